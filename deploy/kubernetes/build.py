@@ -43,7 +43,7 @@ PORT_KEYS = {"Service": "port"}
 
 
 class Refused(Exception):
-    """What is wrong, and where."""
+    """An error and its position."""
 
 
 def build(folder):
@@ -104,7 +104,7 @@ def accumulate(folder):
 
 
 def identity(one):
-    """What tells two objects apart."""
+    """The identity of an object."""
     return one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]
 
 
@@ -195,7 +195,7 @@ def merge_key(name, kind):
 
 
 def merge_lists(old, change, by, kind):
-    """Items of the same key are merged where they are; new ones go to the end."""
+    """Merges items of the same key in place; new ones go to the end."""
     merged = copy.deepcopy(old)
     for item in change:
         at = next((n for n, one in enumerate(merged) if one.get(by) == item.get(by)), None)
@@ -210,7 +210,7 @@ def merge_lists(old, change, by, kind):
 
 
 def strip(value):
-    """A value that is new: nothing in it takes anything away."""
+    """A new value, without directives that remove anything."""
     if isinstance(value, dict):
         return {key: strip(inner) for key, inner in value.items() if inner is not None and key != "$patch"}
     if isinstance(value, list):
@@ -271,7 +271,7 @@ def image_parts(image):
 
 
 def rename_config_maps(objects):
-    """Generated ConfigMaps carry a hash of what is in them, so that a change of it rolls out; so do all references."""
+    """Adds a hash of the content to generated ConfigMaps and all references, so that a change rolls out."""
     names = {}
     for one in objects:
         if one.pop("generated", False):
@@ -305,8 +305,8 @@ def suffix(config_map):
 
 
 def environments(objects):
-    """What each service is told: its variables, where they come from ConfigMaps too, the files mounted from ConfigMaps, and the
-    memory that it may take. Variables from Secrets are left out."""
+    """The configuration of each service: its variables, also those from ConfigMaps, the files mounted from ConfigMaps, and
+    its memory limit. Variables from Secrets are left out."""
     maps = {name_of(one): one["data"] for one in objects if one["kind"] == "ConfigMap"}
     told = {}
     for one in objects:

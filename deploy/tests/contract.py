@@ -1,4 +1,4 @@
-"""docs/METRICS.md as what rules and dashboards are held to: each series, its kind, its labels, and their values."""
+"""docs/METRICS.md as the contract of rules and dashboards: each series, its kind, its labels, and their values."""
 
 import fnmatch
 import re
@@ -21,7 +21,7 @@ def quoted(text):
 
 
 def series():
-    """Each series that can be asked for, with its kind and its labels."""
+    """Each series that can be queried, with its kind and its labels."""
     found = {}
     for row in re.findall(r"^\| `thresher_.*$", PAGE, re.M):
         name, kind, labels, unit, of, says = cells(row)
@@ -37,7 +37,7 @@ def series():
 
 
 def named(title):
-    """The names of a set that the page tells of: reasons, quirks."""
+    """The names of a set on the page: reasons, quirks."""
     return quoted(re.search(rf"^\*\*{title}\*\*[^:]*: (.*)\.$", PAGE, re.M)[1])
 
 
@@ -61,7 +61,7 @@ def values(name, label):
 
 
 def wrong(expression, recorded):
-    """What is wrong with an expression, by the page and by the rules that record series."""
+    """The errors of an expression, by the page and by the recording rules."""
     known = series()
     seen = set()
     without_strings = re.sub(r'"[^"]*"', lambda text: text[0].replace("thresher", "text"), expression)

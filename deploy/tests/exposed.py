@@ -31,7 +31,7 @@ def samples(text):
 
 
 def wrong(text, whole=False):
-    """What a process says that the page does not, and, if it should say all, what it does not say."""
+    """The series of a process that the page lacks and, if all are expected, those that the process lacks."""
     known = contract.series()
     kinds = {name: kind for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text, re.M)}
     told = {}

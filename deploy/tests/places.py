@@ -1,4 +1,4 @@
-"""Where things lie, and what is read of them by several tests."""
+"""Paths, and content that several tests read from them."""
 
 import re
 import sys

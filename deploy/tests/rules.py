@@ -23,7 +23,7 @@ def is_service(one):
 
 
 def probes(objects):
-    """Each container has probes; those of our services ask the admin port for its pages."""
+    """Each container has probes; those of our services request pages of the admin port."""
     for one in workloads(objects):
         for container in containers(one):
             for probe, path in PROBES.items():
@@ -73,7 +73,7 @@ def rights(objects):
 
 
 def volumes(objects):
-    """What is mounted is there, what is there is mounted, and what grows has a limit."""
+    """Mounted volumes exist, existing ones are mounted, and growing ones have a limit."""
     for one in workloads(objects):
         for pod in pods(one):
             there = {volume["name"] for volume in pod.get("volumes", [])}
@@ -88,7 +88,7 @@ def volumes(objects):
 
 
 def references(objects):
-    """ConfigMaps, their keys and service accounts that are referred to are there."""
+    """Referenced ConfigMaps, their keys and service accounts exist."""
     maps = {name_of(one): one.get("data", {}) for one in objects if one["kind"] == "ConfigMap"}
     accounts = {name_of(one) for one in objects if one["kind"] == "ServiceAccount"}
     for one in workloads(objects):

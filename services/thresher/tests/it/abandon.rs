@@ -1,4 +1,4 @@
-//! A run that is given up in the middle of its work, as an operator does who cancels it: the next run still brings every change.
+//! A cancelled run, as by an operator, in the middle of its work: the next run still brings every change.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use store::{Key, Store, StoreOptions};
 use testkit::scripted::Reply;
 use testkit::source::{Changes, Size, SourceSpec};
 
-/// Gives up the run that a killed process has left.
+/// Cancels the run that a killed process left behind.
 async fn abandon(copy: &Destination) {
     let target = copy.into.parse().unwrap();
     let store = Store::open(&target, StoreOptions::default()).await.unwrap();
@@ -25,7 +25,7 @@ async fn abandon(copy: &Destination) {
 async fn closed_change_lists_under_an_index_that_has_not_changed_since_are_read_again() {
     let spec = SourceSpec::default().resources(300).size(Size::Fixed(300)).entries_per_change_list(20);
     let (source, copy) = in_step(spec.latency(Duration::from_millis(5))).await;
-    // Of few changes, the index may be the same before and after; of many, lists are closed.
+    // With few changes, the index may be the same before and after. With many, lists are closed.
     for changes in [100, 30, 3] {
         source.change(Changes { create: changes / 3, update: changes / 3, delete: changes / 3 });
         source.reset_requests();
@@ -53,7 +53,7 @@ async fn changes_that_fell_off_a_list_after_its_run_was_given_up_are_a_gap() {
         let md = format!("capability=\"resourcelist\" at=\"{}\"", day(at));
         site.serve("/list.xml", urlset(&md, &entries));
     };
-    // A list of the latest few changes, without a word on where it begins.
+    // A list of the latest few changes, which does not say where it begins.
     let changes = |days: &[u32]| {
         let change = |n: &u32| {
             let md = format!("change=\"updated\" datetime=\"{}\"", day(*n));
@@ -72,7 +72,7 @@ async fn changes_that_fell_off_a_list_after_its_run_was_given_up_are_a_gap() {
     changes(&[]);
     copy.sync(&way_in).exits(0);
 
-    // The second and third have changed; the run is given up while it waits for the second.
+    // The second and third have changed. The run is cancelled while it waits for the second.
     for n in [2, 3] {
         site.serve(&path(n), format!("second, {n}"));
     }
@@ -83,7 +83,7 @@ async fn changes_that_fell_off_a_list_after_its_run_was_given_up_are_a_gap() {
     syncing.kill_when(|| site.requests_at("/2.txt") > asked).await;
     abandon(&copy).await;
 
-    // By the next run the list does not tell of the second any more.
+    // By the next run, the list no longer contains the second.
     site.serve("/2.txt", "second, 2");
     changes(&[3, 4]);
     copy.sync(&way_in).exits(1).says(&[&day(3), "gap"]);

@@ -1,4 +1,4 @@
-//! Resources that a Resource List does not name any more: kept until nothing speaks for a mistake.
+//! Resources that a Resource List no longer contains: kept until nothing suggests a mistake.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ impl Listed {
         case
     }
 
-    /// From this day on the list names these.
+    /// From this day on the list contains these.
     fn lists(&self, day: u32, numbers: Range<u32>) {
         let md = format!("capability=\"resourcelist\" at=\"2026-01-{day:02}T00:00:00Z\"");
         self.site.serve("/list.xml", urlset(&md, &self.entries(numbers)));

@@ -1,4 +1,4 @@
-//! `thresher apply`: the Sources of a file, however often it is applied and whoever is asked.
+//! `thresher apply`: the Sources of a file. Repeated calls, by the gateway or without it, have the same effect.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ use testkit::servers::{NatsFixture, S3Fixture};
 
 const ENTRY: &str = "https://example.org/";
 
-/// What the fleet shares, and a gateway before it. Nobody harvests.
+/// The control store, and a gateway in front of it. No scheduler runs.
 async fn gateway() -> (Fleet, crate::common::Service, Api, Control) {
     let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
     let gateway = fleet.start(&["gateway"], &fleet.gateway());
@@ -37,7 +37,7 @@ async fn apply(command: Command, words: &[&str]) -> Run {
     wait(command).await
 }
 
-/// The record that is kept of the one Source, which is deleted then.
+/// The stored spec of the one Source, which is then deleted.
 async fn kept(control: &Control) -> SourceSpec {
     let id = SourceId::of_entry(&ENTRY.parse().expect("a URL"));
     let found = control.sources().get(&id).await.expect("it was added");

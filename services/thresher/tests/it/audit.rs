@@ -1,5 +1,5 @@
-//! `thresher audit`: each kind of difference is found by its name, no resource is asked for, and `--repair` asks for exactly what
-//! differs.
+//! `thresher audit`: it names each kind of difference and requests no resource. `--repair` requests exactly those that
+//! differ.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +121,7 @@ async fn each_kind_of_difference_is_found_by_its_name_and_repaired_and_nothing_e
         assert_eq!(copy.cat(uri), body.as_bytes());
     }
 
-    // What is extra is kept until a later list confirms it, or the operator gives the word.
+    // Extra resources are kept until a later list confirms them, or the operator approves.
     let run = copy.run("audit", &[&entry, "--json"]).exits(1);
     assert_eq!(["differences", "extra", "extra_noted"].map(|name| run.count(name)), [1, 1, 1], "{run}");
     let word = ["--repair", "--absent", "delete", "--max-deletes", "100%"];
@@ -154,7 +154,7 @@ async fn changes_after_the_list_count_over_indexes_and_gzip_and_a_repair_is_exac
     copy.mirrors(&source);
     copy.run("audit", &[&entry]).exits(0);
 
-    // A new list contains them all, and the run that follows finds nothing to do.
+    // A new list contains them all, and the next run finds nothing to do.
     source.refresh_resource_list();
     copy.run("audit", &[&entry]).exits(0);
     let run = copy.sync(&entry).exits(0);
@@ -174,7 +174,7 @@ async fn only_what_is_wanted_is_compared() {
     copy.run("audit", &[&entry, "--exclude", "/b/"]).exits(0);
     let run = copy.run("audit", &[&entry, "--json", "--list"]).exits(1);
     assert_eq!(run.count("missing"), 1, "{run}");
-    // An audit with other filters is no reason to read everything again.
+    // An audit with other filters is no reason to reread everything.
     site.serve("/list.xml", urlset(FIRST, &[declares(&a, "a/1"), declares(&b, "b/1")]));
     let run = copy.sync_with(&entry, &["--include", "/a/"]).exits(0);
     assert_eq!(run.count("stored"), 0, "{run}");
@@ -226,7 +226,7 @@ async fn where_a_list_cannot_be_read_nothing_is_concluded_from_its_silence() {
     assert_eq!(counts.map(|name| run.count(name)), [0, 1, 1, 1], "{run}");
     let text = copy.run("audit", &[&entry]).exits(1).stdout;
     assert!(text.contains("not everything could be compared") && text.contains("/list-1.xml"), "{text}");
-    // Nor is anything done about it.
+    // The audit does nothing about it, either.
     copy.run("audit", &[&entry, "--repair", "--absent", "delete", "--max-deletes", "100%"]).exits(1);
     assert_eq!(copy.state(&uris[1]).as_deref(), Some("present"));
 }
@@ -262,7 +262,7 @@ async fn what_cannot_be_audited_says_why_and_what_to_do() {
     let entry = other.serve("/list.xml", urlset(FIRST, &[]));
     copy.run("audit", &[&entry]).exits(3).complains(&[&entry], &["harvest it first"]);
 
-    // Work that is left of an interrupted run is no difference.
+    // Pending work of an interrupted run is no difference.
     let inside = Inside::of(&copy, &source.url()).await;
     let uris = vec![Ok::<_, HarvestError>(source.resource_uri(1).parse().unwrap())];
     queue_mends(&inside.catalog, &SystemClock, stream::iter(uris)).await.unwrap();

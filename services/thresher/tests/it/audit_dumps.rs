@@ -1,4 +1,4 @@
-//! `thresher audit` of dumps: what packages hold is compared by their manifests, and no package is received for it (docs/adr/0026).
+//! `thresher audit` of dumps: it compares packages by their manifests and receives no package (docs/adr/0026).
 
 use crate::common::{Destination, Inside, Package, Run, Site, package, resource, urlset};
 use fixity::Computed;
@@ -7,10 +7,10 @@ use testkit::scripted::Reply;
 
 const FIRST: &str = "2026-01-01T00:00:00Z";
 const SECOND: &str = "2026-01-02T00:00:00Z";
-/// Bytes of a member that nobody has to receive for its manifest.
+/// Bytes of a member. An audit reads the manifest without receiving them.
 const LARGE: usize = 2 << 20;
 
-/// A Source of dumps, whose packages lie at a server of their own, and a copy of it.
+/// A Source of dumps, whose packages are on a server of their own, and a copy of it.
 struct Case {
     site: Site,
     files: FileServer,
@@ -27,7 +27,7 @@ impl Case {
         self.site.uri(&format!("/{name}"))
     }
 
-    /// Serves a package; gives its entry in a dump.
+    /// Serves a package and returns its entry in a dump.
     fn package(&self, path: &str, bytes: Vec<u8>, more: &str, ranges: Ranges) -> String {
         let etag = format!("\"{}\"", Computed::of(&bytes).sha256());
         let entry = package(&self.files.uri(path), &bytes, more);
@@ -52,7 +52,7 @@ impl Case {
         self.site.serve("/caps.xml", urlset("capability=\"capabilitylist\"", &links))
     }
 
-    /// What was asked for at the server of packages, beside its robots.txt, by path and status.
+    /// The requests at the server of packages, without its robots.txt, by path and status.
     fn asked(&self) -> Vec<(String, u16)> {
         let asked = self.files.asked().into_iter().map(|asked| (asked.path, asked.status));
         asked.filter(|(path, _)| path != "/robots.txt").collect()
@@ -93,7 +93,7 @@ async fn a_dump_whose_packages_are_held_is_audited_without_a_request_to_where_th
     assert_eq!((case.asked(), case.files.sent()), (asked, sent));
     assert_eq!(case.site.requests_at("/a"), 0);
 
-    // A resource that is gone from the catalog is missing by what the held package says, and comes by itself.
+    // A resource without a record is missing, because the stored package lists it. It has a URL of its own.
     let inside = Inside::of(&case.copy, &url).await;
     inside.edit(&case.uri("c"), |record| record.bitstream = None).await;
     inside.close().await;
@@ -163,7 +163,7 @@ async fn a_copy_of_the_manifest_is_read_instead_of_the_package() {
     found(&case.audit(&url, &[]).exits(1), [1, 1, 0, 0, 0, 0, 0]);
     assert_eq!((case.asked(), case.site.requests_at("/2.xml")), (asked, 1));
 
-    // Where it is not a manifest, the package is looked at.
+    // If the copy is no manifest, the package is read.
     case.site.serve("/2.xml", urlset(&format!("capability=\"resourcelist\" at=\"{SECOND}\""), &[]));
     found(&case.audit(&url, &[]).exits(1), [1, 1, 0, 0, 0, 0, 0]);
     assert!(case.asked().iter().any(|asked| *asked == ("/2.zip".to_owned(), 206)));
@@ -175,7 +175,7 @@ async fn what_a_copy_of_the_manifest_says_before_it_breaks_off_counts_only_as_th
     let first = Package::of_resources(FIRST).holds(&case.uri("a"), "a");
     let url = case.dump(FIRST, &[case.package("/1.zip", first.zip(), "", Ranges::Given)]);
     case.copy.sync(&url).exits(0);
-    // The copy lies about `a`, and names what the package does not have.
+    // The same form again: the settings that it was filled from have changed.
     let other = Package::of_resources(SECOND).holds(&case.uri("a"), "b").holds(&case.uri("ghost"), "g");
     let whole = other.manifest();
     let copy = case.site.serve("/2.xml", whole.strip_suffix("</urlset>\n").expect("its end"));
@@ -189,7 +189,7 @@ async fn what_a_copy_of_the_manifest_says_before_it_breaks_off_counts_only_as_th
     assert!(!run.stdout.contains("ghost"), "{run}");
     assert_eq!(case.site.requests_at("/2.xml"), 1);
 
-    // Where the package cannot be read, what the copy has said is all that is known, and nothing is concluded from the rest.
+    // If the package cannot be read, only the copy's entries count. Nothing is concluded about the rest.
     let entry = case.package("/3.zip", second, "", Ranges::Unknown);
     case.dump(SECOND, &[entry.replace("</url>", &link)]);
     let run = case.audit(&url, &[]).exits(1);
@@ -266,7 +266,7 @@ async fn what_would_have_to_be_received_as_a_whole_is_told_as_not_compared_and_n
         for words in [path, "was not compared", why, "--mode baseline"] {
             assert!(remark.contains(words), "{words:?} is not in {remark:?}");
         }
-        // Nor is anything done about it.
+        // The audit does nothing about it, either.
         case.audit(&url, &["--repair", "--absent", "delete", "--max-deletes", "100%"]).exits(1);
         assert_eq!(case.copy.state(&case.uri("b")).as_deref(), Some("present"));
     }

@@ -1,4 +1,4 @@
-//! The first harvest takes all of a Source, and the second one nothing.
+//! The first harvest fetches all of a Source, and the second one nothing.
 
 use crate::common::{Destination, Run, Site, requests_at, resource, source, thresher, urlset};
 use testkit::scripted::Reply;
@@ -10,7 +10,7 @@ fn small(resources: u64) -> SourceSpec {
     SourceSpec::default().resources(resources).size(Size::Range(0, 600))
 }
 
-/// Harvests twice, and compares: all is there after the first run, and nothing is asked for in the second.
+/// Harvests twice: the first run stores everything, and the second one requests nothing.
 #[track_caller]
 fn harvested_whole_and_only_once(source: &SimulatedSource, way_in: &str) -> Destination {
     let copy = Destination::directory();
@@ -193,7 +193,8 @@ async fn resources_whose_names_would_collide_are_all_kept_apart() {
 #[tokio::test]
 async fn bodies_are_kept_as_they_are_sent_whatever_their_content_encoding() {
     let site = Site::start().await;
-    // It only says that it is packed: a client that unpacked it would fail, one that keeps what is sent does not.
+    // The header only declares a coding. A client that decoded the body would fail; one that keeps the bytes as sent
+    // does not.
     let body = "these very bytes";
     let uri = site.reply("/a.txt.gz", Reply::ok(body).header("content-encoding", "gzip"));
     let md = format!("length=\"{}\" encoding=\"gzip\"", body.len());

@@ -1,4 +1,4 @@
-//! A resource that has changed again since it was listed is kept as a candidate, and the next list settles it.
+//! A resource that has changed again since it was listed is kept as a candidate. The next list settles it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use testkit::scripted::Reply;
 
 const PATH: &str = "/1.txt";
 const CHANGES: &str = "capability=\"changelist\" from=\"2026-01-01T00:00:00Z\"";
-/// When the change was made that the list tells of, and when the one that it does not.
+/// The times of the listed change and of the unlisted one.
 const LISTED: &str = "2026-01-02T00:00:00Z";
 const AGAIN: &str = "2026-01-02T06:00:00Z";
 
-/// A Source of one resource, and a copy that holds its `first` version.
+/// A Source of one resource, and a copy that has stored its `first` version.
 struct Story {
     site: Site,
     copy: Destination,
@@ -39,7 +39,7 @@ impl Story {
         story
     }
 
-    /// One whose list tells of a second version, when the Source has a third one already: it is a candidate now.
+    /// The list has the second version, and the Source already has a third one: it is a candidate now.
     async fn with_candidate() -> Self {
         let story = Self::begin().await;
         story.list(&[(LISTED, "second")]);
@@ -54,7 +54,7 @@ impl Story {
         self.site.reply(PATH, reply);
     }
 
-    /// Lets the Change List tell of versions, each at its time.
+    /// Lists versions in the Change List, each at its time.
     fn list(&self, versions: &[(&str, &str)]) {
         let entries: Vec<String> =
             versions.iter().map(|(time, content)| self.change(time, content)).collect();
@@ -74,7 +74,7 @@ impl Story {
         self.site.requests_at(PATH)
     }
 
-    /// Checks what is served, by every way there is.
+    /// Checks what is served, by every command.
     #[track_caller]
     fn serves(&self, content: &str, state: &str) {
         assert_eq!(self.copy.cat(&self.uri), content.as_bytes());
@@ -93,7 +93,7 @@ impl Story {
         self.told()["problem"]["evidence"]["candidate"].clone()
     }
 
-    /// The pack in which the candidate lies.
+    /// The pack that contains the candidate.
     #[track_caller]
     fn pack(&self) -> PathBuf {
         let location = &self.candidate()["location"];
@@ -182,7 +182,7 @@ async fn a_list_that_declares_no_digest_has_it_fetched() {
 async fn while_no_list_says_anything_new_the_source_is_only_asked_whether_it_still_has_it() {
     let story = Story::with_candidate().await;
     let candidate = story.candidate();
-    // Only a conditional request may be answered so.
+    // Only a conditional request may get this response.
     story.site.reply(PATH, Reply::status(304));
     let requests = story.requests();
     let run = story.sync().exits(1);
@@ -191,7 +191,7 @@ async fn while_no_list_says_anything_new_the_source_is_only_asked_whether_it_sti
     assert_eq!(story.told()["problem"]["reason"], "changed-again");
     assert_eq!(story.candidate(), candidate, "it waits on");
 
-    // A request that fails for another reason does not lose it either.
+    // A request that fails for another reason does not lose it, either.
     story.site.reply(PATH, Reply::status(404));
     story.sync().exits(1);
     assert_eq!(story.told()["problem"]["reason"], "http-client-error");
@@ -270,7 +270,7 @@ async fn a_corrupt_one_is_no_candidate_and_is_healed_when_the_source_heals() {
 async fn killed_between_the_plan_and_the_judgement_the_candidate_is_taken_all_the_same() {
     let story = Story::with_candidate().await;
     let requests = story.requests();
-    // The first part declares the candidate; the second one keeps the plan from being finished.
+    // The first part declares the candidate. The second one keeps the plan from completion.
     let part = |path: &str, md: &str, entries: &[String]| story.site.serve(path, urlset(md, entries));
     let closed = format!("{CHANGES} until=\"2026-01-02T08:00:00Z\"");
     let open = "capability=\"changelist\" from=\"2026-01-02T08:00:00Z\"";

@@ -1,4 +1,4 @@
-//! A fleet whose processes are killed, whose bus is restarted and whose store stands still, and that loses nothing.
+//! A fleet that loses nothing, although its processes are killed, its bus restarts and its store stalls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -26,30 +26,30 @@ const MEMBERS: [&str; 10] = [
     "scheduler",
     "scheduler",
 ];
-/// Bodies above this size become objects of their own, so that both ways of storing are gone.
+/// Larger bodies get objects of their own, so that both kinds of storage are used.
 const MORE: &str = "fetcher: {jobs: {pack_threshold_bytes: 16384}}";
-/// Takes another seed than a random one, to see a failure again.
+/// Sets the seed, to reproduce a failure.
 const SEED: &str = "THRESHER_CHAOS_SEED";
 
-/// How many resources are asked for with `thresher cat`, after every stored byte was compared.
+/// How many resources `thresher cat` reads after every stored byte was compared.
 const SAMPLE: usize = 20;
 
-/// How much of it.
+/// The size and the timing of a test.
 struct Plan {
     resources: u64,
     latency: Duration,
-    /// One process is killed in each of these.
+    /// One process is killed in each beat.
     beat: Duration,
-    /// How often one is killed at least; it goes on until the first run is over.
+    /// The least number of kills. They go on until the first run is over.
     beats: u32,
     /// The beat at which the Source changes.
     changed_at: u32,
     /// The beat at which NATS is killed and started again.
     nats_at: u32,
-    /// The beat at which S3 stops to answer, and for how many.
+    /// The beat at which S3 stops responding, and for how many beats.
     s3_at: u32,
     s3_for: u32,
-    /// How long the fleet may take for a run after all that.
+    /// The time limit of a run after all faults.
     patience: Duration,
 }
 
@@ -67,7 +67,7 @@ struct Chaos {
     /// Every version that a resource ever had.
     versions: BTreeMap<String, BTreeSet<Version>>,
     killed: u32,
-    /// How those ended that were not killed.
+    /// The exit statuses of processes that were not killed.
     gave_up: Vec<String>,
     runs: u32,
 }
@@ -88,7 +88,7 @@ async fn a_fleet_that_is_killed_piece_by_piece_holds_every_byte_and_nothing_else
     chaos(plan).await;
 }
 
-/// What load-tests/chaos describes; it takes minutes.
+/// The test that load-tests/chaos describes. It takes minutes.
 #[tokio::test]
 #[ignore = "the long form: see load-tests/chaos"]
 async fn twenty_thousand_resources_come_through_chaos() {
@@ -149,7 +149,7 @@ impl Chaos {
         chaos
     }
 
-    /// Lets everything go wrong, until the fleet has finished a run in spite of it.
+    /// Injects all faults until the fleet has finished a run in spite of them.
     async fn rage(&mut self) {
         let mut finished = 0;
         for beat in 1.. {
@@ -189,7 +189,7 @@ impl Chaos {
         }
     }
 
-    /// Lets the fleet run undisturbed until the Source and what it holds are the same.
+    /// Leaves the fleet undisturbed until its content equals the Source.
     async fn settle(&mut self) {
         for _ in 0..6 {
             let state = self.end_of_run().await;
@@ -208,7 +208,7 @@ impl Chaos {
         panic!("not in sync: lost {lost:?}, kept {doubled:?}; {:?}", self.fleet.run("ls", "--json", &[]));
     }
 
-    /// Compares everything that is held with the Source.
+    /// Compares all stored content with the Source.
     async fn judge(&mut self) {
         let destination = self.fleet.destination();
         let held = destination.ls();
@@ -230,7 +230,7 @@ impl Chaos {
         }
     }
 
-    /// Reads every present resource where it lies.
+    /// Reads every present resource from its location in the store.
     async fn every_byte_is_there(&self) {
         let destination = self.fleet.destination();
         let environment = self.fleet.s3.aws_environment().map(|(name, value)| (name.to_owned(), value));
@@ -293,7 +293,7 @@ impl Chaos {
         }
     }
 
-    /// What is present in mid-storm is what the Source had at some time.
+    /// Everything present while faults go on is what the Source had at some time.
     fn only_true_versions_are_present(&self) {
         let listed = self.fleet.destination().run("ls", &["--json"]);
         if listed.exit != Some(0) {
@@ -348,7 +348,7 @@ fn is_over(state: &str) -> bool {
     !["queued", "running", "interrupted"].contains(&state)
 }
 
-/// What goes wrong at a resource, for a while.
+/// Faults at a resource, for a while.
 #[derive(Clone, Copy)]
 enum Trouble {
     Error,

@@ -1,4 +1,4 @@
-//! Lists that are indexes and indexes that are lists: what an entry leads to is told by what is said of it.
+//! Lists that are indexes, and indexes that are lists: the attributes of an entry decide what it points to.
 
 use crate::common::{Destination, Site, resource, urlset};
 use testkit::scripted::Reply;
@@ -57,7 +57,7 @@ async fn change_lists_in_a_urlset_are_followed_and_join_on_to_each_other() {
     assert_eq!(run.json()["quirks"]["urlset-as-index"], 1, "{run}");
     assert_eq!(copy.present().into_keys().collect::<Vec<_>>(), std::slice::from_ref(&one));
 
-    // The urlset has not changed; its list has.
+    // The urlset has not changed, but its list has.
     site.reply("/changes.xml", Reply::status(304));
     let two = site.serve("/2.txt", "second");
     let change = resource(&two, "change=\"created\" datetime=\"2026-01-03T00:00:00Z\"");

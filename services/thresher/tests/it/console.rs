@@ -1,4 +1,4 @@
-//! The console's pages, as a browser without JavaScript asks for them, before a fleet that really harvests.
+//! The console's pages, as a browser without JavaScript requests them, on a fleet that really harvests.
 
 use crate::common::api::{ADMIN, Api, OPERATE, READ, fleet};
 use crate::common::console::Visitor;
@@ -15,7 +15,7 @@ async fn added(api: &Api, source: &SimulatedSource) -> String {
     created.header("location").replacen("/v1", "/console", 1)
 }
 
-/// A run asked for by a form, looked at until it is over: its page.
+/// Requests a run by a form and follows it to its end. Returns its page.
 async fn harvested(visitor: &Visitor, at: &str) -> String {
     let asked = visitor.post(&format!("{at}/runs"), &[("mode", "auto")]).await.is(StatusCode::SEE_OTHER);
     over(visitor, asked.header("location")).await
@@ -48,11 +48,11 @@ async fn nobody_sees_a_page_who_has_not_signed_in_and_a_wrong_token_is_refused()
             stranger.post("/console/sign-in", &[("token", wrong)]).await.is(StatusCode::UNAUTHORIZED);
         assert!(refused.text().contains("not known here") && refused.header("set-cookie").is_empty());
     }
-    // A cookie that nobody was given is none.
+    // A cookie with an unknown value is rejected.
     let forged = stranger.request(Method::GET, "/console").header("cookie", "thresher-session=AAAA");
     crate::common::api::send(forged).await.is(StatusCode::SEE_OTHER);
 
-    // What pages are made of is no secret, and comes from here alone.
+    // Assets of pages are no secret, and come from this origin alone.
     for asset in form.split('"').filter(|text| text.starts_with("/console/assets/")) {
         let sent = stranger.get(asset).await.is(StatusCode::OK);
         assert!(sent.header("cache-control").contains("immutable") && !sent.body.is_empty(), "{asset}");
@@ -106,13 +106,13 @@ async fn forms_are_for_those_who_may_send_them_and_come_from_these_pages() {
     assert!(refused.text().contains("needs the role operate"), "{}", refused.text());
     operator.post("/console/sources", &[("entry", "https://example.org/")]).await.is(StatusCode::FORBIDDEN);
     operator.get("/console/add").await.is(StatusCode::FORBIDDEN);
-    // Another site's page sends a form in the operator's name: the cookie would not even be sent along.
+    // Another site's page sends a form in the operator's name. A browser would not even send the cookie.
     for origin in ["https://evil.example", "null"] {
         operator.post_from(origin, &format!("{at}/runs"), &[]).await.is(StatusCode::FORBIDDEN);
         stranger.post_from(origin, "/console/sign-in", &[("token", READ)]).await.is(StatusCode::FORBIDDEN);
     }
     assert!(operator.page(&at).await.contains("There was none yet."), "nothing was asked for");
-    // The same form twice asks once.
+    // The same form twice requests one run.
     let key = [("mode", "auto"), ("key", "one")];
     let first = operator.post(&format!("{at}/runs"), &key).await.is(StatusCode::SEE_OTHER);
     let second = operator.post(&format!("{at}/runs"), &key).await.is(StatusCode::SEE_OTHER);
@@ -125,7 +125,7 @@ async fn forms_are_for_those_who_may_send_them_and_come_from_these_pages() {
     );
 }
 
-/// The plan that a page shows or is waiting for, once it is there, as the page of a plan has it.
+/// The plan that a page shows or waits for, once it is ready, as the plan's page shows it.
 async fn planned(visitor: &Visitor, shown: &str) -> String {
     if shown.contains("found out with") {
         return shown.to_owned();
@@ -175,7 +175,7 @@ async fn what_is_wanted_of_a_source_is_changed_by_a_form_and_not_over_somebody_e
         (&wanted["schedule"], &wanted["enabled"], &wanted["keep_versions"]),
         (&json!({"times": {"every_seconds": 5_400}}), &false.into(), &serde_json::Value::Null)
     );
-    // The same form again: what it was made of is not there any more.
+    // The same form again: the settings that it was filled from have changed.
     let refused =
         admin.post(&format!("{at}/settings"), &sent).await.is(StatusCode::UNPROCESSABLE_ENTITY).text();
     assert!(refused.contains("role=\"alert\"") && refused.contains("value=\"90m\""), "{refused}");
@@ -265,7 +265,7 @@ async fn a_problem_is_seen_ignored_tried_again_and_healed_by_forms() {
     let page = visitor.page(&problems).await;
     assert!(page.contains("http-client-error") && page.contains(&source.resource_uri(3)), "{page}");
     let group = [("reason", "http-client-error"), ("kind", "resource")];
-    // Why is to be said.
+    // A message is required.
     visitor.post(&format!("{problems}/ignore"), &group).await.is(StatusCode::UNPROCESSABLE_ENTITY);
     let ignore = [group.as_slice(), &[("note", "gone since <2019>")]].concat();
     let said = visitor.post(&format!("{problems}/ignore"), &ignore).await.is(StatusCode::SEE_OTHER);

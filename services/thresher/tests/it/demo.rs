@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::common::{Destination, Run, thresher};
 
-/// The words of a run, and the directory that it says everything lies in.
+/// The output of a run, and the directory that it names.
 #[track_caller]
 fn told(run: &Run) -> (String, String) {
     let words = format!("{}{}", run.stdout, run.stderr);
@@ -19,7 +19,7 @@ fn told(run: &Run) -> (String, String) {
 #[test]
 fn the_demo_says_in_plain_words_what_happened_and_where_it_lies() {
     let folder = tempfile::TempDir::new().unwrap();
-    // No proxy and no address of a server is needed: there is no network but the machine's own.
+    // It needs no proxy and no server: there is no network beyond the machine itself.
     let mut command: Command = thresher();
     let run = Run::of(command.args(["demo", "--resources", "200"]).env("TMPDIR", folder.path())).exits(0);
     let (words, place) = told(&run);
@@ -36,7 +36,7 @@ fn the_demo_says_in_plain_words_what_happened_and_where_it_lies() {
     assert_eq!(copy.present().len(), 205, "200 and 10 created, but for 5 deleted");
     assert_eq!(copy.view().len(), 205);
 
-    // What it says to do next runs as it stands, in a shell whose PATH has no Thresher.
+    // The commands that it suggests run as printed, in a shell whose PATH has no Thresher.
     for (hint, told) in [(" ls --into ", "present"), (" explain http://", "digest")] {
         let line = run.stdout.lines().find(|line| line.starts_with("  ") && line.contains(hint));
         let line = line.unwrap_or_else(|| panic!("no line has {hint:?}: {run}"));

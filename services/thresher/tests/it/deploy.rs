@@ -1,4 +1,5 @@
-//! What lies in `deploy/` is good for something: manifests, Containerfile, rules; and what the manifests tell each service is read by it.
+//! Checks of `deploy/`: manifests, Containerfile, rules. Each service reads the configuration that the manifests give
+//! it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +14,10 @@ use service::{ServiceConfig, Vars, config};
 use testkit::servers::Venv;
 use testkit::waiting::found;
 
-/// What a process takes beside what its configuration bounds, in bytes: see docs/METRICS.md.
+/// Memory of a process beyond its configured limits, in bytes: see docs/METRICS.md.
 const BESIDE_BOUNDS: u64 = 200_000_000;
 
-/// What the manifests tell a service, as `build.py --environments` prints it.
+/// The configuration of a service in the manifests, as `build.py --environments` prints it.
 #[derive(Debug, Deserialize)]
 struct Told {
     variables: BTreeMap<String, String>,
@@ -31,20 +32,20 @@ fn root() -> PathBuf {
 
 fn python() -> Command {
     let mut python = Command::new(Venv::deploy().expect("pip installs what is pinned").program("python"));
-    // The tree is not for what Python makes of it.
+    // Python's cache files stay out of the tree.
     python.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1");
     python.env("THRESHER_TARGET", testkit::servers::target_directory());
     python
 }
 
-/// Passes the tests in a file of `deploy/tests`.
+/// Runs the tests in a file of `deploy/tests`.
 #[track_caller]
 fn passes(file: &str) {
     let output =
         python().args(["-m", "unittest", "discover", "-s", "deploy/tests", "-p", file]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("\nOK"), "{said}");
-    // One that finds no test is as good as none.
+    // A run that finds no test counts as failed.
     assert!(!said.contains("Ran 0 tests"), "{said}");
 }
 
@@ -90,7 +91,7 @@ fn the_dashboards_are_what_grafana_takes_and_ask_for_series_that_there_are() {
     passes("test_dashboards.py");
 }
 
-/// Reads what a service is told as the service does, and checks what it must be in a cluster.
+/// Reads a service's configuration as the service does, and checks it against the needs of a cluster.
 fn read<C: DeserializeOwned + ServiceConfig>(name: &str, told: &Told) -> C {
     let folder = tempfile::tempdir().unwrap();
     let variable = format!("THRESHER_{}_CONFIG", name.to_uppercase());
@@ -147,7 +148,7 @@ fn what_the_manifests_tell_each_service_is_read_by_it() {
     }
 }
 
-/// A service that waits for a message bus that is not there; it ends with this value.
+/// A service that waits for a missing message bus. It ends when this value is dropped.
 struct Waiting(Child);
 
 impl Drop for Waiting {
@@ -179,7 +180,7 @@ async fn each_service_may_take_the_memory_that_it_says_is_its_bound() {
             let push = format!("{{public_url: 'https://push.example/', key: {{file: '{}'}}}}", key.display());
             command.env("THRESHER_SERVE__PUSH", push);
         }
-        // Nobody listens there, so it waits; its bounds are said before it waits for anybody.
+        // No server listens there, so the service waits. It states its memory limits before it waits for a server.
         command.env("THRESHER_SERVE__NATS__SERVERS", "['nats://127.0.0.1:9']");
         command.env("THRESHER_SERVE__NATS__CREDENTIALS", "{}");
         if name == "gateway" {
@@ -188,7 +189,7 @@ async fn each_service_may_take_the_memory_that_it_says_is_its_bound() {
             std::fs::write(&tokens, text).unwrap();
             command.env("THRESHER_SERVE__GATEWAY__TOKENS", tokens);
             command.env("THRESHER_SERVE__GATEWAY__LISTEN", "127.0.0.1:0");
-            // It opens the store before it asks for the message bus.
+            // It opens the store before it connects to the message bus.
             command.env("THRESHER_SERVE__STORE__URL", folder.path());
         }
         command.env("AWS_ACCESS_KEY_ID", "a").env("AWS_SECRET_ACCESS_KEY", "b");
@@ -205,7 +206,7 @@ async fn each_service_may_take_the_memory_that_it_says_is_its_bound() {
             begun.then(|| address.to_owned())
         })
         .await;
-        // Asked once more: the first answer may have begun before the bounds were said.
+        // Requested again: the first response may have begun before the limits were known.
         let metrics = get(&address).expect("it is there, and waits");
         let bound: u64 = of_parts(&metrics, "thresher_memory_budget_bytes").map(|(_, bytes)| bytes).sum();
         assert!(bound > 0, "{name} says no bound:\n{metrics}");
@@ -223,7 +224,7 @@ async fn each_service_may_take_the_memory_that_it_says_is_its_bound() {
     }
 }
 
-/// What a metric says of each part.
+/// The values of a metric for each part.
 fn of_parts<'a>(metrics: &'a str, name: &'a str) -> impl Iterator<Item = (&'a str, u64)> {
     metrics.lines().filter_map(move |line| {
         let (part, value) = line.strip_prefix(name)?.strip_prefix("{part=\"")?.split_once("\"} ")?;
@@ -231,7 +232,7 @@ fn of_parts<'a>(metrics: &'a str, name: &'a str) -> impl Iterator<Item = (&'a st
     })
 }
 
-/// The metrics of an admin port, when it answers.
+/// The metrics of an admin port, if it responds.
 fn get(address: &str) -> Option<String> {
     use std::io::{Read as _, Write as _};
     let mut stream = std::net::TcpStream::connect(address).ok()?;

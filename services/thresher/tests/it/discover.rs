@@ -1,4 +1,4 @@
-//! Discovery by every route of the specification, and where it leads nowhere.
+//! Discovery by every route of the specification, and routes that lead nowhere.
 
 use crate::common::{Destination, Run, Site, resource, thresher, urlset};
 use serde_json::Value;
@@ -9,7 +9,7 @@ const CAPS: &str = "capability=\"capabilitylist\"";
 const DESCRIPTION: &str = "capability=\"description\"";
 const WELL_KNOWN: &str = "/.well-known/resourcesync";
 
-/// A site that has nothing where it is looked for unasked.
+/// A site without documents at the well-known places.
 async fn bare() -> Site {
     let site = Site::start().await;
     for path in [WELL_KNOWN, "/robots.txt", "/"] {
@@ -35,7 +35,7 @@ fn index_of(md: &str, entries: &[String]) -> String {
         .replace("</url>", "</sitemap>")
 }
 
-/// A set with one resource and a Resource List with `up`; gives the URIs of Capability List, list and resource.
+/// A set with one resource and a Resource List with `up`. Returns the URIs of Capability List, list and resource.
 fn set(site: &Site, name: &str) -> [String; 3] {
     let path = format!("/{name}/caps.xml");
     let own = site.serve(&format!("/{name}/own.txt"), format!("of set {name}"));
@@ -67,7 +67,7 @@ fn hints(found: &Value) -> Vec<&str> {
     found["hints"].as_array().expect("hints").iter().filter_map(|hint| hint["hint"].as_str()).collect()
 }
 
-/// The one failure, which must name all of these.
+/// The one failure, which must contain all of these.
 #[track_caller]
 fn fails_with(found: &Value, url: &str, texts: &[&str]) {
     let failures = found["failures"].as_array().expect("failures");
@@ -234,7 +234,7 @@ async fn a_document_that_is_given_is_a_set_of_its_own_and_what_is_above_it_is_on
     assert_eq!(found["documents"][0]["index"], *site.uri("/a/index.xml"));
 }
 
-// What a document says of itself
+// Declarations of a document about itself
 
 #[tokio::test]
 async fn relative_uris_are_resolved_where_the_document_was_found() {
@@ -281,7 +281,7 @@ async fn documents_that_do_not_say_what_they_are_are_known_by_their_entries() {
     assert_eq!(hints(&found).iter().filter(|hint| **hint == "no-capability").count(), 2);
 }
 
-// Where it goes wrong
+// Failures
 
 #[tokio::test]
 async fn a_circle_is_told_and_the_rest_is_found() {

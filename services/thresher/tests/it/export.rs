@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use crate::common::{Destination, Site, resource, urlset};
 
-/// A Source, and a copy of what it offers.
+/// A Source, and a copy of it.
 struct Case {
     site: Site,
     copy: Destination,

@@ -1,4 +1,4 @@
-//! Services as processes of their own, over NATS and S3: the same harvest as on a laptop, whoever dies.
+//! Services as separate processes, over NATS and S3: the same harvest as on a laptop, whichever process dies.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn fleet() -> Fleet {
 
 const ALL: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
 
-/// What `ls --json` says, without what rightly differs between two places.
+/// The output of `ls --json`, without values that rightly differ between two places.
 fn listed(copy: &Destination) -> Vec<Value> {
     let mut lines = copy.listed();
     for line in &mut lines {
@@ -94,7 +94,7 @@ async fn every_service_stops_in_mid_transfer_with_exit_0_and_others_finish_the_w
     }
     fleet.watch(&source.well_known()).await.exits(0);
     assert_eq!(fleet.destination().present(), truth(&source));
-    // Fetchers finish what they have in hand; the next scheduler asks anew for what it was not told of: one window at most.
+    // Fetchers finish their active jobs. The next scheduler repeats unsettled requests, at most one window.
     let asked = source.requests().resources;
     assert!(asked <= 400 + 80, "{asked} requests for 400 resources");
 }
@@ -114,7 +114,8 @@ async fn the_limit_of_an_origin_holds_over_all_fetchers() {
 
 #[tokio::test]
 async fn documents_take_their_places_at_an_origin_like_resources_whoever_reads_them() {
-    // Three ways into one origin are three Sources: while the resources of one are fetched, the lists of the others are read.
+    // Three entry URLs at one origin are three Sources. While resources of one are fetched, the lists of the others are
+    // read.
     let spec = SourceSpec::default().resources(200).entries_per_list(10).latency(Duration::from_millis(20));
     let source = source(spec).await;
     let ways = [source.well_known(), source.capability_list(), source.resource_list()];
@@ -147,7 +148,7 @@ async fn the_rate_of_a_source_holds_over_all_processes_and_for_its_neighbour_at_
         .iter()
         .map(|service| fleet.start(&[service], ""))
         .collect();
-    // The second has no rate of its own, and is entered at the same origin.
+    // The second has no rate of its own, and an entry URL at the same origin.
     let ways = [(source.well_known(), &["--max-rate", "20"][..]), (source.capability_list(), &[])];
     for (way, options) in &ways {
         fleet.add(way, options);
@@ -157,7 +158,7 @@ async fn the_rate_of_a_source_holds_over_all_processes_and_for_its_neighbour_at_
     }
     let asked = source.requests();
     assert_eq!(asked.resources, 80, "{asked:?}");
-    // Each of the four begins anywhere in the second; on their own, they would send 80.
+    // Each of the four begins anywhere in the second. Without a shared rate, they would send 80.
     assert!(asked.most_in_a_second <= 20 + 4, "{} requests came within a second", asked.most_in_a_second);
 }
 
@@ -194,7 +195,7 @@ async fn a_fetcher_that_is_killed_gives_its_places_at_the_origin_back() {
     fleet.add(&source.well_known(), &[]);
     fleet.run("submit", &source.well_known(), &[]).exits(0);
     asked_for(&source, 100).await;
-    // It has all places; nobody can do anything before they count as lost.
+    // It has all permits. No other process gets one before they expire.
     only.kill();
     let _next = fleet.start(&["fetcher"], "");
     fleet.watch(&source.well_known()).await.exits(0);
@@ -213,7 +214,7 @@ async fn the_rate_of_an_origin_holds_over_all_processes() {
     fleet.harvest(&source.well_known()).await.exits(0);
     assert_eq!(fleet.destination().present(), truth(&source));
     let most = source.requests().most_in_a_second;
-    // Each of the six begins anywhere in the second; five fetchers on their own would send 100.
+    // Each of the six begins anywhere in the second. Without a shared rate, five fetchers would send 100.
     assert!(most <= 20 + 6, "{most} requests came within a second");
 }
 
@@ -230,8 +231,8 @@ async fn the_crawl_delay_of_an_origin_holds_over_all_processes() {
     fleet.harvest(&source.well_known()).await.exits(0);
     assert_eq!(fleet.destination().present(), truth(&source));
     let most = source.requests().most_in_a_second;
-    // Each of the six begins anywhere in the second, and learns of the delay with its second request; five fetchers on their
-    // own would send 50, and those that never ask for robots.txt all they have.
+    // Each of the six begins anywhere in the second, and learns of the delay with its second request. Without a shared
+    // delay, five fetchers would send 50. Fetchers that never request robots.txt would send everything.
     assert!(most <= 10 + 2 * 6, "{most} requests came within a second");
 }
 
@@ -268,7 +269,7 @@ async fn a_scheduler_that_slept_through_its_end_is_kept_out_and_gives_up_cleanly
     fleet.watch(&source.well_known()).await.exits(0);
     sleeper.signal("CONT");
     assert_eq!(fleet.destination().present(), truth(&source));
-    // It lives on as an ordinary member, and stops like one.
+    // It continues as an ordinary member, and stops like one.
     fleet.harvest(&source.well_known()).await.exits(0);
     assert_eq!(sleeper.terminate().await, Some(0));
     assert_eq!(fleet.destination().present(), truth(&source));
@@ -293,7 +294,7 @@ async fn a_run_waits_goes_on_and_ends_as_the_operator_wants() {
     until_state(&fleet, "cancelled").await;
     assert!(source.requests().resources < 600);
 
-    // What was still to be done is found out again.
+    // The next run finds the remaining work again.
     fleet.harvest(&url).await.exits(0);
     assert_eq!(fleet.destination().present(), truth(&source));
 }

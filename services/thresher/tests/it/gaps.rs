@@ -1,4 +1,4 @@
-//! Changes that nobody told of: a hole between Change Lists is recorded until a Resource List closes it.
+//! Changes that no list contains: a gap between Change Lists is recorded until a Resource List closes it.
 
 use crate::common::{Destination, Run, Site, resource, urlset};
 
@@ -37,7 +37,7 @@ impl Listed {
         case
     }
 
-    /// The Resource List of a day, which declares this of the second resource.
+    /// The Resource List of a day, which declares this about the second resource.
     fn lists(&self, at: u32, second: &str) {
         let lengths = [("/1.txt", 7), ("/2.txt", second.len()), ("/3.txt", 7)];
         let entries =
@@ -106,7 +106,7 @@ async fn changes_that_fall_off_the_end_of_a_list_without_from_are_a_gap() {
     let site_changes = |case: &Listed, days: &[u32]| {
         let uri = case.site.uri("/3.txt");
         let entries: Vec<String> = days.iter().map(|n| change(&uri, "updated", *n)).collect();
-        // Newest first, as those do that keep only the latest few.
+        // Newest first, like Sources that keep only the latest few changes.
         case.site.serve("/changes.xml", urlset("capability=\"changelist\"", &entries));
     };
     let case = Listed::harvested(&urlset("capability=\"changelist\"", &[])).await;

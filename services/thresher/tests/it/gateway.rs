@@ -1,4 +1,4 @@
-//! The operator's HTTP API, before a fleet that really harvests.
+//! The operator's HTTP API, on a fleet that really harvests.
 
 use crate::common::api::{ADMIN, Api, JsonBody as _, OPERATE, READ, fleet, fleet_with, send};
 use crate::common::{source, truth};
@@ -7,25 +7,25 @@ use serde_json::{Value, json};
 use testkit::scripted::ScriptedServer;
 use testkit::source::{Changes, Fault, SimulatedSource, Size, SourceSpec};
 
-/// The Source added by HTTP: where it is.
+/// Adds the Source over HTTP. Returns its path.
 async fn added(api: &Api, source: &SimulatedSource) -> String {
     let created =
         api.post("/v1/sources", json!({"entry": source.well_known()})).await.is(StatusCode::CREATED);
     created.header("location").to_owned()
 }
 
-/// A run by HTTP, followed to its end: all that was told of it.
+/// Follows a run over HTTP to its end. Returns all its events.
 async fn harvested(api: &Api, at: &str) -> Vec<Value> {
     told(api, &asked(api, at).await).await
 }
 
-/// A run of a Source, asked for by HTTP: where it is.
+/// Requests a run of a Source over HTTP. Returns its path.
 async fn asked(api: &Api, at: &str) -> String {
     let run = api.post(&format!("{at}/runs"), json!({})).await.is(StatusCode::CREATED);
     run.header("location").to_owned()
 }
 
-/// What the events of a run say, until they end.
+/// The events of a run, to their end.
 async fn told(api: &Api, run: &str) -> Vec<Value> {
     let events = api.get(&format!("{run}/events")).await.is(StatusCode::OK);
     assert_eq!(events.header("content-type"), "text/event-stream");
@@ -54,7 +54,7 @@ async fn a_source_is_added_harvested_and_read_by_http() {
         (&"finished".into(), &true.into(), &12.into())
     );
 
-    // Resources come in pages that join on to each other, and are what the Source has.
+    // Resources come in consecutive pages, and equal the Source.
     let (mut listed, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = api.get(&format!("{at}/resources?limit=5{cursor}")).await.is(StatusCode::OK).json();
@@ -171,7 +171,7 @@ async fn the_same_submission_twice_is_one_run_and_runs_are_steered() {
     api.post(&format!("{run}/cancel"), Value::Null).await.is(StatusCode::OK);
     let last = told(&api, &run).await.pop().unwrap();
     assert_eq!(last["state"], "cancelled");
-    // What is over stays told, also when another run came after it.
+    // A finished run stays available, even after another run.
     api.post(&format!("{run}/pause"), Value::Null).await.is(StatusCode::CONFLICT);
     api.post(&format!("{run}/approve"), Value::Null).await.is(StatusCode::CONFLICT);
     submit("two", json!({})).await.is(StatusCode::CREATED);
@@ -211,7 +211,7 @@ async fn the_guards_run_goes_on_with_the_operators_word() {
 #[tokio::test]
 async fn what_something_else_than_the_guard_has_stopped_cannot_be_approved() {
     let (_fleet, _all, api) = fleet().await;
-    // A server that knows nothing of ResourceSync, and says so to everything.
+    // A server without ResourceSync documents, which gives the same response to every request.
     let server = ScriptedServer::start().await.unwrap();
     let created = json!({"entry": server.uri("/.well-known/resourcesync"), "mode": "baseline"});
     let at = api.post("/v1/sources", created).await.is(StatusCode::CREATED).header("location").to_owned();
@@ -252,7 +252,7 @@ async fn problems_are_listed_and_the_owner_takes_up_the_word_about_them() {
         (&"http-client-error".into(), &3.into())
     );
 
-    // Two are left alone, and one of these is not any more.
+    // Two are ignored, and then one of these is not any more.
     let (third, fifth) = (source.resource_uri(3), source.resource_uri(5));
     let words = api.with(Some(OPERATE));
     let ignore = json!({"select": {"uris": [third, fifth]}, "note": "gone since 2019"});
@@ -281,7 +281,7 @@ async fn problems_are_listed_and_the_owner_takes_up_the_word_about_them() {
     .await;
     assert_eq!(problems("").await.len(), 2);
 
-    // What is tried again, and works by now, is no problem any more.
+    // A retry that works closes the problem.
     source.clear_faults();
     let retry = json!({"select": {"all": true}, "ignored": true});
     words.post(&format!("{at}/problems/retry"), retry).await.is(StatusCode::ACCEPTED);
@@ -302,7 +302,7 @@ async fn problems_are_listed_and_the_owner_takes_up_the_word_about_them() {
 
 #[tokio::test]
 async fn nothing_is_answered_without_a_token_that_allows_it() {
-    // More wrong tokens are shown here than a client may guess in a minute.
+    // This test sends more wrong tokens than a client may guess in a minute.
     let (_fleet, _all, api) = fleet_with("wrong_tokens_per_minute: 10000, ").await;
     let described = api.with(Some(READ)).get("/v1/openapi.json").await.is(StatusCode::OK).json();
     assert_eq!(described["openapi"], "3.1.0");

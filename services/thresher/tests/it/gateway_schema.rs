@@ -1,4 +1,4 @@
-//! The operator's HTTP API, held against its own description by somebody else's software: Schemathesis (PyPI).
+//! The operator's HTTP API, checked against its own description by third-party software: Schemathesis (PyPI).
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,14 +11,15 @@ use serde_json::{Value, json};
 use testkit::servers::{NatsFixture, S3Fixture, Venv};
 use testkit::source::{Fault, SimulatedSource, SourceSpec};
 
-/// No server error, and no answer outside the description: of status, type, headers and body.
+/// No server error, and no response outside the description: of status, type, headers and body.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
                       response_schema_conformance";
 
-/// Lets Schemathesis ask for all that is described, with `parameters` where they are named and with what it makes up elsewhere.
+/// Has Schemathesis request every described path, with `parameters` where they are named and generated values
+/// elsewhere.
 async fn hold_against_the_description(api: &Api, parameters: &str, options: &[&str]) {
     let folder = tempfile::TempDir::with_prefix("schemathesis-").unwrap();
-    // Plans that nobody makes are not waited for.
+    // No scheduler makes plans here, so responses do not wait for them.
     let settings = format!("[parameters]\n\"query.wait_seconds\" = 0\n{parameters}");
     std::fs::write(folder.path().join("schemathesis.toml"), settings).unwrap();
     let mut command =
@@ -47,14 +48,14 @@ async fn hold_against_the_description(api: &Api, parameters: &str, options: &[&s
     assert!(said.contains("passed"), "it has tested something: {said}");
 }
 
-/// What was harvested, as the API knows it; nobody harvests any more.
+/// A finished harvest, as the API shows it. No scheduler runs any more.
 async fn harvested(fleet: &Fleet, source: &SimulatedSource) -> (Service, Api, Value) {
     let all = fleet.start(&[], "");
     fleet.add(&source.well_known(), &[]);
     fleet.harvest(&source.well_known()).await.exits(1);
-    // From now on nobody harvests the Sources that are made up, nor takes up what is said of this one.
+    // From now on no scheduler harvests the generated Sources, or takes up actions on this one.
     assert_eq!(all.terminate().await, Some(0));
-    // Nobody makes plans either, so that no answer has to wait for one.
+    // No scheduler makes plans, either, so no response has to wait for one.
     let settings = fleet.gateway().replace("gateway: {", "gateway: {plan_wait_seconds: 0, ");
     let alone = fleet.start(&["gateway"], &settings);
     let api = Api::of(&alone).await;
@@ -85,12 +86,12 @@ async fn every_answer_about_what_was_harvested_is_one_that_the_description_tells
         run["run"],
         json!(source.resource_uri(1))
     );
-    // What was harvested is to stay.
+    // The harvest must stay.
     hold_against_the_description(&api, &parameters, &["--exclude-method", "DELETE"]).await;
     let id = run["source"].as_str().unwrap();
     api.get(&format!("/v1/sources/{id}/problems")).await.is(StatusCode::OK);
 
-    // It has found what it asked for: each of the pages about a Source was answered.
+    // The requests reached existing data: each page about a Source got a response.
     let metrics = metrics(&gateway.admin());
     let description = api.get("/v1/openapi.json").await.is(StatusCode::OK).json();
     let paths = description["paths"].as_object().unwrap();

@@ -1,4 +1,4 @@
-//! Garbage is collected, whatever else is going on, and nothing that a record points to is ever missing.
+//! Collections of garbage during any other work: nothing that a record points to is ever missing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use store::{Key, Store, StoreOptions, StoreTarget};
 use testkit::servers::S3Fixture;
 use testkit::source::{ChangeKind, Changes, SimulatedSource, Size, SourceSpec};
 
-/// Takes another seed than a random one, to see a failure again.
+/// Sets the seed, to reproduce a failure.
 const SEED: &str = "THRESHER_GC_SEED";
 /// How often a collection is killed.
 const KILLS: u32 = 20;
-/// How often one is begun for that, at most: some come to their end before.
+/// The most collections begun for that. Some end before they are killed.
 const BEGUN: u32 = 20 * KILLS;
-/// How long a harvest may take that is waited for.
+/// The time limit of a harvest that the test waits for.
 const HARVEST: Duration = Duration::from_secs(300);
 
 /// Some bodies are too large for a pack.
@@ -51,18 +51,19 @@ fn stored(copy: &Destination) -> BTreeSet<PathBuf> {
     ["bitstreams", "packs", "packages"].iter().flat_map(|folder| files(copy, folder)).collect()
 }
 
-/// Makes what is stored as old as if it had lain there for a month.
+/// Makes the stored objects a month old.
 fn age(copy: &Destination) {
     let long_ago = Timestamp::now() - SignedDuration::from_hours(30 * 24);
     for path in stored(copy) {
-        // A collection may be at work.
+        // A collection may be running.
         if let Ok(file) = std::fs::File::options().write(true).open(path) {
             file.set_modified(long_ago.into()).expect("our own file");
         }
     }
 }
 
-/// Reads every byte that any record of any catalog points to, and compares it with its digest. Returns the keys of what they lie in.
+/// Reads all bytes that any record of any catalog points to, and compares them with their digests. Returns the keys of
+/// the objects that contain them.
 async fn every_byte_is_there(copy: &Destination) -> BTreeSet<String> {
     let target: StoreTarget = copy.into.parse().expect("a place");
     let options = StoreOptions { read_only: true, ..StoreOptions::default() };
@@ -100,7 +101,7 @@ async fn what_is_of_no_use_goes_and_is_said_before_and_after() {
     let orphan = pack.with_file_name(format!("{}.zip", PackId::fresh()));
     std::fs::copy(&pack, &orphan).unwrap();
 
-    // The versions before were let go of a moment ago.
+    // The earlier versions were released a moment ago.
     let lately = copy.run("gc", &["--dry-run", "--retention", "1h", "--json"]).exits(0);
     assert_eq!(lately.json()["removed"]["objects"], 0, "{lately}");
     age(&copy);
@@ -131,7 +132,7 @@ async fn what_is_of_no_use_goes_and_is_said_before_and_after() {
     assert!(copy.explain(&gone).contains("gave its bytes up"));
     assert_eq!(copy.present().len(), 59);
 
-    // Packs that were rewritten go when nobody can be reading them any more: at once, when nothing is to be kept.
+    // Compacted packs are removed when no reader can use them any more. Without retention, that is at once.
     age(&copy);
     copy.run("gc", &["--retention", "0s"]).exits(0);
     let needed = every_byte_is_there(&copy).await;
@@ -171,22 +172,22 @@ async fn in_a_bucket_the_owners_part_is_left_unless_it_is_asked_for() {
     copy.run("gc", &["--into", "/does/not/exist"]).exits(2);
 }
 
-/// A child that is killed with the test.
+/// A child process that is killed with the test.
 struct Running(Child);
 
 impl Running {
     fn start(mut command: Command) -> Self {
-        // What it says on standard error is the test's own: a pipe that nobody reads would stop it once it is full.
+        // Its standard error is the test's own. A pipe without a reader would block it once full.
         let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
         Self(command.spawn().expect("the binary was built by cargo"))
     }
 
-    /// Whether it has come to an end. A harvest may be shut out by a collection that began at the same moment.
+    /// Whether it has ended. A collection that began at the same moment may fence a harvest.
     fn is_over(&mut self) -> bool {
         self.0.try_wait().expect("our own child").is_some()
     }
 
-    /// Whether it has come to its end, which a collection always does.
+    /// Whether it has finished, which a collection always does.
     fn has_ended_well(&mut self) -> bool {
         let Some(status) = self.0.try_wait().expect("our own child") else { return false };
         assert!(status.success(), "it ended with {status}");
@@ -202,8 +203,8 @@ impl Drop for Running {
     }
 }
 
-/// Two Sources with the same content share one store. All that the first one held is deleted, and lies there for a month: it is garbage, and at the same time what the
-/// harvest of the second finds there.
+/// Two Sources with the same content share one store. Everything that the first one stored is deleted, and stays there
+/// for a month. It is garbage, and the harvest of the second finds it at the same time.
 async fn garbage_that_is_found_again(resources: u64) -> (SimulatedSource, SimulatedSource, Destination) {
     let spec = || SourceSpec::default().seed(19).resources(resources).size(Size::Range(200_000, 400_000));
     let (first, second) = (source(spec()).await, source(spec().latency(Duration::from_millis(150))).await);
@@ -235,7 +236,7 @@ async fn killed_twenty_times_beside_a_harvest_nothing_that_a_record_points_to_is
         if (killed + ended) % 2 == 0 {
             tokio::time::sleep(Duration::from_millis(rng.random_range(5..900))).await;
         } else {
-            // Right after the first removal: what is not on record by now never will be.
+            // Right after the first removal: a record that is not written by now never is.
             while lies.iter().all(|path| path.exists()) && !gc.is_over() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -247,7 +248,7 @@ async fn killed_twenty_times_beside_a_harvest_nothing_that_a_record_points_to_is
         drop(gc);
         beside += u32::from(!harvesting.is_over());
         if harvesting.is_over() {
-            // It was at an end: there is more to do, and what there was before is garbage.
+            // It had finished. There is more to do, and the earlier objects are garbage.
             second.change(Changes { create: 5, update: 60, delete: 5 });
             harvesting = harvest(&copy, &second);
         }
@@ -263,7 +264,7 @@ async fn killed_twenty_times_beside_a_harvest_nothing_that_a_record_points_to_is
     eprintln!("killed {killed}, came to their end {ended}, beside a harvest {beside}");
     assert!(beside >= KILLS / 2, "the harvests are too short to have anything beside them");
     every_byte_is_there(&copy).await;
-    // Whatever was interrupted is taken up, and the copies are what the Sources are.
+    // Interrupted runs are resumed, and the copies equal the Sources.
     for source in [&second, &first] {
         let run: Run = copy.sync_with(&source.url(), &["--view", "none"]).exits(0);
         assert_eq!(run.json()["in_sync"], true, "{run}");
@@ -296,7 +297,7 @@ async fn killed_twenty_times_while_it_rewrites_packs_every_record_points_to_its_
         begun += 1;
         assert!(begun < BEGUN, "it is hardly ever killed: {killed} times in {BEGUN}");
         if killed % 5 == 0 {
-            // Four of five resources are in other packs after that, or deleted.
+            // After that, four of five resources are in other packs, or deleted.
             source.change(Changes { create: 0, update: resources / 2, delete: 40 });
             copy.sync_with(&source.url(), &["--view", "none"]).exits(0);
             age(&copy);
@@ -308,7 +309,7 @@ async fn killed_twenty_times_while_it_rewrites_packs_every_record_points_to_its_
         if begun % 2 == 0 {
             tokio::time::sleep(Duration::from_millis(rng.random_range(20..250))).await;
         } else {
-            // Right after the first removal: what is not on record by now never will be.
+            // Right after the first removal: a record that is not written by now never is.
             while lies.iter().all(|path| path.exists()) && !gc.is_over() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }

@@ -1,4 +1,4 @@
-//! How a Source is asked: who is let in, what is left alone, and what the operator is told of it.
+//! Requests to a Source: credentials, exclusions, and messages to the operator.
 
 use std::path::PathBuf;
 
@@ -77,7 +77,7 @@ async fn a_token_goes_with_every_request_to_its_origin_and_stays_there_at_a_redi
     let origin = elsewhere.uri("/stored.txt?signature=***");
     assert!(story.contains(&format!("came from {origin}")) && !story.contains("abc"), "{story}");
     let verbose = with_token(copy.command("sync", &[&url, "-vv"]));
-    // The line of the command itself has it, in the environment that the test gave it.
+    // Only its output counts. The printed command contains the token, because the test put it into the environment.
     let shown = [run.stdout, run.stderr, verbose.stdout, verbose.stderr].concat();
     assert!(shown.contains("DEBUG"), "{shown}");
     assert!(!shown.contains(TOKEN), "{shown}");
@@ -95,7 +95,7 @@ async fn who_is_not_let_in_is_told_which_option_lets_in_and_who_was_to_look_at_t
     copy.sync_with(&url, &[&keys.option()])
         .exits(3)
         .complains(&["401 Unauthorized", "credential for it was sent"], &["check"]);
-    // Some Sources answer so to a wrong token.
+    // Some Sources respond so to a wrong token.
     site.reply("/list.xml", Reply::status(500));
     copy.sync_with(&url, &[&keys.option(), "--retries=0"])
         .exits(3)
@@ -189,7 +189,7 @@ async fn an_invitation_outranks_what_is_disallowed_unless_it_is_to_be_obeyed() {
     let obeying = Destination::directory();
     obeying.sync_with(&url, &["--robots", "obey"]).exits(3).complains(&["robots.txt", &url], &["--robots"]);
 
-    // Who only follows a link to it was not invited.
+    // For a followed link, `Disallow` is binding.
     let before = site.requests_at("/list.xml");
     let home = site.reply("/", Reply::status(404));
     site.reply("/.well-known/resourcesync", Reply::status(404));

@@ -1,4 +1,4 @@
-//! `thresher retry` and `thresher ignore`: what is tried again, what is left alone, and what lifts that.
+//! `thresher retry` and `thresher ignore`: which problems are retried, which are ignored, and what ends that.
 
 use crate::common::{Destination, Package, Site, package, resource, urlset};
 use serde_json::json;
@@ -10,7 +10,7 @@ fn hash(bytes: &str) -> String {
     format!("hash=\"sha-256:{}\"", fixity::Sha256::of(bytes.as_bytes()))
 }
 
-/// A harvest of a resource that is held and of one that is gone.
+/// A harvest of one stored resource and one that is gone.
 async fn harvested(site: &Site) -> (Destination, String, String) {
     let (held, gone) = (site.serve("/held", "held"), site.reply("/gone", Reply::status(404)));
     let url = site.serve("/list.xml", urlset(LIST, &[resource(&held, ""), resource(&gone, &hash("old"))]));
@@ -35,7 +35,7 @@ async fn what_is_ignored_is_not_asked_for_stays_visible_and_a_new_version_lifts_
 
     let run = copy.sync(&url).exits(0).says(&["In sync.", "1  ignored problem"]);
     assert_eq!((run.json()["in_sync"].clone(), run.count("ignored")), (json!(true), 1), "{run}");
-    // Another list that says the same of it.
+    // Another list with the same entry.
     relist(&site, 2, &[resource(&site.uri("/held"), ""), resource(&gone, &hash("old"))]);
     copy.sync(&url).exits(0);
     assert_eq!(site.requests_at("/gone"), asked, "it is left alone");
@@ -45,7 +45,7 @@ async fn what_is_ignored_is_not_asked_for_stays_visible_and_a_new_version_lifts_
     let story = copy.explain(&gone);
     assert!(story.contains("ignored by the operator: gone since 2019"), "{story}");
 
-    // A new version of it, which fails too.
+    // A new version, which fails too.
     relist(&site, 3, &[resource(&site.uri("/held"), ""), resource(&gone, &hash("new"))]);
     copy.sync(&url).exits(1);
     assert_eq!(site.requests_at("/gone"), asked + 1);

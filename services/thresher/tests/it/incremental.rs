@@ -1,4 +1,4 @@
-//! What has changed since is taken, and nothing else.
+//! Changes since the last run are fetched, and nothing else.
 
 use crate::common::{Destination, Run, Site, in_step, requests_at, resource, source, urlset};
 use testkit::source::{ChangeKind, Changes, Fault, SimulatedSource, Size, SourceSpec};
@@ -182,7 +182,7 @@ async fn an_older_change_does_not_undo_a_newer_one_whatever_the_order_of_the_lis
         "it is counted: {run}"
     );
 
-    // An update told after the deletion, and dated after it, brings the resource back.
+    // An update listed after the deletion, and dated after it, brings the resource back.
     let back = resource(&one, "change=\"updated\" datetime=\"2026-01-03T00:00:00Z\"");
     site.serve("/changes.xml", urlset(changes, &[newest_first.as_slice(), &[back]].concat()));
     copy.sync(&way_in).exits(0);

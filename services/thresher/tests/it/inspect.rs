@@ -12,7 +12,7 @@ use testkit::source::{Changes, SourceSpec};
 
 const NAMESPACES: &str = "xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" xmlns:rs=\"http://www.openarchives.org/rs/terms/\"";
 
-/// A document of one's own making.
+/// A document written by the test.
 fn document(root: &str, content: &str) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<{root} {NAMESPACES}>\n{content}\n</{root}>\n")
 }
@@ -27,7 +27,7 @@ fn written(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// What `inspect` prints: the document, its entries, the summary.
+/// The output of `inspect`: the document, its entries, the summary.
 #[track_caller]
 fn shape(run: &Run) -> (Value, Vec<Value>, Value) {
     let mut lines = run.json_lines();
@@ -136,7 +136,7 @@ fn a_gzip_file_is_told_by_its_first_bytes_whatever_its_name() {
     let folder = TempDir::new().unwrap();
     let content = "<rs:md capability=\"resourcelist\" at=\"2026-01-03T09:00:00Z\"/><url><loc>http://example.org/1</loc></url>";
     let plain = written(&folder, "list.xml", &document("urlset", content));
-    // Packed by a program that is not ours.
+    // Built by another program.
     let python = Venv::peers().unwrap().program("python");
     assert!(Command::new(python).args(["-m", "gzip"]).arg(&plain).status().unwrap().success());
     std::fs::rename(folder.path().join("list.xml.gz"), folder.path().join("packed.xml")).unwrap();
@@ -206,7 +206,7 @@ fn oddities_are_counted_by_name_and_refused_when_strict() {
     assert!(strict.stderr.contains("line "), "{strict}");
 }
 
-/// Line and column of a place in a text, as people count.
+/// Line and column of a position in a text, counted from one.
 fn place(text: &str, of: &str) -> String {
     let before = &text[..text.find(of).unwrap()];
     let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
@@ -247,7 +247,7 @@ fn a_bad_entry_is_named_and_left_out() {
     let content = "<rs:md capability=\"resourcelist\" at=\"2026-01-03T09:00:00Z\"/>\n\
         <url><lastmod>2026-01-01</lastmod></url>\n<url><loc>http://example.org/2</loc></url>";
     let text = document("urlset", content);
-    // It was read whole, one entry of it just says nothing.
+    // It was read completely, but one of its entries is empty.
     let run = inspect(written(&folder, "a.xml", &text)).exits(0);
     let (_, entries, _) = shape(&run);
     assert_eq!(entries[0]["loc"], "http://example.org/2", "{run}");

@@ -1,4 +1,4 @@
-//! What `kill -9` costs in the middle of a package: counted in bytes that the Source sends again, and in slices that are worked on again.
+//! The cost of `kill -9` in the middle of a package: bytes that the Source sends again, and slices that are repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ const PART: usize = 8 * MIB;
 /// The most entries of a slice.
 const MOST_OF_A_SLICE: usize = 256;
 
-/// A Source of one package, which lies on a server of its own, and a fleet.
+/// A Source of one package, which is on a server of its own, and a fleet.
 struct Case {
     packages: FileServer,
     site: Site,
@@ -53,7 +53,7 @@ impl Case {
         services.iter().map(|service| self.fleet.start(&[service], "")).collect()
     }
 
-    /// Waits for the end of the run, and compares what is held.
+    /// Waits for the end of the run, and compares the stored content.
     async fn assert_harvested(&self) {
         self.fleet.watch(&self.url).await.exits(0);
         assert_eq!(self.fleet.destination().present(), self.truth);
@@ -84,7 +84,7 @@ async fn a_fetcher_killed_in_the_middle_of_a_package_costs_less_than_a_part() {
     assert!(case.packages.most_open() < 4, "one of four slots is left to others");
 }
 
-/// The slices that a service has begun to work on, by its log.
+/// The slices that a service has started, by its log.
 fn slices_begun(service: &Service) -> Vec<usize> {
     let number = |line: &str| {
         let (_, task) = line.split_once("an unpack job begins")?;

@@ -1,4 +1,4 @@
-//! Notifications that make a fleet look at a Source, and those who would misuse them.
+//! Notifications that start runs of a Source, and senders that misuse them.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use testkit::source::{Changes, SourceSpec};
 use testkit::waiting::found;
 
-/// The present or last run of a Source and those before it, newest first.
+/// The current or last run of a Source and those before it, newest first.
 async fn runs(api: &Api, source: &str) -> Vec<Value> {
     let page = api.get(&format!("/v1/sources/{source}/runs")).await.is(StatusCode::OK).json();
     page["items"].as_array().expect("a list").clone()
 }
 
-/// The first so many runs of a Source, as soon as they are over.
+/// The first runs of a Source, as soon as this many have ended.
 async fn finished(api: &Api, source: &str, count: usize) -> Vec<Value> {
     found(format!("{count} runs are over"), async || {
         let runs = runs(api, source).await;
@@ -40,18 +40,18 @@ async fn what_a_repository_announces_is_looked_at_in_few_runs_and_other_things_a
     let id = added(&api, &harvested.well_known()).await;
     let inbox = format!("/ldn/sources/{id}/inbox");
 
-    // What is none of the activities, or about something else, is kept, and nobody looks.
+    // Notifications of other activities, or about something else, are kept and start no run.
     let like = json!({"type": "Like", "object": format!("{}/1", harvested.url())});
     left(&api, &inbox, &like).await.is(StatusCode::CREATED);
     left(&api, &inbox, &update("https://elsewhere.example.com/1")).await.is(StatusCode::CREATED);
 
-    // The first one has it harvested, though it has no schedule and nobody asked.
+    // The first one starts a run, although the Source has no schedule and no operator requested it.
     left(&api, &inbox, &update(&format!("{}/1", harvested.url()))).await.is(StatusCode::CREATED);
     let first = finished(&api, &id, 1).await;
     assert_eq!((first.len(), &first[0]["asked_by"]), (1, &"hint".into()));
     assert_eq!(first[0]["counters"]["stored"], 5);
 
-    // Of many, in the inbox for all, each in its own words, come few runs, the last of which has seen the change.
+    // Many different notifications in the common inbox start few runs. The last of these has seen the change.
     harvested.change(Changes { create: 2, update: 1, delete: 1 });
     let object = |n: usize| format!("{}/resource?{n}", harvested.url());
     let kinds = ["Create", "Update", "Delete", "Announce"];
@@ -113,9 +113,9 @@ async fn a_flood_is_refused_or_pushes_out_its_own_and_honest_ones_are_served() {
         left(&api, "/ldn/inbox", &update(entry)).await.is(StatusCode::CREATED).path(&api, "location");
     let before = resident(&gateway);
     let review = |n: usize| json!({"type": "Announce", "origin": {"id": ORIGIN}, "object": "https://elsewhere.example.com/", "summary": format!("{n}{}", "a".repeat(15_000))});
-    // Others than the honest one: with connections of their own.
+    // Strangers with connections of their own.
     let strangers = Api::of(&gateway).await;
-    // Strangers, some known by their origin, some not, some with bodies that nobody takes.
+    // Strangers: some with a known origin, some unknown, some with invalid bodies.
     let flood = async {
         let mut answers = Vec::new();
         for wave in 0..10 {
@@ -126,7 +126,7 @@ async fn a_flood_is_refused_or_pushes_out_its_own_and_honest_ones_are_served() {
                     _ => review(wave * 100 + n).to_string(),
                 };
                 let request = post(&strangers, "/ldn/inbox", JSON_LD, body);
-                // A body that is refused before it is read may end its connection.
+                // The gateway may close the connection when it refuses a body before reading it.
                 async move { request.send().await.map_or(0, |answer| answer.status().as_u16()) }
             });
             answers.extend(join_all(posts).await);
@@ -152,7 +152,7 @@ async fn a_flood_is_refused_or_pushes_out_its_own_and_honest_ones_are_served() {
     let kept: Vec<_> =
         kept["contains"].as_array().unwrap().iter().map(|iri| iri.as_str().unwrap().to_owned()).collect();
     assert!(kept.len() <= 20 + 20, "{} are kept", kept.len());
-    // Of the honest one's 21, its own newest 20.
+    // Of the honest sender's 21, its own newest 20.
     let own = api.with(Some(REPOSITORY)).get("/ldn/inbox?limit=1000").await.is(StatusCode::OK).json();
     assert_eq!(own["contains"].as_array().map(Vec::len), Some(20));
     api.get(&honest).await.is(StatusCode::NOT_FOUND);
@@ -160,7 +160,7 @@ async fn a_flood_is_refused_or_pushes_out_its_own_and_honest_ones_are_served() {
     assert!(grown < 64 * 1024 * 1024, "it takes {grown} bytes more");
 }
 
-/// The memory that a process takes, in bytes.
+/// The memory of a process, in bytes.
 fn resident(service: &crate::common::Service) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", service.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -174,7 +174,7 @@ async fn one_byte_a_second_is_given_up_and_keeps_nobody_else_waiting() {
     let fleet = fleet().await;
     let (_gateway, api) = gateway(&fleet, "body_timeout_seconds: 2, per_second: 100").await;
     let address = api.base.strip_prefix("http://").unwrap().to_owned();
-    // As many as there are places for strangers.
+    // As many connections as strangers may have.
     let mut slow = Vec::new();
     for _ in 0..32 {
         let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
@@ -190,13 +190,13 @@ async fn one_byte_a_second_is_given_up_and_keeps_nobody_else_waiting() {
         stream.read_exact(&mut answer).await.unwrap();
         assert_eq!(String::from_utf8(answer).unwrap(), "HTTP/1.1 408");
     }
-    // Their places are free again.
+    // The connections are free again.
     let review =
         json!({"type": "Announce", "origin": {"id": ORIGIN}, "object": "https://elsewhere.example.com/"});
     send(post(&api, "/ldn/inbox", JSON_LD, review)).await.is(StatusCode::CREATED);
 }
 
-/// A sender and a consumer that nobody here wrote.
+/// A third-party sender and a third-party consumer.
 #[tokio::test]
 async fn py_ldnlib_finds_the_inbox_sends_and_reads_back() {
     let fleet = fleet().await;

@@ -1,4 +1,5 @@
-//! Fleets that read inboxes of others (LDN-4): that of another fleet, in which this project and one that nobody here wrote leave notifications.
+//! Fleets that read inboxes of others (LDN-4): that of another fleet, where this project and a third-party sender leave
+//! notifications.
 
 use crate::common::api::{Api, READ};
 use crate::common::ldn::{fleet, gateway, left, plain_update, py_ldnlib, update};
@@ -8,7 +9,7 @@ use serde_json::Value;
 use testkit::source::SourceSpec;
 use testkit::waiting::found;
 
-/// Those who harvest, look at inboxes each second, and show a token to the gateway at `inbox`.
+/// Services that harvest, poll inboxes each second, and send a token to the gateway at `inbox`.
 fn harvesters(fleet: &Fleet, inbox: &Api) -> Service {
     let token = fleet.path("token");
     std::fs::write(&token, READ).unwrap();
@@ -20,7 +21,7 @@ fn harvesters(fleet: &Fleet, inbox: &Api) -> Service {
     )
 }
 
-/// The run of the one Source that nobody asks for and that has no schedule, as soon as it is over.
+/// The run of the one Source, as soon as it has ended. It has no schedule, and no operator requests it.
 async fn run(fleet: &Fleet) -> Value {
     let over = async || {
         let runs = Run::of(fleet.command("run").args(["ls", "--json"])).exits(0);
@@ -35,7 +36,7 @@ async fn what_is_left_in_the_inbox_of_another_fleet_has_the_source_looked_at() {
     let harvested = source(SourceSpec::default().resources(4)).await;
     let (keeper, reader) = (fleet().await, fleet().await);
     let (_gateway, api) = gateway(&keeper, "").await;
-    // About something else, and there before anybody reads.
+    // About something else, and sent before any consumer reads.
     left(&api, "/ldn/inbox", &update("https://elsewhere.example.com/1")).await.is(StatusCode::CREATED);
     let _harvesting = harvesters(&reader, &api);
     reader.add(&harvested.well_known(), &["--inbox", &format!("{}/ldn/inbox", api.base)]);

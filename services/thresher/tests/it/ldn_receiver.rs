@@ -1,4 +1,5 @@
-//! The rules of W3C Linked Data Notifications for receivers (LDN-1, LDN-2, LDN-5), each asked of a real gateway over HTTP.
+//! The rules of W3C Linked Data Notifications for receivers (LDN-1, LDN-2, LDN-5), each checked on a real gateway over
+//! HTTP.
 
 use crate::common::api::{ADMIN, READ, send};
 use crate::common::ldn::{JSON_LD, ORIGIN, REGISTRY, REPOSITORY, added, fleet, gateway, left, post, update};
@@ -38,7 +39,7 @@ async fn a_target_advertises_its_one_inbox_by_link_header_and_in_its_body() {
         );
         assert_eq!(body.json()["@id"], format!("{}{target}", api.base));
     }
-    // Those who read the API find it there too.
+    // Clients of the API find it there too.
     let read = api.get(&format!("/v1/sources/{source}")).await.is(StatusCode::OK);
     assert_eq!(read.link(INBOX), Some(format!("{}/ldn/sources/{source}/inbox", api.base)));
 }
@@ -137,7 +138,8 @@ async fn get_of_an_inbox_lists_its_notifications_as_ldp_contains_in_pages() {
     }
 }
 
-/// LDN 3.3.1: "A successful GET request on the notification URI MUST return a HTTP 200 OK", as JSON-LD; what was sent is what comes back.
+/// LDN 3.3.1: "A successful GET request on the notification URI MUST return a HTTP 200 OK", as JSON-LD. The response
+/// equals the notification as sent.
 #[tokio::test]
 async fn get_of_a_notification_gives_back_what_was_posted_byte_for_byte() {
     let fleet = fleet().await;
@@ -161,7 +163,7 @@ async fn get_of_a_notification_gives_back_what_was_posted_byte_for_byte() {
     }
 }
 
-/// HEAD is answered like GET, without a body (RFC 9110, 9.3.2).
+/// HEAD gets the response of GET, without a body (RFC 9110, 9.3.2).
 #[tokio::test]
 async fn head_of_an_inbox_and_of_a_notification_is_answered_like_get() {
     let fleet = fleet().await;
@@ -177,8 +179,8 @@ async fn head_of_an_inbox_and_of_a_notification_is_answered_like_get() {
     }
 }
 
-/// LDN 3.3: "Receivers enforcing constraints on notifications SHOULD fail to process the notification if the constraints are not met and return the
-/// appropriate 4xx error code"; the inbox announces them by ldp:constrainedBy.
+/// LDN 3.3: "Receivers enforcing constraints on notifications SHOULD fail to process the notification if the
+/// constraints are not met and return the appropriate 4xx error code". The inbox announces them by ldp:constrainedBy.
 #[tokio::test]
 async fn what_meets_no_constraint_is_refused_with_a_problem_and_the_constraints_are_announced() {
     let fleet = fleet().await;
@@ -208,7 +210,8 @@ async fn what_meets_no_constraint_is_refused_with_a_problem_and_the_constraints_
         assert_eq!(problem["instance"], "/ldn/inbox");
         assert_eq!(refused.link(CONSTRAINED_BY), Some(format!("{}/ldn/constraints", api.base)));
     }
-    // As many values as there may be are fewer than these bytes: the number of values is another limit than that of bytes.
+    // The most values that are allowed have fewer than these bytes: the number of values and that of bytes are separate
+    // limits.
     assert!(many.len() < 4_100);
     send(post(&api, "/ldn/inbox", JSON_LD, many).bearer_auth(REPOSITORY)).await.is(StatusCode::CREATED);
     let more = json!({"type": "Update", "object": vec![1; 1_999]}).to_string();
@@ -252,7 +255,7 @@ async fn senders_are_verified_before_anything_else_is_told() {
         api.with(None).get(inbox).await.is(StatusCode::UNAUTHORIZED);
         api.with(Some("a token of nobody at all")).get(inbox).await.is(StatusCode::UNAUTHORIZED);
     }
-    // Who is known by an origin or a token is told.
+    // A sender known by an origin or a token gets the reason.
     send(post(&api, &there, JSON_LD, &reviewed)).await.is(StatusCode::CREATED);
     send(post(&api, &nowhere, JSON_LD, &reviewed)).await.is(StatusCode::NOT_FOUND);
     left(&api, &nowhere, &update(PDF)).await.is(StatusCode::NOT_FOUND);
@@ -277,11 +280,11 @@ async fn a_sender_reads_what_it_has_sent_and_an_operator_everything() {
     let sender = api.with(Some(REPOSITORY));
     sender.get(&own).await.is(StatusCode::OK);
     sender.get(&other).await.is(StatusCode::NOT_FOUND);
-    // Its token is good for nothing else.
+    // Its token has no other use.
     sender.get("/v1/sources").await.is(StatusCode::UNAUTHORIZED);
 }
 
-/// Ours: the same notification again is the one that is there.
+/// Ours: a repeated notification is the one that is stored already.
 #[tokio::test]
 async fn a_notification_that_is_sent_again_is_kept_once() {
     let fleet = fleet().await;
@@ -296,7 +299,7 @@ async fn a_notification_that_is_sent_again_is_kept_once() {
     assert_eq!(api.get("/ldn/inbox").await.json()["contains"].as_array().map(Vec::len), Some(1));
 }
 
-/// Ours: no context and no URL that a stranger names is asked for.
+/// Ours: no context and no URL in a stranger's notification is requested.
 #[tokio::test]
 async fn nothing_that_a_notification_names_is_fetched() {
     let fleet = fleet().await;
@@ -314,7 +317,7 @@ async fn nothing_that_a_notification_names_is_fetched() {
     assert!(server.requests().is_empty(), "{:?}", server.requests());
 }
 
-/// Ours: without a file of senders there are no inboxes, and nothing tells of any.
+/// Ours: without a file of senders there are no inboxes, and no response advertises any.
 #[tokio::test]
 async fn a_gateway_without_senders_has_no_inbox() {
     let fleet = fleet().await;

@@ -1,4 +1,4 @@
-//! Fleets that tell others of changes (LDN-3): other fleets, and pages that a test writes.
+//! Fleets that notify others of changes (LDN-3): other fleets, and pages that a test writes.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use testkit::waiting::{found, until};
 /// The services that harvest.
 const HARVESTERS: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
 
-/// The announcements that a page's inbox has got.
+/// The announcements in a page's inbox.
 fn announced(page: &ScriptedServer) -> Vec<Value> {
     let read = |request: &Recorded| serde_json::from_slice(&request.body).expect("JSON");
     page.requests_at("/inbox").iter().map(read).collect()
@@ -30,7 +30,7 @@ async fn a_fleet_that_follows_the_same_source_is_told_of_changes_and_looks_at_on
     let harvested = source(SourceSpec::default().resources(5)).await;
     let (teller, told) = (fleet().await, fleet().await);
     let settings = format!("scheduler: {{hint_debounce_seconds: 1}}\n{}", told.inboxes("", "none-1"));
-    // The teller shows no token, and is not of the Source's origin: it is listed with the Source of which it may tell.
+    // The sender has no token and another origin than the Source. It is listed with the Source about which it may send.
     let id = SourceId::of_entry(&harvested.well_known().parse().unwrap());
     let senders = format!("- {{name: teller, origins: ['{ORIGIN}'], sources: [{id}]}}\n");
     std::fs::write(told.path("senders.yaml"), senders).unwrap();
@@ -69,7 +69,7 @@ async fn a_fleet_that_follows_the_same_source_is_told_of_changes_and_looks_at_on
     assert_eq!(said["object"]["result"][0]["totalItems"], 5);
     assert_eq!(runs(1).await[0]["asked_by"], "hint");
 
-    // A run that changes nothing is nothing to be told.
+    // A run that changes nothing sends nothing.
     teller.harvest(&harvested.well_known()).await.exits(0);
     harvested.change(Changes { create: 2, update: 1, delete: 1 });
     teller.harvest(&harvested.well_known()).await.exits(0);
@@ -115,7 +115,7 @@ async fn what_a_run_had_changed_that_is_given_up_is_told_and_the_next_one_tells_
     fleet.run("cancel", &harvested.well_known(), &[]).exits(0);
     until("what it had stored is told", || stored() > 0).await;
     assert!(stored() < 400, "{} are stored already", stored());
-    // It is told before the run is over.
+    // It is sent before the run has ended.
     fleet.watch(&harvested.well_known()).await;
     fleet.harvest(&harvested.well_known()).await.exits(0);
     until("the rest is told", || stored() >= 400).await;

@@ -1,6 +1,7 @@
-//! The tests of the product as its users meet it: the command line, a fleet, the gateway, real servers.
+//! The tests of the product from the outside: the command line, a fleet, the gateway, real servers.
 //!
-//! One binary, because each one links the whole product. A module is a subject; `cargo nextest run -p thresher gc::` runs one.
+//! One binary, because each one links the whole product. A module is a subject; `cargo nextest run -p thresher gc::`
+//! runs one.
 #![allow(missing_docs)]
 
 mod common;

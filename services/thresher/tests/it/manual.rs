@@ -1,4 +1,4 @@
-//! Completions and manual pages are made from the command line as it is.
+//! Completions and manual pages are generated from the command line.
 
 use crate::common::{Run, thresher};
 

@@ -1,5 +1,5 @@
-//! What is held and not to be relied on is replaced, on the very way that everything goes: nothing is taken for granted because the
-//! digest is the same, and nothing is lost where the Source has it no more.
+//! Repairs: unreliable stored bytes are replaced, by the same steps as a normal fetch. An equal digest proves nothing,
+//! and nothing is lost if the Source no longer has the resource.
 
 use crate::common::{Destination, Inside, Site, in_step, resource, urlset};
 use fixity::Computed;
@@ -23,7 +23,7 @@ fn mixed(resources: u64) -> SourceSpec {
     SourceSpec::default().resources(resources).size(Size::Range(0, 500_000))
 }
 
-/// The resources that have an object of their own, and those that lie in packs.
+/// The resources with an object of their own, and those in packs.
 async fn parted(inside: &Inside, uris: impl Iterator<Item = String>) -> (Vec<String>, Vec<String>) {
     let (mut objects, mut packed) = (Vec::new(), Vec::new());
     for uri in uris {
@@ -100,7 +100,7 @@ async fn what_cannot_be_mended_keeps_what_is_held_and_is_tried_again_in_the_same
     assert_eq!((run.count("failed"), run.count("stored")), (1, 0), "{run}");
     assert!(copy.explain(&uri).contains("is not to be relied on"), "{}", copy.explain(&uri));
     assert_eq!(Some(copy.cat(&uri)), source.body(&uri));
-    // Neither does a list that says the same settle it.
+    // A list with the same entry does not settle it, either.
     source.refresh_resource_list();
     let run = copy.sync_with(&entry, &["--mode", "baseline"]).exits(1);
     assert_eq!(run.count("failed"), 1, "{run}");

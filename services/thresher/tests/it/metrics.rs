@@ -1,4 +1,5 @@
-//! What a fleet says of itself: held to docs/METRICS.md, and asked for by a real Prometheus with every query of rules and dashboards.
+//! The metrics of a fleet: compared with docs/METRICS.md, and read by a real Prometheus with every query of rules and
+//! dashboards.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -21,14 +22,14 @@ fn root() -> PathBuf {
 
 fn python(script: &str) -> Command {
     let mut python = Command::new(Venv::deploy().expect("pip installs what is pinned").program("python"));
-    // The tree is not for what Python makes of it.
+    // Python's cache files stay out of the tree.
     python.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1").arg(script);
     python.env("THRESHER_TARGET", testkit::servers::target_directory());
     python
 }
 
-/// A fleet in one process that has seen what there is to see: a harvest with faults and quirks, changes, a run that the guard stopped, and
-/// questions of an operator. It goes on.
+/// A fleet in one process after all kinds of events: a harvest with faults and quirks, changes, a run that the deletion
+/// guard stopped, and requests of an operator. It keeps running.
 async fn experienced(fleet: &Fleet) -> Service {
     let followed = source(SourceSpec::default().resources(30).gzip(true)).await;
     followed.set_fault(3, Fault::status(404));
@@ -46,9 +47,9 @@ async fn experienced(fleet: &Fleet) -> Service {
     guarded.refresh_resource_list();
     fleet.harvest(&guarded.well_known()).await.exits(3);
 
-    // What nobody asked for is counted by nobody.
+    // The gateway has no counts before its first request.
     Api::of(&all).await.get("/v1/runs").await.is(StatusCode::OK);
-    // The services of a process become ready one by one; those that the harvests did not need may be the last.
+    // The services of a process become ready one by one. Those that the harvests did not need may be the last.
     until("the process is ready", || get(&all.admin(), "/readyz") == "ready\n").await;
     all
 }
@@ -77,7 +78,7 @@ async fn a_fleet_says_what_the_page_of_metrics_tells_and_nothing_else() {
     let held = held.wait_with_output().unwrap();
     assert!(held.status.success(), "{}\n{said}", String::from_utf8_lossy(&held.stdout));
 
-    // Each thing is counted once, and is what happened.
+    // Each event is counted once, under its own name.
     let value = |series: &str| {
         let line = said.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("{series} is not said:\n{said}")).parse::<f64>().unwrap()
@@ -93,7 +94,7 @@ async fn a_fleet_says_what_the_page_of_metrics_tells_and_nothing_else() {
     assert!(value("thresher_scheduler_quirks_total{quirk=\"gzip\"}") >= 1.0);
 }
 
-/// A Prometheus of its own; it ends with this value.
+/// A Prometheus for this test. It ends when this value is dropped.
 struct Prometheus {
     child: Child,
     base: String,
@@ -109,7 +110,7 @@ impl Drop for Prometheus {
 }
 
 impl Prometheus {
-    /// Reads the metrics of `admin`, many times a second, and records what the rules say.
+    /// Reads the metrics of `admin`, many times a second, and records what the rules define.
     async fn of(admin: &str) -> Self {
         let output = python("deploy/tests/promtool.py").arg("prometheus").output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -130,7 +131,8 @@ impl Prometheus {
         std::fs::write(&file, config).unwrap();
         let client = Client::builder().no_proxy().build().unwrap();
         loop {
-            // It cannot be told to choose one; should another process be quicker, it ends, and the next one is tried.
+            // It cannot choose a free port itself. If another process takes this one first, it ends, and the next one
+            // is tried.
             let port = rand::rng().random_range(9_100..10_400);
             let log = std::fs::File::create(folder.path().join("log")).unwrap();
             let mut command = Command::new(&program);
@@ -155,7 +157,7 @@ impl Prometheus {
         }
     }
 
-    /// What it answers to a query, or the error that it says.
+    /// Its response to a query, or its error.
     async fn ask(&self, query: &str) -> Result<Vec<Value>, String> {
         let mut url: url::Url = format!("{}/api/v1/query", self.base).parse().unwrap();
         url.query_pairs_mut().append_pair("query", query);
@@ -168,7 +170,7 @@ impl Prometheus {
     }
 }
 
-/// The queries of a dashboard, with what Grafana would put in place of its variables.
+/// The queries of a dashboard, with values for Grafana's variables.
 fn queries(board: &Value) -> Vec<String> {
     let expressions = board["panels"].as_array().unwrap().iter().flat_map(|panel| {
         let targets = panel["targets"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -207,14 +209,14 @@ async fn each_query_of_rules_and_dashboards_is_answered_by_a_prometheus_that_rea
     assert!(asked.len() > 60, "{}", asked.len());
     for query in asked {
         assert!(!query.contains('$'), "nobody fills this in: {query}");
-        // A rate needs two readings, and what is recorded one more turn.
+        // A rate needs two samples, and a recording rule one more evaluation.
         found(format!("an answer to {query}"), async || {
             let answer = prometheus.ask(&query).await.unwrap_or_else(|error| panic!("{query}: {error}"));
             (!answer.is_empty()).then_some(())
         })
         .await;
     }
-    // Alerts are quiet when all is well, so only that they can be asked for is seen here.
+    // Alerts are quiet when all is well, so this only shows that their expressions can be evaluated.
     for query in rules("alerts.yaml") {
         prometheus.ask(&query).await.unwrap_or_else(|error| panic!("{query}: {error}"));
     }

@@ -1,4 +1,4 @@
-//! The operator's commands, asked of a gateway and of the fleet behind it: the same words either way.
+//! The operator's commands, sent to a gateway and to the fleet behind it: the same output either way.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -11,14 +11,14 @@ use testkit::source::{Changes, Fault, SourceSpec};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What the fleet's own words say.
+/// The output of a command without a gateway.
 async fn direct(fleet: &Fleet, words: &[&str]) -> String {
     let mut command = fleet.command(words[0]);
     command.args(&words[1..]);
     wait(command).await.exits(0).stdout
 }
 
-/// Lines of JSON without what a gateway does not tell.
+/// Lines of JSON without the fields that a gateway leaves out.
 fn lines(text: &str) -> Vec<Value> {
     let read = |line| {
         let mut line: Value = serde_json::from_str(line).expect("JSON");
@@ -43,7 +43,7 @@ async fn whoever_is_asked_the_same_words_come_back() {
     let watched = api.ask(&["run", "submit", &url, "--watch", "--json"]).await.exits(1);
     assert_eq!(watched.json()["counters"]["stored"], 28, "{watched}");
 
-    // What the fleet shares.
+    // The control store.
     for words in [
         vec!["source", "ls"],
         vec!["source", "ls", "--json"],
@@ -57,7 +57,7 @@ async fn whoever_is_asked_the_same_words_come_back() {
         assert!(by_gateway.contains("127-0-0-1") || by_gateway.contains("127.0.0.1"), "{by_gateway}");
     }
 
-    // What is held. A gateway's reader is a second behind.
+    // The stored content. A gateway's reader is a second behind.
     let held = fleet.destination();
     testkit::waiting::found("the gateway sees the whole run", async || {
         (api.ask(&["ls", "--json"]).await.exits(0).stdout.lines().count() == 30).then_some(())
@@ -86,7 +86,7 @@ async fn whoever_is_asked_the_same_words_come_back() {
         assert!(!by_gateway.is_empty(), "{words:?}");
     }
     assert_eq!(api.ask(&["problems", "--reason", "timeout"]).await.exits(0).stdout, "");
-    // A store that is named is read, also where the environment names a gateway.
+    // A store that is named is read, even if the environment names a gateway.
     let mut command = held.command("ls", &[]);
     command.env("THRESHER_SERVER", "http://127.0.0.1:1");
     assert_eq!(wait(command).await.exits(0).stdout, here(&["ls"]));
@@ -133,7 +133,7 @@ async fn the_guards_run_goes_on_with_the_operators_word() {
     assert_eq!(done.json()["counters"]["deleted"], 20, "{done}");
 }
 
-/// A way to a gateway that can be cut, and lead elsewhere afterwards.
+/// A connection to a gateway that can be cut, and directed elsewhere afterwards.
 async fn way_to(gateway: watch::Receiver<SocketAddr>) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
     let address = listener.local_addr().expect("it is bound");
@@ -206,7 +206,7 @@ async fn what_is_refused_says_what_where_and_what_to_do_with_the_exit_status_for
     api.ask(&contact).await.exits(2).complains(&["contact"], &["mailto:"]);
     let nowhere = api.at("http://127.0.0.1:1".to_owned());
     nowhere.ask(&list).await.exits(3).complains(&["http://127.0.0.1:1"], &["is it up"]);
-    // Something else than a gateway.
+    // A server that is no gateway.
     let s3 = api.at(fleet.s3.endpoint.clone());
     let said = s3.ask(&list).await;
     assert!(matches!(said.exit, Some(2 | 3)), "{said}");

@@ -1,4 +1,4 @@
-//! An origin that is away, or asks for patience: what is pending there waits, and holds nothing else up.
+//! An origin that is down, or asks for a pause: its pending resources wait, and delay nothing else.
 
 use std::net::TcpListener;
 
@@ -8,7 +8,7 @@ use testkit::scripted::Reply;
 const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
 const LATER: &str = "capability=\"resourcelist\" at=\"2026-01-02T00:00:00Z\"";
 
-/// An origin on this machine where nobody listens.
+/// An origin on this machine without a server.
 fn deserted_origin() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
     format!("http://{}", listener.local_addr().expect("a bound socket has an address"))
@@ -29,7 +29,8 @@ async fn a_dead_mirror_becomes_problems_and_does_not_keep_the_run_from_finishing
     let run = copy.sync(&list).exits(1);
     assert_eq!((run.count("stored"), run.count("failed")), (5, 30), "{run}");
 
-    // The run is over: the next one reads the list anew, and finds the mirror gone from it. Nobody wants what was there any more.
+    // The run has ended. The next one reads the list again, which no longer names the mirror. Its resources are not
+    // needed any more.
     site.serve("/list.xml", urlset(LATER, &here));
     let run = copy.sync(&list).exits(0);
     assert_eq!((run.count("unchanged"), run.count("failed")), (5, 0), "{run}");
@@ -48,7 +49,7 @@ async fn a_source_that_asks_for_an_hour_keeps_its_work_pending_and_is_taken_up_l
     assert!(asked <= 8, "{asked} requests after the Source asked for patience");
     assert!(copy.listed().iter().all(|line| line["state"] == "pending"), "nothing is given up");
 
-    // Asked again too early, it is still left alone, and its list is not read again.
+    // Run again too early, it still skips the origin, and does not reread its list.
     let before = site.paths().len();
     copy.sync(&list).exits(3);
     let more = site.paths().len() - before;

@@ -1,4 +1,4 @@
-//! Sources that nobody here wrote: PyPI's `resync-simulator`, and lists made by `resync-build`.
+//! Third-party Sources: PyPI's `resync-simulator`, and lists made by `resync-build`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -48,7 +48,7 @@ impl Simulator {
         let wrapper = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/run_simulator.py");
         let mut command = Command::new(peers().program("python"));
         command.arg("-B").arg(wrapper).arg(peers().program("resync-simulator")).args([config, logging]);
-        // What it logs of each request is of no interest.
+        // Its log of each request is discarded.
         let mut process = Process::talk(command.arg(seed.to_string()).stderr(Stdio::null()));
         let line = process.hear();
         let base =
@@ -56,14 +56,14 @@ impl Simulator {
         Self { process, base, _folder: folder }
     }
 
-    /// Makes changes, and gives the kind of the first one ever.
+    /// Makes changes, and returns the kind of the first one ever.
     fn change(&mut self) -> String {
         self.process.say("change");
         let line = self.process.hear();
         line.strip_prefix("changed, first a ").unwrap_or_else(|| panic!("not changed: {line}")).to_owned()
     }
 
-    /// What it serves now, by URI; none for what is gone.
+    /// Its current resources, by URI; none for deleted ones.
     fn serves(&mut self) -> BTreeMap<String, Option<Vec<u8>>> {
         self.process.say("serve");
         let served: BTreeMap<String, Option<String>> = serde_json::from_str(&self.process.hear()).unwrap();
@@ -75,7 +75,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// Checks files, `ls` and `cat` against what is served now.
+/// Checks files, `ls` and `cat` against the current resources.
 #[track_caller]
 fn holds_what_is_served(copy: &Destination, served: &BTreeMap<String, Option<Vec<u8>>>) {
     let present = copy.present();
@@ -92,7 +92,8 @@ fn a_simulator_is_followed(seed: u32, first_change: &str) {
     let mut simulator = Simulator::start(seed);
     let way_in = simulator.base.clone();
     let copy = Destination::directory();
-    // Its Change List answers 500 while there are no changes: everything is there, but that one document is a problem.
+    // Its Change List responds 500 while there are no changes. All resources are stored, and that one document is a
+    // problem.
     let first = copy.sync(&way_in);
     assert!(matches!(first.exit, Some(0 | 1)), "{first}");
     assert_eq!((first.count("stored"), first.count("failed")), (200, 0), "{first}");
@@ -128,7 +129,7 @@ fn resync_simulator_is_followed_through_its_changes() {
 
 #[test]
 fn resync_simulator_is_followed_when_its_first_change_is_a_deletion() {
-    // Then its Change List does not say where its interval begins.
+    // Then its Change List does not declare the begin of its interval.
     a_simulator_is_followed(2, "deleted");
 }
 
@@ -177,13 +178,13 @@ impl Served {
         format!("{}/{name}", self.base)
     }
 
-    /// How many files below `/res/` were asked for so far.
+    /// How many requests for files below `/res/` have come.
     fn requests(&self) -> usize {
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap();
         log.lines().filter(|line| line.contains("GET /res/")).count()
     }
 
-    /// How many packages were asked for so far.
+    /// How many requests for packages have come.
     fn downloads(&self) -> usize {
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap();
         log.lines().filter(|line| line.contains("GET ") && line.contains(".zip")).count()
@@ -212,7 +213,7 @@ impl Served {
     }
 }
 
-/// Harvests a list, twice, and once more when a file has changed and the list was built anew.
+/// Harvests a list twice, and once more after a file has changed and the list was rebuilt.
 fn a_built_list_is_followed(served: &Served, name: &str, options: &[&str], files: usize) {
     let list = served.build(name, options);
     let copy = Destination::directory();
@@ -244,8 +245,8 @@ fn an_index_of_resync_build_is_harvested_whole_and_only_once() {
     assert!(std::fs::exists(served.root().join("index00002.xml")).unwrap(), "there were three parts");
 }
 
-/// Dumps of so many files in 5 packages, made with resync's classes and Python's zipfile, and a Change Dump on them: what is held
-/// is what a harvest by lists holds.
+/// Dumps of this many files in 5 packages, made with resync's classes and Python's zipfile, and a Change Dump on top.
+/// The result is the same as that of a harvest by lists.
 fn dumps_made_with_resync_are_harvested(files: u64) {
     let served = Served::start(0);
     std::fs::create_dir_all(served.root()).unwrap();

@@ -14,7 +14,7 @@ async fn fleet() -> Fleet {
     Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await)
 }
 
-/// A gateway whose answers wait this long for a plan.
+/// A gateway whose responses wait this long for a plan.
 async fn gateway(fleet: &Fleet, seconds: u8) -> (Service, Api) {
     let settings =
         fleet.gateway().replace("gateway: {", &format!("gateway: {{plan_wait_seconds: {seconds}, "));
@@ -23,7 +23,7 @@ async fn gateway(fleet: &Fleet, seconds: u8) -> (Service, Api) {
     (gateway, api)
 }
 
-/// What is to be compared of a plan: no time is twice the same.
+/// The comparable part of a plan: times differ each time.
 fn ways(plan: &Value) -> Vec<Value> {
     let mut ways = plan["ways"].as_array().expect("a list").clone();
     for way in &mut ways {
@@ -79,7 +79,7 @@ async fn a_plan_waits_for_a_scheduler_and_is_told_where_to_look() {
     })
     .await;
     assert_eq!((&done["state"], &done["estimate"]["unread"]), (&"done".into(), &json!([])), "{done}");
-    // What cannot be planned says why, and what makes no sense is not asked for.
+    // A plan that cannot be made has a message, and an invalid request is refused.
     let site = Site::start().await;
     let url = site.reply("/nothing.xml", Reply::status(404));
     site.reply("/.well-known/resourcesync", Reply::status(404));

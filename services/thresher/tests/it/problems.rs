@@ -1,4 +1,4 @@
-//! `thresher problems`: what could not be done, filtered and grouped.
+//! `thresher problems`: open problems, filtered and grouped.
 
 use crate::common::{Destination, Site, resource, urlset};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use testkit::scripted::Reply;
 
 const AT: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
 
-/// A harvest with a resource that is held, one that is gone, one whose digest differs, and an entry without a URI.
+/// A harvest with a stored resource, one that is gone, one whose digest differs, and an entry without a URI.
 async fn harvested(site: &Site) -> Destination {
     let hash = fixity::Sha256::of(b"declared");
     let held = site.serve("/held", "held");

@@ -1,4 +1,4 @@
-//! Push: a fleet that is told of changes by a hub, and is in step a moment later.
+//! Push: a fleet that gets changes from a hub, and is in sync a moment later.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -17,14 +17,14 @@ use testkit::waiting::{found, until};
 /// Notifications that are sent while one is missing.
 const MOST_TOLD: usize = 60;
 
-/// A fleet in one process, a Source that it holds, and the hub of that.
+/// A fleet in one process, a Source in sync with it, and the Source's hub.
 struct Case {
     fleet: Fleet,
     all: Service,
     api: Api,
     hub: SimulatedHub,
     source: SimulatedSource,
-    /// Up to when the hub has told.
+    /// The time up to which the hub has delivered changes.
     told: SimTime,
 }
 
@@ -52,7 +52,7 @@ impl Case {
         Self { fleet, all, api, hub, source, told }
     }
 
-    /// What the hub tells of changes that were just made.
+    /// Delivers the latest changes through the hub.
     fn telling(&mut self, changes: &[Change]) -> String {
         let (from, until) = (self.told, self.source.now());
         self.told = until;
@@ -72,7 +72,7 @@ fn changes() -> Changes {
 #[tokio::test]
 async fn a_change_that_a_hub_tells_of_is_held_without_a_look_at_a_list() {
     let mut case = Case::new(SourceSpec::default().resources(30)).await;
-    // Something may have changed between the run and the subscription: the first word from the hub is followed by a look.
+    // The Source may change between the run and the subscription, so the hub's first notification starts a run.
     let made = case.source.change(changes());
     let first = case.telling(&made);
     assert_eq!(case.hub.deliver(&first).await, [202]);
@@ -116,7 +116,8 @@ async fn what_does_not_join_on_is_held_though_no_list_tells_of_it() {
     let told = case.telling(&made);
     assert_eq!(case.hub.deliver(&told).await, [202]);
     case.in_step().await;
-    // The run that has taken it up stays for more. What is told of the time between never comes, and lists do not go back so far.
+    // The run that has taken it up waits for more. The notification of the time between never comes, and lists do not
+    // go back so far.
     case.source.advance(5);
     case.told = case.source.now();
     let made = case.source.change(create);
@@ -143,7 +144,7 @@ async fn what_was_not_delivered_is_found_also_while_more_is_delivered_all_the_ti
     let made = case.source.change(Changes { create: 1, ..Changes::default() });
     let uri = case.source.resource_uri(made[0].index);
     let _lost = case.telling(&made);
-    // The Source's clock has whole seconds: what begins with the next one joins on.
+    // The Source's clock has whole seconds: an interval that begins with the next one is contiguous.
     case.source.advance(2);
     case.told = case.source.now();
     let is_held = |fleet: &Fleet| fleet.destination().present().contains_key(&uri);
@@ -183,7 +184,7 @@ async fn what_is_forged_plans_nothing() {
     let told = case.telling(&made);
     let to = case.hub.subscribers().remove(0);
     assert_eq!(case.hub.deliver_signed(&to, &told, &sign("a guess", told.as_bytes())).await, 202);
-    // An honest word that comes later is worked off after it.
+    // A later honest notification is processed after it.
     let runs = case.api.get("/v1/runs").await.json()["items"].as_array().map_or(0, Vec::len);
     assert_eq!((case.fleet.destination().present(), runs), (held, 1));
     assert_eq!(case.hub.deliver(&told).await, [202]);
@@ -212,7 +213,7 @@ async fn a_source_that_goes_takes_its_subscription_with_it() {
     assert_eq!(case.hub.refused(), 0);
 }
 
-/// Moves the clock of a Source to ours, by which it is judged what a hub should have told since it verified the subscription.
+/// Sets the clock of a Source to ours. Missed changes are those since the hub verified the subscription, by that clock.
 fn to_the_present(source: &SimulatedSource) {
     let behind = Timestamp::now().duration_since(source.now().timestamp()).as_secs();
     source
@@ -272,9 +273,10 @@ async fn what_a_hub_has_told_is_not_missed_and_its_lag_is_measured() {
     case.in_step().await;
     case.fleet.watch(&url).await.exits(0);
     assert_eq!(case.counted("thresher_scheduler_push_lag_seconds_count"), 3.0);
-    // A poll reads of all of them once more.
+    // A poll rereads all of them.
     case.fleet.harvest(&url).await.exits(0);
-    // These are not told. Each change is made a second after the one before, whatever our clock says: only what is past counts.
+    // The hub does not deliver these. Each change is made a second after the one before, whatever our clock says. Only
+    // past changes count.
     let last = case.source.change(few).last().expect("there are some").time.timestamp();
     until("the changes lie in the past", || Timestamp::now() > last).await;
     case.fleet.harvest(&url).await.exits(0);

@@ -1,5 +1,5 @@
-//! Hostile deliveries: forged, replayed, oversized, slow and flooding ones, over HTTP, at the gateway of a fleet. None plans what is not so, and
-//! honest ones are served meanwhile.
+//! Hostile deliveries: forged, replayed, oversized, slow and flooding ones, over HTTP, at the gateway of a fleet. None
+//! causes a false plan, and honest ones are served meanwhile.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use tokio::net::TcpStream;
 
 /// Services beside the gateway.
 const OTHERS: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
-/// The memory that a gateway may take, whatever comes: more than half of it is there for a build without optimization.
+/// The memory limit of a gateway under any load. More than half of it allows for a build without optimization.
 const MOST_RESIDENT: u64 = 300 * 1024 * 1024;
 
-/// A Source that is held, who speaks for it, and the subscription to it.
+/// A stored Source, its notifications, and the subscription to it.
 struct Held {
     source: SimulatedSource,
     teller: Teller,
@@ -35,13 +35,13 @@ struct Case {
     _others: Service,
     api: Api,
     hub: SimulatedHub,
-    /// To be told from each other.
+    /// Named, to tell the two Sources apart.
     one: Held,
     other: Held,
 }
 
 impl Case {
-    /// With these fields of the gateway.
+    /// A case with these fields of the gateway.
     async fn new(limits: &str) -> Self {
         let hub = SimulatedHub::start().unwrap();
         let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
@@ -53,7 +53,7 @@ impl Case {
         Self { fleet, gateway, _others: others, api, hub, one, other }
     }
 
-    /// What the hub delivers of the changes since it did so last, honestly. Gives the payload.
+    /// Delivers the changes since the last delivery through the hub, honestly. Returns the payload.
     async fn deliver(&mut self, which: Which, changes: &[Change]) -> String {
         let held = self.held(which);
         let told = held.teller.tell(&held.source, changes);
@@ -69,12 +69,12 @@ impl Case {
         }
     }
 
-    /// A delivery of a stranger's making: its status; 0 where there is no answer.
+    /// Posts a delivery of a stranger. Returns its status; 0 if there is no response.
     async fn post(&self, callback: &str, headers: &[(&str, String)], body: impl Into<reqwest::Body>) -> u16 {
         post(&self.api, callback, headers, body).await
     }
 
-    /// Both Sources are held as they truly are, and nobody is at work any more.
+    /// Both Sources are in sync, and no run is active any more.
     async fn in_step(&self) {
         let (fleet, both) = (&self.fleet, [&self.one.source, &self.other.source]);
         let all = both.iter().flat_map(|source| truth(source)).collect();
@@ -85,7 +85,7 @@ impl Case {
         assert_eq!(fleet.destination().present(), all, "and nothing undoes it");
     }
 
-    /// How many deliveries had a verdict.
+    /// How many deliveries got a verdict.
     async fn counted(&self, verdict: &str) -> u64 {
         let admin = self.api.at(format!("http://{}", self.gateway.admin())).with(None);
         let text = String::from_utf8(admin.get("/metrics").await.body).unwrap();
@@ -97,7 +97,7 @@ impl Case {
         self.api.get("/v1/runs?limit=1000").await.json()["items"].as_array().unwrap().len()
     }
 
-    /// The most memory that the gateway ever took, in bytes.
+    /// The peak memory of the gateway, in bytes.
     fn most_resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.gateway.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -118,7 +118,7 @@ async fn held(fleet: &Fleet, hub: &SimulatedHub, seed: u64) -> Held {
     let url = source.url();
     let look = async || hub.subscribers().into_iter().find(|each| each.topic.starts_with(&url));
     let to = found("the hub has verified the subscription", look).await;
-    // Something may have changed between the run and the subscription: the first word from the hub is followed by a look.
+    // The Source may change between the run and the subscription, so the hub's first notification starts a run.
     let mut teller = Teller::of(&source);
     let made = source.change(Changes { update: 1, ..Changes::default() });
     let first = teller.tell(&source, &made);
@@ -146,7 +146,7 @@ fn signed(secret: &str, body: &str) -> [(&'static str, String); 1] {
     [("x-hub-signature", sign(secret, body.as_bytes()))]
 }
 
-/// A notification that says of everything there that it is gone.
+/// A notification that declares everything deleted.
 fn all_gone(source: &SimulatedSource) -> String {
     let (from, until) = (source.now(), source.now().plus(1));
     let md = format!("change=\"deleted\" datetime=\"{until}\"");
@@ -184,7 +184,7 @@ async fn nothing_forged_is_planned_and_nobody_learns_that_from_the_answer() {
         assert_eq!(case.post(&one.callback, &headers, gone.clone()).await, 202, "{what}");
     }
     assert_eq!(case.post(&one.callback, &[], gone.clone()).await, 202, "without a signature");
-    // What is honest of one is nothing of the other.
+    // A valid signature for one Source is invalid for the other.
     assert_eq!(case.post(&other.callback, &signed(&one.secret, &gone), gone.clone()).await, 202);
     let elsewhere = [signed(&one.secret, &gone)[0].clone(), ("link", format!("<{}>; rel=self", other.topic))];
     assert_eq!(case.post(&one.callback, &elsewhere, gone.clone()).await, 202, "of another topic");
@@ -202,7 +202,7 @@ async fn nothing_forged_is_planned_and_nobody_learns_that_from_the_answer() {
     assert_eq!(dropped, forged.len() as u64 + 3);
     assert_eq!((case.counted("unknown").await, case.counted("queued").await), (2, queued));
     assert_eq!(case.runs().await, runs, "nobody looks for it");
-    // Whatever were queued would be planned before this.
+    // Any queued forgeries would be planned before this.
     for which in [Which::One, Which::Other] {
         let made = case.held(which).source.change(changes());
         case.deliver(which, &made).await;
@@ -215,7 +215,7 @@ async fn what_is_replayed_undoes_nothing() {
     let mut case = Case::new("").await;
     let queued = case.counted("queued").await;
     let (mut told, kinds) = (Vec::new(), [ChangeKind::Updated, ChangeKind::Deleted, ChangeKind::Created]);
-    // Resource 0 is updated, deleted, and there again; 1 stays deleted; 2 is deleted first and stays there in the end.
+    // Resource 0 is updated, deleted, and created again. 1 stays deleted. 2 is deleted first and exists in the end.
     for (kind, more) in
         kinds.into_iter().zip([(2, ChangeKind::Deleted), (1, ChangeKind::Deleted), (2, ChangeKind::Created)])
     {
@@ -227,7 +227,7 @@ async fn what_is_replayed_undoes_nothing() {
     case.one.source.reset_requests();
     let to = case.one.to.clone();
     for old in &told {
-        // Byte for byte, as long as it is remembered, and as it would be taken later: with a name of its own.
+        // Byte for byte, while the gateway remembers it; and with a changed body, as if it had forgotten it.
         let again = format!("{old}<!-- once more -->");
         for body in [old, &again] {
             assert_eq!(case.post(&to.callback, &signed(&to.secret, body), body.clone()).await, 202);
@@ -251,18 +251,18 @@ async fn what_is_too_long_is_refused_and_takes_no_memory() {
     let long = format!("{}<!--{}-->", all_gone(&case.one.source), "x".repeat(MOST));
     assert_eq!(case.post(&to.callback, &signed(&to.secret, &long), long.clone()).await, 413);
     let before = case.most_resident();
-    // 64 bodies of 16 MiB, of which nobody says how long they are.
+    // 64 bodies of 16 MiB without a declared length.
     let endless = (0..64).map(|_| {
         let pieces = stream::iter((0..256).map(|_| Ok::<_, std::io::Error>(vec![b'x'; 64 * 1024])));
         case.post(&to.callback, &[], reqwest::Body::wrap_stream(pieces))
     });
     let answers: Vec<u16> = stream::iter(endless).buffer_unordered(8).collect().await;
-    // Who goes on sending may not hear the answer.
+    // A client that goes on sending may miss the response.
     assert!(answers.iter().all(|status| matches!(status, 0 | 413)), "{answers:?}");
     let grown = case.most_resident().saturating_sub(before);
     assert!(grown < 64 * 1024 * 1024, "it takes {grown} bytes more");
     assert_eq!(case.counted("oversized").await, 65);
-    // The longest that is taken.
+    // The longest body that is accepted.
     let made = case.one.source.change(changes());
     let told = case.one.teller.tell(&case.one.source, &made);
     let filled = format!("{told}<!--{}-->", "x".repeat(MOST - told.len() - 7));
@@ -271,8 +271,8 @@ async fn what_is_too_long_is_refused_and_takes_no_memory() {
     case.in_step().await;
 }
 
-/// Sends a request without an end: its beginning, and then a byte a second until the other side has had enough. Gives the status of the answer;
-/// 0 where there is none.
+/// Sends an endless request: its beginning, and then a byte a second until the gateway closes the connection. Returns
+/// the status of the response; 0 if there is none.
 async fn one_byte_a_second(address: String, beginning: String) -> u16 {
     let line = TcpStream::connect(address).await.unwrap();
     let (mut from, mut to) = line.into_split();
@@ -287,7 +287,7 @@ async fn one_byte_a_second(address: String, beginning: String) -> u16 {
     };
     let mut text = Vec::new();
     tokio::select! {
-        // Where it hangs up on what was not read, there is an error behind the answer.
+        // If the gateway closes before reading everything, an error follows the response.
         _ = from.read_to_end(&mut text) => {}
         () = sending => {}
     }
@@ -313,7 +313,7 @@ async fn hundreds_that_send_a_byte_a_second_are_dropped_and_an_honest_one_is_ser
         .collect();
     until("the first ones are sent away", || slow.iter().filter(|one| one.is_finished()).count() >= 100)
         .await;
-    // Those at the callback of one Source take what there is for it, and nothing that is there for the other one.
+    // Connections at one Source's callback use that Source's limit, and none of the other's.
     for _ in 0..3 {
         let made = case.other.source.change(changes());
         case.deliver(Which::Other, &made).await;
@@ -330,7 +330,7 @@ async fn hundreds_that_send_a_byte_a_second_are_dropped_and_an_honest_one_is_ser
     assert!(at(0).all(|status| matches!(status, 408 | 429)), "{:?}", at(0).collect::<Vec<_>>());
     assert!(at(1).all(|status| status == 404), "{:?}", at(1).collect::<Vec<_>>());
     assert!(at(2).all(|status| status == 0), "{:?}", at(2).collect::<Vec<_>>());
-    // Its places are free again.
+    // Its connections are free again.
     let made = case.one.source.change(changes());
     case.deliver(Which::One, &made).await;
     case.in_step().await;
@@ -344,7 +344,7 @@ async fn a_flood_takes_little_memory_plans_nothing_wrong_and_honest_ones_are_ser
     let gone = all_gone(&case.one.source);
     let large = format!("{gone}<!--{}-->", "x".repeat(50_000));
     let too_large = "x".repeat(200_000);
-    // The hub of a subscription may flood as well: it says again and again that nothing has changed.
+    // The hub of a subscription may flood as well: it repeats that nothing has changed.
     let md = format!("capability=\"change-notification\" from=\"{now}\" until=\"{now}\"");
     let nothing = urlset(&md, &[]);
     let honest: Vec<String> = (0..20)
@@ -379,7 +379,7 @@ async fn a_flood_takes_little_memory_plans_nothing_wrong_and_honest_ones_are_ser
     };
     let (flooded, served) = tokio::join!(flood.buffer_unordered(64).collect::<Vec<(usize, u16)>>(), honest);
     assert_eq!(served, [202; 20], "the other Source's hub has a rate and places of its own");
-    // Who is refused before all was read may not hear why: the connection ends with what it still sends.
+    // A client refused before its body was read may miss the reason: the connection closes while it still sends.
     for (kind, may_be) in [&[0, 202, 429][..], &[0, 202, 429], &[0, 404], &[0, 413, 429], &[0, 202, 429, 503]]
         .iter()
         .enumerate()

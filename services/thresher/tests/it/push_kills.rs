@@ -1,4 +1,4 @@
-//! A gateway that is killed while hubs deliver: what it has answered with a yes is queued, and held in the end.
+//! A gateway that is killed while hubs deliver: every accepted delivery is queued, and stored in the end.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use testkit::source::{Changes, SourceSpec};
 use testkit::waiting::until;
 
 const ROUNDS: usize = 5;
-/// Deliveries in a round; all of them together have room in the queue of a Source.
+/// Deliveries in a round. All of them together fit into the queue of a Source.
 const EACH: usize = 150;
-/// Deliveries under way at a time: as many as a gateway receives of one subscription.
+/// Concurrent deliveries: as many as a gateway receives of one subscription.
 const AT_A_TIME: usize = 8;
 
-/// The payloads that lie in the queues of notifications.
+/// The payloads in the queues of notifications.
 async fn queued(fleet: &Fleet) -> Vec<String> {
     let config = JetStreamConfig {
         servers: vec![fleet.nats.clone()],
@@ -35,7 +35,7 @@ async fn queued(fleet: &Fleet) -> Vec<String> {
     let state = stream.info().await.unwrap().state.clone();
     let mut bodies = Vec::new();
     for sequence in state.first_sequence..=state.last_sequence {
-        // What was planned before is there no more.
+        // Planned notifications are not in the stream any more.
         let Ok(message) = stream.get_raw_message(sequence).await else { continue };
         let notice: Notice = model::decode(&message.payload).unwrap();
         bodies.push(String::from_utf8(notice.body).unwrap());
@@ -61,7 +61,7 @@ async fn what_was_answered_with_a_yes_is_queued_when_the_gateway_is_killed_at_an
     until("the hub has verified the subscription", || hub.subscribers().len() == 1).await;
     let (to, mut teller) = (hub.subscribers().remove(0), Teller::of(&source));
     gateway.kill();
-    // Nobody takes anything out of the queue meanwhile.
+    // No scheduler takes anything out of the queue meanwhile.
     planning.kill();
 
     let (mut answered, mut unanswered) = (BTreeSet::new(), 0);
@@ -86,7 +86,7 @@ async fn what_was_answered_with_a_yes_is_queued_when_the_gateway_is_killed_at_an
         while let Some((told, status)) = deliveries.next().await {
             match status {
                 202 => assert!(answered.insert(told), "all of them differ"),
-                // It would come again.
+                // The hub would repeat it.
                 0 | 503 => unanswered += 1,
                 other => panic!("round {round}: answered with {other}"),
             }
@@ -94,7 +94,7 @@ async fn what_was_answered_with_a_yes_is_queued_when_the_gateway_is_killed_at_an
             if answers >= killed_after
                 && let Some(gateway) = alive.take()
             {
-                // Between two answers, too.
+                // Between two responses, too.
                 killing = Some(tokio::spawn(async move {
                     tokio::time::sleep(Duration::from_millis(moment)).await;
                     gateway.kill();
@@ -111,7 +111,7 @@ async fn what_was_answered_with_a_yes_is_queued_when_the_gateway_is_killed_at_an
     assert_eq!(lost, 0, "of {} that were answered with a yes are not queued", answered.len());
     assert_eq!(lying.len(), there.len(), "none is queued twice");
 
-    // What was not answered would come again; here it does not, and is found in the Change List.
+    // The hub would repeat rejected deliveries. Here it does not, and the Change List contains them.
     let _alive = (start().await, others());
     until("what is held is what the Source has", || fleet.destination().present() == truth(&source)).await;
     fleet.watch(&source.well_known()).await.exits(0);

@@ -1,4 +1,4 @@
-//! What a Source offers is remembered: asked for when there is reason to, and then only whether it is still the same.
+//! Discovery results are cached: they are requested again only when there is a reason, by conditional requests.
 
 use crate::common::{Destination, Run, Site, requests_at, resource, source, urlset};
 use testkit::scripted::Reply;
@@ -12,8 +12,8 @@ fn small() -> SourceSpec {
     SourceSpec::default().resources(25).size(Size::Range(0, 600))
 }
 
-/// The requests of a run that has nothing to do, without `robots.txt`, which a second one to the same origin needs. All of them must ask
-/// only whether anything is new.
+/// The requests of an idle run, without `robots.txt`, which a second one to the same origin needs. All of them must be
+/// conditional.
 #[track_caller]
 fn idle(source: &SimulatedSource, copy: &Destination, way_in: &str, options: &[&str]) -> u64 {
     source.reset_requests();
@@ -54,7 +54,7 @@ async fn a_run_with_nothing_new_costs_one_request_or_two() {
     assert_eq!(idle(&listed, &copy, &listed.well_known(), &[]), 1, "a Resource List");
 }
 
-/// With one request at a time nothing else could be asked for while the list was left standing.
+/// With one request at a time, an open response to the list would block all other requests.
 #[tokio::test]
 async fn a_list_that_is_the_way_in_is_asked_for_once_however_few_requests_may_be_open() {
     for at_once in ["1", "4"] {

@@ -1,4 +1,4 @@
-//! A deletion that should not have been.
+//! A wrong deletion, undone.
 
 use crate::common::{Destination, source};
 use testkit::source::{ChangeKind, SourceSpec};
@@ -20,7 +20,7 @@ async fn a_deleted_resource_is_held_again_and_stays_so() {
     assert_eq!(copy.file(&uri), Some(body), "the view has it again");
     assert!(copy.explain(&uri).contains("restored by the operator"));
 
-    // The Change List still tells of the deletion: another change makes it be read again.
+    // The Change List still contains the deletion, and another change causes it to be reread.
     source.change_one(3, ChangeKind::Updated);
     copy.sync(&source.url()).exits(0);
     assert_eq!(copy.present().len(), 5);

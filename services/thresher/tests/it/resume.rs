@@ -1,4 +1,4 @@
-//! `kill -9` at any moment, then the same command: nothing is lost, and next to nothing is done twice.
+//! `kill -9` at any moment, then the same command: nothing is lost, and almost nothing is repeated.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -34,7 +34,7 @@ fn every_file_is_whole(source: &SimulatedSource, copy: &Destination) {
     }
 }
 
-/// Kills a harvest when so many resources were asked for, runs the same command again, and counts what was done twice.
+/// Kills a harvest after this many requests for resources, runs the same command again, and counts repeated requests.
 async fn killed_after(requests: u64, resources: u64) {
     let source = source(small(resources).entries_per_list(resources / 5)).await;
     let copy = Destination::directory();
@@ -80,7 +80,7 @@ async fn killed_shortly_before_the_end() {
 #[tokio::test]
 #[ignore = "takes a minute"]
 async fn killed_at_a_random_moment_of_twenty_thousand_resources() {
-    // A moment that differs from run to run, and is named when the test fails.
+    // The moment differs from run to run. A failure of the test names it.
     let moment = u64::from(std::process::id()) * 7_919 % 19_000 + 500;
     eprintln!("killed after {moment} requests");
     killed_after(moment, 20_000).await;
@@ -146,7 +146,7 @@ async fn what_changed_after_the_kill_is_followed_too() {
     let source = source(small(600)).await;
     let copy = Destination::directory();
     start(&source, &copy).kill_when(|| source.requests().resources >= 300).await;
-    // What was planned declares bytes that the Source no longer has.
+    // The pending records declare bytes that the Source no longer has.
     source.change(Changes { create: 20, update: 100, delete: 30 });
     let resumed = copy.sync(&source.well_known());
     assert!(matches!(resumed.exit, Some(0 | 1)), "{resumed}");
@@ -177,7 +177,7 @@ async fn a_second_harvest_of_the_same_destination_does_no_harm_to_the_first() {
     let copy = Destination::directory();
     let mut first = start(&source, &copy);
     assert!(first.until(|| source.requests().resources >= 100).await);
-    // One of the two wins, or the second is refused; in the end a single command finds all in order.
+    // One of the two wins, or the second is refused. In the end a single command finds everything in sync.
     copy.sync(&source.well_known());
     first.end();
     copy.sync(&source.well_known()).exits(0);
@@ -188,8 +188,8 @@ async fn a_second_harvest_of_the_same_destination_does_no_harm_to_the_first() {
 async fn an_interrupt_from_the_keyboard_stops_in_good_order() {
     let source = source(small(400).latency(Duration::from_millis(5))).await;
     let copy = Destination::directory();
-    // Python knows how to send a signal; it is there for other tests anyway. It waits for the number of the process, so that none has to be started
-    // while the harvest runs on.
+    // Python can send a signal, and other tests need it anyway. It waits for the process ID, so it is already running
+    // when the harvest starts.
     let python = Venv::peers().unwrap().program("python");
     let interrupt = "import os, signal; os.kill(int(input()), signal.SIGINT)";
     let mut interrupting =

@@ -5,7 +5,7 @@ use serde_json::Value;
 use testkit::servers::S3Fixture;
 use testkit::source::{ChangeKind, Changes, Size, SourceSpec};
 
-/// What `ls --json` says, without what rightly differs between two places.
+/// The output of `ls --json`, without values that rightly differ between two places.
 #[track_caller]
 fn listed(copy: &Destination) -> Vec<Value> {
     let mut lines = copy.listed();

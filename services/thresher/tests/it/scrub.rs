@@ -1,4 +1,4 @@
-//! Scrubs: what is damaged in the store is named, never served, and mended.
+//! Scrubs: damage in the store is named, never served, and repaired.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ fn mixed(resources: u64) -> SourceSpec {
     SourceSpec::default().resources(resources).size(Size::Range(0, 500_000))
 }
 
-/// A resource that has an object of its own, the next one that has, and one that lies in a pack.
+/// A resource with an object of its own, the next one of that kind, and one in a pack.
 async fn three(inside: &Inside, source: &SimulatedSource) -> [String; 3] {
     let (mut objects, mut packed) = (Vec::new(), Vec::new());
     for uri in source.expected().map(|now| now.uri) {
@@ -37,7 +37,7 @@ fn set_aside(copy: &Destination) -> Vec<PathBuf> {
     folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|file| file.unwrap().path()).collect()
 }
 
-/// A dump of one package, whose resources can be had by themselves as well. Gives its URI, and theirs.
+/// A dump of one package, whose resources also have URLs of their own. Returns its URI, and theirs.
 fn dump(site: &Site) -> (String, Vec<String>) {
     let (mut held, mut uris) = (Package::of_resources(AT), Vec::new());
     for n in 0..4 {
@@ -95,7 +95,7 @@ async fn a_flipped_byte_a_lost_object_and_a_cut_package_are_named_and_mended() {
     let [aside] = &aside[..] else { panic!("{aside:?}") };
     assert!(aside.ends_with(damage["set_aside"].as_str().unwrap()));
 
-    // What was set aside is missing now.
+    // The quarantined bytes now count as missing.
     let run = copy.run("scrub", &["--repair", "--json"]).exits(0);
     let json = run.json();
     assert_eq!((&json["damaged"], &json["missing"]), (&3.into(), &2.into()), "{run}");
@@ -108,7 +108,7 @@ async fn a_flipped_byte_a_lost_object_and_a_cut_package_are_named_and_mended() {
     assert!(copy.run("problems", &["--json"]).exits(0).json_lines().is_empty());
     let clean = copy.run("scrub", &[]).exits(0);
     assert!(clean.stdout.contains("all of them are whole"), "{clean}");
-    // What was set aside stays until somebody has looked at it.
+    // Quarantined objects stay until an operator removes them.
     copy.run("gc", &["--retention", "0s"]).exits(0);
     assert_eq!(set_aside(&copy), std::slice::from_ref(aside));
 }
@@ -125,7 +125,7 @@ async fn what_a_scrub_has_noted_the_next_sync_mends() {
     inside.close().await;
     let said = copy.run("scrub", &[]).exits(1);
     assert!(said.stdout.contains("2 are damaged, 1 is missing"), "{said}");
-    // Twice noted is one problem, and one line of its history.
+    // Damage noted twice is one problem, and one line of its history.
     copy.run("scrub", &[]).exits(1);
     assert_eq!(copy.explain(&lost).matches("problem (missing-bytes)").count(), 1, "{}", copy.explain(&lost));
     let inside = Inside::of(&copy, &source.url()).await;
@@ -179,7 +179,7 @@ async fn a_sample_says_what_it_proves_and_can_be_drawn_again() {
         "so at most 3 % of all resources are divergent, with 95 % confidence (drawn with --seed {seed})"
     );
     assert!(run.stdout.contains(&proof), "{run}");
-    // All of them leave no doubt.
+    // A sample of everything leaves no doubt.
     let all = copy.run("scrub", &["--sample", "1000", "--json"]).exits(0).json();
     assert!(all["at_most"].is_null() && all["resources"] == 300, "{all}");
     let share = copy.run("scrub", &["--daily-share", "100%", "--json"]).exits(0).json();

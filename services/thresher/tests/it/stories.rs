@@ -1,4 +1,4 @@
-//! `thresher explain`: the whole story of a resource, in order.
+//! `thresher explain`: the complete history of a resource, in order.
 
 use crate::common::{Destination, Inside, Site, resource, urlset};
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ fn list(site: &Site, day: u32, entries: &[String]) -> String {
     site.serve("/list.xml", urlset(&md, entries))
 }
 
-/// Checks that a story tells all of these, one after the other.
+/// Checks that a history contains all of these, one after the other.
 #[track_caller]
 fn tells(story: &str, parts: &[&str]) {
     let mut rest = story;
@@ -30,7 +30,7 @@ fn sha(bytes: &str) -> String {
     fixity::Sha256::of(bytes.as_bytes()).to_string()
 }
 
-/// The story as a person reads it: what happened stands in the order of time, and it is a page at most.
+/// The history as text: events are in order of time, and fill a page at most.
 #[track_caller]
 fn read(copy: &Destination, uri: &str) -> String {
     let story = copy.explain(uri);
@@ -42,7 +42,7 @@ fn read(copy: &Destination, uri: &str) -> String {
     story
 }
 
-/// The events of the story for machines, in their order.
+/// The events of the history as JSON, in order.
 #[track_caller]
 fn events(story: &Value) -> Vec<&str> {
     let changes = story["changes"].as_array().expect("changes");
@@ -99,7 +99,7 @@ async fn of_a_mismatch_that_a_retry_healed_and_of_a_problem_that_the_next_run_he
     assert_eq!(story["changes"][0]["account"]["tried"][0]["reason"], "digest-mismatch");
     assert_eq!(story["changes"][0]["account"]["why"], "new");
 
-    // The next version fails in one run, and heals in the next.
+    // The next version fails in one run. The following run stores it.
     list(&site, 2, &[resource(&uri, &hash("newer"))]);
     site.reply("/a", Reply::status(404));
     copy.sync(&url).exits(1);
@@ -164,7 +164,7 @@ async fn of_a_deletion_that_the_guard_holds_back() {
     assert_eq!(story["concerns"][&url]["reason"], "guard");
     assert_eq!(story["record"]["absent"]["document"], url);
     let first = story["concerns"][&url]["first_seen"].clone();
-    // It is the same problem when the next list trips the guard too.
+    // It stays the same problem when the deletion guard stops the next list too.
     list(&site, 4, &entries[..1]);
     copy.sync(&url).exits(3);
     let again = copy.run("explain", &[&uris[3], "--json"]).exits(0).json()["concerns"][&url].clone();

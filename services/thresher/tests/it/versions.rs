@@ -1,4 +1,4 @@
-//! Versions that were held once: kept as many as wanted, given for a moment in the past, and left alone by garbage collection.
+//! Kept versions: up to the requested number, available for a moment in the past, and ignored by garbage collection.
 
 use crate::common::{Destination, Inside, Site, resource, urlset};
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ impl Case {
         Self { site: Site::start().await, copy: Destination::directory() }
     }
 
-    /// Publishes these bodies in a list of this number, and harvests them. Gives a moment at which they are held.
+    /// Publishes these bodies in a list of this number, and harvests them. Returns a moment at which they are stored.
     fn harvest(&self, number: usize, bodies: &[(&str, &str)], options: &[&str]) -> Timestamp {
         let entries: Vec<String> = bodies
             .iter()
@@ -61,7 +61,7 @@ async fn each_moment_gives_the_version_of_its_time_as_long_as_it_is_kept() {
     }
     assert!(case.names_at(before).is_empty());
 
-    // A third one before the present is one too many.
+    // A third one before the current version is one too many.
     let fourth = case.harvest(4, &[("a", "a 4444"), ("b", "b 1")], &[]);
     assert_eq!(case.cat("a", first), None);
     assert_eq!(case.cat("a", second).as_deref(), Some("a 22"));
@@ -69,13 +69,13 @@ async fn each_moment_gives_the_version_of_its_time_as_long_as_it_is_kept() {
     let run = case.copy.run("cat", &[&case.site.uri("/a"), "--at", &first.to_string()]).exits(1);
     assert!(run.stderr.contains("is not kept; kept versions go back to"), "{run}");
 
-    // What is kept is no garbage.
+    // Kept versions are no garbage.
     case.copy.run("gc", &["--retention", "0s"]).exits(0);
     for (moment, expected) in [(second, "a 22"), (third, "a 333"), (fourth, "a 4444")] {
         assert_eq!(case.cat("a", moment).as_deref(), Some(expected));
     }
 
-    // No versions are wanted any more: at the next change they are let go of.
+    // No versions are wanted any more: the next change releases them.
     let fifth = case.harvest(5, &[("a", "a 55555"), ("b", "b 1")], &["--keep-versions", "0"]);
     assert_eq!(case.names_at(third), held(&[("b", 3)]));
     assert_eq!(case.cat("a", fifth).as_deref(), Some("a 55555"));
@@ -145,7 +145,7 @@ async fn kept_versions_are_told_of_read_again_and_given_up_when_they_are_damaged
     {
         assert!(story.contains(words), "{words:?} is not in {story}");
     }
-    // It was held then, and nothing else was.
+    // Only that version was stored then.
     let run = case.copy.run("cat", &[&uri, "--at", &moments[1].to_string()]).exits(1);
     assert!(run.stderr.contains("was found damaged, and its bytes were given up at"), "{run}");
     assert!(case.names_at(moments[1]).is_empty());

@@ -1,4 +1,4 @@
-//! A hub that nobody here wrote: PyPI's flask-websub verifies a fleet, delivers to it, tries again, and is left in the end.
+//! A third-party hub: PyPI's flask-websub verifies a fleet, delivers to it, retries, and is unsubscribed in the end.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ use testkit::source::{Change, Changes, SimulatedSource, SourceSpec};
 use testkit::waiting::{found, until};
 use websub::{Channel, publish};
 
-/// Where hubs may be asked what they keep, again and again.
+/// The interval between queries of the hub's subscriptions.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A hub of flask-websub, in a process of its own.
@@ -26,7 +26,7 @@ struct PeerHub {
     _folder: TempDir,
 }
 
-/// What the hub keeps of a subscription.
+/// A subscription as the hub stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Kept {
     topic: String,
@@ -56,13 +56,13 @@ impl PeerHub {
         format!("{}/hub", self.base)
     }
 
-    /// From now on it grants leases of so many seconds.
+    /// From now on it grants leases of this many seconds.
     fn grant(&mut self, seconds: u32) {
         self.process.say(&format!("lease {seconds}"));
         assert_eq!(self.process.hear(), "granted");
     }
 
-    /// What it keeps.
+    /// Its subscriptions.
     fn kept(&mut self) -> Vec<Kept> {
         self.process.say("subscriptions");
         let said: Value = serde_json::from_str(&self.process.hear()).unwrap();
@@ -75,7 +75,7 @@ impl PeerHub {
         said["subscriptions"].as_array().unwrap().iter().map(of).collect()
     }
 
-    /// Waits until what it keeps is as wanted, and gives that.
+    /// Waits until its subscriptions are as expected, and returns them.
     async fn keeps(&mut self, what: &str, is_so: impl Fn(&[Kept]) -> bool) -> Vec<Kept> {
         let look = async || {
             let kept = self.kept();
@@ -89,7 +89,7 @@ impl PeerHub {
     }
 }
 
-/// A fleet in one process behind a relay, a Source that it holds, and the hub of that.
+/// A fleet in one process behind a relay, a Source in sync with it, and the Source's hub.
 struct Case {
     fleet: Fleet,
     _all: Service,
@@ -104,7 +104,7 @@ impl Case {
     async fn new(mut hub: PeerHub) -> Self {
         let source = source(SourceSpec::default().resources(30).hub(hub.url())).await;
         let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
-        // The hub calls what it is told, and the gateway's port is not known before it runs.
+        // The hub calls the advertised URL, and the gateway's port is unknown before it runs.
         let relay = Relay::start().unwrap();
         let all = fleet.start(&[], &fleet.push(&relay.url(), ""));
         relay.lead_to(Api::of(&all).await.base);
@@ -121,7 +121,7 @@ impl Case {
         Self { fleet, _all: all, relay, hub, channel, source, teller }
     }
 
-    /// Has the Source tell its hub what has changed, in payloads of at most so many bytes. Gives how many they were.
+    /// Has the Source publish its changes to its hub, in payloads of at most this many bytes. Returns their number.
     async fn publish(&mut self, changes: &[Change], most_bytes: usize) -> usize {
         let (from, until, entries) = self.teller.entries(&self.source, changes);
         let mut count = 0;
@@ -143,12 +143,12 @@ impl Case {
         fleet.watch(&source.well_known()).await.exits(0);
     }
 
-    /// The deliveries that came by.
+    /// The deliveries through the relay.
     fn deliveries(&self) -> Vec<Passed> {
         self.relay.passed().into_iter().filter(|passed| passed.method == Method::POST).collect()
     }
 
-    /// How often the hub has asked whether this was meant.
+    /// How often the hub has sent a verification request.
     fn questions(&self, mode: &str) -> usize {
         let asks = |passed: &&Passed| passed.method == Method::GET && passed.path.contains(mode);
         self.relay.passed().iter().filter(asks).count()
@@ -167,7 +167,7 @@ fn statuses(passed: &[Passed]) -> Vec<u16> {
 async fn a_peer_hub_verifies_delivers_what_a_source_publishes_and_is_left_when_the_source_goes() {
     let mut case = Case::new(PeerHub::start("sha512").await).await;
     assert_eq!(case.questions("hub.mode=subscribe&"), 1);
-    // Something may have changed between the run and the subscription: the first word from the hub is followed by a look.
+    // The Source may change between the run and the subscription, so the hub's first notification starts a run.
     let made = case.source.change(changes());
     assert_eq!(case.publish(&made, 100_000).await, 1);
     case.in_step().await;
@@ -179,7 +179,7 @@ async fn a_peer_hub_verifies_delivers_what_a_source_publishes_and_is_left_when_t
     let asked = case.source.requests().per_path;
     assert!(asked.keys().all(|path| !path.ends_with(".xml")), "nobody has asked for a list: {asked:?}");
 
-    // Of several the hub delivers some at a time, in any order.
+    // The hub delivers several of them concurrently, in any order.
     let made = case.source.change(changes());
     let told = case.publish(&made, 2_000).await;
     assert!(told >= 3, "{told} payloads of 12 changes");
@@ -218,7 +218,7 @@ async fn what_was_refused_is_delivered_again_by_a_peer_hub_and_held() {
 #[tokio::test]
 async fn a_short_lease_of_a_peer_hub_is_renewed_before_it_ends() {
     let mut hub = PeerHub::start("sha256").await;
-    // It is renewed after two thirds of it: so long has this test to wait.
+    // It is renewed after two thirds of it, so the test has to wait that long.
     hub.grant(24);
     let mut case = Case::new(hub).await;
     case.hub.grant(600);
@@ -231,7 +231,7 @@ async fn a_short_lease_of_a_peer_hub_is_renewed_before_it_ends() {
     assert!(verified < ended, "the renewal was verified at {verified}, and the first lease ended at {ended}");
     assert_eq!(case.questions("hub.mode=subscribe&"), 2);
 
-    // Its secret is what it was.
+    // Its secret has not changed.
     let made = case.source.change(changes());
     case.publish(&made, 100_000).await;
     case.in_step().await;

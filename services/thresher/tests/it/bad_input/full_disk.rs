@@ -1,4 +1,4 @@
-//! A disk that is full.
+//! A full disk.
 
 use std::process::Command;
 
@@ -8,11 +8,11 @@ use testkit::source::{Changes, SimulatedSource, Size};
 use crate::bad_input::{AGAIN, small};
 use crate::common::{Destination, View, source};
 
-/// A file system of its own in memory; it is taken down in the end.
+/// A file system of its own in memory. It is unmounted at the end.
 struct Tmpfs(TempDir);
 
 impl Tmpfs {
-    /// None, with the reason on standard error, where that is not allowed.
+    /// None, with the reason on standard error, where mounting is not allowed.
     fn mount(size: &str) -> Option<Self> {
         let folder = TempDir::with_prefix("thresher-tmpfs-").unwrap();
         let options = format!("size={size}");
@@ -42,7 +42,7 @@ impl Tmpfs {
         assert!(status.success());
     }
 
-    /// Takes all the room but so much, with a file beside the harvest.
+    /// Fills the disk except for this many bytes, with a file beside the harvest.
     fn fill_but(&self, left: u64) {
         let output = Command::new("df").args(["--output=avail", "-B1"]).arg(self.0.path()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -54,7 +54,7 @@ impl Tmpfs {
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        // Lazily, so that it goes whatever still looks at it.
+        // Lazily, so that it is unmounted even while a process uses it.
         let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
     }
 }
@@ -95,7 +95,7 @@ async fn a_disk_that_fills_up_while_changes_come_loses_nothing_that_was_held() {
     copy.mirrors(&source);
 }
 
-/// Each file has the bytes that the Source has now, or those that were held before.
+/// Each file has the bytes that the Source has now, or those stored before.
 #[track_caller]
 fn each_file_is_a_version_of_its_resource(source: &SimulatedSource, copy: &Destination, before: &View) {
     let now: Vec<Vec<u8>> = source.expected().filter_map(|now| source.body(&now.uri)).collect();

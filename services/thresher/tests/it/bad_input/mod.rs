@@ -1,4 +1,4 @@
-//! Whatever a Source or an operator does wrong: one clear line, the right exit status, and nothing held is lost.
+//! Errors of a Source or an operator: one clear line, the right exit status, and nothing stored is lost.
 
 mod documents;
 mod full_disk;
@@ -8,7 +8,7 @@ mod usage;
 
 use testkit::source::{Size, SourceSpec};
 
-/// Words that tell a person what to do.
+/// Words that tell an operator what to do.
 const CHECK: &[&str] = &["check", "give", "is it", "try", "look", "ask"];
 const AGAIN: &[&str] = &["again", "retry", "retries"];
 const OVER_HTTP: &[&str] = &["over http", "give", "check"];

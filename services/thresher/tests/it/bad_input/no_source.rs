@@ -1,4 +1,4 @@
-//! What cannot be reached, or is no Source.
+//! URLs that cannot be reached, or are no Source.
 
 use std::net::TcpListener;
 
@@ -59,7 +59,7 @@ async fn who_cannot_be_reached_is_named_and_nothing_that_is_held_is_touched() {
     let address = gone.url().replace("http://", "");
     gone.shutdown();
     let nowhere = Destination::directory();
-    // Side by side, since each is tried more than once before it is given up.
+    // In parallel, because each is tried more than once before it fails.
     std::thread::scope(|scope| {
         scope.spawn(|| held.sync(&way_in).exits(3).complains(&[&address], CHECK));
         scope.spawn(|| {

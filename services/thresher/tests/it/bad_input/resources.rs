@@ -1,4 +1,4 @@
-//! Resources that are not what was listed.
+//! Resources that are not as listed.
 
 use testkit::source::{ChangeKind, Fault, Size};
 
@@ -28,7 +28,7 @@ async fn whatever_is_wrong_with_a_new_version_the_one_held_is_kept_until_it_is_m
     let run = copy.sync(&source.well_known()).exits(1);
     assert_eq!((run.count("failed"), run.count("stored")), (wrongs.len() as u64, 1), "{run}");
     assert_eq!(run.json()["in_sync"], false, "{run}");
-    // Nothing has changed since, yet no problem is forgotten: neither by the exit status nor by the list.
+    // Nothing has changed since, but no problem is forgotten: the exit status and the list still show it.
     let again = copy.sync(&source.well_known()).exits(1);
     for run in [&run, &again] {
         let named =
@@ -59,7 +59,7 @@ async fn a_digest_mismatch_is_recorded_with_both_values() {
     source.set_fault(3, Fault::WrongDigest);
     let uri = source.resource_uri(3);
     let declared = source.expected().find(|now| now.uri == uri).unwrap().sha256;
-    // The Source serves the true body but for its first byte.
+    // The Source serves the true body except for its first byte.
     let mut served = source.body(&uri).unwrap();
     served[0] ^= 0xff;
     let copy = Destination::directory();

@@ -1,4 +1,4 @@
-//! What the operator gets wrong.
+//! Wrong usage by the operator.
 
 use std::path::Path;
 
@@ -88,7 +88,7 @@ async fn a_mistyped_url_does_not_claim_the_destination() {
     let site = Site::start().await;
     site.reply("/.well-known/resourcesync", Reply::status(404));
     copy.sync(&site.reply("/typo", Reply::status(404))).exits(3);
-    // Nothing is held yet, so nothing can mix.
+    // Nothing is stored yet, so nothing can mix.
     copy.sync(&source.url()).exits(0);
     copy.mirrors(&source);
 }

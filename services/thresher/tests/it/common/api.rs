@@ -1,4 +1,4 @@
-//! The gateway's API, spoken to by HTTP.
+//! A client of the gateway's API over HTTP.
 
 use std::fs;
 use std::process::Command;
@@ -17,7 +17,7 @@ pub(crate) const READ: &str = "a token to read with";
 pub(crate) const OPERATE: &str = "a token to operate with";
 pub(crate) const ADMIN: &str = "a token to do everything with";
 
-/// A gateway and who speaks to it.
+/// A gateway and the token that a client sends.
 #[derive(Debug, Clone)]
 pub(crate) struct Api {
     client: Client,
@@ -25,7 +25,7 @@ pub(crate) struct Api {
     token: Option<String>,
 }
 
-/// An answer, read to its end.
+/// A response, read to its end.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -60,7 +60,7 @@ impl Fleet {
 }
 
 impl Api {
-    /// The gateway of a process, as soon as it answers.
+    /// The gateway of a process, as soon as it responds.
     pub(crate) async fn of(service: &Service) -> Self {
         let said = |log: &str| Some(log.split_once("api.address=")?.1.split_whitespace().next()?.to_owned());
         until("the gateway says where it is", || said(&service.log()).is_some()).await;
@@ -98,7 +98,7 @@ impl Api {
 }
 
 impl Api {
-    /// `thresher <words>`, which asks this gateway.
+    /// `thresher <words>`, as a client of this gateway.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = thresher();
         command.args(words).env("THRESHER_SERVER", &self.base);
@@ -112,7 +112,7 @@ impl Api {
     }
 }
 
-/// A JSON body; the client's own way needs one more of its features.
+/// A JSON body. The client's own method needs one more of its features.
 pub(crate) trait JsonBody {
     fn json_body(self, body: &Value) -> Self;
 }
@@ -123,7 +123,7 @@ impl JsonBody for RequestBuilder {
     }
 }
 
-/// Sends a request, and reads the answer.
+/// Sends a request and reads the response.
 pub(crate) async fn send(request: RequestBuilder) -> Answer {
     let mut response: Response = request.send().await.expect("an answer");
     let (status, headers) = (response.status().as_u16(), response.headers().clone());

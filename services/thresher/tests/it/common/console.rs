@@ -1,4 +1,4 @@
-//! The console's pages, asked for as a browser without JavaScript does.
+//! The console's pages, as a browser without JavaScript requests them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use url::form_urlencoded;
 
 use super::api::{Answer, Api, send};
 
-/// Somebody who looks at pages.
+/// A visitor of the console.
 #[derive(Debug, Clone)]
 pub(crate) struct Visitor {
     client: Client,
@@ -16,7 +16,7 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
-    /// Somebody who has not signed in.
+    /// A visitor who has not signed in.
     pub(crate) fn of(api: &Api) -> Self {
         let client = Client::builder().no_proxy().redirect(redirect::Policy::none());
         let client = client.timeout(Duration::from_secs(240)).build().expect("a client");

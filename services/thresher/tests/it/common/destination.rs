@@ -1,4 +1,4 @@
-//! A Destination: a place that `thresher sync` fills, and everything that can be asked of it.
+//! A Destination: a place that `thresher sync` fills, and all queries about it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::{Run, thresher, truth};
 /// The files of a view, by their path below it.
 pub(crate) type View = BTreeMap<String, Vec<u8>>;
 
-/// Where a harvest lies.
+/// The location of a harvest.
 #[derive(Debug)]
 pub(crate) struct Destination {
     /// The value of `--into`.
@@ -33,25 +33,25 @@ pub(crate) struct Held {
 }
 
 impl Destination {
-    /// A directory that does not exist yet, and is removed in the end.
+    /// A directory that does not exist yet. It is removed at the end.
     pub(crate) fn directory() -> Self {
         let folder = TempDir::with_prefix("thresher-").expect("a temporary directory");
         let into = folder.path().join("copy").display().to_string();
         Self { into, environment: Vec::new(), _folder: Some(folder) }
     }
 
-    /// A directory that somebody else looks after.
+    /// A directory that the caller removes.
     pub(crate) fn at(directory: &Path) -> Self {
         Self { into: directory.display().to_string(), environment: Vec::new(), _folder: None }
     }
 
-    /// A prefix of a bucket that nobody else has.
+    /// A prefix of a bucket that no other test uses.
     pub(crate) fn s3(fixture: &S3Fixture) -> Self {
         let into = format!("s3://{}/harvests/one", fixture.bucket);
         Self { into, environment: fixture.aws_environment().to_vec(), _folder: None }
     }
 
-    /// The variables of the environment that lead there.
+    /// The environment variables that give access to it.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (String, String)> + '_ {
         self.environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone()))
     }
@@ -101,7 +101,7 @@ impl Destination {
         held
     }
 
-    /// The state of one resource; none when it is not listed.
+    /// The state of one resource; none if it is not listed.
     #[track_caller]
     pub(crate) fn state(&self, uri: &str) -> Option<String> {
         self.ls().remove(uri).map(|held| held.state)
@@ -125,13 +125,13 @@ impl Destination {
         output.stdout
     }
 
-    /// What `explain` tells a person.
+    /// The output of `explain`, as text.
     #[track_caller]
     pub(crate) fn explain(&self, uri: &str) -> String {
         self.run("explain", &[uri]).exits(0).stdout
     }
 
-    /// All files of the view. Thresher's own data is no part of it.
+    /// All files of the view, without Thresher's own data.
     #[track_caller]
     pub(crate) fn view(&self) -> View {
         let root = PathBuf::from(&self.into);
@@ -157,7 +157,7 @@ impl Destination {
         view
     }
 
-    /// The file of one resource; none when there is none.
+    /// The file of one resource, if there is one.
     pub(crate) fn file(&self, uri: &str) -> Option<Vec<u8>> {
         std::fs::read(Path::new(&self.into).join(place(uri))).ok()
     }
@@ -183,7 +183,7 @@ impl Destination {
     }
 }
 
-/// Where the file of a resource lies below the view.
+/// The path of a resource's file in the view.
 fn place(uri: &str) -> String {
     path_of(&uri.parse().expect("a URI of a resource")).to_string()
 }

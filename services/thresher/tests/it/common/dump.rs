@@ -1,4 +1,4 @@
-//! Packages of dumps, made by hand.
+//! Packages of dumps, built by the test.
 
 use std::io::{Cursor, Write};
 
@@ -10,7 +10,7 @@ use zip::{CompressionMethod, ZipWriter};
 
 use super::site::{resource, urlset};
 
-/// A package that is being filled.
+/// A package under construction.
 pub(crate) struct Package {
     md: String,
     entries: Vec<String>,
@@ -29,7 +29,7 @@ impl Package {
         Self::with(&format!("capability=\"changedump-manifest\" from=\"{from}\" until=\"{until}\""))
     }
 
-    /// A package whose manifest says this of itself.
+    /// A package whose manifest has these attributes.
     pub(crate) fn with(md: &str) -> Self {
         let method = CompressionMethod::Stored;
         Self { md: md.to_owned(), entries: Vec::new(), members: Vec::new(), method }
@@ -113,7 +113,7 @@ impl Package {
     }
 }
 
-/// What a dump says of a package: its media type, length and sha-256.
+/// The declaration of a package in a dump: its media type, length and sha-256.
 pub(crate) fn package(uri: &str, bytes: &[u8], more: &str) -> String {
     resource(uri, &format!("type=\"application/zip\" {} {more}", declared(bytes)))
 }

@@ -13,27 +13,27 @@ use ulid::Ulid;
 
 use super::{Destination, Run, thresher};
 
-/// How long a fleet may take for what it is asked; a loaded machine takes its time.
+/// The time limit for a request to a fleet. A loaded machine is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where the password of a user at NATS stands.
+/// The path of the password of a user at NATS.
 const PASSWORD: &str = "THRESHER_NATS_PASSWORD";
 
-/// Where a fleet lies: a namespace and a bucket of its own on servers that others may use too.
+/// A namespace and a bucket for one fleet, on servers that other fleets may share.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     pub(crate) nats: String,
     pub(crate) namespace: String,
     pub(crate) s3: S3Fixture,
-    /// Each service logs in at NATS as the user of its name, and makes no streams but the scheduler.
+    /// Each service logs in at NATS as the user of its name. Only the scheduler makes streams.
     pub(crate) has_users: bool,
-    /// The gateway's keys of the store; those of all others where there are none.
+    /// The gateway's keys of the store. If there are none, it uses those of the other services.
     pub(crate) reading_keys: Option<(String, String)>,
     folder: TempDir,
     started: AtomicU32,
 }
 
-/// A service that runs; `kill -9` ends it, whatever happens to the test.
+/// A running service. `kill -9` ends it, even if the test fails.
 #[derive(Debug)]
 pub(crate) struct Service {
     child: Child,
@@ -66,7 +66,7 @@ impl Fleet {
         self.start_asking(services, "", more)
     }
 
-    /// The same, with more fields of how Sources are asked.
+    /// The same, with more fields for requests to Sources.
     pub(crate) fn start_asking(&self, services: &[&str], http: &str, more: &str) -> Service {
         self.start_logging(services, http, more, "info")
     }
@@ -89,7 +89,7 @@ impl Fleet {
             "store: {{url: 's3://{bucket}/harvests/one', endpoint: '{endpoint}', region: {region}}}"
         )
         .expect("a String");
-        // The servers of tests are on this machine; a test may say itself what is allowed.
+        // The servers of tests are on this machine. A test may state itself what is allowed.
         let networks =
             if http.contains("allow_networks") { "" } else { "allow_networks: ['127.0.0.0/8', '::1'], " };
         writeln!(text, "http: {{{networks}{http}}}\n{more}").expect("a String");
@@ -120,7 +120,7 @@ impl Fleet {
         Run::of(self.command("run").args([what, source]).args(options))
     }
 
-    /// `thresher run submit --watch --json`: asks for a run, and waits for its end.
+    /// `thresher run submit --watch --json`: requests a run and waits for its end.
     pub(crate) async fn harvest(&self, source: &str) -> Run {
         self.harvest_with(source, &[]).await
     }
@@ -139,7 +139,7 @@ impl Fleet {
         wait(command).await
     }
 
-    /// What the fleet holds.
+    /// The store of the fleet.
     pub(crate) fn destination(&self) -> Destination {
         Destination::s3(&self.s3)
     }
@@ -158,7 +158,7 @@ impl Fleet {
     }
 }
 
-/// Waits for the end of a command, while what runs in this process goes on.
+/// Waits for the end of a command, while tasks in this process go on.
 pub(crate) async fn wait(mut command: Command) -> Run {
     let waiting = tokio::task::spawn_blocking(move || Run::of(&mut command));
     let ended = tokio::time::timeout(PATIENCE, waiting).await;
@@ -170,7 +170,7 @@ impl Service {
         self.child.id()
     }
 
-    /// How it ended, if it did so by itself.
+    /// Its exit status, if it ended by itself.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("our own child")
     }
@@ -181,7 +181,7 @@ impl Service {
         self.child.wait().expect("our own child");
     }
 
-    /// Asks it to stop, and gives its exit status.
+    /// Stops it and returns its exit status.
     pub(crate) async fn terminate(mut self) -> Option<i32> {
         self.signal("TERM");
         let ending = tokio::task::spawn_blocking(move || self.child.wait().expect("our own child").code());
@@ -194,7 +194,7 @@ impl Service {
         assert!(status.expect("a system with kill").success());
     }
 
-    /// The address of its admin port, once it has said it.
+    /// The address of its admin port, once it has logged it.
     pub(crate) fn admin(&self) -> String {
         let log = self.log();
         let (_, rest) = log.split_once("admin.address=").expect("it says where its admin port is");

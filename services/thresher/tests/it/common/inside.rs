@@ -1,4 +1,4 @@
-//! The inside of a Destination: what is held, opened by hand, to be looked at and harmed.
+//! The inside of a Destination: tests open its store to read and damage it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use store::{Key, Store, StoreOptions, StoreTarget};
 
 use super::Destination;
 
-/// The catalog of the Source that was entered at a URL. No command may run as long as it is open.
+/// The catalog of the Source with this entry URL. No command may run while it is open.
 pub(crate) struct Inside {
     pub(crate) catalog: Catalog,
     pub(crate) store: Store,
@@ -28,13 +28,13 @@ impl Inside {
         Self { catalog: catalog.expect("a catalog"), store, root: Path::new(&copy.into).join(".thresher") }
     }
 
-    /// What is known of a resource.
+    /// The record of a resource.
     pub(crate) async fn record(&self, uri: &str) -> ResourceRecord {
         let found = self.catalog.resource(&name(uri)).await.expect("a catalog");
         found.unwrap_or_else(|| panic!("nothing is known of {uri}"))
     }
 
-    /// Edits what is known of a resource.
+    /// Edits the record of a resource.
     pub(crate) async fn edit(&self, uri: &str, edit: impl FnOnce(&mut ResourceRecord)) {
         let mut record = self.record(uri).await;
         edit(&mut record);
@@ -43,18 +43,18 @@ impl Inside {
         self.catalog.commit(batch).await.expect("a catalog");
     }
 
-    /// Where a resource's bytes lie.
+    /// The location of a resource's bytes.
     pub(crate) async fn location(&self, uri: &str) -> Location {
         self.record(uri).await.bitstream.expect("it is held").location
     }
 
-    /// What lies in an object of the store.
+    /// The content of an object of the store.
     pub(crate) async fn object(&self, key: &Key) -> Vec<u8> {
         let found = self.store.object_store().get(&key.path()).await.expect("an object");
         found.bytes().await.expect("an object").to_vec()
     }
 
-    /// Writes other bytes over an object of the store.
+    /// Overwrites an object of the store.
     pub(crate) async fn overwrite(&self, key: &Key, bytes: Vec<u8>) {
         self.store.object_store().put(&key.path(), bytes.into()).await.expect("a store to write to");
     }
@@ -64,7 +64,7 @@ impl Inside {
         self.store.object_store().delete(&key.path()).await.expect("a store to write to");
     }
 
-    /// What lies in each object below a folder of the store.
+    /// The content of each object below a folder of the store.
     pub(crate) async fn below(&self, folder: &str) -> Vec<Vec<u8>> {
         let objects = self.store.object_store();
         let listed: Vec<_> = objects.list(Some(&folder.into())).try_collect().await.expect("a store to list");
@@ -76,12 +76,12 @@ impl Inside {
         found
     }
 
-    /// The file in which a resource's bytes lie.
+    /// The file that contains a resource's bytes.
     pub(crate) async fn file(&self, uri: &str) -> PathBuf {
         self.root.join(Key::of(&self.location(uri).await).to_string())
     }
 
-    /// Damages the first byte that is stored of a resource.
+    /// Damages the first stored byte of a resource.
     pub(crate) async fn flip(&self, uri: &str) {
         let file = self.file(uri).await;
         let mut bytes = std::fs::read(&file).expect("our own file");

@@ -1,4 +1,4 @@
-//! A gateway with inboxes, and those who leave notifications there.
+//! A gateway with inboxes, and the senders of notifications.
 
 use std::fs;
 use std::io::Write as _;
@@ -11,16 +11,17 @@ use testkit::servers::{NatsFixture, S3Fixture, Venv};
 use super::api::{Answer, Api, send};
 use super::{Fleet, Service};
 
-/// The token of a sender, and of another one that may say anything of one Source.
+/// The tokens of a sender, and of another one that may send anything about one Source.
 pub(crate) const REPOSITORY: &str = "a token of a repository";
 pub(crate) const REGISTRY: &str = "a token of a registry";
-/// From where notifications are taken without a token.
+/// The origin that may send notifications without a token.
 pub(crate) const ORIGIN: &str = "https://review.example.com";
 /// JSON-LD.
 pub(crate) const JSON_LD: &str = "application/ld+json";
 
 impl Fleet {
-    /// The lines of configuration of a gateway with inboxes. `speaks_for`: the Source of which the registry may say anything.
+    /// The configuration lines of a gateway with inboxes. `speaks_for`: the Source about which the registry may send
+    /// anything.
     pub(crate) fn inboxes(&self, more: &str, speaks_for: &str) -> String {
         let path = self.path("senders.yaml");
         let text = format!(
@@ -38,26 +39,26 @@ pub(crate) async fn fleet() -> Fleet {
     Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await)
 }
 
-/// A gateway with inboxes, and nobody beside it: whoever harvests is not needed to take notifications.
+/// A gateway with inboxes and no other service. It takes notifications without a scheduler.
 pub(crate) async fn gateway(fleet: &Fleet, more: &str) -> (Service, Api) {
     let gateway = fleet.start(&["gateway"], &fleet.inboxes(more, "none-1"));
     let api = Api::of(&gateway).await;
     (gateway, api)
 }
 
-/// A Source that is added and that nobody harvests: its name.
+/// Adds a Source that no scheduler harvests. Returns its name.
 pub(crate) async fn added(api: &Api, entry: &str) -> String {
     let created = api.post("/v1/sources", json!({"entry": entry})).await;
     assert_eq!(created.status, 201);
     created.json()["id"].as_str().expect("a name").to_owned()
 }
 
-/// What a repository announces.
+/// An announcement of a repository.
 pub(crate) fn update(object: &str) -> Value {
     json!({"@context": "https://www.w3.org/ns/activitystreams", "id": "urn:uuid:1", "type": "Update", "object": object})
 }
 
-/// The same, for those who would have the context fetched to make a graph of it.
+/// The same, for readers that fetch the context to make a graph of it.
 pub(crate) fn plain_update(object: &str) -> Value {
     let mut update = update(object);
     update["@context"] =
@@ -65,7 +66,8 @@ pub(crate) fn plain_update(object: &str) -> Value {
     update
 }
 
-/// Has py-ldnlib find the inbox of a target, leave a notification there as the repository, and read it back: what it says.
+/// Has py-ldnlib find the inbox of a target, leave a notification as the repository, and read it back. Returns its
+/// output.
 pub(crate) async fn py_ldnlib(target: &str, notification: &Value) -> Value {
     let (target, body) = (target.to_owned(), notification.to_string());
     let ended = tokio::task::spawn_blocking(move || {
@@ -109,7 +111,7 @@ impl Answer {
         })
     }
 
-    /// The path of a URL of this gateway in a header.
+    /// The path of this gateway's URL in a header.
     pub(crate) fn path(&self, api: &Api, header: &str) -> String {
         let url = self.header(header);
         url.strip_prefix(&api.base).unwrap_or_else(|| panic!("{url} is of {}", api.base)).to_owned()

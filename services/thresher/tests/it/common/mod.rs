@@ -1,4 +1,4 @@
-//! What the stories have in common: a Destination that the real binary fills, and the truth it is compared with.
+//! What the tests share: a Destination that the real binary fills, and the truth to compare it with.
 
 pub(crate) mod api;
 pub(crate) mod console;
@@ -31,7 +31,7 @@ pub(crate) async fn source(spec: SourceSpec) -> SimulatedSource {
     SimulatedSource::start(spec.count_paths(true)).await.expect("a free port on loopback")
 }
 
-/// A Source, and a copy in step with it; requests are counted from now on.
+/// A Source, and a copy in sync with it. Requests are counted from now on.
 pub(crate) async fn in_step(spec: SourceSpec) -> (SimulatedSource, Destination) {
     let source = source(spec).await;
     let copy = Destination::directory();
@@ -65,14 +65,14 @@ pub(crate) fn thresher() -> Command {
     command
 }
 
-/// Waits until so many requests for resources have come.
+/// Waits until this many requests for resources have come.
 #[track_caller]
 pub(crate) fn asked_for(source: &SimulatedSource, resources: u64) -> impl Future<Output = ()> {
     let what = format!("{resources} requests for resources come");
     until(what, move || source.requests().resources >= resources)
 }
 
-/// How often a document of a Source was asked for.
+/// How often a document of a Source was requested.
 pub(crate) fn requests_at(source: &SimulatedSource, uri: &str) -> u64 {
     let path = uri.strip_prefix(&source.url()).unwrap_or(uri);
     source.requests().per_path.get(path).copied().unwrap_or_default()

@@ -1,11 +1,11 @@
-//! A command that is still running, and is killed when it goes out of scope.
+//! A running command. It is killed when it goes out of scope.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use testkit::waiting::found;
 
-/// A child process; `kill -9` ends it, whatever happens to the test.
+/// A child process. `kill -9` ends it, even if the test fails.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
@@ -14,7 +14,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a process whose output nobody reads.
+    /// Starts a process and discards its output.
     #[track_caller]
     pub(crate) fn start(command: &mut Command) -> Self {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -22,7 +22,7 @@ impl Process {
         Self { child, input: None, output: None }
     }
 
-    /// Starts a process to talk with, line by line.
+    /// Starts a process for a dialogue, line by line.
     #[track_caller]
     pub(crate) fn talk(command: &mut Command) -> Self {
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -31,13 +31,13 @@ impl Process {
         Self { child, input, output }
     }
 
-    /// Says a line.
+    /// Writes a line.
     #[track_caller]
     pub(crate) fn say(&mut self, line: &str) {
         writeln!(self.input.as_mut().expect("a process to talk with"), "{line}").expect("it listens");
     }
 
-    /// Waits for a line.
+    /// Reads a line.
     #[track_caller]
     pub(crate) fn hear(&mut self) -> String {
         let mut line = String::new();
@@ -46,7 +46,7 @@ impl Process {
         line.trim_end().to_owned()
     }
 
-    /// Waits until something has come about while the process runs. Tells whether it is still running then.
+    /// Waits until a condition is true while the process runs. Returns whether it still runs then.
     #[track_caller]
     pub(crate) fn until(&mut self, come_about: impl Fn() -> bool) -> impl Future<Output = bool> {
         found("what the process brings about, or its end", async move || {
@@ -55,7 +55,7 @@ impl Process {
         })
     }
 
-    /// Kills the process with SIGKILL at the moment when something has come about.
+    /// Kills the process with SIGKILL as soon as a condition is true.
     pub(crate) async fn kill_when(mut self, come_about: impl Fn() -> bool) {
         let is_running = self.until(come_about).await;
         self.child.kill().expect("our own child");
@@ -63,7 +63,7 @@ impl Process {
         assert!(is_running, "the process had ended by itself, so there was nothing to kill");
     }
 
-    /// Waits for its end, and gives its exit status.
+    /// Waits for its end and returns its exit status.
     pub(crate) fn end(mut self) -> Option<i32> {
         self.child.wait().expect("our own child").code()
     }

@@ -1,4 +1,4 @@
-//! Fleets that hubs can reach, and what a Source tells.
+//! Fleets that hubs can reach, and the notifications of a Source.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use testkit::source::{Change, SimTime, SimulatedSource};
 use super::Fleet;
 
 impl Fleet {
-    /// The lines of configuration of a fleet that hubs find at `public_url`, with `more` fields of its gateway.
+    /// The configuration lines of a fleet with this `public_url`, with `more` fields of its gateway.
     pub(crate) fn push(&self, public_url: &str, more: &str) -> String {
         let key = self.path("push-key");
         fs::write(&key, "a key that nobody guesses, of more than 32 bytes\n").expect("our own folder");
@@ -18,14 +18,14 @@ impl Fleet {
     }
 }
 
-/// What a Source tells, in order: each telling begins where the one before ended.
+/// The notifications of a Source, in order: each interval begins where the one before ended.
 #[derive(Debug)]
 pub(crate) struct Teller {
     told: SimTime,
 }
 
 impl Teller {
-    /// Begins with what changes from now on.
+    /// Begins with changes from now on.
     pub(crate) fn of(source: &SimulatedSource) -> Self {
         Self { told: source.now() }
     }

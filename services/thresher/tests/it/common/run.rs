@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug)]
 pub(crate) struct Run {
     line: String,
-    /// The exit status; none when a signal ended it.
+    /// The exit status; none if a signal ended it.
     pub(crate) exit: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -31,7 +31,7 @@ impl Run {
         }
     }
 
-    /// Checks the exit status, and that nothing was printed that is meant for developers.
+    /// Checks the exit status, and that the output has nothing meant for developers.
     #[track_caller]
     pub(crate) fn exits(self, status: i32) -> Self {
         assert_eq!(self.exit, Some(status), "{self}");
@@ -64,7 +64,7 @@ impl Run {
         self.stdout.lines().map(read).collect()
     }
 
-    /// The one line that says what kept the command from running. It is the last one.
+    /// The line with the error that kept the command from running. It is the last one.
     #[track_caller]
     pub(crate) fn complaint(&self) -> String {
         let complaints: Vec<&str> =
@@ -76,7 +76,7 @@ impl Run {
         complaint.to_owned()
     }
 
-    /// Checks that the one line names all of `what_and_where`, and says something of what to do.
+    /// Checks that this line contains all of `what_and_where`, and says what to do.
     #[track_caller]
     pub(crate) fn complains(self, what_and_where: &[&str], what_to_do: &[&str]) -> Self {
         let complaint = self.complaint();
@@ -91,7 +91,7 @@ impl Run {
         self
     }
 
-    /// Checks that standard error names all of these.
+    /// Checks that standard error contains all of these.
     #[track_caller]
     pub(crate) fn says(self, texts: &[&str]) -> Self {
         for text in texts {

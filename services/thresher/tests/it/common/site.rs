@@ -1,4 +1,4 @@
-//! A site made by hand: a Source whose every document and body a test writes itself.
+//! A site built by the test: a Source whose every document and body the test writes.
 
 use testkit::scripted::{Recorded, Reply, ScriptedServer};
 
@@ -22,7 +22,7 @@ impl Site {
         self.0.uri(path)
     }
 
-    /// Serves a body, and gives its URI.
+    /// Serves a body and returns its URI.
     pub(crate) fn serve(&self, path: &str, body: impl Into<String>) -> String {
         self.reply(path, Reply::ok(body.into()))
     }
@@ -38,7 +38,7 @@ impl Site {
         self.0.push(path, reply);
     }
 
-    /// How often a path was asked for.
+    /// How often a path was requested.
     pub(crate) fn requests_at(&self, path: &str) -> usize {
         self.0.requests_at(path).len()
     }
@@ -49,13 +49,13 @@ impl Site {
         self.0.requests_at(path).iter().map(condition).collect()
     }
 
-    /// What each request at a path said in a header.
+    /// The values of a header in the requests at a path.
     pub(crate) fn headers_at(&self, path: &str, name: &str) -> Vec<Option<String>> {
         let requests = self.0.requests_at(path);
         requests.iter().map(|request| request.header(name).map(str::to_owned)).collect()
     }
 
-    /// The paths asked for, in their order; without `robots.txt`, which is asked for once, before the second request.
+    /// The requested paths, in order, without `robots.txt`, which is requested once, before the second request.
     pub(crate) fn paths(&self) -> Vec<String> {
         self.requests().into_iter().map(|request| request.path).filter(|path| path != ROBOTS).collect()
     }

@@ -1,4 +1,4 @@
-//! A browser that looks at the console.
+//! A browser on the console.
 
 use fantoccini::elements::Element;
 use fantoccini::{Client, ClientBuilder, Locator};
@@ -7,7 +7,7 @@ use serde_json::json;
 use testkit::servers::ChromeDriver;
 use testkit::waiting::found;
 
-/// What holds for every page, asked of the page itself: what is wrong with it, in words.
+/// Checks that hold for every page. The script runs in the page and returns the defects as text.
 const ACCESSIBLE: &str = include_str!("accessible.js");
 
 /// A browser, with its driver.
@@ -20,7 +20,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// One that looks at the console at `base`.
+    /// Opens the console at `base`.
     pub(crate) async fn start(base: &str) -> Self {
         Self::with(base, true).await
     }
@@ -86,7 +86,7 @@ impl Browser {
         found(format!("{path} on the page"), async || self.page.find(Locator::XPath(path)).await.ok()).await
     }
 
-    /// Waits until the page says so.
+    /// Waits until the page contains this text.
     pub(crate) async fn says(&self, words: &str) {
         // Between two pages there may be none for a moment.
         found(format!("the page says {words:?}"), async || {
@@ -102,12 +102,12 @@ impl Browser {
         asked.is_ok_and(|said| said == "object")
     }
 
-    /// Where the browser is.
+    /// The browser's URL.
     pub(crate) async fn place(&self) -> String {
         self.page.current_url().await.expect("a page").path().to_owned()
     }
 
-    /// Nothing on the page stands in the way of those who do not see it, or use no mouse.
+    /// Checks that the page has no barrier for users who do not see it, or use no mouse.
     pub(crate) async fn is_accessible(&self) {
         let found = self.page.execute(ACCESSIBLE, Vec::new()).await.expect("the page answers");
         let wrong: Vec<String> = serde_json::from_value(found).expect("a list of texts");

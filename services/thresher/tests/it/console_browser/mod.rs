@@ -1,4 +1,4 @@
-//! The console in a browser, before a fleet that really harvests.
+//! The console in a browser, on a fleet that really harvests.
 
 mod browser;
 
@@ -13,7 +13,7 @@ async fn source_name(api: &Api) -> String {
     sources["items"][0]["id"].as_str().expect("the Source").to_owned()
 }
 
-/// The Source added and harvested once: the path of its page.
+/// Adds and harvests the Source once. Returns the path of its page.
 async fn harvested(fleet: &Fleet, api: &Api, url: &str) -> String {
     fleet.add(url, &[]);
     fleet.harvest(url).await;
@@ -44,13 +44,13 @@ async fn a_source_is_submitted_watched_and_done() {
     browser.write("Time between runs", "6h").await;
     browser.press("Show what would be added").await;
     browser.says("Nothing is stored yet.").await;
-    // What a scheduler finds out comes by itself.
+    // The scheduler's results appear without a reload.
     browser.says("found out with").await;
     browser.says("resourcelist").await;
     browser.is_accessible().await;
     browser.press("Add it").await;
     browser.says("How far it is").await;
-    // Nobody looks again by hand: the page does.
+    // The page refreshes itself.
     browser.says("finished, in step").await;
     browser.is_accessible().await;
     for path in [browser.place().await.split_once("/runs/").unwrap().0.to_owned(), "/console".to_owned()] {
@@ -122,10 +122,10 @@ async fn pages_are_read_and_forms_are_sent_without_javascript() {
     browser.open(&format!("{at}/problems")).await;
     browser.says("There is none.").await;
 
-    // The same browser, with a token that may do something.
+    // The same browser, with a token that may start runs.
     browser.page.delete_all_cookies().await.unwrap();
     browser.sign_in(OPERATE).await;
-    // Whoever leaves before the answer is here is not signed in.
+    // A visitor who leaves before the response arrives is not signed in.
     browser.says("in step").await;
     browser.open(&at).await;
     browser.press("Ask for a run").await;

@@ -18,7 +18,7 @@ impl Case {
         Self { site: Site::start().await, copy: Destination::directory() }
     }
 
-    /// Serves a package; gives its entry in a dump.
+    /// Serves a package and returns its entry in a dump.
     pub(crate) fn package(&self, path: &str, bytes: Vec<u8>, more: &str) -> String {
         let entry = package(&self.site.uri(path), &bytes, more);
         self.site.reply(path, Reply::ok(bytes));
@@ -36,7 +36,7 @@ impl Case {
         self.capabilities(&[("/dump.xml", "resourcedump"), ("/changes.xml", "changedump")])
     }
 
-    /// The entry of a package, with a copy of its manifest that is served at `path`.
+    /// The entry of a package, with a copy of its manifest at `path`.
     pub(crate) fn with_contents(&self, entry: &str, path: &str, manifest: String) -> String {
         let copy = self.site.serve(path, manifest);
         entry.replace("</url>", &format!("<rs:ln rel=\"contents\" href=\"{copy}\"/></url>"))

@@ -1,4 +1,4 @@
-//! Dump or list: the quicker way is gone.
+//! Dump or list: the faster one is chosen.
 
 use testkit::scripted::Reply;
 
@@ -23,7 +23,7 @@ async fn where_both_are_offered_the_quicker_way_is_gone_and_plan_says_which() {
         })
         .collect();
     let list = urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &entries);
-    // So slow a Source makes each request dear.
+    // With so slow a Source, each request is expensive.
     case.site.reply("/list.xml", Reply::ok(list).delay(std::time::Duration::from_millis(300)));
     case.dump(&[case.package("/1.zip", package.zip(), "")]);
     let url = case.capabilities(&[("/list.xml", "resourcelist"), ("/dump.xml", "resourcedump")]);
@@ -52,7 +52,7 @@ async fn where_both_are_offered_the_quicker_way_is_gone_and_plan_says_which() {
     assert_eq!((run.count("listed") >= 200, run.count("stored")), (true, 200), "{run}");
     assert_eq!((case.site.requests_at("/1.zip"), case.site.requests_at("/r000")), (1, 0));
 
-    // With all of it held, neither is needed; by word of the operator each resource is asked for by itself.
+    // With everything stored, neither is needed. If the operator chooses lists, each resource is requested by itself.
     let other = Destination::directory();
     other.sync_with(&url, &["--prefer", "list"]).exits(0);
     assert_eq!((case.site.requests_at("/1.zip"), case.site.requests_at("/r000")), (1, 1));

@@ -1,4 +1,4 @@
-//! Copies of manifests, which save packages or stand in for them.
+//! Copies of manifests, which replace packages or save requests for them.
 
 use testkit::scripted::Reply;
 

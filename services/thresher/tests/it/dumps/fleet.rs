@@ -11,7 +11,8 @@ use crate::dumps::case::Case;
 
 const ALL: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
 
-/// Serves a dump of three packages, one of them a tar, with 700 resources in each: several slices. Gives its URI, and what is in it.
+/// Serves a dump of three packages, one of them a tar, with 700 resources in each: several slices. Returns its URI and
+/// content.
 async fn large_dump(case: &Case) -> (String, BTreeMap<String, (u64, String)>) {
     let (mut entries, mut truth) = (Vec::new(), BTreeMap::new());
     for part in 0..3 {

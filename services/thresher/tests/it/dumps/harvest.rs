@@ -1,4 +1,4 @@
-//! Packages are received, opened and applied; what they lack is asked for by itself.
+//! Packages are received, opened and applied. Resources missing from them are requested by themselves.
 
 use testkit::scripted::Reply;
 
@@ -21,7 +21,7 @@ async fn a_dump_is_harvested_by_its_packages_and_a_second_run_downloads_nothing(
     case.holds(&[("a", "aaa"), ("b", &"b".repeat(5_000)), ("c", "")]);
     assert_eq!(case.site.requests_at("/a"), 0, "no resource is asked for by itself");
 
-    // The same dump at another moment: its packages are what they were.
+    // The same dump at another moment: its packages have not changed.
     case.site.serve("/dump.xml", urlset(&DUMP.replace("00:00:00Z", "00:00:05Z"), &packages));
     let again = case.copy.sync(&url).exits(0);
     assert_eq!((again.count("stored"), again.count("unchanged")), (0, 3), "{again}");
@@ -89,7 +89,7 @@ async fn a_member_that_no_entry_names_is_a_problem_and_nothing_else() {
     let url = case.dump(&[case.package("/1.zip", package().zip(), "")]);
     case.copy.sync(&url).exits(1).says(&["thumbs.db"]);
     case.holds(&[("a", "a")]);
-    // A tar says so too.
+    // A tar does so too.
     let other = Destination::directory();
     let url = case.dump(&[case.package("/1.tar.xz", package().tar_xz().await, "")]);
     other.sync(&url).exits(1).says(&["1 of the package's members", "thumbs.db"]);
@@ -123,7 +123,7 @@ async fn where_a_package_cannot_be_read_the_list_is_read_instead() {
     case.holds(&[("a", "a"), ("b", "b")]);
 }
 
-/// Packages that are made one after the other are of later moments than their dump, and of the same edition.
+/// Packages built one after the other are of later moments than their dump, and of the same edition.
 #[tokio::test]
 async fn a_package_of_a_later_moment_than_its_dump_is_taken_while_the_dump_is_the_same() {
     let case = Case::new().await;
@@ -149,7 +149,7 @@ async fn a_dump_that_is_another_one_when_a_package_of_a_later_moment_comes_is_a_
     let entries = |lengths: [usize; 2]| {
         [1, 2].map(|n| resource(&case.uri(&format!("{n}.zip")), &format!("length=\"{}\"", lengths[n - 1])))
     };
-    // `b` lay in the second package, and lies in the first one of the next edition.
+    // `b` was in the second package, and is in the first one of the next edition.
     let first = Package::of_resources(&at(0)).holds(&case.uri("a"), "a").zip();
     let first_anew =
         Package::of_resources(&at(5)).holds(&case.uri("a"), "a").holds(&case.uri("b"), "b").zip();

@@ -1,4 +1,4 @@
-//! Dumps: packages are received, opened and adopted, and what is held is what a harvest by lists would hold.
+//! Dumps: packages are received, opened and adopted. The result is the same as that of a harvest by lists.
 
 mod case;
 mod choose;

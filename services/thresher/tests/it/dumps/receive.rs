@@ -1,4 +1,4 @@
-//! How packages come: in ranges, gone on with, or not at all.
+//! Downloads of packages: in ranges, resumed, or failed.
 
 use testkit::files::{File, FileServer};
 use testkit::scripted::Reply;
@@ -14,7 +14,7 @@ async fn a_large_package_comes_in_several_ranges_and_leaves_a_slot_to_others() {
     let bytes = Package::of_resources(AT).holds(&case.uri("a"), "a".repeat(20 << 20)).zip();
     let entry = package(&server.uri("/1.zip"), &bytes, "");
     server.serve("/1.zip", File::new(bytes.clone(), "\"v1\""));
-    // Nothing comes before three are open: the limit is four.
+    // No response comes before three requests are open; the limit is four.
     server.wait_for(3);
     case.copy.sync(&case.dump(&[entry])).exits(0);
     case.holds(&[("a", &"a".repeat(20 << 20))]);
@@ -32,7 +32,7 @@ async fn a_package_that_could_not_be_received_is_gone_on_with_by_the_next_run() 
         head(Reply::status(206).body(bytes[200_000..].to_vec()).header("content-range", range))
     };
     case.site.next("/1.zip", head(Reply::ok(bytes.clone())).cut_after(200_000));
-    // Then the server breaks off before it begins, again and again.
+    // Then the server breaks off before the first byte, again and again.
     case.site.reply("/1.zip", rest().cut_after(0));
     case.copy.sync_with(&url, &["--retries", "0"]).exits(1).says(&["/1.zip"]);
     case.holds(&[]);

@@ -42,7 +42,7 @@ async fn inspect_holds_no_member_of_a_tar_because_of_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p.tar");
     let mut tar = tar::Builder::new(std::fs::File::create(&path).unwrap());
-    // More than it would take as a manifest, were it one.
+    // More bytes than it accepts as a manifest.
     let large = 257 << 20;
     let manifest = Package::of_resources(AT).holds("http://e.org/a", "a").manifest();
     for (name, length) in
@@ -95,7 +95,7 @@ async fn what_is_held_can_be_exported_as_a_dump_and_harvested_again() {
     assert_eq!(other.present(), case.copy.present());
     case.copy.run("export", &[&directory, "--as", "resourcedump", "--base", &base]).exits(2);
 
-    // What is damaged is left out, and named at once.
+    // Damaged resources are left out, and named at once.
     let packs = std::path::Path::new(&case.copy.into).join(".thresher/packs");
     let folder_of_source = std::fs::read_dir(packs).unwrap().next().unwrap().unwrap().path();
     let mut harmed = 0;

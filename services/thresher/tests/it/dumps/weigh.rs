@@ -1,4 +1,4 @@
-//! What a dump may save is weighed, and it is read until all of it was seen.
+//! The savings of a dump are estimated, and it is read until all of it was seen.
 
 use testkit::scripted::Reply;
 
@@ -6,7 +6,7 @@ use crate::common::{Destination, Package, Process, resource, urlset};
 use crate::dumps::case::Case;
 use crate::dumps::{AT, DUMP};
 
-/// Forty resources, declared with digest and length, as a list of them.
+/// Forty resources, declared with digest and length, as entries of a list.
 fn forty(case: &Case) -> (Vec<String>, Vec<String>) {
     let names: Vec<String> = (0..40).map(|n| format!("r{n:02}")).collect();
     let entries = names.iter().map(|name| {
@@ -32,7 +32,8 @@ async fn a_dump_of_which_a_package_was_let_go_of_is_read_again_until_all_of_it_w
     case.copy.sync_with(&url, &["--prefer", "dump"]).exits(0);
     assert_eq!(case.site.requests_at("/1.zip"), 1);
 
-    // Another package, of a size that nobody knows: each resource of the list is asked for by itself. It holds one that the list does not name.
+    // Another package, of unknown size: each resource of the list is requested by itself. The package has one more
+    // resource.
     let (names, entries) = forty(&case);
     let other = Package::of_resources(AT).holds(&case.uri("z"), "z");
     dump(&[small, resource(&case.site.reply("/2.zip", Reply::ok(other.zip())), "")]);
@@ -88,7 +89,7 @@ async fn a_dump_that_names_a_package_twice_is_read_whole_and_one_that_names_a_pa
 async fn a_run_that_was_killed_while_it_looked_at_a_dump_weighs_it_all_the_same() {
     let case = Case::new().await;
     let (names, entries) = forty(&case);
-    // Of a size that nobody knows, so that it is not the way to go.
+    // Its size is unknown, so the dump is not chosen.
     let package = Package::of_resources(AT).holds(&case.uri("r00"), "r00").zip();
     case.dump(&[resource(&case.site.reply("/1.zip", Reply::ok(package)), "")]);
     case.site.serve("/list.xml", urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &entries));
@@ -104,7 +105,7 @@ async fn a_run_that_was_killed_while_it_looked_at_a_dump_weighs_it_all_the_same(
 async fn what_a_dump_may_save_is_measured_by_the_list_of_its_own_set() {
     let case = Case::new().await;
     let (names, _) = forty(&case);
-    // No lengths: what is wanted is taken for that part of the dump's bytes, here all of them.
+    // Without lengths, the wanted share of the resources counts as that share of the dump's bytes, here all of them.
     let list = |name: &str, uris: &[String]| {
         let entries: Vec<String> = uris.iter().map(|uri| resource(uri, "")).collect();
         case.site.serve(name, urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &entries));

@@ -1,4 +1,4 @@
-//! Bodies without end, by drips, or larger than allowed.
+//! Bodies that are endless, slow, or larger than allowed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,15 +15,15 @@ use crate::common::{Destination, Fleet, Run, resource, thresher, urlset};
 const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
 /// Far more than any of these runs needs, and far less than the default limits.
 const SOON: Duration = Duration::from_secs(60);
-/// The limits that most tests go by.
+/// The limits of most tests.
 const LIMITS: &str = "--max-size 100KB --body-timeout 400ms --retries 0";
 
-/// A server whose bodies never end: `/endless…` comes as fast as it is read, `/drip…` by a byte at a time.
-/// `/good` is four bytes.
+/// A server whose bodies never end. `/endless…` comes as fast as it is read, `/drip…` one byte at a time. `/good` is
+/// four bytes.
 #[derive(Debug, Clone)]
 struct Endless {
     url: String,
-    /// Requests for what drips.
+    /// Requests for slow bodies.
     drips: Arc<AtomicUsize>,
 }
 
@@ -33,7 +33,7 @@ impl Endless {
         Self::with_robots(listed, false).await
     }
 
-    /// The same, with a `robots.txt` that drips where that is asked for.
+    /// The same, with a slow `robots.txt` if the test wants one.
     async fn with_robots(listed: &[&str], robots_drip: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -59,13 +59,13 @@ impl Endless {
         self.uri("/list.xml")
     }
 
-    /// How often something was asked for that drips.
+    /// How often a slow body was requested.
     fn drips(&self) -> usize {
         self.drips.load(Ordering::SeqCst)
     }
 }
 
-/// Answers one request, and closes the connection. An error says that the client has gone.
+/// Answers one request and closes the connection. An error means that the client has gone.
 async fn answer(
     mut connection: TcpStream,
     list: Arc<str>,

@@ -1,4 +1,4 @@
-//! Bot defences answer in the place of content: nothing of that is stored, and the run does not say "in sync".
+//! Bot defences respond in place of content: nothing of that is stored, and the run does not report "in sync".
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ const WALLS: [&str; 13] = [
     "f5-rejected",
 ];
 
-/// The answer of a bot defence, as it was written down.
+/// The recorded response of a bot defence.
 fn wall(name: &str) -> Reply {
     let walls = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../libs/web/tests/walls");
     let text = fs::read_to_string(walls.join(format!("{name}.http"))).expect("an example");
@@ -39,7 +39,7 @@ fn wall(name: &str) -> Reply {
     })
 }
 
-/// A site whose list names these resources, each with what its `rs:md` says.
+/// A site whose list contains these resources, each with the attributes of its `rs:md`.
 async fn listing(resources: &[(&str, &str)]) -> (Site, String) {
     let site = Site::start().await;
     let entries: Vec<String> = resources.iter().map(|(path, md)| resource(&site.uri(path), md)).collect();
@@ -120,7 +120,7 @@ async fn html_in_the_place_of_another_type_is_a_problem_unless_it_is_meant() {
     for path in ["/listed.pdf", "/page.html", "/untyped"] {
         site.reply(path, page());
     }
-    // Called HTML by a careless server, and none.
+    // A careless server calls it HTML, but it is not.
     site.reply("/odd.bin", Reply::ok("PK").header("content-type", "text/html"));
     let copy = Destination::directory();
     let run = copy.sync(&list).exits(1);

@@ -1,4 +1,4 @@
-//! What a newcomer meets at the command line: added Sources run, many Sources at once, closed pipes.
+//! First steps at the command line: added Sources run, many Sources at once, closed pipes.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ fn file_of(fleet: &Fleet, count: usize) -> String {
     path.display().to_string()
 }
 
-/// How often a route of the gateway was asked.
+/// How often a route of the gateway was requested.
 async fn requests(gateway: &Service, api: &Api, route: &str) -> u64 {
     let admin = api.at(format!("http://{}", gateway.admin())).with(None);
     let text = String::from_utf8(admin.get("/metrics").await.body).expect("a text");
@@ -107,14 +107,14 @@ async fn a_batch_is_bounded_does_each_item_by_itself_and_nothing_twice() {
         done(&api.post("/v1/sources:batch", good).await.json()),
         ["unchanged", "refused", "unchanged"]
     );
-    // What was changed since it was read is left as it is.
+    // A Source that changed since it was read stays as it is.
     let stale = json!({"wanted": {"entry": "https://a.example/", "strict": true}, "revision": 0});
     let answer = api.post("/v1/sources:batch", json!({"sources": [stale]})).await.json();
     assert_eq!(answer["items"][0]["problem"]["status"], 412, "{answer}");
 
     let many = json!({"sources": vec!["a-1"; 1_001]});
     api.post("/v1/runs:batch", many).await.is(StatusCode::UNPROCESSABLE_ENTITY);
-    // Short enough to be sent before it is refused: a client that still sends may not hear why.
+    // Short enough to be sent before it is refused. A client that still sends may miss the reason.
     let long = json!({"sources": ["a".repeat(21_000)]});
     api.post("/v1/runs:batch", long).await.is(StatusCode::PAYLOAD_TOO_LARGE);
 

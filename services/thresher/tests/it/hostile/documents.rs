@@ -1,4 +1,4 @@
-//! Capabilities and entries that are not known are no failure.
+//! Unknown capabilities and entries are no failure.
 
 use testkit::scripted::Reply;
 
@@ -33,7 +33,7 @@ impl Case {
         case
     }
 
-    /// From this day on so many resources are listed.
+    /// From this day on, this many resources are listed.
     fn lists(&self, day: u32, count: u32) {
         let entries: Vec<String> =
             (0..count).map(|n| resource(&self.site.uri(&format!("/{n}.txt")), "")).collect();
@@ -84,7 +84,7 @@ async fn a_source_description_that_leads_to_other_documents_is_no_failure() {
     let run = Run::of(thresher().args(["discover", &case.way_in, "--json"])).exits(0);
     assert_eq!(run.json()["sets"].as_array().map(Vec::len), Some(1), "{run}");
     Destination::directory().sync(&case.way_in).exits(0);
-    // A Capability List that cannot be had is a failure still.
+    // A Capability List that cannot be fetched still is a failure.
     case.site.reply("/caps.xml", Reply::status(404));
     let run = Run::of(thresher().args(["discover", &case.way_in]));
     assert_ne!(run.exit, Some(0), "{run}");

@@ -1,4 +1,4 @@
-//! What comes with a Content-Encoding is kept as it comes, and labelled with it.
+//! Bytes with a Content-Encoding are kept as they come, and labelled with it.
 
 use std::io::Write as _;
 

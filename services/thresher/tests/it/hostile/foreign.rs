@@ -1,4 +1,4 @@
-//! A Source that lists, or packs into a dump, what is another's.
+//! A Source that lists resources of another one, or packs them into a dump.
 
 use testkit::scripted::Reply;
 
@@ -7,15 +7,15 @@ use crate::common::{Destination, Package, Run, Site, package, resource, urlset};
 const AT: &str = "2026-01-01T00:00:00Z";
 const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
 const DUMP: &str = "capability=\"resourcedump\" at=\"2026-01-01T00:00:00Z\"";
-/// Sources side by side, of which one is known by a name that leads to this machine.
+/// Several Sources, of which one has a host name that resolves to this machine.
 const OPTIONS: [&str; 4] = ["--view", "none", "--allow-address", "127.0.0.0/8"];
 
-/// The same server by a name: for others a site of its own.
+/// The same server by a name. For other Sources it is a site of its own.
 fn named(uri: &str) -> String {
     uri.replace("127.0.0.1", "localhost")
 }
 
-/// A dump with a resource of its own and one that is another's.
+/// A dump with one resource of its own and one of another Source.
 fn dump(site: &Site, foreign: &str) -> String {
     let package_bytes =
         Package::of_resources(AT).holds(&site.uri("/own.txt"), "own").holds(foreign, "EVIL BYTES").zip();
@@ -75,7 +75,7 @@ async fn origins_same_takes_nothing_of_other_sites_and_says_how_much_that_was() 
         assert_eq!((run.count("foreign"), run.count("foreign_left_out")), (0, 1), "{run}");
         assert_eq!(copy.present().into_keys().collect::<Vec<_>>(), std::slice::from_ref(&own));
 
-        // Wanted after all, they are read again.
+        // When they are wanted after all, they are read again.
         let run = sync(&copy, &url, &[]).exits(0);
         assert_eq!((run.count("foreign"), run.count("foreign_left_out")), (1, 0), "{run}");
         assert_eq!(copy.present().len(), 2, "{run}");

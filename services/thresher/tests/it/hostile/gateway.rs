@@ -17,7 +17,7 @@ use crate::common::console::Visitor;
 use crate::common::ldn::added;
 use crate::common::{Fleet, Service, source};
 
-/// The connections that the attacker opens: more than the gateway has places for.
+/// The connections that the attacker opens: more than the gateway's limit.
 const ATTACKERS: usize = 600;
 
 /// A gateway with these fields, and no other service.
@@ -29,7 +29,7 @@ async fn gateway(more: &str) -> (Fleet, Service, Api) {
     (fleet, gateway, api)
 }
 
-/// A number among the metrics.
+/// A value among the metrics.
 async fn metric(gateway: &Service, api: &Api, line: &str) -> u64 {
     let admin = api.at(format!("http://{}", gateway.admin())).with(None);
     let text = admin.get("/metrics").await.text();
@@ -37,18 +37,18 @@ async fn metric(gateway: &Service, api: &Api, line: &str) -> u64 {
     text.lines().find_map(|text| text.strip_prefix(&line)).expect("it is shown").parse().expect("a number")
 }
 
-/// The memory that a process has now, in bytes.
+/// The current memory of a process, in bytes.
 fn resident(service: &Service) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", service.id())).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is shown");
     line.trim().strip_suffix(" kB").expect("in kB").parse::<u64>().expect("a number") * 1024
 }
 
-/// A connection on which a head of so many bytes is sent that does not end.
+/// A connection with a request head of this many bytes that does not end.
 async fn endless_head(address: &str, bytes: usize) -> Option<TcpStream> {
     let mut line = TcpStream::connect(address).await.ok()?;
     let head = format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}", "x".repeat(bytes));
-    // It may be refused before all of it is sent, or wait for a place.
+    // It may be refused before all of it is sent, or wait for a free connection.
     let _ = timeout(Duration::from_millis(50), line.write_all(head.as_bytes())).await;
     Some(line)
 }

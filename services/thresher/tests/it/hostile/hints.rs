@@ -1,4 +1,4 @@
-//! Who may have a Source looked at, and how often.
+//! Which senders may start a run of a Source, and how often.
 
 use std::fs;
 
@@ -15,20 +15,20 @@ use crate::common::api::{Answer, Api, send};
 use crate::common::ldn::{JSON_LD, ORIGIN, added, fleet, gateway, post};
 use crate::common::{Fleet, source, truth};
 
-/// What the fleet shares.
+/// The control store.
 async fn control(fleet: &Fleet) -> Control {
     let (servers, namespace) = (vec![fleet.nats.clone()], fleet.namespace.clone());
     let config = Config { servers, namespace, ..Config::default() };
     Control::visit(&config, ConnectOptions::new()).await.expect("NATS")
 }
 
-/// Leaves a notification without a token, as one who says that it comes from `origin`.
+/// Leaves a notification without a token that claims to come from `origin`.
 async fn claimed(api: &Api, origin: &str, object: &str) -> Answer {
     let body = json!({"type": "Update", "origin": {"id": format!("{origin}/system")}, "object": object});
     send(post(api, "/ldn/inbox", JSON_LD, body)).await.is(StatusCode::CREATED)
 }
 
-/// The runs of a Source, newest first, as soon as so many are over.
+/// The runs of a Source, newest first, as soon as this many have ended.
 async fn finished(api: &Api, source: &str, count: usize) -> Vec<Value> {
     found(format!("{count} runs are over"), async || {
         let page = api.get(&format!("/v1/sources/{source}/runs")).await.is(StatusCode::OK).json();
@@ -95,7 +95,7 @@ async fn what_a_hub_delivers_unsigned_has_the_source_looked_at_where_that_is_adm
     let callback = hub.subscribers().remove(0).callback;
     let path = callback.strip_prefix("http://push.example").expect("it lies there").to_owned();
     harvested.change(Changes { create: 2, update: 1, delete: 1 });
-    // Nothing in it counts: its sender is not known.
+    // Nothing in it counts, because its sender is unknown.
     let forged = api.with(None).request(Method::POST, &path).body("<urlset>forged</urlset>");
     send(forged).await.is(StatusCode::ACCEPTED);
     until("what is held is what the Source has", || fleet.destination().present() == truth(&harvested)).await;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::common::{Destination, Run, Site, resource, urlset};
 
-/// A Source of one list, of which 60 resources are held.
+/// A Source of one list, of which 60 resources are stored.
 struct Case {
     site: Site,
     url: String,
@@ -22,7 +22,7 @@ impl Case {
         case
     }
 
-    /// From this day on these are listed.
+    /// From this day on, these are listed.
     fn lists(&self, day: u32, numbers: Range<u32>) {
         let entries: Vec<String> =
             numbers.map(|n| resource(&self.site.uri(&format!("/{n}.txt")), "")).collect();
@@ -49,7 +49,7 @@ async fn an_empty_or_halved_list_is_said_first_and_is_not_in_sync() {
         assert_eq!((run.count("absent"), run.count("deleted")), (absent, 0), "{run}");
         assert_eq!(case.copy.present().len(), 60);
 
-        // It stays so until the list is whole again.
+        // It stays so until the list is complete again.
         assert_eq!(case.sync(&[]).exits(1).json()["in_sync"], false);
         case.lists(3, 0..60);
         let run = case.sync(&[]).exits(0);
@@ -64,7 +64,7 @@ async fn a_list_that_lacks_as_much_as_may_be_deleted_is_in_sync() {
     case.lists(2, 0..54);
     assert_eq!(case.sync(&[]).exits(0).count("absent"), 6);
     case.lists(3, 0..53);
-    // What was absent before is deleted, the seventh is absent.
+    // Resources absent before are deleted. The seventh is absent.
     let run = case.sync(&["--max-deletes", "100%"]).exits(0);
     assert_eq!((run.count("deleted"), run.count("absent")), (6, 1), "{run}");
 }

@@ -1,4 +1,4 @@
-//! What a hostile or broken Source, sender or client may try: each run ends, and what is sent stays data.
+//! Attacks of a hostile or broken Source, sender or client: each run ends, and what they send stays data.
 
 mod bodies;
 mod bot_walls;

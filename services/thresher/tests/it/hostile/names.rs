@@ -1,4 +1,4 @@
-//! Names that a system, a shell or a program takes for more than a name.
+//! Names with a special meaning for a system, a shell or a program.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::common::{Destination, Site, resource, urlset};
 
 const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
-/// What makes a directory a repository, and runs a command when it is looked at.
+/// Files that make a directory a repository, and run a command when a program reads it.
 const REPOSITORY: [(&str, &str); 6] = [
     ("/.git/HEAD", "ref: refs/heads/main\n"),
     ("/.git/config", "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = \"touch ../../pwned; false\"\n"),
@@ -24,7 +24,7 @@ async fn hostile_site() -> (Site, String) {
     (site, list)
 }
 
-/// Whether any name below a directory begins with a dot, but for Thresher's own data.
+/// Whether any name below a directory begins with a dot, without Thresher's own data.
 fn hidden(directory: &Path) -> Vec<String> {
     let files = Destination::at(directory).view().into_keys();
     files.filter(|file| file.split('/').any(|name| name.starts_with('.'))).collect()
@@ -75,7 +75,7 @@ async fn trees_and_tars_hold_no_hidden_name() {
 async fn a_view_that_was_laid_out_under_former_names_is_put_right_by_the_next_run() {
     let (site, list) = hostile_site().await;
     let copy = Destination::directory();
-    // As an earlier version left it: files under the names as the Source gives them, and no note of any list of names.
+    // The state of an earlier version: files under the Source's names, and no record of the table of names.
     copy.sync_with(&list, &["--view", "none"]).exits(0);
     let host = Path::new(&copy.into).join(site.uri("").trim_start_matches("http://").replace(':', "+"));
     for (path, body) in REPOSITORY {

@@ -1,4 +1,4 @@
-//! Names and addresses of the internal network, where a Source wants to lead its Destination.
+//! Names and addresses of the internal network, which a Source wants its Destination to request.
 
 use testkit::scripted::Reply;
 use testkit::servers::{NatsFixture, S3Fixture};
@@ -10,7 +10,7 @@ const ALL: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
 const ROBOTS: &str = "/robots.txt";
 const METADATA: &str = "http://169.254.169.254/latest/meta-data/";
 
-/// The same server by a name that has to be looked up.
+/// The same server by a name that needs a DNS lookup.
 fn by_name(uri: &str) -> String {
     uri.replace("127.0.0.1", "localhost")
 }
@@ -53,12 +53,12 @@ async fn no_option_lets_a_source_lead_to_a_clouds_secrets() {
 async fn a_fleet_lets_each_source_lead_to_its_own_networks_and_never_to_a_clouds_secrets() {
     let (allowed, other) = (Site::start().await, Site::start().await);
     let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
-    // Scheduler and fetcher are processes of their own: what is allowed travels with the jobs.
+    // Scheduler and fetcher are separate processes. The allowed networks travel with the jobs.
     let _services: Vec<_> =
         ALL.iter().map(|service| fleet.start_asking(&[service], "allow_networks: []", "")).collect();
     let (own, inside) = (allowed.serve("/own.txt", "own"), other.serve("/inside.txt", "inside"));
     other.serve(ROBOTS, "User-agent: *\nDisallow: /private\n");
-    // The same server by a name is a third party's, which has not invited.
+    // The same server by a name is a third party's, which did not list its URL.
     let private = by_name(&other.serve("/private.txt", "private"));
     let url = list(&allowed, &[&own, &inside, &private, METADATA]);
     let networks = ["127.0.0.0/8", "::1", "169.254.0.0/16"].map(|network| ["--allow-network", network]);
@@ -69,7 +69,7 @@ async fn a_fleet_lets_each_source_lead_to_its_own_networks_and_never_to_a_clouds
     assert_eq!(other.requests_at("/private.txt"), 0);
     assert_eq!(fleet.destination().present().len(), 2, "{run}");
 
-    // Another Source of the same fleet has no leave, though connections to that address are kept.
+    // Another Source of the same fleet has no permission, although connections to that address are kept.
     let url = list(&other, &[&own]);
     let asked = other.requests().len();
     fleet.add(&url, &[]);

@@ -8,17 +8,17 @@ use std::thread;
 use crate::common::{Destination, Site, resource, urlset};
 
 const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
-/// More than a run reads ahead of its jobs.
+/// More origins than a run reads ahead of its jobs.
 const MANY: usize = 4_500;
-/// Every host of a list is an address of this machine. Nothing is tried again.
+/// Every host of a list is an address of this machine. Nothing is retried.
 const OPTIONS: &[&str] = &["--allow-address", "127.0.0.0/8", "--retries", "0"];
 
-/// The address of an origin of its own on this machine, at this port.
+/// The address of a separate origin on this machine, at this port.
 fn origin(number: usize, port: u16) -> String {
     format!("http://127.{}.{}.{}:{port}", 1 + number / 62_500, number / 250 % 250, 1 + number % 250)
 }
 
-/// Starts a server that answers at every address of this machine, and returns its port.
+/// Starts a server that responds at every address of this machine, and returns its port.
 fn answers_everywhere() -> u16 {
     let listener = Arc::new(TcpListener::bind("0.0.0.0:0").expect("a free port"));
     let port = listener.local_addr().expect("a bound socket has an address").port();

@@ -8,7 +8,7 @@ use testkit::source::{Changes, SourceSpec};
 
 use crate::common::{Destination, Run, Site, resource, source, thresher, urlset};
 
-/// `thresher inspect --strict`, which has to accept the document.
+/// `thresher inspect --strict`, which must accept the document.
 #[track_caller]
 fn strict(what: &str) -> Run {
     let run = Run::of(thresher().args(["inspect", "--strict", what])).exits(0);
@@ -19,12 +19,12 @@ fn strict(what: &str) -> Run {
     run
 }
 
-/// The line of the document itself, behind that of its package if it lies in one.
+/// The line of the document itself. If it is in a package, the package's line comes first.
 fn document(run: &Run) -> Value {
     run.json_lines().into_iter().find(|line| line.get("document").is_some()).expect("a document")
 }
 
-/// Where the document's link of this relation leads; nothing where it has none.
+/// The target of the document's link of this relation, if it has one.
 fn link(run: &Run, relation: &str) -> Option<String> {
     let links = document(run)["links"].as_array().cloned().unwrap_or_default();
     let found = links.iter().find(|link| link["rel"] == relation);

@@ -1,4 +1,4 @@
-//! Each service has a user of NATS and a key of the store that may do what the service does, and nothing else.
+//! Each service has a user of NATS and a key of the store. Both allow exactly the service's own work.
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::common::{
 
 const USERS: [&str; 6] = ["scheduler", "fetcher", "unpacker", "verifier", "gateway", "operator"];
 const AT: &str = "2026-01-01T00:00:00Z";
-/// What the server writes where it refuses something.
+/// The server's log line when it refuses a subject.
 const REFUSED: &str = "Violation";
 
 /// A NATS server with the users that `deploy/nats/permissions.conf` gives it.
@@ -37,7 +37,7 @@ async fn guarded() -> NatsServer {
     NatsServer::start_with(&text).await.unwrap()
 }
 
-/// Serves a dump of one package with these resources, and gives its URI.
+/// Serves a dump of one package with these resources, and returns its URI.
 fn dump(site: &Site) -> String {
     let held = Package::of_resources(AT).holds(&site.uri("/a"), "a").holds(&site.uri("/b"), "b");
     let bytes = held.zip();
@@ -69,7 +69,7 @@ async fn a_fleet_does_all_its_work_with_users_and_keys_that_may_do_nothing_else(
     let api = Api::of(&gateway).await;
     services.push(gateway);
 
-    // A harvest that is paused, goes on, and follows changes; a dump; an audit.
+    // A harvest that is paused, resumes, and follows changes; a dump; an audit.
     fleet.add(&url, &[]);
     fleet.run("submit", &url, &[]).exits(0);
     asked_for(&source, 20).await;
@@ -91,7 +91,7 @@ async fn a_fleet_does_all_its_work_with_users_and_keys_that_may_do_nothing_else(
     fleet.add(&list, &[]);
     fleet.harvest(&list).await.exits(1);
 
-    // What operators ask of the gateway, which reads the store with a key of its own.
+    // Operators' requests to the gateway, which reads the store with a key of its own.
     let sources = api.get("/v1/sources").await.is(StatusCode::OK).json();
     let sources = sources["items"].as_array().expect("a page").clone();
     assert_eq!(sources.len(), 3, "{sources:?}");
@@ -131,7 +131,7 @@ fn refusals(nats: &NatsServer) -> Vec<String> {
     nats.log().lines().filter(|line| line.contains(REFUSED)).map(str::to_owned).collect()
 }
 
-/// The connection that a service has.
+/// The connection of a service.
 async fn connected(nats: &NatsServer, user: &str) -> JetStreamBus {
     let config = json!({
         "servers": [nats.url()], "max_megabytes_per_stream": 0, "make_streams": user == "scheduler",
@@ -176,7 +176,7 @@ async fn no_service_may_do_the_work_of_another() {
         for subject in subjects {
             client.publish((*subject).to_owned(), none.into()).await.unwrap();
         }
-        // It may not listen to the answers that others get.
+        // It may not subscribe to the responses for other users.
         let _refused = client.subscribe("_INBOX.>".to_owned()).await.unwrap();
         client.flush().await.unwrap();
         for subject in subjects.iter().chain(&["_INBOX.>"]) {
@@ -186,7 +186,7 @@ async fn no_service_may_do_the_work_of_another() {
     }
 }
 
-/// Whether the server says there that it has refused a subject to a user.
+/// Whether the server has logged there that it refused a subject to a user.
 fn is_of(line: &str, user: &str, subject: &str) -> bool {
     line.contains(&format!("user:{user}\"")) && line.contains(&format!("Subject \"{subject}\""))
 }

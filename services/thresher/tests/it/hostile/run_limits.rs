@@ -1,4 +1,4 @@
-//! Indexes without end, lists without end, and lists that inflate without end.
+//! Endless indexes, endless lists, and lists that inflate without end.
 
 use std::io::Write as _;
 
@@ -14,10 +14,10 @@ use crate::common::{Destination, Run, Site, resource, urlset};
 const CAPABILITIES: &str = "capability=\"capabilitylist\"";
 const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
 const LATER: &str = "capability=\"resourcelist\" at=\"2026-02-01T00:00:00Z\"";
-/// What a run may delete, so that nothing but the limit keeps it from doing so.
+/// The deletion limit of a run, set so that only the other limit can prevent deletions.
 const DELETES: [&str; 6] = ["--mode", "baseline", "--absent", "delete", "--max-deletes", "100%"];
 
-/// A Source of three resources that are held.
+/// A Source of three stored resources.
 struct Case {
     site: Site,
     copy: Destination,
@@ -37,7 +37,7 @@ impl Case {
         Self { site, copy, way_in }
     }
 
-    /// The Source now lists this, and the run ends with a problem of this reason, with all that was held.
+    /// The Source now lists this. The run ends with a problem of this reason, and everything stored stays.
     #[track_caller]
     fn ends(&self, list: impl Into<Reply>, reason: &str, options: &[&str]) -> Run {
         self.site.reply("/list.xml", list.into());
@@ -57,7 +57,7 @@ fn index(parts: &[String]) -> Reply {
     Reply::ok(document.replace("<url>", "<sitemap>").replace("</url>", "</sitemap>"))
 }
 
-/// A server without end: each index names the next one, a list goes on until the client closes the connection.
+/// An endless server: each index names the next one, and a list goes on until the client closes the connection.
 struct Endless {
     address: String,
     serving: JoinHandle<()>,
@@ -111,7 +111,7 @@ async fn answer(mut stream: TcpStream, base: String) {
     while let (Ok(()), Some(repeated)) = (&sent, &repeated) {
         sent = stream.write_all(repeated.as_bytes()).await;
     }
-    // The end of the body is that of the connection.
+    // The end of the connection ends the body.
     let _ = stream.shutdown().await;
 }
 
@@ -125,7 +125,7 @@ async fn a_chain_of_indexes_without_end_is_followed_over_three() {
     let (case, endless) = (Case::new().await, Endless::start().await);
     let first = index(&[resource(&endless.uri("/index/2"), "")]);
     let run = case.ends(first, "limit-index-levels", &[]);
-    // The fourth is looked at, since it might be a list.
+    // The fourth is requested, because it might be a list.
     run.says(&[&endless.uri("/index/4"), "more than 3 indexes"]);
 }
 
@@ -147,7 +147,7 @@ async fn a_list_below_three_indexes_is_read() {
 async fn a_list_without_end_is_read_as_far_as_entries_are_allowed() {
     let (case, endless) = (Case::new().await, Endless::start().await);
     let part = index(&[resource(&endless.uri("/entries"), "")]);
-    // What is not wanted counts too.
+    // Excluded entries count too.
     let options = ["--max-entries", "2000", "--exclude", "/other$"];
     case.ends(part, "limit-entries", &options).says(&["more than 2000 entries", "--max-entries"]);
 }

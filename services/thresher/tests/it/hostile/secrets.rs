@@ -1,4 +1,4 @@
-//! Secrets that an operator writes where they would be kept and shown.
+//! Secrets in values that would be stored and shown.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a Source sends commands no terminal and forges no line; and a reader that goes away ends a command quietly.
+//! Data of a Source controls no terminal and forges no line. A reader that goes away ends a command quietly.
 
 use std::process::Command;
 
@@ -7,12 +7,12 @@ use testkit::scripted::Reply;
 use crate::common::{Destination, Run, Site, resource, thresher, urlset};
 
 const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
-/// Names a window, colours what follows (with one character or two), turns the direction of the text.
+/// Names a window, colours the following text (with one character or two), changes the direction of the text.
 const COMMANDS: &str = "\u{9d}0;pwned\u{9c}\u{9b}31m\u{7f}\u{202e}";
-/// The status that a shell gives to an end by SIGPIPE.
+/// The exit status that a shell reports for SIGPIPE.
 const READER_GONE: i32 = 141;
 
-/// Checks that nothing was printed that a terminal obeys, and that no line was forged.
+/// Checks that the output has no control characters for a terminal, and that no line was forged.
 #[track_caller]
 fn is_harmless(run: &Run) {
     for text in [&run.stdout, &run.stderr] {

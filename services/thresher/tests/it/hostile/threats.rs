@@ -22,7 +22,7 @@ fn each_module_of_these_tests_is_named_and_each_that_is_named_is_there() {
     let there: BTreeSet<&str> = main
         .lines()
         .filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'))
-        // These are of no threat: what a newcomer meets, and this one.
+        // These belong to no threat: the first steps at the command line, and this module.
         .filter(|name| !["common", "command_line", "threats"].contains(name))
         .collect();
     assert_eq!(named, there);

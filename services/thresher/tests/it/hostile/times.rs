@@ -5,7 +5,7 @@ use crate::common::{Destination, Site, resource, urlset};
 const LIST: &str = "capability=\"resourcelist\" at=\"2026-02-01T00:00:00Z\"";
 const CHANGES: &str = "capability=\"changelist\" from=\"2026-01-15T00:00:00Z\"";
 
-/// A Source of one resource, which is held, with a Change List that began before its Resource List.
+/// A Source of one stored resource, with a Change List that began before its Resource List.
 struct Case {
     site: Site,
     copy: Destination,
@@ -49,7 +49,7 @@ async fn what_was_created_with_an_old_lastmod_is_fetched() {
         let run = case.copy.sync(&case.way_in).exits(0);
         assert_eq!(run.count("stored"), 1, "{lastmod}: {run}");
         assert_eq!(case.copy.cat(&uri), path.as_bytes());
-        // The same list read again asks for nothing new.
+        // The same list read again requests nothing new.
         let asked = case.site.requests_at(path);
         case.copy.sync(&case.way_in).exits(0);
         assert_eq!(case.site.requests_at(path), asked, "{lastmod}");
@@ -72,7 +72,7 @@ async fn of_two_changes_without_a_datetime_the_later_in_the_list_counts() {
 async fn a_deletion_with_an_old_lastmod_is_no_silent_loss_and_no_guess() {
     let case = Case::new().await;
     let uri = case.site.uri("/held");
-    // The Resource List named it later than it was modified: the resource itself is asked.
+    // The Resource List contained it later than it was modified, so the resource itself is requested.
     case.changes(&[change(&uri, "deleted", "2026-01-20T00:00:00Z")]);
     case.copy.sync(&case.way_in).exits(0);
     assert_eq!(case.copy.state(&uri).as_deref(), Some("present"));

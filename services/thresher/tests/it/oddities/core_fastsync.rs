@@ -7,10 +7,10 @@ use crate::common::{Destination, Package, resource, urlset};
 
 const XZ: &str = "type=\"application/x-xz\"";
 
-/// What a package of changes says of itself where nobody says how it is called.
+/// The manifest's description of a package of changes whose capability the Source never states.
 const MANIFEST: &str = "capability=\"changedump-manifest\" from=\"2020-06-01T00:00:00\"";
 
-/// Serves a package of changes, each a name, a change and a time without zone; gives its URI.
+/// Serves a package of changes, each a name, a change and a time without zone. Returns its URI.
 async fn package(case: &Case, path: &str, changes: &[(&str, &str, &str)]) -> String {
     let mut package = Package::with(MANIFEST);
     for (name, change, time) in changes {
@@ -42,7 +42,8 @@ async fn oddity_01_change_list_of_dump_packages_without_change_time_or_link_upwa
     assert_eq!(case.site.requests_at("/a"), 0, "what a package has is not asked for");
 }
 
-/// A package that is said to have many gigabytes is asked for, and what comes is judged by what was said.
+/// The package is declared to have many gigabytes. It is requested, and the response is checked against the
+/// declaration.
 #[tokio::test]
 async fn oddity_02_packages_are_xz_archives_of_many_gigabytes() {
     let case = Case::new().await;
@@ -74,7 +75,7 @@ async fn oddity_03_times_without_zone_never_delete_by_a_guess() {
     case.sync(&url).exits(0);
 
     let change = |uri, change, time| resource(uri, &format!("change=\"{change}\" datetime=\"{time}\""));
-    // Whether the deletions of half past one were before noon depends on where the Source lies.
+    // Whether the deletions of half past one were before noon depends on the time zone of the Source.
     let changes = [
         change(before, "deleted", "2025-12-30T00:00:00"),
         change(kept, "deleted", "2026-01-02 13:30:00"),
@@ -99,7 +100,7 @@ async fn oddity_03_times_without_zone_never_delete_by_a_guess() {
     );
     assert_eq!(case.site.requests_at("/5"), asked, "so nobody asks for it");
     assert_eq!(run.count("deleted"), 2, "{run}");
-    // Read again, the list says nothing new.
+    // Read again, the list has nothing new.
     let again = case.sync(&url).exits(0);
     assert_eq!((again.count("deleted"), again.count("stored")), (0, 0), "{again}");
     case.holds(kept, "/2");
@@ -166,7 +167,7 @@ async fn oddity_06_blanks_round_loc_camel_case_relations_and_paths_with_a_slash(
     counted(&run, &[("whitespace-in-loc", 1), ("relation-case", 1)]);
     case.holds_only(&[own]);
 
-    // A manifest alone is a part of a package, and no way in.
+    // A manifest alone is a part of a package, and no entry URL.
     let manifest = "capability=\"resourcedump-manifest\" at=\"2020-06-01T00:00:00Z\"";
     let entry = entry.replace("length=\"6\"", "path=\"/57d/1.pdf\"");
     let url = case.site.serve("/manifest.xml", urlset(manifest, &[entry]));

@@ -10,14 +10,14 @@ async fn oddity_26_local_time_written_with_a_z_hides_no_change() {
     let [one, two] = &uris;
     let url = case.capabilities(&[("/list.xml", "resourcelist"), ("/changes.xml", "changelist")]);
     let list = uris.each_ref().map(|uri| resource(uri, ""));
-    // East of Greenwich: the list was made this minute, but seems to be of in two hours.
+    // East of Greenwich: the list was made this minute, but its time is two hours ahead.
     case.list(&format!("capability=\"resourcelist\" at=\"{}\"", from_now(120)), &list);
     let from = format!("capability=\"changelist\" from=\"{}\"", from_now(-600));
     case.changes(&from, &[]);
     let run = case.sync(&url).exits(0);
     assert_eq!(run.json()["quirks"]["future-time"], 1, "{run}");
 
-    // A change of the hours in between is not taken for one that the list has in it already.
+    // A change of the hours in between does not count as contained in the list.
     case.site.serve("/1", "new");
     let updated = |uri, time: &str| resource(uri, &format!("change=\"updated\" datetime=\"{time}\""));
     case.changes(&from, &[updated(one, &from_now(-1))]);
@@ -26,7 +26,7 @@ async fn oddity_26_local_time_written_with_a_z_hides_no_change() {
     assert_eq!(run.count("stored"), 1, "{run}");
     case.holds(one, "new");
 
-    // A change of the far future is applied, hides no later one, and moves nothing on.
+    // A change of the far future is applied, hides no later one, and does not advance the position.
     case.site.serve("/2", "new");
     case.changes(&from, &[updated(one, &from_now(-1)), updated(two, "2999-01-01T00:00:00Z")]);
     let run = case.sync(&url).exits(0);
@@ -37,7 +37,7 @@ async fn oddity_26_local_time_written_with_a_z_hides_no_change() {
     assert_eq!(case.sync(&url).exits(0).count("stored"), 1);
     case.holds(two, "newer");
 
-    // Nor is anything deleted by such a time that may have come back since.
+    // Such a time deletes nothing that may have come back since.
     let deleted = resource(two, "change=\"deleted\" datetime=\"2999-01-01T00:00:00Z\"");
     case.changes(&from, &[deleted]);
     nothing_lost(&case.sync(&url).exits(0));

@@ -60,7 +60,7 @@ async fn oddity_08_change_list_without_end_that_begins_at_its_oldest_change_with
     assert_eq!(case.sync(&url).exits(0).count("unchanged"), 1);
     assert_eq!(case.site.requests_at("/1"), asked, "the same change is applied once");
 
-    // The list keeps its latest changes only, so others may have come and gone in between: that is a gap.
+    // The list keeps its latest changes only, so it may have dropped others in between: that is a gap.
     case.list("capability=\"resourcelist\" at=\"2026-03-02T00:00:00Z\"", &list);
     case.site.serve("/2", "new");
     let later = dated(one, "2026-03-01T00:00:00Z", "change=\"updated\"");
@@ -149,19 +149,19 @@ async fn oddity_12_a_list_dated_by_the_request_confirms_no_absence_soon_after() 
     list(-240, &entries);
     let other = Destination::directory();
     assert_eq!((sync(&case.copy), sync(&other)), ((0, 0), (0, 0)));
-    // Each time it looks like a later list; but a fault that passes lies in all of them.
+    // Each time it looks like a later list, but all of them share a passing fault.
     for _ in 0..3 {
         list(0, &entries[1..]);
         assert_eq!(sync(&case.copy), (0, 1));
     }
     case.holds_only(&uris);
 
-    // Nor does a list of the future, which may have been made at any time.
+    // A list of the future does not, either: it may have been made at any time.
     list(-180, &entries[1..]);
     assert_eq!(sync(&other), (0, 1));
     list(300, &entries[1..]);
     assert_eq!(sync(&other), (0, 0));
-    // Missing for an hour, it is gone.
+    // After an hour of absence it is deleted.
     list(0, &entries[1..]);
     assert_eq!(sync(&other), (1, 0));
     assert_eq!(other.state(&uris[0]).as_deref(), Some("deleted"));
@@ -174,7 +174,7 @@ async fn oddity_13_more_than_fifty_thousand_entries_in_one_file() {
     let last = case.bodies(["/50000", "/50001", "/50002"]);
     let entry = |n: u32| resource(&case.site.uri(&format!("/{n}")), "length=\"6\"");
     let url = case.site.serve("/list.xml", urlset(LIST, &(0..50_003).map(entry).collect::<Vec<_>>()));
-    // Those behind the bound are entries like the others.
+    // Entries beyond the limit count like the others.
     let run = case.sync_with(&url, &["--include", "/5000[0-2]$"]).exits(0);
     counted(&run, &[("too-many-entries", 1)]);
     assert_eq!((run.count("listed"), run.count("stored"), run.count("failed")), (3, 3, 0), "{run}");

@@ -1,6 +1,6 @@
-//! What real Sources send: one test for each oddity that was met, named after its number. Each lets the whole pipeline have it from a
-//! server, and looks at what is held afterwards, that nothing was deleted, skipped or moved on by a guess, and that the
-//! tolerance was counted by its name. What the reader alone makes of a document is tested with the reader.
+//! Documents of real Sources: one test for each oddity, named after its number. Each runs the whole pipeline against a
+//! server. It checks what is stored, and that no guess deleted, skipped or advanced anything. It also checks that the
+//! quirk was counted by its name. The reader's own tests cover the parsing of a document.
 //!
 //! | Oddity | What the Source does | Quirk |
 //! |---|---|---|

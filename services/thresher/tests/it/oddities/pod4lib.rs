@@ -46,7 +46,7 @@ async fn oddity_16_entries_that_say_nothing_but_a_uri() {
     counted(&run, &[("entry-without-metadata", 2)]);
     assert!(case.copy.explain(&one).contains("nothing was declared that could be compared"));
 
-    // Nothing tells whether anything has changed, so it is looked at.
+    // No date shows whether anything has changed, so it is requested.
     case.site.serve("/1.xml", "new");
     let run = case.sync(&url).exits(0);
     assert_eq!((run.count("stored"), run.count("unchanged")), (1, 1), "{run}");
@@ -74,7 +74,7 @@ async fn oddity_17_a_urlset_that_lists_lists_is_followed_like_an_index() {
     assert_eq!((run.count("listed"), run.count("stored")), (3, 3), "the parts are no resources: {run}");
     case.holds_only(&uris);
 
-    // Such a list is doubtful: what is missing from it is not missing.
+    // Such a list is doubtful: resources missing from it are not absent.
     for day in ["02", "03"] {
         case.list(&LIST.replace("01-01", &format!("01-{day}")), &parts[..1]);
         let run = case.sync_with(&url, &["--absent", "delete"]).exits(0);
@@ -92,7 +92,7 @@ async fn oddity_17_a_urlset_that_lists_lists_is_followed_like_an_index() {
     assert_eq!((run.count("listed"), run.count("stored")), (3, 1), "{run}");
     case.holds(one, "new");
 
-    // So with a Change List, where the entries of an index have an interval and no change.
+    // The same with a Change List, where the entries of an index have an interval and no change.
     let case = Case::new().await;
     let [uri] = case.bodies(["/1"]);
     case.site

@@ -16,7 +16,8 @@ async fn oddity_31_offset_in_at_unclosed_links_and_later_no_metadata_at_all() {
     let set = case.capabilities(&[("/list.xml", "resourcelist"), ("/changes.xml", "changelist")]);
     let run = case.sync(&set).exits(0);
     counted(&run, &[]);
-    // Half an hour past midnight is half past eleven in UTC: of these two changes the first is in the list already.
+    // Half an hour past midnight is half past eleven in UTC, so the list already contains the first of these two
+    // changes.
     case.site.serve("/1", "new");
     case.site.serve("/2", "new");
     let updated = |uri, time| resource(uri, &format!("change=\"updated\" datetime=\"2026-01-01T{time}Z\""));
@@ -39,7 +40,7 @@ async fn oddity_31_offset_in_at_unclosed_links_and_later_no_metadata_at_all() {
     case.holds_only(&uris);
     assert!(!run.stderr.contains("deleted by"), "{run}");
 
-    // A sitemap is left, which does not say that it is all there is.
+    // What remains is a sitemap, which does not declare itself complete.
     for _ in 0..2 {
         case.site.serve("/list.xml", urlset("", &[resource(&uris[0], "")]));
         let run = case.sync_with(&url, &["--absent", "delete"]).exits(0);

@@ -95,7 +95,7 @@ async fn oddity_37_a_file_cut_short_gives_its_whole_entries_and_deletes_nothing(
     let url = case.list(&later(1), &entries[..1]);
     case.sync(&url).exits(0);
     for day in 2..4 {
-        // The first entry is missing, the second is whole, the third is cut.
+        // The first entry is missing, the second is complete, the third is cut.
         let whole = urlset(&later(day), &entries[1..]);
         case.site.serve("/list.xml", &whole[..whole.len() - 30]);
         let run = case.sync_with(&url, &["--absent", "delete", "--max-deletes", "100%"]).exits(1);
@@ -129,14 +129,14 @@ async fn oddity_38_an_error_page_served_as_if_it_were_what_was_asked_for() {
         nothing_lost(&run);
         case.holds_only(&uris);
     }
-    // In place of a resource: its length tells.
+    // In place of a resource: its length gives it away.
     case.list(&LIST.replace("01-01", "01-02"), &[entries[0].clone(), resource(two, "length=\"3\"")]);
     case.site.reply("/2", html());
     let run = case.sync(&url).exits(1).says(&[two, "length-mismatch"]);
     nothing_lost(&run);
     case.holds(one, "/1");
     assert_eq!(case.copy.cat(two), b"/2", "the version that was verified stays");
-    // In place of the way in.
+    // In place of the document at the entry URL.
     case.site.reply("/caps.xml", html());
     case.site.reply("/.well-known/resourcesync", html());
     case.site.reply("/robots.txt", html());

@@ -14,7 +14,7 @@ async fn oddity_32_one_file_made_when_it_is_asked_for_with_its_changes_behind_a_
     counted(&run, &[]);
     case.holds(&dataset, "<a> <b> <c> .\n");
 
-    // Nothing tells whether it is the same, so it is asked for; it is a new version only if its bytes are others.
+    // No date shows whether it has changed, so it is requested. Only different bytes make a new version.
     let run = case.sync(&url).exits(0);
     assert_eq!((run.count("stored"), run.count("unchanged")), (0, 1), "{run}");
     case.site.serve("/dataset.nq", "<a> <b> <d> .\n");

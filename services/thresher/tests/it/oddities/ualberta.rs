@@ -9,7 +9,7 @@ async fn oddity_30_urn_digests_or_those_of_something_else_relative_targets_and_u
     let right = case.site.serve("/right", "abc");
     let page = case.site.serve("/page", "<html>about abc</html>");
     let content = case.site.serve("/files/1.pdf", "abc");
-    // The sha-1 of "abc": once of what is listed, once of what its link leads to.
+    // The sha-1 of "abc": once of the listed resource, once of its link's target.
     let urn = "hash=\"urn:sha1:VGMT4NSHA2AWVOR6EVYXQUGCNSONBWE5\"";
     let link = "<rs:ln rel=\"content\" href=\"files/1.pdf\"/></url>";
     let entries = [resource(&right, urn), resource(&page, urn).replace("</url>", link)];
@@ -23,7 +23,7 @@ async fn oddity_30_urn_digests_or_those_of_something_else_relative_targets_and_u
     }
     assert_eq!(case.copy.cat(&right), b"abc");
     assert!(case.copy.explain(&right).contains("its digest is the one declared"));
-    // Nothing is put right by a guess: the digest is not carried over to the target of the link.
+    // No guess corrects it: the digest is not applied to the target of the link.
     assert_eq!(case.copy.state(&content), None);
     let lines = super::inspect(&url);
     assert_eq!(lines[2]["links"][0]["href"], content.as_str());

@@ -33,8 +33,8 @@ async fn oddity_20_several_resource_lists_and_dumps_in_one_capability_list() {
     assert_eq!((run.count("listed"), run.count("stored")), (20, 20), "{run}");
     case.holds_only(&uris);
 
-    // What has moved from one list to the other is in the set. Only what none of them names is missing from it, and they must
-    // all have been read: one that has not changed is read again for that.
+    // A resource that moved from one list to the other is in the set. Only a resource in none of the lists is absent,
+    // and all must have been read. An unchanged list is reread for that.
     let moved = [&entries[1..10], &entries[10..]].concat();
     serve("/a.xml", 2, &[]);
     serve("/b.xml", 2, &moved);
@@ -52,7 +52,7 @@ async fn oddity_20_several_resource_lists_and_dumps_in_one_capability_list() {
     assert_eq!((run.count("deleted"), run.count("absent")), (1, 0), "{run}");
     assert_eq!(case.copy.present().len(), 19);
 
-    // What is missing from the lists that were found may stand in one that an unreadable entry names.
+    // A resource missing from the lists that were found may be in one that an unreadable entry names.
     serve("/a.xml", 5, &entries[1..10]);
     let a = resource(&case.site.uri("/a.xml"), "capability=\"resourcelist\"");
     let unreadable = "  <url><rs:md capability=\"resourcelist\"/></url>\n".to_owned();
@@ -109,7 +109,7 @@ async fn oddity_22_times_of_last_modification_are_those_of_the_request() {
     assert_eq!(case.site.requests_at("/1"), 1, "a digest that is the same says more than a time");
     assert_eq!(case.site.requests_at("/2"), 2, "without one it is looked at");
 
-    // In a manifest, which belongs to a dump, and those are not harvested yet.
+    // The same in a manifest, which belongs to a dump. Dumps are not harvested yet.
     let manifest = |minutes| {
         let entry = dated(&with_digest, &from_now(minutes), "path=\"/1\"");
         let md = "capability=\"resourcedump-manifest\" at=\"2026-01-01T00:00:00Z\"";
@@ -125,7 +125,7 @@ async fn oddity_23_digest_under_another_algorithms_name() {
     let case = Case::new().await;
     let uris = case.bodies(["/1", "/2"]);
     let [cut, wrong] = &uris;
-    // An md5 that is called sha-256 can be no sha-256: it judges nothing, but a change of it tells of a change.
+    // An md5 under the name sha-256 cannot be one. It verifies nothing, but a change of it indicates a change.
     let entry = |md5: &str| resource(cut, &format!("hash=\"sha-256:{md5}\" length=\"2\""));
     let url = case.list(LIST, &[entry("1584abdf8ebdc9802ac0c6a7402c03b6")]);
     let run = case.sync(&url).exits(0);
@@ -138,7 +138,7 @@ async fn oddity_23_digest_under_another_algorithms_name() {
     case.sync(&url).exits(0);
     assert_eq!(case.site.requests_at("/1"), 2, "another value");
 
-    // One of the right length cannot be told from a false one: what it is said of is a problem, and not current.
+    // A digest of the right length cannot be told from a false one. Its resource is a problem, and not current.
     let other = resource(wrong, &format!("hash=\"sha-256:{}\"", "ab".repeat(32)));
     case.list(LIST, &[entry("900150983cd24fb0d6963f7d28e17f72"), other]);
     case.sync(&url).exits(1).says(&[wrong, "digest-mismatch"]);
@@ -162,7 +162,7 @@ async fn oddity_24_private_query_parameters_choose_an_interval() {
         case.site.paths().into_iter().filter(|path| path.starts_with("/list.xml")).collect();
     assert_eq!(asked, [spring, autumn], "each as it is written, and none that nobody wrote");
 
-    // A list that is given with such a query is a Source of its own.
+    // A list whose URL has such a query is a Source of its own.
     let copy = Destination::directory();
     copy.sync(&case.site.uri(autumn)).exits(0);
     assert_eq!(copy.ls().into_keys().collect::<Vec<_>>(), [uris[1].clone()]);
@@ -175,7 +175,7 @@ async fn oddity_25_tls_too_old_is_refused_with_that_word() {
     let tls = ["no secure connection", &old];
     Destination::directory().sync(&url).exits(3).complains(&tls, &["tls 1.2"]);
 
-    // Where only a resource lies behind it, that is a problem with this reason, and the others are held.
+    // If only a resource is at such a server, that is a problem with this reason, and the others are stored.
     let case = Case::new().await;
     let [own] = case.bodies(["/1"]);
     let behind = format!("https://{old}/2");
@@ -187,8 +187,8 @@ async fn oddity_25_tls_too_old_is_refused_with_that_word() {
     assert_eq!(case.copy.state(&behind).as_deref(), Some("problem"));
 }
 
-/// A server that answers every greeting as those do that know TLS 1.0 at best: with the alert `protocol_version`. Gives
-/// host and port.
+/// A server that responds to every greeting like servers that know TLS 1.0 at best: with the alert `protocol_version`.
+/// Returns host and port.
 fn old_tls() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
     let address = listener.local_addr().expect("it is bound").to_string();

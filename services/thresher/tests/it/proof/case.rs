@@ -1,5 +1,5 @@
-//! A Source of a Resource List and a Resource Dump, and a copy of it: something lies in an adopted package, something in a pack, something in
-//! objects of its own.
+//! A Source of a Resource List and a Resource Dump, and a copy of it. Its bytes are in an adopted package, in a pack,
+//! and in objects of their own.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use testkit::scripted::Reply;
 
 use crate::common::{Destination, Inside, Package, Site, package, resource, urlset};
 
-/// How many there are of each kind.
+/// The number of resources of each kind.
 pub(crate) const OF_EACH: usize = 6;
 const FIRST: &str = "2026-01-01T00:00:00Z";
 const SECOND: &str = "2026-01-02T00:00:00Z";
 
-/// A Source and a copy that is in step with it.
+/// A Source and a copy that is in sync with it.
 pub(crate) struct Case {
     pub(crate) site: Site,
     pub(crate) copy: Destination,
-    /// Where the Source is entered.
+    /// The entry URL.
     pub(crate) url: String,
     bodies: BTreeMap<String, String>,
 }
 
 impl Case {
-    /// Members of the dump are harvested first; what a later list names beside them follows.
+    /// Members of the dump are harvested first. Further resources of a later list follow.
     pub(crate) async fn harvested(copy: Destination) -> Self {
         let site = Site::start().await;
         let mut bodies = BTreeMap::new();
@@ -59,7 +59,7 @@ impl Case {
         self.bodies.keys().map(|name| self.site.requests_at(&format!("/{name}"))).sum()
     }
 
-    /// Every resource is present, and each of its bytes is what the Source gives.
+    /// Every resource is present, with exactly the Source's bytes.
     #[track_caller]
     pub(crate) fn holds_what_the_source_has(&self) {
         assert_eq!(self.copy.present().len(), self.bodies.len());

@@ -1,4 +1,4 @@
-//! Damage of every kind: to bytes in a pack, in an object, in a package, and to what the catalog says of them.
+//! Damage of every kind: to bytes in a pack, in an object, in a package, and to their records in the catalog.
 
 use std::collections::BTreeSet;
 
@@ -9,26 +9,26 @@ use store::Key;
 use crate::common::Inside;
 use crate::proof::case::Case;
 
-/// Bytes that were harmed: in a pack, in objects, in a package.
+/// Damaged bytes: in a pack, in objects, in a package.
 const BYTES: [&str; 5] = ["packed-0", "object-0", "object-1", "member-4", "member-5"];
-/// Records that contradict what the Source declares, or themselves; and, read where they point to, the bytes.
+/// Records that contradict the Source's declaration, or themselves, and the bytes at their location.
 const EDITED: [&str; 3] = ["member-0", "object-2", "packed-1"];
-/// Records that say rightly what they hold, and wrongly where.
+/// Records with the right digest and length, and a wrong location.
 const MOVED: [&str; 4] = ["member-1", "object-3", "packed-2", "packed-3"];
-/// A record of bytes that are there, of another resource.
+/// A record of existing bytes of another resource.
 const ANOTHERS: [&str; 1] = ["packed-4"];
 
-/// What was done, and what the harmed objects were like afterwards.
+/// The damage, and the content of the damaged objects afterwards.
 pub(crate) struct Damaged {
     is_stored_harmed: bool,
-    /// The damaged object, which is to be set aside.
+    /// The damaged object, which must be quarantined.
     flipped: Vec<u8>,
-    /// The pack and the package, which are to stay as they are.
+    /// The pack and the package, which must stay as they are.
     kept: Vec<(Key, Vec<u8>)>,
 }
 
 impl Damaged {
-    /// Harms bytes and records.
+    /// Damages bytes and records.
     pub(crate) async fn inflict(case: &Case) -> Self {
         let inside = Inside::of(&case.copy, &case.url).await;
         let location = async |name: &str| inside.location(&case.uri(name)).await;
@@ -46,7 +46,7 @@ impl Damaged {
         flipped[77] ^= 1;
         inside.overwrite(&object, flipped.clone()).await;
 
-        // In the midst of a member, so that it is not whole and the next one is not there.
+        // In the middle of a member: it is incomplete and the next one is missing.
         let member = location("member-4").await;
         let (package, span) = (Key::of(&member), member.span().expect("it lies in a package"));
         let mut bytes = inside.object(&package).await;
@@ -59,7 +59,7 @@ impl Damaged {
         Self { is_stored_harmed: true, flipped, kept }
     }
 
-    /// Harms records alone.
+    /// Damages records alone.
     pub(crate) async fn edit_records(case: &Case) -> Self {
         let inside = Inside::of(&case.copy, &case.url).await;
         edit(&inside, case).await;
@@ -67,24 +67,24 @@ impl Damaged {
         Self { is_stored_harmed: false, flipped: Vec::new(), kept: Vec::new() }
     }
 
-    /// What cannot be read as its record says.
+    /// Resources that cannot be read as recorded.
     pub(crate) fn seen_by_scrub(&self) -> BTreeSet<&'static str> {
         let bytes = BYTES.iter().filter(|_| self.is_stored_harmed);
         bytes.chain(&EDITED).chain(&MOVED).copied().collect()
     }
 
-    /// What is not as its Source declares it, or contradicts itself.
+    /// Resources that contradict their declaration or themselves.
     pub(crate) fn seen_by_audit(&self) -> BTreeSet<&'static str> {
         // An object that is named by another digest contradicts its record.
         EDITED.iter().chain(&ANOTHERS).chain(&["object-3"]).copied().collect()
     }
 
-    /// What only its Source can tell.
+    /// Resources whose damage only the Source can show.
     pub(crate) fn seen_by_audit_alone(&self) -> BTreeSet<&'static str> {
         self.seen_by_audit().difference(&self.seen_by_scrub()).copied().collect()
     }
 
-    /// The damaged object was put aside as it was, and nothing was written into the pack or the package.
+    /// The damaged object was quarantined unchanged, and nothing was written into the pack or the package.
     pub(crate) async fn left_as_it_was(&self, case: &Case) {
         let inside = Inside::of(&case.copy, &case.url).await;
         let aside = inside.below("damaged").await;
@@ -96,7 +96,7 @@ impl Damaged {
     }
 }
 
-/// Edits records by hand: another digest, another length, another place.
+/// Edits records by hand: another digest, another length, another location.
 async fn edit(inside: &Inside, case: &Case) {
     let held = async |name: &str| inside.record(&case.uri(name)).await.bitstream.expect("it is held");
     let (other_object, other_packed) = (held("object-4").await, held("packed-5").await);
@@ -108,7 +108,7 @@ async fn edit(inside: &Inside, case: &Case) {
     inside.edit(&edited("object-3"), |record| bitstream(record).location = other_object.location).await;
     inside.edit(&edited("packed-2"), |record| *span(record).0 += 1).await;
     inside.edit(&edited("packed-3"), |record| *span(record).0 = u64::MAX - 1).await;
-    // What is deflated may have any length in its archive.
+    // A deflated member may have any length in its archive.
     inside.edit(&edited("member-1"), |record| *span(record).1 = u64::MAX).await;
 
     inside
@@ -123,7 +123,7 @@ fn bitstream(record: &mut model::ResourceRecord) -> &mut model::Bitstream {
     record.bitstream.as_mut().expect("it is held")
 }
 
-/// Offset and stored length of what lies in a pack or package.
+/// Offset and stored length of bytes in a pack or package.
 fn span(record: &mut model::ResourceRecord) -> (&mut u64, &mut u64) {
     match &mut bitstream(record).location {
         Location::Pack { offset, stored_length, .. } | Location::Package { offset, stored_length, .. } => {

@@ -1,5 +1,5 @@
-//! What is held is what the Source has, and what is stored is what was verified: every kind of damage is named by `scrub` or by `audit`, and
-//! healed by `--repair`.
+//! The stored content is the Source's, and equals what was verified. `scrub` or `audit` names every kind of damage, and
+//! `--repair` repairs it.
 
 mod case;
 mod damage;
@@ -12,19 +12,19 @@ use damage::Damaged;
 use serde_json::Value;
 use testkit::servers::S3Fixture;
 
-/// The last parts of the URIs that lines of `audit --list` name.
+/// The last parts of the URIs in the lines of `audit --list`.
 fn named(lines: &[Value]) -> BTreeSet<&str> {
     let uris = lines.iter().filter_map(|line| line["uri"].as_str());
     uris.map(|uri| uri.rsplit('/').next().unwrap_or_default()).collect()
 }
 
-/// The last parts of the URIs of which a scrub says something.
+/// The last parts of the URIs in the findings of a scrub.
 fn said(run: &Run) -> BTreeSet<&str> {
     let uris = run.stderr.lines().filter_map(|line| line.split_once(": ")).map(|(uri, _)| uri);
     uris.map(|uri| uri.rsplit('/').next().unwrap_or_default()).collect()
 }
 
-/// Harms what is held, and has it named and healed. `owner`: what a scrub needs so that it may write.
+/// Damages the store, then checks that the damage is found and repaired. `owner`: options with which a scrub may write.
 async fn everything_is_named_and_healed(copy: Destination, owner: &[&str]) {
     let case = Case::harvested(copy).await;
     let scrub = |words: &[&str]| case.copy.run("scrub", &[words, owner].concat());
@@ -40,7 +40,7 @@ async fn everything_is_named_and_healed(copy: Destination, owner: &[&str]) {
     let found = scrub(&["--json"]).exits(1);
     assert_eq!(said(&found), damaged.seen_by_scrub(), "{found}");
     assert_eq!((found.count("missing"), found.count("set_aside")), (1, 1), "{found}");
-    // Looking asks for no resource, and what is damaged is served to nobody.
+    // Checks request no resource, and damaged bytes are never served.
     assert_eq!(case.asked(), asked);
     for name in damaged.seen_by_scrub() {
         case.copy.run("cat", &[&case.uri(name)]).exits(3);
@@ -48,7 +48,7 @@ async fn everything_is_named_and_healed(copy: Destination, owner: &[&str]) {
 
     let healed = scrub(&["--repair", "--json"]).exits(0);
     assert_eq!(healed.count("healed"), damaged.seen_by_scrub().len() as u64, "{healed}");
-    // One record is at one with itself and with the store. Only the Source can tell that it is wrong.
+    // One record agrees with itself and with the store. Only the Source can show that it is wrong.
     let found = audit(&["--json", "--list"]).exits(1);
     assert_eq!(named(&found.json_lines()), damaged.seen_by_audit_alone(), "{found}");
     let healed = audit(&["--repair", "--json"]).exits(0);
@@ -79,7 +79,7 @@ async fn an_audit_alone_heals_every_record_that_was_edited() {
     let healed = case.copy.run("audit", &words).exits(0);
     assert_eq!(healed.count("healed"), damaged.seen_by_audit().len() as u64, "{healed}");
     case.copy.run("audit", &[&case.url]).exits(0);
-    // A place that was shifted is no difference to what the Source declares: the bytes tell.
+    // A shifted location is no difference to the Source's declaration: reading the bytes shows it.
     let rest: BTreeSet<&str> =
         damaged.seen_by_scrub().difference(&damaged.seen_by_audit()).copied().collect();
     assert!(!rest.is_empty());
