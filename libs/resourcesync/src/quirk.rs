@@ -112,7 +112,7 @@ quirks! {
     ZoneLessTime "zone-less-time" true true "a time of day has no zone; it is read as UTC";
     SpaceForT "space-for-t" false true "a blank stands between date and time of day";
     OddTimeFormat "odd-time-format" false true "a time is written in a way that only looks like W3C Datetime (lower case, zone without colon)";
-    FutureTime "future-time" true false "a time lies in the future of whoever reads it, as local time written as UTC does; it orders nothing";
+    FutureTime "future-time" true false "a time is later than the reader's clock, as local time written as UTC is; it orders nothing";
     LeapSecond "leap-second" false false "a time has second 60; it is read as the next second";
     NoChangeTime "no-change-time" true false "an entry of a change document does not say when";
     OutOfOrder "out-of-order" true true "an entry of a change document is older than the one before it";

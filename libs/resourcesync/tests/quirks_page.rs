@@ -18,7 +18,7 @@ these names, for each source; they stand in reports and in `--json` output, and 
 - **Strict refuses**: strict reading ends there, naming document, line and column.
 - **Force**: how strongly the specification speaks against it: it breaks a MUST, goes against a SHOULD, or would better not be (a hint).
   What is allowed is only counted. **Section** is where it says so.
-- **Where it was seen**: the kind of source or software that sends it. A dash means that nobody was met yet who does; the reader is ready.
+- **Where it was seen**: the kind of source or software that sends it. A dash: no such Source was met yet; the reader is ready.
 
 An entry that cannot be understood at all is no quirk: it becomes a problem of that entry, with its place and reason, and the list
 goes on.
