@@ -30,7 +30,7 @@ links:
 
 # Harvest a simulated Source in one process.
 demo:
-    cargo run --release -p thresher -- demo
+    cargo run -p thresher -- demo
 
 # Run a fleet on this machine, harvest a simulated Source with it, and compare with `thresher sync`.
 fleet:
