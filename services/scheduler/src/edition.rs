@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{DocumentRecord, DocumentState, Evidence, ProblemReason};
 use resourcesync::{Capability, Mode as ReadMode};
@@ -17,7 +18,6 @@ use crate::document::unreadable;
 use crate::entry::Horizon;
 use crate::error::HarvestError;
 use crate::harvest::Harvest;
-use crate::queue;
 use crate::read::{self, Opened, Part};
 
 /// Times of documents and of HTTP have whole seconds.
@@ -25,13 +25,17 @@ const SECOND: Duration = Duration::from_secs(1);
 
 impl Harvest {
     /// Rejects Resource List Indexes that were republished before all their parts were read. The entries of the parts
-    /// are used all the same. The next run reads the parts again.
-    pub(crate) async fn judge_list_editions(&mut self) -> Result<(), HarvestError> {
-        for (uri, index) in self.indexes_with_later_parts().await? {
+    /// are used all the same. The next run reads the parts again. Returns whether any was rejected: the Source may then
+    /// have been asked again what it offers, and more may be queued.
+    pub(crate) async fn judge_list_editions(&mut self) -> Result<bool, HarvestError> {
+        let mut is_any_rejected = false;
+        for uri in self.indexes_with_later_parts().await? {
+            let Some(index) = self.catalog.document(&uri).await? else { continue };
             // A snapshot may take a while to build. Only the index itself shows whether it was replaced.
             match self.is_as_read(&uri, &index).await {
                 Ok(true) => {
                     self.current_indexes.insert(uri);
+                    continue;
                 }
                 Ok(false) => {
                     let why = "the Source published it anew while its parts were read, and one of them is later than \
@@ -42,29 +46,29 @@ impl Harvest {
                 }
                 Err(error) => self.fail_document_web(&uri, index, &error).await?,
             }
+            is_any_rejected = true;
         }
-        Ok(())
+        Ok(is_any_rejected)
     }
 
     /// The indexes of this run whose `at` is earlier than that of one of their parts, except those that were checked
     /// and are unchanged.
-    async fn indexes_with_later_parts(&self) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
-        let of_run = |(_, record): &(String, DocumentRecord)| {
-            record.run == self.run.id
-                && record.capability == Capability::ResourceList
-                && record.state == DocumentState::Done
-        };
-        let lists: HashMap<String, DocumentRecord> =
-            queue::documents(&self.catalog).await?.into_iter().filter(of_run).collect();
-        let indexes: BTreeSet<&String> = lists
-            .values()
-            .filter_map(|part| {
-                let index = part.parent.as_ref()?;
-                (part.at > lists.get(index)?.at).then_some(index)
-            })
-            .filter(|index| lists[*index].at.is_some() && !self.current_indexes.contains(*index))
-            .collect();
-        Ok(indexes.into_iter().map(|uri| (uri.clone(), lists[uri].clone())).collect())
+    async fn indexes_with_later_parts(&self) -> Result<BTreeSet<String>, HarvestError> {
+        let (mut moments, mut parts) = (HashMap::new(), Vec::new());
+        let mut documents = self.catalog.scan_documents().await?;
+        while let Some((uri, record)) = documents.try_next().await? {
+            let is_list = record.capability == Capability::ResourceList;
+            if record.run != self.run.id || !is_list || record.state != DocumentState::Done {
+                continue;
+            }
+            let Some(at) = record.at else { continue };
+            parts.extend(record.parent.map(|index| (index, at)));
+            moments.insert(uri, at);
+        }
+        let is_later =
+            |(index, at): &(String, Timestamp)| moments.get(index).is_some_and(|earlier| at > earlier);
+        let indexes = parts.into_iter().filter(is_later).map(|(index, _)| index);
+        Ok(indexes.filter(|index| !self.current_indexes.contains(index)).collect())
     }
 
     /// Whether a document is still the edition that was read, by its `at`. A document that is dated by the request
@@ -74,8 +78,10 @@ impl Harvest {
         let Ok(url) = Url::parse(uri) else { return Ok(true) };
         let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
         let horizon = Horizon::at(self.clock.now());
+        // What the run may still read of documents bounds this request too.
+        let options = self.spent.options(&self.options.limits, horizon.options(mode));
         let asked_at = Instant::now();
-        let opened = read::open(&self.client, &url, known.validators.clone(), horizon.options(mode)).await?;
+        let opened = read::open(&self.client, &url, known.validators.clone(), options).await?;
         let mut stream = match opened {
             Opened::NotModified { requests } => {
                 self.run.counters.requests += u64::from(requests);
@@ -85,7 +91,9 @@ impl Harvest {
         };
         self.run.counters.requests += u64::from(stream.requests);
         let took = asked_at.elapsed();
-        let Some(Part::Header(header)) = stream.next().await else { return Ok(false) };
+        let first = stream.next().await;
+        self.spent.end_document(stream.bytes());
+        let Some(Part::Header(header)) = first else { return Ok(false) };
         let at = header.at.and_then(|at| horizon.certain_instant(&at));
         Ok(at == known.at || is_dated_by_request(at, stream.sent_at, took))
     }

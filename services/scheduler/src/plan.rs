@@ -33,7 +33,9 @@ impl Harvest {
         if self.queue_unread_lists().await? {
             self.read_queued().await?;
         }
-        self.judge_list_editions().await?;
+        if self.judge_list_editions().await? {
+            self.read_queued().await?;
+        }
         self.settle_absences().await?;
         Ok(false)
     }
