@@ -137,7 +137,7 @@ fn nothing_is_deleted_without_a_word(world: &World, held: &Held) -> Result<(), S
 fn nothing_is_guessed_away(
     world: &World,
     sync: &Sync,
-    report: &scheduler::Report,
+    report: &harvest::Report,
     held: &Held,
 ) -> Result<(), String> {
     let broken = |why: String| Err(format!("promise 3, nothing is guessed away: {why}"));

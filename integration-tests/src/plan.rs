@@ -4,9 +4,9 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 use model::{Absent, Mode, Prefer};
+use planning::WindowLimits;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use scheduler::WindowLimits;
 
 use crate::effects::{Halt, Rates};
 use crate::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};

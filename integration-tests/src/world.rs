@@ -9,9 +9,10 @@ use std::time::Duration;
 use bus::MemoryBus;
 use catalog::{Catalog, CatalogConfig, CatalogReader};
 use futures::{FutureExt, TryStreamExt};
+use harvest::{Parts, Progress, Report};
 use jiff::{SignedDuration, Timestamp};
 use model::{Absent, ResourceUri, SourceId, Terms};
-use scheduler::{HarvestOptions, Parts, Progress, Report, RunLimits};
+use planning::{HarvestOptions, RunLimits};
 use store::{Key, SourceNote, Store};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -223,8 +224,8 @@ impl World {
             if !gone.is_empty() {
                 let uri = gone[lot % gone.len()].clone();
                 let done =
-                    scheduler::restore(&catalog, &store, None, clock.as_ref(), &uri).await.map_err(words)?;
-                restored = (done == scheduler::Restored::Done).then_some(uri);
+                    harvest::restore(&catalog, &store, None, clock.as_ref(), &uri).await.map_err(words)?;
+                restored = (done == harvest::Restored::Done).then_some(uri);
             }
             catalog.close().await.map_err(words)?;
             Ok::<_, String>(restored)
@@ -292,6 +293,7 @@ impl World {
                 options,
                 progress: watch::Sender::new(Progress::default()),
                 witness: None,
+                push_lag: harvest::PushLag::default(),
                 stop: CancellationToken::new(),
             };
             match pipeline::harvest(parts, &note, &CancellationToken::new()).await {

@@ -3,7 +3,7 @@
 use model::Prefer;
 use std::num::NonZeroUsize;
 
-use scheduler::WindowLimits;
+use planning::WindowLimits;
 use simulation::plan::{Plan, Step, Sync};
 use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
 use simulation::{Summary, simulate, simulate_plan};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bus::BusError;
 use futures::Stream;
+use harvest::{Harvest, HarvestError, Parts, Report};
 use model::ResourceUri;
-use scheduler::{Harvest, HarvestError, Parts, Report};
 use store::{SourceNote, StoreError};
 use tokio_util::sync::CancellationToken;
 

@@ -4,8 +4,8 @@ use std::num::{NonZeroU64, NonZeroUsize};
 
 use clap::Args;
 use model::{Absent, Origins, Prefer, RunMode};
+use planning::RunLimits;
 use regex::Regex;
-use scheduler::RunLimits;
 use url::Url;
 use web::WebConfig;
 

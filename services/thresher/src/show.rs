@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use crate::terminal::note;
+use harvest::{Progress, Report};
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
 use model::{Phase, count, counted, displayed, plural};
-use scheduler::{Progress, Report};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use harvest::{Difference, Progress, Report};
 use indicatif::HumanDuration;
 use model::{AuditCounts, DifferenceKind, Mode, Terms, count, counted, plural};
-use scheduler::{Difference, HarvestOptions, Progress, Report};
+use planning::HarvestOptions;
 use serde::Serialize;
 use store::{Store, StoreOptions};
 use tokio::sync::watch;

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use harvest::{Progress, Report};
 use model::{ResourceUri, Subject};
-use scheduler::{HarvestOptions, Progress, Report};
+use planning::HarvestOptions;
 use store::Store;
 use testkit::source::{ChangeKind, Changes, Fault, SimulatedSource, SourceSpec};
 use tokio::sync::watch;

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
+use discovery::{Discovery, Visited};
 use indicatif::HumanBytes;
 use jiff::Timestamp;
 use model::{counted, displayed};
 use resourcesync::Mode;
-use scheduler::{Discovery, Visited};
 
 use crate::cli::DiscoverArgs;
 use crate::exit::{CommandResult, Exit};
@@ -18,8 +18,8 @@ use crate::terminal;
 pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
     let client = http::client(args.http.config(&args.url)?)?;
     let notices = Notices::of(&client);
-    let options = scheduler::read_options(Mode::Tolerant, Timestamp::now());
-    let found = scheduler::discover(&client, &args.url, &options).await;
+    let options = documents::read_options(Mode::Tolerant, Timestamp::now());
+    let found = discovery::discover(&client, &args.url, &options).await;
     notices.finish().await;
     let found = found?;
     if args.json {

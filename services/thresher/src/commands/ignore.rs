@@ -1,8 +1,8 @@
 //! `thresher ignore`: ignore problems.
 
 use api::Ignore;
+use harvest::ProblemAction;
 use model::counted;
-use scheduler::Word;
 
 use super::select;
 use crate::ask::{self, Held};
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
             return select::say(&server, select, "ignore", |select| Ignore { select, note, undo }).await;
         }
     };
-    let word = if *undo { Word::Undo } else { Word::Ignore { note: note.to_owned() } };
+    let word = if *undo { ProblemAction::Undo } else { ProblemAction::Ignore { note: note.to_owned() } };
     let told = select::tell(&into, select, &word, |_, _| true).await?;
     let problems = counted(told.len() as u64, "problem", "problems");
     match undo {

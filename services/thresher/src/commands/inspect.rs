@@ -5,11 +5,11 @@ mod package;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use documents::{DocumentError, Opened, Part};
 use jiff::Timestamp;
 use model::Validators;
 use packages::Packaging;
 use resourcesync::{Entry, Header, Item, Link, Mode, Options, Quirks, Reader, Summary};
-use scheduler::{DocumentError, Opened, Part};
 use serde::Serialize;
 use url::Url;
 use web::{GetRequest, WebConfig};
@@ -54,7 +54,7 @@ struct SummaryLine {
 /// Runs the command.
 pub(crate) async fn run(args: InspectArgs) -> CommandResult {
     let mode = if args.strict { Mode::Strict } else { Mode::Tolerant };
-    let options = scheduler::read_options(mode, Timestamp::now());
+    let options = documents::read_options(mode, Timestamp::now());
     match Url::parse(&args.document) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && Entry::new(url.as_str()).names_package() => {
             of_remote_package(&url, web(&args, &url)?, options).await
@@ -103,7 +103,7 @@ async fn of_remote_package(url: &Url, web: WebConfig, options: Options) -> Comma
 async fn of_url(url: &Url, web: WebConfig, options: Options) -> CommandResult {
     let client = http::client(web)?;
     let notices = Notices::of(&client);
-    let opened = scheduler::open(&client, url, Validators::default(), options).await;
+    let opened = documents::open(&client, url, Validators::default(), options).await;
     notices.finish().await;
     let Opened::Document(mut stream) = opened? else {
         return Err(DocumentError::NothingSent.into());

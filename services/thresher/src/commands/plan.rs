@@ -7,10 +7,11 @@ use std::time::Duration;
 use api::{Plan, PlanEstimate, PlanWay, Wanted};
 use catalog::{CatalogConfig, CatalogReader};
 use comfy_table::{Table, presets};
+use discovery::{Estimate, StrategyEstimate};
 use indicatif::{HumanBytes, HumanDuration};
 use jiff::Timestamp;
 use model::{SetId, SourceId, counted, displayed};
-use scheduler::{Cost, Estimate, HarvestOptions, WayEstimate};
+use planning::{Cost, HarvestOptions};
 use store::{Store, StoreOptions, StoreTarget};
 
 use crate::ask::{self, Server};
@@ -40,7 +41,7 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
     let options =
         HarvestOptions { jobs_per_lane: args.requests.concurrency, ..sync::wanted(args.wanted, &args.url) };
     let lookups = held.as_deref();
-    let estimate = scheduler::estimate(&client, &args.url, lookups, &options, Timestamp::now()).await;
+    let estimate = discovery::estimate(&client, &args.url, lookups, &options, Timestamp::now()).await;
     notices.finish().await;
     told(&estimate?, args.json)
 }
@@ -77,21 +78,21 @@ fn read(estimate: PlanEstimate) -> Result<Estimate, Failed> {
     for (n, one, many) in left_out.into_iter().filter(|(n, _, _)| *n > 0) {
         note!("{} left out", counted(n, one, many));
     }
-    let way = |way: PlanWay| -> Result<WayEstimate, Failed> {
-        Ok(WayEstimate {
+    let way = |way: PlanWay| -> Result<StrategyEstimate, Failed> {
+        Ok(StrategyEstimate {
             set: SetId::new(way.set),
             capability: way.capability.parse()?,
             documents: way.documents,
-            named: way.named,
-            held: way.held,
+            listed: way.named,
+            stored: way.held,
             cost: Cost { requests: way.requests, bytes: way.bytes },
             time: way.time_ms.map(Duration::from_millis),
             chosen: way.chosen,
         })
     };
     Ok(Estimate {
-        ways: estimate.ways.into_iter().map(way).collect::<Result<_, Failed>>()?,
-        wait: Duration::from_millis(estimate.wait_ms),
+        strategies: estimate.ways.into_iter().map(way).collect::<Result<_, Failed>>()?,
+        latency: Duration::from_millis(estimate.wait_ms),
         requests: estimate.requests,
         unread: estimate.unread.into_iter().map(|unread| (unread.uri, unread.why)).collect(),
     })
@@ -117,12 +118,12 @@ fn show(estimate: &Estimate) -> io::Result<()> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(["", "way", "names", "held", "requests", "bytes", "time", "set"]);
-    for way in &estimate.ways {
+    for way in &estimate.strategies {
         table.add_row([
             if way.chosen { "*" } else { "" }.to_owned(),
             displayed(&way.capability.to_string()).into_owned(),
-            way.named.to_string(),
-            way.held.to_string(),
+            way.listed.to_string(),
+            way.stored.to_string(),
             way.cost.requests.to_string(),
             way.cost.bytes.map_or("not declared".to_owned(), |bytes| HumanBytes(bytes).to_string()),
             time(way),
@@ -132,7 +133,7 @@ fn show(estimate: &Estimate) -> io::Result<()> {
     terminal::text(&format!("{table}\n"))?;
     say!(
         "* is what sync would do. Time: {} a request as measured now, and 10 MB a second as assumed. Looking took {}",
-        HumanDuration(estimate.wait.max(Duration::from_millis(1))),
+        HumanDuration(estimate.latency.max(Duration::from_millis(1))),
         counted(estimate.requests, "request", "requests")
     )?;
     for (uri, why) in &estimate.unread {
@@ -141,6 +142,6 @@ fn show(estimate: &Estimate) -> io::Result<()> {
     Ok(())
 }
 
-fn time(way: &WayEstimate) -> String {
+fn time(way: &StrategyEstimate) -> String {
     way.time.map_or("unknown".to_owned(), |time| HumanDuration(time).to_string())
 }

@@ -1,8 +1,8 @@
 //! `thresher restore`: undo deletions.
 
 use catalog::{Catalog, CatalogConfig};
+use harvest::Restored;
 use model::{ResourceUri, SystemClock};
-use scheduler::Restored;
 use store::{Store, StoreOptions};
 
 use crate::cli::RestoreArgs;
@@ -27,7 +27,7 @@ pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
             _ => None,
         };
         for uri in &uris {
-            match scheduler::restore(&catalog, &store, view.as_ref(), &SystemClock, uri).await? {
+            match harvest::restore(&catalog, &store, view.as_ref(), &SystemClock, uri).await? {
                 Restored::Done => say!("{uri}: held again")?,
                 Restored::NotDeleted => say!("{uri}: was not deleted")?,
                 Restored::NothingHeld => continue,

@@ -1,8 +1,8 @@
 //! `thresher retry`: retry problems in the next run.
 
 use api::Retry;
+use harvest::ProblemAction;
 use model::{Subject, counted, plural};
-use scheduler::Word;
 
 use super::select;
 use crate::ask::{self, Held};
@@ -20,7 +20,7 @@ pub(crate) async fn run(args: RetryArgs) -> CommandResult {
             return select::say(&server, select, "retry", |select| Retry { select, ignored }).await;
         }
     };
-    let told = select::tell(&into, select, &Word::Retry, |subject, problem| {
+    let told = select::tell(&into, select, &ProblemAction::Retry, |subject, problem| {
         problem.ignored.is_none() || *ignored || select.name(subject)
     })
     .await?;

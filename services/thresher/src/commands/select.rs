@@ -95,7 +95,7 @@ pub(crate) async fn say<T: Serialize>(
 pub(crate) async fn tell(
     into: &str,
     select: &SelectArgs,
-    word: &scheduler::Word,
+    word: &harvest::ProblemAction,
     is_meant: impl Fn(&Subject, &ProblemRecord) -> bool,
 ) -> Result<Vec<Subject>, Failed> {
     select.check()?;
@@ -120,7 +120,7 @@ pub(crate) async fn tell(
         let wanted = |subject: &Subject, problem: &ProblemRecord| {
             select.take(subject, problem.reason) && is_meant(subject, problem)
         };
-        let about = scheduler::tell(&catalog, &SystemClock, word, wanted).await;
+        let about = harvest::apply_problem_action(&catalog, &SystemClock, word, wanted).await;
         catalog.close().await?;
         told.extend(about?);
     }

@@ -9,8 +9,9 @@ use std::time::Instant;
 
 use bus::{Bus, MemoryBus};
 use catalog::{Catalog, CatalogConfig};
+use harvest::{HarvestError, Parts, Progress, Report};
 use model::{HomeSite, Mode, Origins, RunMode, SourceId, SystemClock};
-use scheduler::{Filter, HarvestError, HarvestOptions, Parts, Progress, Report, RetryPolicy};
+use planning::{Filter, HarvestOptions, RetryPolicy};
 use serde::Serialize;
 use store::{SourceNote, Store, StoreOptions};
 use tokio::sync::watch;
@@ -214,6 +215,7 @@ async fn harvest_over(
         options: request.options,
         progress,
         witness: None,
+        push_lag: harvest::PushLag::default(),
         stop,
     };
     // On a worker thread: the command's own thread only waits, and would have to be woken at every step.

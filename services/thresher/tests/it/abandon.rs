@@ -16,7 +16,7 @@ async fn abandon(copy: &Destination) {
     let [note] = store.sources().await.unwrap().try_into().unwrap();
     let path = Key::Catalog(note.source).to_string();
     let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await.unwrap();
-    let run = scheduler::abandon(&catalog, &SystemClock).await.unwrap();
+    let run = harvest::cancel(&catalog, &SystemClock).await.unwrap();
     assert!(run.is_some_and(|run| run.cancelled), "there was a run to be given up");
     catalog.close().await.unwrap();
 }

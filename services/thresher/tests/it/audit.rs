@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use crate::common::{Destination, Inside, Run, Site, in_step, resource, source, urlset};
 use fixity::{Computed, Sha256};
 use futures::{TryStreamExt as _, stream};
+use harvest::{HarvestError, queue_repairs};
 use model::{Location, SystemClock};
-use scheduler::{HarvestError, queue_mends};
 use testkit::scripted::Reply;
 use testkit::source::{Changes, Size, SourceSpec};
 
@@ -265,7 +265,7 @@ async fn what_cannot_be_audited_says_why_and_what_to_do() {
     // Pending work of an interrupted run is no difference.
     let inside = Inside::of(&copy, &source.url()).await;
     let uris = vec![Ok::<_, HarvestError>(source.resource_uri(1).parse().unwrap())];
-    queue_mends(&inside.catalog, &SystemClock, stream::iter(uris)).await.unwrap();
+    queue_repairs(&inside.catalog, &SystemClock, stream::iter(uris)).await.unwrap();
     inside.close().await;
     copy.run("audit", &[&source.url()]).exits(3).complains(&["mend"], &["thresher sync"]);
     copy.sync(&source.url()).exits(0);

@@ -4,18 +4,18 @@
 use crate::common::{Destination, Inside, Site, in_step, resource, urlset};
 use fixity::Computed;
 use futures::stream;
+use harvest::{HarvestError, QueuedRepairs, queue_repairs};
 use jiff::Timestamp;
 use model::{Location, Subject, SystemClock};
-use scheduler::{HarvestError, Mends, queue_mends};
 use testkit::scripted::Reply;
 use testkit::source::{ChangeKind, Fault, Size, SourceSpec};
 
 const AT: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
 
-async fn queue(inside: &Inside, uris: &[&str]) -> Mends {
+async fn queue(inside: &Inside, uris: &[&str]) -> QueuedRepairs {
     let uris = uris.iter().map(|uri| Ok::<_, HarvestError>(uri.parse().unwrap()));
     let uris: Vec<_> = uris.collect();
-    queue_mends(&inside.catalog, &SystemClock, stream::iter(uris)).await.unwrap()
+    queue_repairs(&inside.catalog, &SystemClock, stream::iter(uris)).await.unwrap()
 }
 
 /// Some bodies are too large for a pack.
@@ -51,8 +51,8 @@ async fn damaged_and_missing_bytes_are_fetched_again_although_their_digest_is_th
     let other = Computed::of(b"other");
     inside.edit(edited, |record| record.bitstream.as_mut().unwrap().computed = other.clone()).await;
     let wanted = [missing, flipped, member, edited, gone.as_str(), "http://h/unknown"].map(|uri: &str| uri);
-    assert_eq!(queue(&inside, &wanted).await, Mends { queued: 4, passed_over: 2 });
-    assert_eq!(queue(&inside, &wanted).await, Mends { queued: 0, passed_over: 2 });
+    assert_eq!(queue(&inside, &wanted).await, QueuedRepairs { queued: 4, passed_over: 2 });
+    assert_eq!(queue(&inside, &wanted).await, QueuedRepairs { queued: 0, passed_over: 2 });
     let before = inside.location(member).await;
     inside.close().await;
     for uri in [missing, flipped, member, edited] {

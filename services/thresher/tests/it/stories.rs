@@ -156,7 +156,7 @@ async fn of_a_deletion_that_the_guard_holds_back() {
             "did not name it any more, seen ",
             "the guard keeps it, since too many would go at once",
             &format!("Concerns it: {url} is a problem (guard)"),
-            "does not name 3 of the 4 resources held",
+            "omits 3 of 4 stored resources",
             "--max-deletes 100%",
         ],
     );

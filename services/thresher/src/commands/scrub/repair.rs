@@ -5,8 +5,9 @@ use std::sync::Arc;
 use bus::MemoryBus;
 use catalog::Catalog;
 use futures::{StreamExt as _, stream};
+use harvest::{HarvestError, Parts, Progress};
 use model::{SourceId, SystemClock};
-use scheduler::{HarvestError, HarvestOptions, Parts, Progress};
+use planning::HarvestOptions;
 use store::{Store, StoreError};
 use tokio::sync::watch;
 
@@ -45,6 +46,7 @@ pub(super) async fn mend(
         options: HarvestOptions { retries: retries(http.attempts()), ..HarvestOptions::default() },
         progress,
         witness: None,
+        push_lag: harvest::PushLag::default(),
         stop,
     };
     let uris = stream::iter(findings.held_of(source)?).map(|found| match found {

@@ -43,7 +43,7 @@ async fn an_empty_or_halved_list_is_said_first_and_is_not_in_sync() {
         case.lists(2, 0..left);
         let run = case.sync(&[]).exits(1);
         let (first, rest) = run.stderr.split_once("Finished, but not in sync.").expect("it says so");
-        assert!(first.contains(&format!("does not name {absent} of the 60 resources held")), "{run}");
+        assert!(first.contains(&format!("omits {absent} of 60 stored resources")), "{run}");
         assert!(rest.contains("not-listed") && first.contains("--max-deletes 100%"), "{run}");
         assert_eq!(run.json()["in_sync"], false, "{run}");
         assert_eq!((run.count("absent"), run.count("deleted")), (absent, 0), "{run}");

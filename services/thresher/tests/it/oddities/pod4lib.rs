@@ -154,7 +154,7 @@ async fn oddity_19_a_token_that_is_not_accepted_is_answered_with_500() {
     let client = Client::new(config).expect("a client");
     let asked = case.site.requests_at("/list.xml");
     let entry = url.parse().expect("a URL");
-    let error = scheduler::discover(&client, &entry, &Options::default()).await.expect_err("500").to_string();
+    let error = discovery::discover(&client, &entry, &Options::default()).await.expect_err("500").to_string();
     assert!(error.contains("500") && error.contains("credential"), "{error}");
     assert_eq!(
         case.site.requests_at("/list.xml") - asked,

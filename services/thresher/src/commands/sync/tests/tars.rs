@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
+use harvest::Harvest;
 use pipeline::Pipeline;
-use scheduler::Harvest;
 use testkit::scripted::Reply;
 use tokio::sync::Notify;
 
@@ -157,6 +157,7 @@ async fn whoever_owns_the_source_next_waits_for_the_tar_that_is_being_unpacked()
             options: HarvestOptions::default(),
             progress: progress.clone(),
             witness: None,
+            push_lag: harvest::PushLag::default(),
             stop: CancellationToken::new(),
         };
         Harvest::open(parts).await.unwrap().run().await.unwrap()

@@ -1,0 +1,37 @@
+//! Errors of discovery.
+
+use catalog::CatalogError;
+use url::Url;
+use web::WebError;
+
+use crate::discover::WELL_KNOWN;
+
+/// Why discovery found nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum DiscoverError {
+    /// The URL did not answer.
+    #[error("{0}")]
+    Unreachable(WebError),
+    /// It answered, but nothing there leads to resources.
+    #[error(
+        "nothing to harvest at {url}: {why}. Give the URL of a site with {WELL_KNOWN}, of a Source Description, of a \
+         Capability List, or of a Resource List or Change List itself"
+    )]
+    Nothing {
+        /// The entry URL.
+        url: Url,
+        /// What was found instead.
+        why: String,
+    },
+}
+
+/// Why a Source could not be estimated.
+#[derive(Debug, thiserror::Error)]
+pub enum EstimateError {
+    /// Discovery found nothing.
+    #[error(transparent)]
+    Discover(#[from] DiscoverError),
+    /// The catalog cannot be read.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+}

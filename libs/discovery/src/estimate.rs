@@ -1,0 +1,157 @@
+//! Estimates the cost of each strategy for a Source, without changing anything. It reads documents, and requests no
+//! resource and no package.
+
+mod documents;
+
+use std::time::Duration;
+
+use catalog::Lookups;
+use jiff::Timestamp;
+use model::{SetId, SetRecord};
+use planning::{
+    Cost, FEW_RESOURCES, HarvestOptions, Horizon, Latencies, Pace, ReadBudget, is_due, is_dump_cheaper,
+    strategy,
+};
+use resourcesync::{Capability, Mode as ReadMode};
+use serde::Serialize;
+use url::Url;
+use web::Client;
+
+use self::documents::DocumentEstimator;
+use crate::discover::discover;
+use crate::error::EstimateError;
+
+/// Kinds of documents that can sync a set, in display order.
+const KINDS: [Capability; 4] =
+    [Capability::ResourceList, Capability::ResourceDump, Capability::ChangeList, Capability::ChangeDump];
+
+/// Estimates of all strategies.
+#[derive(Debug, Clone, Serialize)]
+pub struct Estimate {
+    /// Every strategy that the Source offers.
+    pub strategies: Vec<StrategyEstimate>,
+    /// Mean latency of the Source.
+    pub latency: Duration,
+    /// Requests made for the estimate.
+    pub requests: u64,
+    /// Documents that could not be read, and why. Their entries are not in the figures.
+    pub unread: Vec<(String, String)>,
+}
+
+/// Estimate of one strategy.
+#[derive(Debug, Clone, Serialize)]
+pub struct StrategyEstimate {
+    /// The set of resources.
+    pub set: SetId,
+    /// Kind of document.
+    pub capability: Capability,
+    /// Documents read, parts of an index included.
+    pub documents: u64,
+    /// Resources in lists, or packages in dumps.
+    pub listed: u64,
+    /// Those among them that are stored or settled, as far as declarations tell.
+    pub stored: u64,
+    /// Cost of the requests beside the documents.
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// Estimated duration; none if a length is not declared.
+    pub time: Option<Duration>,
+    /// Whether `sync` would choose this strategy.
+    pub chosen: bool,
+}
+
+/// Reads what a Source offers, and compares it with the catalog.
+///
+/// # Errors
+/// When the Source offers nothing that can be harvested, or the catalog fails.
+pub async fn estimate(
+    client: &Client,
+    entry: &Url,
+    catalog: Option<&Lookups>,
+    options: &HarvestOptions,
+    now: Timestamp,
+) -> Result<Estimate, EstimateError> {
+    let horizon = Horizon::at(now);
+    let mode = if options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
+    let found = discover(client, entry, &horizon.options(mode)).await?;
+    let mut known: Vec<(SetId, SetRecord)> = found.sets.clone();
+    if let Some(catalog) = catalog {
+        for (id, before) in catalog.sets().await? {
+            if let Some((_, set)) = known.iter_mut().find(|(set, _)| *set == id) {
+                let capabilities = std::mem::take(&mut set.capabilities);
+                *set = SetRecord { capabilities, ..before };
+            }
+        }
+    }
+    let mut estimator = DocumentEstimator {
+        client,
+        catalog,
+        options,
+        horizon,
+        mode,
+        latencies: Latencies::default(),
+        requests: found.requests,
+        unread: Vec::new(),
+        budget: ReadBudget::default(),
+    };
+    estimator.unread.extend(found.failures.iter().map(|unread| (unread.url.clone(), unread.why.clone())));
+    let mut estimates = Vec::new();
+    for (id, set) in &known {
+        for kind in KINDS {
+            if set.documents(&kind).next().is_some() {
+                estimates.push(estimator.strategy(id, set, kind).await?);
+            }
+        }
+    }
+    let due = known.iter().filter(|(_, set)| is_due(set, options, now));
+    let due = due.map(|(id, _)| id.clone()).collect();
+    let sets = known.iter().map(|(id, set)| (id, set));
+    let chosen = strategy::choose(sets, options.mode, options.prefer, false, &due);
+    let pace = Pace { wait: estimator.latencies.mean(), at_once: options.jobs_per_lane.get() };
+    for strategy in &mut estimates {
+        strategy.time = strategy.cost.duration(pace);
+        strategy.chosen = chosen.as_ref().is_some_and(|chosen| {
+            chosen.documents.iter().any(|(set, kind, _)| *set == strategy.set && *kind == strategy.capability)
+        });
+    }
+    if options.prefer.is_none() {
+        choose_dumps(&mut estimates, pace);
+    }
+    Ok(Estimate {
+        strategies: estimates,
+        latency: pace.wait,
+        requests: estimator.requests,
+        unread: estimator.unread,
+    })
+}
+
+/// Chooses the dump instead of the list if it brings the resources sooner.
+fn choose_dumps(strategies: &mut [StrategyEstimate], pace: Pace) {
+    let lists: Vec<(SetId, Cost, u64)> = strategies
+        .iter()
+        .filter(|strategy| strategy.chosen && strategy.capability == Capability::ResourceList)
+        .map(|strategy| (strategy.set.clone(), strategy.cost, strategy.listed))
+        .collect();
+    for (set, list, listed) in lists {
+        let share = list.requests as f64 / listed.max(1) as f64;
+        for strategy in strategies
+            .iter_mut()
+            .filter(|strategy| strategy.set == set && strategy.capability == Capability::ResourceDump)
+        {
+            strategy.chosen = strategy.cost.requests > 0
+                && list.requests >= FEW_RESOURCES
+                && is_dump_cheaper(strategy.cost, list, share, pace);
+        }
+    }
+}
+
+impl StrategyEstimate {
+    fn add(&mut self, is_stored: bool, length: Option<u64>) {
+        if is_stored {
+            self.stored += 1;
+            return;
+        }
+        self.cost.requests += 1;
+        self.cost.bytes = self.cost.bytes.zip(length).map(|(all, one)| all + one);
+    }
+}

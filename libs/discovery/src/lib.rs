@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+
+mod discover;
+mod discovery_report;
+mod document;
+mod down;
+mod error;
+mod estimate;
+mod fetch;
+mod found;
+mod hint;
+mod robots;
+mod search;
+mod up;
+
+pub use discover::{discover, rediscover};
+pub use discovery_report::discovery_report;
+pub use error::{DiscoverError, EstimateError};
+pub use estimate::{Estimate, StrategyEstimate, estimate};
+pub use found::{Discovery, Route, Tried, Unread, Visited};
+pub use hint::{Hint, HintKind};

@@ -1,0 +1,175 @@
+//! Reads a document as a stream: bytes from the network go in, batches of entries come out. Memory holds only a few
+//! chunks and one batch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use model::{Evidence, Validators};
+use packages::zip::MemberReader;
+use planning::Horizon;
+use resourcesync::{Header, Item, Mode, Options, Summary};
+use tokio::sync::mpsc;
+use url::Url;
+use web::{Client, GetRequest, Response, WebError};
+
+use crate::error::DocumentError;
+use crate::parse::parts_of;
+
+/// Network chunks that may wait for the parser.
+const CHUNKS_AHEAD: usize = 8;
+
+/// Response to a request for a document.
+pub enum Opened {
+    /// Unchanged since the version with the given validators.
+    NotModified {
+        /// Requests made, redirects and retries included.
+        requests: u32,
+    },
+    /// The document, as a stream.
+    Document(DocumentStream),
+}
+
+/// A document that is being received and parsed.
+pub struct DocumentStream {
+    /// The final URL, after redirects. Relative references are resolved against it.
+    pub url: Url,
+    /// Validators of this version.
+    pub validators: Validators,
+    /// Requests made, redirects and retries included.
+    pub requests: u32,
+    /// Evidence for a problem with it: where it came from, and what the server said about it.
+    pub evidence: Box<Evidence>,
+    /// `Date` of the response.
+    pub sent_at: Option<Timestamp>,
+    /// Bytes parsed so far, after decompression.
+    bytes: Arc<AtomicU64>,
+    parts: mpsc::Receiver<Part>,
+}
+
+/// A part of a document, in document order.
+#[derive(Debug)]
+pub enum Part {
+    /// The root and its metadata; always first.
+    Header(Header),
+    /// Entries.
+    Items(Vec<Item>),
+    /// The end: the document was read whole.
+    End(Summary),
+    /// Reading stopped early; the parts before stay valid.
+    Broken(DocumentError, Summary),
+}
+
+/// Options for reading a document at `now`: its times are checked against it.
+pub fn read_options(mode: Mode, now: Timestamp) -> Options {
+    Horizon::at(now).options(mode)
+}
+
+/// Requests a document and starts to read it.
+///
+/// # Errors
+/// When no attempt got a response that contains a document.
+pub async fn open(
+    client: &Client,
+    url: &Url,
+    held: Validators,
+    options: Options,
+) -> Result<Opened, WebError> {
+    let response =
+        client.get_with_retries(GetRequest { validators: held, ..GetRequest::new(url.clone()) }).await?;
+    if response.status() == 304 {
+        return Ok(Opened::NotModified { requests: response.requests() });
+    }
+    Ok(Opened::Document(DocumentStream::of(response, Vec::new(), options)))
+}
+
+/// Starts to read a document that is a member of a package at `url`.
+pub fn open_member(member: MemberReader<'static>, url: Url, options: Options) -> DocumentStream {
+    let options = Options { base: Some(url.clone()), ..options };
+    let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
+    tokio::spawn(inflate(member, chunks_in));
+    let (bytes, parts) = parts_of(chunks_out, options);
+    let (validators, evidence) = (Validators::default(), Box::default());
+    DocumentStream { url, validators, requests: 0, evidence, sent_at: None, bytes, parts }
+}
+
+/// Starts to read a document that is already in memory, as received from `url`.
+pub fn open_bytes(bytes: Vec<u8>, url: Url, options: Options) -> DocumentStream {
+    let options = Options { base: Some(url.clone()), ..options };
+    let (chunks_in, chunks_out) = mpsc::channel(1);
+    // The channel has room: it is empty.
+    let _ = chunks_in.try_send(Ok(bytes.into()));
+    let (bytes, parts) = parts_of(chunks_out, options);
+    let (validators, evidence) = (Validators::default(), Box::default());
+    DocumentStream { url, validators, requests: 0, evidence, sent_at: None, bytes, parts }
+}
+
+impl DocumentStream {
+    /// The stream of a response of which the first `pieces` were received.
+    pub fn of(response: Response, pieces: Vec<Bytes>, options: Options) -> Self {
+        let url = response.final_url().clone();
+        let validators = response.validators();
+        let (requests, evidence) = (response.requests(), Box::new(response.evidence()));
+        let sent_at = response.date();
+        let options = Options { base: Some(url.clone()), ..options };
+        let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
+        tokio::spawn(receive(pieces, response, chunks_in));
+        let (bytes, parts) = parts_of(chunks_out, options);
+        Self { url, validators, requests, evidence, sent_at, bytes, parts }
+    }
+
+    /// Bytes parsed so far, after decompression.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The next part; none after [`Part::End`] or [`Part::Broken`].
+    pub async fn next(&mut self) -> Option<Part> {
+        self.parts.recv().await
+    }
+}
+
+/// Forwards the body, chunk by chunk. Ends with the body, or at once when the receiver is dropped: an open response
+/// takes a permit of its origin.
+async fn receive(
+    pieces: Vec<Bytes>,
+    mut response: Response,
+    chunks: mpsc::Sender<Result<Bytes, DocumentError>>,
+) {
+    for piece in pieces {
+        if chunks.send(Ok(piece)).await.is_err() {
+            return;
+        }
+    }
+    loop {
+        let received = tokio::select! {
+            received = response.chunk() => received,
+            () = chunks.closed() => return,
+        };
+        let chunk = match received {
+            Ok(None) => return,
+            Ok(Some(chunk)) => Ok(chunk),
+            Err(error) => Err(error.into()),
+        };
+        let last = chunk.is_err();
+        if chunks.send(chunk).await.is_err() || last {
+            return;
+        }
+    }
+}
+
+/// Forwards a member while inflating it. The check that it is intact comes after its last byte only.
+async fn inflate(mut member: MemberReader<'static>, chunks: mpsc::Sender<Result<Bytes, DocumentError>>) {
+    loop {
+        let chunk = match member.chunk().await {
+            Ok(None) => return,
+            Ok(Some(chunk)) => Ok(chunk),
+            Err(error) => Err(error.into()),
+        };
+        let last = chunk.is_err();
+        if chunks.send(chunk).await.is_err() || last {
+            return;
+        }
+    }
+}

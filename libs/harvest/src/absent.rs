@@ -1,0 +1,280 @@
+//! Stored resources that a set's lists no longer list. An absence is not a deletion. It must be seen twice, in
+//! complete lists without doubtful entries, and for few resources at a time. Otherwise all resources are kept, and
+//! the run reports that.
+
+mod unlisted;
+
+use planning::{
+    AbsenceCount, DeletionGuard, GuardReport, Lists, ManyAbsent, is_listed_by_others, is_newer, is_stored_in,
+    strategy,
+};
+use reconcile::{Absences, AbsentResources, AbsentSpool};
+use std::collections::HashSet;
+
+use catalog::Batch;
+use model::{
+    Absence, Absent, Account, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason,
+    ResourceRecord, ResourceUri, SetId, SetRecord, Subject, Validators, Why,
+};
+use resourcesync::Capability;
+
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::queue;
+
+/// Records per batch.
+const BATCH: usize = 500;
+impl Harvest {
+    /// The rules of this run for absent resources.
+    pub(crate) fn deletion_guard(&self) -> DeletionGuard {
+        DeletionGuard::new(&self.options, self.run.started_at)
+    }
+
+    /// Starts to record the names in a set's lists, if an absence can have a meaning. An empty list counts too.
+    pub(crate) fn expect_names(&mut self, record: &DocumentRecord) {
+        let is_list = strategy::is_baseline(&record.capability);
+        let may_be_held = self.sets.get(&record.set).is_some_and(SetRecord::may_be_held);
+        if is_list && may_be_held && self.options.absent != Absent::Keep {
+            // Without disk space for the names, this run concludes nothing from absences.
+            let silence = self.has_room().then(|| Absences { is_fresh: true, found: None });
+            self.seen.entry(record.set.clone()).or_insert(silence);
+        }
+    }
+
+    /// Queues the unmodified lists of a set again if one of its lists was read, because an absence needs all lists of
+    /// the set. Returns whether it queued any.
+    pub(crate) async fn queue_unread_lists(&mut self) -> Result<bool, HarvestError> {
+        let mut batch = Batch::new();
+        for uri in std::mem::take(&mut self.unmodified) {
+            let Some(record) = self.catalog.document(&uri).await? else { continue };
+            let is_seen = matches!(self.seen.get(&record.set), Some(Some(_)));
+            if is_seen && record.capability == Capability::ResourceList && !record.doubtful {
+                self.uncount_unmodified(&uri, &record);
+                let queued = DocumentRecord {
+                    state: DocumentState::Queued,
+                    validators: Validators::default(),
+                    ..record
+                };
+                batch.put_document(&uri, &queued);
+            } else {
+                self.unmodified.insert(uri);
+            }
+        }
+        let any = !batch.is_empty();
+        self.commit(batch).await?;
+        Ok(any)
+    }
+
+    /// Settles the absences: stored resources that the lists omit.
+    pub(crate) async fn settle_absences(&mut self) -> Result<(), HarvestError> {
+        Box::pin(self.lay_names()).await?;
+        let mut compared = HashSet::new();
+        for (set, silence) in std::mem::take(&mut self.seen) {
+            let Some(unnamed) = silence.and_then(|silence| silence.found) else { continue };
+            if let Some(lists) = self.whole_lists(&set).await?
+                && self.compare(&set, &lists, unnamed).await?
+            {
+                compared.insert(set);
+            }
+        }
+        self.note_uncompared(&compared).await
+    }
+
+    /// The set's lists, if this run read all of them whole and without doubtful entries.
+    async fn whole_lists(&self, set: &SetId) -> Result<Option<Lists>, HarvestError> {
+        let Some(known) = self.sets.get(set).filter(|known| !known.doubtful) else { return Ok(None) };
+        let documents = queue::documents(&self.catalog).await?;
+        let (dumps, lists): (Vec<_>, Vec<_>) = documents
+            .into_iter()
+            .filter(|(_, r)| r.set == *set && strategy::is_baseline(&r.capability) && r.run == self.run.id)
+            .partition(|(_, r)| r.capability == Capability::ResourceDump);
+        let (kind, lists) = match lists.is_empty() {
+            true => (Capability::ResourceDump, dumps),
+            false => (Capability::ResourceList, lists),
+        };
+        let is_whole = |(uri, record): &(String, DocumentRecord)| {
+            record.is_read_whole() && !record.doubtful && self.read_whole.contains(uri)
+        };
+        let Some((document, _)) = lists.iter().find(|(_, record)| record.parent.is_none()) else {
+            return Ok(None);
+        };
+        let is_read = |uri: &str| lists.iter().any(|(list, _)| list == uri);
+        if !lists.iter().all(is_whole) || !known.documents(&kind).all(is_read) {
+            return Ok(None);
+        }
+        let at = lists.iter().map(|(_, record)| record.at).min().flatten();
+        Ok(Some(Lists {
+            document: document.clone(),
+            at,
+            uris: lists.iter().map(|(uri, _)| uri.clone()).collect(),
+        }))
+    }
+
+    /// Returns whether there was disk space for it.
+    async fn compare(
+        &mut self,
+        set: &SetId,
+        lists: &Lists,
+        unnamed: AbsentResources,
+    ) -> Result<bool, HarvestError> {
+        let AbsentResources { held, absent, failed } = unnamed;
+        let mut count = AbsenceCount { held, ..AbsenceCount::default() };
+        let (Ok(mut absentees), Ok(absent)) = (AbsentSpool::new(), absent.all()) else { return Ok(false) };
+        let mut absent = absent.peekable();
+        while absent.peek().is_some() {
+            let uris: Vec<ResourceUri> = absent.by_ref().take(BATCH).collect();
+            let records = self.catalog.resources_many(&uris).await?;
+            for (uri, record) in uris.iter().zip(records) {
+                let Some(record) = record.filter(|record| is_stored_in(set, record)) else { continue };
+                if !is_newer(&record.listing, lists.at) {
+                    count.absent += 1;
+                    if absentees.note(uri.as_str().as_bytes()).is_err() {
+                        return Ok(false);
+                    }
+                    count.to_delete += u64::from(self.deletion_guard().is_confirmed(&record, lists.at));
+                }
+            }
+        }
+        self.settle_unlisted_failures(set, lists, failed).await?;
+        let (before, is_guarded) = (self.run.counters.absent, self.deletion_guard().stops(&count));
+        let lacks_too_many = !is_guarded && self.deletion_guard().warns(&count);
+        if is_guarded {
+            self.trip(lists, &count).await?;
+        } else if lacks_too_many {
+            self.tell_unlisted(lists, &count).await?;
+        }
+        let Ok(absentees) = absentees.all() else { return Ok(false) };
+        let mut batch = Batch::new();
+        for uri in absentees {
+            let Some(record) = self.catalog.resource(&uri).await? else { continue };
+            self.settle_absence(&mut batch, set, lists, &uri, record, is_guarded).await?;
+            if batch.len() >= BATCH {
+                self.commit(std::mem::take(&mut batch)).await?;
+            }
+        }
+        let waits = self.run.counters.absent > before;
+        self.note_waiting(&mut batch, set, lists, waits, is_guarded || lacks_too_many);
+        self.commit(batch).await?;
+        Ok(true)
+    }
+
+    pub(crate) async fn settle_absence(
+        &mut self,
+        batch: &mut Batch,
+        set: &SetId,
+        lists: &Lists,
+        uri: &ResourceUri,
+        mut record: ResourceRecord,
+        is_guarded: bool,
+    ) -> Result<(), HarvestError> {
+        if self.is_asked_for(set, lists, uri).await? {
+            return Ok(());
+        }
+        let delete = self.deletion_guard().is_confirmed(&record, lists.at) && !is_guarded;
+        if !delete {
+            self.run.counters.absent += 1;
+            // An absence from a list without a date is never confirmed.
+            let is_noted = record.absent.as_ref().is_some_and(|seen| seen.at.is_some() || lists.at.is_none());
+            if !is_noted {
+                let seen_at = self.clock.now();
+                record.absent = Some(Absence { document: lists.document.clone(), at: lists.at, seen_at });
+                batch.put_resource(uri, &record);
+            }
+        } else if record.sets.len() > 1 {
+            // Other sets still list it.
+            record.sets.retain(|other| other != set);
+            record.absent = None;
+            batch.put_resource(uri, &record);
+        } else {
+            let listing = Listing {
+                document: lists.document.as_str().into(),
+                set: set.clone(),
+                change: None,
+                change_time: None,
+                as_of: lists.at,
+                latest: None,
+            };
+            let pending = PendingRecord {
+                seq: self.next_seq(),
+                action: Action::Delete,
+                declaration: record.declaration,
+                listing,
+                attempts: 0,
+                next_attempt_at: None,
+                candidate: None,
+                mend: false,
+                account: Account::of(Why::Absent),
+            };
+            batch.put_pending(uri, &pending);
+            self.reach.note(uri);
+            self.run.counters.planned += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether a pending record still asks for a resource. An older list that omits it does not cancel what a newer
+    /// document or another set asks for. A failed resource is pending again. If an earlier list asked for it, this
+    /// list answers that.
+    async fn is_asked_for(
+        &self,
+        set: &SetId,
+        lists: &Lists,
+        uri: &ResourceUri,
+    ) -> Result<bool, HarvestError> {
+        let pending = self.catalog.pending(uri).await?;
+        Ok(pending.is_some_and(|pending| is_listed_by_others(set, lists, &pending.listing)))
+    }
+
+    /// Makes the next run read the lists even if the server says that they did not change.
+    async fn read_anew(&self, batch: &mut Batch, lists: &Lists) -> Result<(), HarvestError> {
+        for uri in &lists.uris {
+            if let Some(record) = self.catalog.document(uri).await? {
+                batch.put_document(uri, &DocumentRecord { validators: Validators::default(), ..record });
+            }
+        }
+        Ok(())
+    }
+
+    /// Records that the lists omit many stored resources. This stays a problem until the lists are read again.
+    async fn tell_unlisted(&mut self, lists: &Lists, count: &AbsenceCount) -> Result<(), HarvestError> {
+        let unlisted = ManyAbsent {
+            document: lists.document.clone(),
+            absent: count.absent,
+            held: count.held,
+            allowed_percent: self.options.max_deletes_percent,
+        };
+        let subject = Subject::Document(lists.document.clone());
+        let before = self.problem_before(&subject).await?;
+        let before = before.filter(|before| before.reason == ProblemReason::NotListed);
+        let problem = self.problem(before, ProblemReason::NotListed, unlisted.to_string());
+        self.has_problems = true;
+        let mut batch = Batch::new();
+        batch.put_problem(&subject, &problem);
+        self.read_anew(&mut batch, lists).await?;
+        if problem.ignored.is_none() {
+            self.unlisted.push(unlisted);
+        }
+        self.commit(batch).await
+    }
+
+    /// Deletes nothing, reports that, and makes the next run read the lists again, in case the operator has approved.
+    pub(crate) async fn trip(&mut self, lists: &Lists, count: &AbsenceCount) -> Result<(), HarvestError> {
+        let allowed_percent = self.options.max_deletes_percent;
+        let guard = GuardReport {
+            document: lists.document.clone(),
+            would_delete: count.to_delete,
+            held: count.held,
+            allowed_percent,
+        };
+        let subject = Subject::Document(lists.document.clone());
+        let before = self.problem_before(&subject).await?;
+        let before = before.filter(|before| before.reason != ProblemReason::NotListed);
+        let problem = self.problem(before, ProblemReason::Guard, guard.to_string());
+        self.has_problems = true;
+        let mut batch = Batch::new();
+        batch.put_problem(&subject, &problem);
+        self.read_anew(&mut batch, lists).await?;
+        self.guard = Some(guard);
+        self.commit(batch).await
+    }
+}

@@ -1,0 +1,321 @@
+//! Reads the manifests of a dump's packages (RS-33) without receiving the packages (docs/adr/0026). Each comes from
+//! the cheapest place: the stored package, a copy of the manifest, or ranges of the package at the Source.
+
+use documents::{DocumentStream, ManifestTimes, Opened, Part, is_manifest_of, manifest_context};
+use planning::is_same_version;
+use std::sync::Arc;
+
+use model::{Location, PackageRecord, Validators, bytes, counted};
+use packages::zip::{Directory, MemberReader};
+use packages::{Limits, PackageError, Packaging, ReadAhead, ReadAt, SNIFF_BYTES, sniff};
+use resourcesync::{Capability, Header, Item, Mode as ReadMode};
+use url::Url;
+
+use super::elsewhere::{Approach, Elsewhere};
+use super::named::{Named, NamedPackages};
+use super::read::{Before, Heard, Reading};
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+
+use crate::plan::names;
+
+/// Maximum bytes of a directory, or of a manifest, that are requested. A larger one is not worth a look.
+const MOST: u64 = 64 << 20;
+/// Read-ahead for a manifest: one request after the other.
+const AHEAD: ReadAhead = ReadAhead { chunk: 1 << 20, reads: 1 };
+
+/// Number of entries of a manifest that was read, or why it was not.
+type Manifest = Result<u64, String>;
+
+impl Harvest {
+    /// Reads the manifests of a dump's packages. If all could be read, the dump counts as read whole.
+    pub(super) async fn hear_packages(
+        &mut self,
+        heard: &mut Heard,
+        reading: &mut Reading<'_>,
+        packages: NamedPackages,
+    ) -> Result<(), HarvestError> {
+        let mut entries = Some(0);
+        for named in packages.all()? {
+            self.check_stop()?;
+            let named = named?;
+            self.show_document(&named.uri);
+            reading.number = heard.begin(&named.uri, reading.set);
+            reading.before = Before {
+                listed: self.run.counters.listed,
+                unread: heard.unread,
+                remarks: heard.remarks.len(),
+                told: reading.told,
+            };
+            match Box::pin(self.hear_package(heard, reading, &named)).await? {
+                Ok(more) => entries = entries.map(|entries| entries + more),
+                Err(why) => {
+                    entries = None;
+                    heard.miss(|| {
+                        format!(
+                            "{} was not compared: {why}. `thresher sync --mode baseline` receives such packages, and compares what they name",
+                            named.uri
+                        )
+                    });
+                }
+            }
+        }
+        reading.record.unpacked = entries;
+        Ok(())
+    }
+
+    /// Reads one package's manifest, from the cheapest place.
+    async fn hear_package(
+        &mut self,
+        heard: &mut Heard,
+        reading: &mut Reading<'_>,
+        named: &Named,
+    ) -> Result<Manifest, HarvestError> {
+        let url = match Url::parse(&named.uri) {
+            Ok(url) => url,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let known = self.catalog.package(&named.uri).await?;
+        let held = known.as_ref().and_then(held);
+        if let (Some(known), Some((location, _))) = (&known, &held)
+            && is_same_version(known, &named.declaration, &named.metadata)
+            && let Ok(entries) = self.hear_held(heard, reading, named, &url, location).await?
+        {
+            return Ok(Ok(entries));
+        }
+        if let Some(contents) = named.contents.as_deref().and_then(|contents| Url::parse(contents).ok())
+            && let Ok(entries) = self.hear_contents(heard, reading, named, &contents).await?
+        {
+            return Ok(Ok(entries));
+        }
+        let validators = held.as_ref().map(|(_, validators)| validators.clone()).unwrap_or_default();
+        let mut approach = Elsewhere::approach(&self.client, &url, validators).await;
+        if let (Approach::Known { requests }, Some((location, _))) = (&approach, &held) {
+            self.run.counters.requests += u64::from(*requests);
+            if let Ok(entries) = self.hear_held(heard, reading, named, &url, location).await? {
+                return Ok(Ok(entries));
+            }
+            approach = Elsewhere::approach(&self.client, &url, Validators::default()).await;
+        }
+        match approach {
+            Approach::Ranges(package) => {
+                let package = Arc::new(package);
+                let manifest = self.hear_elsewhere(heard, reading, named, &url, &package).await;
+                self.run.counters.requests += package.requests();
+                manifest
+            }
+            Approach::Known { requests } => {
+                self.run.counters.requests += u64::from(requests);
+                Ok(Err("its server says that it is as it was to a request without a condition".to_owned()))
+            }
+            Approach::Closed { why, requests } => {
+                self.run.counters.requests += u64::from(requests);
+                Ok(Err(why))
+            }
+        }
+    }
+
+    /// Reads the manifest in the stored package.
+    async fn hear_held(
+        &mut self,
+        heard: &mut Heard,
+        reading: &mut Reading<'_>,
+        named: &Named,
+        url: &Url,
+        location: &Location,
+    ) -> Result<Manifest, HarvestError> {
+        let length = location.span().map_or(0, |span| span.stored_length);
+        let package = self.store.range_reader(location, length);
+        match manifest(package, &Limits::default(), u64::MAX).await {
+            Ok(member) => {
+                let options = self.options_within_limits(heard);
+                let stream = documents::open_member(member, url.clone(), options);
+                self.hear_manifest(heard, reading, named, stream).await
+            }
+            Err(why) => {
+                tracing::info!(
+                    package.uri = named.uri,
+                    why,
+                    "the package that is held cannot be read for its manifest"
+                );
+                Ok(Err(why))
+            }
+        }
+    }
+
+    /// Reads the copy of the manifest that the dump links to.
+    async fn hear_contents(
+        &mut self,
+        heard: &mut Heard,
+        reading: &mut Reading<'_>,
+        named: &Named,
+        contents: &Url,
+    ) -> Result<Manifest, HarvestError> {
+        let options = self.options_within_limits(heard);
+        let manifest = match documents::open(&self.client, contents, Validators::default(), options).await {
+            Ok(Opened::Document(stream)) => {
+                self.run.counters.requests += u64::from(stream.requests);
+                self.hear_manifest(heard, reading, named, stream).await?
+            }
+            Ok(Opened::NotModified { requests }) => {
+                self.run.counters.requests += u64::from(requests);
+                Err("the server sent nothing".to_owned())
+            }
+            Err(error) => {
+                self.run.counters.requests += u64::from(error.requests());
+                Err(error.to_string())
+            }
+        };
+        if let Err(why) = &manifest {
+            tracing::info!(%contents, why, "the copy of a manifest cannot be read; the package is looked at");
+        }
+        Ok(manifest)
+    }
+
+    /// Reads the manifest in the package at the Source.
+    async fn hear_elsewhere(
+        &mut self,
+        heard: &mut Heard,
+        reading: &mut Reading<'_>,
+        named: &Named,
+        url: &Url,
+        package: &Arc<Elsewhere>,
+    ) -> Result<Manifest, HarvestError> {
+        if let Some(declared) = named.declaration.length.filter(|declared| *declared != package.len()) {
+            return Ok(Err(format!("it has {}, and its dump declares {declared}", bytes(package.len()))));
+        }
+        let limits = Limits { directory_bytes: MOST, ..Limits::default() };
+        match manifest(Arc::clone(package), &limits, MOST).await {
+            Ok(member) => {
+                let options = self.options_within_limits(heard);
+                let stream = documents::open_member(member, url.clone(), options);
+                self.hear_manifest(heard, reading, named, stream).await
+            }
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    /// Spools the entries of a manifest like those of a list.
+    async fn hear_manifest(
+        &mut self,
+        heard: &mut Heard,
+        reading: &mut Reading<'_>,
+        named: &Named,
+        mut stream: DocumentStream,
+    ) -> Result<Manifest, HarvestError> {
+        let mut context = None;
+        while let Some(part) = stream.next().await {
+            match part {
+                Part::Header(header) => {
+                    if let Err(why) = expect_manifest(&header, &reading.record.capability) {
+                        return Ok(Err(why));
+                    }
+                    self.hear_anew(heard, reading, named);
+                    let Header { at, completed, capability: kind, .. } = header;
+                    let (said, dump) = (ManifestTimes { at, completed, kind }, &reading.record.capability);
+                    let horizon = heard.horizon;
+                    let set = reading.set;
+                    context = Some(manifest_context(&named.uri, set, dump, &named.metadata, said, horizon));
+                }
+                Part::Items(mut items) => {
+                    self.check_stop()?;
+                    let Some(context) = &context else { continue };
+                    if let Some(met) = self.spent.take_entries(&self.options.limits, &mut items) {
+                        return Ok(Err(met.to_string()));
+                    }
+                    for item in items {
+                        let Item::Entry(entry) = item else { continue };
+                        self.hear_entry(heard, reading, context, *entry).await?;
+                    }
+                    self.show();
+                }
+                Part::End(summary) => {
+                    self.run.counters.add_quirks(&names(&summary.quirks));
+                    if summary.bad > 0 {
+                        let bad = summary.bad;
+                        heard.miss(|| {
+                            let bad = counted(bad, "entry", "entries");
+                            format!("the manifest of {} has {bad} that cannot be read", named.uri)
+                        });
+                    }
+                    reading.is_doubtful |=
+                        summary.bad > 0 || !summary.complete || summary.quirks.casts_doubt();
+                    return Ok(Ok(summary.entries));
+                }
+                Part::Broken(error, summary) => {
+                    self.run.counters.add_quirks(&names(&summary.quirks));
+                    return Ok(Err(error.to_string()));
+                }
+            }
+        }
+        Ok(Err("reading its manifest stopped without a result".to_owned()))
+    }
+
+    /// Discards the entries of a manifest whose reading broke off. It is read again elsewhere, and counts once.
+    fn hear_anew(&mut self, heard: &mut Heard, reading: &mut Reading<'_>, named: &Named) {
+        let Before { listed, unread, remarks, told } = reading.before;
+        if self.run.counters.listed == listed {
+            return;
+        }
+        heard.words.take_back(reading.number);
+        reading.number = heard.begin(&named.uri, reading.set);
+        self.run.counters.listed = listed;
+        heard.unread = unread;
+        heard.remarks.truncate(remarks);
+        reading.told = told;
+    }
+
+    /// Options for reading the next document: within what is left of the run's limits.
+    pub(super) fn options_within_limits(&self, heard: &Heard) -> resourcesync::Options {
+        self.spent.options(&self.options.limits, heard.horizon.options(self.read_mode()))
+    }
+
+    fn read_mode(&self) -> ReadMode {
+        if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant }
+    }
+}
+
+/// Location of a package that is stored whole, and the validators of its response.
+fn held(known: &PackageRecord) -> Option<(Location, Validators)> {
+    let settled = known.settled.as_ref()?;
+    Some((settled.location.clone()?, settled.validators.clone()))
+}
+
+/// The manifest in a ZIP, ready to be read; for another package the reason why it is not read.
+async fn manifest<R: ReadAt + Clone + 'static>(
+    package: R,
+    limits: &Limits,
+    most: u64,
+) -> Result<MemberReader<'static>, String> {
+    let first = package.len().min(SNIFF_BYTES as u64) as usize;
+    let first = package.read_at(0, first).await.map_err(|error| error.to_string())?;
+    let say = |error: PackageError| error.to_string();
+    match sniff(&first).map_err(say)? {
+        Packaging::Zip => {}
+        packaging @ Packaging::Tar(_) => {
+            return Err(format!(
+                "it is a {packaging}, which has no directory: its manifest would be found by reading all of it"
+            ));
+        }
+    }
+    let directory = Directory::open(&package, limits).await.map_err(say)?;
+    let (member, _) = directory.manifest().map_err(say)?;
+    let length = member.compressed_size;
+    if length > most {
+        return Err(format!("its manifest has {}, more than the {most} that are looked at", bytes(length)));
+    }
+    let (_, reader) = directory.read(package.clone(), &member, AHEAD).await.map_err(say)?;
+    Ok(reader)
+}
+
+/// Checks that a manifest matches the kind of the dump that lists its package. For packages of a Change List, the
+/// kind of the manifest is undefined.
+fn expect_manifest(header: &Header, dump: &Capability) -> Result<(), String> {
+    let is_any = *dump == Capability::ChangeList;
+    let found = header.capability.as_ref();
+    if is_manifest_of(header, dump) || is_any && found.is_some_and(Capability::is_manifest) {
+        return Ok(());
+    }
+    Err(found
+        .map_or_else(String::new, |found| format!("its manifest is a {found}, in a package of a {dump}")))
+}

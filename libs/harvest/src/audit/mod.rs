@@ -1,0 +1,316 @@
+//! An audit compares the catalog with the Source's documents (RS-32). It reads documents, and of dumps the manifests
+//! in their packages (`dumps`). It requests no resource, and receives no package.
+//!
+//! The entries of all documents are sorted by URI on the disk (`words`) and merge-joined with the catalog, which has
+//! the same order. So each side is read once, whatever the order of documents, and memory is constant. `judge`
+//! compares. Differences go to a file (`differences`); `repair` queues them, if requested.
+
+mod differences;
+mod dumps;
+mod elsewhere;
+mod judge;
+mod named;
+mod read;
+mod repair;
+
+use planning::{Decision, Horizon, ListedEntry, continuity, is_newer, is_stored_as_declared, strategy, why};
+use reconcile::{CatalogRow, Counting, MergeJoin, Records, SpooledEntry};
+use std::sync::Arc;
+
+use catalog::Batch;
+use model::{
+    Account, Action, AuditCounts, DifferenceKind, PendingRecord, Phase, ResourceRecord, ResourceUri, Seq,
+    SetId, SetRecord, Why,
+};
+use resourcesync::{Capability, Mode as ReadMode};
+
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::plan::names;
+use crate::settle::subject;
+
+pub use differences::{Difference, Differences};
+use differences::{Found, Notes};
+use judge::{Finding, judge};
+use read::{Audited, Heard};
+
+/// Differences of each kind that are kept for display.
+const SHOWN: u64 = 5;
+/// Resources compared between two checks for cancellation.
+const AT_ONCE: usize = 512;
+
+/// Result of an audit.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    /// Number of differences, by kind.
+    pub counts: AuditCounts,
+    /// The first few of each kind, and of the ignored ones.
+    pub first: Vec<Difference>,
+    /// All differences.
+    pub all: Arc<Differences>,
+    /// What could not be compared, and why: the first remarks.
+    pub remarks: Vec<String>,
+}
+
+/// A comparison in progress.
+struct Comparison {
+    sets: Vec<Audited>,
+    documents: Vec<(Arc<str>, SetId)>,
+    /// Whether discovery of the Source's offer was incomplete.
+    is_partial: bool,
+    counts: AuditCounts,
+    first: Vec<Difference>,
+    notes: Notes,
+}
+
+impl Harvest {
+    /// Compares, and queues the differences if requested. Writes nothing else to the catalog.
+    pub(crate) async fn audit(&mut self) -> Result<Audit, HarvestError> {
+        let horizon = Horizon::at(self.clock.now());
+        let mut heard = Heard::new(horizon);
+        let (sets, is_partial) = Box::pin(self.offered(&mut heard)).await?;
+        let mut audited = Vec::with_capacity(sets.len());
+        for (id, set) in &sets {
+            if !tells_all(set) {
+                heard.miss(|| {
+                    format!("{id} offers no Resource List and no Resource Dump: what is held of it is not compared")
+                });
+            }
+            audited.push(Box::pin(self.hear(&mut heard, id, set)).await?);
+        }
+        let gaps = self.gaps_after(&audited, &mut heard);
+        let Heard { words, documents, remarks, unread, .. } = heard;
+        let counts = AuditCounts { unread, gaps, ..AuditCounts::default() };
+        let notes = Notes::new()?;
+        let mut comparison =
+            Comparison { sets: audited, documents, is_partial, counts, first: Vec::new(), notes };
+        let records = Records::All(self.options.filter.clone());
+        let beside = MergeJoin::begin(&self.catalog, words.sorted(Counting::Last).await?, records).await?;
+        Box::pin(self.compare_all(&mut comparison, beside)).await?;
+        let Comparison { sets, counts, first, notes, .. } = comparison;
+        let mut audit = Audit { counts, first, all: Arc::new(notes.finish()?), remarks };
+        self.run.counters.gaps += gaps;
+        self.run.counters.documents_failed += unread;
+        self.run.counters.audit = Some(audit.counts);
+        if self.options.repair {
+            Box::pin(self.repair(&mut audit, &sets)).await?;
+        }
+        Ok(audit)
+    }
+
+    /// Ends an audit without repair: only its record is written.
+    pub(crate) async fn end_audit(&mut self) -> Result<(), HarvestError> {
+        self.run.phase = Phase::Finished;
+        self.run.finished_at = Some(self.clock.now());
+        self.commit(Batch::new()).await
+    }
+
+    /// Runs discovery. Also returns whether its result is incomplete.
+    async fn offered(&mut self, heard: &mut Heard) -> Result<(Vec<(SetId, SetRecord)>, bool), HarvestError> {
+        let known = self.catalog.discovery().await?.filter(|known| known.entry == self.entry.as_str());
+        let known = known.map(|known| known.documents).unwrap_or_default();
+        let options = heard.horizon.options(ReadMode::Tolerant);
+        let (found, _) = discovery::rediscover(&self.client, &self.entry, &options, known).await?;
+        self.run.counters.requests += found.requests;
+        for document in found.documents.iter().filter(|document| document.entries.is_some()) {
+            self.run.counters.add_quirks(&names(&document.quirks));
+        }
+        for unread in &found.failures {
+            heard.miss(|| format!("{}: {}", unread.url, unread.why));
+        }
+        if !found.sets.iter().any(|(_, set)| tells_all(set)) {
+            let offers = strategy::offers(&found.sets);
+            return Err(HarvestError::NoList { source_url: self.entry.to_string(), offers });
+        }
+        Ok((found.sets, !found.failures.is_empty()))
+    }
+
+    /// Number of gaps after the lists: times that no Change List covers.
+    fn gaps_after(&self, sets: &[Audited], heard: &mut Heard) -> u64 {
+        let mut gaps = 0;
+        for set in sets {
+            let holes = continuity::follow(set.at_latest, self.run.id, set.changes.iter()).gaps;
+            for gap in &holes {
+                heard.remark(|| {
+                    format!(
+                        "nothing tells what changed in {} between {} and {}: the Resource List or Dump is older, and the changes begin later",
+                        set.id, gap.after, gap.before
+                    )
+                });
+            }
+            gaps += holes.len() as u64;
+        }
+        gaps
+    }
+
+    /// Processes the merge join.
+    async fn compare_all(
+        &self,
+        comparison: &mut Comparison,
+        mut beside: MergeJoin,
+    ) -> Result<(), HarvestError> {
+        let mut looked_at: usize = 0;
+        while let Some(met) = beside.next().await? {
+            if looked_at.is_multiple_of(AT_ONCE) {
+                self.check_stop()?;
+            }
+            looked_at += 1;
+            if let Some(found) = self.compare_one(comparison, met.entries.only(), met.known)? {
+                comparison.note(self.left_alone(found).await?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks a difference as ignored, as long as the Source's declaration is unchanged.
+    async fn left_alone(&self, mut found: Found) -> Result<Found, HarvestError> {
+        let Some(plan) = found.plan.as_ref().filter(|_| self.has_ignored) else { return Ok(found) };
+        let problem = self.catalog.problem(&subject(&found.difference.uri)).await?;
+        let problem = problem.filter(|problem| problem.is_about(&plan.declaration, &plan.listing));
+        if let Some(ignored) = problem.and_then(|problem| problem.ignored) {
+            found.plan = None;
+            found.difference.ignored = Some(ignored.note);
+        }
+        Ok(found)
+    }
+
+    fn compare_one(
+        &self,
+        comparison: &mut Comparison,
+        word: Option<&SpooledEntry>,
+        known: Option<CatalogRow>,
+    ) -> Result<Option<Found>, HarvestError> {
+        let held = known.as_ref().and_then(|known| known.holding.bitstream.as_ref());
+        if let Some(known) = known.as_ref().filter(|_| held.is_some()) {
+            comparison.count_held(&known.holding.sets);
+        }
+        let Some(word) = word else {
+            return match known.as_ref().filter(|_| held.is_some()) {
+                Some(known) => Ok(self.not_listed(comparison, known.unread.read()?)),
+                None => Ok(None),
+            };
+        };
+        if word.plain().is_some_and(|(sha256, length)| is_stored_as_declared(sha256, length, held)) {
+            comparison.counts.agreeing += 1;
+            return Ok(None);
+        }
+        let word = word.read(&comparison.documents)?;
+        let record = known.map(|known| known.unread.read()).transpose()?.map(|(_, record)| record);
+        let record = record.as_ref();
+        match judge(&word, record) {
+            Finding::InSync => comparison.counts.agreeing += 1,
+            Finding::WithoutFixity => comparison.counts.without_fixity += 1,
+            Finding::Newer => comparison.counts.newer += 1,
+            Finding::Nothing => {}
+            Finding::Differs { kind, decision, why } => {
+                let document = Some(word.listing.document.as_ref().to_owned());
+                let uri = word.uri.clone();
+                let difference = Difference { difference: kind, uri, why, document, ignored: None };
+                let plan = decision.and_then(|decision| plan(word, kind, decision, record));
+                return Ok(Some(Found { difference, plan, absent_from: None }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Handles a stored resource that no list contains.
+    fn not_listed(
+        &self,
+        comparison: &mut Comparison,
+        (uri, record): (ResourceUri, ResourceRecord),
+    ) -> Option<Found> {
+        let of_sets: Vec<usize> = comparison.sets_of(&record).collect();
+        if comparison.is_partial || of_sets.iter().any(|n| !comparison.sets[*n].is_whole) {
+            comparison.counts.unjudged += 1;
+            return None;
+        }
+        let at = of_sets.iter().map(|n| comparison.sets[*n].lists.at).min().flatten();
+        if !of_sets.is_empty() && is_newer(&record.listing, at) {
+            comparison.counts.newer += 1;
+            return None;
+        }
+        let why = match (&record.absent, of_sets.is_empty()) {
+            (_, true) => "its Source does not offer its set any more",
+            (Some(_), _) => {
+                "no list names it any more; that was noted before, and a later list has to confirm it"
+            }
+            (None, _) => "no list names it any more",
+        };
+        comparison.counts.extra_noted += u64::from(record.absent.is_some());
+        let absent_from = of_sets.first().copied();
+        if let Some(set) = absent_from {
+            let set = &mut comparison.sets[set];
+            set.to_delete += u64::from(self.deletion_guard().is_confirmed(&record, set.lists.at));
+        }
+        let document = absent_from.map(|set| comparison.sets[set].lists.document.clone());
+        let (difference, why) = (DifferenceKind::Extra, why.to_owned());
+        let difference = Difference { difference, uri, why, document, ignored: None };
+        Some(Found { difference, plan: None, absent_from })
+    }
+}
+
+impl Comparison {
+    /// The audited sets of a resource, by number.
+    fn sets_of(&self, record: &ResourceRecord) -> impl Iterator<Item = usize> {
+        (0..self.sets.len()).filter(|n| record.sets.contains(&self.sets[*n].id))
+    }
+
+    /// Counts a stored resource of these sets.
+    fn count_held(&mut self, sets: &[SetId]) {
+        self.counts.held += 1;
+        for set in self.sets.iter_mut().filter(|set| sets.contains(&set.id)) {
+            set.held += 1;
+        }
+    }
+
+    fn note(&mut self, found: Found) -> Result<(), HarvestError> {
+        let kind = found.difference.difference;
+        let so_far = match found.difference.ignored {
+            Some(_) => {
+                self.counts.ignored += 1;
+                self.counts.ignored
+            }
+            None => {
+                self.counts.add(kind);
+                self.counts.of(kind)
+            }
+        };
+        if so_far <= SHOWN {
+            self.first.push(found.difference.clone());
+        }
+        Ok(self.notes.add(&found)?)
+    }
+}
+
+/// Whether a set offers documents that contain all its resources.
+fn tells_all(set: &SetRecord) -> bool {
+    let kinds = [Capability::ResourceList, Capability::ResourceDump];
+    kinds.iter().any(|kind| set.documents(kind).next().is_some())
+}
+
+/// The plan that repairs a difference.
+fn plan(
+    word: ListedEntry,
+    kind: DifferenceKind,
+    decision: Decision,
+    record: Option<&ResourceRecord>,
+) -> Option<PendingRecord> {
+    let action = match decision {
+        Decision::Delete => Action::Delete,
+        Decision::Fetch | Decision::Ask => Action::Fetch { lane: word.uri.lane().ok()? },
+        Decision::Unchanged | Decision::Stale => return None,
+    };
+    let mend = kind == DifferenceKind::Differing;
+    let why = if mend { Why::Mend } else { why(decision, &word.declaration, record) };
+    Some(PendingRecord {
+        seq: Seq::default(),
+        action,
+        declaration: word.declaration,
+        listing: word.listing,
+        attempts: 0,
+        next_attempt_at: None,
+        candidate: None,
+        mend,
+        account: Account::of(why),
+    })
+}

@@ -1,0 +1,396 @@
+//! Reads the entries of a Source's documents.
+
+use documents::{Opened, Part, expect_kind, take_header};
+use planning::{EntryContext, Horizon, LimitReached, Lists, queued_document};
+use reconcile::{EntrySorter, SpoolError};
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use model::{DocumentRecord, DocumentState, SetId, SetRecord, Told, Validators, counted};
+use resourcesync::{Capability, Entry, Header, Item, Root, Summary};
+use url::Url;
+
+use super::named::{Named, NamedPackages};
+
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+
+use crate::plan::names;
+
+/// Remarks kept for display.
+const MOST_REMARKS: usize = 100;
+
+/// State of the reading so far.
+pub(super) struct Heard {
+    pub(super) words: EntrySorter,
+    /// The documents of the spooled entries, with their sets.
+    pub(super) documents: Vec<(Arc<str>, SetId)>,
+    /// What could not be compared, and why: the first remarks.
+    pub(super) remarks: Vec<String>,
+    pub(super) unread: u64,
+    pub(super) horizon: Horizon,
+}
+
+/// A set of resources that is audited.
+pub(super) struct Audited {
+    pub(super) id: SetId,
+    pub(super) lists: Lists,
+    pub(super) at_latest: Option<Timestamp>,
+    /// Whether its lists were read whole and without doubtful entries, so that a resource that they omit is absent.
+    pub(super) is_whole: bool,
+    /// Its change documents.
+    pub(super) changes: Vec<DocumentRecord>,
+    pub(super) held: u64,
+    pub(super) to_delete: u64,
+}
+
+/// A document to read.
+struct Next {
+    uri: String,
+    /// Start of its interval, from its index.
+    from: Option<Timestamp>,
+    parent: Option<String>,
+    /// Nested indexes above it.
+    above: u32,
+}
+
+/// A document that is being read.
+pub(super) struct Reading<'a> {
+    pub(super) record: DocumentRecord,
+    context: Option<EntryContext>,
+    /// The lists contain the changes up to this time.
+    after: Option<Timestamp>,
+    pub(super) told: Told,
+    parts: Vec<Next>,
+    /// The document of the spooled entries, by number.
+    pub(super) number: usize,
+    pub(super) set: &'a SetId,
+    /// Nested indexes above it.
+    above: u32,
+    /// The packages that it lists.
+    packages: Option<NamedPackages>,
+    /// Whether a doubtful manifest makes it unclear what the manifests omit.
+    pub(super) is_doubtful: bool,
+    /// State before the current package.
+    pub(super) before: Before,
+}
+
+/// State before a package is read. Reading its manifest may break off, and start again elsewhere.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Before {
+    pub(super) listed: u64,
+    pub(super) unread: u64,
+    pub(super) remarks: usize,
+    pub(super) told: Told,
+}
+
+impl Heard {
+    pub(super) fn new(horizon: Horizon) -> Self {
+        Self { words: EntrySorter::new(), documents: Vec::new(), remarks: Vec::new(), unread: 0, horizon }
+    }
+
+    /// Registers a document whose entries are spooled, and returns its number.
+    pub(super) fn begin(&mut self, document: &str, set: &SetId) -> usize {
+        self.documents.push((document.into(), set.clone()));
+        self.documents.len() - 1
+    }
+
+    /// Records that something could not be compared.
+    pub(super) fn miss(&mut self, what: impl FnOnce() -> String) {
+        self.unread += 1;
+        self.remark(what);
+    }
+
+    pub(super) fn remark(&mut self, what: impl FnOnce() -> String) {
+        if self.remarks.len() < MOST_REMARKS {
+            self.remarks.push(what());
+        }
+    }
+}
+
+impl Harvest {
+    /// Reads a set's lists, and the changes since.
+    pub(super) async fn hear(
+        &mut self,
+        heard: &mut Heard,
+        id: &SetId,
+        set: &SetRecord,
+    ) -> Result<Audited, HarvestError> {
+        let kinds = [Capability::ResourceList, Capability::ResourceDump];
+        let kind = kinds.into_iter().find(|kind| set.documents(kind).next().is_some());
+        let lists = match kind {
+            Some(kind) => self.hear_kind(heard, id, set, kind, None).await?,
+            None => Vec::new(),
+        };
+        let at = lists.iter().map(|(_, record)| record.at).min().flatten();
+        let root = lists.iter().find(|(_, record)| record.parent.is_none());
+        let is_read = |record: &DocumentRecord| record.is_read_whole() && !record.doubtful;
+        let audited = Lists {
+            document: root.map_or_else(|| id.as_str().to_owned(), |(uri, _)| uri.clone()),
+            at,
+            uris: lists.iter().map(|(uri, _)| uri.clone()).collect(),
+        };
+        let mut changes = self.hear_kind(heard, id, set, Capability::ChangeList, at).await?;
+        if changes.is_empty() {
+            changes = self.hear_kind(heard, id, set, Capability::ChangeDump, at).await?;
+        }
+        Ok(Audited {
+            id: id.clone(),
+            lists: audited,
+            at_latest: lists.iter().map(|(_, record)| record.at_latest).min().flatten(),
+            is_whole: !set.doubtful && !lists.is_empty() && lists.iter().all(|(_, record)| is_read(record)),
+            changes: changes.into_iter().map(|(_, record)| record).collect(),
+            held: 0,
+            to_delete: 0,
+        })
+    }
+
+    /// Reads a set's documents of one kind, and those that they lead to.
+    async fn hear_kind(
+        &mut self,
+        heard: &mut Heard,
+        id: &SetId,
+        set: &SetRecord,
+        kind: Capability,
+        after: Option<Timestamp>,
+    ) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
+        let first = |uri: &str| Next { uri: uri.to_owned(), from: None, parent: None, above: 0 };
+        let mut queue: VecDeque<Next> = set.documents(&kind).map(first).collect();
+        let mut seen: HashSet<String> = queue.iter().map(|next| next.uri.clone()).collect();
+        let mut documents = Vec::new();
+        while let Some(next) = queue.pop_front() {
+            self.check_stop()?;
+            self.show_document(&next.uri);
+            let record = queued_document(self.run.id, id, &kind, None);
+            let (record, parts) = self.hear_document(heard, id, &next, record, after).await?;
+            documents.push((next.uri, record));
+            let mut parts: Vec<Next> =
+                parts.into_iter().filter(|part| seen.insert(part.uri.clone())).collect();
+            self.spent.queue(parts.len());
+            // Changes in chronological order, whatever order an index has.
+            parts.sort_by_key(|part| part.from);
+            queue.extend(parts);
+        }
+        Ok(documents)
+    }
+
+    async fn hear_document(
+        &mut self,
+        heard: &mut Heard,
+        set: &SetId,
+        next: &Next,
+        mut record: DocumentRecord,
+        after: Option<Timestamp>,
+    ) -> Result<(DocumentRecord, Vec<Next>), HarvestError> {
+        let uri = &next.uri;
+        (record.parent, record.from) = (next.parent.clone(), next.from);
+        record.state = DocumentState::Failed;
+        if let Some(met) = self.spent.begin_document(&self.options.limits) {
+            heard.miss(|| format!("{uri} was not read: {met}"));
+            return Ok((record, Vec::new()));
+        }
+        let opened = match Url::parse(uri) {
+            Ok(url) => {
+                let options = self.options_within_limits(heard);
+                documents::open(&self.client, &url, Validators::default(), options).await
+            }
+            Err(error) => {
+                heard.miss(|| format!("{uri} was not read: {error}"));
+                return Ok((record, Vec::new()));
+            }
+        };
+        let mut stream = match opened {
+            Ok(Opened::Document(stream)) => stream,
+            Ok(Opened::NotModified { requests }) => {
+                self.run.counters.requests += u64::from(requests);
+                heard.miss(|| format!("{uri} was not read: the server sent nothing"));
+                return Ok((record, Vec::new()));
+            }
+            Err(error) => {
+                self.run.counters.requests += u64::from(error.requests());
+                heard.miss(|| format!("{uri} was not read: {error}"));
+                return Ok((record, Vec::new()));
+            }
+        };
+        self.run.counters.requests += u64::from(stream.requests);
+        let number = heard.begin(uri, set);
+        let mut reading = Reading {
+            record,
+            context: None,
+            after,
+            told: Told::default(),
+            parts: Vec::new(),
+            number,
+            set,
+            packages: None,
+            is_doubtful: false,
+            above: next.above,
+            before: Before::default(),
+        };
+        while let Some(part) = stream.next().await {
+            match part {
+                Part::Header(header) => {
+                    if let Err(why) = reading.begin(uri, header, heard.horizon) {
+                        heard.miss(|| format!("{uri} was not read: {why}"));
+                        break;
+                    }
+                }
+                Part::Items(mut items) => {
+                    self.check_stop()?;
+                    let met = self.spent.take_entries(&self.options.limits, &mut items);
+                    self.hear_items(heard, &mut reading, items).await?;
+                    if let Some(met) = self.cut_parts(&mut reading).or(met) {
+                        heard.miss(|| format!("{uri} was not read to its end: {met}"));
+                        break;
+                    }
+                }
+                Part::End(summary) => {
+                    reading.end(&summary);
+                    self.run.counters.add_quirks(&reading.record.quirks);
+                    if summary.bad > 0 {
+                        heard.miss(|| {
+                            let bad = counted(summary.bad, "entry", "entries");
+                            format!("{uri} has {bad} that cannot be read")
+                        });
+                    }
+                }
+                Part::Broken(error, summary) => {
+                    self.run.counters.add_quirks(&names(&summary.quirks));
+                    heard.miss(|| format!("{uri} was not read to its end: {error}"));
+                }
+            }
+        }
+        self.spent.end_document(stream.bytes());
+        // Its response takes a permit of its origin, which the packages may need.
+        drop(stream);
+        if let Some(packages) = reading.packages.take() {
+            Box::pin(self.hear_packages(heard, &mut reading, packages)).await?;
+            reading.take_packages();
+        }
+        self.show();
+        Ok((reading.record, reading.parts))
+    }
+
+    /// Cuts the documents that an index leads to, to the run's limits. Returns the limit that excludes the rest.
+    fn cut_parts(&self, reading: &mut Reading<'_>) -> Option<LimitReached> {
+        let (room, met) = self.spent.room_for(&self.options.limits, reading.above, reading.parts.len());
+        reading.parts.truncate(room);
+        met
+    }
+
+    async fn hear_items(
+        &mut self,
+        heard: &mut Heard,
+        reading: &mut Reading<'_>,
+        items: Vec<Item>,
+    ) -> Result<(), HarvestError> {
+        for item in items {
+            let Some(context) = &reading.context else { continue };
+            let is_part = context.is_part(&item);
+            let Item::Entry(entry) = item else { continue };
+            if is_part || reading.is_index() && entry.metadata.change.is_none() {
+                reading.lead_to(*entry, heard.horizon);
+                continue;
+            }
+            if reading.is_package(context, &entry) {
+                reading.name_package(&entry, heard.horizon)?;
+                continue;
+            }
+            let context = context.clone();
+            self.hear_entry(heard, reading, &context, *entry).await?;
+        }
+        self.show();
+        Ok(())
+    }
+
+    /// Spools an entry about a resource.
+    pub(super) async fn hear_entry(
+        &mut self,
+        heard: &mut Heard,
+        reading: &mut Reading<'_>,
+        context: &EntryContext,
+        entry: Entry,
+    ) -> Result<(), HarvestError> {
+        if !self.options.filter.takes(&entry.loc) {
+            return Ok(());
+        }
+        self.run.counters.listed += 1;
+        match context.read(entry) {
+            Ok(word) => {
+                word.listing.change_time.into_iter().for_each(|time| reading.told.add(time));
+                // The lists already contain it.
+                if word.moment.latest.zip(reading.after).is_none_or(|(latest, after)| latest >= after) {
+                    heard.words.add(&word, reading.number)?;
+                    heard.words.make_room().await?;
+                }
+            }
+            Err(error) => heard.miss(|| error.to_string()),
+        }
+        Ok(())
+    }
+}
+
+impl Reading<'_> {
+    fn begin(&mut self, uri: &str, header: Header, horizon: Horizon) -> Result<(), String> {
+        expect_kind(&header, &self.record.capability)?;
+        self.context = Some(take_header(&mut self.record, uri, header, horizon));
+        Ok(())
+    }
+
+    fn is_index(&self) -> bool {
+        self.record.root == Some(Root::SitemapIndex)
+    }
+
+    /// Whether an entry leads to a package: every entry of a dump, and an entry of a Change List without a change.
+    fn is_package(&self, context: &EntryContext, entry: &Entry) -> bool {
+        matches!(self.record.capability, Capability::ResourceDump | Capability::ChangeDump)
+            || context.is_package(entry)
+    }
+
+    /// Whether the target of an entry covers only changes that the lists contain.
+    fn is_told(&self, entry: &Entry, horizon: Horizon) -> bool {
+        let until = entry.metadata.until.and_then(|until| horizon.latest_instant(&until));
+        until.zip(self.after).is_some_and(|(until, after)| until < after)
+    }
+
+    /// Adds a package, unless it covers only changes that the lists contain.
+    fn name_package(&mut self, entry: &Entry, horizon: Horizon) -> Result<(), SpoolError> {
+        if self.is_told(entry, horizon) {
+            return Ok(());
+        }
+        self.record.packages += 1;
+        let packages = match &mut self.packages {
+            Some(packages) => packages,
+            none => none.insert(NamedPackages::new()?),
+        };
+        packages.add(&Named::of(entry))
+    }
+
+    /// Attributes the changes in the manifests to the document that lists them.
+    fn take_packages(&mut self) {
+        self.record.doubtful |= self.is_doubtful;
+        (self.record.oldest_change, self.record.latest_change) = (self.told.oldest, self.told.latest);
+    }
+
+    /// Adds a part, unless it covers only changes that the lists contain.
+    fn lead_to(&mut self, entry: Entry, horizon: Horizon) {
+        self.record.documents += 1;
+        if self.is_told(&entry, horizon) {
+            return;
+        }
+        let from = entry.metadata.from.and_then(|from| horizon.certain_instant(&from));
+        let parent = self.context.as_ref().map(|context| context.document.as_ref().to_owned());
+        self.parts.push(Next { uri: entry.loc, from, parent, above: self.above + 1 });
+    }
+
+    fn end(&mut self, summary: &Summary) {
+        let record = &mut self.record;
+        record.state = DocumentState::Done;
+        record.entries = summary.entries;
+        record.bad = summary.bad;
+        record.doubtful = summary.bad > 0 || !summary.complete || summary.quirks.casts_doubt();
+        record.quirks = names(&summary.quirks);
+        (record.oldest_change, record.latest_change) = (self.told.oldest, self.told.latest);
+    }
+}

@@ -1,0 +1,228 @@
+//! Entries of a manifest: each is decided like an entry of a list, but its member is stored at once.
+
+use catalog::Batch;
+use fixity::Computed;
+use model::{
+    Account, Action, Assurance, Bitstream, Contents, Failure, HomeSite, MemberOutcome, MemberResult,
+    PackageRecord, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream,
+};
+use planning::{CurrentState, Decision, EntryContext, Horizon, ListedEntry, agree, decide, strategy, why};
+use resourcesync::{Entry, Position};
+
+use super::contents::record_context;
+
+use crate::error::HarvestError;
+use crate::harvest::Harvest;
+use crate::plans::Plans;
+use crate::settle::{Before, bitstream, subject};
+
+/// Next step for one entry.
+enum Step {
+    /// Its member has the wanted bytes, and settles this plan.
+    Take { pending: PendingRecord, stored: StoredBitstream, assurance: Assurance },
+    /// Plan it like an entry of a list. A failed member gives the reason for the request.
+    Plan { planned: ListedEntry, decision: Decision, failure: Option<Failure> },
+}
+
+impl Harvest {
+    /// Settles members of a package. Their entries are of different resources.
+    pub(super) async fn settle_members(
+        &mut self,
+        batch: &mut Batch,
+        package: &str,
+        record: &PackageRecord,
+        contents: &Contents,
+        items: Vec<MemberOutcome>,
+    ) -> Result<(), HarvestError> {
+        let manifest = &contents.manifest;
+        let (at, completed, kind) = (manifest.at, manifest.completed, manifest.capability.clone());
+        let context = record_context(package, record, at, completed, kind, Horizon::at(self.clock.now()));
+        let members = self.wanted_members(batch, &context, items);
+        let uris: Vec<ResourceUri> = members.iter().map(|(planned, _)| planned.uri.clone()).collect();
+        let records = self.catalog.resources_many(&uris).await?;
+        let pending = self.catalog.pending_many(&uris).await?;
+        let problems = self.problems_of(&uris).await?;
+        let versions = self.versions_of(&uris).await?;
+        let mut plans = Plans::of(uris.iter().cloned().zip(pending), uris.len());
+        let mut steps = Vec::with_capacity(members.len());
+        for ((planned, result), held) in members.into_iter().zip(records) {
+            let before = plans.get(&planned.uri).cloned();
+            let uri = planned.uri.clone();
+            steps.push((uri, self.step(planned, result, held.as_ref(), before), held));
+        }
+        self.show_taken(&steps).await?;
+        for (((uri, step, held), problem), versions) in steps.into_iter().zip(problems).zip(versions) {
+            match step {
+                Step::Take { pending, stored, assurance } => {
+                    match plans.has_met(&uri) {
+                        false => self.run.counters.planned += 1,
+                        true => self.run.counters.moot += 1,
+                    }
+                    let (pending, record) = (Box::new(pending), held.map(Box::new));
+                    let before = Before { pending, record, problem, versions };
+                    self.take_verified(batch, &uri, stored, assurance, before);
+                }
+                Step::Plan { planned, decision, failure } => {
+                    if self.leaves_alone(
+                        batch,
+                        &planned,
+                        decision,
+                        held.as_ref(),
+                        problem.as_deref(),
+                        &mut plans,
+                    ) {
+                        continue;
+                    }
+                    self.apply(batch, planned, decision, held.as_ref(), &mut plans);
+                    if let (Decision::Fetch, Some(failure)) = (decision, failure) {
+                        self.note_bad_member(
+                            batch,
+                            &uri,
+                            failure,
+                            problem.map(|problem| *problem),
+                            plans.get_mut(&uri),
+                        );
+                    }
+                }
+            }
+        }
+        // By now only resources whose members were not taken have plans.
+        plans.write(batch, &mut self.fresh);
+        Ok(())
+    }
+
+    /// Records an unusable member as a problem until the resource itself was requested, and as an attempt in its
+    /// history.
+    fn note_bad_member(
+        &mut self,
+        batch: &mut Batch,
+        uri: &ResourceUri,
+        failure: Failure,
+        before: Option<ProblemRecord>,
+        plan: Option<&mut PendingRecord>,
+    ) {
+        let mut problem = self.problem(before, failure.reason, failure.message.clone());
+        problem.evidence = failure.evidence.clone();
+        problem.declaration = plan.as_ref().map(|plan| plan.declaration.clone());
+        problem.listing = plan.as_ref().map(|plan| plan.listing.clone());
+        self.has_problems = true;
+        batch.put_problem(&subject(uri), &problem);
+        if let Some(plan) = plan {
+            plan.account.tried(&failure, self.clock.now());
+        }
+    }
+
+    /// The readable and wanted entries, in planning form.
+    fn wanted_members(
+        &mut self,
+        batch: &mut Batch,
+        context: &EntryContext,
+        items: Vec<MemberOutcome>,
+    ) -> Vec<(ListedEntry, MemberResult)> {
+        let mut members = Vec::with_capacity(items.len());
+        let home = HomeSite::of(&self.entry);
+        for MemberOutcome { entry, result } in items {
+            let at = format!("{}#{}:{}", context.document, entry.line, entry.column);
+            if let MemberResult::BadEntry(why) = &result {
+                self.entry_problem(
+                    batch,
+                    at,
+                    ProblemReason::Malformed,
+                    &format!("the entry was left out: {why}"),
+                );
+                continue;
+            }
+            let is_wanted = self.is_wanted(&home, &entry.loc);
+            let position = Position { line: entry.line, column: entry.column, ..Position::default() };
+            let read =
+                Entry { lastmod: entry.lastmod, metadata: entry.metadata, position, ..Entry::new(entry.loc) };
+            match context.read(read) {
+                Ok(planned) => {
+                    if planned.listing.change.is_none() {
+                        self.note_named(&context.document, &context.set, &planned.uri);
+                    }
+                    members.extend(is_wanted.then_some((planned, result)));
+                }
+                Err(error) if is_wanted => {
+                    self.entry_problem(batch, at, ProblemReason::BadUri, &error.to_string());
+                }
+                Err(_) => {}
+            }
+        }
+        members
+    }
+
+    fn step(
+        &mut self,
+        planned: ListedEntry,
+        result: MemberResult,
+        held: Option<&ResourceRecord>,
+        before: Option<PendingRecord>,
+    ) -> Step {
+        let baseline_at = self.sets.get(&planned.listing.set).and_then(strategy::baseline_for_changes);
+        let known = CurrentState { record: held, pending: before.as_ref(), baseline_at };
+        let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
+        let (stored, assurance) = match result {
+            MemberResult::Verified { stored, assurance } => (stored, assurance),
+            MemberResult::Failed(failure) => return Step::Plan { planned, decision, failure: Some(failure) },
+            MemberResult::NoMember | MemberResult::BadEntry(_) => {
+                return Step::Plan { planned, decision, failure: None };
+            }
+        };
+        let mend = before.as_ref().is_some_and(|pending| pending.mend);
+        if let Some(pending) = before.filter(|pending| is_asked_for(pending, &stored.computed)) {
+            // A list asks for these very bytes, so they are taken whatever the times are.
+            return Step::Take { pending, stored, assurance: Assurance::Digest };
+        }
+        if decision != Decision::Fetch {
+            return Step::Plan { planned, decision, failure: None };
+        }
+        let lane = match planned.uri.lane() {
+            Ok(lane) => lane,
+            // It is never requested, and need not be: `apply` reports what is wrong with it.
+            Err(_) => return Step::Plan { planned, decision, failure: None },
+        };
+        let account = Account::of(why(decision, &planned.declaration, held));
+        let pending = PendingRecord {
+            seq: self.next_seq(),
+            action: Action::Fetch { lane },
+            declaration: planned.declaration,
+            listing: planned.listing,
+            attempts: 0,
+            next_attempt_at: None,
+            candidate: None,
+            mend,
+            account,
+        };
+        Step::Take { pending, stored, assurance }
+    }
+
+    /// Writes the files of the view before the catalog records them.
+    async fn show_taken(
+        &self,
+        steps: &[(ResourceUri, Step, Option<ResourceRecord>)],
+    ) -> Result<(), HarvestError> {
+        if self.view.is_none() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        let taken: Vec<(ResourceUri, Bitstream)> = steps
+            .iter()
+            .filter_map(|(uri, step, _)| match step {
+                Step::Take { stored, assurance, .. } => {
+                    Some((uri.clone(), bitstream(stored.clone(), *assurance, now)))
+                }
+                Step::Plan { .. } => None,
+            })
+            .collect();
+        self.place_in_view(&taken).await
+    }
+}
+
+/// Whether a plan declares digests that all match these bytes.
+fn is_asked_for(pending: &PendingRecord, computed: &Computed) -> bool {
+    let declared = &pending.declaration;
+    matches!(pending.action, Action::Fetch { .. })
+        && declared.length.is_none_or(|length| length == computed.length())
+        && agree(&declared.digests, computed) == Some(true)
+}

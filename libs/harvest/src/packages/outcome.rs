@@ -1,0 +1,402 @@
+//! Settles outcomes of package jobs: each message in one atomic batch, before it is acknowledged.
+
+use documents::manifest_of;
+use std::sync::Arc;
+
+use bus::Delivery;
+use catalog::Batch;
+use jiff::SignedDuration;
+use model::{
+    Contents, Disposition, Failure, JobId, PackageOutcome, PackageRecord, PackageResult, PackageState,
+    ProblemReason, Seq, SettledPackage, SliceSet, Subject,
+};
+use resourcesync::Capability;
+
+use super::indexes::Indexes;
+use super::uploads::{is_about_bytes, is_worth_keeping};
+use super::{InHand, queue, send};
+use crate::error::HarvestError;
+use crate::failures::asked_until;
+use crate::harvest::Harvest;
+use crate::window::Window;
+
+impl Harvest {
+    /// Settles outcomes of packages, and those of single resources from jobs of an earlier process.
+    pub(super) async fn settle_packages(
+        &mut self,
+        deliveries: Vec<Delivery>,
+        hand: &mut InHand,
+    ) -> Result<(), HarvestError> {
+        let (mut packages, mut others) = (Vec::new(), Vec::new());
+        for delivery in deliveries {
+            match delivery.payload.read::<PackageOutcome>() {
+                Ok(outcome) => packages.push((delivery, Arc::unwrap_or_clone(outcome))),
+                Err(_) => others.push(delivery),
+            }
+        }
+        if !others.is_empty() {
+            let mut window = Window::new(self.options.jobs_per_lane.get(), self.run.counters.planned);
+            Box::pin(self.settle(others, &mut window)).await?;
+        }
+        let mut packages = packages.into_iter().peekable();
+        while let Some((delivery, outcome)) = packages.next() {
+            let (mut deliveries, mut beside) = (vec![delivery], Vec::new());
+            while let Some((delivery, next)) = packages.next_if(|(_, next)| are_slices_of_one(&outcome, next))
+            {
+                deliveries.push(delivery);
+                beside.push(next);
+            }
+            let uri = outcome.uri.as_str().to_owned();
+            Box::pin(self.settle_package(&uri, outcome, beside, hand)).await?;
+            for delivery in deliveries {
+                delivery.ack().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Settles an outcome of a package. Slices that arrived with the first one share its batch, because a batch of
+    /// several costs about the same.
+    async fn settle_package(
+        &mut self,
+        uri: &str,
+        outcome: PackageOutcome,
+        beside: Vec<PackageOutcome>,
+        hand: &mut InHand,
+    ) -> Result<(), HarvestError> {
+        self.run.counters.requests += outcome.requests;
+        let jobs: Vec<JobId> = [outcome.id].into_iter().chain(beside.iter().map(|next| next.id)).collect();
+        let found = self.catalog.package(uri).await?;
+        // Bytes stored by a job of an earlier run may be garbage-collected since (docs/adr/0019), unless the record
+        // refers to that job.
+        let is_about = |record: &PackageRecord, outcome: &PackageOutcome| {
+            record.seq == outcome.seq && (record.run == outcome.run || record.job == Some(outcome.id))
+        };
+        let known = found.as_ref().filter(|record| is_about(record, &outcome)).cloned();
+        let indexes = Indexes::of(&outcome, known.as_ref());
+        let Some(mut record) = known else {
+            // Of an earlier plan.
+            hand.jobs.retain(|job, _| !jobs.contains(job));
+            self.commit(Batch::new()).await?;
+            self.remove_indexes(uri, indexes, found.as_ref()).await;
+            return Ok(());
+        };
+        let mut batch = Batch::new();
+        let goes_on = matches!(outcome.result, PackageResult::Opened(_) | PackageResult::Slice { .. });
+        let is_asked_for = hand.jobs.contains_key(&outcome.id);
+        match (outcome.result, record.state.clone()) {
+            (PackageResult::Stored(stored), PackageState::Wanted) => {
+                self.run.counters.bytes += stored.computed.length();
+                record.state = PackageState::Stored { stored };
+                record.next_attempt_at = None;
+            }
+            (PackageResult::NotModified, PackageState::Wanted) => match &record.settled {
+                Some(settled) => {
+                    self.run.counters.unchanged += settled.entries;
+                    self.run.counters.listed += settled.entries;
+                    self.seen.insert(record.set.clone(), None);
+                    record.state = PackageState::Done;
+                }
+                None => {
+                    let why = "the server answered 304 Not Modified to a request without conditions; it sent no package";
+                    let failure = refused(ProblemReason::HttpUnexpected, why.to_owned());
+                    self.fail_package(&mut batch, uri, &mut record, failure).await?;
+                }
+            },
+            // The next job continues after the received bytes.
+            (PackageResult::Deferred { .. }, PackageState::Wanted) => {}
+            (PackageResult::Opened(contents), PackageState::Stored { stored }) => {
+                match expect_manifest(&record, &contents) {
+                    Ok(()) => {
+                        self.judge_edition(uri, &record, &contents).await?;
+                        self.open_package(&mut batch, uri, &mut record, stored, contents).await?;
+                    }
+                    Err(why) => {
+                        let failure = refused(ProblemReason::WrongKind, why);
+                        self.fail_package(&mut batch, uri, &mut record, failure).await?;
+                    }
+                }
+            }
+            (first @ PackageResult::Slice { .. }, PackageState::Opened { .. }) => {
+                let beside = beside.into_iter().filter(|next| is_about(&record, next)).collect::<Vec<_>>();
+                let slices = [first].into_iter().chain(beside.into_iter().map(|next| next.result));
+                self.settle_slices(&mut batch, uri, &mut record, slices).await?;
+            }
+            // An outcome of a job that is over brings nothing new.
+            (PackageResult::Interrupted { settled }, _) if is_asked_for && queue::is_open(&record) => {
+                if send::settled(&record) > settled {
+                    record.attempts = 0;
+                } else {
+                    self.fail_package(&mut batch, uri, &mut record, interrupted()).await?;
+                }
+            }
+            (PackageResult::Failed(failure), state) if queue::is_open(&record) => {
+                record.kept = is_worth_keeping(&record, &failure);
+                if failure.reason == ProblemReason::MissingBytes && state != PackageState::Wanted {
+                    // Its bytes are gone: it is received once more, under a new name.
+                    (record.state, record.seq) = (PackageState::Wanted, self.next_seq());
+                }
+                self.fail_package(&mut batch, uri, &mut record, failure).await?;
+            }
+            // A duplicate after a crash, or an outcome out of order, brings nothing new. Missing outcomes are
+            // requested again.
+            _ => {}
+        }
+        let is_over = !goes_on || is_whole_job(&record);
+        if is_over {
+            record.job = record.job.filter(|job| !jobs.contains(job));
+        }
+        let may_go_on = matches!(record.state, PackageState::Wanted | PackageState::Failed);
+        record.kept &= may_go_on && record.seq == outcome.seq;
+        self.put_away(batch, uri, record, outcome.seq, indexes, hand).await?;
+        if is_over {
+            hand.jobs.retain(|job, _| !jobs.contains(job));
+        }
+        Ok(())
+    }
+
+    /// Settles slices of one package. Their entries are of different resources.
+    async fn settle_slices(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+        record: &mut PackageRecord,
+        slices: impl Iterator<Item = PackageResult>,
+    ) -> Result<(), HarvestError> {
+        let PackageState::Opened { stored, contents, mut done } = record.state.clone() else { return Ok(()) };
+        let mut all = Vec::new();
+        for slice in slices {
+            let PackageResult::Slice { number, items, unlisted, unlisted_names } = slice else { continue };
+            if done.insert(number) {
+                all.extend(items);
+                self.note_unlisted(batch, uri, unlisted, &unlisted_names).await?;
+            }
+        }
+        self.settle_members(batch, uri, record, &contents, all).await?;
+        record.state = PackageState::Opened { stored, contents, done };
+        finish_if_done(record);
+        Ok(())
+    }
+
+    /// Commits the result of a package. Then removes what its record no longer uses: the checkpoint of the upload
+    /// `seq`, indexes, and jobs on a settled package.
+    pub(super) async fn put_away(
+        &mut self,
+        mut batch: Batch,
+        uri: &str,
+        record: PackageRecord,
+        seq: Seq,
+        indexes: Indexes,
+        hand: &mut InHand,
+    ) -> Result<(), HarvestError> {
+        batch.put_package(uri, &record);
+        self.commit(batch).await?;
+        let is_settled = !queue::is_open(&record) && !record.kept;
+        if is_settled || record.seq != seq {
+            self.forget_upload(uri, seq).await;
+        }
+        self.remove_indexes(uri, indexes, Some(&record)).await;
+        let key = (queue::order(&record), uri.to_owned());
+        if queue::is_open(&record) {
+            hand.packages.insert(key, record);
+        } else {
+            hand.packages.remove(&key);
+            hand.jobs.retain(|_, job| job.package != uri);
+        }
+        Ok(())
+    }
+
+    async fn open_package(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+        record: &mut PackageRecord,
+        stored: model::StoredBitstream,
+        contents: Contents,
+    ) -> Result<(), HarvestError> {
+        self.run.counters.add_quirks(&contents.manifest.quirks);
+        if self.has_problems && contents.unlisted == 0 {
+            batch.delete_problem(&Subject::Document(uri.to_owned()));
+        }
+        self.note_unlisted(batch, uri, contents.unlisted, &contents.unlisted_names).await?;
+        self.run.counters.listed += contents.overtaken;
+        self.run.counters.unchanged += contents.overtaken;
+        record.state = PackageState::Opened { stored, contents, done: SliceSet::default() };
+        finish_if_done(record);
+        Ok(())
+    }
+
+    /// Records members without an entry as a problem of the package; its entries are settled all the same.
+    async fn note_unlisted(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+        count: u64,
+        names: &[String],
+    ) -> Result<(), HarvestError> {
+        if count == 0 {
+            return Ok(());
+        }
+        let subject = Subject::Document(uri.to_owned());
+        let before = self.catalog.problem(&subject).await?;
+        let message = format!(
+            "{count} of the package's members stand in no entry of its manifest ({}{}): they are no resources, and are not taken",
+            names.join(", "),
+            if count > names.len() as u64 { ", …" } else { "" },
+        );
+        let problem = self.problem(before, ProblemReason::Malformed, message);
+        self.has_problems = true;
+        batch.put_problem(&subject, &problem);
+        Ok(())
+    }
+
+    /// Handles a failure: another attempt in this run, or a problem.
+    async fn fail_package(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+        record: &mut PackageRecord,
+        failure: Failure,
+    ) -> Result<(), HarvestError> {
+        record.attempts += 1;
+        let next = self.options.retries.after(&failure, record.attempts);
+        if let Some(wait) = next.wait().filter(|wait| *wait <= self.options.retries.longest_wait) {
+            let wait = SignedDuration::try_from(wait).unwrap_or_default();
+            record.next_attempt_at = self.clock.now().checked_add(wait).ok();
+            if is_about_bytes(failure.reason) {
+                // The received bytes are not those declared: start another upload, under a new name.
+                (record.state, record.seq) = (PackageState::Wanted, self.next_seq());
+            }
+            return Ok(());
+        }
+        self.give_package_up(batch, uri, record, failure).await
+    }
+
+    /// Records a package that is not read in this run as a problem.
+    pub(super) async fn give_package_up(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+        record: &mut PackageRecord,
+        failure: Failure,
+    ) -> Result<(), HarvestError> {
+        tracing::warn!(
+            package.uri = uri,
+            reason = failure.reason.as_str(),
+            message = failure.message,
+            "package not read"
+        );
+        record.state = PackageState::Failed;
+        record.next_attempt_at = None;
+        self.run.counters.documents_failed += 1;
+        let subject = Subject::Document(uri.to_owned());
+        let before = self.catalog.problem(&subject).await?;
+        let mut problem = self.problem(before, failure.reason, failure.message);
+        problem.evidence = failure.evidence;
+        problem.next_attempt_at = asked_until(failure.disposition, problem.last_seen);
+        problem.retry = matches!(failure.disposition, Disposition::Retry { .. });
+        self.has_problems = true;
+        batch.put_problem(&subject, &problem);
+        Ok(())
+    }
+}
+
+/// Whether both are outcomes of slices of the same package.
+fn are_slices_of_one(one: &PackageOutcome, other: &PackageOutcome) -> bool {
+    let is_slice = |outcome: &PackageOutcome| matches!(outcome.result, PackageResult::Slice { .. });
+    is_slice(one) && is_slice(other) && (&one.uri, one.seq, one.run) == (&other.uri, other.seq, other.run)
+}
+
+/// Whether the job of this outcome is over. A job that unpacks a package from its beginning sends many outcomes.
+fn is_whole_job(record: &PackageRecord) -> bool {
+    match &record.state {
+        PackageState::Opened { contents, .. } => contents.index.is_some(),
+        _ => true,
+    }
+}
+
+fn finish_if_done(record: &mut PackageRecord) {
+    let PackageState::Opened { stored, contents, done } = &record.state else { return };
+    if done.len() < contents.slices {
+        return;
+    }
+    record.settled = Some(SettledPackage {
+        declaration: record.declaration.clone(),
+        validators: stored.validators.clone(),
+        sha256: Some(stored.computed.sha256()),
+        location: Some(stored.location.clone()),
+        entries: contents.entries,
+    });
+    record.state = PackageState::Done;
+}
+
+/// Checks that a manifest matches the kind of the dump that lists its package. If it does not say its kind, the
+/// dump's counts.
+fn expect_manifest(record: &PackageRecord, contents: &Contents) -> Result<(), String> {
+    let expected = manifest_of(&record.capability);
+    match &contents.manifest.capability {
+        // For packages of a Change List, the kind of the manifest is undefined.
+        Some(found) if record.capability == Capability::ChangeList && found.is_manifest() => Ok(()),
+        Some(found) if *found != expected => Err(format!(
+            "its manifest is a {found}, where a {expected} was announced; nothing of the package is taken"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Failure of an unpack job that began at the package's beginning and ended before a slice was complete.
+fn interrupted() -> Failure {
+    let message = "whoever unpacked the package ended before a slice of it was done, several times; the log of the unpackers says why. \
+                   That tells nothing against the package: the next run tries it again";
+    let disposition = Disposition::Retry { after: None };
+    Failure { disposition, ..refused(ProblemReason::Poison, message.to_owned()) }
+}
+
+fn refused(reason: ProblemReason, message: String) -> Failure {
+    Failure { reason, message, disposition: Disposition::Refuse, evidence: Default::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::RunId;
+
+    use super::*;
+
+    fn slice(uri: &str, seq: u64, run: RunId) -> PackageOutcome {
+        PackageOutcome {
+            id: JobId::fresh(),
+            source: "s".parse().unwrap(),
+            run,
+            lane: "http://e.org".parse().unwrap(),
+            uri: uri.parse().unwrap(),
+            seq: Seq::new(seq),
+            requests: 0,
+            elapsed_ms: 0,
+            result: PackageResult::Slice {
+                number: 0,
+                items: Vec::new(),
+                unlisted: 0,
+                unlisted_names: Vec::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn only_slices_of_the_same_plan_of_a_package_are_settled_together() {
+        let run = RunId::fresh();
+        let one = slice("http://e.org/1.zip", 1, run);
+        assert!(are_slices_of_one(&one, &slice("http://e.org/1.zip", 1, run)));
+        let deferred = PackageOutcome {
+            result: PackageResult::Deferred { received: 1 },
+            ..slice("http://e.org/1.zip", 1, run)
+        };
+        for other in [
+            slice("http://e.org/2.zip", 1, run),
+            slice("http://e.org/1.zip", 2, run),
+            slice("http://e.org/1.zip", 1, RunId::fresh()),
+            deferred,
+        ] {
+            assert!(!are_slices_of_one(&one, &other) && !are_slices_of_one(&other, &one), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Problems of documents and entries: recorded once, kept until they are settled.
+
+use discovery::Discovery;
+use std::collections::{BTreeMap, HashMap};
+
+use catalog::{Batch, Catalog};
+use futures::TryStreamExt;
+use model::{
+    DocumentRecord, DocumentState, Failure, ProblemReason, ProblemRecord, ResourceUri, Subject, Validators,
+};
+use resourcesync::BadEntry;
+use web::WebError;
+
+use crate::error::HarvestError;
+use crate::failures::asked_until;
+use crate::harvest::Harvest;
+use crate::settle::{boxed, subject};
+
+/// Problems shown at the end of a run.
+const SHOWN: usize = 5;
+/// Problems with entries of one document whose start time is remembered. Beyond that, each counts as new.
+const REMEMBERED: usize = 10_000;
+/// Records per batch.
+const BATCH: usize = 500;
+
+impl Harvest {
+    /// Records as problems what this discovery could not read, and settles those of earlier discoveries.
+    pub(crate) async fn record_undiscovered(
+        &mut self,
+        batch: &mut Batch,
+        found: &Discovery,
+    ) -> Result<(), HarvestError> {
+        let mut before = HashMap::new();
+        if self.has_problems {
+            let mut problems = self.catalog.scan_problems().await?;
+            while let Some((subject, problem)) = problems.try_next().await? {
+                if problem.reason == ProblemReason::Discovery {
+                    batch.delete_problem(&subject);
+                    before.insert(subject, problem);
+                }
+            }
+        }
+        for unread in &found.failures {
+            let subject = Subject::Document(unread.url.clone());
+            let message =
+                format!("what it leads to was not harvested: {}. The next run looks again", unread.why);
+            let problem = self.problem(before.remove(&subject), ProblemReason::Discovery, message);
+            self.has_problems = true;
+            self.run.counters.documents_failed += 1;
+            batch.put_problem(&subject, &problem);
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn fail_document_web(
+        &mut self,
+        uri: &str,
+        record: DocumentRecord,
+        error: &WebError,
+    ) -> Result<(), HarvestError> {
+        self.run.counters.requests += u64::from(error.requests());
+        self.fail_document(uri, record, error.to_failure()).await
+    }
+
+    /// Gives a document up for this run. Its planned records stay planned.
+    pub(crate) async fn fail_document(
+        &mut self,
+        uri: &str,
+        mut record: DocumentRecord,
+        failure: Failure,
+    ) -> Result<(), HarvestError> {
+        let Failure { reason, message: why, disposition, evidence } = failure;
+        if self.is_offered_no_more(uri, &record, reason).await? {
+            tracing::info!(document.uri = uri, why, "the Source offers the document no longer");
+            return self.forget_document(uri).await;
+        }
+        tracing::warn!(document.uri = uri, reason = reason.as_str(), why, "document not read to its end");
+        record.state = DocumentState::Failed;
+        self.asked_for(&record, |documents| documents.failed += 1);
+        record.validators = Validators::default();
+        let subject = Subject::Document(uri.to_owned());
+        let before = self.catalog.problem(&subject).await?;
+        let message = format!(
+            "the document was not read to its end: {why}. What was read of it is kept; run again to retry"
+        );
+        let mut problem = self.problem(before, reason, message);
+        problem.evidence = evidence;
+        problem.next_attempt_at = asked_until(disposition, problem.last_seen);
+        self.has_problems = true;
+        self.run.counters.documents_failed += 1;
+        let mut batch = Batch::new();
+        batch.put_document(uri, &record);
+        batch.put_problem(&subject, &problem);
+        self.commit(batch).await
+    }
+
+    pub(crate) fn bad_entry(&mut self, batch: &mut Batch, document: &str, bad: &BadEntry) {
+        let at = format!("{document}#{}:{}", bad.position.line, bad.position.column);
+        let named = bad.loc.as_ref().map_or(String::new(), |loc| format!(" (of {loc})"));
+        let message = format!("the entry{named} was left out: {}", bad.reason);
+        self.entry_problem(batch, at, ProblemReason::Malformed, &message);
+    }
+
+    pub(crate) fn entry_problem(
+        &mut self,
+        batch: &mut Batch,
+        at: String,
+        reason: ProblemReason,
+        message: &str,
+    ) {
+        let before = self.entry_problems.remove(&at);
+        let problem = self.problem(before, reason, message.to_owned());
+        self.run.counters.failed += 1;
+        self.has_problems = true;
+        batch.put_problem(&Subject::Entry(at), &problem);
+    }
+
+    pub(crate) fn problem(
+        &self,
+        before: Option<ProblemRecord>,
+        reason: ProblemReason,
+        message: String,
+    ) -> ProblemRecord {
+        let now = self.clock.now();
+        let ignored = before.as_ref().and_then(|before| before.still_ignored(reason, &message));
+        ProblemRecord {
+            reason,
+            message,
+            first_seen: before.as_ref().map_or(now, |before| before.first_seen),
+            last_seen: now,
+            attempts: before.map_or(0, |before| before.attempts) + 1,
+            retry: true,
+            next_attempt_at: None,
+            ignored,
+            evidence: Default::default(),
+            declaration: None,
+            listing: None,
+            mend: false,
+        }
+    }
+
+    /// The problem with each resource, if any, in the order of the arguments.
+    pub(crate) async fn problems_of(
+        &self,
+        uris: &[ResourceUri],
+    ) -> Result<Vec<Option<Box<ProblemRecord>>>, HarvestError> {
+        if !self.has_problems {
+            return Ok(uris.iter().map(|_| None).collect());
+        }
+        let subjects: Vec<Subject> = uris.iter().map(subject).collect();
+        Ok(boxed(self.catalog.problems_many(&subjects).await?))
+    }
+
+    /// The problem with a document before this run read it, if any.
+    pub(crate) async fn problem_before(
+        &mut self,
+        subject: &Subject,
+    ) -> Result<Option<ProblemRecord>, HarvestError> {
+        match self.settled_problems.remove(subject.uri()) {
+            Some(before) => Ok(Some(before)),
+            None => Ok(self.catalog.problem(subject).await?),
+        }
+    }
+
+    /// Settles the problem of a document that was read. A gap or a stop by the deletion guard may occur again for the
+    /// same document in this run, and is then the same problem.
+    pub(crate) async fn settle_document_problem(
+        &mut self,
+        batch: &mut Batch,
+        uri: &str,
+    ) -> Result<(), HarvestError> {
+        let subject = Subject::Document(uri.to_owned());
+        if self.has_problems
+            && let Some(before) = self.catalog.problem(&subject).await?
+            && matches!(before.reason, ProblemReason::Gap | ProblemReason::Guard | ProblemReason::NotListed)
+        {
+            self.settled_problems.insert(uri.to_owned(), before);
+        }
+        batch.delete_problem(&subject);
+        Ok(())
+    }
+
+    /// Remembers the known problems with entries of a document that is about to be read. Those beyond the limit count
+    /// as new. If the document is read from its `beginning`, these are removed: every remaining problem will occur
+    /// again.
+    pub(crate) async fn remember_entry_problems(
+        &mut self,
+        uri: &str,
+        beginning: bool,
+    ) -> Result<(), HarvestError> {
+        self.entry_problems.clear();
+        if !self.has_problems {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        let mut problems = self.catalog.scan_entry_problems(&format!("{uri}#")).await?;
+        while let Some((subject, problem)) = problems.try_next().await? {
+            if self.entry_problems.len() < REMEMBERED {
+                self.entry_problems.insert(subject.uri().to_owned(), problem);
+            } else if beginning {
+                batch.delete_problem(&subject);
+            }
+            if batch.len() >= BATCH {
+                self.commit(std::mem::take(&mut batch)).await?;
+            }
+        }
+        drop(problems);
+        self.commit(batch).await
+    }
+
+    /// Removes the problems with entries of a document that is no longer used.
+    pub(crate) async fn forget_entry_problems(&mut self, uri: &str) -> Result<(), HarvestError> {
+        if !self.has_problems {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        let mut problems = self.catalog.scan_entry_problems(&format!("{uri}#")).await?;
+        while let Some((subject, _)) = problems.try_next().await? {
+            batch.delete_problem(&subject);
+            if batch.len() >= BATCH {
+                self.commit(std::mem::take(&mut batch)).await?;
+            }
+        }
+        drop(problems);
+        self.commit(batch).await
+    }
+}
+
+/// Whether problems exist, and whether any is ignored.
+pub(crate) async fn look(catalog: &Catalog) -> Result<(bool, bool), HarvestError> {
+    let mut problems = catalog.scan_problems().await?;
+    let mut any = false;
+    while let Some((_, problem)) = problems.try_next().await? {
+        if problem.ignored.is_some() {
+            return Ok((true, true));
+        }
+        any = true;
+    }
+    Ok((any, false))
+}
+
+/// Problems at the end of a run.
+#[derive(Debug, Default)]
+pub(crate) struct OpenProblems {
+    pub(crate) by_reason: BTreeMap<ProblemReason, u64>,
+    pub(crate) ignored: u64,
+    /// The first few open problems.
+    pub(crate) first: Vec<(Subject, ProblemRecord)>,
+}
+
+impl OpenProblems {
+    /// Reads the problems of a catalog.
+    pub(crate) async fn of(catalog: &Catalog) -> Result<Self, HarvestError> {
+        let mut counted = Self::default();
+        let mut problems = catalog.scan_problems().await?;
+        while let Some((subject, problem)) = problems.try_next().await? {
+            if problem.ignored.is_some() {
+                counted.ignored += 1;
+                continue;
+            }
+            *counted.by_reason.entry(problem.reason).or_default() += 1;
+            if counted.first.len() < SHOWN {
+                counted.first.push((subject, problem));
+            }
+        }
+        Ok(counted)
+    }
+}

@@ -1,0 +1,359 @@
+//! Binary form of an entry. It is written once, and usually only its head is read back: that settles an entry which
+//! matches the stored version.
+
+use std::io;
+use std::sync::Arc;
+
+use fixity::{Algorithm, Digest, Sha256};
+use jiff::Timestamp;
+use model::{Declaration, Listing, ResourceUri, SetId};
+use resourcesync::Change;
+
+use planning::{ListedEntry, Moment};
+
+use crate::error::SpoolError;
+
+/// Bytes of a entry before its URI: three numbers (length of the URI, length of the rest, document), its kind, a
+/// digest, a length.
+pub(crate) const HEAD: usize = 4 + 4 + 4 + 1 + 32 + 8;
+/// Value for an undeclared length.
+const NO_LENGTH: u64 = u64::MAX;
+
+/// Flag: the only declared digest is the SHA-256 in the head, and nothing else must be compared.
+const PLAIN: u8 = 1;
+/// Flag: only the URI, without any declaration.
+const NAME: u8 = 2;
+/// Flag: a change.
+const CHANGE: u8 = 4;
+
+/// An entry about a resource, or only its name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SpooledEntry {
+    head: [u8; HEAD],
+    /// The URI, then the rest.
+    bytes: Vec<u8>,
+}
+
+impl SpooledEntry {
+    pub(crate) fn new(head: [u8; HEAD], bytes: Vec<u8>) -> Self {
+        Self { head, bytes }
+    }
+
+    /// The bytes of its URI.
+    pub fn uri(&self) -> &[u8] {
+        &self.bytes[..number_at(&self.head, 0)]
+    }
+
+    /// The document, by number.
+    pub fn document(&self) -> usize {
+        number_at(&self.head, 8)
+    }
+
+    /// The only declared digest, and the length, if nothing else must be compared.
+    pub fn plain(&self) -> Option<(Sha256, Option<u64>)> {
+        (self.head[12] & PLAIN != 0).then(|| {
+            let sha256: [u8; 32] = self.head[13..45].try_into().unwrap_or_default();
+            let length = u64::from_le_bytes(self.head[45..53].try_into().unwrap_or_default());
+            (Sha256::from_bytes(sha256), Some(length).filter(|length| *length != NO_LENGTH))
+        })
+    }
+
+    /// Whether it is only a name, which needs no decision.
+    pub fn is_name(&self) -> bool {
+        self.head[12] & NAME != 0
+    }
+
+    /// Whether it is a change; otherwise it is an entry of a list.
+    pub fn is_change(&self) -> bool {
+        self.head[12] & CHANGE != 0
+    }
+
+    /// Whether it is certainly of an earlier time than another entry.
+    pub(crate) fn is_earlier(&self, other: &Self) -> io::Result<bool> {
+        let [_, _, _, moment, _] = self.rest().times()?;
+        let [_, as_of, ..] = other.rest().times()?;
+        Ok(moment.zip(as_of).is_some_and(|(moment, as_of)| moment < as_of))
+    }
+
+    /// The bytes after its URI and the kind of change.
+    fn rest(&self) -> Decoder<'_> {
+        Decoder(self.bytes.get(self.uri().len() + 1..).unwrap_or_default())
+    }
+
+    /// Decodes the entry; `documents` are indexed by number.
+    pub fn read(&self, documents: &[(Arc<str>, SetId)]) -> Result<ListedEntry, SpoolError> {
+        let uri = self.uri();
+        let mut rest = Decoder(&self.bytes[uri.len()..]);
+        let uri = String::from_utf8(uri.to_vec()).map_err(io::Error::other)?;
+        let (document, set) =
+            documents.get(self.document()).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+        let [kind] = rest.take()?;
+        let change = match kind & 3 {
+            1 => Some(Change::Created),
+            2 => Some(Change::Updated),
+            3 => Some(Change::Deleted),
+            _ => None,
+        };
+        let [change_time, as_of, listed_until, moment, lastmod] = rest.times()?;
+        let mut declaration = Declaration { lastmod, ..Declaration::default() };
+        declaration.length = match rest.take()? {
+            [0] => None,
+            _ => Some(u64::from_le_bytes(rest.take()?)),
+        };
+        declaration.media_type = rest.perhaps_text()?;
+        declaration.encoding = rest.perhaps_text()?;
+        declaration.unjudged = (0..rest.number()?).map(|_| rest.text()).collect::<io::Result<_>>()?;
+        declaration.digests = (0..rest.number()?).map(|_| rest.digest()).collect::<io::Result<_>>()?;
+        if let Some((sha256, _)) = self.plain() {
+            declaration.digests.push(sha256.into());
+        }
+        Ok(ListedEntry {
+            uri: ResourceUri::try_from(uri).map_err(io::Error::other)?,
+            declaration,
+            listing: Listing {
+                document: document.clone(),
+                set: set.clone(),
+                change,
+                change_time,
+                as_of,
+                latest: listed_until,
+            },
+            moment: Moment { latest: moment, is_vague: kind & 4 != 0 },
+        })
+    }
+}
+
+/// Encodes an entry of the document with this number.
+pub(crate) fn encode(to: &mut Vec<u8>, entry: &ListedEntry, document: usize) -> io::Result<()> {
+    let ListedEntry { uri, declaration, listing, moment } = entry;
+    let begin = to.len();
+    to.resize(begin + HEAD, 0);
+    to.extend_from_slice(uri.as_str().as_bytes());
+    let plain = match declaration.digests.as_slice() {
+        [digest] if digest.algorithm() == Algorithm::Sha256 && declaration.unjudged.is_empty() => {
+            Some(digest).filter(|_| listing.change != Some(Change::Deleted))
+        }
+        _ => None,
+    };
+    let change = match listing.change {
+        None => 0,
+        Some(Change::Created) => 1,
+        Some(Change::Updated) => 2,
+        Some(Change::Deleted) => 3,
+    };
+    to.push(change | u8::from(moment.is_vague) << 2);
+    put_times(to, [listing.change_time, listing.as_of, listing.latest, moment.latest, declaration.lastmod]);
+    to.push(u8::from(declaration.length.is_some()));
+    declaration.length.into_iter().for_each(|length| to.extend_from_slice(&length.to_le_bytes()));
+    put_perhaps(to, declaration.media_type.as_deref())?;
+    put_perhaps(to, declaration.encoding.as_deref())?;
+    put_number(to, declaration.unjudged.len())?;
+    declaration.unjudged.iter().try_for_each(|value| put_bytes(to, value.as_bytes()))?;
+    // The only digest of a plain entry is in its head.
+    let digests = if plain.is_some() { &[] } else { declaration.digests.as_slice() };
+    put_number(to, digests.len())?;
+    for digest in digests {
+        let algorithm = Algorithm::ALL.iter().position(|known| *known == digest.algorithm());
+        to.push(algorithm.and_then(|n| u8::try_from(n).ok()).unwrap_or(u8::MAX));
+        put_bytes(to, digest.bytes())?;
+    }
+    let mut kind = if listing.change.is_some() { CHANGE } else { 0 };
+    if let Some(digest) = plain {
+        kind |= PLAIN;
+        to[begin + 13..begin + 45].copy_from_slice(digest.bytes());
+        let length = declaration.length.unwrap_or(NO_LENGTH);
+        to[begin + 45..begin + 53].copy_from_slice(&length.to_le_bytes());
+    }
+    finish(to, begin, uri, document, kind)
+}
+
+/// Encodes a name from the document with this number.
+pub(crate) fn encode_name(to: &mut Vec<u8>, uri: &ResourceUri, document: usize) -> io::Result<()> {
+    let begin = to.len();
+    to.resize(begin + HEAD, 0);
+    to.extend_from_slice(uri.as_str().as_bytes());
+    finish(to, begin, uri, document, NAME)
+}
+
+fn finish(to: &mut [u8], begin: usize, uri: &ResourceUri, document: usize, kind: u8) -> io::Result<()> {
+    let length = uri.as_str().len();
+    let numbers = [length, to.len() - begin - HEAD - length, document];
+    let head = &mut to[begin..begin + HEAD];
+    for (n, number) in numbers.into_iter().enumerate() {
+        let number = u32::try_from(number).map_err(io::Error::other)?;
+        head[n * 4..n * 4 + 4].copy_from_slice(&number.to_le_bytes());
+    }
+    head[12] = kind;
+    Ok(())
+}
+
+/// A number in a head: the length of the URI at 0, of the rest at 4, the document's number at 8.
+pub(crate) fn number_at(head: &[u8], at: usize) -> usize {
+    let bytes: [u8; 4] = head[at..at + 4].try_into().unwrap_or_default();
+    // It was a usize when it was written.
+    u32::from_le_bytes(bytes) as usize
+}
+
+/// Writes a byte that says which times are given, then these.
+fn put_times(to: &mut Vec<u8>, times: [Option<Timestamp>; 5]) {
+    let given = to.len();
+    to.push(0);
+    for (n, time) in times.into_iter().enumerate() {
+        if let Some(time) = time {
+            to[given] |= 1 << n;
+            to.extend_from_slice(&time.as_second().to_le_bytes());
+            to.extend_from_slice(&time.subsec_nanosecond().to_le_bytes());
+        }
+    }
+}
+
+fn put_number(to: &mut Vec<u8>, number: usize) -> io::Result<()> {
+    let number = u32::try_from(number).map_err(io::Error::other)?;
+    to.extend_from_slice(&number.to_le_bytes());
+    Ok(())
+}
+
+fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
+    put_number(to, bytes.len())?;
+    to.extend_from_slice(bytes);
+    Ok(())
+}
+
+fn put_perhaps(to: &mut Vec<u8>, text: Option<&str>) -> io::Result<()> {
+    to.push(u8::from(text.is_some()));
+    text.map_or(Ok(()), |text| put_bytes(to, text.as_bytes()))
+}
+
+/// Decoder for the rest of a entry.
+struct Decoder<'a>(&'a [u8]);
+
+impl<'a> Decoder<'a> {
+    fn bytes(&mut self, length: usize) -> io::Result<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    fn take<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        self.bytes(N)?.try_into().map_err(io::Error::other)
+    }
+
+    fn number(&mut self) -> io::Result<usize> {
+        Ok(u32::from_le_bytes(self.take()?) as usize)
+    }
+
+    fn text(&mut self) -> io::Result<String> {
+        let length = self.number()?;
+        String::from_utf8(self.bytes(length)?.to_vec()).map_err(io::Error::other)
+    }
+
+    fn perhaps_text(&mut self) -> io::Result<Option<String>> {
+        match self.take()? {
+            [0] => Ok(None),
+            _ => self.text().map(Some),
+        }
+    }
+
+    fn times(&mut self) -> io::Result<[Option<Timestamp>; 5]> {
+        let [given] = self.take()?;
+        let mut times = [None; 5];
+        for (_, time) in times.iter_mut().enumerate().filter(|(n, _)| given & 1 << n != 0) {
+            let (second, nanosecond) = (i64::from_le_bytes(self.take()?), i32::from_le_bytes(self.take()?));
+            *time = Some(Timestamp::new(second, nanosecond).map_err(io::Error::other)?);
+        }
+        Ok(times)
+    }
+
+    fn digest(&mut self) -> io::Result<Digest> {
+        let [algorithm] = self.take()?;
+        let algorithm = Algorithm::ALL.get(usize::from(algorithm)).ok_or(io::ErrorKind::InvalidData)?;
+        let length = self.number()?;
+        Digest::new(*algorithm, self.bytes(length)?).map_err(io::Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(nanosecond: i128) -> Timestamp {
+        Timestamp::from_nanosecond(nanosecond).unwrap()
+    }
+
+    fn round(planned: &ListedEntry) -> (SpooledEntry, ListedEntry) {
+        let mut bytes = Vec::new();
+        encode(&mut bytes, planned, 0).unwrap();
+        let head: [u8; HEAD] = bytes[..HEAD].try_into().unwrap();
+        let entry = SpooledEntry::new(head, bytes[HEAD..].to_vec());
+        let read = entry.read(&[(planned.listing.document.clone(), planned.listing.set.clone())]).unwrap();
+        (entry, read)
+    }
+
+    #[test]
+    fn every_word_is_read_as_it_was_written() {
+        let digests = fixity::parse_hashes("md5:900150983cd24fb0d6963f7d28e17f72").known;
+        let full = Declaration {
+            digests: [digests.clone(), vec![Sha256::of(b"x").into()]].concat(),
+            unjudged: vec!["whirlpool:ab".to_owned(), String::new()],
+            length: Some(0),
+            media_type: Some("text/plain; charset=\u{fc}".to_owned()),
+            encoding: Some(String::new()),
+            lastmod: Some(at(-1)),
+        };
+        let plain = Declaration { digests: vec![Sha256::of(b"y").into()], ..Declaration::default() };
+        let md5 = Declaration { digests, ..Declaration::default() };
+        let times = [None, Some(at(1_767_225_600_123_456_789)), Some(at(-62_135_596_800_000_000_000))];
+        for declaration in [full, plain, md5, Declaration::default()] {
+            for change in [None, Some(Change::Created), Some(Change::Updated), Some(Change::Deleted)] {
+                for time in times {
+                    let listing = Listing {
+                        document: "http://h/list".into(),
+                        set: SetId::new("http://h/caps"),
+                        change,
+                        change_time: time.filter(|_| change.is_some()),
+                        as_of: time,
+                        latest: time,
+                    };
+                    let planned = ListedEntry {
+                        uri: "http://h/\u{e9}".parse().unwrap(),
+                        declaration: declaration.clone(),
+                        listing,
+                        moment: Moment { latest: time, is_vague: time.is_none() },
+                    };
+                    let (entry, read) = round(&planned);
+                    assert_eq!(
+                        (&read.uri, &read.declaration, &read.listing, read.moment),
+                        (&planned.uri, &planned.declaration, &planned.listing, planned.moment)
+                    );
+                    assert_eq!((entry.is_change(), entry.is_name()), (change.is_some(), false));
+                    let is_plain = declaration.digests.len() == 1
+                        && declaration.digests[0].algorithm() == Algorithm::Sha256
+                        && change != Some(Change::Deleted);
+                    assert_eq!(entry.plain().is_some(), is_plain);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_cut_short_is_no_word() {
+        let mut bytes = Vec::new();
+        let listing = Listing {
+            document: "".into(),
+            set: SetId::new("s"),
+            change: None,
+            change_time: None,
+            as_of: Some(at(5)),
+            latest: None,
+        };
+        let declaration = Declaration { length: Some(5), ..Declaration::default() };
+        let uri: ResourceUri = "http://h/a".parse().unwrap();
+        let planned = ListedEntry { uri: uri.clone(), declaration, listing, moment: Moment::default() };
+        encode(&mut bytes, &planned, 0).unwrap();
+        let head: [u8; HEAD] = bytes[..HEAD].try_into().unwrap();
+        for end in HEAD + uri.as_str().len()..bytes.len() {
+            let entry = SpooledEntry::new(head, bytes[HEAD..end].to_vec());
+            assert!(entry.read(&[("".into(), SetId::new("s"))]).is_err(), "{end}");
+        }
+    }
+}

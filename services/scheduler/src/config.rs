@@ -1,0 +1,173 @@
+//! Configuration of a scheduler.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use catalog::CatalogConfig;
+use fleet::{HttpConfig, NatsConfig, PushConfig, StoreConfig};
+use serde::Deserialize;
+use service::{FrameConfig, ServiceConfig};
+use url::Url;
+
+use planning::{RunLimits, WindowLimits};
+
+const MIB: usize = 1024 * 1024;
+/// Memory of a harvest beside its catalog: the document that is being read, the window, the batches.
+const HARVEST_BYTES: usize = 32 * MIB;
+
+/// The daemon's configuration.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Admin port, log, drain deadline.
+    #[serde(default)]
+    pub service: FrameConfig,
+    /// The message bus, and the control store beside it.
+    #[serde(default)]
+    pub nats: NatsConfig,
+    /// The store.
+    pub store: StoreConfig,
+    /// HTTP settings for requests to Sources.
+    #[serde(default)]
+    pub http: HttpConfig,
+    /// Whether to subscribe to notifications of Sources, and how hubs reach the gateway.
+    #[serde(default)]
+    pub push: PushConfig,
+    /// Settings of the scheduler itself.
+    #[serde(default)]
+    pub scheduler: Settings,
+}
+
+/// Settings of the scheduler itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Name of this process for people. A member ID that is never reused is derived from it.
+    pub name: Option<String>,
+    /// Sources that are harvested at a time. Each takes the memory of an open catalog.
+    pub max_concurrent_sources: usize,
+    /// Maximum origin queues of one run, each with a consumer at NATS. Further origins wait for their turn.
+    pub max_open_origins: NonZeroUsize,
+    /// Memory for recently read blocks of all catalogs, in MiB.
+    pub cache_megabytes: usize,
+    /// How long a run waits for a Source that does not answer or requests a cooldown, in seconds, before it fails.
+    pub source_timeout_seconds: u64,
+    /// How many Sources have metric series of their own: those that are late the most. All others share one, `other`.
+    pub metrics_max_sources: usize,
+    /// Grace period after a Source's scheduled time before it counts as stale, in seconds.
+    pub stale_after_seconds: u64,
+    /// Minimum time from the end of a run to the next run that a hint starts, in seconds. After a failed run, hub
+    /// deliveries wait as long.
+    pub hint_debounce_seconds: u64,
+    /// Maximum of that time for unproved hints (no token, no signature), in seconds. The time grows from
+    /// `hint_debounce_seconds` while such hints bring no change.
+    pub hint_pause_most_seconds: u64,
+    /// How often to poll a Source that is subscribed to but has no schedule, in seconds: its hub may have gone
+    /// silent. 0 is never.
+    pub fallback_poll_seconds: u64,
+    /// How long a notification may be in transit before its changes count as missed, in seconds.
+    pub notification_patience_seconds: u64,
+    /// URL that identifies the fleet in the notifications that it sends to other inboxes. Some receivers identify
+    /// senders by it.
+    pub identity: Option<Url>,
+    /// Names of those `http.credentials` that are used for other inboxes, each at its own origin.
+    pub inbox_credentials: Vec<String>,
+    /// How often to poll an inbox of others that a Source names, in seconds, at least 1.
+    pub inbox_poll_seconds: u64,
+    /// Limits on how much one run reads of a Source's documents.
+    pub limits: RunLimits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            name: None,
+            max_concurrent_sources: 16,
+            max_open_origins: WindowLimits::default().origins,
+            cache_megabytes: 64,
+            source_timeout_seconds: 3_600,
+            metrics_max_sources: 50,
+            stale_after_seconds: 21_600,
+            hint_debounce_seconds: 10,
+            hint_pause_most_seconds: 86_400,
+            fallback_poll_seconds: 21_600,
+            notification_patience_seconds: 60,
+            identity: None,
+            inbox_credentials: Vec::new(),
+            inbox_poll_seconds: 300,
+            limits: RunLimits::default(),
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn source_patience(&self) -> Duration {
+        Duration::from_secs(self.source_timeout_seconds)
+    }
+
+    pub(crate) fn freshness_grace(&self) -> Duration {
+        Duration::from_secs(self.stale_after_seconds)
+    }
+
+    pub(crate) fn hint_pause(&self) -> Duration {
+        Duration::from_secs(self.hint_debounce_seconds)
+    }
+
+    pub(crate) fn hint_pause_most(&self) -> Duration {
+        Duration::from_secs(self.hint_pause_most_seconds)
+    }
+
+    /// None for never.
+    pub(crate) fn backup_poll(&self) -> Option<Duration> {
+        (self.fallback_poll_seconds > 0).then(|| Duration::from_secs(self.fallback_poll_seconds))
+    }
+
+    pub(crate) fn notification_patience(&self) -> Duration {
+        Duration::from_secs(self.notification_patience_seconds)
+    }
+
+    pub(crate) fn inbox_poll(&self) -> Duration {
+        Duration::from_secs(self.inbox_poll_seconds.max(1))
+    }
+
+    /// Cache sizes for blocks of records, and for indexes and filters, in bytes.
+    pub(crate) fn cache_bytes(&self) -> (usize, usize) {
+        let all = self.cache_megabytes * MIB;
+        (all * 2 / 5, all * 3 / 5)
+    }
+
+    /// Upper bound of the memory that grows with the work, in bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let one = CatalogConfig::default().unflushed_bytes + HARVEST_BYTES;
+        (self.max_concurrent_sources.max(1) * one + self.cache_megabytes * MIB) as u64
+    }
+}
+
+impl ServiceConfig for Config {
+    fn frame(&self) -> &FrameConfig {
+        &self.service
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use service::{Vars, config};
+
+    use super::*;
+
+    #[test]
+    fn the_sample_configuration_is_read_and_says_what_the_defaults_say() {
+        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/config/scheduler.yaml");
+        let vars = Vars::default().with("THRESHER_SCHEDULER_CONFIG", sample);
+        let config: Config = config::load("scheduler", &vars).unwrap();
+        assert_eq!(config.scheduler, Settings::default());
+        let misspelt = vars.with("THRESHER_SCHEDULER__SCHEDULER__SOURCES", "3");
+        assert!(config::load::<Config>("scheduler", &misspelt).is_err());
+    }
+
+    #[test]
+    fn more_sources_at_a_time_take_more_memory() {
+        let one = Settings { max_concurrent_sources: 1, ..Settings::default() };
+        assert!(one.memory_bytes() < Settings::default().memory_bytes());
+    }
+}

@@ -1,0 +1,196 @@
+//! Sends notifications of changes (LDN-3): finds the inboxes of receivers, and sends the outbox until it is accepted.
+//!
+//! A message is recorded as in progress before it is sent. So if two schedulers believe that they own a Source, only
+//! one sends it. If the sender is killed meanwhile, the next owner of the Source sends the message after its pause.
+//! It may arrive twice, under the same name.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use control::{Control, ControlError, Member, MemberId, Outgoing, OutgoingState, Revised, SourceSpec, View};
+use jiff::Timestamp;
+use ldn::Announcement;
+use model::{Clock, SourceId};
+use tokio::time::sleep;
+use url::Url;
+use web::{Client, PostRequest, Terms};
+
+use super::inbox::{self, InboxError};
+use super::periodic::{Due, Periodic, is_ours};
+use crate::metrics::SchedulerMetrics;
+use crate::origin_permits::CappedPermits;
+use crate::serve::SchedulerContext;
+
+/// Requests open at one origin at a time, of the whole fleet, unless a Source's jobs have another limit.
+const PER_ORIGIN: NonZeroUsize = const { NonZeroUsize::new(2).unwrap() };
+/// Wait after the control store could not be written.
+const AFTER_TROUBLE: Duration = Duration::from_secs(1);
+
+/// Dependencies of sending. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct OutboxSender {
+    pub(crate) me: MemberId,
+    pub(crate) control: Control,
+    pub(crate) sources: View<SourceSpec>,
+    pub(crate) outbox: View<Outgoing>,
+    pub(crate) members: View<Member>,
+    /// HTTP client for others, with permits of their origins.
+    pub(crate) client: Client,
+    /// Identity of the fleet.
+    pub(crate) identity: Option<Url>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) metrics: SchedulerMetrics,
+}
+
+/// Task for an outbox message.
+pub(crate) enum Errand {
+    Send(Revised<Outgoing>),
+    Forget(Revised<Outgoing>),
+}
+
+/// The client for inboxes, with permits of their origins and the credentials configured for them.
+///
+/// # Errors
+/// When a credential does not exist.
+pub(crate) fn client(context: &SchedulerContext) -> anyhow::Result<Client> {
+    let places = CappedPermits { places: Arc::clone(&context.places), limit: PER_ORIGIN };
+    let credentials = context.credentials.named(&context.settings.inbox_credentials)?;
+    Ok(context.client.on(Terms { places: Some(Arc::new(places)), credentials, ..Terms::default() })?)
+}
+
+impl OutboxSender {
+    /// # Errors
+    /// When its configuration is wrong.
+    pub(crate) fn of(
+        context: &SchedulerContext,
+        outbox: View<Outgoing>,
+        members: View<Member>,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            me: context.me.clone(),
+            control: context.control.clone(),
+            sources: context.sources.clone(),
+            outbox,
+            members,
+            client: client(context)?,
+            identity: context.settings.identity.clone(),
+            clock: Arc::clone(&context.clock),
+            metrics: context.metrics.clone(),
+        })
+    }
+
+    async fn send(&self, outgoing: &Revised<Outgoing>) -> Result<(), ControlError> {
+        let outbox = self.control.outbox();
+        let Some(taken) = outbox.take(outgoing, self.clock.now()).await? else { return Ok(()) };
+        let (source, target) = (&taken.source, taken.target.as_str());
+        let trouble = match self.deliver(&taken).await {
+            Ok(inbox) => {
+                tracing::info!(source.id = %source, target, %inbox, notification = taken.name(), "a change is told");
+                self.metrics.told("taken");
+                return outbox.forget(&taken).await;
+            }
+            Err(trouble) => trouble,
+        };
+        let (now, why) = (self.clock.now(), trouble.to_string());
+        let next = match trouble.is_refusal() {
+            true => taken.refused(&why),
+            false => {
+                let not_before = trouble.patience().and_then(|wait| now.checked_add(wait).ok());
+                taken.failed(&why, not_before, now)
+            }
+        };
+        match next.state {
+            OutgoingState::Waiting => {
+                let again = next.next_at;
+                tracing::warn!(source.id = %source, target, why, %again, "a change cannot be told yet");
+                self.metrics.told("failed");
+            }
+            OutgoingState::Refused => {
+                tracing::error!(source.id = %source, target, why, "a change is not told: that is refused");
+                self.metrics.told("refused");
+            }
+            OutgoingState::GivenUp => {
+                tracing::error!(source.id = %source, target, why, tries = next.tries, since = %next.since, "a change is not told: it is given up");
+                self.metrics.told("given-up");
+            }
+        }
+        outbox.failed(&taken, next).await.map(drop)
+    }
+
+    /// Finds the inbox, and sends the notification.
+    async fn deliver(&self, outgoing: &Outgoing) -> Result<Url, InboxError> {
+        let inbox = inbox::find(&self.client, &outgoing.target).await?;
+        let said = self.announcement(outgoing).to_json().to_string();
+        self.client.post(PostRequest::new(inbox.clone(), ldn::JSON_LD, said)).await?;
+        Ok(inbox)
+    }
+
+    fn announcement(&self, outgoing: &Outgoing) -> Announcement {
+        let change = outgoing.change();
+        let source = self.sources.get(&outgoing.source);
+        Announcement {
+            id: outgoing.name(),
+            actor: self.identity.clone(),
+            // A message that is no longer wanted is not sent.
+            object: source.map_or_else(|| outgoing.target.clone(), |source| source.entry.clone()),
+            target: outgoing.target.clone(),
+            stored: change.stored,
+            deleted: change.deleted,
+            from: change.from,
+            until: change.until,
+        }
+    }
+
+    /// Whether a message is still wanted. If that is unknown, it is.
+    fn is_wanted(&self, outgoing: &Outgoing) -> bool {
+        let source = self.sources.get(&outgoing.source);
+        !self.sources.is_live() || source.is_some_and(|source| source.notify.contains(&outgoing.target))
+    }
+}
+
+impl Periodic for OutboxSender {
+    type Key = (SourceId, Url);
+    type Errand = Errand;
+
+    fn look(&mut self, _now: Timestamp) -> Vec<Due<Self::Key, Errand>> {
+        self.outbox.mark_seen();
+        self.sources.mark_seen();
+        self.members.mark_seen();
+        let is_ours = is_ours(&self.me, &self.members);
+        let mut ours = self.outbox.all();
+        ours.retain(|outgoing| is_ours(&outgoing.source));
+        self.metrics.outbox(ours.iter().map(|outgoing| outgoing.state));
+        let due = ours.into_iter().filter_map(|outgoing| {
+            let (key, at) = ((outgoing.source.clone(), outgoing.target.clone()), outgoing.next_at);
+            match self.is_wanted(&outgoing) {
+                false => Some(Due { key, at: Timestamp::MIN, errand: Errand::Forget(outgoing) }),
+                true => outgoing.is_waiting().then_some(Due { key, at, errand: Errand::Send(outgoing) }),
+            }
+        });
+        due.collect()
+    }
+
+    async fn changed(&mut self) {
+        tokio::select! {
+            () = self.outbox.changed() => {}
+            () = self.sources.changed() => {}
+            () = self.members.changed() => {}
+        }
+    }
+
+    async fn run(&self, errand: Errand) {
+        let done = match &errand {
+            Errand::Send(outgoing) => self.send(outgoing).await,
+            Errand::Forget(outgoing) => self.control.outbox().forget(outgoing).await,
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, "what is to be told of changes cannot be kept now");
+            sleep(AFTER_TROUBLE).await;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "outbox_sender_tests.rs"]
+mod tests;

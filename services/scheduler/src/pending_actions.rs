@@ -1,0 +1,53 @@
+//! Problem actions of the operator since the Source's last run.
+
+use catalog::Catalog;
+use control::{WordKind, WordRequest};
+use model::{ProblemRecord, SourceId, Subject};
+
+use crate::serve::SchedulerContext;
+use harvest::{HarvestError, ProblemAction, apply_problem_action};
+
+/// Applies the actions on a Source's problems, in order, as the writer of its catalog. Each is removed once it is
+/// written: after a crash it is applied again, which changes nothing more. Actions that cannot be read now wait for
+/// the next run.
+///
+/// # Errors
+/// When the catalog fails.
+pub(crate) async fn take_up(
+    context: &SchedulerContext,
+    source: &SourceId,
+    catalog: &Catalog,
+) -> Result<(), HarvestError> {
+    let words = match context.control.words().of(source).await {
+        Ok(words) => words,
+        Err(error) => {
+            tracing::warn!(source.id = %source, %error, "what was said about problems is not known; it waits for the next run");
+            return Ok(());
+        }
+    };
+    for request in words {
+        let said = match &request.word {
+            WordKind::Retry { .. } => ProblemAction::Retry,
+            WordKind::Ignore { note } => ProblemAction::Ignore { note: note.clone() },
+            WordKind::Undo => ProblemAction::Undo,
+        };
+        let told = apply_problem_action(catalog, &*context.clock, &said, |subject, problem| {
+            is_meant(&request, subject, problem)
+        });
+        let told = told.await?;
+        tracing::info!(source.id = %source, word.id = %request.id, problems = told.len(), "the operator's word is taken up");
+        if let Err(error) = context.control.words().forget(&request).await {
+            tracing::warn!(source.id = %source, %error, "a word that was taken up is taken up again by the next run");
+        }
+    }
+    Ok(())
+}
+
+/// Whether an action is about a problem. An ignored problem is retried only if the action says so, or names it.
+fn is_meant(request: &WordRequest, subject: &Subject, problem: &ProblemRecord) -> bool {
+    let unless_ignored = match request.word {
+        WordKind::Retry { ignored } => ignored || problem.ignored.is_none() || request.about.names(subject),
+        WordKind::Ignore { .. } | WordKind::Undo => true,
+    };
+    unless_ignored && request.about.takes(subject, problem.reason)
+}

@@ -1,0 +1,129 @@
+//! The daemon: each Source has one owner, and its spec is compared with its status.
+//!
+//! `assignment` gives Sources to this scheduler. A `source_task` per Source waits for work, or for `hints` of it,
+//! takes the Source's lease and executes the `run`. `run_retry` decides what follows when a run cannot go on.
+//! `estimates` estimates Sources on request. The `notifier` runs in the same process.
+
+use std::sync::Arc;
+
+use bus::Bus;
+use catalog::{CacheBudget, CatalogConfig};
+use control::{Control, Hint, MemberId, Role, Run, SourceSpec, Subscription, View};
+use fleet::{Credentials, Joined, Push};
+use model::{Clock, SystemClock};
+use service::Context;
+use store::Store;
+use tokio::sync::Semaphore;
+use web::Client;
+
+use crate::config::{Config, Settings};
+use crate::metrics::SchedulerMetrics;
+use crate::notifier::{InboxPoller, OutboxSender, SubscriptionManager, periodic};
+use crate::origin_permits::OriginPermits;
+use crate::source_status::Shown;
+use crate::views::Views;
+use crate::{assignment, estimates};
+
+/// Context that all tasks_by_source of a scheduler share. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct SchedulerContext {
+    pub(crate) me: MemberId,
+    pub(crate) control: Control,
+    pub(crate) sources: View<SourceSpec>,
+    pub(crate) runs: View<Run>,
+    pub(crate) leases: View<control::LeaseRecord>,
+    pub(crate) hints: View<Hint>,
+    pub(crate) subscriptions: View<Subscription>,
+    /// How hubs reach the fleet, if they can.
+    pub(crate) push: Option<Push>,
+    pub(crate) store: Store,
+    pub(crate) bus: Arc<dyn Bus>,
+    pub(crate) client: Client,
+    pub(crate) places: Arc<OriginPermits>,
+    pub(crate) credentials: Credentials,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) catalogs: CatalogConfig,
+    /// Semaphore for open catalogs.
+    pub(crate) room: Arc<Semaphore>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) metrics: SchedulerMetrics,
+}
+
+/// Owns this scheduler's Sources until the service stops; then releases them between two batches.
+///
+/// # Errors
+/// When the configuration is wrong.
+pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
+    fleet::unless_stopped(work(context).await)
+}
+
+async fn work(context: Context<Config>) -> anyhow::Result<()> {
+    let settings = Arc::new(context.config.scheduler.clone());
+    let push = context.config.push.open(&context.vars)?;
+    context.metrics.bound_memory("scheduler-catalogs", settings.memory_bytes());
+    let counted = SchedulerMetrics::register(&context.metrics);
+
+    let Joined { bus, store } = fleet::join(&context, &context.config.nats, &context.config.store).await?;
+    let Context { config, vars, readiness, stop, metrics } = context;
+    let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
+    let credentials = Credentials::read(&config.http.credentials, &vars)?;
+    let client = Client::new(config.http.web(1))?;
+    fleet::count_requests(&client, &config.http.origin_groups, &metrics)?;
+
+    let me = MemberId::fresh(settings.name.as_deref().unwrap_or("scheduler"));
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let _rests = fleet::share_rests(&client, &control, Arc::clone(&clock), &readiness, &stop).await?;
+    let (cache_blocks, cache_indexes) = settings.cache_bytes();
+    let Views { sources, runs, leases, members, plans, hints, outbox, readings, subscriptions } =
+        Box::pin(Views::open(&control, &readiness, &stop)).await?;
+    let shown = Shown {
+        statuses: counted.statuses.clone(),
+        sources: sources.clone(),
+        runs: runs.clone(),
+        clock: Arc::clone(&clock),
+        most: settings.metrics_max_sources,
+        grace: settings.freshness_grace(),
+    };
+    metrics.register(|registry| registry.register_collector(Box::new(shown)));
+    let context = SchedulerContext {
+        me: me.clone(),
+        sources,
+        runs,
+        leases,
+        hints,
+        subscriptions,
+        push,
+        store,
+        places: OriginPermits::new(Arc::clone(&bus)),
+        credentials,
+        bus,
+        client,
+        clock: Arc::clone(&clock),
+        catalogs: CatalogConfig {
+            cache: CacheBudget::new(cache_blocks, cache_indexes),
+            ..CatalogConfig::default()
+        },
+        room: Arc::new(Semaphore::new(settings.max_concurrent_sources.max(1))),
+        settings,
+        metrics: counted,
+        control,
+    };
+    let membership =
+        fleet::become_member(&context.control, &me, Role::Scheduler, clock.now(), &readiness, &stop).await?;
+    let _rate = fleet::share_rate(&context.client, &context.control, &readiness, &stop).await?;
+    tracing::info!(member = %membership.member().id, "this scheduler looks after its share of the Sources");
+    let mut making = tokio::task::JoinSet::new();
+    making.spawn(estimates::make(context.clone(), plans, members.clone(), stop.clone()));
+    if let Some(keeper) = SubscriptionManager::of(&context, members.clone())? {
+        making.spawn(periodic::make(keeper, Arc::clone(&clock), stop.clone()));
+    }
+    let sender = OutboxSender::of(&context, outbox, members.clone())?;
+    making.spawn(periodic::make(sender, Arc::clone(&clock), stop.clone()));
+    let reader = InboxPoller::of(&context, readings, members.clone())?;
+    making.spawn(periodic::make(reader, clock, stop.clone()));
+    assignment::look_after(context, members, stop).await;
+    // Before this scheduler leaves: the next owner of its plans must be the only one.
+    making.shutdown().await;
+    membership.leave().await;
+    Ok(())
+}
