@@ -292,7 +292,7 @@ impl World {
                 clock,
                 options,
                 progress: watch::Sender::new(Progress::default()),
-                witness: None,
+                observer: None,
                 push_lag: harvest::PushLag::default(),
                 stop: CancellationToken::new(),
             };

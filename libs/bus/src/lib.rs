@@ -23,7 +23,7 @@ pub use error::BusError;
 pub use jetstream::{JetStreamBus, JetStreamConfig};
 pub use memory::MemoryBus;
 pub use message_id::MessageId;
-pub use payload::Payload;
+pub use payload::{OneOf, Payload};
 pub use place::Place;
 pub use queue::{Filter, Queue};
 pub use send::{send, send_part};

@@ -16,6 +16,15 @@ use crate::{BusError, MAX_PAYLOAD, Queue};
 #[derive(Clone)]
 pub struct Payload(Form);
 
+/// A message of a queue that carries two kinds.
+#[derive(Debug)]
+pub enum OneOf<A, B> {
+    /// Of the first kind.
+    First(Arc<A>),
+    /// Of the second kind.
+    Second(Arc<B>),
+}
+
 #[derive(Clone)]
 enum Form {
     Written(Bytes),
@@ -77,6 +86,19 @@ impl Payload {
             found: found.to_owned(),
             found_version,
         })
+    }
+
+    /// The message of a queue that carries two kinds. The kind in the envelope tells which of them it is.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), when it is neither.
+    pub fn read_one_of<A: model::Message, B: model::Message>(&self) -> Result<OneOf<A, B>, WireError> {
+        match self.read::<A>() {
+            Err(WireError::Unexpected { found, .. }) if found == B::KIND => {
+                self.read::<B>().map(OneOf::Second)
+            }
+            read => read.map(OneOf::First),
+        }
     }
 
     /// The serialized form. A message is serialized anew each time.
@@ -185,6 +207,18 @@ mod tests {
 
     #[derive(Debug, Serialize, Deserialize)]
     struct Other;
+
+    #[test]
+    fn a_message_of_two_kinds_is_read_by_the_kind_in_its_envelope() {
+        let counted = || Payload::of(Arc::new(Counted { filling: "a".to_owned(), told: None }));
+        let other = || Payload::of(Arc::new(Other));
+        for form in [Payload::clone as fn(&Payload) -> Payload, |payload| payload.clone().written()] {
+            let read = |payload: Payload| form(&payload).read_one_of::<Counted, Other>();
+            assert!(matches!(read(counted()), Ok(OneOf::First(_))));
+            assert!(matches!(read(other()), Ok(OneOf::Second(_))));
+            assert!(form(&other()).read_one_of::<Counted, Counted>().is_err());
+        }
+    }
 
     impl model::Message for Other {
         const KIND: &'static str = "other";

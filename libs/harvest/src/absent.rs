@@ -4,11 +4,13 @@
 
 mod unlisted;
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::planner::Planner;
 use planning::{
-    AbsenceCount, DeletionGuard, GuardReport, Lists, ManyAbsent, is_listed_by_others, is_newer, is_stored_in,
-    strategy,
+    AbsenceCount, GuardReport, Lists, ManyAbsent, is_listed_by_others, is_newer, is_stored_in, strategy,
 };
-use reconcile::{Absences, AbsentResources, AbsentSpool};
+use reconcile::{AbsentResources, AbsentSpool};
 use std::collections::HashSet;
 
 use catalog::Batch;
@@ -18,38 +20,29 @@ use model::{
 };
 use resourcesync::Capability;
 
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
 use crate::queue;
 
 /// Records per batch.
 const BATCH: usize = 500;
-impl Harvest {
-    /// The rules of this run for absent resources.
-    pub(crate) fn deletion_guard(&self) -> DeletionGuard {
-        DeletionGuard::new(&self.options, self.run.started_at)
-    }
-
+impl Planner {
     /// Starts to record the names in a set's lists, if an absence can have a meaning. An empty list counts too.
-    pub(crate) fn expect_names(&mut self, record: &DocumentRecord) {
+    pub(crate) fn expect_names(&mut self, ctx: &mut RunContext, record: &DocumentRecord) {
         let is_list = strategy::is_baseline(&record.capability);
-        let may_be_held = self.sets.get(&record.set).is_some_and(SetRecord::may_be_held);
-        if is_list && may_be_held && self.options.absent != Absent::Keep {
-            // Without disk space for the names, this run concludes nothing from absences.
-            let silence = self.has_room().then(|| Absences { is_fresh: true, found: None });
-            self.seen.entry(record.set.clone()).or_insert(silence);
+        let may_be_held = ctx.sets.get(&record.set).is_some_and(SetRecord::may_be_held);
+        if is_list && may_be_held && ctx.options.absent != Absent::Keep {
+            self.reconciler.expect_names(&record.set);
         }
     }
 
     /// Queues the unmodified lists of a set again if one of its lists was read, because an absence needs all lists of
     /// the set. Returns whether it queued any.
-    pub(crate) async fn queue_unread_lists(&mut self) -> Result<bool, HarvestError> {
+    pub(crate) async fn queue_unread_lists(&mut self, ctx: &mut RunContext) -> Result<bool, HarvestError> {
         let mut batch = Batch::new();
-        for uri in std::mem::take(&mut self.unmodified) {
-            let Some(record) = self.catalog.document(&uri).await? else { continue };
-            let is_seen = matches!(self.seen.get(&record.set), Some(Some(_)));
+        for uri in std::mem::take(&mut self.reading.unmodified) {
+            let Some(record) = ctx.catalog().await?.document(&uri).await? else { continue };
+            let is_seen = self.reconciler.records_names_of(&record.set);
             if is_seen && record.capability == Capability::ResourceList && !record.doubtful {
-                self.uncount_unmodified(&uri, &record);
+                self.uncount_unmodified(ctx, &uri, &record);
                 let queued = DocumentRecord {
                     state: DocumentState::Queued,
                     validators: Validators::default(),
@@ -57,43 +50,43 @@ impl Harvest {
                 };
                 batch.put_document(&uri, &queued);
             } else {
-                self.unmodified.insert(uri);
+                self.reading.unmodified.insert(uri);
             }
         }
         let any = !batch.is_empty();
-        self.commit(batch).await?;
+        ctx.commit(batch).await?;
         Ok(any)
     }
 
     /// Settles the absences: stored resources that the lists omit.
-    pub(crate) async fn settle_absences(&mut self) -> Result<(), HarvestError> {
-        Box::pin(self.lay_names()).await?;
+    pub(crate) async fn settle_absences(&mut self, ctx: &mut RunContext) -> Result<(), HarvestError> {
+        Box::pin(self.reconcile_names(ctx)).await?;
         let mut compared = HashSet::new();
-        for (set, silence) in std::mem::take(&mut self.seen) {
+        for (set, silence) in std::mem::take(&mut self.reconciler.absences) {
             let Some(unnamed) = silence.and_then(|silence| silence.found) else { continue };
-            if let Some(lists) = self.whole_lists(&set).await?
-                && self.compare(&set, &lists, unnamed).await?
+            if let Some(lists) = self.whole_lists(ctx, &set).await?
+                && self.compare(ctx, &set, &lists, unnamed).await?
             {
                 compared.insert(set);
             }
         }
-        self.note_uncompared(&compared).await
+        self.note_uncompared(ctx, &compared).await
     }
 
     /// The set's lists, if this run read all of them whole and without doubtful entries.
-    async fn whole_lists(&self, set: &SetId) -> Result<Option<Lists>, HarvestError> {
-        let Some(known) = self.sets.get(set).filter(|known| !known.doubtful) else { return Ok(None) };
-        let documents = queue::documents(&self.catalog).await?;
+    async fn whole_lists(&self, ctx: &mut RunContext, set: &SetId) -> Result<Option<Lists>, HarvestError> {
+        let documents = queue::documents(&*ctx.catalog().await?).await?;
+        let Some(known) = ctx.sets.get(set).filter(|known| !known.doubtful) else { return Ok(None) };
         let (dumps, lists): (Vec<_>, Vec<_>) = documents
             .into_iter()
-            .filter(|(_, r)| r.set == *set && strategy::is_baseline(&r.capability) && r.run == self.run.id)
+            .filter(|(_, r)| r.set == *set && strategy::is_baseline(&r.capability) && r.run == ctx.run.id)
             .partition(|(_, r)| r.capability == Capability::ResourceDump);
         let (kind, lists) = match lists.is_empty() {
             true => (Capability::ResourceDump, dumps),
             false => (Capability::ResourceList, lists),
         };
         let is_whole = |(uri, record): &(String, DocumentRecord)| {
-            record.is_read_whole() && !record.doubtful && self.read_whole.contains(uri)
+            record.is_read_whole() && !record.doubtful && self.reading.whole.contains(uri)
         };
         let Some((document, _)) = lists.iter().find(|(_, record)| record.parent.is_none()) else {
             return Ok(None);
@@ -113,6 +106,7 @@ impl Harvest {
     /// Returns whether there was disk space for it.
     async fn compare(
         &mut self,
+        ctx: &mut RunContext,
         set: &SetId,
         lists: &Lists,
         unnamed: AbsentResources,
@@ -123,7 +117,7 @@ impl Harvest {
         let mut absent = absent.peekable();
         while absent.peek().is_some() {
             let uris: Vec<ResourceUri> = absent.by_ref().take(BATCH).collect();
-            let records = self.catalog.resources_many(&uris).await?;
+            let records = ctx.catalog().await?.resources_many(&uris).await?;
             for (uri, record) in uris.iter().zip(records) {
                 let Some(record) = record.filter(|record| is_stored_in(set, record)) else { continue };
                 if !is_newer(&record.listing, lists.at) {
@@ -131,35 +125,36 @@ impl Harvest {
                     if absentees.note(uri.as_str().as_bytes()).is_err() {
                         return Ok(false);
                     }
-                    count.to_delete += u64::from(self.deletion_guard().is_confirmed(&record, lists.at));
+                    count.to_delete += u64::from(ctx.deletion_guard().is_confirmed(&record, lists.at));
                 }
             }
         }
-        self.settle_unlisted_failures(set, lists, failed).await?;
-        let (before, is_guarded) = (self.run.counters.absent, self.deletion_guard().stops(&count));
-        let lacks_too_many = !is_guarded && self.deletion_guard().warns(&count);
+        self.settle_unlisted_failures(ctx, set, lists, failed).await?;
+        let (before, is_guarded) = (ctx.run.counters.absent, ctx.deletion_guard().stops(&count));
+        let lacks_too_many = !is_guarded && ctx.deletion_guard().warns(&count);
         if is_guarded {
-            self.trip(lists, &count).await?;
+            self.trip(ctx, lists, &count).await?;
         } else if lacks_too_many {
-            self.tell_unlisted(lists, &count).await?;
+            self.tell_unlisted(ctx, lists, &count).await?;
         }
         let Ok(absentees) = absentees.all() else { return Ok(false) };
         let mut batch = Batch::new();
         for uri in absentees {
-            let Some(record) = self.catalog.resource(&uri).await? else { continue };
-            self.settle_absence(&mut batch, set, lists, &uri, record, is_guarded).await?;
+            let Some(record) = ctx.catalog().await?.resource(&uri).await? else { continue };
+            self.settle_absence(ctx, &mut batch, set, lists, &uri, record, is_guarded).await?;
             if batch.len() >= BATCH {
-                self.commit(std::mem::take(&mut batch)).await?;
+                ctx.commit(std::mem::take(&mut batch)).await?;
             }
         }
-        let waits = self.run.counters.absent > before;
-        self.note_waiting(&mut batch, set, lists, waits, is_guarded || lacks_too_many);
-        self.commit(batch).await?;
+        let waits = ctx.run.counters.absent > before;
+        self.note_waiting(ctx, &mut batch, set, lists, waits, is_guarded || lacks_too_many);
+        ctx.commit(batch).await?;
         Ok(true)
     }
 
     pub(crate) async fn settle_absence(
         &mut self,
+        ctx: &mut RunContext,
         batch: &mut Batch,
         set: &SetId,
         lists: &Lists,
@@ -167,16 +162,16 @@ impl Harvest {
         mut record: ResourceRecord,
         is_guarded: bool,
     ) -> Result<(), HarvestError> {
-        if self.is_asked_for(set, lists, uri).await? {
+        if self.is_asked_for(ctx, set, lists, uri).await? {
             return Ok(());
         }
-        let delete = self.deletion_guard().is_confirmed(&record, lists.at) && !is_guarded;
+        let delete = ctx.deletion_guard().is_confirmed(&record, lists.at) && !is_guarded;
         if !delete {
-            self.run.counters.absent += 1;
+            ctx.run.counters.absent += 1;
             // An absence from a list without a date is never confirmed.
             let is_noted = record.absent.as_ref().is_some_and(|seen| seen.at.is_some() || lists.at.is_none());
             if !is_noted {
-                let seen_at = self.clock.now();
+                let seen_at = ctx.clock.now();
                 record.absent = Some(Absence { document: lists.document.clone(), at: lists.at, seen_at });
                 batch.put_resource(uri, &record);
             }
@@ -194,20 +189,11 @@ impl Harvest {
                 as_of: lists.at,
                 latest: None,
             };
-            let pending = PendingRecord {
-                seq: self.next_seq(),
-                action: Action::Delete,
-                declaration: record.declaration,
-                listing,
-                attempts: 0,
-                next_attempt_at: None,
-                candidate: None,
-                mend: false,
-                account: Account::of(Why::Absent),
-            };
-            batch.put_pending(uri, &pending);
-            self.reach.note(uri);
-            self.run.counters.planned += 1;
+            let account = Account::of(Why::Absent);
+            let pending =
+                PendingRecord::new(ctx.next_seq(), Action::Delete, record.declaration, listing, account);
+            ctx.put_pending(batch, uri, &pending);
+            ctx.run.counters.planned += 1;
         }
         Ok(())
     }
@@ -217,18 +203,24 @@ impl Harvest {
     /// list answers that.
     async fn is_asked_for(
         &self,
+        ctx: &mut RunContext,
         set: &SetId,
         lists: &Lists,
         uri: &ResourceUri,
     ) -> Result<bool, HarvestError> {
-        let pending = self.catalog.pending(uri).await?;
+        let pending = ctx.catalog().await?.pending(uri).await?;
         Ok(pending.is_some_and(|pending| is_listed_by_others(set, lists, &pending.listing)))
     }
 
     /// Makes the next run read the lists even if the server says that they did not change.
-    async fn read_anew(&self, batch: &mut Batch, lists: &Lists) -> Result<(), HarvestError> {
+    async fn read_anew(
+        &self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        lists: &Lists,
+    ) -> Result<(), HarvestError> {
         for uri in &lists.uris {
-            if let Some(record) = self.catalog.document(uri).await? {
+            if let Some(record) = ctx.catalog().await?.document(uri).await? {
                 batch.put_document(uri, &DocumentRecord { validators: Validators::default(), ..record });
             }
         }
@@ -236,30 +228,39 @@ impl Harvest {
     }
 
     /// Records that the lists omit many stored resources. This stays a problem until the lists are read again.
-    async fn tell_unlisted(&mut self, lists: &Lists, count: &AbsenceCount) -> Result<(), HarvestError> {
+    async fn tell_unlisted(
+        &mut self,
+        ctx: &mut RunContext,
+        lists: &Lists,
+        count: &AbsenceCount,
+    ) -> Result<(), HarvestError> {
         let unlisted = ManyAbsent {
             document: lists.document.clone(),
             absent: count.absent,
             held: count.held,
-            allowed_percent: self.options.max_deletes_percent,
+            allowed_percent: ctx.options.max_deletes_percent,
         };
         let subject = Subject::Document(lists.document.clone());
-        let before = self.problem_before(&subject).await?;
+        let before = ctx.problem_before(&subject).await?;
         let before = before.filter(|before| before.reason == ProblemReason::NotListed);
-        let problem = self.problem(before, ProblemReason::NotListed, unlisted.to_string());
-        self.has_problems = true;
+        let problem = ctx.problem(before, ProblemReason::NotListed, unlisted.to_string());
         let mut batch = Batch::new();
-        batch.put_problem(&subject, &problem);
-        self.read_anew(&mut batch, lists).await?;
+        ctx.put_problem(&mut batch, &subject, &problem);
+        self.read_anew(ctx, &mut batch, lists).await?;
         if problem.ignored.is_none() {
-            self.unlisted.push(unlisted);
+            self.many_absent.push(unlisted);
         }
-        self.commit(batch).await
+        ctx.commit(batch).await
     }
 
     /// Deletes nothing, reports that, and makes the next run read the lists again, in case the operator has approved.
-    pub(crate) async fn trip(&mut self, lists: &Lists, count: &AbsenceCount) -> Result<(), HarvestError> {
-        let allowed_percent = self.options.max_deletes_percent;
+    pub(crate) async fn trip(
+        &mut self,
+        ctx: &mut RunContext,
+        lists: &Lists,
+        count: &AbsenceCount,
+    ) -> Result<(), HarvestError> {
+        let allowed_percent = ctx.options.max_deletes_percent;
         let guard = GuardReport {
             document: lists.document.clone(),
             would_delete: count.to_delete,
@@ -267,14 +268,13 @@ impl Harvest {
             allowed_percent,
         };
         let subject = Subject::Document(lists.document.clone());
-        let before = self.problem_before(&subject).await?;
+        let before = ctx.problem_before(&subject).await?;
         let before = before.filter(|before| before.reason != ProblemReason::NotListed);
-        let problem = self.problem(before, ProblemReason::Guard, guard.to_string());
-        self.has_problems = true;
+        let problem = ctx.problem(before, ProblemReason::Guard, guard.to_string());
         let mut batch = Batch::new();
-        batch.put_problem(&subject, &problem);
-        self.read_anew(&mut batch, lists).await?;
+        ctx.put_problem(&mut batch, &subject, &problem);
+        self.read_anew(ctx, &mut batch, lists).await?;
         self.guard = Some(guard);
-        self.commit(batch).await
+        ctx.commit(batch).await
     }
 }

@@ -1,6 +1,9 @@
 //! Candidates: bytes that were received when a resource had changed again since it was listed. A candidate waits for
 //! a list that declares it. It is then verified like any other bitstream, without a second request.
 
+use crate::context::RunContext;
+use crate::failures;
+use crate::settler::Settler;
 use std::sync::Arc;
 
 use catalog::Batch;
@@ -10,8 +13,7 @@ use model::{
     StoredBitstream, bytes,
 };
 
-use crate::harvest::Harvest;
-use crate::settle::{Again, Before};
+use crate::settle::{FollowUp, PriorRecords};
 
 /// The next step for a resource that is out of sync. It follows from the pending record alone, so it is the same
 /// after a crash and when the outcome arrives.
@@ -58,30 +60,45 @@ pub(crate) fn kept(uri: ResourceUri, pending: &PendingRecord, candidate: &Stored
     }
 }
 
-impl Harvest {
+impl Settler {
     /// The candidate's bytes are lost or damaged: the resource is fetched like any other. This needs a new plan, so
     /// that a duplicate outcome about the candidate does not settle it.
     pub(crate) fn drop_candidate(
         &mut self,
+        ctx: &mut RunContext,
         batch: &mut Batch,
         uri: &ResourceUri,
         failure: &Failure,
         pending: PendingRecord,
-        again: &mut Again,
+        follow_up: &mut FollowUp,
     ) {
         tracing::warn!(resource.uri = %uri, message = failure.message, "a candidate is fetched again");
-        again.any = true;
+        follow_up.any = true;
         let mut pending = pending;
-        pending.account.tried(failure, self.clock.now());
-        batch.put_pending(uri, &PendingRecord { seq: self.next_seq(), candidate: None, ..pending });
+        pending.account.tried(failure, ctx.clock.now());
+        batch.put_pending(uri, &PendingRecord { seq: ctx.next_seq(), candidate: None, ..pending });
     }
 
     /// The Source still has the candidate's version, and no list declares it.
-    pub(crate) fn settle_waiting(&mut self, batch: &mut Batch, uri: &ResourceUri, before: Before) {
-        let Before { pending, problem, .. } = before;
+    pub(crate) fn settle_waiting(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        uri: &ResourceUri,
+        before: PriorRecords,
+    ) {
+        let PriorRecords { pending, problem, .. } = before;
         let attempts = pending.attempts + 1;
         let failure = still_waiting(uri, &pending);
-        self.record_problem(batch, uri, failure, *pending, attempts, problem.map(|problem| *problem));
+        failures::record_problem(
+            ctx,
+            batch,
+            uri,
+            failure,
+            *pending,
+            attempts,
+            problem.map(|problem| *problem),
+        );
     }
 }
 

@@ -5,20 +5,22 @@
 //! (`continuity`). There are two differences. It comes from a hub, and it cannot be requested again. So its message
 //! is acknowledged only when its entries are durable.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::missed_notifications;
+use crate::planner::Planner;
+use crate::push_tracker::topic_of;
 use planning::{Horizon, continuity, queued_document};
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{ConsumerSpec, DeadLetter, Delivery, Filter};
 use catalog::Batch;
 use model::{DocumentRecord, DocumentState, Notice, SetId, SetRecord};
-use resourcesync::{Capability, Mode as ReadMode};
+use resourcesync::Capability;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
 use crate::queue;
 
 /// Notifications in memory at a time. Each may have 750 KiB.
@@ -45,22 +47,22 @@ const STAYS: Duration = Duration::from_secs(1);
 /// Maximum time that a run goes on while notifications keep coming. Then other Sources have their turn.
 pub(crate) const LONGEST_STAY: Duration = Duration::from_secs(30);
 
-impl Harvest {
+impl Planner {
     /// Plans the delivered notifications. Returns whether documents must be read too: because no notification waited,
     /// or because they do not join the synchronized time. The documents are queued then.
-    pub(crate) async fn plan_notices(&mut self) -> Result<bool, HarvestError> {
-        let filter = Filter::Notices(self.source.clone());
-        self.bus.open(consumer(filter.clone())).await?;
+    pub(crate) async fn plan_notices(&mut self, ctx: &mut RunContext) -> Result<bool, HarvestError> {
+        let filter = Filter::Notices(ctx.source.clone());
+        ctx.bus.open(consumer(filter.clone())).await?;
         let mut taken = 0;
         let begun = Instant::now();
         // Since when something is missing, and whether it still is, as long as no notification has come since that
         // check.
         let (mut missing_since, mut lacks) = (None, None);
         while begun.elapsed() < LONGEST {
-            self.check_stop()?;
+            ctx.check_stop()?;
             let wait =
                 missing_since.map_or(Duration::ZERO, |since: Instant| LATE.saturating_sub(since.elapsed()));
-            let deliveries = self.bus.pull(&filter, AT_A_TIME, wait).await?;
+            let deliveries = ctx.bus.pull(&filter, AT_A_TIME, wait).await?;
             let is_last = deliveries.is_empty();
             if !is_last {
                 lacks = None;
@@ -68,13 +70,13 @@ impl Harvest {
             let mut told_elsewhere = Vec::new();
             for delivery in deliveries {
                 taken += 1;
-                match self.plan_notice(&delivery).await? {
+                match self.plan_notice(ctx, &delivery).await? {
                     true => delivery.ack().await?,
                     false => told_elsewhere.push(delivery),
                 }
             }
             if !told_elsewhere.is_empty() {
-                self.begin_beside(taken).await?;
+                self.begin_beside(ctx, taken).await?;
             }
             // The lists with the same changes are queued; this run, or the owner that resumes it, reads them.
             for delivery in told_elsewhere {
@@ -84,7 +86,7 @@ impl Harvest {
                 if missing_since.is_some() && wait.is_zero() {
                     break;
                 }
-                let lacks_now = self.lacks_notices().await?;
+                let lacks_now = lacks_notices(ctx).await?;
                 lacks = Some(lacks_now);
                 if !lacks_now {
                     break;
@@ -94,47 +96,51 @@ impl Harvest {
             }
         }
         // What an earlier process has planned is not known in full.
-        let may_be_enough = taken > 0 && !self.has_begun && !self.is_resumed;
+        let may_be_enough = taken > 0 && !self.discovery.has_begun && !ctx.progress.is_resumed();
         let is_enough = may_be_enough
             && match lacks {
                 Some(lacks) => !lacks,
-                None => !self.lacks_notices().await?,
+                None => !lacks_notices(ctx).await?,
             };
         if !is_enough {
-            self.begin_beside(taken).await?;
+            self.begin_beside(ctx, taken).await?;
         }
         Ok(!is_enough)
     }
 
     /// Queues the Source's documents, if not yet done. Reasons: a notification is missing between others, one cannot
     /// be read, or one is about an unknown set.
-    async fn begin_beside(&mut self, notices: usize) -> Result<(), HarvestError> {
-        if self.has_begun {
+    async fn begin_beside(&mut self, ctx: &mut RunContext, notices: usize) -> Result<(), HarvestError> {
+        if self.discovery.has_begun {
             return Ok(());
         }
         tracing::info!(notices, "the Source's lists are read beside what its hub delivered");
-        self.begin().await
+        self.begin(ctx).await
     }
 
     /// Plans notifications that arrive during a run that only notifications asked for. Returns whether to wait for
     /// more: not if none comes for a while, and not if one does not join. The latter is left in the queue too, and
     /// causes the next run.
-    pub(crate) async fn plan_later_notices(&mut self, until: Instant) -> Result<bool, HarvestError> {
+    pub(crate) async fn plan_later_notices(
+        &mut self,
+        ctx: &mut RunContext,
+        until: Instant,
+    ) -> Result<bool, HarvestError> {
         if Instant::now() >= until {
             return Ok(false);
         }
-        let filter = Filter::Notices(self.source.clone());
-        let bus = Arc::clone(&self.bus);
+        let filter = Filter::Notices(ctx.source.clone());
+        let bus = Arc::clone(&ctx.bus);
         let deliveries = tokio::select! {
             deliveries = bus.pull(&filter, AT_A_TIME, STAYS) => deliveries?,
-            () = self.stop.cancelled() => return Err(HarvestError::Stopped),
+            () = ctx.stop.cancelled() => return Err(HarvestError::Stopped),
         };
         let (mut joined_on, mut is_whole) = (Vec::new(), true);
         for delivery in deliveries {
-            is_whole &= self.plan_notice(&delivery).await?;
+            is_whole &= self.plan_notice(ctx, &delivery).await?;
             joined_on.push(delivery);
         }
-        if joined_on.is_empty() || !is_whole || self.lacks_notices().await? {
+        if joined_on.is_empty() || !is_whole || lacks_notices(ctx).await? {
             return Ok(false);
         }
         for delivery in joined_on {
@@ -144,89 +150,79 @@ impl Harvest {
     }
 
     /// Plans one notification. Returns whether it was complete. The caller acknowledges it.
-    async fn plan_notice(&mut self, delivery: &Delivery) -> Result<bool, HarvestError> {
+    async fn plan_notice(&mut self, ctx: &mut RunContext, delivery: &Delivery) -> Result<bool, HarvestError> {
         let notice: Notice = match delivery.payload.read() {
             Ok(notice) => Arc::unwrap_or_clone(notice),
             Err(error) => {
                 // Only a gateway writes here, so an operator should see this.
-                DeadLetter::bury(&*self.bus, delivery, &error.to_string()).await?;
+                DeadLetter::bury(&*ctx.bus, delivery, &error.to_string()).await?;
                 return Ok(false);
             }
         };
         let base = Url::parse(&notice.topic).ok();
-        let is_known = self.sets.get(&notice.set).is_some_and(|set| set.has_baseline);
+        let is_known = ctx.sets.get(&notice.set).is_some_and(|set| set.has_baseline);
         let (Some(base), true) = (base, is_known) else {
             // Its set has no stored resource that could have changed. The lists, which are read instead, contain its
             // changes.
             return Ok(false);
         };
         let uri = uri_of(&notice, delivery.id.as_str());
-        self.read_notice(&uri, notice, base).await
+        self.read_notice(ctx, &uri, notice, base).await
     }
 
-    async fn read_notice(&mut self, uri: &str, notice: Notice, base: Url) -> Result<bool, HarvestError> {
-        let before = self.catalog.document(uri).await?;
+    async fn read_notice(
+        &mut self,
+        ctx: &mut RunContext,
+        uri: &str,
+        notice: Notice,
+        base: Url,
+    ) -> Result<bool, HarvestError> {
+        let before = ctx.catalog().await?.document(uri).await?;
         if let Some(known) = before.as_ref().filter(|known| known.is_read_whole()) {
             // It was read, but not acknowledged.
-            return self.is_told_whole(known).await;
+            return self.is_told_whole(ctx, known).await;
         }
-        let mut record = queued_document(self.run.id, &notice.set, &Capability::ChangeNotification, before);
+        let mut record = queued_document(ctx.run.id, &notice.set, &Capability::ChangeNotification, before);
         // The channel leads to it. Asking the Source whether it still offers it would be useless.
         record.parent = Some(notice.topic.clone());
-        let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
-        let horizon = Horizon::at(self.clock.now());
+        let mode = ctx.read_mode();
+        let horizon = Horizon::at(ctx.clock.now());
         let stream = documents::open_bytes(notice.body, base, horizon.options(mode));
-        self.read_document(uri, record, stream, horizon).await?;
-        let Some(mut record) = self.catalog.document(uri).await? else { return Ok(false) };
+        self.read_document(ctx, uri, record, stream, horizon).await?;
+        let Some(mut record) = ctx.catalog().await?.document(uri).await? else { return Ok(false) };
         if record.state == DocumentState::Done && record.until.is_none() {
             // A notification is never extended, whatever it says. It covers the time up to its latest change for
             // certain.
             record.until = record.latest_change.or(record.from);
             let mut batch = Batch::new();
             batch.put_document(uri, &record);
-            self.commit(batch).await?;
+            ctx.commit(batch).await?;
         }
-        self.is_told_whole(&record).await
+        self.is_told_whole(ctx, &record).await
     }
 
     /// Whether a notification that was read is complete. If so, its changes are no longer untold.
-    async fn is_told_whole(&mut self, notice: &DocumentRecord) -> Result<bool, HarvestError> {
+    async fn is_told_whole(
+        &mut self,
+        ctx: &mut RunContext,
+        notice: &DocumentRecord,
+    ) -> Result<bool, HarvestError> {
         let is_whole = notice.is_read_whole() && notice.bad == 0;
         if is_whole {
-            self.take_back_untold(notice).await?;
+            missed_notifications::take_back_untold(ctx, notice).await?;
         }
         Ok(is_whole)
     }
-
-    /// Whether the document with this URI came by a channel.
-    pub(crate) fn came_by_channel(&self, document: &str) -> bool {
-        document.split_once('#').is_some_and(|(topic, _)| self.topics.contains(topic))
-    }
-
-    /// Whether a change is missing between the synchronized time and the planned notifications.
-    async fn lacks_notices(&self) -> Result<bool, HarvestError> {
-        let notices = queue::notices(&self.catalog).await?;
-        let lacks = |(id, set): (&SetId, &SetRecord)| {
-            let notices = notices.iter().filter(|record| record.set == *id);
-            !continuity::follow(set.synchronized_to, self.run.id, notices).gaps.is_empty()
-        };
-        Ok(self.sets.iter().any(lacks))
-    }
 }
 
-/// The channels that sets offer, without fragments.
-pub(crate) fn topics<'a>(sets: impl Iterator<Item = &'a SetRecord>) -> HashSet<String> {
-    let topics = sets.flat_map(|set| set.documents(&Capability::ChangeNotification));
-    topics.map(|topic| topic_of(topic).to_owned()).collect()
-}
-
-fn topic_of(uri: &str) -> &str {
-    uri.split('#').next().unwrap_or_default()
-}
-
-/// Whether a document came by a channel, so that it cannot be requested.
-pub(crate) fn is_notice(record: &DocumentRecord) -> bool {
-    record.capability == Capability::ChangeNotification
+/// Whether a change is missing between the synchronized time and the planned notifications.
+pub(crate) async fn lacks_notices(ctx: &mut RunContext) -> Result<bool, HarvestError> {
+    let notices = queue::notices(&*ctx.catalog().await?).await?;
+    let lacks = |(id, set): (&SetId, &SetRecord)| {
+        let notices = notices.iter().filter(|record| record.set == *id);
+        !continuity::follow(set.synchronized_to, ctx.run.id, notices).gaps.is_empty()
+    };
+    Ok(ctx.sets.iter().any(lacks))
 }
 
 /// Identity of a notification: its channel and the name of its message. The name is the same for a duplicate

@@ -1,5 +1,6 @@
 //! Harvests of a Source whose catalog the test writes by hand, with notifications on a bus.
 
+use crate::error::HarvestError;
 use bus::Filter;
 use bus::{Bus, MemoryBus, MessageId, Payload, Queue};
 use catalog::{Catalog, CatalogConfig};
@@ -17,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use web::{Client, WebConfig};
 
 use super::*;
-use crate::harvest::Parts;
+use crate::Harvest;
+use crate::parts::Parts;
 
 const TOPIC: &str = "http://h/channel";
 
@@ -123,7 +125,7 @@ impl Case {
             clock: Arc::new(ManualClock::new(at(100))),
             options: HarvestOptions { notified, ..HarvestOptions::default() },
             progress: watch::Sender::default(),
-            witness: None,
+            observer: None,
             push_lag: crate::PushLag::default(),
             stop: CancellationToken::new(),
         };
@@ -217,7 +219,10 @@ async fn a_notice_is_no_more_whole_when_it_is_delivered_again_than_it_was_before
     let pull = async || case.bus.pull(&filter, 1, Duration::ZERO).await.unwrap().remove(0);
     for time in 1..=2 {
         // Dropped without acknowledgement, it is delivered again.
-        assert!(!harvest.plan_notice(&pull().await).await.unwrap(), "the {time}. time");
+        assert!(
+            !harvest.planner.plan_notice(&mut harvest.context, &pull().await).await.unwrap(),
+            "the {time}. time"
+        );
     }
     pull().await.ack().await.unwrap();
 
@@ -225,9 +230,9 @@ async fn a_notice_is_no_more_whole_when_it_is_delivered_again_than_it_was_before
     for time in 1..=2 {
         // The state after a crash between the two batches.
         let untold = Untold { changes: 1, oldest: at(7), latest: at(7) };
-        harvest.sets.get_mut(&id()).unwrap().untold = Some(untold);
-        assert!(harvest.plan_notice(&pull().await).await.unwrap());
-        assert_eq!(harvest.sets[&id()].untold, None, "the {time}. time");
+        harvest.context.sets.get_mut(&id()).unwrap().untold = Some(untold);
+        assert!(harvest.planner.plan_notice(&mut harvest.context, &pull().await).await.unwrap());
+        assert_eq!(harvest.context.sets[&id()].untold, None, "the {time}. time");
     }
 }
 
@@ -267,7 +272,11 @@ async fn what_failed_before_is_not_tried_again_as_it_was_where_a_notice_tells_of
         format!(r#"<url><loc>{uri}</loc><rs:md change="updated" datetime="{}"/></url>{BAD}"#, at(3));
     case.deliver("1", 0, 5, &changed).await;
     let mut harvest = case.open(true).await.unwrap();
-    assert!(harvest.plan_notices().await.unwrap(), "an entry is told by the lists alone");
-    let planned = async |uri| harvest.catalog.pending(uri).await.unwrap().unwrap().listing.as_of;
+    assert!(
+        harvest.planner.plan_notices(&mut harvest.context).await.unwrap(),
+        "an entry is told by the lists alone"
+    );
+    let catalog = harvest.context.catalog().await.unwrap();
+    let planned = async |uri| catalog.pending(uri).await.unwrap().unwrap().listing.as_of;
     assert_eq!((planned(&uri).await, planned(&other).await), (Some(at(3)), Some(at(-9))));
 }

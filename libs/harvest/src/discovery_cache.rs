@@ -1,37 +1,38 @@
 //! Starts a run from cached discovery, unless it expired or a document moved. So an idle run costs only the requests
 //! for its Change Lists.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::planner::Planner;
 use catalog::Batch;
 use jiff::SignedDuration;
 use model::{DiscoveryRecord, DocumentRecord, Mode, ProblemReason, SetId, Subject, Validators};
 use planning::{Horizon, queued_document, strategy};
 use resourcesync::{Capability, Mode as ReadMode};
 
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
 use crate::plan::names;
 
-impl Harvest {
+impl Planner {
     /// Queues the documents of a new run.
-    pub(crate) async fn begin(&mut self) -> Result<(), HarvestError> {
-        self.again = self.sets_again().await?;
-        let known = self.catalog.discovery().await?.filter(|known| known.entry == self.entry.as_str());
-        let remembered = match known.as_ref().filter(|known| self.is_current(known)) {
-            Some(known) => self.choose(&known.sets),
+    pub(crate) async fn begin(&mut self, ctx: &mut RunContext) -> Result<(), HarvestError> {
+        self.discovery.rescans = self.sets_again(ctx).await?;
+        let known = ctx.catalog().await?.discovery().await?.filter(|known| known.entry == ctx.entry.as_str());
+        let remembered = match known.as_ref().filter(|known| self.is_current(ctx, known)) {
+            Some(known) => self.choose(ctx, &known.sets),
             None => None,
         };
         match remembered {
             Some(chosen) => {
                 let mut batch = Batch::new();
-                self.queue(&mut batch, chosen).await?;
-                self.commit(batch).await?;
+                self.queue(ctx, &mut batch, chosen).await?;
+                ctx.commit(batch).await?;
             }
             None => {
-                self.look(known).await?;
+                self.look(ctx, known).await?;
             }
         }
-        self.has_begun = true;
-        self.requeue_problems().await
+        self.discovery.has_begun = true;
+        self.requeue_problems(ctx).await
     }
 
     /// Whether the Source no longer offers an unavailable document. A run from cached discovery rediscovers once to
@@ -41,12 +42,13 @@ impl Harvest {
     /// When the Source does not answer, or offers nothing any more. A later run continues then.
     pub(crate) async fn is_offered_no_more(
         &mut self,
+        ctx: &mut RunContext,
         uri: &str,
         record: &DocumentRecord,
         reason: ProblemReason,
     ) -> Result<bool, HarvestError> {
         // The index was read just now, so its list of parts is current.
-        if self.has_looked || record.parent.is_some() || !may_have_moved(reason) {
+        if self.discovery.is_fresh || record.parent.is_some() || !may_have_moved(reason) {
             return Ok(false);
         }
         tracing::info!(
@@ -54,105 +56,119 @@ impl Harvest {
             reason = reason.as_str(),
             "looking again for what the Source offers"
         );
-        let known = self.catalog.discovery().await?;
-        let sets = self.look(known).await?;
+        let known = ctx.catalog().await?.discovery().await?;
+        let sets = self.look(ctx, known).await?;
         // The run is in progress, and may make other requests first.
-        self.begun = None;
+        self.discovery.prefetched = None;
         let is_offered = sets
             .iter()
-            .filter_map(|id| self.sets.get(id))
+            .filter_map(|id| ctx.sets.get(id))
             .any(|set| set.documents(&record.capability).any(|offered| offered == uri));
         Ok(!is_offered)
     }
 
     /// Forgets a document that the Source no longer offers, and its problems.
-    pub(crate) async fn forget_document(&mut self, uri: &str) -> Result<(), HarvestError> {
-        self.forget_entry_problems(uri).await?;
+    pub(crate) async fn forget_document(
+        &mut self,
+        ctx: &mut RunContext,
+        uri: &str,
+    ) -> Result<(), HarvestError> {
+        ctx.forget_entry_problems(uri).await?;
         let mut batch = Batch::new();
         batch.delete_document(uri);
         batch.delete_problem(&Subject::Document(uri.to_owned()));
-        self.commit(batch).await
+        ctx.commit(batch).await
     }
 
     /// Whether the cached discovery is still usable.
-    fn is_current(&self, known: &DiscoveryRecord) -> bool {
-        let age = self.clock.now().duration_since(known.looked_up_at);
-        let most = SignedDuration::try_from(self.options.rediscover_after).unwrap_or(SignedDuration::MAX);
-        let is_asked = self.options.rediscover || self.options.mode == Some(Mode::Baseline);
+    fn is_current(&self, ctx: &mut RunContext, known: &DiscoveryRecord) -> bool {
+        let age = ctx.clock.now().duration_since(known.looked_up_at);
+        let most = SignedDuration::try_from(ctx.options.rediscover_after).unwrap_or(SignedDuration::MAX);
+        let is_asked = ctx.options.rediscover || ctx.options.mode == Some(Mode::Baseline);
         // A clock that was set back gives no age.
         !is_asked && known.failures == 0 && !age.is_negative() && age < most
     }
 
     /// Runs discovery, and queues the documents that sync the Source. Returns the sets.
-    async fn look(&mut self, known: Option<DiscoveryRecord>) -> Result<Vec<SetId>, HarvestError> {
-        let looked_up_at = self.clock.now();
+    async fn look(
+        &mut self,
+        ctx: &mut RunContext,
+        known: Option<DiscoveryRecord>,
+    ) -> Result<Vec<SetId>, HarvestError> {
+        let looked_up_at = ctx.clock.now();
         let known = known.map(|known| known.documents).unwrap_or_default();
         let options = Horizon::at(looked_up_at).options(ReadMode::Tolerant);
-        let (found, begun) = discovery::rediscover(&self.client, &self.entry, &options, known).await?;
-        self.begun = begun;
-        self.has_looked = true;
-        self.run.counters.requests += found.requests;
+        let (found, begun) = discovery::rediscover(&ctx.client, &ctx.entry, &options, known).await?;
+        self.discovery.prefetched = begun;
+        self.discovery.is_fresh = true;
+        ctx.run.counters.requests += found.requests;
         // A list is read again, and its quirks are counted then.
         for document in found.documents.iter().filter(|document| document.entries.is_some()) {
-            self.run.counters.add_quirks(&names(&document.quirks));
+            ctx.run.counters.add_quirks(&names(&document.quirks));
         }
         let mut sets = Vec::new();
         for (id, set) in &found.sets {
             // The state of the sets is kept; their capabilities are replaced.
-            let known = self.sets.entry(id.clone()).or_default();
+            let known = ctx.sets.entry(id.clone()).or_default();
             known.capabilities.clone_from(&set.capabilities);
             known.doubtful = set.doubtful;
             sets.push(id.clone());
         }
-        let chosen = self.choose(&sets).ok_or_else(|| HarvestError::NothingUsable {
-            source_url: self.entry.to_string(),
+        let chosen = self.choose(ctx, &sets).ok_or_else(|| HarvestError::NothingUsable {
+            source_url: ctx.entry.to_string(),
             offers: strategy::offers(&found.sets),
         })?;
         let mut batch = Batch::new();
-        self.queue(&mut batch, chosen).await?;
-        self.record_undiscovered(&mut batch, &found).await?;
+        self.queue(ctx, &mut batch, chosen).await?;
+        self.record_undiscovered(ctx, &mut batch, &found).await?;
         batch.put_look(&discovery::discovery_report(&found, looked_up_at));
         batch.put_discovery(&DiscoveryRecord {
-            entry: self.entry.to_string(),
+            entry: ctx.entry.to_string(),
             looked_up_at,
             sets: sets.clone(),
             failures: found.failures.len() as u64,
             documents: found.known,
         });
-        self.commit(batch).await?;
+        ctx.commit(batch).await?;
         Ok(sets)
     }
 
-    fn choose(&self, sets: &[SetId]) -> Option<strategy::Strategy> {
-        let sets = sets.iter().filter_map(|id| Some((id, self.sets.get(id)?)));
+    fn choose(&self, ctx: &mut RunContext, sets: &[SetId]) -> Option<strategy::Strategy> {
+        let sets = sets.iter().filter_map(|id| Some((id, ctx.sets.get(id)?)));
         strategy::choose(
             sets,
-            self.options.mode,
-            self.options.prefer,
-            !self.may_trust_validators,
-            &self.again,
+            ctx.options.mode,
+            ctx.options.prefer,
+            !self.trusts_validators,
+            &self.discovery.rescans,
         )
     }
 
     /// Queues documents that are not yet part of this run.
-    async fn queue(&mut self, batch: &mut Batch, chosen: strategy::Strategy) -> Result<(), HarvestError> {
-        for (id, set) in &mut self.sets {
-            set.partly_held = !set.has_baseline && !self.is_bare;
+    async fn queue(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        chosen: strategy::Strategy,
+    ) -> Result<(), HarvestError> {
+        let is_any_stored = !ctx.is_catalog_empty();
+        for (id, set) in &mut ctx.sets {
+            set.partly_held = !set.has_baseline && is_any_stored;
             batch.put_set(id, set);
         }
         for (set, capability, uri) in chosen.documents {
-            let before = self.catalog.document(&uri).await?;
-            if before.as_ref().is_some_and(|before| before.run == self.run.id) {
+            let before = ctx.catalog().await?.document(&uri).await?;
+            if before.as_ref().is_some_and(|before| before.run == ctx.run.id) {
                 continue;
             }
-            let mut queued = queued_document(self.run.id, &set, &capability, before);
-            if capability == Capability::ResourceList && self.is_uncompared(&set) {
+            let mut queued = queued_document(ctx.run.id, &set, &capability, before);
+            if capability == Capability::ResourceList && self.is_uncompared(ctx, &set) {
                 queued.validators = Validators::default();
             }
             batch.put_document(&uri, &queued);
         }
         if chosen.mode == Mode::Baseline {
-            self.run.mode = Mode::Baseline;
+            ctx.run.mode = Mode::Baseline;
         }
         Ok(())
     }

@@ -1,5 +1,8 @@
 //! Reads one document, from its first entry to its end.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::planner::Planner;
 use catalog::Batch;
 use documents::{DocumentError, DocumentStream, Part, expect_kind, take_header};
 use model::{
@@ -7,9 +10,6 @@ use model::{
 };
 use planning::{EntryContext, Horizon, LimitReached, is_settled_part};
 use resourcesync::{Capability, Entry, Item, Root, Summary};
-
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
 
 use crate::plan::names;
 use crate::queue;
@@ -47,77 +47,80 @@ struct Sorted {
     packages: Vec<Entry>,
 }
 
-impl Harvest {
+impl Planner {
     /// Reads a document to its end, or as far as it can be read.
     pub(crate) async fn read_document(
         &mut self,
+        ctx: &mut RunContext,
         uri: &str,
         record: DocumentRecord,
         stream: DocumentStream,
         horizon: Horizon,
     ) -> Result<(), HarvestError> {
         let mut stream = stream;
-        let read = self.read_parts(uri, record, &mut stream, horizon).await;
-        self.spent.end_document(stream.bytes());
+        let read = self.read_parts(ctx, uri, record, &mut stream, horizon).await;
+        self.reading.budget.end_document(stream.bytes());
         read?;
         // From here on, all planned records are looked up in the catalog.
-        self.committed().await
+        ctx.catalog().await.map(drop)
     }
 
     async fn read_parts(
         &mut self,
+        ctx: &mut RunContext,
         uri: &str,
         record: DocumentRecord,
         stream: &mut DocumentStream,
         horizon: Horizon,
     ) -> Result<(), HarvestError> {
-        self.run.counters.requests += u64::from(stream.requests);
-        let mut reading = self.take_up(uri, record, stream.validators.clone(), horizon).await?;
+        ctx.run.counters.requests += u64::from(stream.requests);
+        let mut reading = self.take_up(ctx, uri, record, stream.validators.clone(), horizon).await?;
         while let Some(part) = stream.next().await {
             match part {
                 Part::Header(header) => {
                     if let Err(why) = expect_kind(&header, &reading.record.capability) {
                         let failure = unreadable(ProblemReason::WrongKind, why, (*stream.evidence).clone());
-                        return self.fail_document(uri, reading.record, failure).await;
+                        return self.fail_document(ctx, uri, reading.record, failure).await;
                     }
                     reading.context = Some(take_header(&mut reading.record, uri, header, reading.horizon));
-                    self.expect_names(&reading.record);
+                    self.expect_names(ctx, &reading.record);
                 }
                 Part::Items(mut items) => {
-                    let met = self.take_within_limits(uri, &reading, &mut items).await?;
-                    if !self.plan_items(uri, &mut reading, items).await? {
+                    let met = self.take_within_limits(ctx, uri, &reading, &mut items).await?;
+                    if !self.plan_items(ctx, uri, &mut reading, items).await? {
                         return Ok(());
                     }
                     if let Some(met) = met {
                         // The spooled entries are kept.
-                        if !Box::pin(self.lay()).await? {
+                        if !Box::pin(self.reconcile(ctx)).await? {
                             return Ok(());
                         }
                         let failure = beyond(met, (*stream.evidence).clone());
-                        return self.fail_document(uri, reading.record, failure).await;
+                        return self.fail_document(ctx, uri, reading.record, failure).await;
                     }
                 }
-                Part::End(summary) => return self.document_done(uri, reading, summary).await,
+                Part::End(summary) => return self.document_done(ctx, uri, reading, summary).await,
                 Part::Broken(error, summary) => {
                     // The spooled entries are kept. Without disk space for them, the document is read again.
-                    if !Box::pin(self.lay()).await? {
+                    if !Box::pin(self.reconcile(ctx)).await? {
                         return Ok(());
                     }
                     if let DocumentError::Web(error) = error {
-                        return self.fail_document_web(uri, reading.record, &error).await;
+                        return self.fail_document_web(ctx, uri, reading.record, &error).await;
                     }
-                    self.run.counters.add_quirks(&names(&summary.quirks));
+                    ctx.run.counters.add_quirks(&names(&summary.quirks));
                     let evidence = (*stream.evidence).clone();
-                    let failure = match self.limit_met_by(&error) {
+                    let failure = match self.limit_met_by(ctx, &error) {
                         Some(met) => beyond(met, evidence),
                         None => unreadable(error.reason(), error.to_string(), evidence),
                     };
-                    return self.fail_document(uri, reading.record, failure).await;
+                    return self.fail_document(ctx, uri, reading.record, failure).await;
                 }
             }
         }
         let why = DocumentError::Stopped.to_string();
         self.fail_document(
+            ctx,
             uri,
             reading.record,
             unreadable(ProblemReason::Malformed, why, (*stream.evidence).clone()),
@@ -128,18 +131,19 @@ impl Harvest {
     /// Cuts the entries to the run's limits. Returns the limit that excludes the rest.
     async fn take_within_limits(
         &mut self,
+        ctx: &mut RunContext,
         uri: &str,
         reading: &Reading,
         items: &mut Vec<Item>,
     ) -> Result<Option<LimitReached>, HarvestError> {
-        let limits = self.options.limits;
-        let met = self.spent.take_entries(&limits, items);
+        let limits = ctx.options.limits;
+        let met = self.reading.budget.take_entries(&limits, items);
         let named = items.iter().filter(|item| reading.leads_to_document(item)).count();
         if named == 0 {
             return Ok(met);
         }
-        let above = self.indexes_above(uri, &reading.record).await?;
-        let (mut room, met_by_documents) = self.spent.room_for(&limits, above, named);
+        let above = self.indexes_above(ctx, uri, &reading.record).await?;
+        let (mut room, met_by_documents) = self.reading.budget.room_for(&limits, above, named);
         if met_by_documents.is_some() {
             items.retain(|item| {
                 let is_document = reading.leads_to_document(item);
@@ -152,26 +156,31 @@ impl Harvest {
     }
 
     /// Number of nested indexes above a document. Counting stops at the limit.
-    async fn indexes_above(&self, uri: &str, record: &DocumentRecord) -> Result<u32, HarvestError> {
-        let set = self.sets.get(&record.set);
+    async fn indexes_above(
+        &self,
+        ctx: &mut RunContext,
+        uri: &str,
+        record: &DocumentRecord,
+    ) -> Result<u32, HarvestError> {
+        let catalog = ctx.catalog().await?;
+        let set = ctx.sets.get(&record.set);
         // An index may have listed this document in an earlier run, although the Source also offers it directly.
         let is_offered = |uri: &str| {
             set.is_some_and(|set| set.documents(&record.capability).any(|offered| offered == uri))
         };
         let (mut above, mut at, mut parent) = (0, uri.to_owned(), record.parent.clone());
-        while let Some(uri) = parent.filter(|_| above < self.options.limits.index_levels && !is_offered(&at))
-        {
+        while let Some(uri) = parent.filter(|_| above < ctx.options.limits.index_levels && !is_offered(&at)) {
             above += 1;
-            parent = self.catalog.document(&uri).await?.and_then(|record| record.parent);
+            parent = catalog.document(&uri).await?.and_then(|record| record.parent);
             at = uri;
         }
         Ok(above)
     }
 
     /// The limit of the run that stopped the reading of a document, if any.
-    fn limit_met_by(&self, error: &DocumentError) -> Option<LimitReached> {
+    fn limit_met_by(&self, ctx: &mut RunContext, error: &DocumentError) -> Option<LimitReached> {
         match error {
-            DocumentError::Read(error) => self.options.limits.met_by(error),
+            DocumentError::Read(error) => ctx.options.limits.met_by(error),
             _ => None,
         }
     }
@@ -179,6 +188,7 @@ impl Harvest {
     /// Starts at the document's first entry, or after a crash at the first unplanned entry of the same version.
     async fn take_up(
         &mut self,
+        ctx: &mut RunContext,
         uri: &str,
         record: DocumentRecord,
         version: Validators,
@@ -191,18 +201,18 @@ impl Harvest {
                 (*planned, *told)
             }
             DocumentState::Reading { planned, .. } => {
-                self.run.counters.listed = self.run.counters.listed.saturating_sub(*planned);
+                ctx.run.counters.listed = ctx.run.counters.listed.saturating_sub(*planned);
                 (0, Told::default())
             }
             _ => (0, Told::default()),
         };
-        let is_spooled = self.is_spooled(&record);
+        let is_spooled = self.reconciler.is_spooled(ctx, &record);
         let mut reading =
             Reading { record, version, horizon, context: None, skip, planned: skip, told, is_spooled };
-        self.remember_entry_problems(uri, skip == 0).await?;
+        ctx.remember_entry_problems(uri, skip == 0).await?;
         if skip == 0 {
             (reading.record.documents, reading.record.packages, reading.record.unpacked) = (0, 0, None);
-            self.read_whole.insert(uri.to_owned());
+            self.reading.whole.insert(uri.to_owned());
         }
         Ok(reading)
     }
@@ -211,6 +221,7 @@ impl Harvest {
     /// whether there was disk space. If not, the document must be read again.
     async fn plan_items(
         &mut self,
+        ctx: &mut RunContext,
         uri: &str,
         reading: &mut Reading,
         mut items: Vec<Item>,
@@ -221,43 +232,41 @@ impl Harvest {
         let count = items.len() as u64;
         let position = reading.record.packages;
         let Sorted { resources, documents, packages } = reading.sort(items);
-        if reading.is_spooled || !documents.is_empty() || !packages.is_empty() {
-            self.committed().await?;
-        }
         let Some(context) = &reading.context else { return Ok(true) };
         let mut batch = Batch::new();
-        Box::pin(self.plan_packages(&mut batch, uri, &reading.record, position, packages)).await?;
+        Box::pin(self.plan_packages(ctx, &mut batch, uri, &reading.record, position, packages)).await?;
         if reading.is_spooled {
-            let before = self.counted();
-            let number = self.spool_number(uri, &context.set);
-            let (entries, told) = self.read_entries(&mut batch, context, resources, Some(number));
-            self.keep_back(before);
+            let before = ctx.counted();
+            let number = self.reconciler.spool.number(uri, &context.set);
+            let (entries, told) = self.read_entries(ctx, &mut batch, context, resources, Some(number));
+            ctx.hold_back(before);
             reading.told.merge(told);
-            self.queue_children(&mut batch, uri, &reading.record, documents).await?;
+            self.queue_children(ctx, &mut batch, uri, &reading.record, documents).await?;
             if !batch.is_empty() {
-                self.commit(batch).await?;
+                ctx.commit(batch).await?;
             }
             // The number of planned entries stays the same until these are planned.
-            return Ok(self.spool_entries(number, &context.set, &entries).await);
+            return Ok(self.reconciler.spool_entries(ctx, number, &context.set, &entries).await);
         }
-        if !resources.is_empty() && !Box::pin(self.lay()).await? {
+        if !resources.is_empty() && !Box::pin(self.reconcile(ctx)).await? {
             // Earlier entries are planned first. The document must be read again.
             return Ok(false);
         }
         reading.planned += count;
-        reading.told.merge(self.plan_entries(&mut batch, context, resources).await?);
-        self.queue_children(&mut batch, uri, &reading.record, documents).await?;
+        reading.told.merge(self.plan_entries(ctx, &mut batch, context, resources).await?);
+        self.queue_children(ctx, &mut batch, uri, &reading.record, documents).await?;
         let (planned, version) = (reading.planned, reading.version.clone());
         reading.record.state = DocumentState::Reading { planned, version, told: reading.told };
         batch.put_document(uri, &reading.record);
-        self.commit_behind(batch).await?;
+        ctx.commit_behind(batch).await?;
         // The entry adds a name at least.
-        self.make_room().await;
+        self.reconciler.make_room(ctx).await;
         Ok(true)
     }
 
     async fn document_done(
         &mut self,
+        ctx: &mut RunContext,
         uri: &str,
         reading: Reading,
         summary: Summary,
@@ -272,15 +281,15 @@ impl Harvest {
         record.validators = if summary.bad == 0 { version } else { Validators::default() };
         record.quirks = names(&summary.quirks);
         if has_lost(&record, told) {
-            let moment = told.oldest.unwrap_or_else(|| self.clock.now());
+            let moment = told.oldest.unwrap_or_else(|| ctx.clock.now());
             record.unseen_before = record.unseen_before.max(Some(moment));
         }
         (record.oldest_change, record.latest_change) = (told.oldest, told.latest);
-        self.asked_for(&record, |documents| documents.read += 1);
+        ctx.progress.count_document(&record, |documents| documents.read += 1);
         let mut settled = Vec::new();
-        if !self.entry_problems.is_empty() {
-            match self.read_whole.contains(uri) {
-                true => settled.extend(self.entry_problems.drain().map(|(at, _)| Subject::Entry(at))),
+        if !ctx.problems.of_entries.is_empty() {
+            match self.reading.whole.contains(uri) {
+                true => settled.extend(ctx.problems.of_entries.drain().map(|(at, _)| Subject::Entry(at))),
                 // After a crash it is unknown which problems occurred before. The next reading tells.
                 false => record.validators = Validators::default(),
             }
@@ -289,36 +298,41 @@ impl Harvest {
         let waits = is_spooled && summary.entries + summary.bad > record.documents;
         let read = ReadDocument { uri: uri.to_owned(), record, settled };
         if waits {
-            return self.await_plans(read).await;
+            return self.await_plans(ctx, read).await;
         }
         let mut batch = Batch::new();
-        self.note_read(&mut batch, read).await?;
-        self.commit(batch).await
+        self.note_read(ctx, &mut batch, read).await?;
+        ctx.commit(batch).await
     }
 
     /// Records a document as read: all its entries are planned.
     pub(crate) async fn note_read(
         &mut self,
+        ctx: &mut RunContext,
         batch: &mut Batch,
         read: ReadDocument,
     ) -> Result<(), HarvestError> {
         let ReadDocument { uri, record, settled } = read;
-        self.run.counters.add_quirks(&record.quirks);
+        ctx.run.counters.add_quirks(&record.quirks);
         settled.iter().for_each(|problem| batch.delete_problem(problem));
         batch.put_document(&uri, &record);
         if record.leads_to_documents() {
-            self.let_go_of_children(batch, &uri).await?;
+            self.let_go_of_children(ctx, batch, &uri).await?;
         }
-        self.settle_document_problem(batch, &uri).await
+        ctx.settle_document_problem(batch, &uri).await
     }
 
     /// Forgets documents that an index no longer lists: they are not requested again, and their problems are dropped.
     /// A closed document stays known for the changes that it covered.
-    async fn let_go_of_children(&mut self, batch: &mut Batch, index: &str) -> Result<(), HarvestError> {
-        // A commit that may still be in progress queued the documents that it does list.
-        self.committed().await?;
-        for (uri, mut child) in queue::children(&self.catalog, index).await? {
-            if child.run != self.run.id && !is_settled_part(&child, child.until) {
+    async fn let_go_of_children(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        index: &str,
+    ) -> Result<(), HarvestError> {
+        // This waits for the commits in progress, which queued the documents that it does list.
+        for (uri, mut child) in queue::children(&*ctx.catalog().await?, index).await? {
+            if child.run != ctx.run.id && !is_settled_part(&child, child.until) {
                 child.parent = None;
                 batch.put_document(&uri, &child);
                 batch.delete_problem(&Subject::Document(uri));

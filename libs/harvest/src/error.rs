@@ -92,7 +92,7 @@ pub enum HarvestError {
     Store(#[from] StoreError),
     /// A store failure that waiting does not fix: a full disk, a refused key.
     #[error("{}. Nothing that was held is lost", .0.message)]
-    Trouble(StoreTrouble),
+    StoreFailed(StoreTrouble),
     /// The bus failed.
     #[error(transparent)]
     Bus(#[from] bus::BusError),

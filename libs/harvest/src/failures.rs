@@ -1,5 +1,8 @@
 //! Handles failures: retry within this run, or record a problem that the next run retries.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::settler::Settler;
 use planning::RetryDecision;
 use std::collections::HashMap;
 
@@ -13,28 +16,27 @@ use model::{
 use resourcesync::Change;
 use web::GetRequest;
 
-use crate::dispatch::earliest;
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
+use crate::dispatcher::earliest;
 
-use crate::settle::{Again, Before, subject, told};
+use crate::settle::{FollowUp, PriorRecords, subject, told};
 use crate::window::Down;
 
 /// Pending records that are given up per batch.
 const BATCH: usize = 500;
 
-impl Harvest {
+impl Settler {
     /// Settles a failure: another attempt in this run, or a problem.
     pub(crate) fn settle_failed(
         &mut self,
+        ctx: &mut RunContext,
         batch: &mut Batch,
         uri: &ResourceUri,
         failure: Failure,
-        before: Before,
-        again: &mut Again,
+        before: PriorRecords,
+        follow_up: &mut FollowUp,
     ) {
-        let now = self.clock.now();
-        let Before { pending, record, problem, .. } = before;
+        let now = ctx.clock.now();
+        let PriorRecords { pending, record, problem, .. } = before;
         let mut pending = *pending;
         // A deletion that the operator has undone stays undone.
         let is_undone = record.is_some_and(|record| record.is_present() && record.listing == pending.listing);
@@ -43,8 +45,8 @@ impl Harvest {
             && matches!(failure.evidence.status, Some(404 | 410))
         {
             // The Source lists its deletion, and the server says that it is gone: the deletion is now certain.
-            let seq = self.next_seq();
-            again.any = true;
+            let seq = ctx.next_seq();
+            follow_up.any = true;
             let certain = PendingRecord { seq, action: Action::Delete, next_attempt_at: None, ..pending };
             return batch.put_pending(uri, &certain);
         }
@@ -54,112 +56,66 @@ impl Harvest {
         {
             // Other pending records of this origin would fail the same way, and the wait is long. This run ends
             // without them.
-            again.resting.push((lane.clone(), until));
+            follow_up.resting.push((lane.clone(), until));
             self.challenged.insert(lane.clone());
         }
         let attempts = pending.attempts + 1;
-        let next = self.options.retries.after(&failure, attempts);
+        let next = ctx.options.retries.after(&failure, attempts);
         let due = next.wait().and_then(|wait| now.checked_add(SignedDuration::try_from(wait).ok()?).ok());
         match next {
             RetryDecision::Again { .. } => {
-                again.any = true;
-                again.due = earliest(again.due, due);
+                follow_up.any = true;
+                follow_up.due = earliest(follow_up.due, due);
                 pending.account.tried(&failure, now);
                 batch.put_pending(uri, &PendingRecord { attempts, next_attempt_at: due, ..pending });
             }
             RetryDecision::Patience { .. } => {
-                again.any = true;
+                follow_up.any = true;
                 if let (Action::Fetch { lane }, Some(until)) = (&pending.action, due) {
-                    again.resting.push((lane.clone(), until));
+                    follow_up.resting.push((lane.clone(), until));
                 }
                 batch.put_pending(uri, &PendingRecord { next_attempt_at: due, ..pending });
             }
             RetryDecision::Problem => {
-                self.record_problem(batch, uri, failure, pending, attempts, problem.map(|problem| *problem))
+                record_problem(ctx, batch, uri, failure, pending, attempts, problem.map(|problem| *problem))
             }
         }
-    }
-
-    pub(crate) fn record_problem(
-        &mut self,
-        batch: &mut Batch,
-        uri: &ResourceUri,
-        failure: Failure,
-        pending: PendingRecord,
-        attempts: u32,
-        before: Option<ProblemRecord>,
-    ) {
-        tracing::warn!(resource.uri = %uri, reason = failure.reason.as_str(), message = failure.message, "not in step");
-        let now = self.clock.now();
-        self.run.counters.failed += 1;
-        self.has_problems = true;
-        let mut evidence = failure.evidence;
-        if evidence.candidate.is_none() && keeps_candidate(failure.reason, &pending, before.as_ref()) {
-            evidence.candidate.clone_from(&pending.candidate);
-        }
-        let event = ChangeEvent::Problem { reason: failure.reason, message: failure.message.clone() };
-        let (account, document) = told(&pending);
-        batch.append_change(&self.log(uri, event, &document, account));
-        let ignored = before
-            .as_ref()
-            .filter(|before| before.is_about(&pending.declaration, &pending.listing))
-            .and_then(|before| before.still_ignored(failure.reason, &failure.message));
-        let problem = ProblemRecord {
-            reason: failure.reason,
-            message: failure.message,
-            first_seen: before.as_ref().map_or(now, |problem| problem.first_seen),
-            last_seen: now,
-            attempts: before.map_or(0, |problem| problem.attempts) + attempts,
-            retry: matches!(failure.disposition, Disposition::Retry { .. }),
-            next_attempt_at: asked_until(failure.disposition, now),
-            ignored,
-            evidence,
-            declaration: Some(pending.declaration),
-            listing: Some(pending.listing),
-            mend: pending.mend,
-        };
-        batch.delete_pending(uri);
-        batch.put_problem(&subject(uri), &problem);
     }
 
     /// Decides about the origins that are skipped. If the Source's own origin is down, the run waits, with all its
     /// work pending. Another origin must not hold the run up: its pending records become problems, which the next run
     /// retries.
-    pub(crate) async fn leave(&mut self, down: HashMap<Lane, Down>) -> Result<(), HarvestError> {
-        let own = Lane::of(&self.entry).ok().and_then(|own| down.get_key_value(&own));
+    pub(crate) async fn leave(
+        &mut self,
+        ctx: &mut RunContext,
+        down: HashMap<Lane, Down>,
+    ) -> Result<(), HarvestError> {
+        let own = Lane::of(&ctx.entry).ok().and_then(|own| down.get_key_value(&own));
         match own {
             Some((lane, Down::Resting { until })) if !self.challenged.contains(lane) => {
-                let (lane, until, pending) = (lane.clone(), *until, self.catalog.count_pending().await?);
+                let (lane, until, pending) =
+                    (lane.clone(), *until, ctx.catalog().await?.count_pending().await?);
                 Err(HarvestError::Patience { lane, until, pending })
             }
-            Some((lane, Down::Silent)) if !self.entry_answers().await => {
-                let (lane, pending) = (lane.clone(), self.catalog.count_pending().await?);
+            Some((lane, Down::Silent)) if !ctx.entry_answers().await => {
+                let (lane, pending) = (lane.clone(), ctx.catalog().await?.count_pending().await?);
                 Err(HarvestError::Unreachable { lane, pending })
             }
-            _ => self.give_up(&down).await,
-        }
-    }
-
-    async fn entry_answers(&mut self) -> bool {
-        match self.client.get(GetRequest::new(self.entry.clone())).await {
-            Ok(response) => {
-                self.run.counters.requests += u64::from(response.requests());
-                true
-            }
-            Err(error) => {
-                self.run.counters.requests += u64::from(error.requests());
-                error.is_answer()
-            }
+            _ => self.give_up(ctx, &down).await,
         }
     }
 
     /// Records all pending records of these origins as problems, in one pass whatever their number.
-    async fn give_up(&mut self, down: &HashMap<Lane, Down>) -> Result<(), HarvestError> {
+    async fn give_up(
+        &mut self,
+        ctx: &mut RunContext,
+        down: &HashMap<Lane, Down>,
+    ) -> Result<(), HarvestError> {
         if down.is_empty() {
             return Ok(());
         }
         let mut given_up = Vec::with_capacity(BATCH);
-        let mut pending = self.catalog.scan_pending(None).await?;
+        let mut pending = ctx.catalog().await?.scan_pending(None).await?;
         loop {
             let next = pending.try_next().await?;
             let ended = next.is_none();
@@ -173,15 +129,71 @@ impl Harvest {
             }
             let mut batch = Batch::new();
             for (uri, record, lane, why) in given_up.drain(..) {
-                let before = self.catalog.problem(&subject(&uri)).await?;
+                let before = ctx.catalog().await?.problem(&subject(&uri)).await?;
                 let is_challenged = self.challenged.contains(lane);
-                let failure = left_alone(&uri, lane, why, is_challenged, self.clock.now());
+                let failure = left_alone(&uri, lane, why, is_challenged, ctx.clock.now());
                 let attempts = record.attempts;
-                self.record_problem(&mut batch, &uri, failure, record, attempts, before);
+                record_problem(ctx, &mut batch, &uri, failure, record, attempts, before);
             }
-            self.commit(batch).await?;
+            ctx.commit(batch).await?;
             if ended {
                 return Ok(());
+            }
+        }
+    }
+}
+
+pub(crate) fn record_problem(
+    ctx: &mut RunContext,
+    batch: &mut Batch,
+    uri: &ResourceUri,
+    failure: Failure,
+    pending: PendingRecord,
+    attempts: u32,
+    before: Option<ProblemRecord>,
+) {
+    tracing::warn!(resource.uri = %uri, reason = failure.reason.as_str(), message = failure.message, "not in step");
+    let now = ctx.clock.now();
+    ctx.run.counters.failed += 1;
+    let mut evidence = failure.evidence;
+    if evidence.candidate.is_none() && keeps_candidate(failure.reason, &pending, before.as_ref()) {
+        evidence.candidate.clone_from(&pending.candidate);
+    }
+    let event = ChangeEvent::Problem { reason: failure.reason, message: failure.message.clone() };
+    let (account, document) = told(&pending);
+    batch.append_change(&ctx.log(uri, event, &document, account));
+    let ignored = before
+        .as_ref()
+        .filter(|before| before.is_about(&pending.declaration, &pending.listing))
+        .and_then(|before| before.still_ignored(failure.reason, &failure.message));
+    let problem = ProblemRecord {
+        reason: failure.reason,
+        message: failure.message,
+        first_seen: before.as_ref().map_or(now, |problem| problem.first_seen),
+        last_seen: now,
+        attempts: before.map_or(0, |problem| problem.attempts) + attempts,
+        retry: matches!(failure.disposition, Disposition::Retry { .. }),
+        next_attempt_at: asked_until(failure.disposition, now),
+        ignored,
+        evidence,
+        declaration: Some(pending.declaration),
+        listing: Some(pending.listing),
+        mend: pending.mend,
+    };
+    batch.delete_pending(uri);
+    ctx.put_problem(batch, &subject(uri), &problem);
+}
+
+impl RunContext {
+    async fn entry_answers(&mut self) -> bool {
+        match self.client.get(GetRequest::new(self.entry.clone())).await {
+            Ok(response) => {
+                self.run.counters.requests += u64::from(response.requests());
+                true
+            }
+            Err(error) => {
+                self.run.counters.requests += u64::from(error.requests());
+                error.is_answer()
             }
         }
     }

@@ -1,14 +1,13 @@
 //! The queues of a run: opened when needed, closed when nothing is left for them.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{Bus, ConsumerSpec, Filter, Queue};
 use futures::StreamExt;
 use model::{FetchJob, JobId, Lane};
-
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
 
 /// How long a job may be silent before it counts as lost. A killed fetcher keeps its permits at the origin for this
 /// time.
@@ -23,7 +22,7 @@ const OUTCOMES_IN_FLIGHT: usize = 64;
 /// Origin queues closed concurrently.
 const SIDE_BY_SIDE: usize = 16;
 
-impl Harvest {
+impl RunContext {
     /// Opens the outcome queues, and drops the jobs that an earlier owner left. Their pending records are scanned
     /// again, so the jobs would run twice.
     pub(crate) async fn open_queues(&self) -> Result<(), HarvestError> {

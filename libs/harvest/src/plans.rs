@@ -1,11 +1,10 @@
 //! Plans for the resources of a batch of entries, while these are decided.
 
+use crate::context::RunContext;
 use catalog::Batch;
 use foldhash::fast::RandomState;
 use model::{PendingRecord, ResourceUri};
 use planning::ByUri;
-
-use crate::fresh::Fresh;
 
 /// Plans by resource. Several entries may be about one resource. Each sees the plan of the one before it, and only
 /// the last plan is written.
@@ -63,16 +62,13 @@ impl Plans {
     }
 
     /// Writes the changed plans, in the order of URIs.
-    pub(crate) fn write(self, batch: &mut Batch, fresh: &mut Fresh) {
+    pub(crate) fn write(self, ctx: &mut RunContext, batch: &mut Batch) {
         let mut changed: Vec<_> = self.0.into_iter().filter(|(_, slot)| slot.is_changed).collect();
         changed.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         batch.reserve(changed.len());
         for (uri, slot) in changed {
             match slot.plan {
-                Some(plan) => {
-                    batch.put_pending(&uri, &plan);
-                    fresh.note(uri, plan);
-                }
+                Some(plan) => ctx.put_pending(batch, &uri, &plan),
                 None => batch.delete_pending(&uri),
             }
         }

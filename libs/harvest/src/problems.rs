@@ -1,5 +1,8 @@
 //! Problems of documents and entries: recorded once, kept until they are settled.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::planner::Planner;
 use discovery::Discovery;
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,10 +14,8 @@ use model::{
 use resourcesync::BadEntry;
 use web::WebError;
 
-use crate::error::HarvestError;
 use crate::failures::asked_until;
-use crate::harvest::Harvest;
-use crate::settle::{boxed, subject};
+use crate::settle::subject;
 
 /// Problems shown at the end of a run.
 const SHOWN: usize = 5;
@@ -23,16 +24,45 @@ const REMEMBERED: usize = 10_000;
 /// Records per batch.
 const BATCH: usize = 500;
 
-impl Harvest {
+/// What a run knows of the problems in its catalog.
+#[derive(Debug, Default)]
+pub(crate) struct ProblemLedger {
+    /// Whether any problem record exists; without one, lookups are skipped.
+    pub(crate) any: bool,
+    /// Whether the operator ignores any problem.
+    pub(crate) any_ignored: bool,
+    /// Problems of documents that this process settled by reading the documents, in case they occur again.
+    settled: HashMap<String, ProblemRecord>,
+    /// Known problems with entries of the current document, by position.
+    pub(crate) of_entries: HashMap<String, ProblemRecord>,
+}
+
+impl ProblemLedger {
+    /// Looks whether problems exist, and whether any is ignored.
+    pub(crate) async fn open(catalog: &Catalog) -> Result<Self, HarvestError> {
+        let mut ledger = Self::default();
+        let mut problems = catalog.scan_problems().await?;
+        while !ledger.any_ignored
+            && let Some((_, problem)) = problems.try_next().await?
+        {
+            ledger.any = true;
+            ledger.any_ignored = problem.ignored.is_some();
+        }
+        Ok(ledger)
+    }
+}
+
+impl Planner {
     /// Records as problems what this discovery could not read, and settles those of earlier discoveries.
     pub(crate) async fn record_undiscovered(
         &mut self,
+        ctx: &mut RunContext,
         batch: &mut Batch,
         found: &Discovery,
     ) -> Result<(), HarvestError> {
         let mut before = HashMap::new();
-        if self.has_problems {
-            let mut problems = self.catalog.scan_problems().await?;
+        if ctx.problems.any {
+            let mut problems = ctx.catalog().await?.scan_problems().await?;
             while let Some((subject, problem)) = problems.try_next().await? {
                 if problem.reason == ProblemReason::Discovery {
                     batch.delete_problem(&subject);
@@ -44,54 +74,62 @@ impl Harvest {
             let subject = Subject::Document(unread.url.clone());
             let message =
                 format!("what it leads to was not harvested: {}. The next run looks again", unread.why);
-            let problem = self.problem(before.remove(&subject), ProblemReason::Discovery, message);
-            self.has_problems = true;
-            self.run.counters.documents_failed += 1;
-            batch.put_problem(&subject, &problem);
+            let problem = ctx.problem(before.remove(&subject), ProblemReason::Discovery, message);
+            ctx.run.counters.documents_failed += 1;
+            ctx.put_problem(batch, &subject, &problem);
         }
         Ok(())
     }
 
     pub(crate) async fn fail_document_web(
         &mut self,
+        ctx: &mut RunContext,
         uri: &str,
         record: DocumentRecord,
         error: &WebError,
     ) -> Result<(), HarvestError> {
-        self.run.counters.requests += u64::from(error.requests());
-        self.fail_document(uri, record, error.to_failure()).await
+        ctx.run.counters.requests += u64::from(error.requests());
+        self.fail_document(ctx, uri, record, error.to_failure()).await
     }
 
     /// Gives a document up for this run. Its planned records stay planned.
     pub(crate) async fn fail_document(
         &mut self,
+        ctx: &mut RunContext,
         uri: &str,
         mut record: DocumentRecord,
         failure: Failure,
     ) -> Result<(), HarvestError> {
         let Failure { reason, message: why, disposition, evidence } = failure;
-        if self.is_offered_no_more(uri, &record, reason).await? {
+        if self.is_offered_no_more(ctx, uri, &record, reason).await? {
             tracing::info!(document.uri = uri, why, "the Source offers the document no longer");
-            return self.forget_document(uri).await;
+            return self.forget_document(ctx, uri).await;
         }
         tracing::warn!(document.uri = uri, reason = reason.as_str(), why, "document not read to its end");
         record.state = DocumentState::Failed;
-        self.asked_for(&record, |documents| documents.failed += 1);
+        ctx.progress.count_document(&record, |documents| documents.failed += 1);
         record.validators = Validators::default();
         let subject = Subject::Document(uri.to_owned());
-        let before = self.catalog.problem(&subject).await?;
+        let before = ctx.catalog().await?.problem(&subject).await?;
         let message = format!(
             "the document was not read to its end: {why}. What was read of it is kept; run again to retry"
         );
-        let mut problem = self.problem(before, reason, message);
+        let mut problem = ctx.problem(before, reason, message);
         problem.evidence = evidence;
         problem.next_attempt_at = asked_until(disposition, problem.last_seen);
-        self.has_problems = true;
-        self.run.counters.documents_failed += 1;
+        ctx.run.counters.documents_failed += 1;
         let mut batch = Batch::new();
         batch.put_document(uri, &record);
-        batch.put_problem(&subject, &problem);
-        self.commit(batch).await
+        ctx.put_problem(&mut batch, &subject, &problem);
+        ctx.commit(batch).await
+    }
+}
+
+impl RunContext {
+    /// Writes a problem.
+    pub(crate) fn put_problem(&mut self, batch: &mut Batch, subject: &Subject, problem: &ProblemRecord) {
+        self.problems.any = true;
+        batch.put_problem(subject, problem);
     }
 
     pub(crate) fn bad_entry(&mut self, batch: &mut Batch, document: &str, bad: &BadEntry) {
@@ -108,11 +146,10 @@ impl Harvest {
         reason: ProblemReason,
         message: &str,
     ) {
-        let before = self.entry_problems.remove(&at);
+        let before = self.problems.of_entries.remove(&at);
         let problem = self.problem(before, reason, message.to_owned());
         self.run.counters.failed += 1;
-        self.has_problems = true;
-        batch.put_problem(&Subject::Entry(at), &problem);
+        self.put_problem(batch, &Subject::Entry(at), &problem);
     }
 
     pub(crate) fn problem(
@@ -141,14 +178,15 @@ impl Harvest {
 
     /// The problem with each resource, if any, in the order of the arguments.
     pub(crate) async fn problems_of(
-        &self,
+        &mut self,
         uris: &[ResourceUri],
     ) -> Result<Vec<Option<Box<ProblemRecord>>>, HarvestError> {
-        if !self.has_problems {
+        if !self.problems.any {
             return Ok(uris.iter().map(|_| None).collect());
         }
         let subjects: Vec<Subject> = uris.iter().map(subject).collect();
-        Ok(boxed(self.catalog.problems_many(&subjects).await?))
+        let problems = self.catalog().await?.problems_many(&subjects).await?;
+        Ok(problems.into_iter().map(|problem| problem.map(Box::new)).collect())
     }
 
     /// The problem with a document before this run read it, if any.
@@ -156,9 +194,9 @@ impl Harvest {
         &mut self,
         subject: &Subject,
     ) -> Result<Option<ProblemRecord>, HarvestError> {
-        match self.settled_problems.remove(subject.uri()) {
+        match self.problems.settled.remove(subject.uri()) {
             Some(before) => Ok(Some(before)),
-            None => Ok(self.catalog.problem(subject).await?),
+            None => Ok(self.catalog().await?.problem(subject).await?),
         }
     }
 
@@ -170,11 +208,11 @@ impl Harvest {
         uri: &str,
     ) -> Result<(), HarvestError> {
         let subject = Subject::Document(uri.to_owned());
-        if self.has_problems
-            && let Some(before) = self.catalog.problem(&subject).await?
+        if self.problems.any
+            && let Some(before) = self.catalog().await?.problem(&subject).await?
             && matches!(before.reason, ProblemReason::Gap | ProblemReason::Guard | ProblemReason::NotListed)
         {
-            self.settled_problems.insert(uri.to_owned(), before);
+            self.problems.settled.insert(uri.to_owned(), before);
         }
         batch.delete_problem(&subject);
         Ok(())
@@ -188,15 +226,15 @@ impl Harvest {
         uri: &str,
         beginning: bool,
     ) -> Result<(), HarvestError> {
-        self.entry_problems.clear();
-        if !self.has_problems {
+        self.problems.of_entries.clear();
+        if !self.problems.any {
             return Ok(());
         }
         let mut batch = Batch::new();
-        let mut problems = self.catalog.scan_entry_problems(&format!("{uri}#")).await?;
+        let mut problems = self.catalog().await?.scan_entry_problems(&format!("{uri}#")).await?;
         while let Some((subject, problem)) = problems.try_next().await? {
-            if self.entry_problems.len() < REMEMBERED {
-                self.entry_problems.insert(subject.uri().to_owned(), problem);
+            if self.problems.of_entries.len() < REMEMBERED {
+                self.problems.of_entries.insert(subject.uri().to_owned(), problem);
             } else if beginning {
                 batch.delete_problem(&subject);
             }
@@ -210,11 +248,11 @@ impl Harvest {
 
     /// Removes the problems with entries of a document that is no longer used.
     pub(crate) async fn forget_entry_problems(&mut self, uri: &str) -> Result<(), HarvestError> {
-        if !self.has_problems {
+        if !self.problems.any {
             return Ok(());
         }
         let mut batch = Batch::new();
-        let mut problems = self.catalog.scan_entry_problems(&format!("{uri}#")).await?;
+        let mut problems = self.catalog().await?.scan_entry_problems(&format!("{uri}#")).await?;
         while let Some((subject, _)) = problems.try_next().await? {
             batch.delete_problem(&subject);
             if batch.len() >= BATCH {
@@ -224,19 +262,6 @@ impl Harvest {
         drop(problems);
         self.commit(batch).await
     }
-}
-
-/// Whether problems exist, and whether any is ignored.
-pub(crate) async fn look(catalog: &Catalog) -> Result<(bool, bool), HarvestError> {
-    let mut problems = catalog.scan_problems().await?;
-    let mut any = false;
-    while let Some((_, problem)) = problems.try_next().await? {
-        if problem.ignored.is_some() {
-            return Ok((true, true));
-        }
-        any = true;
-    }
-    Ok((any, false))
 }
 
 /// Problems at the end of a run.

@@ -1,13 +1,12 @@
 //! The documents of a run, in reading order. The queue is in the catalog, so a crash loses nothing.
 
+use crate::error::HarvestError;
 use std::collections::HashMap;
 
 use catalog::Catalog;
 use futures::TryStreamExt;
 use model::{DocumentRecord, DocumentState, RunId, SetId};
-
-use crate::change_notifications::is_notice;
-use crate::error::HarvestError;
+use resourcesync::Capability;
 
 /// The documents to read next, without those that are read and not planned yet. Lists come before changes, changes in
 /// chronological order, whatever order an index has. Call it again when these are read, because an index queues more.
@@ -21,7 +20,7 @@ pub(crate) async fn next_documents(
     while let Some((uri, record)) = documents.try_next().await? {
         let waiting = matches!(record.state, DocumentState::Queued | DocumentState::Reading { .. });
         // A hub delivery is redelivered by the bus, and cannot be requested.
-        if record.run == run && waiting && !is_notice(&record) && !is_read(&uri) {
+        if record.run == run && waiting && !is_notification(&record) && !is_read(&uri) {
             let queue = if record.tells_changes() { &mut changes } else { &mut lists };
             queue.push((uri, record));
         }
@@ -36,7 +35,7 @@ pub(crate) async fn count(catalog: &Catalog, run: RunId) -> Result<u64, HarvestE
     let mut documents = catalog.scan_documents().await?;
     let mut queued = 0;
     while let Some((_, record)) = documents.try_next().await? {
-        queued += u64::from(record.run == run && !is_notice(&record));
+        queued += u64::from(record.run == run && !is_notification(&record));
     }
     Ok(queued)
 }
@@ -62,7 +61,7 @@ pub(crate) async fn by_set_with_notices(
     let mut notices = Vec::new();
     let mut documents = catalog.scan_documents().await?;
     while let Some((uri, record)) = documents.try_next().await? {
-        if is_notice(&record) {
+        if is_notification(&record) {
             notices.push((uri, record.clone()));
         }
         sets.entry(record.set.clone()).or_default().push(record);
@@ -75,7 +74,7 @@ pub(crate) async fn notices(catalog: &Catalog) -> Result<Vec<DocumentRecord>, Ha
     let mut notices = Vec::new();
     let mut documents = catalog.scan_documents().await?;
     while let Some((_, record)) = documents.try_next().await? {
-        notices.extend(Some(record).filter(is_notice));
+        notices.extend(Some(record).filter(is_notification));
     }
     Ok(notices)
 }
@@ -93,4 +92,9 @@ pub(crate) async fn children(
         }
     }
     Ok(found)
+}
+
+/// Whether a document came by a channel, so that it cannot be requested.
+pub(crate) fn is_notification(record: &DocumentRecord) -> bool {
+    record.capability == Capability::ChangeNotification
 }

@@ -1,6 +1,7 @@
 //! Repair: stored bytes of some resources are unreliable. They are fetched and verified like any others, and replace
 //! the stored bytes even if they are equal.
 
+use crate::error::HarvestError;
 use catalog::{Batch, Catalog};
 use futures::{Stream, TryStreamExt};
 use model::{
@@ -8,8 +9,9 @@ use model::{
     RunId, RunRecord, Why,
 };
 
-use crate::error::HarvestError;
-use crate::harvest::{Harvest, Parts, Report};
+use crate::harvest::Harvest;
+use crate::parts::Parts;
+use crate::report::Report;
 use crate::settle::subject;
 
 /// Resources queued per batch.
@@ -136,16 +138,11 @@ fn plan(uri: &ResourceUri, record: ResourceRecord, problem: Option<ProblemRecord
         }
         _ => (record.declaration, record.listing, None),
     };
+    let action = Action::Fetch { lane };
     Some(PendingRecord {
-        seq: model::Seq::default(),
-        action: Action::Fetch { lane },
-        declaration,
-        listing,
-        attempts: 0,
-        next_attempt_at: None,
         candidate,
         mend: true,
-        account: Account::of(Why::Mend),
+        ..PendingRecord::new(model::Seq::default(), action, declaration, listing, Account::of(Why::Mend))
     })
 }
 
@@ -157,15 +154,15 @@ impl Harvest {
     ///
     /// # Errors
     /// As [`Harvest::run`]. Queued repairs stay queued, and the next harvest of the Source does them.
-    pub async fn mend(
+    pub async fn repair(
         parts: Parts,
         uris: impl Stream<Item = Result<ResourceUri, HarvestError>>,
     ) -> Result<(QueuedRepairs, Option<Report>), HarvestError> {
-        let mends = queue_repairs(&parts.catalog, &*parts.clock, uris).await?;
-        if mends.queued == 0 {
+        let queued = queue_repairs(&parts.catalog, &*parts.clock, uris).await?;
+        if queued.queued == 0 {
             parts.catalog.close().await?;
-            return Ok((mends, None));
+            return Ok((queued, None));
         }
-        Ok((mends, Some(Self::open(parts).await?.run().await?)))
+        Ok((queued, Some(Self::open(parts).await?.run().await?)))
     }
 }

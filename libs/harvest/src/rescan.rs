@@ -1,6 +1,9 @@
 //! Selects sets that need a full rescan although their changes are followed. Reasons: absences wait for a second
 //! list, lists were read and not compared, or part of a list or dump could not be read.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::planner::Planner;
 use planning::{Lists, is_due, is_listed_elsewhere, is_retried, strategy};
 use std::collections::{HashMap, HashSet};
 
@@ -9,26 +12,23 @@ use futures::TryStreamExt;
 use model::{Absent, DocumentRecord, DocumentState, PackageState, SetId, Subject, Waiting};
 use resourcesync::Capability;
 
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
-
 use crate::queue;
 
-impl Harvest {
+impl Planner {
     /// The sets that a run that starts now rescans in full.
-    pub(crate) async fn sets_again(&self) -> Result<HashSet<SetId>, HarvestError> {
-        let now = self.clock.now();
-        let waiting = self.sets.iter().filter(|(_, set)| is_due(set, &self.options, now));
+    pub(crate) async fn sets_again(&self, ctx: &mut RunContext) -> Result<HashSet<SetId>, HarvestError> {
+        let now = ctx.clock.now();
+        let waiting = ctx.sets.iter().filter(|(_, set)| is_due(set, &ctx.options, now));
         let mut again: HashSet<SetId> = waiting.map(|(id, _)| id.clone()).collect();
-        if !self.has_problems {
+        if !ctx.problems.any {
             return Ok(again);
         }
-        let documents = queue::by_set(&self.catalog).await?;
-        let mut problems = self.catalog.scan_problems().await?;
+        let documents = queue::by_set(&*ctx.catalog().await?).await?;
+        let mut problems = ctx.catalog().await?.scan_problems().await?;
         while let Some((subject, problem)) = problems.try_next().await? {
             let Subject::Document(uri) = subject else { continue };
             if is_retried(&problem, now)
-                && let Some(set) = self.set_left_unread(&uri, &documents).await?
+                && let Some(set) = self.set_left_unread(ctx, &uri, &documents).await?
             {
                 again.insert(set);
             }
@@ -39,15 +39,16 @@ impl Harvest {
     /// The set of a list, dump or package that could not be read and that covers the whole set.
     async fn set_left_unread(
         &self,
+        ctx: &mut RunContext,
         uri: &str,
         documents: &HashMap<SetId, Vec<DocumentRecord>>,
     ) -> Result<Option<SetId>, HarvestError> {
-        if let Some(record) = self.catalog.document(uri).await? {
+        if let Some(record) = ctx.catalog().await?.document(uri).await? {
             let is_unread =
                 record.state == DocumentState::Failed && strategy::is_baseline(&record.capability);
             return Ok(is_unread.then_some(record.set));
         }
-        let Some(record) = self.catalog.package(uri).await? else { return Ok(None) };
+        let Some(record) = ctx.catalog().await?.package(uri).await? else { return Ok(None) };
         let is_unread = record.state == PackageState::Failed && record.capability == Capability::ResourceDump;
         Ok((is_unread && !is_listed_elsewhere(&record, documents)).then_some(record.set))
     }
@@ -55,16 +56,17 @@ impl Harvest {
     /// Records for a set whose lists were compared with the catalog whether an absence waits for the next lists.
     pub(crate) fn note_waiting(
         &mut self,
+        ctx: &mut RunContext,
         batch: &mut Batch,
         id: &SetId,
         lists: &Lists,
         waits: bool,
         is_guarded: bool,
     ) {
-        let (now, percent) = (self.clock.now(), self.options.max_deletes_percent);
+        let (now, percent) = (ctx.clock.now(), ctx.options.max_deletes_percent);
         // A list without a date never confirms an absence.
         let waits = waits && lists.at.is_some();
-        self.note(batch, id, |before| {
+        self.note(ctx, batch, id, |before| {
             waits.then(|| Waiting {
                 since: before.map_or(now, |before| before.since),
                 looked_at: now,
@@ -76,22 +78,26 @@ impl Harvest {
 
     /// Records the sets whose lists were requested in this run, but not compared with the catalog: a later run must
     /// compare them. `compared` are the other sets.
-    pub(crate) async fn note_uncompared(&mut self, compared: &HashSet<SetId>) -> Result<(), HarvestError> {
-        let now = self.clock.now();
+    pub(crate) async fn note_uncompared(
+        &mut self,
+        ctx: &mut RunContext,
+        compared: &HashSet<SetId>,
+    ) -> Result<(), HarvestError> {
+        let now = ctx.clock.now();
         // Whether any was a list. Unchanged packages are not opened again, so reading a dump once more brings nothing
         // new.
         let mut read: HashMap<SetId, bool> = HashMap::new();
         let mut asked: HashSet<SetId> = HashSet::new();
         let mut doubtful: HashSet<SetId> = HashSet::new();
-        for (uri, record) in queue::documents(&self.catalog).await? {
-            if record.run != self.run.id || !strategy::is_baseline(&record.capability) {
+        for (uri, record) in queue::documents(&*ctx.catalog().await?).await? {
+            if record.run != ctx.run.id || !strategy::is_baseline(&record.capability) {
                 continue;
             }
             // No conclusion is possible from a doubtful document or its parts, however often it is read.
             if record.doubtful {
                 doubtful.insert(record.set.clone());
             }
-            let is_news = !self.unmodified.contains(&uri) && record.is_read_whole();
+            let is_news = !self.reading.unmodified.contains(&uri) && record.is_read_whole();
             if is_news {
                 *read.entry(record.set.clone()).or_default() |= record.capability == Capability::ResourceList;
             }
@@ -99,10 +105,10 @@ impl Harvest {
         }
         let mut batch = Batch::new();
         for id in asked.iter().filter(|id| !compared.contains(*id)) {
-            let Some(set) = self.sets.get(id) else { continue };
+            let Some(set) = ctx.sets.get(id) else { continue };
             let may_tell = set.may_be_held() && !set.doubtful && !doubtful.contains(id);
             let is_list = read.get(id).copied().filter(|_| may_tell);
-            self.note(&mut batch, id, |before| {
+            self.note(ctx, &mut batch, id, |before| {
                 let fresh = is_list.map(|uncompared| Waiting {
                     since: now,
                     looked_at: now,
@@ -118,16 +124,17 @@ impl Harvest {
                 }
             });
         }
-        self.commit(batch).await
+        ctx.commit(batch).await
     }
 
     fn note(
         &mut self,
+        ctx: &mut RunContext,
         batch: &mut Batch,
         id: &SetId,
         waiting: impl FnOnce(Option<Waiting>) -> Option<Waiting>,
     ) {
-        let Some(set) = self.sets.get_mut(id) else { return };
+        let Some(set) = ctx.sets.get_mut(id) else { return };
         let before = set.waiting;
         set.waiting = waiting(before);
         if set.waiting != before {
@@ -136,8 +143,8 @@ impl Harvest {
     }
 
     /// Whether a set's lists must be read whole even if the server says that they did not change.
-    pub(crate) fn is_uncompared(&self, set: &SetId) -> bool {
-        let waiting = self.sets.get(set).and_then(|set| set.waiting);
-        self.options.absent != Absent::Keep && waiting.is_some_and(|waiting| waiting.uncompared)
+    pub(crate) fn is_uncompared(&self, ctx: &mut RunContext, set: &SetId) -> bool {
+        let waiting = ctx.sets.get(set).and_then(|set| set.waiting);
+        ctx.options.absent != Absent::Keep && waiting.is_some_and(|waiting| waiting.uncompared)
     }
 }

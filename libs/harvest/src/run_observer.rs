@@ -83,7 +83,7 @@ mod tests {
                 clock: Arc::new(SystemClock),
                 options: HarvestOptions::default(),
                 progress: watch::Sender::new(Progress::default()),
-                witness: Some(Arc::clone(&witness) as Arc<dyn RunObserver>),
+                observer: Some(Arc::clone(&witness) as Arc<dyn RunObserver>),
                 push_lag: PushLag::default(),
                 stop: CancellationToken::new(),
             };

@@ -1,11 +1,11 @@
 //! Earlier versions of resources, as many as the operator keeps.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::settler::Settler;
 use catalog::{Batch, Catalog, CatalogError};
 use jiff::Timestamp;
 use model::{Location, ResourceRecord, ResourceUri, Version, Versions};
-
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
 
 /// How many versions of each resource to keep.
 #[derive(Debug, Clone, Copy)]
@@ -30,22 +30,24 @@ impl History {
     }
 }
 
-impl Harvest {
+impl Settler {
     /// The kept versions of these resources, in order. Skips the lookup if there can be none.
     pub(crate) async fn versions_of(
         &self,
+        ctx: &mut RunContext,
         uris: &[ResourceUri],
     ) -> Result<Vec<Option<Versions>>, HarvestError> {
         if !self.history.is_looked_up {
             return Ok(vec![None; uris.len()]);
         }
-        Ok(self.catalog.versions_many(uris).await?)
+        Ok(ctx.catalog().await?.versions_many(uris).await?)
     }
 
     /// Ends the current version of a resource: it becomes a kept version, if any are kept. Returns the locations that
     /// are no longer kept, including the current one if it is not kept.
     pub(crate) fn end_version(
         &self,
+        _ctx: &mut RunContext,
         batch: &mut Batch,
         uri: &ResourceUri,
         record: &ResourceRecord,

@@ -1,16 +1,15 @@
 //! The view's part of settling. Files change only after their bytes were verified, and before the catalog records it.
 //! So a crash in between is repaired by repeating the step.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::settler::Settler;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use catalog::Batch;
 use futures::{StreamExt, TryStreamExt, stream};
 use model::{Bitstream, Mode, ResourceUri};
 use store::View;
-
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
 
 /// Bytes of small resources in memory at once on their way into the view.
 const BATCH_BYTES: u64 = 16 * 1024 * 1024;
@@ -23,10 +22,19 @@ const SHARES_AT_ONCE: usize = 4;
 /// Larger resources are copied, one by one.
 const SMALL_BYTES: u64 = 1024 * 1024;
 
-impl Harvest {
+impl Settler {
+    /// Whether the view needs a scan of the catalog before the harvest goes on.
+    pub(crate) async fn has_view_work(&self, ctx: &mut RunContext) -> Result<bool, HarvestError> {
+        let is_old = async |ctx: &mut RunContext| {
+            Ok::<_, HarvestError>(ctx.catalog().await?.view_names().await? < store::view::NAMES)
+        };
+        Ok(self.view.is_some() && (!ctx.run.view || ctx.run.mode != Mode::Audit && is_old(ctx).await?))
+    }
+
     /// Writes verified bitstreams as files.
     pub(crate) async fn place_in_view(
         &self,
+        ctx: &RunContext,
         verified: &[(ResourceUri, Bitstream)],
     ) -> Result<(), HarvestError> {
         let Some(view) = &self.view else { return Ok(()) };
@@ -35,7 +43,7 @@ impl Harvest {
         while begin < verified.len() {
             let (first, rest) = (&verified[begin], &verified[begin + 1..]);
             if first.1.computed.length() > SMALL_BYTES {
-                self.store.lay_out(first.1, view, first.0.clone()).await?;
+                ctx.store.lay_out(first.1, view, first.0.clone()).await?;
                 begin += 1;
                 continue;
             }
@@ -49,7 +57,7 @@ impl Harvest {
                 })
                 .count();
             let end = begin + 1 + more;
-            self.place_small(view, &verified[begin..end]).await?;
+            self.place_small(ctx, view, &verified[begin..end]).await?;
             begin = end;
         }
         Ok(())
@@ -59,21 +67,23 @@ impl Harvest {
     /// no share writes files during the next settlement.
     async fn place_small(
         &self,
+        ctx: &RunContext,
         view: &View,
         batch: &[(&ResourceUri, &Bitstream)],
     ) -> Result<(), HarvestError> {
-        let shares: Vec<_> = batch.chunks(SHARE).map(|share| self.place_share(view, share)).collect();
+        let shares: Vec<_> = batch.chunks(SHARE).map(|share| self.place_share(ctx, view, share)).collect();
         let placed: Vec<_> = stream::iter(shares).buffered(SHARES_AT_ONCE).collect().await;
         placed.into_iter().collect()
     }
 
     async fn place_share(
         &self,
+        ctx: &RunContext,
         view: &View,
         share: &[(&ResourceUri, &Bitstream)],
     ) -> Result<(), HarvestError> {
         let bitstreams: Vec<&Bitstream> = share.iter().map(|(_, bitstream)| *bitstream).collect();
-        let bodies = self.store.read_batch(&bitstreams).await;
+        let bodies = ctx.store.read_batch(&bitstreams).await;
         let uris = share.iter().map(|(uri, _)| (*uri).clone());
         let files =
             uris.zip(bodies).map(|(uri, body)| Ok((uri, body?))).collect::<Result<Vec<_>, HarvestError>>()?;
@@ -81,7 +91,11 @@ impl Harvest {
     }
 
     /// Removes the files of deleted resources.
-    pub(crate) async fn remove_from_view(&self, uris: &[ResourceUri]) -> Result<(), HarvestError> {
+    pub(crate) async fn remove_from_view(
+        &self,
+        _ctx: &RunContext,
+        uris: &[ResourceUri],
+    ) -> Result<(), HarvestError> {
         let Some(view) = &self.view else { return Ok(()) };
         for uri in uris {
             view.remove(uri.clone()).await?;
@@ -90,17 +104,15 @@ impl Harvest {
     }
 
     /// Moves files that were written while fewer names were known as dangerous, once per Source.
-    pub(crate) async fn put_view_right(&mut self) -> Result<(), HarvestError> {
+    pub(crate) async fn put_view_right(&mut self, ctx: &mut RunContext) -> Result<(), HarvestError> {
         let Some(view) = self.view.clone() else { return Ok(()) };
-        if self.run.mode == Mode::Audit || self.catalog.view_names().await? >= store::view::NAMES {
+        if ctx.run.mode == Mode::Audit || ctx.catalog().await?.view_names().await? >= store::view::NAMES {
             return Ok(());
         }
-        let catalog = Arc::clone(&self.catalog);
+        let catalog = ctx.catalog().await?;
         let mut resources = catalog.scan_resources(None, None).await?;
         let mut uris = Vec::with_capacity(BATCH);
         while let Some((uri, _)) = resources.try_next().await? {
-            // A scan of the whole catalog may be slow: the open response is dropped first.
-            self.begun = None;
             uris.push(uri);
             if uris.len() == BATCH {
                 view.put_right(std::mem::take(&mut uris)).await?;
@@ -110,33 +122,31 @@ impl Harvest {
         drop(resources);
         let mut batch = Batch::new();
         batch.put_view_names(store::view::NAMES);
-        self.commit(batch).await
+        ctx.commit(batch).await
     }
 
     /// Writes resources that were harvested without a view, before this harvest continues with one.
-    pub(crate) async fn catch_up_view(&mut self) -> Result<(), HarvestError> {
+    pub(crate) async fn catch_up_view(&mut self, ctx: &mut RunContext) -> Result<(), HarvestError> {
         if self.view.is_none() {
-            self.run.view = false;
+            ctx.run.view = false;
             return Ok(());
         }
-        if self.run.view {
+        if ctx.run.view {
             return Ok(());
         }
-        // This may be slow: the open response is dropped first.
-        self.begun = None;
-        let mut resources = self.catalog.scan_resources(None, None).await?;
+        let mut resources = ctx.catalog().await?.scan_resources(None, None).await?;
         let mut held = Vec::with_capacity(BATCH);
         while let Some((uri, record)) = resources.try_next().await? {
             held.extend(record.bitstream.map(|bitstream| (uri, bitstream)));
             if held.len() == BATCH {
-                self.place_in_view(&held).await?;
+                self.place_in_view(ctx, &held).await?;
                 held.clear();
             }
         }
-        self.place_in_view(&held).await?;
+        self.place_in_view(ctx, &held).await?;
         drop(resources);
-        self.run.view = true;
-        self.commit(Batch::new()).await
+        ctx.run.view = true;
+        ctx.commit(Batch::new()).await
     }
 }
 

@@ -35,6 +35,29 @@ pub struct PendingRecord {
     pub account: Account,
 }
 
+impl PendingRecord {
+    /// A plan that was not attempted yet.
+    pub fn new(
+        seq: Seq,
+        action: Action,
+        declaration: Declaration,
+        listing: Listing,
+        account: Account,
+    ) -> Self {
+        Self {
+            seq,
+            action,
+            declaration,
+            listing,
+            attempts: 0,
+            next_attempt_at: None,
+            candidate: None,
+            mend: false,
+            account,
+        }
+    }
+}
+
 /// The action for a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "action")]

@@ -62,7 +62,7 @@ pub async fn mend(
 ) -> Result<Option<Report>, PipelineError> {
     let pipeline = beside(&parts).await?;
     let mending = async {
-        let (_, report) = Harvest::mend(parts, uris).await?;
+        let (_, report) = Harvest::repair(parts, uris).await?;
         Ok(report)
     };
     to_the_end(pipeline, mending, at_once).await

@@ -185,7 +185,7 @@ impl<'a> RunExecutor<'a> {
                 clock: Arc::clone(&context.clock),
                 options,
                 progress,
-                witness: Some(Arc::new(witness)),
+                observer: Some(Arc::new(witness)),
                 push_lag: context.metrics.lag.clone(),
                 stop,
             };

@@ -83,7 +83,7 @@ pub(crate) fn next(error: &HarvestError, attempt: u32, now: Timestamp) -> RunRet
         // The store with its catalog and the bus will return, or the operator will free disk space.
         HarvestError::Catalog(error) if error.is_temporary() => own,
         HarvestError::Store(error) if error.is_retryable() => own,
-        HarvestError::Trouble(_) => own,
+        HarvestError::StoreFailed(_) => own,
         HarvestError::Observer(error) if error.is_temporary => own,
         HarvestError::Bus(BusError::NotOpen { .. }) => own,
         HarvestError::Bus(error) if error.is_temporary() => own,

@@ -121,7 +121,7 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
         report.run.mode.to_string()
     };
     note!("");
-    for unlisted in &report.unlisted {
+    for unlisted in &report.many_absent {
         note!("{unlisted}");
     }
     note!("{}", if report.in_sync() { "In sync." } else { "Finished, but not in sync." });

@@ -1,5 +1,8 @@
 //! Earlier failures that no list contains any more.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::planner::Planner;
 use catalog::Batch;
 use model::SetId;
 use planning::{Lists, is_listed_by_others};
@@ -7,15 +10,14 @@ use reconcile::AbsentSpool;
 
 use super::BATCH;
 
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
 use crate::settle::subject;
 
-impl Harvest {
+impl Planner {
     /// Drops earlier failures of resources that are not stored and in no list any more: the Source does not offer
     /// them. One list is enough, because no data is lost. A list that contains the resource again asks for it again.
-    pub(super) async fn settle_unlisted_failures(
+    pub(crate) async fn settle_unlisted_failures(
         &mut self,
+        ctx: &mut RunContext,
         set: &SetId,
         lists: &Lists,
         unlisted: AbsentSpool,
@@ -23,21 +25,22 @@ impl Harvest {
         let Ok(unlisted) = unlisted.all() else { return Ok(()) };
         let mut batch = Batch::new();
         for uri in unlisted {
-            let problem = self.catalog.problem(&subject(&uri)).await?;
+            let problem = ctx.catalog().await?.problem(&subject(&uri)).await?;
             let listing = problem.and_then(|problem| problem.listing);
             if listing.is_none_or(|listing| is_listed_by_others(set, lists, &listing)) {
                 continue;
             }
-            let is_held = self.catalog.resource(&uri).await?.is_some_and(|record| record.is_present());
-            if is_held || self.is_asked_for(set, lists, &uri).await? {
+            let is_held =
+                ctx.catalog().await?.resource(&uri).await?.is_some_and(|record| record.is_present());
+            if is_held || self.is_asked_for(ctx, set, lists, &uri).await? {
                 continue;
             }
             batch.delete_pending(&uri);
             batch.delete_problem(&subject(&uri));
             if batch.len() >= BATCH {
-                self.commit(std::mem::take(&mut batch)).await?;
+                ctx.commit(std::mem::take(&mut batch)).await?;
             }
         }
-        self.commit(batch).await
+        ctx.commit(batch).await
     }
 }

@@ -27,34 +27,34 @@ pub struct Difference {
 
 /// A difference, and its repair.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Found {
+pub(crate) struct Found {
     #[serde(flatten)]
-    pub(super) difference: Difference,
+    pub(crate) difference: Difference,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) plan: Option<PendingRecord>,
+    pub(crate) plan: Option<PendingRecord>,
     /// The set whose lists omit it, by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) absent_from: Option<usize>,
+    pub(crate) absent_from: Option<usize>,
 }
 
 /// Writer for differences as they are found.
-pub(super) struct Notes(BufWriter<File>);
+pub(crate) struct Notes(BufWriter<File>);
 
 /// All differences of an audit, in the order of URIs.
 #[derive(Debug)]
 pub struct Differences(Mutex<File>);
 
 impl Notes {
-    pub(super) fn new() -> Result<Self, SpoolError> {
+    pub(crate) fn new() -> Result<Self, SpoolError> {
         Ok(Self(BufWriter::new(tempfile::tempfile()?)))
     }
 
-    pub(super) fn add(&mut self, found: &Found) -> Result<(), SpoolError> {
+    pub(crate) fn add(&mut self, found: &Found) -> Result<(), SpoolError> {
         serde_json::to_writer(&mut self.0, found).map_err(io::Error::from)?;
         Ok(self.0.write_all(b"\n")?)
     }
 
-    pub(super) fn finish(self) -> Result<Differences, SpoolError> {
+    pub(crate) fn finish(self) -> Result<Differences, SpoolError> {
         Ok(Differences(Mutex::new(self.0.into_inner().map_err(io::IntoInnerError::into_error)?)))
     }
 }
@@ -68,7 +68,7 @@ impl Differences {
         Ok(self.found()?.map(|found| Ok(found?.difference)))
     }
 
-    pub(super) fn found(
+    pub(crate) fn found(
         &self,
     ) -> Result<impl Iterator<Item = Result<Found, SpoolError>> + use<>, SpoolError> {
         let mut file = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).try_clone()?;

@@ -1,6 +1,8 @@
 //! Reads the manifests of a dump's packages (RS-33) without receiving the packages (docs/adr/0026). Each comes from
 //! the cheapest place: the stored package, a copy of the manifest, or ranges of the package at the Source.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
 use documents::{DocumentStream, ManifestTimes, Opened, Part, is_manifest_of, manifest_context};
 use planning::is_same_version;
 use std::sync::Arc;
@@ -8,14 +10,13 @@ use std::sync::Arc;
 use model::{Location, PackageRecord, Validators, bytes, counted};
 use packages::zip::{Directory, MemberReader};
 use packages::{Limits, PackageError, Packaging, ReadAhead, ReadAt, SNIFF_BYTES, sniff};
-use resourcesync::{Capability, Header, Item, Mode as ReadMode};
+use resourcesync::{Capability, Header, Item};
 use url::Url;
 
+use super::Auditor;
 use super::elsewhere::{Approach, Elsewhere};
 use super::named::{Named, NamedPackages};
 use super::read::{Before, Heard, Reading};
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
 
 use crate::plan::names;
 
@@ -27,27 +28,28 @@ const AHEAD: ReadAhead = ReadAhead { chunk: 1 << 20, reads: 1 };
 /// Number of entries of a manifest that was read, or why it was not.
 type Manifest = Result<u64, String>;
 
-impl Harvest {
+impl Auditor {
     /// Reads the manifests of a dump's packages. If all could be read, the dump counts as read whole.
-    pub(super) async fn hear_packages(
+    pub(crate) async fn hear_packages(
         &mut self,
+        ctx: &mut RunContext,
         heard: &mut Heard,
         reading: &mut Reading<'_>,
         packages: NamedPackages,
     ) -> Result<(), HarvestError> {
         let mut entries = Some(0);
         for named in packages.all()? {
-            self.check_stop()?;
+            ctx.check_stop()?;
             let named = named?;
-            self.show_document(&named.uri);
+            ctx.progress.show_document(&named.uri);
             reading.number = heard.begin(&named.uri, reading.set);
             reading.before = Before {
-                listed: self.run.counters.listed,
+                listed: ctx.run.counters.listed,
                 unread: heard.unread,
                 remarks: heard.remarks.len(),
                 told: reading.told,
             };
-            match Box::pin(self.hear_package(heard, reading, &named)).await? {
+            match Box::pin(self.hear_package(ctx, heard, reading, &named)).await? {
                 Ok(more) => entries = entries.map(|entries| entries + more),
                 Err(why) => {
                     entries = None;
@@ -67,6 +69,7 @@ impl Harvest {
     /// Reads one package's manifest, from the cheapest place.
     async fn hear_package(
         &mut self,
+        ctx: &mut RunContext,
         heard: &mut Heard,
         reading: &mut Reading<'_>,
         named: &Named,
@@ -75,41 +78,41 @@ impl Harvest {
             Ok(url) => url,
             Err(error) => return Ok(Err(error.to_string())),
         };
-        let known = self.catalog.package(&named.uri).await?;
+        let known = ctx.catalog().await?.package(&named.uri).await?;
         let held = known.as_ref().and_then(held);
         if let (Some(known), Some((location, _))) = (&known, &held)
             && is_same_version(known, &named.declaration, &named.metadata)
-            && let Ok(entries) = self.hear_held(heard, reading, named, &url, location).await?
+            && let Ok(entries) = self.hear_held(ctx, heard, reading, named, &url, location).await?
         {
             return Ok(Ok(entries));
         }
         if let Some(contents) = named.contents.as_deref().and_then(|contents| Url::parse(contents).ok())
-            && let Ok(entries) = self.hear_contents(heard, reading, named, &contents).await?
+            && let Ok(entries) = self.hear_contents(ctx, heard, reading, named, &contents).await?
         {
             return Ok(Ok(entries));
         }
         let validators = held.as_ref().map(|(_, validators)| validators.clone()).unwrap_or_default();
-        let mut approach = Elsewhere::approach(&self.client, &url, validators).await;
+        let mut approach = Elsewhere::approach(&ctx.client, &url, validators).await;
         if let (Approach::Known { requests }, Some((location, _))) = (&approach, &held) {
-            self.run.counters.requests += u64::from(*requests);
-            if let Ok(entries) = self.hear_held(heard, reading, named, &url, location).await? {
+            ctx.run.counters.requests += u64::from(*requests);
+            if let Ok(entries) = self.hear_held(ctx, heard, reading, named, &url, location).await? {
                 return Ok(Ok(entries));
             }
-            approach = Elsewhere::approach(&self.client, &url, Validators::default()).await;
+            approach = Elsewhere::approach(&ctx.client, &url, Validators::default()).await;
         }
         match approach {
             Approach::Ranges(package) => {
                 let package = Arc::new(package);
-                let manifest = self.hear_elsewhere(heard, reading, named, &url, &package).await;
-                self.run.counters.requests += package.requests();
+                let manifest = self.hear_elsewhere(ctx, heard, reading, named, &url, &package).await;
+                ctx.run.counters.requests += package.requests();
                 manifest
             }
             Approach::Known { requests } => {
-                self.run.counters.requests += u64::from(requests);
+                ctx.run.counters.requests += u64::from(requests);
                 Ok(Err("its server says that it is as it was to a request without a condition".to_owned()))
             }
             Approach::Closed { why, requests } => {
-                self.run.counters.requests += u64::from(requests);
+                ctx.run.counters.requests += u64::from(requests);
                 Ok(Err(why))
             }
         }
@@ -118,6 +121,7 @@ impl Harvest {
     /// Reads the manifest in the stored package.
     async fn hear_held(
         &mut self,
+        ctx: &mut RunContext,
         heard: &mut Heard,
         reading: &mut Reading<'_>,
         named: &Named,
@@ -125,12 +129,12 @@ impl Harvest {
         location: &Location,
     ) -> Result<Manifest, HarvestError> {
         let length = location.span().map_or(0, |span| span.stored_length);
-        let package = self.store.range_reader(location, length);
+        let package = ctx.store.range_reader(location, length);
         match manifest(package, &Limits::default(), u64::MAX).await {
             Ok(member) => {
-                let options = self.options_within_limits(heard);
+                let options = self.options_within_limits(ctx, heard);
                 let stream = documents::open_member(member, url.clone(), options);
-                self.hear_manifest(heard, reading, named, stream).await
+                self.hear_manifest(ctx, heard, reading, named, stream).await
             }
             Err(why) => {
                 tracing::info!(
@@ -146,23 +150,24 @@ impl Harvest {
     /// Reads the copy of the manifest that the dump links to.
     async fn hear_contents(
         &mut self,
+        ctx: &mut RunContext,
         heard: &mut Heard,
         reading: &mut Reading<'_>,
         named: &Named,
         contents: &Url,
     ) -> Result<Manifest, HarvestError> {
-        let options = self.options_within_limits(heard);
-        let manifest = match documents::open(&self.client, contents, Validators::default(), options).await {
+        let options = self.options_within_limits(ctx, heard);
+        let manifest = match documents::open(&ctx.client, contents, Validators::default(), options).await {
             Ok(Opened::Document(stream)) => {
-                self.run.counters.requests += u64::from(stream.requests);
-                self.hear_manifest(heard, reading, named, stream).await?
+                ctx.run.counters.requests += u64::from(stream.requests);
+                self.hear_manifest(ctx, heard, reading, named, stream).await?
             }
             Ok(Opened::NotModified { requests }) => {
-                self.run.counters.requests += u64::from(requests);
+                ctx.run.counters.requests += u64::from(requests);
                 Err("the server sent nothing".to_owned())
             }
             Err(error) => {
-                self.run.counters.requests += u64::from(error.requests());
+                ctx.run.counters.requests += u64::from(error.requests());
                 Err(error.to_string())
             }
         };
@@ -175,6 +180,7 @@ impl Harvest {
     /// Reads the manifest in the package at the Source.
     async fn hear_elsewhere(
         &mut self,
+        ctx: &mut RunContext,
         heard: &mut Heard,
         reading: &mut Reading<'_>,
         named: &Named,
@@ -187,9 +193,9 @@ impl Harvest {
         let limits = Limits { directory_bytes: MOST, ..Limits::default() };
         match manifest(Arc::clone(package), &limits, MOST).await {
             Ok(member) => {
-                let options = self.options_within_limits(heard);
+                let options = self.options_within_limits(ctx, heard);
                 let stream = documents::open_member(member, url.clone(), options);
-                self.hear_manifest(heard, reading, named, stream).await
+                self.hear_manifest(ctx, heard, reading, named, stream).await
             }
             Err(why) => Ok(Err(why)),
         }
@@ -198,6 +204,7 @@ impl Harvest {
     /// Spools the entries of a manifest like those of a list.
     async fn hear_manifest(
         &mut self,
+        ctx: &mut RunContext,
         heard: &mut Heard,
         reading: &mut Reading<'_>,
         named: &Named,
@@ -210,7 +217,7 @@ impl Harvest {
                     if let Err(why) = expect_manifest(&header, &reading.record.capability) {
                         return Ok(Err(why));
                     }
-                    self.hear_anew(heard, reading, named);
+                    self.hear_anew(ctx, heard, reading, named);
                     let Header { at, completed, capability: kind, .. } = header;
                     let (said, dump) = (ManifestTimes { at, completed, kind }, &reading.record.capability);
                     let horizon = heard.horizon;
@@ -218,19 +225,19 @@ impl Harvest {
                     context = Some(manifest_context(&named.uri, set, dump, &named.metadata, said, horizon));
                 }
                 Part::Items(mut items) => {
-                    self.check_stop()?;
+                    ctx.check_stop()?;
                     let Some(context) = &context else { continue };
-                    if let Some(met) = self.spent.take_entries(&self.options.limits, &mut items) {
+                    if let Some(met) = self.budget.take_entries(&ctx.options.limits, &mut items) {
                         return Ok(Err(met.to_string()));
                     }
                     for item in items {
                         let Item::Entry(entry) = item else { continue };
-                        self.hear_entry(heard, reading, context, *entry).await?;
+                        self.hear_entry(ctx, heard, reading, context, *entry).await?;
                     }
-                    self.show();
+                    ctx.show();
                 }
                 Part::End(summary) => {
-                    self.run.counters.add_quirks(&names(&summary.quirks));
+                    ctx.run.counters.add_quirks(&names(&summary.quirks));
                     if summary.bad > 0 {
                         let bad = summary.bad;
                         heard.miss(|| {
@@ -243,7 +250,7 @@ impl Harvest {
                     return Ok(Ok(summary.entries));
                 }
                 Part::Broken(error, summary) => {
-                    self.run.counters.add_quirks(&names(&summary.quirks));
+                    ctx.run.counters.add_quirks(&names(&summary.quirks));
                     return Ok(Err(error.to_string()));
                 }
             }
@@ -252,26 +259,28 @@ impl Harvest {
     }
 
     /// Discards the entries of a manifest whose reading broke off. It is read again elsewhere, and counts once.
-    fn hear_anew(&mut self, heard: &mut Heard, reading: &mut Reading<'_>, named: &Named) {
+    fn hear_anew(
+        &mut self,
+        ctx: &mut RunContext,
+        heard: &mut Heard,
+        reading: &mut Reading<'_>,
+        named: &Named,
+    ) {
         let Before { listed, unread, remarks, told } = reading.before;
-        if self.run.counters.listed == listed {
+        if ctx.run.counters.listed == listed {
             return;
         }
         heard.words.take_back(reading.number);
         reading.number = heard.begin(&named.uri, reading.set);
-        self.run.counters.listed = listed;
+        ctx.run.counters.listed = listed;
         heard.unread = unread;
         heard.remarks.truncate(remarks);
         reading.told = told;
     }
 
     /// Options for reading the next document: within what is left of the run's limits.
-    pub(super) fn options_within_limits(&self, heard: &Heard) -> resourcesync::Options {
-        self.spent.options(&self.options.limits, heard.horizon.options(self.read_mode()))
-    }
-
-    fn read_mode(&self) -> ReadMode {
-        if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant }
+    pub(crate) fn options_within_limits(&self, ctx: &RunContext, heard: &Heard) -> resourcesync::Options {
+        self.budget.options(&ctx.options.limits, heard.horizon.options(ctx.read_mode()))
     }
 }
 

@@ -18,7 +18,7 @@ const LEAST: usize = 64 << 10;
 const KEPT: usize = 3;
 
 /// A package at the Source.
-pub(super) struct Elsewhere {
+pub(crate) struct Elsewhere {
     client: Client,
     url: Url,
     length: u64,
@@ -28,7 +28,7 @@ pub(super) struct Elsewhere {
 }
 
 /// The Source's response to a request for the beginning of a package.
-pub(super) enum Approach {
+pub(crate) enum Approach {
     /// It is the known version.
     Known {
         /// Requests made.
@@ -47,7 +47,7 @@ pub(super) enum Approach {
 
 impl Elsewhere {
     /// Requests the first bytes of a package, unless it is the version with these validators.
-    pub(super) async fn approach(client: &Client, url: &Url, known: Validators) -> Approach {
+    pub(crate) async fn approach(client: &Client, url: &Url, known: Validators) -> Approach {
         let range = Some(Range { from: 0, to: Some(SNIFF_BYTES as u64), if_range: None });
         let request = GetRequest { validators: known, range, ..GetRequest::new(url.clone()) };
         let mut response = match client.get_with_retries(request).await {
@@ -83,7 +83,7 @@ impl Elsewhere {
     }
 
     /// Requests made so far.
-    pub(super) fn requests(&self) -> u64 {
+    pub(crate) fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 

@@ -7,7 +7,7 @@ use resourcesync::Change;
 
 /// Result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(crate) enum Finding {
     /// Stored as declared.
     InSync,
     /// No declaration contradicts the stored bytes, but no digest proves them.
@@ -26,7 +26,7 @@ pub(super) enum Finding {
 }
 
 /// Compares a stored record with the last entry about its resource.
-pub(super) fn judge(word: &ListedEntry, record: Option<&ResourceRecord>) -> Finding {
+pub(crate) fn judge(word: &ListedEntry, record: Option<&ResourceRecord>) -> Finding {
     let known = CurrentState { record, pending: None, baseline_at: None };
     let decision = decide(&word.declaration, &word.listing, word.moment, known);
     let is_gone = word.listing.change == Some(Change::Deleted);

@@ -13,19 +13,21 @@ mod named;
 mod read;
 mod repair;
 
-use planning::{Decision, Horizon, ListedEntry, continuity, is_newer, is_stored_as_declared, strategy, why};
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use planning::{
+    Decision, Horizon, ListedEntry, ReadBudget, continuity, is_newer, is_stored_as_declared, strategy, why,
+};
 use reconcile::{CatalogRow, Counting, MergeJoin, Records, SpooledEntry};
 use std::sync::Arc;
 
-use catalog::Batch;
 use model::{
-    Account, Action, AuditCounts, DifferenceKind, PendingRecord, Phase, ResourceRecord, ResourceUri, Seq,
-    SetId, SetRecord, Why,
+    Account, Action, AuditCounts, DifferenceKind, PendingRecord, ResourceRecord, ResourceUri, Seq, SetId,
+    SetRecord, Why,
 };
 use resourcesync::{Capability, Mode as ReadMode};
 
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
 use crate::plan::names;
 use crate::settle::subject;
 
@@ -52,6 +54,13 @@ pub struct Audit {
     pub remarks: Vec<String>,
 }
 
+/// Compares a Source with its catalog.
+#[derive(Debug, Default)]
+pub(crate) struct Auditor {
+    /// Consumption of the run's limits.
+    budget: ReadBudget,
+}
+
 /// A comparison in progress.
 struct Comparison {
     sets: Vec<Audited>,
@@ -63,12 +72,16 @@ struct Comparison {
     notes: Notes,
 }
 
-impl Harvest {
+impl Auditor {
     /// Compares, and queues the differences if requested. Writes nothing else to the catalog.
-    pub(crate) async fn audit(&mut self) -> Result<Audit, HarvestError> {
-        let horizon = Horizon::at(self.clock.now());
+    pub(crate) async fn run(
+        mut self,
+        ctx: &mut RunContext,
+        planner: &mut Planner,
+    ) -> Result<Audit, HarvestError> {
+        let horizon = Horizon::at(ctx.clock.now());
         let mut heard = Heard::new(horizon);
-        let (sets, is_partial) = Box::pin(self.offered(&mut heard)).await?;
+        let (sets, is_partial) = Box::pin(self.offered(ctx, &mut heard)).await?;
         let mut audited = Vec::with_capacity(sets.len());
         for (id, set) in &sets {
             if !tells_all(set) {
@@ -76,60 +89,58 @@ impl Harvest {
                     format!("{id} offers no Resource List and no Resource Dump: what is held of it is not compared")
                 });
             }
-            audited.push(Box::pin(self.hear(&mut heard, id, set)).await?);
+            audited.push(Box::pin(self.hear(ctx, &mut heard, id, set)).await?);
         }
-        let gaps = self.gaps_after(&audited, &mut heard);
+        let gaps = self.gaps_after(ctx, &audited, &mut heard);
         let Heard { words, documents, remarks, unread, .. } = heard;
         let counts = AuditCounts { unread, gaps, ..AuditCounts::default() };
         let notes = Notes::new()?;
         let mut comparison =
             Comparison { sets: audited, documents, is_partial, counts, first: Vec::new(), notes };
-        let records = Records::All(self.options.filter.clone());
-        let beside = MergeJoin::begin(&self.catalog, words.sorted(Counting::Last).await?, records).await?;
-        Box::pin(self.compare_all(&mut comparison, beside)).await?;
+        let records = Records::All(ctx.options.filter.clone());
+        let beside =
+            MergeJoin::begin(&*ctx.catalog().await?, words.sorted(Counting::Last).await?, records).await?;
+        Box::pin(self.compare_all(ctx, &mut comparison, beside)).await?;
         let Comparison { sets, counts, first, notes, .. } = comparison;
         let mut audit = Audit { counts, first, all: Arc::new(notes.finish()?), remarks };
-        self.run.counters.gaps += gaps;
-        self.run.counters.documents_failed += unread;
-        self.run.counters.audit = Some(audit.counts);
-        if self.options.repair {
-            Box::pin(self.repair(&mut audit, &sets)).await?;
+        ctx.run.counters.gaps += gaps;
+        ctx.run.counters.documents_failed += unread;
+        ctx.run.counters.audit = Some(audit.counts);
+        if ctx.options.repair {
+            Box::pin(repair::repair(ctx, planner, &mut audit, &sets)).await?;
         }
         Ok(audit)
     }
 
-    /// Ends an audit without repair: only its record is written.
-    pub(crate) async fn end_audit(&mut self) -> Result<(), HarvestError> {
-        self.run.phase = Phase::Finished;
-        self.run.finished_at = Some(self.clock.now());
-        self.commit(Batch::new()).await
-    }
-
     /// Runs discovery. Also returns whether its result is incomplete.
-    async fn offered(&mut self, heard: &mut Heard) -> Result<(Vec<(SetId, SetRecord)>, bool), HarvestError> {
-        let known = self.catalog.discovery().await?.filter(|known| known.entry == self.entry.as_str());
+    async fn offered(
+        &mut self,
+        ctx: &mut RunContext,
+        heard: &mut Heard,
+    ) -> Result<(Vec<(SetId, SetRecord)>, bool), HarvestError> {
+        let known = ctx.catalog().await?.discovery().await?.filter(|known| known.entry == ctx.entry.as_str());
         let known = known.map(|known| known.documents).unwrap_or_default();
         let options = heard.horizon.options(ReadMode::Tolerant);
-        let (found, _) = discovery::rediscover(&self.client, &self.entry, &options, known).await?;
-        self.run.counters.requests += found.requests;
+        let (found, _) = discovery::rediscover(&ctx.client, &ctx.entry, &options, known).await?;
+        ctx.run.counters.requests += found.requests;
         for document in found.documents.iter().filter(|document| document.entries.is_some()) {
-            self.run.counters.add_quirks(&names(&document.quirks));
+            ctx.run.counters.add_quirks(&names(&document.quirks));
         }
         for unread in &found.failures {
             heard.miss(|| format!("{}: {}", unread.url, unread.why));
         }
         if !found.sets.iter().any(|(_, set)| tells_all(set)) {
             let offers = strategy::offers(&found.sets);
-            return Err(HarvestError::NoList { source_url: self.entry.to_string(), offers });
+            return Err(HarvestError::NoList { source_url: ctx.entry.to_string(), offers });
         }
         Ok((found.sets, !found.failures.is_empty()))
     }
 
     /// Number of gaps after the lists: times that no Change List covers.
-    fn gaps_after(&self, sets: &[Audited], heard: &mut Heard) -> u64 {
+    fn gaps_after(&self, ctx: &mut RunContext, sets: &[Audited], heard: &mut Heard) -> u64 {
         let mut gaps = 0;
         for set in sets {
-            let holes = continuity::follow(set.at_latest, self.run.id, set.changes.iter()).gaps;
+            let holes = continuity::follow(set.at_latest, ctx.run.id, set.changes.iter()).gaps;
             for gap in &holes {
                 heard.remark(|| {
                     format!(
@@ -146,26 +157,27 @@ impl Harvest {
     /// Processes the merge join.
     async fn compare_all(
         &self,
+        ctx: &mut RunContext,
         comparison: &mut Comparison,
         mut beside: MergeJoin,
     ) -> Result<(), HarvestError> {
         let mut looked_at: usize = 0;
         while let Some(met) = beside.next().await? {
             if looked_at.is_multiple_of(AT_ONCE) {
-                self.check_stop()?;
+                ctx.check_stop()?;
             }
             looked_at += 1;
-            if let Some(found) = self.compare_one(comparison, met.entries.only(), met.known)? {
-                comparison.note(self.left_alone(found).await?)?;
+            if let Some(found) = self.compare_one(ctx, comparison, met.entries.only(), met.known)? {
+                comparison.note(self.left_alone(ctx, found).await?)?;
             }
         }
         Ok(())
     }
 
     /// Marks a difference as ignored, as long as the Source's declaration is unchanged.
-    async fn left_alone(&self, mut found: Found) -> Result<Found, HarvestError> {
-        let Some(plan) = found.plan.as_ref().filter(|_| self.has_ignored) else { return Ok(found) };
-        let problem = self.catalog.problem(&subject(&found.difference.uri)).await?;
+    async fn left_alone(&self, ctx: &mut RunContext, mut found: Found) -> Result<Found, HarvestError> {
+        let Some(plan) = found.plan.as_ref().filter(|_| ctx.problems.any_ignored) else { return Ok(found) };
+        let problem = ctx.catalog().await?.problem(&subject(&found.difference.uri)).await?;
         let problem = problem.filter(|problem| problem.is_about(&plan.declaration, &plan.listing));
         if let Some(ignored) = problem.and_then(|problem| problem.ignored) {
             found.plan = None;
@@ -176,6 +188,7 @@ impl Harvest {
 
     fn compare_one(
         &self,
+        ctx: &mut RunContext,
         comparison: &mut Comparison,
         word: Option<&SpooledEntry>,
         known: Option<CatalogRow>,
@@ -186,7 +199,7 @@ impl Harvest {
         }
         let Some(word) = word else {
             return match known.as_ref().filter(|_| held.is_some()) {
-                Some(known) => Ok(self.not_listed(comparison, known.unread.read()?)),
+                Some(known) => Ok(self.not_listed(ctx, comparison, known.unread.read()?)),
                 None => Ok(None),
             };
         };
@@ -216,6 +229,7 @@ impl Harvest {
     /// Handles a stored resource that no list contains.
     fn not_listed(
         &self,
+        ctx: &mut RunContext,
         comparison: &mut Comparison,
         (uri, record): (ResourceUri, ResourceRecord),
     ) -> Option<Found> {
@@ -240,7 +254,7 @@ impl Harvest {
         let absent_from = of_sets.first().copied();
         if let Some(set) = absent_from {
             let set = &mut comparison.sets[set];
-            set.to_delete += u64::from(self.deletion_guard().is_confirmed(&record, set.lists.at));
+            set.to_delete += u64::from(ctx.deletion_guard().is_confirmed(&record, set.lists.at));
         }
         let document = absent_from.map(|set| comparison.sets[set].lists.document.clone());
         let (difference, why) = (DifferenceKind::Extra, why.to_owned());
@@ -303,14 +317,7 @@ fn plan(
     let mend = kind == DifferenceKind::Differing;
     let why = if mend { Why::Mend } else { why(decision, &word.declaration, record) };
     Some(PendingRecord {
-        seq: Seq::default(),
-        action,
-        declaration: word.declaration,
-        listing: word.listing,
-        attempts: 0,
-        next_attempt_at: None,
-        candidate: None,
         mend,
-        account: Account::of(why),
+        ..PendingRecord::new(Seq::default(), action, word.declaration, word.listing, Account::of(why))
     })
 }

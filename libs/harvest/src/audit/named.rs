@@ -13,18 +13,18 @@ use serde::{Deserialize, Serialize};
 
 /// A package that a dump lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Named {
-    pub(super) uri: String,
-    pub(super) declaration: Declaration,
+pub(crate) struct Named {
+    pub(crate) uri: String,
+    pub(crate) declaration: Declaration,
     /// Its times, from the dump.
-    pub(super) metadata: Metadata,
+    pub(crate) metadata: Metadata,
     /// URL of a copy of its manifest, if the dump gives one.
-    pub(super) contents: Option<String>,
+    pub(crate) contents: Option<String>,
 }
 
 /// The packages of one dump.
 #[derive(Debug)]
-pub(super) struct NamedPackages {
+pub(crate) struct NamedPackages {
     file: BufWriter<File>,
     /// Start of its interval, and its place in the file.
     places: Vec<(Option<Timestamp>, u64, usize)>,
@@ -32,7 +32,7 @@ pub(super) struct NamedPackages {
 }
 
 impl Named {
-    pub(super) fn of(entry: &Entry) -> Self {
+    pub(crate) fn of(entry: &Entry) -> Self {
         Self {
             uri: entry.loc.clone(),
             declaration: package_declaration(entry),
@@ -43,11 +43,11 @@ impl Named {
 }
 
 impl NamedPackages {
-    pub(super) fn new() -> Result<Self, SpoolError> {
+    pub(crate) fn new() -> Result<Self, SpoolError> {
         Ok(Self { file: BufWriter::new(tempfile::tempfile()?), places: Vec::new(), end: 0 })
     }
 
-    pub(super) fn add(&mut self, named: &Named) -> Result<(), SpoolError> {
+    pub(crate) fn add(&mut self, named: &Named) -> Result<(), SpoolError> {
         let line = serde_json::to_vec(named).map_err(io::Error::from)?;
         self.file.write_all(&line)?;
         let from = named.metadata.from.as_ref().map(resourcesync::Datetime::instant);
@@ -57,7 +57,7 @@ impl NamedPackages {
     }
 
     /// All packages in chronological order, whatever order their dump has.
-    pub(super) fn all(self) -> Result<impl Iterator<Item = Result<Named, SpoolError>>, SpoolError> {
+    pub(crate) fn all(self) -> Result<impl Iterator<Item = Result<Named, SpoolError>>, SpoolError> {
         let mut file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
         let mut places = self.places;
         places.sort_by_key(|(from, _, _)| *from);

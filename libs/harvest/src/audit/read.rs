@@ -1,5 +1,7 @@
 //! Reads the entries of a Source's documents.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
 use documents::{Opened, Part, expect_kind, take_header};
 use planning::{EntryContext, Horizon, LimitReached, Lists, queued_document};
 use reconcile::{EntrySorter, SpoolError};
@@ -11,10 +13,8 @@ use model::{DocumentRecord, DocumentState, SetId, SetRecord, Told, Validators, c
 use resourcesync::{Capability, Entry, Header, Item, Root, Summary};
 use url::Url;
 
+use super::Auditor;
 use super::named::{Named, NamedPackages};
-
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
 
 use crate::plan::names;
 
@@ -22,27 +22,27 @@ use crate::plan::names;
 const MOST_REMARKS: usize = 100;
 
 /// State of the reading so far.
-pub(super) struct Heard {
-    pub(super) words: EntrySorter,
+pub(crate) struct Heard {
+    pub(crate) words: EntrySorter,
     /// The documents of the spooled entries, with their sets.
-    pub(super) documents: Vec<(Arc<str>, SetId)>,
+    pub(crate) documents: Vec<(Arc<str>, SetId)>,
     /// What could not be compared, and why: the first remarks.
-    pub(super) remarks: Vec<String>,
-    pub(super) unread: u64,
-    pub(super) horizon: Horizon,
+    pub(crate) remarks: Vec<String>,
+    pub(crate) unread: u64,
+    pub(crate) horizon: Horizon,
 }
 
 /// A set of resources that is audited.
-pub(super) struct Audited {
-    pub(super) id: SetId,
-    pub(super) lists: Lists,
-    pub(super) at_latest: Option<Timestamp>,
+pub(crate) struct Audited {
+    pub(crate) id: SetId,
+    pub(crate) lists: Lists,
+    pub(crate) at_latest: Option<Timestamp>,
     /// Whether its lists were read whole and without doubtful entries, so that a resource that they omit is absent.
-    pub(super) is_whole: bool,
+    pub(crate) is_whole: bool,
     /// Its change documents.
-    pub(super) changes: Vec<DocumentRecord>,
-    pub(super) held: u64,
-    pub(super) to_delete: u64,
+    pub(crate) changes: Vec<DocumentRecord>,
+    pub(crate) held: u64,
+    pub(crate) to_delete: u64,
 }
 
 /// A document to read.
@@ -56,63 +56,64 @@ struct Next {
 }
 
 /// A document that is being read.
-pub(super) struct Reading<'a> {
-    pub(super) record: DocumentRecord,
+pub(crate) struct Reading<'a> {
+    pub(crate) record: DocumentRecord,
     context: Option<EntryContext>,
     /// The lists contain the changes up to this time.
     after: Option<Timestamp>,
-    pub(super) told: Told,
+    pub(crate) told: Told,
     parts: Vec<Next>,
     /// The document of the spooled entries, by number.
-    pub(super) number: usize,
-    pub(super) set: &'a SetId,
+    pub(crate) number: usize,
+    pub(crate) set: &'a SetId,
     /// Nested indexes above it.
     above: u32,
     /// The packages that it lists.
     packages: Option<NamedPackages>,
     /// Whether a doubtful manifest makes it unclear what the manifests omit.
-    pub(super) is_doubtful: bool,
+    pub(crate) is_doubtful: bool,
     /// State before the current package.
-    pub(super) before: Before,
+    pub(crate) before: Before,
 }
 
 /// State before a package is read. Reading its manifest may break off, and start again elsewhere.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Before {
-    pub(super) listed: u64,
-    pub(super) unread: u64,
-    pub(super) remarks: usize,
-    pub(super) told: Told,
+pub(crate) struct Before {
+    pub(crate) listed: u64,
+    pub(crate) unread: u64,
+    pub(crate) remarks: usize,
+    pub(crate) told: Told,
 }
 
 impl Heard {
-    pub(super) fn new(horizon: Horizon) -> Self {
+    pub(crate) fn new(horizon: Horizon) -> Self {
         Self { words: EntrySorter::new(), documents: Vec::new(), remarks: Vec::new(), unread: 0, horizon }
     }
 
     /// Registers a document whose entries are spooled, and returns its number.
-    pub(super) fn begin(&mut self, document: &str, set: &SetId) -> usize {
+    pub(crate) fn begin(&mut self, document: &str, set: &SetId) -> usize {
         self.documents.push((document.into(), set.clone()));
         self.documents.len() - 1
     }
 
     /// Records that something could not be compared.
-    pub(super) fn miss(&mut self, what: impl FnOnce() -> String) {
+    pub(crate) fn miss(&mut self, what: impl FnOnce() -> String) {
         self.unread += 1;
         self.remark(what);
     }
 
-    pub(super) fn remark(&mut self, what: impl FnOnce() -> String) {
+    pub(crate) fn remark(&mut self, what: impl FnOnce() -> String) {
         if self.remarks.len() < MOST_REMARKS {
             self.remarks.push(what());
         }
     }
 }
 
-impl Harvest {
+impl Auditor {
     /// Reads a set's lists, and the changes since.
-    pub(super) async fn hear(
+    pub(crate) async fn hear(
         &mut self,
+        ctx: &mut RunContext,
         heard: &mut Heard,
         id: &SetId,
         set: &SetRecord,
@@ -120,7 +121,7 @@ impl Harvest {
         let kinds = [Capability::ResourceList, Capability::ResourceDump];
         let kind = kinds.into_iter().find(|kind| set.documents(kind).next().is_some());
         let lists = match kind {
-            Some(kind) => self.hear_kind(heard, id, set, kind, None).await?,
+            Some(kind) => self.hear_kind(ctx, heard, id, set, kind, None).await?,
             None => Vec::new(),
         };
         let at = lists.iter().map(|(_, record)| record.at).min().flatten();
@@ -131,9 +132,9 @@ impl Harvest {
             at,
             uris: lists.iter().map(|(uri, _)| uri.clone()).collect(),
         };
-        let mut changes = self.hear_kind(heard, id, set, Capability::ChangeList, at).await?;
+        let mut changes = self.hear_kind(ctx, heard, id, set, Capability::ChangeList, at).await?;
         if changes.is_empty() {
-            changes = self.hear_kind(heard, id, set, Capability::ChangeDump, at).await?;
+            changes = self.hear_kind(ctx, heard, id, set, Capability::ChangeDump, at).await?;
         }
         Ok(Audited {
             id: id.clone(),
@@ -149,6 +150,7 @@ impl Harvest {
     /// Reads a set's documents of one kind, and those that they lead to.
     async fn hear_kind(
         &mut self,
+        ctx: &mut RunContext,
         heard: &mut Heard,
         id: &SetId,
         set: &SetRecord,
@@ -160,14 +162,14 @@ impl Harvest {
         let mut seen: HashSet<String> = queue.iter().map(|next| next.uri.clone()).collect();
         let mut documents = Vec::new();
         while let Some(next) = queue.pop_front() {
-            self.check_stop()?;
-            self.show_document(&next.uri);
-            let record = queued_document(self.run.id, id, &kind, None);
-            let (record, parts) = self.hear_document(heard, id, &next, record, after).await?;
+            ctx.check_stop()?;
+            ctx.progress.show_document(&next.uri);
+            let record = queued_document(ctx.run.id, id, &kind, None);
+            let (record, parts) = self.hear_document(ctx, heard, id, &next, record, after).await?;
             documents.push((next.uri, record));
             let mut parts: Vec<Next> =
                 parts.into_iter().filter(|part| seen.insert(part.uri.clone())).collect();
-            self.spent.queue(parts.len());
+            self.budget.queue(parts.len());
             // Changes in chronological order, whatever order an index has.
             parts.sort_by_key(|part| part.from);
             queue.extend(parts);
@@ -177,6 +179,7 @@ impl Harvest {
 
     async fn hear_document(
         &mut self,
+        ctx: &mut RunContext,
         heard: &mut Heard,
         set: &SetId,
         next: &Next,
@@ -186,14 +189,14 @@ impl Harvest {
         let uri = &next.uri;
         (record.parent, record.from) = (next.parent.clone(), next.from);
         record.state = DocumentState::Failed;
-        if let Some(met) = self.spent.begin_document(&self.options.limits) {
+        if let Some(met) = self.budget.begin_document(&ctx.options.limits) {
             heard.miss(|| format!("{uri} was not read: {met}"));
             return Ok((record, Vec::new()));
         }
         let opened = match Url::parse(uri) {
             Ok(url) => {
-                let options = self.options_within_limits(heard);
-                documents::open(&self.client, &url, Validators::default(), options).await
+                let options = self.options_within_limits(ctx, heard);
+                documents::open(&ctx.client, &url, Validators::default(), options).await
             }
             Err(error) => {
                 heard.miss(|| format!("{uri} was not read: {error}"));
@@ -203,17 +206,17 @@ impl Harvest {
         let mut stream = match opened {
             Ok(Opened::Document(stream)) => stream,
             Ok(Opened::NotModified { requests }) => {
-                self.run.counters.requests += u64::from(requests);
+                ctx.run.counters.requests += u64::from(requests);
                 heard.miss(|| format!("{uri} was not read: the server sent nothing"));
                 return Ok((record, Vec::new()));
             }
             Err(error) => {
-                self.run.counters.requests += u64::from(error.requests());
+                ctx.run.counters.requests += u64::from(error.requests());
                 heard.miss(|| format!("{uri} was not read: {error}"));
                 return Ok((record, Vec::new()));
             }
         };
-        self.run.counters.requests += u64::from(stream.requests);
+        ctx.run.counters.requests += u64::from(stream.requests);
         let number = heard.begin(uri, set);
         let mut reading = Reading {
             record,
@@ -237,17 +240,17 @@ impl Harvest {
                     }
                 }
                 Part::Items(mut items) => {
-                    self.check_stop()?;
-                    let met = self.spent.take_entries(&self.options.limits, &mut items);
-                    self.hear_items(heard, &mut reading, items).await?;
-                    if let Some(met) = self.cut_parts(&mut reading).or(met) {
+                    ctx.check_stop()?;
+                    let met = self.budget.take_entries(&ctx.options.limits, &mut items);
+                    self.hear_items(ctx, heard, &mut reading, items).await?;
+                    if let Some(met) = self.cut_parts(ctx, &mut reading).or(met) {
                         heard.miss(|| format!("{uri} was not read to its end: {met}"));
                         break;
                     }
                 }
                 Part::End(summary) => {
                     reading.end(&summary);
-                    self.run.counters.add_quirks(&reading.record.quirks);
+                    ctx.run.counters.add_quirks(&reading.record.quirks);
                     if summary.bad > 0 {
                         heard.miss(|| {
                             let bad = counted(summary.bad, "entry", "entries");
@@ -256,31 +259,32 @@ impl Harvest {
                     }
                 }
                 Part::Broken(error, summary) => {
-                    self.run.counters.add_quirks(&names(&summary.quirks));
+                    ctx.run.counters.add_quirks(&names(&summary.quirks));
                     heard.miss(|| format!("{uri} was not read to its end: {error}"));
                 }
             }
         }
-        self.spent.end_document(stream.bytes());
+        self.budget.end_document(stream.bytes());
         // Its response takes a permit of its origin, which the packages may need.
         drop(stream);
         if let Some(packages) = reading.packages.take() {
-            Box::pin(self.hear_packages(heard, &mut reading, packages)).await?;
+            Box::pin(self.hear_packages(ctx, heard, &mut reading, packages)).await?;
             reading.take_packages();
         }
-        self.show();
+        ctx.show();
         Ok((reading.record, reading.parts))
     }
 
     /// Cuts the documents that an index leads to, to the run's limits. Returns the limit that excludes the rest.
-    fn cut_parts(&self, reading: &mut Reading<'_>) -> Option<LimitReached> {
-        let (room, met) = self.spent.room_for(&self.options.limits, reading.above, reading.parts.len());
+    fn cut_parts(&self, ctx: &mut RunContext, reading: &mut Reading<'_>) -> Option<LimitReached> {
+        let (room, met) = self.budget.room_for(&ctx.options.limits, reading.above, reading.parts.len());
         reading.parts.truncate(room);
         met
     }
 
     async fn hear_items(
         &mut self,
+        ctx: &mut RunContext,
         heard: &mut Heard,
         reading: &mut Reading<'_>,
         items: Vec<Item>,
@@ -298,24 +302,25 @@ impl Harvest {
                 continue;
             }
             let context = context.clone();
-            self.hear_entry(heard, reading, &context, *entry).await?;
+            self.hear_entry(ctx, heard, reading, &context, *entry).await?;
         }
-        self.show();
+        ctx.show();
         Ok(())
     }
 
     /// Spools an entry about a resource.
-    pub(super) async fn hear_entry(
+    pub(crate) async fn hear_entry(
         &mut self,
+        ctx: &mut RunContext,
         heard: &mut Heard,
         reading: &mut Reading<'_>,
         context: &EntryContext,
         entry: Entry,
     ) -> Result<(), HarvestError> {
-        if !self.options.filter.takes(&entry.loc) {
+        if !ctx.options.filter.takes(&entry.loc) {
             return Ok(());
         }
-        self.run.counters.listed += 1;
+        ctx.run.counters.listed += 1;
         match context.read(entry) {
             Ok(word) => {
                 word.listing.change_time.into_iter().for_each(|time| reading.told.add(time));

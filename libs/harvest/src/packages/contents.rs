@@ -1,150 +1,159 @@
 //! The copy of a manifest that a dump links beside its package (`rel="contents"`). It is read first, because it may
 //! make the package unnecessary.
 
+use super::uploads;
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::planner::Planner;
 use catalog::Batch;
 use documents::{ManifestTimes, Opened, Part, is_manifest_of, manifest_context, manifest_of};
 use model::{DocumentRecord, PackageRecord, PackageState, SettledPackage, Subject, Validators};
 use planning::{CurrentState, Decision, EntryContext, Horizon, decide, queued_document, strategy};
-use resourcesync::{Capability, Datetime, Item, Mode as ReadMode};
+use resourcesync::{Capability, Datetime, Item};
 use url::Url;
 
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
-
-impl Harvest {
-    /// Settles a package without receiving it, if every entry in the copy of its manifest is already stored. If the
-    /// copy is faulty in any way, the package itself is requested.
-    pub(super) async fn spare(&mut self, uri: &str, record: &mut PackageRecord) -> Result<(), HarvestError> {
-        let holds_some =
-            self.sets.get(&record.set).is_some_and(|set| set.has_baseline || set.synchronized_to.is_some());
-        let Some(url) = record.contents.as_deref().and_then(|contents| Url::parse(contents).ok()) else {
-            return Ok(());
-        };
-        if !holds_some || record.state != PackageState::Wanted {
+/// Settles a package without receiving it, if every entry in the copy of its manifest is already stored. If the
+/// copy is faulty in any way, the package itself is requested.
+pub(crate) async fn spare(
+    ctx: &mut RunContext,
+    planner: &mut Planner,
+    uri: &str,
+    record: &mut PackageRecord,
+) -> Result<(), HarvestError> {
+    let holds_some =
+        ctx.sets.get(&record.set).is_some_and(|set| set.has_baseline || set.synchronized_to.is_some());
+    let Some(url) = record.contents.as_deref().and_then(|contents| Url::parse(contents).ok()) else {
+        return Ok(());
+    };
+    if !holds_some || record.state != PackageState::Wanted {
+        return Ok(());
+    }
+    let horizon = Horizon::at(ctx.clock.now());
+    let mode = ctx.read_mode();
+    ctx.progress.show_document(url.as_str());
+    let options = planner.reading.budget.options(&ctx.options.limits, horizon.options(mode));
+    let mut stream = match documents::open(&ctx.client, &url, Validators::default(), options).await {
+        Ok(Opened::Document(stream)) => stream,
+        Ok(Opened::NotModified { requests }) => {
+            ctx.run.counters.requests += u64::from(requests);
             return Ok(());
         }
-        let horizon = Horizon::at(self.clock.now());
-        let mode = if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
-        self.show_document(url.as_str());
-        let options = self.spent.options(&self.options.limits, horizon.options(mode));
-        let mut stream = match documents::open(&self.client, &url, Validators::default(), options).await {
-            Ok(Opened::Document(stream)) => stream,
-            Ok(Opened::NotModified { requests }) => {
-                self.run.counters.requests += u64::from(requests);
-                return Ok(());
+        Err(error) => {
+            ctx.run.counters.requests += u64::from(error.requests());
+            tracing::info!(contents = %url, %error, "the copy of a manifest cannot be read; the package is received");
+            return Ok(());
+        }
+    };
+    ctx.run.counters.requests += u64::from(stream.requests);
+    let mut context = None;
+    let mut unchanged = 0;
+    while let Some(part) = stream.next().await {
+        match part {
+            Part::Header(header) if is_manifest_of(&header, &record.capability) => {
+                let (at, completed) = (header.at, header.completed);
+                context = Some(record_context(uri, record, at, completed, header.capability, horizon));
             }
-            Err(error) => {
-                self.run.counters.requests += u64::from(error.requests());
-                tracing::info!(contents = %url, %error, "the copy of a manifest cannot be read; the package is received");
-                return Ok(());
-            }
-        };
-        self.run.counters.requests += u64::from(stream.requests);
-        let mut context = None;
-        let mut unchanged = 0;
-        while let Some(part) = stream.next().await {
-            match part {
-                Part::Header(header) if is_manifest_of(&header, &record.capability) => {
-                    let (at, completed) = (header.at, header.completed);
-                    context = Some(record_context(uri, record, at, completed, header.capability, horizon));
-                }
-                Part::Items(mut items) => {
-                    let met = self.spent.take_entries(&self.options.limits, &mut items);
-                    match &context {
-                        Some(context) if met.is_none() && self.are_held(context, &items).await? => {
-                            unchanged += items.len() as u64;
-                        }
-                        // The package itself is requested.
-                        _ => return Ok(()),
+            Part::Items(mut items) => {
+                let met = planner.reading.budget.take_entries(&ctx.options.limits, &mut items);
+                match &context {
+                    Some(context) if met.is_none() && are_held(ctx, planner, context, &items).await? => {
+                        unchanged += items.len() as u64;
                     }
+                    // The package itself is requested.
+                    _ => return Ok(()),
                 }
-                Part::End(summary) if summary.complete && summary.bad == 0 => {
-                    tracing::info!(
-                        package.uri = uri,
-                        entries = unchanged,
-                        "all that the package holds is held: it is not received"
-                    );
-                    self.run.counters.listed += unchanged;
-                    self.run.counters.unchanged += unchanged;
-                    let declaration = record.declaration.clone();
-                    record.settled =
-                        Some(SettledPackage { declaration, entries: unchanged, ..SettledPackage::default() });
-                    record.state = PackageState::Done;
-                    return Ok(());
-                }
-                Part::Header(_) | Part::End(_) | Part::Broken(..) => return Ok(()),
             }
-        }
-        Ok(())
-    }
-
-    /// Settles a package that is not received. The problem of an earlier run with it, and its partial upload, are
-    /// dropped.
-    pub(super) async fn settle_spared(
-        &mut self,
-        uri: &str,
-        mut record: PackageRecord,
-    ) -> Result<(), HarvestError> {
-        let was_begun = std::mem::take(&mut record.kept) || self.is_resumed;
-        let mut batch = Batch::new();
-        batch.put_package(uri, &record);
-        batch.delete_problem(&Subject::Document(uri.to_owned()));
-        self.commit(batch).await?;
-        if was_begun {
-            self.forget_upload(uri, record.seq).await;
-        }
-        Ok(())
-    }
-
-    /// Whether none of the entries needs work.
-    async fn are_held(&mut self, context: &EntryContext, items: &[Item]) -> Result<bool, HarvestError> {
-        let mut planned = Vec::with_capacity(items.len());
-        for item in items {
-            let Item::Entry(entry) = item else { return Ok(false) };
-            let Ok(entry) = context.read(entry.as_ref().clone()) else { return Ok(false) };
-            planned.push(entry);
-        }
-        let uris: Vec<_> = planned.iter().map(|planned| planned.uri.clone()).collect();
-        let records = self.catalog.resources_many(&uris).await?;
-        let pending = self.catalog.pending_many(&uris).await?;
-        let baseline_at = self.sets.get(&context.set).and_then(strategy::baseline_for_changes);
-        for ((planned, record), pending) in planned.iter().zip(&records).zip(&pending) {
-            let known = CurrentState { record: record.as_ref(), pending: pending.as_ref(), baseline_at };
-            let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
-            let is_held = matches!(decision, Decision::Unchanged | Decision::Stale) && pending.is_none();
-            if !is_held && self.options.filter.takes(planned.uri.as_str()) {
-                return Ok(false);
+            Part::End(summary) if summary.complete && summary.bad == 0 => {
+                tracing::info!(
+                    package.uri = uri,
+                    entries = unchanged,
+                    "all that the package holds is held: it is not received"
+                );
+                ctx.run.counters.listed += unchanged;
+                ctx.run.counters.unchanged += unchanged;
+                let declaration = record.declaration.clone();
+                record.settled =
+                    Some(SettledPackage { declaration, entries: unchanged, ..SettledPackage::default() });
+                record.state = PackageState::Done;
+                return Ok(());
             }
+            Part::Header(_) | Part::End(_) | Part::Broken(..) => return Ok(()),
         }
-        for planned in planned {
-            if planned.listing.change.is_none() {
-                self.note_named(&context.document, &context.set, &planned.uri);
-            }
-        }
-        Ok(true)
     }
+    Ok(())
+}
 
-    /// Record of a manifest copy, read as a document because its package is unreadable: each entry is requested by
-    /// itself.
-    pub(super) async fn contents_of(
-        &self,
-        record: &PackageRecord,
-    ) -> Result<Option<(String, DocumentRecord)>, HarvestError> {
-        let Some(contents) = record.contents.clone() else { return Ok(None) };
-        let kind = manifest_of(&record.capability);
-        let before = self.catalog.document(&contents).await?;
-        if before.as_ref().is_some_and(|before| before.run == self.run.id) {
-            return Ok(None);
-        }
-        let mut document = queued_document(self.run.id, &record.set, &kind, before);
-        document.validators = Validators::default();
-        document.parent = Some(record.document.clone());
-        Ok(Some((contents, document)))
+/// Settles a package that is not received. The problem of an earlier run with it, and its partial upload, are
+/// dropped.
+pub(crate) async fn settle_spared(
+    ctx: &mut RunContext,
+    uri: &str,
+    mut record: PackageRecord,
+) -> Result<(), HarvestError> {
+    let was_begun = std::mem::take(&mut record.kept) || ctx.progress.is_resumed();
+    let mut batch = Batch::new();
+    batch.put_package(uri, &record);
+    batch.delete_problem(&Subject::Document(uri.to_owned()));
+    ctx.commit(batch).await?;
+    if was_begun {
+        uploads::forget_upload(ctx, uri, record.seq).await;
     }
+    Ok(())
+}
+
+/// Whether none of the entries needs work.
+async fn are_held(
+    ctx: &mut RunContext,
+    planner: &mut Planner,
+    context: &EntryContext,
+    items: &[Item],
+) -> Result<bool, HarvestError> {
+    let mut planned = Vec::with_capacity(items.len());
+    for item in items {
+        let Item::Entry(entry) = item else { return Ok(false) };
+        let Ok(entry) = context.read(entry.as_ref().clone()) else { return Ok(false) };
+        planned.push(entry);
+    }
+    let uris: Vec<_> = planned.iter().map(|planned| planned.uri.clone()).collect();
+    let records = ctx.catalog().await?.resources_many(&uris).await?;
+    let pending = ctx.catalog().await?.pending_many(&uris).await?;
+    let baseline_at = ctx.sets.get(&context.set).and_then(strategy::baseline_for_changes);
+    for ((planned, record), pending) in planned.iter().zip(&records).zip(&pending) {
+        let known = CurrentState { record: record.as_ref(), pending: pending.as_ref(), baseline_at };
+        let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
+        let is_held = matches!(decision, Decision::Unchanged | Decision::Stale) && pending.is_none();
+        if !is_held && ctx.options.filter.takes(planned.uri.as_str()) {
+            return Ok(false);
+        }
+    }
+    for planned in planned {
+        if planned.listing.change.is_none() {
+            planner.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
+        }
+    }
+    Ok(true)
+}
+
+/// Record of a manifest copy, read as a document because its package is unreadable: each entry is requested by
+/// itself.
+pub(crate) async fn contents_of(
+    ctx: &mut RunContext,
+    record: &PackageRecord,
+) -> Result<Option<(String, DocumentRecord)>, HarvestError> {
+    let Some(contents) = record.contents.clone() else { return Ok(None) };
+    let kind = manifest_of(&record.capability);
+    let before = ctx.catalog().await?.document(&contents).await?;
+    if before.as_ref().is_some_and(|before| before.run == ctx.run.id) {
+        return Ok(None);
+    }
+    let mut document = queued_document(ctx.run.id, &record.set, &kind, before);
+    document.validators = Validators::default();
+    document.parent = Some(record.document.clone());
+    Ok(Some((contents, document)))
 }
 
 /// EntryContext of the entries of a manifest, completed by the dump.
-pub(super) fn record_context(
+pub(crate) fn record_context(
     package: &str,
     record: &PackageRecord,
     at: Option<Datetime>,

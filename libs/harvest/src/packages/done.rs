@@ -1,5 +1,9 @@
 //! The end of packages: which dumps are known whole, and what is read instead of unreadable packages.
 
+use super::{choose, contents, uploads};
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::planner::Planner;
 use planning::{is_listed_elsewhere, queued_document};
 use std::collections::{HashMap, HashSet};
 
@@ -8,8 +12,6 @@ use futures::TryStreamExt;
 use model::{DocumentRecord, DocumentState, PackageRecord, PackageState, SetId, Subject, Validators};
 use resourcesync::Capability;
 
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
 use crate::queue;
 
 /// Copies of manifests that are read instead of packages in one run.
@@ -47,111 +49,110 @@ struct Copy {
     document: DocumentRecord,
 }
 
-impl Harvest {
-    /// Records which dumps are settled whole. Otherwise the list with the same content is read instead; already
-    /// stored resources are not requested again.
-    pub(super) async fn finish_dumps(&mut self) -> Result<(), HarvestError> {
-        let mut dumps: HashMap<String, Tally> = HashMap::new();
-        let mut copies = Vec::new();
-        let mut packages = self.catalog.scan_packages().await?;
-        while let Some((_, record)) = packages.try_next().await? {
-            if record.run != self.run.id {
-                continue;
-            }
-            if record.state == PackageState::Failed
-                && copies.len() < COPIES
-                && let Some((uri, document)) = self.contents_of(&record).await?
-            {
-                copies.push(Copy { uri, dump: record.capability.clone(), document });
-            }
-            dumps.entry(record.document.clone()).or_default().add(&record);
+/// Records which dumps are settled whole. Otherwise the list with the same content is read instead; already
+/// stored resources are not requested again.
+pub(crate) async fn finish_dumps(ctx: &mut RunContext, planner: &mut Planner) -> Result<(), HarvestError> {
+    let mut dumps: HashMap<String, Tally> = HashMap::new();
+    let mut copies = Vec::new();
+    let mut packages = ctx.catalog().await?.scan_packages().await?;
+    while let Some((_, record)) = packages.try_next().await? {
+        if record.run != ctx.run.id {
+            continue;
         }
-        drop(packages);
-        let mut batch = Batch::new();
-        let mut broken: HashSet<(SetId, Capability)> = HashSet::new();
-        for (uri, tally) in dumps {
-            let Some(mut record) = self.catalog.document(&uri).await? else { continue };
-            // A failed dump lists more than was read of it, or its packages are of two editions.
-            if tally.is_whole(&record) && record.state != DocumentState::Failed {
-                if record.unpacked.is_none() {
-                    record.unpacked = Some(tally.entries);
-                    batch.put_document(&uri, &record);
-                }
-            } else if tally.left > 0 || !self.has_let_go(&record).await? {
-                broken.insert((record.set, record.capability));
-            }
-        }
-        for (set, dump) in broken {
-            // The content of the missing packages is unknown.
-            self.seen.insert(set.clone(), None);
-            let Some((known, list)) = self.sets.get(&set).zip(list_for(&dump)) else { continue };
-            if known.documents(&list).next().is_some() {
-                copies.retain(|copy| copy.document.set != set || copy.dump != dump);
-            }
-            for uri in known.documents(&list) {
-                let before = self.catalog.document(uri).await?;
-                if before.as_ref().is_some_and(|record| record.run == self.run.id) {
-                    continue;
-                }
-                tracing::warn!(set.id = %set, list = uri, "packages could not be read; the list that says the same is read instead");
-                let mut queued = queued_document(self.run.id, &set, &list, before);
-                queued.validators = Validators::default();
-                batch.put_document(uri, &queued);
-            }
-        }
-        for Copy { uri, document, .. } in
-            copies.iter().filter(|copy| copy.document.state == DocumentState::Queued)
+        if record.state == PackageState::Failed
+            && copies.len() < COPIES
+            && let Some((uri, document)) = contents::contents_of(ctx, &record).await?
         {
-            tracing::warn!(set.id = %document.set, contents = uri, "a package could not be read; what its manifest names is asked for by itself");
-            batch.put_document(uri, document);
+            copies.push(Copy { uri, dump: record.capability.clone(), document });
         }
-        self.commit(batch).await
+        dumps.entry(record.document.clone()).or_default().add(&record);
     }
-
-    /// Whether packages of a dump may be missing because a list brings their resources sooner.
-    async fn has_let_go(&self, dump: &DocumentRecord) -> Result<bool, HarvestError> {
-        Ok(dump.capability == Capability::ResourceDump && self.has_read_list(&dump.set).await?)
-    }
-
-    /// Forgets packages that an earlier run could not read in these cases. A list of their set was read whole, by
-    /// that run or this one. Other documents covered all changes. Or their dump no longer lists them.
-    pub(crate) async fn forget_packages(
-        &self,
-        batch: &mut Batch,
-        listed: &HashSet<SetId>,
-        followed: &HashSet<SetId>,
-    ) -> Result<(), HarvestError> {
-        if !self.has_problems {
-            return Ok(());
+    drop(packages);
+    let mut batch = Batch::new();
+    let mut broken: HashSet<(SetId, Capability)> = HashSet::new();
+    for (uri, tally) in dumps {
+        let Some(mut record) = ctx.catalog().await?.document(&uri).await? else { continue };
+        // A failed dump lists more than was read of it, or its packages are of two editions.
+        if tally.is_whole(&record) && record.state != DocumentState::Failed {
+            if record.unpacked.is_none() {
+                record.unpacked = Some(tally.entries);
+                batch.put_document(&uri, &record);
+            }
+        } else if tally.left > 0 || !has_let_go(ctx, &record).await? {
+            broken.insert((record.set, record.capability));
         }
-        let documents = queue::by_set(&self.catalog).await?;
-        let mut packages = self.catalog.scan_packages().await?;
-        while let Some((uri, record)) = packages.try_next().await? {
-            if record.run == self.run.id || record.state != PackageState::Failed {
+    }
+    for (set, dump) in broken {
+        // The content of the missing packages is unknown.
+        planner.reconciler.ignore_absences(&set);
+        let catalog = ctx.catalog().await?;
+        let Some((known, list)) = ctx.sets.get(&set).zip(list_for(&dump)) else { continue };
+        if known.documents(&list).next().is_some() {
+            copies.retain(|copy| copy.document.set != set || copy.dump != dump);
+        }
+        for uri in known.documents(&list) {
+            let before = catalog.document(uri).await?;
+            if before.as_ref().is_some_and(|record| record.run == ctx.run.id) {
                 continue;
             }
-            let is_told = match record.capability {
-                Capability::ResourceDump => {
-                    listed.contains(&record.set) || is_listed_elsewhere(&record, &documents)
-                }
-                _ => followed.contains(&record.set),
-            };
-            if is_told || self.has_read(&record.document).await? {
-                if record.kept {
-                    self.forget_upload(&uri, record.seq).await;
-                }
-                batch.delete_package(&uri);
-                batch.delete_problem(&Subject::Document(uri));
-            }
+            tracing::warn!(set.id = %set, list = uri, "packages could not be read; the list that says the same is read instead");
+            let mut queued = queued_document(ctx.run.id, &set, &list, before);
+            queued.validators = Validators::default();
+            batch.put_document(uri, &queued);
         }
-        Ok(())
     }
+    for Copy { uri, document, .. } in
+        copies.iter().filter(|copy| copy.document.state == DocumentState::Queued)
+    {
+        tracing::warn!(set.id = %document.set, contents = uri, "a package could not be read; what its manifest names is asked for by itself");
+        batch.put_document(uri, document);
+    }
+    ctx.commit(batch).await
+}
 
-    /// Whether a document was read to its end in this run.
-    async fn has_read(&self, uri: &str) -> Result<bool, HarvestError> {
-        let known = self.catalog.document(uri).await?;
-        Ok(known.is_some_and(|known| known.run == self.run.id && known.state == DocumentState::Done))
+/// Whether packages of a dump may be missing because a list brings their resources sooner.
+pub(crate) async fn has_let_go(ctx: &mut RunContext, dump: &DocumentRecord) -> Result<bool, HarvestError> {
+    Ok(dump.capability == Capability::ResourceDump && choose::has_read_list(ctx, &dump.set).await?)
+}
+
+/// Forgets packages that an earlier run could not read in these cases. A list of their set was read whole, by
+/// that run or this one. Other documents covered all changes. Or their dump no longer lists them.
+pub(crate) async fn forget_packages(
+    ctx: &mut RunContext,
+    batch: &mut Batch,
+    listed: &HashSet<SetId>,
+    followed: &HashSet<SetId>,
+) -> Result<(), HarvestError> {
+    if !ctx.problems.any {
+        return Ok(());
     }
+    let documents = queue::by_set(&*ctx.catalog().await?).await?;
+    let mut packages = ctx.catalog().await?.scan_packages().await?;
+    while let Some((uri, record)) = packages.try_next().await? {
+        if record.run == ctx.run.id || record.state != PackageState::Failed {
+            continue;
+        }
+        let is_told = match record.capability {
+            Capability::ResourceDump => {
+                listed.contains(&record.set) || is_listed_elsewhere(&record, &documents)
+            }
+            _ => followed.contains(&record.set),
+        };
+        if is_told || has_read(ctx, &record.document).await? {
+            if record.kept {
+                uploads::forget_upload(ctx, &uri, record.seq).await;
+            }
+            batch.delete_package(&uri);
+            batch.delete_problem(&Subject::Document(uri));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a document was read to its end in this run.
+pub(crate) async fn has_read(ctx: &mut RunContext, uri: &str) -> Result<bool, HarvestError> {
+    let known = ctx.catalog().await?.document(uri).await?;
+    Ok(known.is_some_and(|known| known.run == ctx.run.id && known.state == DocumentState::Done))
 }
 
 /// The kind of list with the content of a dump. Packages that a Change List itself lists have none.

@@ -1,16 +1,15 @@
 //! Indexes stored beside packages: garbage as soon as no record refers to them.
 
+use crate::context::RunContext;
 use model::{PackageId, PackageOutcome, PackageRecord, PackageResult, PackageState};
-
-use crate::harvest::Harvest;
 
 /// The indexes of an outcome: the one that the record referred to before, and the one in the outcome.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Indexes([Option<PackageId>; 2]);
+pub(crate) struct Indexes([Option<PackageId>; 2]);
 
 impl Indexes {
     /// Those of an outcome that is about to be settled.
-    pub(super) fn of(outcome: &PackageOutcome, before: Option<&PackageRecord>) -> Self {
+    pub(crate) fn of(outcome: &PackageOutcome, before: Option<&PackageRecord>) -> Self {
         let told = match &outcome.result {
             PackageResult::Opened(contents) => contents.index,
             _ => None,
@@ -19,7 +18,7 @@ impl Indexes {
     }
 
     /// The index of a package that is given up.
-    pub(super) fn of_record(before: &PackageRecord) -> Self {
+    pub(crate) fn of_record(before: &PackageRecord) -> Self {
         Self([index(before), None])
     }
 
@@ -38,15 +37,18 @@ fn index(record: &PackageRecord) -> Option<PackageId> {
     }
 }
 
-impl Harvest {
-    /// Removes unused indexes, once the record no longer refers to them. If that fails, harmless bytes are left. A
-    /// job that still reads such an index belongs to a settled package.
-    pub(super) async fn remove_indexes(&self, uri: &str, indexes: Indexes, now: Option<&PackageRecord>) {
-        let garbage: Vec<PackageId> = indexes.garbage(now).collect();
-        for index in garbage {
-            if let Err(error) = self.store.remove_beside_packages(&self.source, index).await {
-                tracing::warn!(package.uri = uri, %error, "cannot remove the index of a package that is settled");
-            }
+/// Removes unused indexes, once the record no longer refers to them. If that fails, harmless bytes are left. A
+/// job that still reads such an index belongs to a settled package.
+pub(crate) async fn remove_indexes(
+    ctx: &mut RunContext,
+    uri: &str,
+    indexes: Indexes,
+    now: Option<&PackageRecord>,
+) {
+    let garbage: Vec<PackageId> = indexes.garbage(now).collect();
+    for index in garbage {
+        if let Err(error) = ctx.store.remove_beside_packages(&ctx.source, index).await {
+            tracing::warn!(package.uri = uri, %error, "cannot remove the index of a package that is settled");
         }
     }
 }

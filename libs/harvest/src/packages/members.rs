@@ -1,5 +1,12 @@
 //! Entries of a manifest: each is decided like an entry of a list, but its member is stored at once.
 
+use crate::context::RunContext;
+use crate::entries;
+use crate::error::HarvestError;
+use crate::packages::PackageWork;
+use crate::planner::Planner;
+use crate::plans::Plans;
+use crate::settler::Settler;
 use catalog::Batch;
 use fixity::Computed;
 use model::{
@@ -11,10 +18,7 @@ use resourcesync::{Entry, Position};
 
 use super::contents::record_context;
 
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
-use crate::plans::Plans;
-use crate::settle::{Before, bitstream, subject};
+use crate::settle::{PriorRecords, bitstream, subject};
 
 /// Next step for one entry.
 enum Step {
@@ -24,10 +28,13 @@ enum Step {
     Plan { planned: ListedEntry, decision: Decision, failure: Option<Failure> },
 }
 
-impl Harvest {
+impl PackageWork {
     /// Settles members of a package. Their entries are of different resources.
-    pub(super) async fn settle_members(
+    pub(crate) async fn settle_members(
         &mut self,
+        ctx: &mut RunContext,
+        planner: &mut Planner,
+        settler: &mut Settler,
         batch: &mut Batch,
         package: &str,
         record: &PackageRecord,
@@ -36,34 +43,35 @@ impl Harvest {
     ) -> Result<(), HarvestError> {
         let manifest = &contents.manifest;
         let (at, completed, kind) = (manifest.at, manifest.completed, manifest.capability.clone());
-        let context = record_context(package, record, at, completed, kind, Horizon::at(self.clock.now()));
-        let members = self.wanted_members(batch, &context, items);
+        let context = record_context(package, record, at, completed, kind, Horizon::at(ctx.clock.now()));
+        let members = self.wanted_members(ctx, planner, settler, batch, &context, items);
         let uris: Vec<ResourceUri> = members.iter().map(|(planned, _)| planned.uri.clone()).collect();
-        let records = self.catalog.resources_many(&uris).await?;
-        let pending = self.catalog.pending_many(&uris).await?;
-        let problems = self.problems_of(&uris).await?;
-        let versions = self.versions_of(&uris).await?;
+        let records = ctx.catalog().await?.resources_many(&uris).await?;
+        let pending = ctx.catalog().await?.pending_many(&uris).await?;
+        let problems = ctx.problems_of(&uris).await?;
+        let versions = settler.versions_of(ctx, &uris).await?;
         let mut plans = Plans::of(uris.iter().cloned().zip(pending), uris.len());
         let mut steps = Vec::with_capacity(members.len());
         for ((planned, result), held) in members.into_iter().zip(records) {
             let before = plans.get(&planned.uri).cloned();
             let uri = planned.uri.clone();
-            steps.push((uri, self.step(planned, result, held.as_ref(), before), held));
+            steps.push((uri, self.step(ctx, planner, settler, planned, result, held.as_ref(), before), held));
         }
-        self.show_taken(&steps).await?;
+        self.show_taken(ctx, planner, settler, &steps).await?;
         for (((uri, step, held), problem), versions) in steps.into_iter().zip(problems).zip(versions) {
             match step {
                 Step::Take { pending, stored, assurance } => {
                     match plans.has_met(&uri) {
-                        false => self.run.counters.planned += 1,
-                        true => self.run.counters.moot += 1,
+                        false => ctx.run.counters.planned += 1,
+                        true => ctx.run.counters.moot += 1,
                     }
                     let (pending, record) = (Box::new(pending), held.map(Box::new));
-                    let before = Before { pending, record, problem, versions };
-                    self.take_verified(batch, &uri, stored, assurance, before);
+                    let before = PriorRecords { pending, record, problem, versions };
+                    settler.take_verified(ctx, batch, &uri, stored, assurance, before);
                 }
                 Step::Plan { planned, decision, failure } => {
-                    if self.leaves_alone(
+                    if entries::leaves_alone(
+                        ctx,
                         batch,
                         &planned,
                         decision,
@@ -73,9 +81,12 @@ impl Harvest {
                     ) {
                         continue;
                     }
-                    self.apply(batch, planned, decision, held.as_ref(), &mut plans);
+                    entries::apply(ctx, batch, planned, decision, held.as_ref(), &mut plans);
                     if let (Decision::Fetch, Some(failure)) = (decision, failure) {
                         self.note_bad_member(
+                            ctx,
+                            planner,
+                            settler,
                             batch,
                             &uri,
                             failure,
@@ -87,7 +98,7 @@ impl Harvest {
             }
         }
         // By now only resources whose members were not taken have plans.
-        plans.write(batch, &mut self.fresh);
+        plans.write(ctx, batch);
         Ok(())
     }
 
@@ -95,36 +106,41 @@ impl Harvest {
     /// history.
     fn note_bad_member(
         &mut self,
+        ctx: &mut RunContext,
+        _planner: &mut Planner,
+        _settler: &mut Settler,
         batch: &mut Batch,
         uri: &ResourceUri,
         failure: Failure,
         before: Option<ProblemRecord>,
         plan: Option<&mut PendingRecord>,
     ) {
-        let mut problem = self.problem(before, failure.reason, failure.message.clone());
+        let mut problem = ctx.problem(before, failure.reason, failure.message.clone());
         problem.evidence = failure.evidence.clone();
         problem.declaration = plan.as_ref().map(|plan| plan.declaration.clone());
         problem.listing = plan.as_ref().map(|plan| plan.listing.clone());
-        self.has_problems = true;
-        batch.put_problem(&subject(uri), &problem);
+        ctx.put_problem(batch, &subject(uri), &problem);
         if let Some(plan) = plan {
-            plan.account.tried(&failure, self.clock.now());
+            plan.account.tried(&failure, ctx.clock.now());
         }
     }
 
     /// The readable and wanted entries, in planning form.
     fn wanted_members(
         &mut self,
+        ctx: &mut RunContext,
+        planner: &mut Planner,
+        _settler: &mut Settler,
         batch: &mut Batch,
         context: &EntryContext,
         items: Vec<MemberOutcome>,
     ) -> Vec<(ListedEntry, MemberResult)> {
         let mut members = Vec::with_capacity(items.len());
-        let home = HomeSite::of(&self.entry);
+        let home = HomeSite::of(&ctx.entry);
         for MemberOutcome { entry, result } in items {
             let at = format!("{}#{}:{}", context.document, entry.line, entry.column);
             if let MemberResult::BadEntry(why) = &result {
-                self.entry_problem(
+                ctx.entry_problem(
                     batch,
                     at,
                     ProblemReason::Malformed,
@@ -132,19 +148,19 @@ impl Harvest {
                 );
                 continue;
             }
-            let is_wanted = self.is_wanted(&home, &entry.loc);
+            let is_wanted = entries::is_wanted(ctx, &home, &entry.loc);
             let position = Position { line: entry.line, column: entry.column, ..Position::default() };
             let read =
                 Entry { lastmod: entry.lastmod, metadata: entry.metadata, position, ..Entry::new(entry.loc) };
             match context.read(read) {
                 Ok(planned) => {
                     if planned.listing.change.is_none() {
-                        self.note_named(&context.document, &context.set, &planned.uri);
+                        planner.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
                     }
                     members.extend(is_wanted.then_some((planned, result)));
                 }
                 Err(error) if is_wanted => {
-                    self.entry_problem(batch, at, ProblemReason::BadUri, &error.to_string());
+                    ctx.entry_problem(batch, at, ProblemReason::BadUri, &error.to_string());
                 }
                 Err(_) => {}
             }
@@ -154,12 +170,15 @@ impl Harvest {
 
     fn step(
         &mut self,
+        ctx: &mut RunContext,
+        _planner: &mut Planner,
+        _settler: &mut Settler,
         planned: ListedEntry,
         result: MemberResult,
         held: Option<&ResourceRecord>,
         before: Option<PendingRecord>,
     ) -> Step {
-        let baseline_at = self.sets.get(&planned.listing.set).and_then(strategy::baseline_for_changes);
+        let baseline_at = ctx.sets.get(&planned.listing.set).and_then(strategy::baseline_for_changes);
         let known = CurrentState { record: held, pending: before.as_ref(), baseline_at };
         let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
         let (stored, assurance) = match result {
@@ -183,16 +202,10 @@ impl Harvest {
             Err(_) => return Step::Plan { planned, decision, failure: None },
         };
         let account = Account::of(why(decision, &planned.declaration, held));
+        let action = Action::Fetch { lane };
         let pending = PendingRecord {
-            seq: self.next_seq(),
-            action: Action::Fetch { lane },
-            declaration: planned.declaration,
-            listing: planned.listing,
-            attempts: 0,
-            next_attempt_at: None,
-            candidate: None,
             mend,
-            account,
+            ..PendingRecord::new(ctx.next_seq(), action, planned.declaration, planned.listing, account)
         };
         Step::Take { pending, stored, assurance }
     }
@@ -200,12 +213,15 @@ impl Harvest {
     /// Writes the files of the view before the catalog records them.
     async fn show_taken(
         &self,
+        ctx: &mut RunContext,
+        _planner: &mut Planner,
+        settler: &mut Settler,
         steps: &[(ResourceUri, Step, Option<ResourceRecord>)],
     ) -> Result<(), HarvestError> {
-        if self.view.is_none() {
+        if settler.view.is_none() {
             return Ok(());
         }
-        let now = self.clock.now();
+        let now = ctx.clock.now();
         let taken: Vec<(ResourceUri, Bitstream)> = steps
             .iter()
             .filter_map(|(uri, step, _)| match step {
@@ -215,7 +231,7 @@ impl Harvest {
                 Step::Plan { .. } => None,
             })
             .collect();
-        self.place_in_view(&taken).await
+        settler.place_in_view(ctx, &taken).await
     }
 }
 

@@ -17,37 +17,35 @@ mod queue;
 mod send;
 mod uploads;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
-use std::time::Duration;
-
-use bus::Filter;
-use model::{JobId, Lane, PackageRecord};
-use tokio::time::Instant;
-
+use crate::context::RunContext;
 use crate::error::HarvestError;
-use crate::harvest::Harvest;
-use crate::store_health;
+use crate::planner::Planner;
+use crate::settler::Settler;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use model::{JobId, Lane, PackageRecord};
+
+use crate::job_events::{Event, JobEvents};
+pub(crate) use choose::choose_dumps;
+pub(crate) use done::forget_packages;
 use queue::Order;
 use send::Task;
 
 /// Packages processed at a time. Of further ones, only the names are in memory.
-const IN_HAND: usize = 8;
+const IN_PROGRESS: usize = 8;
 /// Outstanding slices, over all packages.
 const SLICES_OUT: usize = 64;
-/// Messages taken at a time. Each has the outcome of a whole slice.
-const OUTCOMES: usize = 8;
 /// Records per batch.
 const BATCH: usize = 500;
-/// How long to wait for outcomes before other checks.
-const OUTCOME_WAIT: Duration = Duration::from_millis(500);
 
 /// The packages in progress.
-#[derive(Debug, Default)]
-pub(crate) struct InHand {
+pub(crate) struct PackageWork {
     packages: BTreeMap<(Order, String), PackageRecord>,
+    /// Outstanding jobs.
     jobs: HashMap<JobId, Job>,
+    /// Origins with a queue.
     lanes: HashSet<Lane>,
+    events: JobEvents,
 }
 
 /// A job on a package.
@@ -57,86 +55,111 @@ struct Job {
     task: Task,
 }
 
-impl Harvest {
+impl PackageWork {
     /// Processes the packages of this run. Ends when no package can make further progress.
-    pub(crate) async fn work_packages(&mut self) -> Result<(), HarvestError> {
-        let mut waiting = queue::Waiting::of(&self.catalog, self.run.id).await?;
-        if waiting.is_empty() {
-            return self.finish_dumps().await;
+    ///
+    /// # Errors
+    /// When the harvest is stopped, or a service fails.
+    pub(crate) async fn run(
+        ctx: &mut RunContext,
+        planner: &mut Planner,
+        settler: &mut Settler,
+    ) -> Result<(), HarvestError> {
+        let mut waiting = queue::Waiting::of(&*ctx.catalog().await?, ctx.run.id).await?;
+        if !waiting.is_empty() {
+            ctx.open_queues().await?;
+            let events = JobEvents::of(ctx);
+            let mut work =
+                Self { packages: BTreeMap::new(), jobs: HashMap::new(), lanes: HashSet::new(), events };
+            work.process(ctx, planner, settler, &mut waiting).await?;
+            ctx.close_queues(work.lanes).await;
         }
-        self.open_queues().await?;
-        let mut hand = InHand::default();
+        done::finish_dumps(ctx, planner).await
+    }
+
+    async fn process(
+        &mut self,
+        ctx: &mut RunContext,
+        planner: &mut Planner,
+        settler: &mut Settler,
+        waiting: &mut queue::Waiting,
+    ) -> Result<(), HarvestError> {
         // Jobs of an earlier owner may still be running.
-        let are_others_out = self.bus.under_way(&self.source).await? > 0;
-        let mut heard_at = Instant::now();
+        let are_others_out = ctx.bus.under_way(&ctx.source).await? > 0;
         loop {
-            self.check_stop()?;
-            while hand.packages.len() < IN_HAND {
-                let Some((order, uri)) = waiting.next(&self.catalog, self.run.id).await? else { break };
-                // A copy of each manifest may have been requested since the last check.
-                self.check_stop()?;
-                let found = self.catalog.package(&uri).await?;
-                let Some(mut record) = found.filter(queue::is_open) else { continue };
-                Box::pin(self.spare(&uri, &mut record)).await?;
-                if queue::is_open(&record) {
-                    hand.take(order, uri, record, are_others_out);
-                } else {
-                    self.settle_spared(&uri, record).await?;
-                }
+            ctx.check_stop()?;
+            self.take_next(ctx, planner, waiting, are_others_out).await?;
+            self.close_idle_queues(ctx).await;
+            let due = self.send_packages(ctx).await?;
+            if self.packages.is_empty() {
+                return Ok(());
             }
-            self.close_lanes_of_packages(&mut hand).await;
-            let due = self.send_packages(&mut hand).await?;
-            if hand.packages.is_empty() {
-                break;
-            }
-            if hand.jobs.is_empty() {
+            if self.jobs.is_empty() {
                 // No job is out, so a package waits for its time.
-                self.wait_until(due.unwrap_or_else(|| self.clock.now())).await?;
+                ctx.wait_until(due.unwrap_or_else(|| ctx.clock.now())).await?;
                 continue;
             }
-            let filter = Filter::Outcomes(self.source.clone());
-            let bus = Arc::clone(&self.bus);
-            let deliveries = tokio::select! {
-                deliveries = bus.pull(&filter, OUTCOMES, OUTCOME_WAIT) => deliveries?,
-                trouble = store_health::lasting(&self.store) => return Err(HarvestError::Trouble(trouble)),
-                () = self.stop.cancelled() => return Err(HarvestError::Stopped),
-            };
-            if deliveries.is_empty() {
-                self.look_for_lost_packages(&mut hand, &mut heard_at).await?;
-            } else {
-                (heard_at, self.vanished) = (Instant::now(), 0);
-                self.settle_packages(deliveries, &mut hand).await?;
+            let event = self.events.next(ctx).await?;
+            if event.is_quiet() {
+                if self.events.are_lost(ctx, &self.lanes, self.jobs.len()).await? {
+                    // The packages' records have the remaining work.
+                    self.jobs.clear();
+                }
+                continue;
             }
-        }
-        let lanes = std::mem::take(&mut hand.lanes);
-        self.close_queues(lanes).await;
-        self.finish_dumps().await
-    }
-
-    /// Closes idle origin queues when the run has as many open as it may. Queues with jobs stay open.
-    async fn close_lanes_of_packages(&self, hand: &mut InHand) {
-        if hand.lanes.len() >= self.options.window.origins.get() {
-            let lanes = std::mem::take(&mut hand.lanes);
-            hand.lanes = self.close_lanes(lanes).await.into_iter().collect();
+            self.settle(ctx, planner, settler, event).await?;
         }
     }
 
-    /// Resends jobs that vanished from the bus: the packages' records have the remaining work.
-    async fn look_for_lost_packages(
+    /// Takes packages until enough are in progress. Some need not be received at all.
+    async fn take_next(
         &mut self,
-        hand: &mut InHand,
-        heard_at: &mut Instant,
+        ctx: &mut RunContext,
+        planner: &mut Planner,
+        waiting: &mut queue::Waiting,
+        are_others_out: bool,
     ) -> Result<(), HarvestError> {
-        self.take_package_letters(hand).await?;
-        if !hand.jobs.is_empty() && self.is_nothing_under_way(&hand.lanes, heard_at).await? {
-            self.note_vanished(hand.jobs.len())?;
-            hand.jobs.clear();
+        while self.packages.len() < IN_PROGRESS {
+            let Some((order, uri)) = waiting.next(&*ctx.catalog().await?, ctx.run.id).await? else { break };
+            // A copy of each manifest may have been requested since the last check.
+            ctx.check_stop()?;
+            let found = ctx.catalog().await?.package(&uri).await?;
+            let Some(mut record) = found.filter(queue::is_open) else { continue };
+            Box::pin(contents::spare(ctx, planner, &uri, &mut record)).await?;
+            if queue::is_open(&record) {
+                self.take(order, uri, record, are_others_out);
+            } else {
+                contents::settle_spared(ctx, &uri, record).await?;
+            }
         }
         Ok(())
     }
+
+    /// Settles what came back from the jobs. Outcomes of single resources are of jobs of an earlier process.
+    async fn settle(
+        &mut self,
+        ctx: &mut RunContext,
+        planner: &mut Planner,
+        settler: &mut Settler,
+        event: Event,
+    ) -> Result<(), HarvestError> {
+        if !event.resources.is_empty() {
+            Box::pin(settler.settle(ctx, event.resources, |_| None)).await?;
+        }
+        self.settle_packages(ctx, planner, settler, event.packages).await?;
+        self.settle_dead_letters(ctx, event.dead_letters).await
+    }
+
+    /// Closes idle origin queues when the run has as many open as it may. Queues with jobs stay open.
+    async fn close_idle_queues(&mut self, ctx: &mut RunContext) {
+        if self.lanes.len() >= ctx.options.window.origins.get() {
+            let lanes = std::mem::take(&mut self.lanes);
+            self.lanes = ctx.close_lanes(lanes).await.into_iter().collect();
+        }
+    }
 }
 
-impl InHand {
+impl PackageWork {
     /// Starts to process a package, and adopts the job that opens it, if that may be out.
     fn take(&mut self, order: Order, uri: String, record: PackageRecord, may_be_out: bool) {
         if let (Some(id), true) = (record.job, may_be_out) {

@@ -1,10 +1,12 @@
 //! Settles outcomes of package jobs: each message in one atomic batch, before it is acknowledged.
 
-use documents::manifest_of;
-use std::sync::Arc;
-
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::settler::Settler;
 use bus::Delivery;
 use catalog::Batch;
+use documents::manifest_of;
 use jiff::SignedDuration;
 use model::{
     Contents, Disposition, Failure, JobId, PackageOutcome, PackageRecord, PackageResult, PackageState,
@@ -14,30 +16,18 @@ use resourcesync::Capability;
 
 use super::indexes::Indexes;
 use super::uploads::{is_about_bytes, is_worth_keeping};
-use super::{InHand, queue, send};
-use crate::error::HarvestError;
+use super::{PackageWork, edition, indexes, queue, send, uploads};
 use crate::failures::asked_until;
-use crate::harvest::Harvest;
-use crate::window::Window;
 
-impl Harvest {
-    /// Settles outcomes of packages, and those of single resources from jobs of an earlier process.
-    pub(super) async fn settle_packages(
+impl PackageWork {
+    /// Settles outcomes of packages, and acknowledges their messages.
+    pub(crate) async fn settle_packages(
         &mut self,
-        deliveries: Vec<Delivery>,
-        hand: &mut InHand,
+        ctx: &mut RunContext,
+        planner: &mut Planner,
+        settler: &mut Settler,
+        packages: Vec<(Delivery, PackageOutcome)>,
     ) -> Result<(), HarvestError> {
-        let (mut packages, mut others) = (Vec::new(), Vec::new());
-        for delivery in deliveries {
-            match delivery.payload.read::<PackageOutcome>() {
-                Ok(outcome) => packages.push((delivery, Arc::unwrap_or_clone(outcome))),
-                Err(_) => others.push(delivery),
-            }
-        }
-        if !others.is_empty() {
-            let mut window = Window::new(self.options.jobs_per_lane.get(), self.run.counters.planned);
-            Box::pin(self.settle(others, &mut window)).await?;
-        }
         let mut packages = packages.into_iter().peekable();
         while let Some((delivery, outcome)) = packages.next() {
             let (mut deliveries, mut beside) = (vec![delivery], Vec::new());
@@ -47,7 +37,7 @@ impl Harvest {
                 beside.push(next);
             }
             let uri = outcome.uri.as_str().to_owned();
-            Box::pin(self.settle_package(&uri, outcome, beside, hand)).await?;
+            Box::pin(self.settle_package(ctx, planner, settler, &uri, outcome, beside)).await?;
             for delivery in deliveries {
                 delivery.ack().await?;
             }
@@ -59,14 +49,16 @@ impl Harvest {
     /// several costs about the same.
     async fn settle_package(
         &mut self,
+        ctx: &mut RunContext,
+        planner: &mut Planner,
+        settler: &mut Settler,
         uri: &str,
         outcome: PackageOutcome,
         beside: Vec<PackageOutcome>,
-        hand: &mut InHand,
     ) -> Result<(), HarvestError> {
-        self.run.counters.requests += outcome.requests;
+        ctx.run.counters.requests += outcome.requests;
         let jobs: Vec<JobId> = [outcome.id].into_iter().chain(beside.iter().map(|next| next.id)).collect();
-        let found = self.catalog.package(uri).await?;
+        let found = ctx.catalog().await?.package(uri).await?;
         // Bytes stored by a job of an earlier run may be garbage-collected since (docs/adr/0019), unless the record
         // refers to that job.
         let is_about = |record: &PackageRecord, outcome: &PackageOutcome| {
@@ -76,31 +68,31 @@ impl Harvest {
         let indexes = Indexes::of(&outcome, known.as_ref());
         let Some(mut record) = known else {
             // Of an earlier plan.
-            hand.jobs.retain(|job, _| !jobs.contains(job));
-            self.commit(Batch::new()).await?;
-            self.remove_indexes(uri, indexes, found.as_ref()).await;
+            self.jobs.retain(|job, _| !jobs.contains(job));
+            ctx.commit(Batch::new()).await?;
+            indexes::remove_indexes(ctx, uri, indexes, found.as_ref()).await;
             return Ok(());
         };
         let mut batch = Batch::new();
         let goes_on = matches!(outcome.result, PackageResult::Opened(_) | PackageResult::Slice { .. });
-        let is_asked_for = hand.jobs.contains_key(&outcome.id);
+        let is_asked_for = self.jobs.contains_key(&outcome.id);
         match (outcome.result, record.state.clone()) {
             (PackageResult::Stored(stored), PackageState::Wanted) => {
-                self.run.counters.bytes += stored.computed.length();
+                ctx.run.counters.bytes += stored.computed.length();
                 record.state = PackageState::Stored { stored };
                 record.next_attempt_at = None;
             }
             (PackageResult::NotModified, PackageState::Wanted) => match &record.settled {
                 Some(settled) => {
-                    self.run.counters.unchanged += settled.entries;
-                    self.run.counters.listed += settled.entries;
-                    self.seen.insert(record.set.clone(), None);
+                    ctx.run.counters.unchanged += settled.entries;
+                    ctx.run.counters.listed += settled.entries;
+                    planner.reconciler.ignore_absences(&record.set);
                     record.state = PackageState::Done;
                 }
                 None => {
                     let why = "the server answered 304 Not Modified to a request without conditions; it sent no package";
                     let failure = refused(ProblemReason::HttpUnexpected, why.to_owned());
-                    self.fail_package(&mut batch, uri, &mut record, failure).await?;
+                    fail_package(ctx, &mut batch, uri, &mut record, failure).await?;
                 }
             },
             // The next job continues after the received bytes.
@@ -108,35 +100,36 @@ impl Harvest {
             (PackageResult::Opened(contents), PackageState::Stored { stored }) => {
                 match expect_manifest(&record, &contents) {
                     Ok(()) => {
-                        self.judge_edition(uri, &record, &contents).await?;
-                        self.open_package(&mut batch, uri, &mut record, stored, contents).await?;
+                        edition::judge_edition(ctx, planner, uri, &record, &contents).await?;
+                        self.open_package(ctx, planner, &mut batch, uri, &mut record, stored, contents)
+                            .await?;
                     }
                     Err(why) => {
                         let failure = refused(ProblemReason::WrongKind, why);
-                        self.fail_package(&mut batch, uri, &mut record, failure).await?;
+                        fail_package(ctx, &mut batch, uri, &mut record, failure).await?;
                     }
                 }
             }
             (first @ PackageResult::Slice { .. }, PackageState::Opened { .. }) => {
                 let beside = beside.into_iter().filter(|next| is_about(&record, next)).collect::<Vec<_>>();
                 let slices = [first].into_iter().chain(beside.into_iter().map(|next| next.result));
-                self.settle_slices(&mut batch, uri, &mut record, slices).await?;
+                self.settle_slices(ctx, planner, settler, &mut batch, uri, &mut record, slices).await?;
             }
             // An outcome of a job that is over brings nothing new.
             (PackageResult::Interrupted { settled }, _) if is_asked_for && queue::is_open(&record) => {
                 if send::settled(&record) > settled {
                     record.attempts = 0;
                 } else {
-                    self.fail_package(&mut batch, uri, &mut record, interrupted()).await?;
+                    fail_package(ctx, &mut batch, uri, &mut record, interrupted()).await?;
                 }
             }
             (PackageResult::Failed(failure), state) if queue::is_open(&record) => {
                 record.kept = is_worth_keeping(&record, &failure);
                 if failure.reason == ProblemReason::MissingBytes && state != PackageState::Wanted {
                     // Its bytes are gone: it is received once more, under a new name.
-                    (record.state, record.seq) = (PackageState::Wanted, self.next_seq());
+                    (record.state, record.seq) = (PackageState::Wanted, ctx.next_seq());
                 }
-                self.fail_package(&mut batch, uri, &mut record, failure).await?;
+                fail_package(ctx, &mut batch, uri, &mut record, failure).await?;
             }
             // A duplicate after a crash, or an outcome out of order, brings nothing new. Missing outcomes are
             // requested again.
@@ -148,9 +141,9 @@ impl Harvest {
         }
         let may_go_on = matches!(record.state, PackageState::Wanted | PackageState::Failed);
         record.kept &= may_go_on && record.seq == outcome.seq;
-        self.put_away(batch, uri, record, outcome.seq, indexes, hand).await?;
+        self.put_away(ctx, batch, uri, record, outcome.seq, indexes).await?;
         if is_over {
-            hand.jobs.retain(|job, _| !jobs.contains(job));
+            self.jobs.retain(|job, _| !jobs.contains(job));
         }
         Ok(())
     }
@@ -158,6 +151,9 @@ impl Harvest {
     /// Settles slices of one package. Their entries are of different resources.
     async fn settle_slices(
         &mut self,
+        ctx: &mut RunContext,
+        planner: &mut Planner,
+        settler: &mut Settler,
         batch: &mut Batch,
         uri: &str,
         record: &mut PackageRecord,
@@ -169,10 +165,10 @@ impl Harvest {
             let PackageResult::Slice { number, items, unlisted, unlisted_names } = slice else { continue };
             if done.insert(number) {
                 all.extend(items);
-                self.note_unlisted(batch, uri, unlisted, &unlisted_names).await?;
+                note_unlisted(ctx, batch, uri, unlisted, &unlisted_names).await?;
             }
         }
-        self.settle_members(batch, uri, record, &contents, all).await?;
+        self.settle_members(ctx, planner, settler, batch, uri, record, &contents, all).await?;
         record.state = PackageState::Opened { stored, contents, done };
         finish_if_done(record);
         Ok(())
@@ -180,125 +176,125 @@ impl Harvest {
 
     /// Commits the result of a package. Then removes what its record no longer uses: the checkpoint of the upload
     /// `seq`, indexes, and jobs on a settled package.
-    pub(super) async fn put_away(
+    pub(crate) async fn put_away(
         &mut self,
+        ctx: &mut RunContext,
         mut batch: Batch,
         uri: &str,
         record: PackageRecord,
         seq: Seq,
         indexes: Indexes,
-        hand: &mut InHand,
     ) -> Result<(), HarvestError> {
         batch.put_package(uri, &record);
-        self.commit(batch).await?;
+        ctx.commit(batch).await?;
         let is_settled = !queue::is_open(&record) && !record.kept;
         if is_settled || record.seq != seq {
-            self.forget_upload(uri, seq).await;
+            uploads::forget_upload(ctx, uri, seq).await;
         }
-        self.remove_indexes(uri, indexes, Some(&record)).await;
+        indexes::remove_indexes(ctx, uri, indexes, Some(&record)).await;
         let key = (queue::order(&record), uri.to_owned());
         if queue::is_open(&record) {
-            hand.packages.insert(key, record);
+            self.packages.insert(key, record);
         } else {
-            hand.packages.remove(&key);
-            hand.jobs.retain(|_, job| job.package != uri);
+            self.packages.remove(&key);
+            self.jobs.retain(|_, job| job.package != uri);
         }
         Ok(())
     }
 
     async fn open_package(
         &mut self,
+        ctx: &mut RunContext,
+        _planner: &mut Planner,
         batch: &mut Batch,
         uri: &str,
         record: &mut PackageRecord,
         stored: model::StoredBitstream,
         contents: Contents,
     ) -> Result<(), HarvestError> {
-        self.run.counters.add_quirks(&contents.manifest.quirks);
-        if self.has_problems && contents.unlisted == 0 {
+        ctx.run.counters.add_quirks(&contents.manifest.quirks);
+        if ctx.problems.any && contents.unlisted == 0 {
             batch.delete_problem(&Subject::Document(uri.to_owned()));
         }
-        self.note_unlisted(batch, uri, contents.unlisted, &contents.unlisted_names).await?;
-        self.run.counters.listed += contents.overtaken;
-        self.run.counters.unchanged += contents.overtaken;
+        note_unlisted(ctx, batch, uri, contents.unlisted, &contents.unlisted_names).await?;
+        ctx.run.counters.listed += contents.overtaken;
+        ctx.run.counters.unchanged += contents.overtaken;
         record.state = PackageState::Opened { stored, contents, done: SliceSet::default() };
         finish_if_done(record);
         Ok(())
     }
+}
 
-    /// Records members without an entry as a problem of the package; its entries are settled all the same.
-    async fn note_unlisted(
-        &mut self,
-        batch: &mut Batch,
-        uri: &str,
-        count: u64,
-        names: &[String],
-    ) -> Result<(), HarvestError> {
-        if count == 0 {
-            return Ok(());
+/// Records members without an entry as a problem of the package; its entries are settled all the same.
+pub(crate) async fn note_unlisted(
+    ctx: &mut RunContext,
+    batch: &mut Batch,
+    uri: &str,
+    count: u64,
+    names: &[String],
+) -> Result<(), HarvestError> {
+    if count == 0 {
+        return Ok(());
+    }
+    let subject = Subject::Document(uri.to_owned());
+    let before = ctx.catalog().await?.problem(&subject).await?;
+    let message = format!(
+        "{count} of the package's members stand in no entry of its manifest ({}{}): they are no resources, and are not taken",
+        names.join(", "),
+        if count > names.len() as u64 { ", …" } else { "" },
+    );
+    let problem = ctx.problem(before, ProblemReason::Malformed, message);
+    ctx.put_problem(batch, &subject, &problem);
+    Ok(())
+}
+
+/// Handles a failure: another attempt in this run, or a problem.
+pub(crate) async fn fail_package(
+    ctx: &mut RunContext,
+    batch: &mut Batch,
+    uri: &str,
+    record: &mut PackageRecord,
+    failure: Failure,
+) -> Result<(), HarvestError> {
+    record.attempts += 1;
+    let next = ctx.options.retries.after(&failure, record.attempts);
+    if let Some(wait) = next.wait().filter(|wait| *wait <= ctx.options.retries.longest_wait) {
+        let wait = SignedDuration::try_from(wait).unwrap_or_default();
+        record.next_attempt_at = ctx.clock.now().checked_add(wait).ok();
+        if is_about_bytes(failure.reason) {
+            // The received bytes are not those declared: start another upload, under a new name.
+            (record.state, record.seq) = (PackageState::Wanted, ctx.next_seq());
         }
-        let subject = Subject::Document(uri.to_owned());
-        let before = self.catalog.problem(&subject).await?;
-        let message = format!(
-            "{count} of the package's members stand in no entry of its manifest ({}{}): they are no resources, and are not taken",
-            names.join(", "),
-            if count > names.len() as u64 { ", …" } else { "" },
-        );
-        let problem = self.problem(before, ProblemReason::Malformed, message);
-        self.has_problems = true;
-        batch.put_problem(&subject, &problem);
-        Ok(())
+        return Ok(());
     }
+    give_package_up(ctx, batch, uri, record, failure).await
+}
 
-    /// Handles a failure: another attempt in this run, or a problem.
-    async fn fail_package(
-        &mut self,
-        batch: &mut Batch,
-        uri: &str,
-        record: &mut PackageRecord,
-        failure: Failure,
-    ) -> Result<(), HarvestError> {
-        record.attempts += 1;
-        let next = self.options.retries.after(&failure, record.attempts);
-        if let Some(wait) = next.wait().filter(|wait| *wait <= self.options.retries.longest_wait) {
-            let wait = SignedDuration::try_from(wait).unwrap_or_default();
-            record.next_attempt_at = self.clock.now().checked_add(wait).ok();
-            if is_about_bytes(failure.reason) {
-                // The received bytes are not those declared: start another upload, under a new name.
-                (record.state, record.seq) = (PackageState::Wanted, self.next_seq());
-            }
-            return Ok(());
-        }
-        self.give_package_up(batch, uri, record, failure).await
-    }
-
-    /// Records a package that is not read in this run as a problem.
-    pub(super) async fn give_package_up(
-        &mut self,
-        batch: &mut Batch,
-        uri: &str,
-        record: &mut PackageRecord,
-        failure: Failure,
-    ) -> Result<(), HarvestError> {
-        tracing::warn!(
-            package.uri = uri,
-            reason = failure.reason.as_str(),
-            message = failure.message,
-            "package not read"
-        );
-        record.state = PackageState::Failed;
-        record.next_attempt_at = None;
-        self.run.counters.documents_failed += 1;
-        let subject = Subject::Document(uri.to_owned());
-        let before = self.catalog.problem(&subject).await?;
-        let mut problem = self.problem(before, failure.reason, failure.message);
-        problem.evidence = failure.evidence;
-        problem.next_attempt_at = asked_until(failure.disposition, problem.last_seen);
-        problem.retry = matches!(failure.disposition, Disposition::Retry { .. });
-        self.has_problems = true;
-        batch.put_problem(&subject, &problem);
-        Ok(())
-    }
+/// Records a package that is not read in this run as a problem.
+pub(crate) async fn give_package_up(
+    ctx: &mut RunContext,
+    batch: &mut Batch,
+    uri: &str,
+    record: &mut PackageRecord,
+    failure: Failure,
+) -> Result<(), HarvestError> {
+    tracing::warn!(
+        package.uri = uri,
+        reason = failure.reason.as_str(),
+        message = failure.message,
+        "package not read"
+    );
+    record.state = PackageState::Failed;
+    record.next_attempt_at = None;
+    ctx.run.counters.documents_failed += 1;
+    let subject = Subject::Document(uri.to_owned());
+    let before = ctx.catalog().await?.problem(&subject).await?;
+    let mut problem = ctx.problem(before, failure.reason, failure.message);
+    problem.evidence = failure.evidence;
+    problem.next_attempt_at = asked_until(failure.disposition, problem.last_seen);
+    problem.retry = matches!(failure.disposition, Disposition::Retry { .. });
+    ctx.put_problem(batch, &subject, &problem);
+    Ok(())
 }
 
 /// Whether both are outcomes of slices of the same package.

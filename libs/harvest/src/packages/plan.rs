@@ -1,5 +1,9 @@
 //! Turns the entries of a dump into pending packages.
 
+use super::uploads;
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::planner::Planner;
 use planning::{listings_before, package_declaration, package_interval, renewed};
 use std::collections::BTreeMap;
 
@@ -7,14 +11,12 @@ use catalog::Batch;
 use model::{Declaration, DocumentRecord, PackageRecord, PackageState, ProblemReason, ResourceUri, Subject};
 use resourcesync::{Entry, Metadata};
 
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
-
-impl Harvest {
+impl Planner {
     /// Plans the packages of a dump, unless the same version was settled before or is in progress. `position` is the
     /// position of the first entry in its dump.
     pub(crate) async fn plan_packages(
         &mut self,
+        ctx: &mut RunContext,
         batch: &mut Batch,
         document: &str,
         dump: &DocumentRecord,
@@ -26,11 +28,11 @@ impl Harvest {
         for (position, entry) in (position..).zip(entries) {
             if let Err(error) = fetchable(&entry.loc) {
                 let at = format!("{document}#{}:{}", entry.position.line, entry.position.column);
-                self.entry_problem(batch, at, ProblemReason::BadUri, &error);
+                ctx.entry_problem(batch, at, ProblemReason::BadUri, &error);
                 continue;
             }
-            let known = self.catalog.package(&entry.loc).await?;
-            let fresh = self.wanted(document, dump, position, &entry);
+            let known = ctx.catalog().await?.package(&entry.loc).await?;
+            let fresh = self.wanted(ctx, document, dump, position, &entry);
             let named = planned
                 .get(&entry.loc)
                 .map_or_else(|| listings_before(known.as_ref(), &fresh), |record| record.named);
@@ -38,25 +40,25 @@ impl Harvest {
             // What was settled when other resources were wanted does not count for those wanted now.
             let known_version =
                 known.as_ref().map(|known| (known.declaration.clone(), known.metadata.clone()));
-            let before = known.filter(|_| self.may_trust_validators);
+            let before = known.filter(|_| self.trusts_validators);
             let record = match before {
                 Some(before) => {
                     let kept = before.kept.then_some(before.seq);
                     let record = renewed(before, fresh);
                     if let Some(seq) = kept.filter(|_| !record.kept) {
-                        self.forget_upload(&entry.loc, seq).await;
+                        uploads::forget_upload(ctx, &entry.loc, seq).await;
                     }
                     record
                 }
                 None => fresh,
             };
-            let record = self.unless_ignored(&entry.loc, known_version.as_ref(), record).await?;
+            let record = self.unless_ignored(ctx, &entry.loc, known_version.as_ref(), record).await?;
             if record.state == PackageState::Done {
                 // It is not read again, so the resources that it lists stay unknown.
-                self.seen.insert(record.set.clone(), None);
+                self.reconciler.ignore_absences(&record.set);
                 let entries = record.settled.as_ref().map_or(0, |settled| settled.entries);
-                self.run.counters.listed += entries;
-                self.run.counters.unchanged += entries;
+                ctx.run.counters.listed += entries;
+                ctx.run.counters.unchanged += entries;
             }
             planned.insert(entry.loc, record);
         }
@@ -70,6 +72,7 @@ impl Harvest {
     /// (docs/adr/0021).
     async fn unless_ignored(
         &mut self,
+        ctx: &mut RunContext,
         uri: &str,
         known: Option<&(Declaration, Metadata)>,
         record: PackageRecord,
@@ -77,27 +80,28 @@ impl Harvest {
         let is_same = known.is_some_and(|(declaration, metadata)| {
             *declaration == record.declaration && *metadata == record.metadata
         });
-        if !self.has_ignored || record.state != PackageState::Wanted || !is_same {
+        if !ctx.problems.any_ignored || record.state != PackageState::Wanted || !is_same {
             return Ok(record);
         }
-        let problem = self.catalog.problem(&Subject::Document(uri.to_owned())).await?;
+        let problem = ctx.catalog().await?.problem(&Subject::Document(uri.to_owned())).await?;
         if problem.is_none_or(|problem| problem.ignored.is_none()) {
             return Ok(record);
         }
-        self.run.counters.ignored += 1;
+        ctx.run.counters.ignored += 1;
         Ok(PackageRecord { state: PackageState::Failed, ..record })
     }
 
     fn wanted(
         &mut self,
+        ctx: &mut RunContext,
         document: &str,
         dump: &DocumentRecord,
         position: u64,
         entry: &Entry,
     ) -> PackageRecord {
         PackageRecord {
-            seq: self.next_seq(),
-            run: self.run.id,
+            seq: ctx.next_seq(),
+            run: ctx.run.id,
             document: document.to_owned(),
             set: dump.set.clone(),
             capability: dump.capability.clone(),

@@ -1,5 +1,7 @@
 //! The next tasks of a package, and their jobs.
 
+use crate::context::RunContext;
+use crate::error::HarvestError;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -11,14 +13,12 @@ use model::{
     UnpackTask,
 };
 
-use super::{InHand, Job, SLICES_OUT};
-use crate::dispatch::earliest;
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
+use super::{Job, PackageWork, SLICES_OUT};
+use crate::dispatcher::earliest;
 
 /// Task for a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Task {
+pub(crate) enum Task {
     /// Receive it.
     Fetch,
     /// Read it.
@@ -26,11 +26,11 @@ pub(super) enum Task {
 }
 
 impl Task {
-    pub(super) fn open() -> Self {
+    pub(crate) fn open() -> Self {
         Self::Unpack(UnpackTask::default())
     }
 
-    pub(super) fn is_slice(&self) -> bool {
+    pub(crate) fn is_slice(&self) -> bool {
         matches!(self, Self::Unpack(UnpackTask::Slice { .. }))
     }
 
@@ -39,13 +39,13 @@ impl Task {
     }
 
     /// Whether both are the same kind of task: a package is opened once, wherever its slices begin.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
         self == other || (self.is_open() && other.is_open())
     }
 }
 
 /// The tasks that are possible for a package now, all at once.
-pub(super) fn tasks(record: &PackageRecord) -> impl Iterator<Item = Task> + '_ {
+pub(crate) fn tasks(record: &PackageRecord) -> impl Iterator<Item = Task> + '_ {
     let (one, slices) = match &record.state {
         PackageState::Wanted => (Some(Task::Fetch), None),
         PackageState::Stored { .. } => (Some(Task::open()), None),
@@ -63,7 +63,7 @@ pub(super) fn tasks(record: &PackageRecord) -> impl Iterator<Item = Task> + '_ {
 }
 
 /// Number of consecutive settled slices at the beginning of a package.
-pub(super) fn settled(record: &PackageRecord) -> u32 {
+pub(crate) fn settled(record: &PackageRecord) -> u32 {
     match &record.state {
         PackageState::Opened { contents, done, .. } => {
             done.missing(contents.slices).next().unwrap_or(contents.slices)
@@ -80,19 +80,19 @@ fn stored(record: &PackageRecord) -> Option<&StoredBitstream> {
     }
 }
 
-impl Harvest {
+impl PackageWork {
     /// Sends all jobs that may go out. Returns when the next waiting package is due.
-    pub(super) async fn send_packages(
+    pub(crate) async fn send_packages(
         &mut self,
-        hand: &mut InHand,
+        ctx: &mut RunContext,
     ) -> Result<Option<Timestamp>, HarvestError> {
-        let now = self.clock.now();
+        let now = ctx.clock.now();
         let mut due = None;
         let mut jobs = Vec::new();
-        let mut room = SLICES_OUT.saturating_sub(hand.slices_out());
+        let mut room = SLICES_OUT.saturating_sub(self.slices_out());
         // In a Change Dump, a later package waits until the earlier ones are settled.
         let mut busy: HashSet<SetId> = HashSet::new();
-        for ((order, uri), record) in &hand.packages {
+        for ((order, uri), record) in &self.packages {
             let is_first = !record.capability.tells_changes() || busy.insert(record.set.clone());
             if let Some(next) = record.next_attempt_at.filter(|next| *next > now) {
                 due = earliest(due, Some(next));
@@ -102,7 +102,7 @@ impl Harvest {
                 if task.is_slice() && room == 0 {
                     break;
                 }
-                if !hand.is_out(uri, &task) {
+                if !self.is_out(uri, &task) {
                     room -= usize::from(task.is_slice());
                     jobs.push(((*order, uri.clone()), JobId::fresh(), task));
                 }
@@ -112,57 +112,57 @@ impl Harvest {
         let mut batch = Batch::new();
         for (key, id, task) in &jobs {
             if task.is_open()
-                && let Some(record) = hand.packages.get_mut(key)
+                && let Some(record) = self.packages.get_mut(key)
             {
                 record.job = Some(*id);
                 batch.put_package(&key.1, record);
             }
         }
         if !batch.is_empty() {
-            self.commit(batch).await?;
+            ctx.commit(batch).await?;
         }
         for (key, id, task) in jobs {
-            if let Some(record) = hand.packages.get(&key)
-                && let Some(lane) = self.send_package(&key.1, record, id, &task).await?
+            if let Some(record) = self.packages.get(&key)
+                && let Some(lane) = send_package(ctx, &key.1, record, id, &task).await?
             {
-                hand.lanes.insert(lane);
-                hand.jobs.insert(id, Job { package: key.1, task });
+                self.lanes.insert(lane);
+                self.jobs.insert(id, Job { package: key.1, task });
             }
         }
         Ok(due)
     }
+}
 
-    /// Sends one job. Returns the origin of the package.
-    async fn send_package(
-        &self,
-        uri: &str,
-        record: &PackageRecord,
-        id: JobId,
-        task: &Task,
-    ) -> Result<Option<Lane>, HarvestError> {
-        // Both were checked when the package was planned.
-        let Ok(uri) = ResourceUri::try_from(uri.to_owned()) else { return Ok(None) };
-        let Ok(lane) = uri.lane() else { return Ok(None) };
-        let (source, run, seq) = (self.source.clone(), self.run.id, record.seq);
-        let (declaration, job_lane) = (record.declaration.clone(), lane.clone());
-        match task {
-            Task::Fetch => {
-                let held = record.settled.as_ref().map(|settled| settled.validators.clone());
-                let (held, terms) = (held.unwrap_or_default(), self.options.terms.clone());
-                let job = PackageJob { id, source, run, lane: job_lane, uri, seq, declaration, held, terms };
-                self.queue_fetch(&lane, id, job).await?;
-            }
-            Task::Unpack(task) => {
-                let Some(stored) = stored(record).cloned() else { return Ok(None) };
-                let (task, source_of_queue) = (task.clone(), source.clone());
-                let queue = match task {
-                    UnpackTask::Open { .. } => Queue::Open { source: source_of_queue },
-                    UnpackTask::Slice { .. } => Queue::Unpack { source: source_of_queue },
-                };
-                let job = UnpackJob { id, source, run, lane: job_lane, uri, seq, declaration, stored, task };
-                bus::send(&*self.bus, queue, id, Arc::new(job)).await?;
-            }
+/// Sends one job. Returns the origin of the package.
+pub(crate) async fn send_package(
+    ctx: &mut RunContext,
+    uri: &str,
+    record: &PackageRecord,
+    id: JobId,
+    task: &Task,
+) -> Result<Option<Lane>, HarvestError> {
+    // Both were checked when the package was planned.
+    let Ok(uri) = ResourceUri::try_from(uri.to_owned()) else { return Ok(None) };
+    let Ok(lane) = uri.lane() else { return Ok(None) };
+    let (source, run, seq) = (ctx.source.clone(), ctx.run.id, record.seq);
+    let (declaration, job_lane) = (record.declaration.clone(), lane.clone());
+    match task {
+        Task::Fetch => {
+            let held = record.settled.as_ref().map(|settled| settled.validators.clone());
+            let (held, terms) = (held.unwrap_or_default(), ctx.options.terms.clone());
+            let job = PackageJob { id, source, run, lane: job_lane, uri, seq, declaration, held, terms };
+            ctx.queue_fetch(&lane, id, job).await?;
         }
-        Ok(Some(lane))
+        Task::Unpack(task) => {
+            let Some(stored) = stored(record).cloned() else { return Ok(None) };
+            let (task, source_of_queue) = (task.clone(), source.clone());
+            let queue = match task {
+                UnpackTask::Open { .. } => Queue::Open { source: source_of_queue },
+                UnpackTask::Slice { .. } => Queue::Unpack { source: source_of_queue },
+            };
+            let job = UnpackJob { id, source, run, lane: job_lane, uri, seq, declaration, stored, task };
+            bus::send(&*ctx.bus, queue, id, Arc::new(job)).await?;
+        }
     }
+    Ok(Some(lane))
 }

@@ -54,11 +54,6 @@ struct Job {
 
 impl Window {
     /// A window for a run that planned this many resources.
-    pub(crate) fn new(jobs_per_lane: usize, planned: u64) -> Self {
-        Self::within(WindowLimits::default(), jobs_per_lane, planned)
-    }
-
-    /// The same with other limits.
     pub(crate) fn within(limits: WindowLimits, jobs_per_lane: usize, planned: u64) -> Self {
         Self {
             limits,
@@ -151,6 +146,11 @@ impl Window {
     /// The origins with outstanding jobs.
     pub(crate) fn lanes_out(&self) -> HashSet<Lane> {
         self.jobs.values().filter(|job| job.asks).map(|job| job.lane.clone()).collect()
+    }
+
+    /// Number of outstanding jobs.
+    pub(crate) fn jobs_out(&self) -> usize {
+        self.jobs.len()
     }
 
     /// Forgets the outstanding jobs: their resources must be read again. Returns how many there were.

@@ -1,5 +1,6 @@
 //! Many origins: each has its turn, and few have a queue at a time.
 
+use crate::window::Window;
 use planning::WindowLimits;
 use std::num::NonZeroUsize;
 

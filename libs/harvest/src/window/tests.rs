@@ -1,3 +1,4 @@
+use crate::window::Window;
 use model::{FetchedResult, Seq};
 use planning::READ_AHEAD;
 
@@ -32,7 +33,7 @@ fn add(window: &mut Window, uri: ResourceUri) {
 }
 
 fn filled(jobs_per_lane: usize, planned: u64, resources: usize) -> Window {
-    let mut window = Window::new(jobs_per_lane, planned);
+    let mut window = Window::within(WindowLimits::default(), jobs_per_lane, planned);
     for n in 0..resources {
         let uri = format!("http://h/{n}").parse().unwrap();
         add(&mut window, uri);
@@ -68,7 +69,7 @@ fn a_slow_origin_gets_small_jobs() {
 
 #[test]
 fn long_uris_make_jobs_of_fewer_resources() {
-    let mut window = Window::new(4, 10_000_000);
+    let mut window = Window::within(WindowLimits::default(), 4, 10_000_000);
     for n in 0..1_000 {
         let uri = format!("http://h/{n}/{}", "x".repeat(8_000)).parse().unwrap();
         add(&mut window, uri);

@@ -214,7 +214,7 @@ async fn harvest_over(
         clock: Arc::new(SystemClock),
         options: request.options,
         progress,
-        witness: None,
+        observer: None,
         push_lag: harvest::PushLag::default(),
         stop,
     };

@@ -45,7 +45,7 @@ pub(super) async fn mend(
         clock: Arc::new(SystemClock),
         options: HarvestOptions { retries: retries(http.attempts()), ..HarvestOptions::default() },
         progress,
-        witness: None,
+        observer: None,
         push_lag: harvest::PushLag::default(),
         stop,
     };

@@ -156,7 +156,7 @@ async fn whoever_owns_the_source_next_waits_for_the_tar_that_is_being_unpacked()
             clock: Arc::new(SystemClock),
             options: HarvestOptions::default(),
             progress: progress.clone(),
-            witness: None,
+            observer: None,
             push_lag: harvest::PushLag::default(),
             stop: CancellationToken::new(),
         };

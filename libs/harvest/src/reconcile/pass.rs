@@ -1,5 +1,8 @@
 //! One merge join: settles matching entries, and finds absences.
 
+use crate::context::RunContext;
+use crate::entries::Entries;
+use crate::error::HarvestError;
 use planning::is_stored_as_declared;
 use reconcile::{AbsenceSearch, Joined, SpoolError, SpooledEntry};
 use std::sync::Arc;
@@ -8,15 +11,11 @@ use catalog::{Batch, PendingScan, ProblemScan};
 use futures::TryStreamExt as _;
 use model::{ResourceUri, SetId, Subject};
 
-use crate::entries::Entries;
-use crate::error::HarvestError;
-use crate::harvest::Harvest;
-
-/// A pass over words and records.
+/// A pass over entries and records.
 pub(super) struct Pass {
     pub(super) documents: Vec<(Arc<str>, SetId)>,
     /// Sets whose absences count.
-    pub(super) listening: Vec<(SetId, AbsenceSearch)>,
+    pub(super) searches: Vec<(SetId, AbsenceSearch)>,
     /// For each document, the number of its set.
     of_set: Vec<Option<usize>>,
     pending: Marks,
@@ -25,7 +24,7 @@ pub(super) struct Pass {
     next_failed: Option<ResourceUri>,
     pub(super) entries: Entries,
     pub(super) batch: Batch,
-    pub(super) met: u64,
+    pub(super) resources: u64,
 }
 
 /// Positions of scans, which are asked for resources in the order of URIs.
@@ -35,29 +34,28 @@ enum Marks {
     None,
 }
 
-impl Harvest {
+impl Pass {
     /// Starts a pass.
-    pub(super) async fn begin_pass(
-        &self,
+    pub(super) async fn begin(
+        ctx: &mut RunContext,
         documents: Vec<(Arc<str>, SetId)>,
-        listening: Vec<(SetId, AbsenceSearch)>,
-    ) -> Result<Pass, HarvestError> {
-        let place =
-            |(_, set): &(Arc<str>, SetId)| listening.iter().position(|(listening, _)| listening == set);
+        searches: Vec<(SetId, AbsenceSearch)>,
+    ) -> Result<Self, HarvestError> {
+        let place = |(_, set): &(Arc<str>, SetId)| searches.iter().position(|(searched, _)| searched == set);
         let of_set = documents.iter().map(place).collect();
-        let mut pending = match self.reach.is_anything_planned() {
-            true => Marks::Pending(self.catalog.scan_pending(None).await?),
+        let mut pending = match ctx.is_anything_planned() {
+            true => Marks::Pending(ctx.catalog().await?.scan_pending(None).await?),
             false => Marks::None,
         };
-        let mut failed = match self.has_problems {
-            true => Marks::Failed(self.catalog.scan_resource_problems("", None).await?),
+        let mut failed = match ctx.problems.any {
+            true => Marks::Failed(ctx.catalog().await?.scan_resource_problems("", None).await?),
             false => Marks::None,
         };
         let (next_pending, next_failed) = (pending.next().await?, failed.next().await?);
         let (entries, batch) = (Entries::default(), Batch::new());
-        Ok(Pass {
+        Ok(Self {
             documents,
-            listening,
+            searches,
             of_set,
             pending,
             next_pending,
@@ -65,25 +63,23 @@ impl Harvest {
             next_failed,
             entries,
             batch,
-            met: 0,
+            resources: 0,
         })
     }
-}
 
-impl Pass {
     /// Number of entries that the join settles at once: each matches the stored record, and nothing else changed.
-    pub(super) fn settled(&self, met: &Joined) -> Option<u64> {
-        let holding = met.known.as_ref().map(|known| &known.holding)?;
-        let is_settled = |word: &SpooledEntry| {
-            let set = self.documents.get(word.document()).map(|(_, set)| set);
-            word.plain().is_some_and(|(sha256, length)| {
+    pub(super) fn settled(&self, joined: &Joined) -> Option<u64> {
+        let holding = joined.known.as_ref().map(|known| &known.holding)?;
+        let is_settled = |entry: &SpooledEntry| {
+            let set = self.documents.get(entry.document()).map(|(_, set)| set);
+            entry.plain().is_some_and(|(sha256, length)| {
                 is_stored_as_declared(sha256, length, holding.bitstream.as_ref())
                     && set.is_some_and(|set| holding.sets.contains(set))
             })
         };
         let mut settled = 0;
-        for word in met.entries.iter().filter(|word| !word.is_name()) {
-            if holding.absent.is_some() || !is_settled(word) {
+        for entry in joined.entries.iter().filter(|entry| !entry.is_name()) {
+            if holding.absent.is_some() || !is_settled(entry) {
                 return None;
             }
             settled += 1;
@@ -92,31 +88,31 @@ impl Pass {
     }
 
     /// Records the absences of a resource.
-    pub(super) fn listen(&mut self, met: &Joined, has_failed: bool) -> Result<(), SpoolError> {
-        if self.listening.is_empty() {
+    pub(super) fn search(&mut self, joined: &Joined, has_failed: bool) -> Result<(), SpoolError> {
+        if self.searches.is_empty() {
             return Ok(());
         }
         let of_set = &self.of_set;
-        // If not all words are in memory, one of the others may list it.
+        // If not all entries are in memory, one of the others may list it.
         let is_named = |n: usize| {
             let names =
-                |word: &SpooledEntry| !word.is_change() && of_set.get(word.document()) == Some(&Some(n));
-            met.entries.is_cut_short() || met.goes_on || met.entries.iter().any(names)
+                |entry: &SpooledEntry| !entry.is_change() && of_set.get(entry.document()) == Some(&Some(n));
+            joined.entries.is_cut_short() || joined.goes_on || joined.entries.iter().any(names)
         };
         let held =
-            met.known.as_ref().map(|known| &known.holding).filter(|holding| holding.bitstream.is_some());
-        for (n, (set, sayings)) in self.listening.iter_mut().enumerate() {
+            joined.known.as_ref().map(|known| &known.holding).filter(|holding| holding.bitstream.is_some());
+        for (n, (set, search)) in self.searches.iter_mut().enumerate() {
             if held.is_some_and(|holding| holding.sets.contains(set)) {
-                sayings.note_held(met.uri(), is_named(n))?;
+                search.note_held(joined.uri(), is_named(n))?;
             }
             if has_failed && !is_named(n) {
-                sayings.note_failed(met.uri())?;
+                search.note_failed(joined.uri())?;
             }
         }
         Ok(())
     }
 
-    /// Ends the pass. Failed resources after the last one met are in no list.
+    /// Ends the pass. Failed resources after the last one joined are in no list.
     pub(super) async fn end(&mut self) -> Result<(), HarvestError> {
         while let Some(uri) = self.next_failed.take() {
             self.note_failed(&uri)?;
@@ -127,7 +123,7 @@ impl Pass {
 
     /// Records a failed resource that is in no list.
     fn note_failed(&mut self, uri: &ResourceUri) -> Result<(), SpoolError> {
-        self.listening.iter_mut().try_for_each(|(_, sayings)| sayings.note_failed(uri.as_str().as_bytes()))
+        self.searches.iter_mut().try_for_each(|(_, search)| search.note_failed(uri.as_str().as_bytes()))
     }
 
     /// Whether a resource has a pending record.
@@ -139,12 +135,12 @@ impl Pass {
     }
 
     /// Whether a resource failed before. Failed resources that sort before it and are not stored are in no list.
-    pub(super) async fn has_failed(&mut self, met: &Joined) -> Result<bool, HarvestError> {
-        while let Some(uri) = self.next_failed.take_if(|next| next.as_str().as_bytes() < met.uri()) {
+    pub(super) async fn has_failed(&mut self, joined: &Joined) -> Result<bool, HarvestError> {
+        while let Some(uri) = self.next_failed.take_if(|next| next.as_str().as_bytes() < joined.uri()) {
             self.note_failed(&uri)?;
             self.next_failed = self.failed.next().await?;
         }
-        let has_failed = self.next_failed.take_if(|next| next.as_str().as_bytes() == met.uri()).is_some();
+        let has_failed = self.next_failed.take_if(|next| next.as_str().as_bytes() == joined.uri()).is_some();
         if has_failed {
             self.next_failed = self.failed.next().await?;
         }

@@ -16,20 +16,20 @@ const WAIT: Duration = Duration::from_millis(500);
 
 /// Receiver for the outcomes of a Source's jobs.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(crate) struct Incoming {
     filter: Filter,
     /// When the last batch arrived.
     came_at: Instant,
 }
 
 impl Incoming {
-    pub(super) fn of(source: SourceId) -> Self {
+    pub(crate) fn of(source: SourceId) -> Self {
         Self { filter: Filter::Outcomes(source), came_at: Instant::now() }
     }
 
     /// The next batch; empty if nothing arrived for a while. Outcomes that arrive right after the last batch wait for
     /// more, to share a commit.
-    pub(super) async fn next(&mut self, bus: &dyn Bus) -> Result<Vec<Delivery>, BusError> {
+    pub(crate) async fn next(&mut self, bus: &dyn Bus) -> Result<Vec<Delivery>, BusError> {
         tokio::time::sleep_until(self.came_at + EVERY).await;
         let deliveries = bus.pull(&self.filter, MOST, WAIT).await?;
         self.came_at = Instant::now();

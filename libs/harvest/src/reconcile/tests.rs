@@ -18,7 +18,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use web::{Client, WebConfig};
 
+use model::DocumentRecord;
+
 use super::*;
+use crate::Harvest;
+use crate::queue::next_documents;
 use crate::{Parts, Progress};
 
 /// A Source, and a catalog with its initial state.
@@ -111,7 +115,7 @@ impl Case {
             clock: Arc::new(SystemClock),
             options: self.options.clone(),
             progress: watch::Sender::new(Progress::default()),
-            witness: None,
+            observer: None,
             push_lag: crate::PushLag::default(),
             stop: CancellationToken::new(),
         };
@@ -131,7 +135,7 @@ impl Case {
             commits: after.commits - before.commits,
             written: after.written - before.written,
         };
-        (harvest.run.counters.clone(), pending, asked)
+        (harvest.context.run.counters.clone(), pending, asked)
     }
 
     /// Number of log files of the catalog so far.
@@ -191,7 +195,7 @@ async fn portions_of_a_first_harvest_are_committed_by_the_thousands() {
 async fn an_entry_that_speaks_of_a_resource_of_the_portion_before_it_finds_its_plan() {
     let case = Case::fresh(SourceSpec::default().resources(0)).await;
     let (mut harvest, lookups) = case.harvest().await;
-    let (uri, record) = next_unread(&harvest).await.unwrap();
+    let (uri, record) = next_unread(&mut harvest).await.unwrap();
     let entry = |n: u64, length: u64| {
         format!(r#"<url><loc>http://e.org/{n:05}</loc><rs:md length="{length}"/></url>"#)
     };
@@ -202,11 +206,11 @@ async fn an_entry_that_speaks_of_a_resource_of_the_portion_before_it_finds_its_p
         r#"<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/"><rs:md capability="resourcelist" at="2026-01-01T00:00:00Z"/>{}</urlset>"#,
         entries.collect::<String>()
     );
-    let horizon = planning::Horizon::at(harvest.clock.now());
+    let horizon = planning::Horizon::at(harvest.context.clock.now());
     let options = horizon.options(resourcesync::Mode::Tolerant);
     let stream = documents::open_bytes(list.into_bytes(), uri.parse().unwrap(), options);
-    harvest.read_document(&uri, record, stream, horizon).await.unwrap();
-    let counters = &harvest.run.counters;
+    harvest.planner.read_document(&mut harvest.context, &uri, record, stream, horizon).await.unwrap();
+    let counters = &harvest.context.run.counters;
     assert_eq!((counters.listed, counters.planned, counters.moot), (5_000, 4_955, 45));
     assert_eq!(lookups.count_pending().await.unwrap(), 4_955);
     let again = lookups.pending(&"http://e.org/00001".parse().unwrap()).await.unwrap();
@@ -275,33 +279,35 @@ async fn a_run_that_ends_while_it_plans_counts_nothing_twice_and_plans_the_same(
     case.offered.refresh_resource_list();
     // Everything is read and joined with the catalog, but no document is recorded as read.
     let (mut harvest, _) = case.harvest().await;
-    let run = harvest.run.id;
-    while let Some((uri, record)) = next_unread(&harvest).await {
-        harvest.show_document(&uri);
-        let horizon = planning::Horizon::at(harvest.clock.now());
+    let run = harvest.context.run.id;
+    while let Some((uri, record)) = next_unread(&mut harvest).await {
+        harvest.context.progress.show_document(&uri);
+        let horizon = planning::Horizon::at(harvest.context.clock.now());
         let url = url::Url::parse(&uri).unwrap();
         let options = horizon.options(resourcesync::Mode::Tolerant);
-        let opened = documents::open(&harvest.client, &url, Default::default(), options).await.unwrap();
+        let opened =
+            documents::open(&harvest.context.client, &url, Default::default(), options).await.unwrap();
         let documents::Opened::Document(stream) = opened else { panic!("{uri} was not sent") };
-        harvest.read_document(&uri, record, stream, horizon).await.unwrap();
+        harvest.planner.read_document(&mut harvest.context, &uri, record, stream, horizon).await.unwrap();
     }
-    let Spool { words, documents, .. } = std::mem::take(&mut harvest.spool);
-    harvest.lay_beside(words.unwrap(), documents).await.unwrap();
-    assert_eq!((harvest.run.counters.listed, harvest.run.counters.unchanged), (300, 298));
+    let Spool { entries, documents, .. } = std::mem::take(&mut harvest.planner.reconciler.spool);
+    harvest.planner.join(&mut harvest.context, entries.unwrap(), documents).await.unwrap();
+    assert_eq!((harvest.context.run.counters.listed, harvest.context.run.counters.unchanged), (300, 298));
     drop(harvest);
 
     let (mut harvest, lookups) = case.harvest().await;
-    assert_eq!((harvest.run.id, harvest.run.mode), (run, Mode::Baseline));
-    assert_eq!((harvest.run.counters.listed, harvest.run.counters.unchanged), (0, 0));
+    assert_eq!((harvest.context.run.id, harvest.context.run.mode), (run, Mode::Baseline));
+    assert_eq!((harvest.context.run.counters.listed, harvest.context.run.counters.unchanged), (0, 0));
     harvest.plan().await.unwrap();
-    let counters = &harvest.run.counters;
+    let counters = &harvest.context.run.counters;
     assert_eq!((counters.listed, counters.unchanged, counters.planned), (300, 298, 2));
     assert_eq!(lookups.count_pending().await.unwrap(), 2);
 }
 
-async fn next_unread(harvest: &Harvest) -> Option<(String, DocumentRecord)> {
-    let is_read = |uri: &str| harvest.spool.holds(uri);
-    crate::queue::next_documents(&harvest.catalog, harvest.run.id, is_read).await.unwrap().into_iter().next()
+async fn next_unread(harvest: &mut Harvest) -> Option<(String, DocumentRecord)> {
+    let catalog = harvest.context.catalog().await.unwrap();
+    let is_read = |uri: &str| harvest.planner.reconciler.spool.holds(uri);
+    next_documents(&catalog, harvest.context.run.id, is_read).await.unwrap().into_iter().next()
 }
 
 #[tokio::test]
@@ -312,10 +318,14 @@ async fn without_room_documents_are_planned_entry_by_entry_and_nothing_is_conclu
     case.offered.advance(86_400);
     case.offered.refresh_resource_list();
     let (mut harvest, lookups) = case.harvest().await;
-    harvest.expect_names(&next_unread(&harvest).await.unwrap().1);
-    harvest.give_up_spool(&reconcile::SpoolError(std::io::ErrorKind::StorageFull.into()));
+    let (_, list) = next_unread(&mut harvest).await.unwrap();
+    harvest.planner.expect_names(&mut harvest.context, &list);
+    harvest
+        .planner
+        .reconciler
+        .give_up(&mut harvest.context, &reconcile::SpoolError(std::io::ErrorKind::StorageFull.into()));
     harvest.plan().await.unwrap();
-    let counters = &harvest.run.counters;
+    let counters = &harvest.context.run.counters;
     assert_eq!((counters.listed, counters.unchanged, counters.planned), (299, 297, 2));
     assert_eq!(lookups.count_pending().await.unwrap(), 2);
 }

@@ -1,0 +1,292 @@
+//! Dispatch: sends pending records as jobs, a bounded window at a time, until none is left.
+
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use crate::settler::Settler;
+use crate::window::Window;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::{Delivery, Queue};
+use jiff::Timestamp;
+use model::{
+    Action, Failure, FetchItem, FetchJob, Fetched, JobId, Lane, Outcome, OutcomeResult, Outcomes,
+    ProblemReason, ResourceUri, VerifyJob,
+};
+
+use crate::candidate::{self, Step, next_step};
+use crate::job_events::{JobEvents, take_dead_letters};
+use crate::pending_pass::PendingPass;
+
+/// Deletions settled per batch.
+const DELETE_BATCH: usize = 500;
+/// Pending records that are read before their jobs go out.
+const PORTION: usize = 256;
+
+/// Works off pending records: a window of them is out in jobs.
+pub(crate) struct Dispatcher {
+    pub(crate) window: Window,
+    events: JobEvents,
+}
+
+/// What a pass over the pending records left.
+#[derive(Debug, Default, Clone, Copy)]
+struct Leftover {
+    /// Whether a record was left for another pass.
+    any: bool,
+    /// The earliest time at which a postponed record is due.
+    due: Option<Timestamp>,
+}
+
+impl Dispatcher {
+    /// Works off all pending records. Ends when none is left, or when no origin with work can be reached.
+    ///
+    /// # Errors
+    /// When the Source's own origin cannot be reached, the harvest is stopped, or a service fails.
+    pub(crate) async fn run(ctx: &mut RunContext, settler: &mut Settler) -> Result<(), HarvestError> {
+        if !ctx.is_anything_planned() {
+            return Ok(());
+        }
+        settler.begin_dispatch(ctx).await?;
+        ctx.open_queues().await?;
+        let window =
+            Window::within(ctx.options.window, ctx.options.jobs_per_lane.get(), ctx.run.counters.planned);
+        let mut dispatcher = Self { window, events: JobEvents::of(ctx) };
+        // Dead letters of jobs that an earlier process sent.
+        let letters = take_dead_letters(ctx).await?;
+        dispatcher.settle_dead_letters(ctx, letters).await?;
+        loop {
+            let left = dispatcher.pass(ctx, settler).await?;
+            let down = dispatcher.window.take_down();
+            let is_any_down = !down.is_empty();
+            settler.leave(ctx, down).await?;
+            match left.due {
+                _ if is_any_down => {}
+                _ if !left.any => break,
+                Some(due) => ctx.wait_until(due).await?,
+                None => {}
+            }
+        }
+        ctx.progress.show_jobs(0, (0, 0));
+        ctx.close_queues(dispatcher.window.into_lanes()).await;
+        settler.end_dispatch();
+        ctx.note_nothing_pending();
+        Ok(())
+    }
+
+    /// Scans the pending records once and settles the outcomes.
+    async fn pass(&mut self, ctx: &mut RunContext, settler: &mut Settler) -> Result<Leftover, HarvestError> {
+        let mut pass = PendingPass::over(&*ctx.catalog().await?).await?;
+        let mut left = Leftover::default();
+        loop {
+            ctx.check_stop()?;
+            left.any |= self.window.shed_down();
+            self.fill(ctx, &mut pass, &mut left).await?;
+            let has_more = !pass.is_over() && self.window.has_room();
+            if !has_more || pass.deletions.len() >= DELETE_BATCH {
+                let deletions = std::mem::take(&mut pass.deletions);
+                settler.settle_deletions(ctx, deletions).await?;
+            }
+            let is_last = pass.is_over();
+            self.send_ready(ctx, is_last).await?;
+            ctx.progress.show_jobs(self.window.in_flight(), self.window.jobs());
+            // The jobs that went out may have made room.
+            if !is_last && self.window.has_room() {
+                continue;
+            }
+            if self.window.is_idle() {
+                if pass.is_over() {
+                    return Ok(left);
+                }
+                // No job is out, so no outcome will come: read on.
+                continue;
+            }
+            self.settle_next(ctx, settler, &mut left).await?;
+        }
+    }
+
+    /// Waits for what comes back from the jobs, and settles it.
+    async fn settle_next(
+        &mut self,
+        ctx: &mut RunContext,
+        settler: &mut Settler,
+        left: &mut Leftover,
+    ) -> Result<(), HarvestError> {
+        let event = self.events.next(ctx).await?;
+        if event.is_quiet() {
+            let origins = self.window.lanes_out();
+            if self.events.are_lost(ctx, &origins, self.window.jobs_out()).await? {
+                self.window.forget_jobs();
+                left.any = true;
+            }
+            return Ok(());
+        }
+        self.settle_resources(ctx, settler, event.resources, left).await?;
+        for (delivery, _) in event.packages {
+            // The package was settled meanwhile, or its record has the remaining work.
+            delivery.ack().await?;
+        }
+        self.settle_dead_letters(ctx, event.dead_letters).await
+    }
+
+    /// Settles outcomes of jobs on resources. They say something about their origins, too.
+    async fn settle_resources(
+        &mut self,
+        ctx: &mut RunContext,
+        settler: &mut Settler,
+        messages: Vec<(Delivery, Outcomes)>,
+        left: &mut Leftover,
+    ) -> Result<(), HarvestError> {
+        let mut ended = Vec::with_capacity(messages.len());
+        for (_, outcomes) in &messages {
+            let attempted = outcomes.items.iter().filter(|outcome| was_attempted(outcome));
+            let count = attempted.clone().count();
+            if self.window.asks(outcomes.id) {
+                attempted.for_each(|one| self.window.reached(&outcomes.lane, was_answered(&one.result)));
+            }
+            ended.push((outcomes.id, outcomes.elapsed_ms, count));
+        }
+        let follow_up = settler.settle(ctx, messages, |uri| self.window.take_plan(uri)).await?;
+        for (job, elapsed_ms, attempted) in ended {
+            self.window.job_done(job, elapsed_ms, attempted);
+        }
+        for (lane, until) in &follow_up.resting {
+            self.window.rest(lane, *until);
+        }
+        left.any |= follow_up.any;
+        left.due = earliest(left.due, follow_up.due);
+        Ok(())
+    }
+
+    /// Reads pending records into the window, until it is full or they end.
+    async fn fill(
+        &mut self,
+        ctx: &mut RunContext,
+        pass: &mut PendingPass,
+        left: &mut Leftover,
+    ) -> Result<(), HarvestError> {
+        let now = ctx.clock.now();
+        for _ in 0..PORTION {
+            if !self.window.has_room() || pass.deletions.len() >= DELETE_BATCH {
+                break;
+            }
+            let Some((uri, record)) = pass.next().await? else { return Ok(()) };
+            if self.window.holds(&uri) {
+                continue;
+            }
+            if let Some(next) = record.next_attempt_at.filter(|next| *next > now) {
+                left.any = true;
+                if let Action::Fetch { lane } = &record.action
+                    && is_beyond_patience(ctx, now, next)
+                {
+                    self.window.rest(lane, next);
+                    continue;
+                }
+                left.due = earliest(left.due, Some(next));
+                continue;
+            }
+            match record.action.clone() {
+                Action::Delete => pass.deletions.push((uri, record)),
+                Action::Fetch { lane } => match next_step(&record) {
+                    // A candidate needs no request, so it does not matter whether its origin is skipped.
+                    Step::Judge(kept) => {
+                        self.window.add_candidate(lane, candidate::kept(uri, &record, kept), record);
+                    }
+                    Step::Fetch | Step::Confirm(_) if self.window.is_down(&lane) => left.any = true,
+                    step => {
+                        let held = match step {
+                            Step::Confirm(kept) => kept.validators.clone(),
+                            Step::Fetch | Step::Judge(_) => Default::default(),
+                        };
+                        let (seq, listed_until) = (record.seq, record.listing.latest);
+                        let (declaration, mend) = (record.declaration.clone(), record.mend);
+                        self.window.add(
+                            lane,
+                            FetchItem { uri, seq, declaration, listed_until, held, mend, held_type: None },
+                            record,
+                        );
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends all jobs that may go out. If more origins wait than may have a queue, idle origins give up their queues.
+    async fn send_ready(&mut self, ctx: &mut RunContext, is_last: bool) -> Result<(), HarvestError> {
+        while let Some((id, lane, items)) = self.window.next_candidates(is_last) {
+            send_candidates(ctx, id, lane, items).await?;
+            self.events.note_sent();
+        }
+        loop {
+            while let Some((id, lane, items)) = self.window.next_job(is_last) {
+                let (source, terms) = (ctx.source.clone(), ctx.options.terms.clone());
+                send(ctx, FetchJob { id, source, run: ctx.run.id, lane, terms, items }).await?;
+                self.events.note_sent();
+            }
+            let idle = self.window.take_idle_lanes();
+            if idle.is_empty() {
+                return Ok(());
+            }
+            self.window.keep_open(ctx.close_lanes(idle).await);
+        }
+    }
+}
+
+async fn send(ctx: &mut RunContext, mut job: FetchJob) -> Result<(), HarvestError> {
+    add_validators(ctx, &mut job.items).await?;
+    ctx.queue_job(job).await
+}
+
+/// Sends candidates to the verifier, like fetched bitstreams.
+async fn send_candidates(
+    ctx: &RunContext,
+    id: JobId,
+    lane: Lane,
+    items: Vec<Fetched>,
+) -> Result<(), HarvestError> {
+    let (source, run) = (ctx.source.clone(), ctx.run.id);
+    let job = VerifyJob { id, source, run, lane, items, requests: 0, elapsed_ms: 0 };
+    let queue = Queue::Verify { source: job.source.clone() };
+    bus::send(&*ctx.bus, queue, id, Arc::new(job)).await?;
+    Ok(())
+}
+
+/// Adds the server's validators of the stored version, if the Source declares nothing that tells versions apart.
+/// Not if the stored bytes are unreliable: "not modified" would be of no use then. The stored media type helps to
+/// tell a bot-defence page from content.
+async fn add_validators(ctx: &mut RunContext, items: &mut [FetchItem]) -> Result<(), HarvestError> {
+    let bare: Vec<usize> = (0..items.len()).filter(|&n| items[n].declaration.digests.is_empty()).collect();
+    let uris: Vec<ResourceUri> = bare.iter().map(|&n| items[n].uri.clone()).collect();
+    for (n, record) in bare.into_iter().zip(ctx.catalog().await?.resources_many(&uris).await?) {
+        let Some(bitstream) = record.and_then(|record| record.bitstream) else { continue };
+        let item = &mut items[n];
+        if !item.mend && item.held.is_empty() {
+            item.held = bitstream.validators;
+        }
+        item.held_type = bitstream.media_type;
+    }
+    Ok(())
+}
+
+/// Whether a time lies further ahead than a run waits.
+fn is_beyond_patience(ctx: &RunContext, now: Timestamp, due: Timestamp) -> bool {
+    Duration::try_from(due.duration_since(now)).is_ok_and(|wait| wait > ctx.options.retries.longest_wait)
+}
+
+pub(crate) fn earliest(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
+}
+
+fn was_attempted(outcome: &Outcome) -> bool {
+    !matches!(outcome.result, OutcomeResult::Deferred)
+}
+
+/// Whether a server answered, with any status.
+fn was_answered(result: &OutcomeResult) -> bool {
+    use ProblemReason::{Connect, Dns, Timeout, Tls};
+    !matches!(result, OutcomeResult::Failed(Failure { reason: Dns | Connect | Tls | Timeout, .. }))
+}

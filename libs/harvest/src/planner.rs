@@ -1,0 +1,57 @@
+//! Planning: reads the documents of a run, and turns their entries into pending records.
+
+use documents::Prefetched;
+use planning::{GuardReport, Latencies, ManyAbsent, ReadBudget};
+use std::collections::{HashMap, HashSet};
+
+use model::SetId;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::reconciler::Reconciler;
+
+/// State of the planning of a run.
+#[derive(Default)]
+pub(crate) struct Planner {
+    /// Whether earlier documents were read with the same options, so that "not modified" means no work.
+    pub(crate) trusts_validators: bool,
+    pub(crate) discovery: DiscoveryState,
+    pub(crate) reading: ReadingState,
+    pub(crate) reconciler: Reconciler,
+    /// Problems requeued at the start, by the document that listed them.
+    pub(crate) requeued: HashMap<String, u64>,
+    /// Task that measures which delay the origin of a first list wants between two requests. Returns the requests it
+    /// made.
+    pub(crate) spacing: Option<AbortOnDropHandle<u32>>,
+    /// Set if more resources would have been deleted than allowed.
+    pub(crate) guard: Option<GuardReport>,
+    /// Lists that omit many stored resources.
+    pub(crate) many_absent: Vec<ManyAbsent>,
+}
+
+/// What the run did of discovery.
+#[derive(Default)]
+pub(crate) struct DiscoveryState {
+    /// Whether this run has already run discovery, so that another one is pointless.
+    pub(crate) is_fresh: bool,
+    /// Whether the Source's documents were queued for the run.
+    pub(crate) has_begun: bool,
+    /// Sets that get a full rescan although their changes are followed.
+    pub(crate) rescans: HashSet<SetId>,
+    /// The list that discovery has begun to read. Dropped before the next request.
+    pub(crate) prefetched: Option<Prefetched>,
+}
+
+/// What this process read of the run's documents.
+#[derive(Default)]
+pub(crate) struct ReadingState {
+    /// Consumption of the run's limits.
+    pub(crate) budget: ReadBudget,
+    /// Documents that were read from the first entry to the end.
+    pub(crate) whole: HashSet<String>,
+    /// Documents that were not modified.
+    pub(crate) unmodified: HashSet<String>,
+    /// Indexes of the edition that was read, although their parts state a later time.
+    pub(crate) current_indexes: HashSet<String>,
+    /// Response times of the Source.
+    pub(crate) latencies: Latencies,
+}

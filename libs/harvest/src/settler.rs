@@ -1,0 +1,43 @@
+//! Settling: turns outcomes into records, in atomic batches.
+
+use crate::context::RunContext;
+use crate::error::HarvestError;
+use std::collections::HashSet;
+
+use catalog::CatalogError;
+use model::Lane;
+use store::View;
+
+use crate::versions::History;
+
+/// State of the settling of a run.
+pub(crate) struct Settler {
+    /// The view of resources as files, if there is one.
+    pub(crate) view: Option<View>,
+    /// Number of versions to keep of each resource.
+    pub(crate) history: History,
+    /// Origins whose bot defence answered with a challenge in this run.
+    pub(crate) challenged: HashSet<Lane>,
+    /// Whether no resource was stored before this dispatch. Each resource is settled once in it, so lookups find
+    /// nothing.
+    pub(crate) is_first_dispatch: bool,
+}
+
+impl Settler {
+    /// A settler that keeps `history` versions.
+    pub(crate) fn new(view: Option<View>, history: History) -> Self {
+        Self { view, history, challenged: HashSet::new(), is_first_dispatch: false }
+    }
+
+    /// Prepares for the outcomes of a dispatch.
+    pub(crate) async fn begin_dispatch(&mut self, ctx: &mut RunContext) -> Result<(), HarvestError> {
+        let is_empty: Result<bool, CatalogError> = ctx.catalog().await?.holds_no_resource().await;
+        self.is_first_dispatch = is_empty?;
+        Ok(())
+    }
+
+    /// A dispatch is over: later outcomes may be about resources that it stored.
+    pub(crate) fn end_dispatch(&mut self) {
+        self.is_first_dispatch = false;
+    }
+}
