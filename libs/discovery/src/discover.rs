@@ -11,14 +11,11 @@ use url::Url;
 use web::{Client, RobotsStanding, WebError};
 
 use crate::document::{Level, Small};
-use crate::error::DiscoverError;
+use crate::error::{DiscoverError, WELL_KNOWN};
 use crate::found::{Discovery, Route, Tried};
 use crate::hint::HintKind;
 use crate::robots;
 use crate::search::{Page, Search, Step, Visit};
-
-/// Well-known path of a host's Source Description (RS-20).
-pub(crate) const WELL_KNOWN: &str = "/.well-known/resourcesync";
 
 /// Finds the sets of resources that `entry` leads to. The entry is a site or a page, a Source Description (or its
 /// index), a Capability List, or a list. A list is then a set of its own.

@@ -2,13 +2,12 @@
 
 use std::io::Read;
 
+use documents::DocumentError;
 use model::{KnownDocument, KnownEntry, Validators};
 use resourcesync::{
     Capability, Header, Item, Link, Options, Quirk, Quirks, ReadError, Reader, Root, relation,
 };
 use url::Url;
-
-use documents::DocumentError;
 
 /// Maximum entries read of one Source Description or Capability List.
 pub(crate) const MOST_ENTRIES: usize = 50_000;

@@ -4,7 +4,8 @@ use catalog::CatalogError;
 use url::Url;
 use web::WebError;
 
-use crate::discover::WELL_KNOWN;
+/// Well-known path of a host's Source Description (RS-20).
+pub(crate) const WELL_KNOWN: &str = "/.well-known/resourcesync";
 
 /// Why discovery found nothing.
 #[derive(Debug, thiserror::Error)]

@@ -4,6 +4,7 @@
 use std::io::{self, Read};
 
 use bytes::{Buf, Bytes};
+use documents::{BodyPrefix, DocumentError, Prefetched};
 use model::{KnownDocument, Validators};
 use resourcesync::{Options, ReadError};
 use tokio::sync::mpsc;
@@ -13,8 +14,6 @@ use url::Url;
 use web::{Client, GetRequest, Response, WebError};
 
 use super::document::{self, Level, Parsed};
-use documents::DocumentError;
-use documents::{BodyPrefix, Prefetched};
 
 /// Maximum bytes of a page that are examined.
 const MOST_OF_A_PAGE: usize = 256 * 1024;
@@ -163,7 +162,7 @@ async fn pass_on(response: &mut Response, chunks: mpsc::Sender<io::Result<Bytes>
 
 /// Reads on, up to the limit for pages. A body that breaks off is used as far as it came.
 async fn fill(response: &mut Response, beginning: &mut BodyPrefix) {
-    while beginning.len() < MOST_OF_A_PAGE {
+    while beginning.kept_bytes() < MOST_OF_A_PAGE {
         let Ok(Some(chunk)) = response.chunk().await else { return };
         beginning.add(&chunk);
     }

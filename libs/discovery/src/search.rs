@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use documents::{DocumentError, Prefetched};
 use model::{KnownDocument, Validators};
 use resourcesync::{Capability, Options, html, link_header, relation};
 use url::Url;
@@ -11,8 +12,6 @@ use super::document::{Level, MOST_ENTRIES, Parsed, Small};
 use super::fetch::{self, Answer};
 use super::found::{Discovery, Route, Tried, Visited};
 use super::hint::{Hint, HintKind};
-use documents::DocumentError;
-use documents::Prefetched;
 
 /// Maximum requests of one discovery; more mean a loop or an attack.
 const MOST_DOCUMENTS: usize = 1_000;

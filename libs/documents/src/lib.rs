@@ -4,11 +4,13 @@ mod error;
 mod header;
 mod manifest;
 mod parse;
+mod part;
 mod prefetch;
 mod stream;
 
 pub use error::DocumentError;
 pub use header::{expect_kind, take_header};
 pub use manifest::{ManifestTimes, is_manifest_of, manifest_context, manifest_of};
+pub use part::Part;
 pub use prefetch::{BodyPrefix, Prefetched};
-pub use stream::{DocumentStream, Opened, Part, open, open_bytes, open_member, read_options};
+pub use stream::{DocumentStream, Opened, open, open_bytes, open_member, read_options};

@@ -9,7 +9,7 @@ use resourcesync::{Options, ReadError, Reader, Summary};
 use tokio::sync::mpsc;
 
 use crate::error::DocumentError;
-use crate::stream::Part;
+use crate::part::Part;
 
 /// Entries per batch.
 const BATCH: usize = 500;

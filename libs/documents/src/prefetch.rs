@@ -61,7 +61,7 @@ impl BodyPrefix {
     }
 
     /// Number of bytes kept.
-    pub fn len(&self) -> usize {
+    pub fn kept_bytes(&self) -> usize {
         self.bytes
     }
 
@@ -88,10 +88,10 @@ mod tests {
         for _ in 0..2 {
             beginning.add(&piece);
         }
-        assert_eq!((beginning.len(), beginning.text(3)), (MOST_KEPT, "xxx".to_owned()));
+        assert_eq!((beginning.kept_bytes(), beginning.text(3)), (MOST_KEPT, "xxx".to_owned()));
         let again = BodyPrefix { pieces: beginning.pieces.clone(), ..BodyPrefix::default() };
         assert_eq!(again.whole(), Some(vec![piece.clone(), piece]));
         beginning.add(&Bytes::from_static(b"y"));
-        assert_eq!((beginning.len(), beginning.whole()), (MOST_KEPT, None));
+        assert_eq!((beginning.kept_bytes(), beginning.whole()), (MOST_KEPT, None));
     }
 }

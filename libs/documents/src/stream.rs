@@ -9,13 +9,14 @@ use jiff::Timestamp;
 use model::{Evidence, Validators};
 use packages::zip::MemberReader;
 use planning::Horizon;
-use resourcesync::{Header, Item, Mode, Options, Summary};
+use resourcesync::{Mode, Options};
 use tokio::sync::mpsc;
 use url::Url;
 use web::{Client, GetRequest, Response, WebError};
 
 use crate::error::DocumentError;
 use crate::parse::parts_of;
+use crate::part::Part;
 
 /// Network chunks that may wait for the parser.
 const CHUNKS_AHEAD: usize = 8;
@@ -46,19 +47,6 @@ pub struct DocumentStream {
     /// Bytes parsed so far, after decompression.
     bytes: Arc<AtomicU64>,
     parts: mpsc::Receiver<Part>,
-}
-
-/// A part of a document, in document order.
-#[derive(Debug)]
-pub enum Part {
-    /// The root and its metadata; always first.
-    Header(Header),
-    /// Entries.
-    Items(Vec<Item>),
-    /// The end: the document was read whole.
-    End(Summary),
-    /// Reading stopped early; the parts before stay valid.
-    Broken(DocumentError, Summary),
 }
 
 /// Options for reading a document at `now`: its times are checked against it.

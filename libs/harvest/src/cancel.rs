@@ -1,9 +1,10 @@
 //! Cancels a run: drops its pending records. The next run plans them again.
 
-use crate::error::HarvestError;
 use catalog::{Batch, Catalog};
 use futures::TryStreamExt;
 use model::{Clock, DocumentState, Phase, RunRecord, Validators};
+
+use crate::error::HarvestError;
 
 /// Pending records dropped per batch.
 const BATCH: usize = 500;

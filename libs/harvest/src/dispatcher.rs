@@ -1,9 +1,9 @@
 //! Dispatch: sends pending records as jobs, a bounded window at a time, until none is left.
 
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use crate::settler::Settler;
-use crate::window::Window;
+pub(crate) mod dead_letters;
+mod pending_pass;
+pub(crate) mod window;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +14,14 @@ use model::{
     ProblemReason, ResourceUri, VerifyJob,
 };
 
-use crate::candidate::{self, Step, next_step};
-use crate::job_events::{JobEvents, take_dead_letters};
-use crate::pending_pass::PendingPass;
+use crate::dispatcher::pending_pass::PendingPass;
+use crate::dispatcher::window::Window;
+use crate::error::HarvestError;
+use crate::run::RunContext;
+use crate::run::job_events::{JobEvents, take_dead_letters};
+use crate::settler::Settler;
+use crate::settler::candidate::{self, Step, next_step};
+use crate::settler::failures::earliest;
 
 /// Deletions settled per batch.
 const DELETE_BATCH: usize = 500;
@@ -272,13 +277,6 @@ async fn add_validators(ctx: &mut RunContext, items: &mut [FetchItem]) -> Result
 /// Whether a time lies further ahead than a run waits.
 fn is_beyond_patience(ctx: &RunContext, now: Timestamp, due: Timestamp) -> bool {
     Duration::try_from(due.duration_since(now)).is_ok_and(|wait| wait > ctx.options.retries.longest_wait)
-}
-
-pub(crate) fn earliest(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (one, other) => one.or(other),
-    }
 }
 
 fn was_attempted(outcome: &Outcome) -> bool {

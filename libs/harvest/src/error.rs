@@ -1,12 +1,13 @@
 //! Errors that end a harvest. Finished work stays; the same command resumes.
 
-use crate::run_observer::ObserverError;
 use catalog::CatalogError;
 use discovery::{DiscoverError, EstimateError};
 use jiff::Timestamp;
 use model::{Lane, Mode, RunId, counted};
 use reconcile::{ReconcileError, SpoolError};
 use store::{StoreError, StoreTrouble};
+
+use crate::run_observer::ObserverError;
 
 /// Reason why a harvest stopped.
 #[derive(Debug, thiserror::Error)]

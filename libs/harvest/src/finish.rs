@@ -1,16 +1,17 @@
 //! The end of a run.
 
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use planning::strategy;
 use std::collections::HashSet;
 
 use catalog::Batch;
 use futures::TryStreamExt;
 use model::{DocumentRecord, DocumentState, Phase, SetId, Subject};
+use planning::strategy;
 
-use crate::queue;
-use crate::{dead_letters, missed_notifications, packages};
+use crate::dispatcher::dead_letters;
+use crate::error::HarvestError;
+use crate::packages;
+use crate::planner::missed_notifications;
+use crate::run::{RunContext, document_queue};
 
 /// Ends an audit without repair: only its record is written.
 pub(crate) async fn end_audit(ctx: &mut RunContext) -> Result<(), HarvestError> {
@@ -23,7 +24,7 @@ pub(crate) async fn end_audit(ctx: &mut RunContext) -> Result<(), HarvestError> 
 pub(crate) async fn finish(ctx: &mut RunContext) -> Result<(), HarvestError> {
     missed_notifications::judge_untold(ctx).await?;
     let mut batch = Batch::new();
-    let (mut documents, notices) = queue::by_set_with_notices(&*ctx.catalog().await?).await?;
+    let (mut documents, notices) = document_queue::by_set_with_notices(&*ctx.catalog().await?).await?;
     let (mut listed, mut told, mut followed) = (HashSet::new(), HashSet::new(), HashSet::new());
     for (id, set) in &mut ctx.sets {
         let documents = documents.remove(id).unwrap_or_default();

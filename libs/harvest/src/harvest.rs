@@ -1,10 +1,5 @@
 //! A harvest: the owner of one Source brings it in sync. It leads a run through its stages.
 
-use crate::context::RunContext;
-use crate::dispatcher::Dispatcher;
-use crate::error::HarvestError;
-use crate::planner::Planner;
-use crate::settler::Settler;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -16,18 +11,21 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::audit::{Audit, Auditor};
-use crate::change_notifications;
+use crate::dispatcher::Dispatcher;
+use crate::error::HarvestError;
 use crate::finish;
 use crate::packages::{self, PackageWork};
 use crate::parts::Parts;
-use crate::problems::{OpenProblems, ProblemLedger};
-use crate::progress::ProgressReporter;
-use crate::push_tracker::PushTracker;
-use crate::queue;
+use crate::planner::{Planner, change_notifications};
 use crate::report::Report;
+use crate::run::problems::{OpenProblems, ProblemLedger};
+use crate::run::progress::ProgressReporter;
+use crate::run::push_tracker::PushTracker;
+use crate::run::writer::CatalogWriter;
+use crate::run::{RunContext, document_queue};
 use crate::run_observer::RunObserver;
-use crate::versions::History;
-use crate::writer::CatalogWriter;
+use crate::settler::Settler;
+use crate::settler::versions::History;
 
 /// A run that this process owns.
 pub struct Harvest {
@@ -109,13 +107,12 @@ impl Harvest {
         let problems = ProblemLedger::open(catalog).await?;
         // An audit changes no setting.
         let history = History::open(catalog, parts.options.keep_versions.filter(|_| !is_audit)).await?;
-        let mut planner = Planner::default();
-        planner.trusts_validators =
-            last.as_ref().is_some_and(|run| run.options == parts.options.fingerprint());
+        let trusts_validators = last.as_ref().is_some_and(|run| run.options == parts.options.fingerprint());
+        let mut planner = Planner { trusts_validators, ..Planner::default() };
         if let Some(run) = &interrupted {
             let known = catalog.discovery().await?;
             planner.discovery.is_fresh = known.is_some_and(|known| known.looked_up_at >= run.started_at);
-            let queued = queue::count(catalog, run.id).await?;
+            let queued = document_queue::count(catalog, run.id).await?;
             planner.discovery.has_begun = queued > 0;
             planner.reading.budget = planner.reading.budget.with_queued(queued);
         }

@@ -1,19 +1,19 @@
 //! The dependencies of a harvest.
 
-use planning::HarvestOptions;
 use std::sync::Arc;
 
 use bus::Bus;
 use catalog::Catalog;
 use model::{Clock, SourceId};
+use planning::HarvestOptions;
 use store::{Store, View};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use web::Client;
 
-use crate::progress::Progress;
-use crate::push_lag::PushLag;
+use crate::run::progress::Progress;
+use crate::run::push_lag::PushLag;
 use crate::run_observer::RunObserver;
 
 /// Dependencies of a harvest. One per Source, because a catalog has one writer.

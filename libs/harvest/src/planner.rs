@@ -2,12 +2,29 @@
 
 use documents::Prefetched;
 use planning::{GuardReport, Latencies, ManyAbsent, ReadBudget};
+
+pub(crate) mod absences;
+pub(crate) mod change_notifications;
+pub(crate) mod discovery_cache;
+pub(crate) mod document;
+mod document_failures;
+pub(crate) mod edition;
+pub(crate) mod entries;
+pub(crate) mod gaps;
+pub(crate) mod missed_notifications;
+pub(crate) mod planned;
+pub(crate) mod reading;
+pub(crate) mod reconcile;
+mod reconciler;
+mod requeue;
+mod rescan;
+
 use std::collections::{HashMap, HashSet};
 
 use model::SetId;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::reconciler::Reconciler;
+use crate::planner::reconciler::Reconciler;
 
 /// State of the planning of a run.
 #[derive(Default)]

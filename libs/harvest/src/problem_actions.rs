@@ -1,9 +1,10 @@
 //! Problem actions of the operator: retry or ignore (docs/adr/0021).
 
-use crate::error::HarvestError;
 use catalog::{Batch, Catalog};
 use futures::TryStreamExt;
 use model::{ChangeEvent, ChangeLogEntry, Clock, Ignored, ProblemRecord, ResourceUri, RunId, Subject};
+
+use crate::error::HarvestError;
 
 /// Records per batch.
 const BATCH: usize = 500;

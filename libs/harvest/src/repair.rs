@@ -1,7 +1,6 @@
 //! Repair: stored bytes of some resources are unreliable. They are fetched and verified like any others, and replace
 //! the stored bytes even if they are equal.
 
-use crate::error::HarvestError;
 use catalog::{Batch, Catalog};
 use futures::{Stream, TryStreamExt};
 use model::{
@@ -9,10 +8,11 @@ use model::{
     RunId, RunRecord, Why,
 };
 
+use crate::error::HarvestError;
 use crate::harvest::Harvest;
 use crate::parts::Parts;
 use crate::report::Report;
-use crate::settle::subject;
+use crate::run::problems::subject;
 
 /// Resources queued per batch.
 const BATCH: usize = 500;

@@ -1,9 +1,9 @@
 //! The result of a run.
 
-use planning::{GuardReport, ManyAbsent};
 use std::collections::{BTreeMap, HashMap};
 
 use model::{CapabilityLink, ProblemReason, ProblemRecord, RunRecord, SetId, Subject};
+use planning::{GuardReport, ManyAbsent};
 
 use crate::audit::Audit;
 

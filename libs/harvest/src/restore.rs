@@ -1,11 +1,12 @@
 //! Undoes a deletion: the last stored version becomes current again, as long as its bytes are kept.
 
-use crate::error::HarvestError;
 use catalog::{Batch, Catalog};
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{ChangeEvent, ChangeLogEntry, Clock, ResourceRecord, ResourceUri, RunId, Versions};
 use store::{Store, View};
+
+use crate::error::HarvestError;
 
 /// Result of restoring a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,14 +1,21 @@
 //! Settling: turns outcomes into records, in atomic batches.
 
-use crate::context::RunContext;
 use crate::error::HarvestError;
+use crate::run::RunContext;
+
+pub(crate) mod candidate;
+pub(crate) mod failures;
+pub(crate) mod outcomes;
+pub(crate) mod versions;
+mod view;
+
 use std::collections::HashSet;
 
 use catalog::CatalogError;
 use model::Lane;
 use store::View;
 
-use crate::versions::History;
+use crate::settler::versions::History;
 
 /// State of the settling of a run.
 pub(crate) struct Settler {

@@ -52,6 +52,8 @@ pub struct AbsenceCount {
 /// The lists of a set that were read whole in this run.
 #[derive(Debug, Clone)]
 pub struct Lists {
+    /// The set.
+    pub set: SetId,
     /// URI of the first one. Problems of all of them are recorded with it.
     pub document: String,
     /// The earliest `at` of all of them.

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{DocumentRecord, DocumentState, RunId};
 use resourcesync::Capability;
 
-use crate::strategy;
+use crate::document::is_changes;
 
 /// A time that no document covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn follow<'a>(
 ) -> Coverage {
     let is_read = |record: &&DocumentRecord| record.run == run || is_closed(record);
     let mut changes: Vec<&DocumentRecord> = documents
-        .filter(|record| strategy::is_changes(&record.capability) && !record.leads_to_documents())
+        .filter(|record| is_changes(&record.capability) && !record.leads_to_documents())
         // A dump with unreadable packages covers nothing. Another document that covers the same changes counts by
         // itself.
         .filter(|record| record.capability != Capability::ChangeDump || record.is_read_whole())

@@ -53,3 +53,8 @@ pub fn is_settled_part(known: &DocumentRecord, until_in_index: Option<Timestamp>
         && known.until == until_in_index
         && known.bad == 0
 }
+
+/// Whether a document of this kind contains changes of its set.
+pub fn is_changes(kind: &Capability) -> bool {
+    matches!(kind, Capability::ChangeList | Capability::ChangeDump | Capability::ChangeNotification)
+}

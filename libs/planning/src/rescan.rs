@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use model::{Absent, DocumentRecord, PackageRecord, ProblemRecord, SetId, SetRecord, wait_again};
 
-use crate::HarvestOptions;
-use crate::strategy;
+use crate::{HarvestOptions, strategy};
 
 /// Whether a full rescan of a set is due.
 pub fn is_due(set: &SetRecord, options: &HarvestOptions, now: Timestamp) -> bool {

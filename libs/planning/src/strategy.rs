@@ -8,6 +8,8 @@ use resourcesync::Capability;
 
 use crate::continuity;
 
+pub use crate::document::is_changes;
+
 /// The documents of a run, before any index is opened.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Strategy {
@@ -69,11 +71,6 @@ fn offered(set: &SetRecord, [list, dump]: [Capability; 2], prefer: Option<Prefer
 /// Whether a document of this kind contains all resources of its set.
 pub fn is_baseline(kind: &Capability) -> bool {
     matches!(kind, Capability::ResourceList | Capability::ResourceDump)
-}
-
-/// Whether a document of this kind contains changes of its set.
-pub fn is_changes(kind: &Capability) -> bool {
-    matches!(kind, Capability::ChangeList | Capability::ChangeDump | Capability::ChangeNotification)
 }
 
 /// The capabilities of the sets, as text.

@@ -7,12 +7,12 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Cursor, Read, Seek, Write};
 
 use model::ResourceUri;
+use planning::ListedEntry;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::error::SpoolError;
 use crate::spooled_entry::{HEAD, SpooledEntry, encode, encode_name, number_at};
-use planning::ListedEntry;
 
 /// Bytes of entries that are sorted in memory. Twice as many are in memory while one portion is written and the next
 /// one fills.
@@ -57,6 +57,12 @@ pub enum Counting {
 
 /// EntrySorter sorted by URI, in batches.
 pub type SortedEntries = mpsc::Receiver<io::Result<Vec<SpooledEntry>>>;
+
+impl Default for EntrySorter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl EntrySorter {
     /// Starts without entries.

@@ -7,12 +7,12 @@ use std::vec;
 use catalog::{Catalog, CatalogError, ResourceWalk, UnreadResource};
 use futures::StreamExt as _;
 use model::Holding;
+use planning::Filter;
 use tokio::sync::mpsc;
 
 use crate::entry_sorter::{BATCHES_AHEAD, SortedEntries};
 use crate::error::ReconcileError;
 use crate::spooled_entry::SpooledEntry;
-use planning::Filter;
 
 /// Records per batch.
 const BATCH: usize = 512;

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use fixity::{Algorithm, Digest, Sha256};
 use jiff::Timestamp;
 use model::{Declaration, Listing, ResourceUri, SetId};
-use resourcesync::Change;
-
 use planning::{ListedEntry, Moment};
+use resourcesync::Change;
 
 use crate::error::SpoolError;
 

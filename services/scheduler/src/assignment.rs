@@ -7,7 +7,7 @@ use model::SourceId;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::serve::SchedulerContext;
+use crate::context::SchedulerContext;
 use crate::source_task::source_task;
 
 /// Runs one source task for each Source of this scheduler's share, until `stop`. Then stops all of them, and waits for

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use catalog::CatalogConfig;
 use fleet::{HttpConfig, NatsConfig, PushConfig, StoreConfig};
+use planning::{RunLimits, WindowLimits};
 use serde::Deserialize;
 use service::{FrameConfig, ServiceConfig};
 use url::Url;
-
-use planning::{RunLimits, WindowLimits};
 
 const MIB: usize = 1024 * 1024;
 /// Memory of a harvest beside its catalog: the document that is being read, the window, the batches.

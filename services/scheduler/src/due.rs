@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use control::{AskedBy, Run, RunState, SourceSpec};
 use jiff::Timestamp;
+use model::RunMode;
 
 /// When the next run of a Source is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +140,17 @@ pub(crate) fn fresh_until(spec: &SourceSpec, last_success: Timestamp) -> Option<
         last_success.saturating_add(most).unwrap_or(Timestamp::MAX)
     });
     scheduled.into_iter().chain(followed).min().filter(|_| spec.enabled)
+}
+
+/// Whether a run polled the Source, without a notification that started it.
+pub(crate) fn was_poll(run: &Run) -> bool {
+    let is_told = matches!(run.spec.asked_by, AskedBy::Notification | AskedBy::Hint);
+    !is_told && run.spec.mode != RunMode::Audit
+}
+
+/// Whether a run finished and brought its Source in sync, except for recorded problems.
+pub(crate) fn was_success(run: &Run) -> bool {
+    matches!(run.state, RunState::Finished { .. }) && run.spec.mode != RunMode::Audit
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use control::{
     AskedBy, Member, MemberId, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Revised, Role, RunSpec,
     SourceSpec, View,
 };
+use discovery::{Estimate, StrategyEstimate, estimate};
 use futures::FutureExt as _;
 use model::{RunId, RunMode};
 use store::Key;
@@ -16,9 +17,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::serve::SchedulerContext;
+use crate::context::SchedulerContext;
 use crate::{run, run_options};
-use discovery::{Estimate, StrategyEstimate, estimate};
 
 /// Estimates that one scheduler makes at a time.
 const AT_A_TIME: usize = 2;

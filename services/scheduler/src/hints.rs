@@ -3,7 +3,7 @@
 use control::{AskedBy, ControlError, Run, Wanted};
 use model::{RunMode, SourceId};
 
-use crate::serve::SchedulerContext;
+use crate::context::SchedulerContext;
 
 /// Removes the hints from before a run that has read nothing yet, as the holder of the Source's lease. Later hints
 /// wait for the next run. All hints wait for it in these cases: this run is an audit, goes by hub deliveries and may

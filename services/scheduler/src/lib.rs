@@ -2,6 +2,7 @@
 
 mod assignment;
 mod config;
+mod context;
 mod due;
 mod estimates;
 mod hints;

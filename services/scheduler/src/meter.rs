@@ -2,10 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use harvest::{DocumentCounts, Progress};
 use model::{Counters, SourceId};
 
 use crate::metrics::SchedulerMetrics;
-use harvest::{DocumentCounts, Progress};
 
 /// Turns a run's running totals into metric increments.
 #[derive(Debug)]

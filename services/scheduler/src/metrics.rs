@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use control::OutgoingState;
+use harvest::PushLag;
 use model::{ProblemReason, SourceId};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -14,7 +15,6 @@ use resourcesync::Quirk;
 use service::Metrics;
 
 use crate::source_status::SourceStatuses;
-use harvest::PushLag;
 
 /// Metrics of a scheduler. Cheap to clone.
 #[derive(Debug, Clone, Default)]

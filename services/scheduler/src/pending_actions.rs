@@ -2,10 +2,10 @@
 
 use catalog::Catalog;
 use control::{WordKind, WordRequest};
+use harvest::{HarvestError, ProblemAction, apply_problem_action};
 use model::{ProblemRecord, SourceId, Subject};
 
-use crate::serve::SchedulerContext;
-use harvest::{HarvestError, ProblemAction, apply_problem_action};
+use crate::context::SchedulerContext;
 
 /// Applies the actions on a Source's problems, in order, as the writer of its catalog. Each is removed once it is
 /// written: after a crash it is applied again, which changes nothing more. Actions that cannot be read now wait for

@@ -5,23 +5,22 @@ use std::time::Duration;
 
 use catalog::{Catalog, CatalogError};
 use control::{ControlError, InSync, Lease, Problems, Run, RunState, SourceSpec, Stopped, Wanted};
+use harvest::{Harvest, HarvestError, Parts, Progress, Report, RunObserver as _, cancel};
 use model::{Mode, Phase, RunId};
+use planning::HarvestOptions;
 use store::{Key, SourceNote};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use web::{Client, Terms};
 
+use crate::context::SchedulerContext;
+use crate::due::{was_poll, was_success};
 use crate::meter::Meter;
-use crate::notifier::OutboxWriter;
-use crate::notifier::channels;
+use crate::notifier::{OutboxWriter, channels};
 use crate::origin_permits::CappedPermits;
 use crate::run_retry::{self, Patience, RunRetry};
-use crate::serve::SchedulerContext;
-use crate::source_task::{was_poll, was_success};
 use crate::{pending_actions, run_options};
-use harvest::{Harvest, HarvestError, Parts, Progress, Report, RunObserver as _, cancel};
-use planning::HarvestOptions;
 
 /// How often progress is reported and the operator's requests are read.
 const TELL: Duration = Duration::from_secs(1);

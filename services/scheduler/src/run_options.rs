@@ -4,9 +4,8 @@ use std::num::NonZeroU32;
 
 use control::{AskedBy, RunSpec, SourceSpec};
 use model::{HomeSite, Lane, Mode, RunMode, Terms};
-use regex::Regex;
-
 use planning::{Filter, HarvestOptions};
+use regex::Regex;
 
 /// A spec that cannot be executed. An accepted spec was checked, so this one is of another version.
 #[derive(Debug, thiserror::Error)]

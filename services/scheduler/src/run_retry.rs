@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use bus::BusError;
 use catalog::CatalogError;
+use discovery::DiscoverError;
+use harvest::HarvestError;
 use jiff::Timestamp;
 use model::Counters;
 use tokio::time::Instant;
 use web::WebError;
-
-use discovery::DiscoverError;
-use harvest::HarvestError;
 
 /// First wait before a harvest is resumed; doubled with each further one.
 const FIRST_WAIT: Duration = Duration::from_secs(1);

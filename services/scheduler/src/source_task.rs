@@ -4,18 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{BusError, Filter};
-use control::{
-    AskedBy, Claim, ControlError, Hint, Lease, Run, RunSpec, RunState, SourceSpec, SubscriptionState,
-};
+use control::{AskedBy, Claim, ControlError, Hint, Lease, Run, RunSpec, SourceSpec, SubscriptionState};
 use jiff::Timestamp;
 use model::{RunId, RunMode, SourceId};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::due::{self, Due};
+use crate::context::SchedulerContext;
+use crate::due::{self, Due, was_poll, was_success};
 use crate::hints;
 use crate::run::{RunExecutor, RunExit};
-use crate::serve::SchedulerContext;
 
 /// Wait after the control store could not be read or written.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
@@ -312,17 +310,6 @@ impl SourceTask {
         self.pause = spec.continuous.map(|bounds| bounds.next_pause(self.pause, found));
         Ok(())
     }
-}
-
-/// Whether a run polled the Source, without a notification that started it.
-pub(crate) fn was_poll(run: &Run) -> bool {
-    let is_told = matches!(run.spec.asked_by, AskedBy::Notification | AskedBy::Hint);
-    !is_told && run.spec.mode != RunMode::Audit
-}
-
-/// Whether a run finished and brought its Source in sync, except for recorded problems.
-pub(crate) fn was_success(run: &Run) -> bool {
-    matches!(run.state, RunState::Finished { .. }) && run.spec.mode != RunMode::Audit
 }
 
 /// Waits for a run that was just submitted: the view follows the server within milliseconds.

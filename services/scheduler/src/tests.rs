@@ -1,37 +1,29 @@
 //! A source task on a real control store, whose object store can be made unavailable.
 
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bus::{MessageId, Queue};
-use control::{AskedBy, Claim, InSync, Offered, RunSpec, RunState};
-use fleet::{NatsConfig, open_control};
+use bus::{Bus, MessageId, Queue};
+use catalog::CatalogConfig;
+use control::{AskedBy, Claim, Hint, InSync, MemberId, Offered, Run, RunSpec, RunState, SourceSpec, View};
+use fleet::{NatsConfig, Push, open_control};
 use jiff::Timestamp;
-use model::{RunId, RunMode, SourceId};
+use model::{Clock, RunId, RunMode, SourceId};
 use service::{Readiness, Vars};
-use store::{StoreOptions, StoreTarget};
+use store::{Store, StoreOptions, StoreTarget};
 use tempfile::TempDir;
 use testkit::servers::NatsFixture;
 use testkit::waiting::LONGEST_WAIT;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
-use web::WebConfig;
-
-use bus::Bus;
-use catalog::CatalogConfig;
-use control::{Hint, MemberId, Run, SourceSpec, View};
-use fleet::Push;
-use model::Clock;
-use std::sync::Arc;
-use store::Store;
-use tokio::sync::Semaphore;
-use web::Client;
+use web::{Client, WebConfig};
 
 use crate::config::Settings;
+use crate::context::SchedulerContext;
 use crate::metrics::SchedulerMetrics;
 use crate::origin_permits::OriginPermits;
-use crate::serve::SchedulerContext;
 use crate::source_task::source_task;
 use crate::views::Views;
 use crate::{hints, run};

@@ -1,11 +1,11 @@
 //! The differences of an audit, in a temporary file: there may be as many as resources.
 
-use reconcile::SpoolError;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, Write};
 use std::sync::Mutex;
 
 use model::{DifferenceKind, PendingRecord, ResourceUri};
+use reconcile::SpoolError;
 use serde::{Deserialize, Serialize};
 
 /// A resource that differs.

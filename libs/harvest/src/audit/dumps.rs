@@ -1,15 +1,13 @@
 //! Reads the manifests of a dump's packages (RS-33) without receiving the packages (docs/adr/0026). Each comes from
 //! the cheapest place: the stored package, a copy of the manifest, or ranges of the package at the Source.
 
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use documents::{DocumentStream, ManifestTimes, Opened, Part, is_manifest_of, manifest_context};
-use planning::is_same_version;
 use std::sync::Arc;
 
+use documents::{DocumentStream, ManifestTimes, Opened, Part, is_manifest_of, manifest_context};
 use model::{Location, PackageRecord, Validators, bytes, counted};
 use packages::zip::{Directory, MemberReader};
 use packages::{Limits, PackageError, Packaging, ReadAhead, ReadAt, SNIFF_BYTES, sniff};
+use planning::is_same_version;
 use resourcesync::{Capability, Header, Item};
 use url::Url;
 
@@ -17,8 +15,9 @@ use super::Auditor;
 use super::elsewhere::{Approach, Elsewhere};
 use super::named::{Named, NamedPackages};
 use super::read::{Before, Heard, Reading};
-
-use crate::plan::names;
+use crate::error::HarvestError;
+use crate::planner::reading::names;
+use crate::run::RunContext;
 
 /// Maximum bytes of a directory, or of a manifest, that are requested. A larger one is not worth a look.
 const MOST: u64 = 64 << 20;

@@ -13,23 +13,23 @@ mod named;
 mod read;
 mod repair;
 
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use crate::planner::Planner;
-use planning::{
-    Decision, Horizon, ListedEntry, ReadBudget, continuity, is_newer, is_stored_as_declared, strategy, why,
-};
-use reconcile::{CatalogRow, Counting, MergeJoin, Records, SpooledEntry};
 use std::sync::Arc;
 
 use model::{
     Account, Action, AuditCounts, DifferenceKind, PendingRecord, ResourceRecord, ResourceUri, Seq, SetId,
     SetRecord, Why,
 };
+use planning::{
+    Decision, Horizon, ListedEntry, ReadBudget, continuity, is_newer, is_stored_as_declared, strategy, why,
+};
+use reconcile::{CatalogRow, Counting, MergeJoin, Records, SpooledEntry};
 use resourcesync::{Capability, Mode as ReadMode};
 
-use crate::plan::names;
-use crate::settle::subject;
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::planner::reading::names;
+use crate::run::RunContext;
+use crate::run::problems::subject;
 
 pub use differences::{Difference, Differences};
 use differences::{Found, Notes};

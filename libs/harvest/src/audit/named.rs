@@ -1,13 +1,13 @@
 //! The packages that a dump lists, in a temporary file. They are processed after the dump is read to its end, so that
 //! no response stays open meanwhile.
 
-use planning::{package_declaration, package_interval};
-use reconcile::SpoolError;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 
 use jiff::Timestamp;
 use model::Declaration;
+use planning::{package_declaration, package_interval};
+use reconcile::SpoolError;
 use resourcesync::{Entry, Metadata};
 use serde::{Deserialize, Serialize};
 

@@ -1,22 +1,21 @@
 //! Reads the entries of a Source's documents.
 
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use documents::{Opened, Part, expect_kind, take_header};
-use planning::{EntryContext, Horizon, LimitReached, Lists, queued_document};
-use reconcile::{EntrySorter, SpoolError};
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use documents::{Opened, Part, expect_kind, take_header};
 use jiff::Timestamp;
 use model::{DocumentRecord, DocumentState, SetId, SetRecord, Told, Validators, counted};
+use planning::{EntryContext, Horizon, LimitReached, Lists, queued_document};
+use reconcile::{EntrySorter, SpoolError};
 use resourcesync::{Capability, Entry, Header, Item, Root, Summary};
 use url::Url;
 
 use super::Auditor;
 use super::named::{Named, NamedPackages};
-
-use crate::plan::names;
+use crate::error::HarvestError;
+use crate::planner::reading::names;
+use crate::run::RunContext;
 
 /// Remarks kept for display.
 const MOST_REMARKS: usize = 100;
@@ -128,6 +127,7 @@ impl Auditor {
         let root = lists.iter().find(|(_, record)| record.parent.is_none());
         let is_read = |record: &DocumentRecord| record.is_read_whole() && !record.doubtful;
         let audited = Lists {
+            set: id.clone(),
             document: root.map_or_else(|| id.as_str().to_owned(), |(uri, _)| uri.clone()),
             at,
             uris: lists.iter().map(|(uri, _)| uri.clone()).collect(),

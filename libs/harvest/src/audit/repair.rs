@@ -1,8 +1,5 @@
 //! Repairs the differences of an audit: queues exactly these, and processes them like any other pending record.
 
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use crate::planner::Planner;
 use catalog::Batch;
 use model::{PendingRecord, Phase};
 use planning::AbsenceCount;
@@ -10,8 +7,10 @@ use planning::AbsenceCount;
 use super::Audit;
 use super::differences::Found;
 use super::read::Audited;
-
-use crate::settle::subject;
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::run::RunContext;
+use crate::run::problems::subject;
 
 /// Records per batch.
 const BATCH: usize = 500;
@@ -60,7 +59,7 @@ pub(crate) async fn repair(
                 record.sets = vec![set.id.clone()];
             }
             let absent = ctx.run.counters.absent;
-            planner.settle_absence(ctx, &mut batch, &set.id, &set.lists, uri, record, is_guarded).await?;
+            planner.settle_absence(ctx, &mut batch, &set.lists, uri, record, is_guarded).await?;
             waits[n] |= ctx.run.counters.absent > absent;
         }
         if batch.len() >= BATCH {

@@ -1,16 +1,17 @@
 //! Chooses packages instead of the resources of a list, if they need fewer requests.
 
-use super::uploads;
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use crate::planner::Planner;
-use planning::{Cost, FEW_RESOURCES, Pace, is_dump_cheaper, queued_document};
 use std::collections::HashMap;
 
 use catalog::Batch;
 use futures::TryStreamExt;
 use model::{Action, PackageState, SetId, Validators};
+use planning::{Cost, FEW_RESOURCES, Pace, is_dump_cheaper, queued_document};
 use resourcesync::Capability;
+
+use super::uploads;
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::run::RunContext;
 
 /// For each set whose Resource List was read and that also offers a Resource Dump: chooses the strategy that
 /// brings the pending resources sooner. Members of packages settle the pending records of the list; the rest is
@@ -48,7 +49,7 @@ pub(crate) async fn choose_dumps(ctx: &mut RunContext, planner: &mut Planner) ->
             "{}", if is_chosen { "the dump is read" } else { "each resource is asked for by itself" }
         );
         if !is_chosen {
-            let_go_of_packages(ctx, planner, &set).await?;
+            let_go_of_packages(ctx, &set).await?;
         }
     }
     Ok(())
@@ -123,11 +124,7 @@ pub(crate) async fn packages_of(ctx: &mut RunContext, set: &SetId) -> Result<Cos
 }
 
 /// Drops packages that are not received after all. The next dump lists them again.
-pub(crate) async fn let_go_of_packages(
-    ctx: &mut RunContext,
-    _planner: &mut Planner,
-    set: &SetId,
-) -> Result<(), HarvestError> {
+pub(crate) async fn let_go_of_packages(ctx: &mut RunContext, set: &SetId) -> Result<(), HarvestError> {
     let mut batch = Batch::new();
     let mut packages = ctx.catalog().await?.scan_packages().await?;
     while let Some((uri, record)) = packages.try_next().await? {

@@ -1,16 +1,18 @@
 //! The copy of a manifest that a dump links beside its package (`rel="contents"`). It is read first, because it may
 //! make the package unnecessary.
 
-use super::uploads;
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use crate::planner::Planner;
 use catalog::Batch;
 use documents::{ManifestTimes, Opened, Part, is_manifest_of, manifest_context, manifest_of};
-use model::{DocumentRecord, PackageRecord, PackageState, SettledPackage, Subject, Validators};
+use jiff::Timestamp;
+use model::{Contents, DocumentRecord, PackageRecord, PackageState, SettledPackage, Subject, Validators};
 use planning::{CurrentState, Decision, EntryContext, Horizon, decide, queued_document, strategy};
 use resourcesync::{Capability, Datetime, Item};
 use url::Url;
+
+use super::uploads;
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::run::RunContext;
 
 /// Settles a package without receiving it, if every entry in the copy of its manifest is already stored. If the
 /// copy is faulty in any way, the package itself is requested.
@@ -163,4 +165,16 @@ pub(crate) fn record_context(
 ) -> EntryContext {
     let manifest = ManifestTimes { at, completed, kind };
     manifest_context(package, &record.set, &record.capability, &record.metadata, manifest, horizon)
+}
+
+/// Context of the entries of an opened package.
+pub(crate) fn member_context(
+    package: &str,
+    record: &PackageRecord,
+    contents: &Contents,
+    now: Timestamp,
+) -> EntryContext {
+    let manifest = &contents.manifest;
+    let kind = manifest.capability.clone();
+    record_context(package, record, manifest.at, manifest.completed, kind, Horizon::at(now))
 }

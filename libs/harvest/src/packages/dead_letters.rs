@@ -1,8 +1,5 @@
 //! Dead letters: jobs on packages that no service could process.
 
-use super::outcome;
-use crate::context::RunContext;
-use crate::error::HarvestError;
 use bus::Delivery;
 use catalog::Batch;
 use model::{Disposition, Evidence, Failure, ProblemReason, UnpackTask};
@@ -10,8 +7,10 @@ use model::{Disposition, Evidence, Failure, ProblemReason, UnpackTask};
 use super::indexes::Indexes;
 use super::queue::is_open;
 use super::uploads::is_worth_keeping;
-use super::{PackageWork, Task};
-use crate::dead_letters;
+use super::{PackageWork, Task, outcome};
+use crate::dispatcher::dead_letters;
+use crate::error::HarvestError;
+use crate::run::RunContext;
 
 impl PackageWork {
     /// Settles dead letters: each of a package job gives its package up for this run.

@@ -1,18 +1,17 @@
 //! The end of packages: which dumps are known whole, and what is read instead of unreadable packages.
 
-use super::{choose, contents, uploads};
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use crate::planner::Planner;
-use planning::{is_listed_elsewhere, queued_document};
 use std::collections::{HashMap, HashSet};
 
 use catalog::Batch;
 use futures::TryStreamExt;
 use model::{DocumentRecord, DocumentState, PackageRecord, PackageState, SetId, Subject, Validators};
+use planning::{is_listed_elsewhere, queued_document};
 use resourcesync::Capability;
 
-use crate::queue;
+use super::{choose, contents, uploads};
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::run::{RunContext, document_queue};
 
 /// Copies of manifests that are read instead of packages in one run.
 const COPIES: usize = 1_000;
@@ -126,7 +125,7 @@ pub(crate) async fn forget_packages(
     if !ctx.problems.any {
         return Ok(());
     }
-    let documents = queue::by_set(&*ctx.catalog().await?).await?;
+    let documents = document_queue::by_set(&*ctx.catalog().await?).await?;
     let mut packages = ctx.catalog().await?.scan_packages().await?;
     while let Some((uri, record)) = packages.try_next().await? {
         if record.run == ctx.run.id || record.state != PackageState::Failed {

@@ -3,14 +3,14 @@
 //! A Source may republish a dump and keep the names of its packages. Entries then move from one package to another.
 //! Packages of two editions together may list less than either edition does.
 
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use crate::planner::Planner;
 use jiff::Timestamp;
 use model::{Contents, DocumentRecord, DocumentState, Evidence, PackageRecord, ProblemReason};
 use resourcesync::Capability;
 
-use crate::document::unreadable;
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::planner::document::unreadable;
+use crate::run::RunContext;
 
 /// Rejects a Resource Dump that was republished before this package was received. The package is used all the
 /// same. A list is read instead of the dump, or the next run reads the dump again.

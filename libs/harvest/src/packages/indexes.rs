@@ -1,7 +1,8 @@
 //! Indexes stored beside packages: garbage as soon as no record refers to them.
 
-use crate::context::RunContext;
 use model::{PackageId, PackageOutcome, PackageRecord, PackageResult, PackageState};
+
+use crate::run::RunContext;
 
 /// The indexes of an outcome: the one that the record referred to before, and the one in the outcome.
 #[derive(Debug, Clone, Copy)]

@@ -1,24 +1,21 @@
 //! Entries of a manifest: each is decided like an entry of a list, but its member is stored at once.
 
-use crate::context::RunContext;
-use crate::entries;
-use crate::error::HarvestError;
-use crate::packages::PackageWork;
-use crate::planner::Planner;
-use crate::plans::Plans;
-use crate::settler::Settler;
 use catalog::Batch;
 use fixity::Computed;
 use model::{
-    Account, Action, Assurance, Bitstream, Contents, Failure, HomeSite, MemberOutcome, MemberResult,
-    PackageRecord, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream,
+    Account, Action, Assurance, Bitstream, Failure, HomeSite, MemberOutcome, MemberResult, PendingRecord,
+    ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream,
 };
-use planning::{CurrentState, Decision, EntryContext, Horizon, ListedEntry, agree, decide, strategy, why};
+use planning::{CurrentState, Decision, EntryContext, ListedEntry, agree, decide, strategy, why};
 use resourcesync::{Entry, Position};
 
-use super::contents::record_context;
-
-use crate::settle::{PriorRecords, bitstream, subject};
+use crate::error::HarvestError;
+use crate::planner::planned::Plans;
+use crate::planner::{Planner, entries};
+use crate::run::RunContext;
+use crate::run::problems::subject;
+use crate::settler::Settler;
+use crate::settler::outcomes::{PriorRecords, bitstream};
 
 /// Next step for one entry.
 enum Step {
@@ -28,211 +25,186 @@ enum Step {
     Plan { planned: ListedEntry, decision: Decision, failure: Option<Failure> },
 }
 
-impl PackageWork {
-    /// Settles members of a package. Their entries are of different resources.
-    pub(crate) async fn settle_members(
-        &mut self,
-        ctx: &mut RunContext,
-        planner: &mut Planner,
-        settler: &mut Settler,
-        batch: &mut Batch,
-        package: &str,
-        record: &PackageRecord,
-        contents: &Contents,
-        items: Vec<MemberOutcome>,
-    ) -> Result<(), HarvestError> {
-        let manifest = &contents.manifest;
-        let (at, completed, kind) = (manifest.at, manifest.completed, manifest.capability.clone());
-        let context = record_context(package, record, at, completed, kind, Horizon::at(ctx.clock.now()));
-        let members = self.wanted_members(ctx, planner, settler, batch, &context, items);
-        let uris: Vec<ResourceUri> = members.iter().map(|(planned, _)| planned.uri.clone()).collect();
-        let records = ctx.catalog().await?.resources_many(&uris).await?;
-        let pending = ctx.catalog().await?.pending_many(&uris).await?;
-        let problems = ctx.problems_of(&uris).await?;
-        let versions = settler.versions_of(ctx, &uris).await?;
-        let mut plans = Plans::of(uris.iter().cloned().zip(pending), uris.len());
-        let mut steps = Vec::with_capacity(members.len());
-        for ((planned, result), held) in members.into_iter().zip(records) {
-            let before = plans.get(&planned.uri).cloned();
-            let uri = planned.uri.clone();
-            steps.push((uri, self.step(ctx, planner, settler, planned, result, held.as_ref(), before), held));
-        }
-        self.show_taken(ctx, planner, settler, &steps).await?;
-        for (((uri, step, held), problem), versions) in steps.into_iter().zip(problems).zip(versions) {
-            match step {
-                Step::Take { pending, stored, assurance } => {
-                    match plans.has_met(&uri) {
-                        false => ctx.run.counters.planned += 1,
-                        true => ctx.run.counters.moot += 1,
-                    }
-                    let (pending, record) = (Box::new(pending), held.map(Box::new));
-                    let before = PriorRecords { pending, record, problem, versions };
-                    settler.take_verified(ctx, batch, &uri, stored, assurance, before);
+/// Settles members of a package. Their entries are of different resources.
+pub(crate) async fn settle_members(
+    ctx: &mut RunContext,
+    planner: &mut Planner,
+    settler: &mut Settler,
+    batch: &mut Batch,
+    context: &EntryContext,
+    items: Vec<MemberOutcome>,
+) -> Result<(), HarvestError> {
+    let members = wanted_members(ctx, planner, batch, context, items);
+    let uris: Vec<ResourceUri> = members.iter().map(|(planned, _)| planned.uri.clone()).collect();
+    let records = ctx.catalog().await?.resources_many(&uris).await?;
+    let pending = ctx.catalog().await?.pending_many(&uris).await?;
+    let problems = ctx.problems_of(&uris).await?;
+    let versions = settler.versions_of(ctx, &uris).await?;
+    let mut plans = Plans::of(uris.iter().cloned().zip(pending), uris.len());
+    let mut steps = Vec::with_capacity(members.len());
+    for ((planned, result), held) in members.into_iter().zip(records) {
+        let before = plans.get(&planned.uri).cloned();
+        let uri = planned.uri.clone();
+        steps.push((uri, step(ctx, planned, result, held.as_ref(), before), held));
+    }
+    show_taken(ctx, settler, &steps).await?;
+    for (((uri, step, held), problem), versions) in steps.into_iter().zip(problems).zip(versions) {
+        match step {
+            Step::Take { pending, stored, assurance } => {
+                match plans.has_met(&uri) {
+                    false => ctx.run.counters.planned += 1,
+                    true => ctx.run.counters.moot += 1,
                 }
-                Step::Plan { planned, decision, failure } => {
-                    if entries::leaves_alone(
+                let (pending, record) = (Box::new(pending), held.map(Box::new));
+                let before = PriorRecords { pending, record, problem, versions };
+                settler.take_verified(ctx, batch, &uri, stored, assurance, before);
+            }
+            Step::Plan { planned, decision, failure } => {
+                if entries::leaves_alone(
+                    ctx,
+                    batch,
+                    &planned,
+                    decision,
+                    held.as_ref(),
+                    problem.as_deref(),
+                    &mut plans,
+                ) {
+                    continue;
+                }
+                entries::apply(ctx, batch, planned, decision, held.as_ref(), &mut plans);
+                if let (Decision::Fetch, Some(failure)) = (decision, failure) {
+                    note_bad_member(
                         ctx,
                         batch,
-                        &planned,
-                        decision,
-                        held.as_ref(),
-                        problem.as_deref(),
-                        &mut plans,
-                    ) {
-                        continue;
-                    }
-                    entries::apply(ctx, batch, planned, decision, held.as_ref(), &mut plans);
-                    if let (Decision::Fetch, Some(failure)) = (decision, failure) {
-                        self.note_bad_member(
-                            ctx,
-                            planner,
-                            settler,
-                            batch,
-                            &uri,
-                            failure,
-                            problem.map(|problem| *problem),
-                            plans.get_mut(&uri),
-                        );
-                    }
+                        &uri,
+                        failure,
+                        problem.map(|problem| *problem),
+                        plans.get_mut(&uri),
+                    );
                 }
             }
         }
-        // By now only resources whose members were not taken have plans.
-        plans.write(ctx, batch);
-        Ok(())
     }
+    // By now only resources whose members were not taken have plans.
+    plans.write(ctx, batch);
+    Ok(())
+}
 
-    /// Records an unusable member as a problem until the resource itself was requested, and as an attempt in its
-    /// history.
-    fn note_bad_member(
-        &mut self,
-        ctx: &mut RunContext,
-        _planner: &mut Planner,
-        _settler: &mut Settler,
-        batch: &mut Batch,
-        uri: &ResourceUri,
-        failure: Failure,
-        before: Option<ProblemRecord>,
-        plan: Option<&mut PendingRecord>,
-    ) {
-        let mut problem = ctx.problem(before, failure.reason, failure.message.clone());
-        problem.evidence = failure.evidence.clone();
-        problem.declaration = plan.as_ref().map(|plan| plan.declaration.clone());
-        problem.listing = plan.as_ref().map(|plan| plan.listing.clone());
-        ctx.put_problem(batch, &subject(uri), &problem);
-        if let Some(plan) = plan {
-            plan.account.tried(&failure, ctx.clock.now());
+/// Records an unusable member as a problem until the resource itself was requested, and as an attempt in its
+/// history.
+fn note_bad_member(
+    ctx: &mut RunContext,
+    batch: &mut Batch,
+    uri: &ResourceUri,
+    failure: Failure,
+    before: Option<ProblemRecord>,
+    plan: Option<&mut PendingRecord>,
+) {
+    let mut problem = ctx.problem(before, failure.reason, failure.message.clone());
+    problem.evidence = failure.evidence.clone();
+    problem.declaration = plan.as_ref().map(|plan| plan.declaration.clone());
+    problem.listing = plan.as_ref().map(|plan| plan.listing.clone());
+    ctx.put_problem(batch, &subject(uri), &problem);
+    if let Some(plan) = plan {
+        plan.account.tried(&failure, ctx.clock.now());
+    }
+}
+
+/// The readable and wanted entries, in planning form.
+fn wanted_members(
+    ctx: &mut RunContext,
+    planner: &mut Planner,
+    batch: &mut Batch,
+    context: &EntryContext,
+    items: Vec<MemberOutcome>,
+) -> Vec<(ListedEntry, MemberResult)> {
+    let mut members = Vec::with_capacity(items.len());
+    let home = HomeSite::of(&ctx.entry);
+    for MemberOutcome { entry, result } in items {
+        let at = format!("{}#{}:{}", context.document, entry.line, entry.column);
+        if let MemberResult::BadEntry(why) = &result {
+            ctx.entry_problem(batch, at, ProblemReason::Malformed, &format!("the entry was left out: {why}"));
+            continue;
         }
-    }
-
-    /// The readable and wanted entries, in planning form.
-    fn wanted_members(
-        &mut self,
-        ctx: &mut RunContext,
-        planner: &mut Planner,
-        _settler: &mut Settler,
-        batch: &mut Batch,
-        context: &EntryContext,
-        items: Vec<MemberOutcome>,
-    ) -> Vec<(ListedEntry, MemberResult)> {
-        let mut members = Vec::with_capacity(items.len());
-        let home = HomeSite::of(&ctx.entry);
-        for MemberOutcome { entry, result } in items {
-            let at = format!("{}#{}:{}", context.document, entry.line, entry.column);
-            if let MemberResult::BadEntry(why) = &result {
-                ctx.entry_problem(
-                    batch,
-                    at,
-                    ProblemReason::Malformed,
-                    &format!("the entry was left out: {why}"),
-                );
-                continue;
-            }
-            let is_wanted = entries::is_wanted(ctx, &home, &entry.loc);
-            let position = Position { line: entry.line, column: entry.column, ..Position::default() };
-            let read =
-                Entry { lastmod: entry.lastmod, metadata: entry.metadata, position, ..Entry::new(entry.loc) };
-            match context.read(read) {
-                Ok(planned) => {
-                    if planned.listing.change.is_none() {
-                        planner.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
-                    }
-                    members.extend(is_wanted.then_some((planned, result)));
+        let is_wanted = entries::is_wanted(ctx, &home, &entry.loc);
+        let position = Position { line: entry.line, column: entry.column, ..Position::default() };
+        let read =
+            Entry { lastmod: entry.lastmod, metadata: entry.metadata, position, ..Entry::new(entry.loc) };
+        match context.read(read) {
+            Ok(planned) => {
+                if planned.listing.change.is_none() {
+                    planner.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
                 }
-                Err(error) if is_wanted => {
-                    ctx.entry_problem(batch, at, ProblemReason::BadUri, &error.to_string());
-                }
-                Err(_) => {}
+                members.extend(is_wanted.then_some((planned, result)));
             }
+            Err(error) if is_wanted => {
+                ctx.entry_problem(batch, at, ProblemReason::BadUri, &error.to_string());
+            }
+            Err(_) => {}
         }
-        members
     }
+    members
+}
 
-    fn step(
-        &mut self,
-        ctx: &mut RunContext,
-        _planner: &mut Planner,
-        _settler: &mut Settler,
-        planned: ListedEntry,
-        result: MemberResult,
-        held: Option<&ResourceRecord>,
-        before: Option<PendingRecord>,
-    ) -> Step {
-        let baseline_at = ctx.sets.get(&planned.listing.set).and_then(strategy::baseline_for_changes);
-        let known = CurrentState { record: held, pending: before.as_ref(), baseline_at };
-        let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
-        let (stored, assurance) = match result {
-            MemberResult::Verified { stored, assurance } => (stored, assurance),
-            MemberResult::Failed(failure) => return Step::Plan { planned, decision, failure: Some(failure) },
-            MemberResult::NoMember | MemberResult::BadEntry(_) => {
-                return Step::Plan { planned, decision, failure: None };
-            }
-        };
-        let mend = before.as_ref().is_some_and(|pending| pending.mend);
-        if let Some(pending) = before.filter(|pending| is_asked_for(pending, &stored.computed)) {
-            // A list asks for these very bytes, so they are taken whatever the times are.
-            return Step::Take { pending, stored, assurance: Assurance::Digest };
-        }
-        if decision != Decision::Fetch {
+fn step(
+    ctx: &mut RunContext,
+    planned: ListedEntry,
+    result: MemberResult,
+    held: Option<&ResourceRecord>,
+    before: Option<PendingRecord>,
+) -> Step {
+    let baseline_at = ctx.sets.get(&planned.listing.set).and_then(strategy::baseline_for_changes);
+    let known = CurrentState { record: held, pending: before.as_ref(), baseline_at };
+    let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
+    let (stored, assurance) = match result {
+        MemberResult::Verified { stored, assurance } => (stored, assurance),
+        MemberResult::Failed(failure) => return Step::Plan { planned, decision, failure: Some(failure) },
+        MemberResult::NoMember | MemberResult::BadEntry(_) => {
             return Step::Plan { planned, decision, failure: None };
         }
-        let lane = match planned.uri.lane() {
-            Ok(lane) => lane,
-            // It is never requested, and need not be: `apply` reports what is wrong with it.
-            Err(_) => return Step::Plan { planned, decision, failure: None },
-        };
-        let account = Account::of(why(decision, &planned.declaration, held));
-        let action = Action::Fetch { lane };
-        let pending = PendingRecord {
-            mend,
-            ..PendingRecord::new(ctx.next_seq(), action, planned.declaration, planned.listing, account)
-        };
-        Step::Take { pending, stored, assurance }
+    };
+    let mend = before.as_ref().is_some_and(|pending| pending.mend);
+    if let Some(pending) = before.filter(|pending| is_asked_for(pending, &stored.computed)) {
+        // A list asks for these very bytes, so they are taken whatever the times are.
+        return Step::Take { pending, stored, assurance: Assurance::Digest };
     }
+    if decision != Decision::Fetch {
+        return Step::Plan { planned, decision, failure: None };
+    }
+    let lane = match planned.uri.lane() {
+        Ok(lane) => lane,
+        // It is never requested, and need not be: `apply` reports what is wrong with it.
+        Err(_) => return Step::Plan { planned, decision, failure: None },
+    };
+    let account = Account::of(why(decision, &planned.declaration, held));
+    let action = Action::Fetch { lane };
+    let pending = PendingRecord {
+        mend,
+        ..PendingRecord::new(ctx.next_seq(), action, planned.declaration, planned.listing, account)
+    };
+    Step::Take { pending, stored, assurance }
+}
 
-    /// Writes the files of the view before the catalog records them.
-    async fn show_taken(
-        &self,
-        ctx: &mut RunContext,
-        _planner: &mut Planner,
-        settler: &mut Settler,
-        steps: &[(ResourceUri, Step, Option<ResourceRecord>)],
-    ) -> Result<(), HarvestError> {
-        if settler.view.is_none() {
-            return Ok(());
-        }
-        let now = ctx.clock.now();
-        let taken: Vec<(ResourceUri, Bitstream)> = steps
-            .iter()
-            .filter_map(|(uri, step, _)| match step {
-                Step::Take { stored, assurance, .. } => {
-                    Some((uri.clone(), bitstream(stored.clone(), *assurance, now)))
-                }
-                Step::Plan { .. } => None,
-            })
-            .collect();
-        settler.place_in_view(ctx, &taken).await
+/// Writes the files of the view before the catalog records them.
+async fn show_taken(
+    ctx: &mut RunContext,
+    settler: &mut Settler,
+    steps: &[(ResourceUri, Step, Option<ResourceRecord>)],
+) -> Result<(), HarvestError> {
+    if settler.view.is_none() {
+        return Ok(());
     }
+    let now = ctx.clock.now();
+    let taken: Vec<(ResourceUri, Bitstream)> = steps
+        .iter()
+        .filter_map(|(uri, step, _)| match step {
+            Step::Take { stored, assurance, .. } => {
+                Some((uri.clone(), bitstream(stored.clone(), *assurance, now)))
+            }
+            Step::Plan { .. } => None,
+        })
+        .collect();
+    settler.place_in_view(ctx, &taken).await
 }
 
 /// Whether a plan declares digests that all match these bytes.

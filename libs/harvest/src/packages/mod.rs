@@ -17,15 +17,16 @@ mod queue;
 mod send;
 mod uploads;
 
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use crate::planner::Planner;
-use crate::settler::Settler;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use model::{JobId, Lane, PackageRecord};
 
-use crate::job_events::{Event, JobEvents};
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::run::RunContext;
+use crate::run::job_events::{Event, JobEvents};
+use crate::settler::Settler;
+
 pub(crate) use choose::choose_dumps;
 pub(crate) use done::forget_packages;
 use queue::Order;

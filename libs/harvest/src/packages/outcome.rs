@@ -1,9 +1,5 @@
 //! Settles outcomes of package jobs: each message in one atomic batch, before it is acknowledged.
 
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use crate::planner::Planner;
-use crate::settler::Settler;
 use bus::Delivery;
 use catalog::Batch;
 use documents::manifest_of;
@@ -14,10 +10,14 @@ use model::{
 };
 use resourcesync::Capability;
 
-use super::indexes::Indexes;
-use super::uploads::{is_about_bytes, is_worth_keeping};
-use super::{PackageWork, edition, indexes, queue, send, uploads};
-use crate::failures::asked_until;
+use super::indexes::{self, Indexes};
+use super::uploads::{self, is_about_bytes, is_worth_keeping};
+use super::{PackageWork, contents, edition, members, queue, send};
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::run::RunContext;
+use crate::run::problems::asked_until;
+use crate::settler::Settler;
 
 impl PackageWork {
     /// Settles outcomes of packages, and acknowledges their messages.
@@ -101,8 +101,7 @@ impl PackageWork {
                 match expect_manifest(&record, &contents) {
                     Ok(()) => {
                         edition::judge_edition(ctx, planner, uri, &record, &contents).await?;
-                        self.open_package(ctx, planner, &mut batch, uri, &mut record, stored, contents)
-                            .await?;
+                        self.open_package(ctx, &mut batch, uri, &mut record, stored, contents).await?;
                     }
                     Err(why) => {
                         let failure = refused(ProblemReason::WrongKind, why);
@@ -113,7 +112,7 @@ impl PackageWork {
             (first @ PackageResult::Slice { .. }, PackageState::Opened { .. }) => {
                 let beside = beside.into_iter().filter(|next| is_about(&record, next)).collect::<Vec<_>>();
                 let slices = [first].into_iter().chain(beside.into_iter().map(|next| next.result));
-                self.settle_slices(ctx, planner, settler, &mut batch, uri, &mut record, slices).await?;
+                settle_slices(ctx, planner, settler, &mut batch, uri, &mut record, slices).await?;
             }
             // An outcome of a job that is over brings nothing new.
             (PackageResult::Interrupted { settled }, _) if is_asked_for && queue::is_open(&record) => {
@@ -148,32 +147,6 @@ impl PackageWork {
         Ok(())
     }
 
-    /// Settles slices of one package. Their entries are of different resources.
-    async fn settle_slices(
-        &mut self,
-        ctx: &mut RunContext,
-        planner: &mut Planner,
-        settler: &mut Settler,
-        batch: &mut Batch,
-        uri: &str,
-        record: &mut PackageRecord,
-        slices: impl Iterator<Item = PackageResult>,
-    ) -> Result<(), HarvestError> {
-        let PackageState::Opened { stored, contents, mut done } = record.state.clone() else { return Ok(()) };
-        let mut all = Vec::new();
-        for slice in slices {
-            let PackageResult::Slice { number, items, unlisted, unlisted_names } = slice else { continue };
-            if done.insert(number) {
-                all.extend(items);
-                note_unlisted(ctx, batch, uri, unlisted, &unlisted_names).await?;
-            }
-        }
-        self.settle_members(ctx, planner, settler, batch, uri, record, &contents, all).await?;
-        record.state = PackageState::Opened { stored, contents, done };
-        finish_if_done(record);
-        Ok(())
-    }
-
     /// Commits the result of a package. Then removes what its record no longer uses: the checkpoint of the upload
     /// `seq`, indexes, and jobs on a settled package.
     pub(crate) async fn put_away(
@@ -205,7 +178,6 @@ impl PackageWork {
     async fn open_package(
         &mut self,
         ctx: &mut RunContext,
-        _planner: &mut Planner,
         batch: &mut Batch,
         uri: &str,
         record: &mut PackageRecord,
@@ -294,6 +266,32 @@ pub(crate) async fn give_package_up(
     problem.next_attempt_at = asked_until(failure.disposition, problem.last_seen);
     problem.retry = matches!(failure.disposition, Disposition::Retry { .. });
     ctx.put_problem(batch, &subject, &problem);
+    Ok(())
+}
+
+/// Settles slices of one package. Their entries are of different resources.
+async fn settle_slices(
+    ctx: &mut RunContext,
+    planner: &mut Planner,
+    settler: &mut Settler,
+    batch: &mut Batch,
+    uri: &str,
+    record: &mut PackageRecord,
+    slices: impl Iterator<Item = PackageResult>,
+) -> Result<(), HarvestError> {
+    let PackageState::Opened { stored, contents, mut done } = record.state.clone() else { return Ok(()) };
+    let mut all = Vec::new();
+    for slice in slices {
+        let PackageResult::Slice { number, items, unlisted, unlisted_names } = slice else { continue };
+        if done.insert(number) {
+            all.extend(items);
+            note_unlisted(ctx, batch, uri, unlisted, &unlisted_names).await?;
+        }
+    }
+    let context = contents::member_context(uri, record, &contents, ctx.clock.now());
+    members::settle_members(ctx, planner, settler, batch, &context, all).await?;
+    record.state = PackageState::Opened { stored, contents, done };
+    finish_if_done(record);
     Ok(())
 }
 

@@ -1,15 +1,16 @@
 //! Turns the entries of a dump into pending packages.
 
-use super::uploads;
-use crate::context::RunContext;
-use crate::error::HarvestError;
-use crate::planner::Planner;
-use planning::{listings_before, package_declaration, package_interval, renewed};
 use std::collections::BTreeMap;
 
 use catalog::Batch;
 use model::{Declaration, DocumentRecord, PackageRecord, PackageState, ProblemReason, ResourceUri, Subject};
+use planning::{listings_before, package_declaration, package_interval, renewed};
 use resourcesync::{Entry, Metadata};
+
+use super::uploads;
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::run::RunContext;
 
 impl Planner {
     /// Plans the packages of a dump, unless the same version was settled before or is in progress. `position` is the

@@ -1,12 +1,13 @@
 //! The packages of a run in settlement order. Only the next few are in memory, however many there are.
 
-use crate::error::HarvestError;
 use std::collections::{BTreeSet, VecDeque};
 
 use catalog::Catalog;
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{PackageRecord, PackageState, RunId};
+
+use crate::error::HarvestError;
 
 /// Package names in memory at a time.
 const AHEAD: usize = 1_000;

@@ -1,7 +1,5 @@
 //! The next tasks of a package, and their jobs.
 
-use crate::context::RunContext;
-use crate::error::HarvestError;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -14,7 +12,9 @@ use model::{
 };
 
 use super::{Job, PackageWork, SLICES_OUT};
-use crate::dispatcher::earliest;
+use crate::error::HarvestError;
+use crate::run::RunContext;
+use crate::settler::failures::earliest;
 
 /// Task for a package.
 #[derive(Debug, Clone, PartialEq, Eq)]

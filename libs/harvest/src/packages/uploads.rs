@@ -1,7 +1,8 @@
 //! Partial uploads of packages in the store.
 
-use crate::context::RunContext;
 use model::{Disposition, Failure, PackageRecord, PackageState, ProblemReason, Seq};
+
+use crate::run::RunContext;
 
 /// Removes the upload of a package for the plan `seq`: the package is settled, or no longer wanted. If that
 /// fails, a few harmless bytes are left.

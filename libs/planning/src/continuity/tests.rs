@@ -2,8 +2,7 @@ use model::SetId;
 use resourcesync::Root;
 
 use super::*;
-use crate::Horizon;
-use crate::queued_document;
+use crate::{Horizon, queued_document};
 
 fn time(text: &str) -> resourcesync::Datetime {
     resourcesync::Datetime::parse_lenient(text).unwrap().0

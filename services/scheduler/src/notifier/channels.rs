@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use control::{ControlError, Offered, SourceSpec, SubscriptionState, SubscriptionStep};
 use model::{CapabilityLink, Push, SetId, SourceId};
+use planning::Channels;
 use resourcesync::Capability;
 use url::Url;
 use web::{Client, GetRequest};
 use websub::Links;
 
 use super::hubs;
-use crate::serve::SchedulerContext;
-use planning::Channels;
+use crate::context::SchedulerContext;
 
 /// Requests subscriptions to exactly these channels of a Source. Errors are only logged: the next run repeats the
 /// request. The hubs that a channel itself names are fetched if it is not subscribed to, and after a run that

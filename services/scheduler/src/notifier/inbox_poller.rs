@@ -21,8 +21,8 @@ use web::{Client, GetRequest, Response};
 use super::inbox::{self, InboxError, PAGE};
 use super::outbox_sender::client;
 use super::periodic::{Due, Periodic, is_ours};
+use crate::context::SchedulerContext;
 use crate::metrics::SchedulerMetrics;
-use crate::serve::SchedulerContext;
 
 /// Notifications read per poll. The rest is read at the next poll.
 const AT_A_LOOK: usize = 50;

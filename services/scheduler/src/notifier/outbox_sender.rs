@@ -18,9 +18,9 @@ use web::{Client, PostRequest, Terms};
 
 use super::inbox::{self, InboxError};
 use super::periodic::{Due, Periodic, is_ours};
+use crate::context::SchedulerContext;
 use crate::metrics::SchedulerMetrics;
 use crate::origin_permits::CappedPermits;
-use crate::serve::SchedulerContext;
 
 /// Requests open at one origin at a time, of the whole fleet, unless a Source's jobs have another limit.
 const PER_ORIGIN: NonZeroUsize = const { NonZeroUsize::new(2).unwrap() };

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use control::{Change, Control, SourceSpec, View};
+use harvest::{ObserverError, RunObserver};
 use model::{Clock, RunRecord, SourceId};
 
-use crate::serve::SchedulerContext;
-use harvest::{ObserverError, RunObserver};
+use crate::context::SchedulerContext;
 
 /// Observes the runs of one Source, and writes their receivers into the outbox.
 pub(crate) struct OutboxWriter {

@@ -20,9 +20,9 @@ use websub::{ASKED_LEASE, FORM, Mode, SubscriptionRequest};
 
 use super::hubs;
 use super::periodic::{self, Due, Periodic};
+use crate::context::SchedulerContext;
 use crate::metrics::SchedulerMetrics;
 use crate::origin_permits::CappedPermits;
-use crate::serve::SchedulerContext;
 
 /// Requests open at one hub at a time, of the whole fleet, unless a Source's jobs have another limit.
 const PER_HUB: NonZeroUsize = const { NonZeroUsize::new(4).unwrap() };

@@ -1,0 +1,230 @@
+//! The window: the bounded part of the pending work that is out in jobs, or ready to be sent.
+
+mod choose;
+mod lane;
+mod open;
+#[cfg(test)]
+mod origins_tests;
+#[cfg(test)]
+mod tests;
+mod trouble;
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use lane::LaneState;
+use model::{FetchItem, Fetched, JobId, Lane, PendingRecord, ResourceUri};
+use open::OpenLanes;
+use planning::{ByUri, READ_AHEAD, WindowLimits};
+use trouble::Troubles;
+
+use crate::settler::failures::Down;
+
+/// Pending records kept until their outcomes arrive. If many origins are slow at the same time, further ones are read
+/// again.
+const MOST_PLANS: usize = 4 * READ_AHEAD;
+
+/// Outstanding jobs, and resources ready to be put in one.
+#[derive(Debug)]
+pub(crate) struct Window {
+    limits: WindowLimits,
+    jobs_per_lane: usize,
+    planned: u64,
+    lanes: HashMap<Lane, LaneState>,
+    jobs: HashMap<JobId, Job>,
+    /// The resources in it, with their pending records as far as these are kept.
+    taken: ByUri<Option<Box<PendingRecord>>>,
+    /// Number of kept records.
+    plans: usize,
+    ready: usize,
+    /// Whether the window is full, or was a moment ago.
+    is_pressed: bool,
+    open: OpenLanes,
+    troubles: Troubles,
+}
+
+/// An outstanding job.
+#[derive(Debug)]
+struct Job {
+    lane: Lane,
+    uris: Vec<ResourceUri>,
+    /// Whether it makes requests to its origin.
+    asks: bool,
+}
+
+impl Window {
+    /// A window for a run that planned this many resources.
+    pub(crate) fn within(limits: WindowLimits, jobs_per_lane: usize, planned: u64) -> Self {
+        Self {
+            limits,
+            jobs_per_lane,
+            planned,
+            lanes: HashMap::new(),
+            jobs: HashMap::new(),
+            taken: ByUri::default(),
+            plans: 0,
+            ready: 0,
+            is_pressed: false,
+            open: OpenLanes::at_most(limits.origins.get()),
+            troubles: Troubles::default(),
+        }
+    }
+
+    /// Whether more pending records may be read.
+    pub(crate) fn has_room(&self) -> bool {
+        self.ready < self.limits.resources.get()
+    }
+
+    /// Whether a resource is already in the window.
+    pub(crate) fn holds(&self, uri: &ResourceUri) -> bool {
+        self.taken.contains_key(uri)
+    }
+
+    /// Adds a resource, as `plan` asks for it.
+    pub(crate) fn add(&mut self, lane: Lane, item: FetchItem, plan: Box<PendingRecord>) {
+        self.take(&item.uri, plan);
+        self.lanes.entry(lane).or_default().ready.push_back(item);
+    }
+
+    /// Adds a candidate to verify. Its origin gets no request.
+    pub(crate) fn add_candidate(&mut self, lane: Lane, candidate: Fetched, plan: Box<PendingRecord>) {
+        self.take(&candidate.uri, plan);
+        self.lanes.entry(lane).or_default().candidates.push_back(candidate);
+    }
+
+    fn take(&mut self, uri: &ResourceUri, plan: Box<PendingRecord>) {
+        let plan = (self.plans < MOST_PLANS).then_some(plan);
+        self.plans += usize::from(plan.is_some());
+        self.taken.insert(uri.clone(), plan);
+        self.ready += 1;
+    }
+
+    /// The pending record of a resource as it was when it was added. Returned once, because its outcome may create
+    /// another record. None if it is not kept, which means nothing.
+    pub(crate) fn take_plan(&mut self, uri: &ResourceUri) -> Option<Box<PendingRecord>> {
+        let plan = self.taken.get_mut(uri)?.take()?;
+        self.plans -= 1;
+        Some(plan)
+    }
+
+    fn let_go(&mut self, uri: &ResourceUri) {
+        self.plans -= usize::from(self.taken.remove(uri).flatten().is_some());
+    }
+
+    fn note_job(&mut self, lane: Lane, uris: Vec<ResourceUri>, asks: bool) -> JobId {
+        self.ready -= uris.len();
+        let id = JobId::fresh();
+        self.jobs.insert(id, Job { lane, uris, asks });
+        id
+    }
+
+    /// Whether a job makes requests to its origin, so that its end says something about the origin.
+    pub(crate) fn asks(&self, id: JobId) -> bool {
+        self.jobs.get(&id).is_none_or(|job| job.asks)
+    }
+
+    /// The resources of an outstanding job; none for a job of another owner.
+    pub(crate) fn resources_of(&self, id: JobId) -> &[ResourceUri] {
+        self.jobs.get(&id).map_or(&[], |job| &job.uris)
+    }
+
+    /// Records the end of a job. A job of an earlier owner is ignored.
+    pub(crate) fn job_done(&mut self, id: JobId, elapsed_millis: u64, tried: usize) {
+        let Some(Job { lane, uris, asks }) = self.jobs.remove(&id) else { return };
+        for uri in &uris {
+            self.let_go(uri);
+        }
+        let Some(state) = self.lanes.get_mut(&lane).filter(|_| asks) else { return };
+        state.jobs = state.jobs.saturating_sub(1);
+        if tried > 0 {
+            let now = elapsed_millis as f64 / tried as f64;
+            state.millis_per_resource =
+                Some(state.millis_per_resource.map_or(now, |before| 0.7 * before + 0.3 * now));
+        }
+    }
+
+    /// The origins with outstanding jobs.
+    pub(crate) fn lanes_out(&self) -> HashSet<Lane> {
+        self.jobs.values().filter(|job| job.asks).map(|job| job.lane.clone()).collect()
+    }
+
+    /// Number of outstanding jobs.
+    pub(crate) fn jobs_out(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Forgets the outstanding jobs: their resources must be read again. Returns how many there were.
+    pub(crate) fn forget_jobs(&mut self) -> usize {
+        let out: Vec<JobId> = self.jobs.keys().copied().collect();
+        for id in &out {
+            self.job_done(*id, 0, 0);
+        }
+        out.len()
+    }
+
+    /// Records whether the origin answered.
+    pub(crate) fn reached(&mut self, lane: &Lane, answered: bool) {
+        self.troubles.reached(lane, answered);
+    }
+
+    /// Records that an origin requested a longer cooldown than a run allows.
+    pub(crate) fn rest(&mut self, lane: &Lane, until: Timestamp) {
+        self.troubles.rest(lane, until);
+    }
+
+    /// Whether an origin is skipped, to avoid useless requests.
+    pub(crate) fn is_down(&self, lane: &Lane) -> bool {
+        self.troubles.down(lane).is_some()
+    }
+
+    /// The skipped origins; from now on they count as new.
+    pub(crate) fn take_down(&mut self) -> HashMap<Lane, Down> {
+        self.shed_down();
+        let down = self.troubles.take_down();
+        for lane in down.keys() {
+            self.lanes.remove(lane);
+        }
+        down
+    }
+
+    /// The origins whose queues may still be open.
+    pub(crate) fn into_lanes(self) -> HashSet<Lane> {
+        self.open.into_all()
+    }
+
+    /// Outstanding jobs, and their maximum at the origins that have work and get requests.
+    pub(crate) fn jobs(&self) -> (usize, usize) {
+        let is_busy = |state: &LaneState| state.jobs > 0 || !state.ready.is_empty();
+        let busy = self.lanes.iter().filter(|(lane, state)| is_busy(state) && !self.is_down(lane)).count();
+        (self.jobs.values().filter(|job| job.asks).count(), busy * lane::most_jobs(self.jobs_per_lane))
+    }
+
+    /// Resources in outstanding jobs.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.taken.len() - self.ready
+    }
+
+    /// Whether no job is out and no resource is ready.
+    pub(crate) fn is_idle(&self) -> bool {
+        let is_idle = |(lane, state): (&Lane, &LaneState)| {
+            state.candidates.is_empty() && (state.ready.is_empty() || self.is_down(lane))
+        };
+        self.jobs.is_empty() && self.lanes.iter().all(is_idle)
+    }
+
+    /// Drops the ready resources of skipped origins, so that they take no room; they stay pending. Returns whether
+    /// there were any.
+    pub(crate) fn shed_down(&mut self) -> bool {
+        let troubles = &self.troubles;
+        let down = self
+            .lanes
+            .iter_mut()
+            .filter(|(lane, state)| !state.ready.is_empty() && troubles.down(lane).is_some());
+        let shed: Vec<FetchItem> = down.flat_map(|(_, state)| std::mem::take(&mut state.ready)).collect();
+        self.ready -= shed.len();
+        for item in &shed {
+            self.let_go(&item.uri);
+        }
+        !shed.is_empty()
+    }
+}

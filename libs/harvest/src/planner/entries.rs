@@ -1,0 +1,299 @@
+//! Plans entries: each becomes a pending record or a queued document, depending on the current state.
+
+use std::collections::HashMap;
+
+use catalog::Batch;
+use jiff::Timestamp;
+use model::{
+    Account, Action, DocumentRecord, HomeSite, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord,
+    ResourceUri, SetId, SetRecord, Subject, Told, Validators,
+};
+use planning::{
+    ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part,
+    queued_document, why,
+};
+use resourcesync::{Datetime, Entry, Item};
+
+use crate::error::HarvestError;
+use crate::planner::planned::Plans;
+use crate::planner::{Planner, missed_notifications};
+use crate::run::RunContext;
+
+/// Entries, and the stored records of their resources.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    /// In document order.
+    pub(crate) planned: Vec<ListedEntry>,
+    pub(crate) records: ByUri<ResourceRecord>,
+    /// URIs of the entries that may have a pending record already.
+    pub(crate) may_be_pending: Vec<ResourceUri>,
+}
+
+impl Planner {
+    /// Turns entries of a list into pending records if they need work. Returns the changes of all entries, including
+    /// those of excluded resources.
+    pub(crate) async fn plan_entries(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        context: &EntryContext,
+        items: Vec<Item>,
+    ) -> Result<Told, HarvestError> {
+        let (planned, told) = self.read_entries(ctx, batch, context, items, None);
+        let mut uris: Vec<ResourceUri> = planned.iter().map(|planned| planned.uri.clone()).collect();
+        uris.sort_unstable();
+        uris.dedup();
+        let may_be_pending: Vec<_> = uris.iter().filter(|uri| ctx.may_be_pending(uri)).cloned().collect();
+        let records = ctx.records_of(&uris).await?;
+        let records =
+            uris.iter().zip(records).filter_map(|(uri, record)| Some((uri.clone(), *record?))).collect();
+        self.decide_all(ctx, batch, Entries { planned, records, may_be_pending }).await?;
+        Ok(told)
+    }
+
+    /// Parses entries of a list. Returns the wanted entries, and the changes of all entries. Counts each entry.
+    /// Records the names that they list, except those that are spooled by the document with the number `spooled`.
+    pub(crate) fn read_entries(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        context: &EntryContext,
+        items: Vec<Item>,
+        spooled: Option<usize>,
+    ) -> (Vec<ListedEntry>, Told) {
+        let mut told = Told::default();
+        let home = HomeSite::of(&ctx.entry);
+        let mut entries: Vec<ListedEntry> = Vec::with_capacity(items.len());
+        for item in items {
+            let entry = match item {
+                Item::Entry(entry) => *entry,
+                Item::Bad(bad) => {
+                    ctx.bad_entry(batch, &context.document, &bad);
+                    continue;
+                }
+            };
+            let is_wanted = is_wanted(ctx, &home, &entry.loc);
+            let position = entry.position;
+            match context.read(entry) {
+                Ok(planned) => {
+                    planned.listing.change_time.into_iter().for_each(|time| told.add(time));
+                    if planned.listing.change.is_none() && (spooled.is_none() || !is_wanted) {
+                        self.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
+                    }
+                    entries.extend(is_wanted.then_some(planned));
+                }
+                Err(_) if !is_wanted => {}
+                Err(error) => {
+                    let at = format!("{}#{}:{}", context.document, position.line, position.column);
+                    ctx.entry_problem(batch, at, ProblemReason::BadUri, &error.to_string());
+                }
+            }
+        }
+        (entries, told)
+    }
+
+    /// Decides about entries in order, and plans them.
+    pub(crate) async fn decide_all(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        entries: Entries,
+    ) -> Result<(), HarvestError> {
+        let Entries { planned, mut records, may_be_pending } = entries;
+        let pending = match may_be_pending.is_empty() {
+            true => Vec::new(),
+            false => ctx.catalog().await?.pending_many(&may_be_pending).await?,
+        };
+        let mut plans = Plans::of(may_be_pending.into_iter().zip(pending), planned.len());
+        let problems = match ctx.problems.any_ignored {
+            true => {
+                ctx.problems_of(&planned.iter().map(|planned| planned.uri.clone()).collect::<Vec<_>>())
+                    .await?
+            }
+            false => planned.iter().map(|_| None).collect(),
+        };
+        let mut untold: HashMap<SetId, Vec<_>> = HashMap::new();
+        for (planned, problem) in planned.into_iter().zip(&problems) {
+            let record = records.get(&planned.uri);
+            let set = &planned.listing.set;
+            let known = CurrentState {
+                record,
+                pending: plans.get(&planned.uri),
+                baseline_at: ctx.sets.get(set).and_then(baseline_for_changes),
+            };
+            let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
+            if let Some(change) = missed_notifications::untold(ctx, &planned, decision, record, known.pending)
+            {
+                untold.entry(set.clone()).or_default().push((planned.uri.clone(), change));
+            }
+            let is_left_alone =
+                leaves_alone(ctx, batch, &planned, decision, record, problem.as_deref(), &mut plans);
+            let is_listed = is_left_alone || decision == Decision::Unchanged;
+            // An entry of another set may follow.
+            let noted = record.filter(|_| is_listed).and_then(|record| listed(record, set));
+            let noted = noted.map(|record| (planned.uri.clone(), record));
+            if !is_left_alone {
+                apply(ctx, batch, planned, decision, record, &mut plans);
+            }
+            records.extend(noted);
+        }
+        missed_notifications::note_untold(ctx, batch, untold).await?;
+        plans.write(ctx, batch);
+        Ok(())
+    }
+
+    /// Queues the documents that an index lists, except closed ones whose same version was read whole before.
+    pub(crate) async fn queue_children(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        index: &str,
+        parent: &DocumentRecord,
+        entries: Vec<Entry>,
+    ) -> Result<(), HarvestError> {
+        let horizon = Horizon::at(ctx.clock.now());
+        let certain = |time: Option<Datetime>| time.and_then(|time| horizon.certain_instant(&time));
+        for entry in entries {
+            let until = certain(entry.metadata.until);
+            let before = ctx.catalog().await?.document(&entry.loc).await?;
+            if before.as_ref().is_some_and(|known| known.run == ctx.run.id || is_settled_part(known, until)) {
+                continue;
+            }
+            let from = certain(entry.metadata.from);
+            let mut child = queued_document(ctx.run.id, &parent.set, &parent.capability, before);
+            if !child.tells_changes() {
+                // Its index has changed. Absences need all parts to be read.
+                child.validators = Validators::default();
+            }
+            child.parent = Some(index.to_owned());
+            child.from = from;
+            batch.put_document(&entry.loc, &child);
+            self.reading.budget.queue(1);
+        }
+        Ok(())
+    }
+}
+
+/// Whether the resource of an entry is wanted. Counts it as listed if so, and as foreign if it belongs to another
+/// site.
+pub(crate) fn is_wanted(ctx: &mut RunContext, home: &HomeSite, uri: &str) -> bool {
+    let (filter, counters) = (&ctx.options.filter, &mut ctx.run.counters);
+    let is_wanted = filter.takes(uri);
+    counters.listed += u64::from(is_wanted);
+    counters.foreign += u64::from(is_wanted && home.is_foreign(uri));
+    counters.foreign_left_out += u64::from(!is_wanted && filter.leaves_out_as_foreign(uri));
+    is_wanted
+}
+
+/// Whether an entry is about the version of a resource whose problem the operator ignores. Nothing is planned for
+/// it then.
+pub(crate) fn leaves_alone(
+    ctx: &mut RunContext,
+    batch: &mut Batch,
+    planned: &ListedEntry,
+    decision: Decision,
+    record: Option<&ResourceRecord>,
+    problem: Option<&ProblemRecord>,
+    plans: &mut Plans,
+) -> bool {
+    // A stored resource that is unreliable is repaired all the same.
+    let is_mended = plans.get(&planned.uri).is_some_and(|plan| plan.mend);
+    let is_ignored = decision == Decision::Fetch
+        && !is_mended
+        && problem.is_some_and(|problem| {
+            problem.ignored.is_some() && problem.is_about(&planned.declaration, &planned.listing)
+        });
+    if is_ignored {
+        ctx.run.counters.ignored += 1;
+        note_listed(batch, &planned.uri, record, &planned.listing.set);
+        if plans.give_up(&planned.uri) {
+            ctx.run.counters.moot += 1;
+        }
+    }
+    is_ignored
+}
+
+pub(crate) fn apply(
+    ctx: &mut RunContext,
+    batch: &mut Batch,
+    planned: ListedEntry,
+    decision: Decision,
+    record: Option<&ResourceRecord>,
+    plans: &mut Plans,
+) {
+    let ListedEntry { uri, mut declaration, listing, .. } = planned;
+    let action = match decision {
+        Decision::Stale => {
+            ctx.run.counters.unchanged += 1;
+            return;
+        }
+        Decision::Unchanged => {
+            // A record with the same declaration does not settle a repair.
+            if !plans.get(&uri).is_some_and(|plan| plan.mend) {
+                ctx.run.counters.unchanged += 1;
+                if plans.give_up(&uri) {
+                    ctx.run.counters.moot += 1;
+                }
+                if ctx.problems.any {
+                    batch.delete_problem(&Subject::Resource(uri.as_str().to_owned()));
+                }
+            }
+            note_listed(batch, &uri, record, &listing.set);
+            return;
+        }
+        Decision::Delete => Action::Delete,
+        Decision::Fetch | Decision::Ask => match uri.lane() {
+            Ok(lane) => Action::Fetch { lane },
+            Err(error) => {
+                ctx.entry_problem(batch, uri.as_str().to_owned(), ProblemReason::BadUri, &error.to_string());
+                return;
+            }
+        },
+    };
+    if decision == Decision::Ask
+        && let Some(before) = plans.get(&uri)
+    {
+        // If the resource exists after all, it is verified against its earlier declaration.
+        declaration.clone_from(&before.declaration);
+    }
+    // Whether the candidate matches the current declaration is checked when the last entry about it is read.
+    let earlier = plans.get(&uri);
+    let candidate = earlier.filter(|_| decision == Decision::Fetch).and_then(|plan| plan.candidate.clone());
+    let tried = earlier.map(|plan| plan.account.tried.clone()).unwrap_or_default();
+    let account = Account { tried, ..Account::of(why(decision, &declaration, record)) };
+    let mend = earlier.is_some_and(|plan| plan.mend);
+    let pending = PendingRecord {
+        candidate,
+        mend,
+        ..PendingRecord::new(ctx.next_seq(), action, declaration, listing, account)
+    };
+    match plans.put(uri, Box::new(pending)) {
+        false => ctx.run.counters.planned += 1,
+        true => ctx.run.counters.moot += 1,
+    }
+}
+
+/// Records that a list of this set contains a stored resource, which ends an absence.
+fn note_listed(batch: &mut Batch, uri: &ResourceUri, record: Option<&ResourceRecord>, set: &SetId) {
+    if let Some(record) = record.and_then(|record| listed(record, set)) {
+        batch.put_resource(uri, &record);
+    }
+}
+
+/// The updated record of a stored resource that a list of this set contains; none if nothing changes.
+fn listed(record: &ResourceRecord, set: &SetId) -> Option<ResourceRecord> {
+    let is_of_set = record.sets.contains(set);
+    if !record.is_present() || is_of_set && record.absent.is_none() {
+        return None;
+    }
+    let mut record = ResourceRecord { absent: None, ..record.clone() };
+    if !is_of_set {
+        record.sets.push(set.clone());
+    }
+    Some(record)
+}
+
+/// Changes that the baseline contains are not applied again. Without a baseline there are none.
+pub(crate) fn baseline_for_changes(set: &SetRecord) -> Option<Timestamp> {
+    set.baseline_at.filter(|_| set.has_baseline)
+}

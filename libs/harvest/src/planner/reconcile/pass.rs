@@ -1,0 +1,169 @@
+//! One merge join: settles matching entries, and finds absences.
+
+use std::sync::Arc;
+
+use catalog::{Batch, PendingScan, ProblemScan};
+use futures::TryStreamExt as _;
+use model::{ResourceUri, SetId, Subject};
+use planning::is_stored_as_declared;
+use reconcile::{AbsenceSearch, Joined, SpoolError, SpooledEntry};
+
+use crate::error::HarvestError;
+use crate::planner::entries::Entries;
+use crate::run::RunContext;
+
+/// A pass over entries and records.
+pub(super) struct Pass {
+    pub(super) documents: Vec<(Arc<str>, SetId)>,
+    /// Sets whose absences count.
+    pub(super) searches: Vec<(SetId, AbsenceSearch)>,
+    /// For each document, the number of its set.
+    of_set: Vec<Option<usize>>,
+    pending: Marks,
+    next_pending: Option<ResourceUri>,
+    failed: Marks,
+    next_failed: Option<ResourceUri>,
+    pub(super) entries: Entries,
+    pub(super) batch: Batch,
+    pub(super) resources: u64,
+}
+
+/// Positions of scans, which are asked for resources in the order of URIs.
+enum Marks {
+    Pending(PendingScan),
+    Failed(ProblemScan),
+    None,
+}
+
+impl Pass {
+    /// Starts a pass.
+    pub(super) async fn begin(
+        ctx: &mut RunContext,
+        documents: Vec<(Arc<str>, SetId)>,
+        searches: Vec<(SetId, AbsenceSearch)>,
+    ) -> Result<Self, HarvestError> {
+        let place = |(_, set): &(Arc<str>, SetId)| searches.iter().position(|(searched, _)| searched == set);
+        let of_set = documents.iter().map(place).collect();
+        let mut pending = match ctx.is_anything_planned() {
+            true => Marks::Pending(ctx.catalog().await?.scan_pending(None).await?),
+            false => Marks::None,
+        };
+        let mut failed = match ctx.problems.any {
+            true => Marks::Failed(ctx.catalog().await?.scan_resource_problems("", None).await?),
+            false => Marks::None,
+        };
+        let (next_pending, next_failed) = (pending.next().await?, failed.next().await?);
+        let (entries, batch) = (Entries::default(), Batch::new());
+        Ok(Self {
+            documents,
+            searches,
+            of_set,
+            pending,
+            next_pending,
+            failed,
+            next_failed,
+            entries,
+            batch,
+            resources: 0,
+        })
+    }
+
+    /// Number of entries that the join settles at once: each matches the stored record, and nothing else changed.
+    pub(super) fn settled(&self, joined: &Joined) -> Option<u64> {
+        let holding = joined.known.as_ref().map(|known| &known.holding)?;
+        let is_settled = |entry: &SpooledEntry| {
+            let set = self.documents.get(entry.document()).map(|(_, set)| set);
+            entry.plain().is_some_and(|(sha256, length)| {
+                is_stored_as_declared(sha256, length, holding.bitstream.as_ref())
+                    && set.is_some_and(|set| holding.sets.contains(set))
+            })
+        };
+        let mut settled = 0;
+        for entry in joined.entries.iter().filter(|entry| !entry.is_name()) {
+            if holding.absent.is_some() || !is_settled(entry) {
+                return None;
+            }
+            settled += 1;
+        }
+        Some(settled)
+    }
+
+    /// Records the absences of a resource.
+    pub(super) fn search(&mut self, joined: &Joined, has_failed: bool) -> Result<(), SpoolError> {
+        if self.searches.is_empty() {
+            return Ok(());
+        }
+        let of_set = &self.of_set;
+        // If not all entries are in memory, one of the others may list it.
+        let is_named = |n: usize| {
+            let names =
+                |entry: &SpooledEntry| !entry.is_change() && of_set.get(entry.document()) == Some(&Some(n));
+            joined.entries.is_cut_short() || joined.goes_on || joined.entries.iter().any(names)
+        };
+        let held =
+            joined.known.as_ref().map(|known| &known.holding).filter(|holding| holding.bitstream.is_some());
+        for (n, (set, search)) in self.searches.iter_mut().enumerate() {
+            if held.is_some_and(|holding| holding.sets.contains(set)) {
+                search.note_held(joined.uri(), is_named(n))?;
+            }
+            if has_failed && !is_named(n) {
+                search.note_failed(joined.uri())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the pass. Failed resources after the last one joined are in no list.
+    pub(super) async fn end(&mut self) -> Result<(), HarvestError> {
+        while let Some(uri) = self.next_failed.take() {
+            self.note_failed(&uri)?;
+            self.next_failed = self.failed.next().await?;
+        }
+        Ok(())
+    }
+
+    /// Records a failed resource that is in no list.
+    fn note_failed(&mut self, uri: &ResourceUri) -> Result<(), SpoolError> {
+        self.searches.iter_mut().try_for_each(|(_, search)| search.note_failed(uri.as_str().as_bytes()))
+    }
+
+    /// Whether a resource has a pending record.
+    pub(super) async fn is_pending(&mut self, uri: &[u8]) -> Result<bool, HarvestError> {
+        while self.next_pending.as_ref().is_some_and(|next| next.as_str().as_bytes() < uri) {
+            self.next_pending = self.pending.next().await?;
+        }
+        Ok(self.next_pending.as_ref().is_some_and(|next| next.as_str().as_bytes() == uri))
+    }
+
+    /// Whether a resource failed before. Failed resources that sort before it and are not stored are in no list.
+    pub(super) async fn has_failed(&mut self, joined: &Joined) -> Result<bool, HarvestError> {
+        while let Some(uri) = self.next_failed.take_if(|next| next.as_str().as_bytes() < joined.uri()) {
+            self.note_failed(&uri)?;
+            self.next_failed = self.failed.next().await?;
+        }
+        let has_failed = self.next_failed.take_if(|next| next.as_str().as_bytes() == joined.uri()).is_some();
+        if has_failed {
+            self.next_failed = self.failed.next().await?;
+        }
+        Ok(has_failed)
+    }
+}
+
+impl Marks {
+    async fn next(&mut self) -> Result<Option<ResourceUri>, HarvestError> {
+        match self {
+            Self::Pending(scan) => Ok(scan.try_next().await?.map(|(uri, _)| uri)),
+            Self::Failed(scan) => {
+                while let Some((subject, _)) = scan.try_next().await? {
+                    if let Subject::Resource(uri) = subject
+                        && let Ok(uri) = ResourceUri::try_from(uri)
+                    {
+                        return Ok(Some(uri));
+                    }
+                }
+                Ok(None)
+            }
+            Self::None => Ok(None),
+        }
+    }
+}

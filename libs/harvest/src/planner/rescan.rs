@@ -1,0 +1,149 @@
+//! Selects sets that need a full rescan although their changes are followed. Reasons: absences wait for a second
+//! list, lists were read and not compared, or part of a list or dump could not be read.
+
+use std::collections::{HashMap, HashSet};
+
+use catalog::Batch;
+use futures::TryStreamExt;
+use model::{Absent, DocumentRecord, DocumentState, PackageState, SetId, Subject, Waiting};
+use planning::{Lists, is_due, is_listed_elsewhere, is_retried, strategy};
+use resourcesync::Capability;
+
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::run::{RunContext, document_queue};
+
+impl Planner {
+    /// The sets that a run that starts now rescans in full.
+    pub(crate) async fn sets_again(&self, ctx: &mut RunContext) -> Result<HashSet<SetId>, HarvestError> {
+        let now = ctx.clock.now();
+        let waiting = ctx.sets.iter().filter(|(_, set)| is_due(set, &ctx.options, now));
+        let mut again: HashSet<SetId> = waiting.map(|(id, _)| id.clone()).collect();
+        if !ctx.problems.any {
+            return Ok(again);
+        }
+        let documents = document_queue::by_set(&*ctx.catalog().await?).await?;
+        let mut problems = ctx.catalog().await?.scan_problems().await?;
+        while let Some((subject, problem)) = problems.try_next().await? {
+            let Subject::Document(uri) = subject else { continue };
+            if is_retried(&problem, now)
+                && let Some(set) = self.set_left_unread(ctx, &uri, &documents).await?
+            {
+                again.insert(set);
+            }
+        }
+        Ok(again)
+    }
+
+    /// The set of a list, dump or package that could not be read and that covers the whole set.
+    async fn set_left_unread(
+        &self,
+        ctx: &mut RunContext,
+        uri: &str,
+        documents: &HashMap<SetId, Vec<DocumentRecord>>,
+    ) -> Result<Option<SetId>, HarvestError> {
+        if let Some(record) = ctx.catalog().await?.document(uri).await? {
+            let is_unread =
+                record.state == DocumentState::Failed && strategy::is_baseline(&record.capability);
+            return Ok(is_unread.then_some(record.set));
+        }
+        let Some(record) = ctx.catalog().await?.package(uri).await? else { return Ok(None) };
+        let is_unread = record.state == PackageState::Failed && record.capability == Capability::ResourceDump;
+        Ok((is_unread && !is_listed_elsewhere(&record, documents)).then_some(record.set))
+    }
+
+    /// Records for a set whose lists were compared with the catalog whether an absence waits for the next lists.
+    pub(crate) fn note_waiting(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        id: &SetId,
+        lists: &Lists,
+        waits: bool,
+        is_guarded: bool,
+    ) {
+        let (now, percent) = (ctx.clock.now(), ctx.options.max_deletes_percent);
+        // A list without a date never confirms an absence.
+        let waits = waits && lists.at.is_some();
+        self.note(ctx, batch, id, |before| {
+            waits.then(|| Waiting {
+                since: before.map_or(now, |before| before.since),
+                looked_at: now,
+                uncompared: false,
+                guarded_percent: is_guarded.then_some(percent),
+            })
+        });
+    }
+
+    /// Records the sets whose lists were requested in this run, but not compared with the catalog: a later run must
+    /// compare them. `compared` are the other sets.
+    pub(crate) async fn note_uncompared(
+        &mut self,
+        ctx: &mut RunContext,
+        compared: &HashSet<SetId>,
+    ) -> Result<(), HarvestError> {
+        let now = ctx.clock.now();
+        // Whether any was a list. Unchanged packages are not opened again, so reading a dump once more brings nothing
+        // new.
+        let mut read: HashMap<SetId, bool> = HashMap::new();
+        let mut asked: HashSet<SetId> = HashSet::new();
+        let mut doubtful: HashSet<SetId> = HashSet::new();
+        for (uri, record) in document_queue::documents(&*ctx.catalog().await?).await? {
+            if record.run != ctx.run.id || !strategy::is_baseline(&record.capability) {
+                continue;
+            }
+            // No conclusion is possible from a doubtful document or its parts, however often it is read.
+            if record.doubtful {
+                doubtful.insert(record.set.clone());
+            }
+            let is_news = !self.reading.unmodified.contains(&uri) && record.is_read_whole();
+            if is_news {
+                *read.entry(record.set.clone()).or_default() |= record.capability == Capability::ResourceList;
+            }
+            asked.insert(record.set);
+        }
+        let mut batch = Batch::new();
+        for id in asked.iter().filter(|id| !compared.contains(*id)) {
+            let Some(set) = ctx.sets.get(id) else { continue };
+            let may_tell = set.may_be_held() && !set.doubtful && !doubtful.contains(id);
+            let is_list = read.get(id).copied().filter(|_| may_tell);
+            self.note(ctx, &mut batch, id, |before| {
+                let fresh = is_list.map(|uncompared| Waiting {
+                    since: now,
+                    looked_at: now,
+                    uncompared,
+                    guarded_percent: None,
+                });
+                match before {
+                    Some(before) => {
+                        let uncompared = before.uncompared || is_list == Some(true);
+                        Some(Waiting { looked_at: now, uncompared, ..before })
+                    }
+                    None => fresh,
+                }
+            });
+        }
+        ctx.commit(batch).await
+    }
+
+    fn note(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        id: &SetId,
+        waiting: impl FnOnce(Option<Waiting>) -> Option<Waiting>,
+    ) {
+        let Some(set) = ctx.sets.get_mut(id) else { return };
+        let before = set.waiting;
+        set.waiting = waiting(before);
+        if set.waiting != before {
+            batch.put_set(id, set);
+        }
+    }
+
+    /// Whether a set's lists must be read whole even if the server says that they did not change.
+    pub(crate) fn is_uncompared(&self, ctx: &mut RunContext, set: &SetId) -> bool {
+        let waiting = ctx.sets.get(set).and_then(|set| set.waiting);
+        ctx.options.absent != Absent::Keep && waiting.is_some_and(|waiting| waiting.uncompared)
+    }
+}

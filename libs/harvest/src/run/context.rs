@@ -1,0 +1,90 @@
+//! What all stages of a run share: its dependencies, its record and sets, and the writer of its catalog.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::Bus;
+use jiff::Timestamp;
+use model::{
+    Account, ChangeEvent, ChangeLogEntry, Clock, ResourceUri, RunRecord, SetId, SetRecord, SourceId,
+};
+use planning::{DeletionGuard, HarvestOptions};
+use resourcesync::Mode as ReadMode;
+use store::Store;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+use web::Client;
+
+use crate::error::HarvestError;
+use crate::run::problems::ProblemLedger;
+use crate::run::progress::ProgressReporter;
+use crate::run::push_tracker::PushTracker;
+use crate::run::writer::CatalogWriter;
+
+/// What all stages of a run share. Each stage has its own state beside it.
+pub(crate) struct RunContext {
+    pub(crate) source: SourceId,
+    /// The entry URL, as the operator gave it.
+    pub(crate) entry: Url,
+    pub(crate) store: Store,
+    pub(crate) client: Client,
+    pub(crate) bus: Arc<dyn Bus>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) options: HarvestOptions,
+    /// Cancelled to stop the harvest.
+    pub(crate) stop: CancellationToken,
+    pub(crate) progress: ProgressReporter,
+    /// The run's record, with its counters.
+    pub(crate) run: RunRecord,
+    pub(crate) sets: HashMap<SetId, SetRecord>,
+    /// The catalog is read and written through this.
+    pub(crate) writer: CatalogWriter,
+    pub(crate) problems: ProblemLedger,
+    pub(crate) push: PushTracker,
+}
+
+impl RunContext {
+    /// # Errors
+    /// [`HarvestError::Stopped`] when the operator or the service asked the harvest to stop.
+    pub(crate) fn check_stop(&self) -> Result<(), HarvestError> {
+        if self.stop.is_cancelled() { Err(HarvestError::Stopped) } else { Ok(()) }
+    }
+
+    /// Waits until a time, unless the harvest is stopped.
+    pub(crate) async fn wait_until(&self, due: Timestamp) -> Result<(), HarvestError> {
+        let wait = due.duration_since(self.clock.now());
+        tokio::select! {
+            () = tokio::time::sleep(Duration::try_from(wait).unwrap_or_default()) => Ok(()),
+            () = self.stop.cancelled() => Err(HarvestError::Stopped),
+        }
+    }
+
+    /// How documents are read: whether deviations are tolerated.
+    pub(crate) fn read_mode(&self) -> ReadMode {
+        if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant }
+    }
+
+    /// The rules of this run for absent resources.
+    pub(crate) fn deletion_guard(&self) -> DeletionGuard {
+        DeletionGuard::new(&self.options, self.run.started_at)
+    }
+
+    /// Reports the run's progress.
+    pub(crate) fn show(&self) {
+        self.progress.show(&self.run, &self.sets, self.writer.pending());
+    }
+
+    /// An entry of the change log about an event of this run.
+    pub(crate) fn log(
+        &self,
+        uri: &ResourceUri,
+        event: ChangeEvent,
+        document: &Arc<str>,
+        account: Account,
+    ) -> ChangeLogEntry {
+        let change =
+            ChangeLogEntry::new(uri.clone(), event, self.clock.now(), self.run.id, Arc::clone(document));
+        ChangeLogEntry { account, ..change }
+    }
+}

@@ -1,0 +1,41 @@
+//! What all tasks of a scheduler share.
+
+use std::sync::Arc;
+
+use bus::Bus;
+use catalog::CatalogConfig;
+use control::{Control, Hint, MemberId, Run, SourceSpec, Subscription, View};
+use fleet::{Credentials, Push};
+use model::Clock;
+use store::Store;
+use tokio::sync::Semaphore;
+use web::Client;
+
+use crate::config::Settings;
+use crate::metrics::SchedulerMetrics;
+use crate::origin_permits::OriginPermits;
+
+/// Context that all tasks_by_source of a scheduler share. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct SchedulerContext {
+    pub(crate) me: MemberId,
+    pub(crate) control: Control,
+    pub(crate) sources: View<SourceSpec>,
+    pub(crate) runs: View<Run>,
+    pub(crate) leases: View<control::LeaseRecord>,
+    pub(crate) hints: View<Hint>,
+    pub(crate) subscriptions: View<Subscription>,
+    /// How hubs reach the fleet, if they can.
+    pub(crate) push: Option<Push>,
+    pub(crate) store: Store,
+    pub(crate) bus: Arc<dyn Bus>,
+    pub(crate) client: Client,
+    pub(crate) places: Arc<OriginPermits>,
+    pub(crate) credentials: Credentials,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) catalogs: CatalogConfig,
+    /// Semaphore for open catalogs.
+    pub(crate) room: Arc<Semaphore>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) metrics: SchedulerMetrics,
+}
