@@ -48,12 +48,6 @@ USERS = {
         "reads": CONTROL + BUS,
         "writes": ["sources", "runs", "runs-past", "sessions", "submissions", "words", "plans", "hints", "subscriptions"],
     },
-    # People, by `thresher … --nats`.
-    "operator": {
-        "sees": CONTROL,
-        "reads": [name for name in CONTROL if name not in ("sessions", "submissions")],
-        "writes": ["sources", "runs", "runs-past", "words", "plans", "hints"],
-    },
 }
 
 

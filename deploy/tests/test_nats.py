@@ -26,8 +26,8 @@ class Users(unittest.TestCase):
     def test_the_file_is_what_is_made(self):
         self.assertEqual(read("deploy/nats/permissions.conf"), NATS.permissions(), "deploy/nats/build.py > deploy/nats/permissions.conf")
 
-    def test_each_service_has_a_user_and_beside_them_there_are_the_operators(self):
-        self.assertEqual(set(NATS.USERS), {*services(), "operator"})
+    def test_each_service_has_a_user_and_there_is_no_other(self):
+        self.assertEqual(set(NATS.USERS), set(services()))
 
     def test_streams_and_buckets_are_those_of_the_code(self):
         self.assertEqual(set(NATS.STAGES), stage_names())
@@ -54,7 +54,7 @@ class Users(unittest.TestCase):
                 made = [one for one in subjects if re.search(r"STREAM\.(CREATE|UPDATE|PURGE|DELETE)", one)]
                 inbox = "thresher-inbox" if user == "gateway" else "nothing"
                 self.assertEqual([one for one in made if not one.endswith(inbox)], [], user)
-                config = yaml.safe_load(read(f"deploy/config/{user}.yaml"))["nats"] if user != "operator" else {"make_streams": False}
+                config = yaml.safe_load(read(f"deploy/config/{user}.yaml"))["nats"]
                 self.assertIs(config["make_streams"], False, user)
 
     def test_the_gateway_sends_notices_and_no_other_messages(self):

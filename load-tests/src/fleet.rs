@@ -6,7 +6,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use testkit::servers::S3Fixture;
@@ -21,6 +22,9 @@ const START_UP: Duration = Duration::from_secs(60);
 /// How often readiness is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// The configuration of the gateway that operators' commands ask. No other user of the machine should be on it.
+const GATEWAY: &str = "gateway: {listen: '127.0.0.1:0', allow_anonymous: true, requests_per_second: 10000}";
+
 /// The configuration of a fleet, and its running processes.
 #[derive(Debug)]
 pub(crate) struct Fleet {
@@ -30,6 +34,8 @@ pub(crate) struct Fleet {
     store: FleetStore,
     folder: PathBuf,
     services: Vec<Service>,
+    /// The gateway that operators' commands ask, and its URL. It is no part of what is measured.
+    gateway: OnceLock<(Service, String)>,
 }
 
 /// The store of a fleet.
@@ -59,13 +65,19 @@ impl Fleet {
         folder: &Path,
     ) -> Self {
         let (nats, namespace, folder) = (nats.to_owned(), namespace.to_owned(), folder.to_owned());
-        Self { thresher: thresher.clone(), nats, namespace, store, folder, services: Vec::new() }
+        let (services, gateway) = (Vec::new(), OnceLock::new());
+        Self { thresher: thresher.clone(), nats, namespace, store, folder, services, gateway }
     }
 
     /// Starts `service` in a process of its own, with `more` lines of configuration.
     pub(crate) fn start(&mut self, service: &str, more: &str) -> anyhow::Result<()> {
-        let number = self.services.len();
-        let config = self.folder.join(format!("{number}-{service}.yaml"));
+        let service = self.spawn(&self.services.len().to_string(), service, more)?;
+        self.services.push(service);
+        Ok(())
+    }
+
+    fn spawn(&self, label: &str, service: &str, more: &str) -> anyhow::Result<Service> {
+        let config = self.folder.join(format!("{label}-{service}.yaml"));
         let (nats, namespace, place) = (&self.nats, &self.namespace, self.place());
         let server = match &self.store {
             FleetStore::S3(s3) => format!(", endpoint: '{}', region: {}", s3.endpoint, s3.region),
@@ -88,8 +100,7 @@ impl Fleet {
             .stdout(Stdio::null())
             .stderr(File::create(&log)?);
         let child = command.spawn().context("cannot start thresher serve")?;
-        self.services.push(Service { name: service.to_owned(), child, log });
-        Ok(())
+        Ok(Service { name: service.to_owned(), child, log })
     }
 
     /// What the first process of a service logged behind these words, up to the next space.
@@ -117,22 +128,22 @@ impl Fleet {
 
     /// `thresher source add`
     pub(crate) fn add(&self, url: &str, options: &[&str]) -> anyhow::Result<()> {
-        output_of(self.client("source").args(["add", url, "--no-run"]).args(options)).map(drop)
+        output_of(self.client("source")?.args(["add", url, "--no-run"]).args(options)).map(drop)
     }
 
     /// Harvests a Source that was added, and waits for the end. Fails when it is not in sync then.
     pub(crate) fn harvest(&self, url: &str) -> anyhow::Result<()> {
-        output_of(self.client("run").args(["submit", url, "--watch"])).map(drop)
+        output_of(self.client("run")?.args(["submit", url, "--watch"])).map(drop)
     }
 
     /// Submits a run of a Source that was added, and does not wait for it.
     pub(crate) fn submit(&self, url: &str) -> anyhow::Result<()> {
-        output_of(self.client("run").args(["submit", url])).map(drop)
+        output_of(self.client("run")?.args(["submit", url])).map(drop)
     }
 
     /// Waits for the end of the last run of a Source that was added. Fails when it is not in sync then.
     pub(crate) fn watch(&self, url: &str) -> anyhow::Result<()> {
-        output_of(self.client("run").args(["watch", url])).map(drop)
+        output_of(self.client("run")?.args(["watch", url])).map(drop)
     }
 
     /// The place of its harvests.
@@ -190,16 +201,36 @@ impl Fleet {
         self.services.iter().filter(move |each| each.name == service)
     }
 
-    fn client(&self, subcommand: &str) -> Command {
+    fn client(&self, subcommand: &str) -> anyhow::Result<Command> {
+        if self.gateway.get().is_none() {
+            let gateway = self.spawn("operators", "gateway", GATEWAY)?;
+            let url = gateway.api()?;
+            // There is one thread, so none was started meanwhile.
+            let _ = self.gateway.set((gateway, url));
+        }
+        let (_, url) = self.gateway.get().context("it was started")?;
         let mut command = self.thresher.command();
-        command.arg(subcommand).env("THRESHER_NATS", &self.nats).env("THRESHER_NAMESPACE", &self.namespace);
-        command
+        command.arg(subcommand).env("THRESHER_SERVER", url);
+        Ok(command)
     }
 }
 
 impl Service {
     fn is_ready(&self) -> bool {
         self.ask("/readyz").is_ok_and(|answer| answer.split(' ').nth(1) == Some("200"))
+    }
+
+    /// The URL of its gateway, as soon as it has logged it.
+    fn api(&self) -> anyhow::Result<String> {
+        let began = Instant::now();
+        while began.elapsed() < START_UP {
+            if let Some((_, rest)) = fs::read_to_string(&self.log)?.split_once("api.address=") {
+                let address = rest.split_whitespace().next().context("its log ends there")?;
+                return Ok(format!("http://{address}"));
+            }
+            std::thread::sleep(LOOK);
+        }
+        anyhow::bail!("no gateway in time: see {}", self.log.display())
     }
 
     fn metrics(&self) -> anyhow::Result<String> {

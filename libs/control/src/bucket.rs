@@ -3,14 +3,11 @@
 //! Writes do not use the client's own calls. These drop the lifetime of a value if its key was deleted before, and
 //! cannot renew one. Instead, the code publishes to the bucket's subjects, which is how KV works internally.
 
-use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{DeliverPolicy, ReplayPolicy, push};
-use async_nats::jetstream::context::{
-    GetStreamError, GetStreamErrorKind, KeyValueError, PublishError, PublishErrorKind,
-};
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::kv::{self, Store};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
@@ -68,8 +65,6 @@ pub(crate) struct Layout<'a> {
 pub(crate) enum Made {
     /// This process. It also updates an existing bucket to its own configuration.
     Here,
-    /// This process, if there is none. An existing bucket keeps its configuration.
-    WhereMissing,
     /// Another process.
     Elsewhere,
 }
@@ -109,30 +104,8 @@ pub(crate) struct Feed {
     pub(crate) held: u64,
 }
 
-/// Opens the bucket as it is configured, or creates it if there is none.
-async fn as_found(context: &Context, config: kv::Config) -> Result<Store, BoxError> {
-    let name = config.bucket.clone();
-    match context.get_key_value(&name).await {
-        Ok(store) => return Ok(store),
-        Err(error) if !is_missing(&error) => return Err(error.into()),
-        Err(_) => {}
-    }
-    match context.create_key_value(config).await {
-        Ok(store) => Ok(store),
-        // Another process was faster, and uses another configuration.
-        Err(error) => context.get_key_value(name).await.map_err(|_| error.into()),
-    }
-}
-
-/// Whether the server says that there is no such bucket; a missing answer does not count.
-fn is_missing(error: &KeyValueError) -> bool {
-    let cause = error.source().and_then(|cause| cause.downcast_ref::<GetStreamError>());
-    matches!(cause.map(|cause| cause.kind()), Some(GetStreamErrorKind::JetStream(answer)) if answer.code() == 404)
-}
-
 impl Bucket {
-    /// Opens a bucket. Creates it or updates its configuration, if `made` says so; [`Made::WhereMissing`] never changes
-    /// an existing one.
+    /// Opens a bucket. Creates it or updates its configuration, if `made` says so.
     pub(crate) async fn open(
         client: &Client,
         context: &Context,
@@ -151,7 +124,6 @@ impl Bucket {
         };
         let opened = match layout.made {
             Made::Here => context.create_or_update_key_value(config).await.map_err(BoxError::from),
-            Made::WhereMissing => as_found(context, config).await,
             Made::Elsewhere => context.get_key_value(&name).await.map_err(BoxError::from),
         };
         let maker = if layout.made == Made::Elsewhere { ", which the scheduler makes" } else { "" };

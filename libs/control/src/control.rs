@@ -71,18 +71,8 @@ impl Control {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_with(config: &Config, options: ConnectOptions) -> Result<Self, ControlError> {
-        // Boxed, as in `visit`: the future contains all buckets, which is too large for the stack of a debug build.
+        // Boxed: the future contains all buckets, which is too large for the stack of a debug build.
         let made = if config.make_buckets { Made::Here } else { Made::Elsewhere };
-        Box::pin(Self::open(config, options, made)).await
-    }
-
-    /// Connects as an operator's client, to read or to submit requests. Existing buckets keep their configuration,
-    /// whatever `config.replicas` says.
-    ///
-    /// # Errors
-    /// As [`connect`](Self::connect).
-    pub async fn visit(config: &Config, options: ConnectOptions) -> Result<Self, ControlError> {
-        let made = if config.make_buckets { Made::WhereMissing } else { Made::Elsewhere };
         Box::pin(Self::open(config, options, made)).await
     }
 

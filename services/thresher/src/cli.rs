@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use url::Url;
 
-pub(crate) use crate::cli_ask::{FleetArgs, LocationArgs, ServerArgs};
+pub(crate) use crate::cli_ask::{GatewayArgs, LocationArgs};
 pub(crate) use crate::cli_fleet::{
     ApplyArgs, RunCommand, RunTargetArgs, ServeArgs, ServiceArg, SourceAddArgs, SourceCommand, WhichArgs,
 };
@@ -177,7 +177,7 @@ pub(crate) struct PlanArgs {
     pub(crate) into: Option<String>,
 
     #[command(flatten)]
-    pub(crate) server: ServerArgs,
+    pub(crate) gateway: GatewayArgs,
 
     #[command(flatten)]
     pub(crate) wanted: WantedArgs,

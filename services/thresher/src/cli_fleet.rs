@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use model::{Network, Push, Robots, RunMode};
 use url::Url;
 
-use crate::cli_ask::FleetArgs;
+use crate::cli_ask::GatewayArgs;
 use crate::cli_wanted::WantedArgs;
 
 /// `serve`.
@@ -19,7 +19,7 @@ pub(crate) struct ServeArgs {
     /// THRESHER_SERVE__STORE__URL.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Run only this service. Repeatable. Default: all; the gateway only if it is configured
+    /// Run only this service. Repeatable. Default: all
     #[arg(long, value_enum, value_name = "SERVICE")]
     pub(crate) only: Vec<ServiceArg>,
 }
@@ -47,7 +47,7 @@ pub(crate) enum SourceCommand {
     /// List the Sources.
     Ls {
         #[command(flatten)]
-        fleet: FleetArgs,
+        gateway: GatewayArgs,
         /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
@@ -57,7 +57,7 @@ pub(crate) enum SourceCommand {
         /// The Source: its URL or its ID.
         source: String,
         #[command(flatten)]
-        fleet: FleetArgs,
+        gateway: GatewayArgs,
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
@@ -67,7 +67,7 @@ pub(crate) enum SourceCommand {
         /// The Source: its URL or its ID.
         source: String,
         #[command(flatten)]
-        fleet: FleetArgs,
+        gateway: GatewayArgs,
     },
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct SourceAddArgs {
     /// Any URL of the Source: its site, a Source Description, a Capability List, a list or a dump.
     pub(crate) url: Url,
     #[command(flatten)]
-    pub(crate) fleet: FleetArgs,
+    pub(crate) gateway: GatewayArgs,
     /// Replace the spec if a Source of this URL exists.
     #[arg(long)]
     pub(crate) replace: bool,
@@ -137,7 +137,7 @@ pub(crate) enum RunCommand {
         #[command(flatten)]
         which: WhichArgs,
         #[command(flatten)]
-        fleet: FleetArgs,
+        gateway: GatewayArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -157,7 +157,7 @@ pub(crate) enum RunCommand {
     /// List the current or last run of each Source.
     Ls {
         #[command(flatten)]
-        fleet: FleetArgs,
+        gateway: GatewayArgs,
         /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
@@ -200,7 +200,7 @@ pub(crate) struct ApplyArgs {
     #[arg(short, long = "file", value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) fleet: FleetArgs,
+    pub(crate) gateway: GatewayArgs,
     /// Print what would change; change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -229,7 +229,7 @@ pub(crate) struct RunTargetArgs {
     /// The Source: its URL or its ID.
     pub(crate) source: String,
     #[command(flatten)]
-    pub(crate) fleet: FleetArgs,
+    pub(crate) gateway: GatewayArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use store::StoreError;
 
-use crate::ask::NotDone;
+use crate::client::ClientError;
 
 /// The exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failed {
     fn from(error: E) -> Self {
         let error = error.into();
         let is_config = matches!(error.downcast_ref(), Some(StoreError::Config(_)));
-        let exit = match error.downcast_ref::<NotDone>() {
+        let exit = match error.downcast_ref::<ClientError>() {
             Some(not_done) => not_done.exit(),
             None if is_config => Exit::Usage,
             None => Exit::Failed,

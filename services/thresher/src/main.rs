@@ -2,13 +2,13 @@
 // All output goes through `terminal`, which cleans it.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-mod ask;
 mod cli;
 mod cli_ask;
 mod cli_fleet;
 mod cli_problems;
 mod cli_scrub;
 mod cli_wanted;
+mod client;
 mod commands;
 mod credentials;
 mod exit;

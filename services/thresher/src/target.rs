@@ -46,7 +46,7 @@ pub(crate) fn shown_url(url: &str) -> String {
 }
 
 /// A harvest that is opened for reading.
-pub(crate) struct Harvested {
+pub(crate) struct OpenHarvest {
     pub(crate) store: Store,
     pub(crate) sources: Vec<(SourceNote, CatalogReader)>,
 }
@@ -64,7 +64,7 @@ pub(crate) fn must_hold_a_harvest(target: &StoreTarget) -> Result<(), Failed> {
     )))
 }
 
-impl Harvested {
+impl OpenHarvest {
     /// Only the named Source, by its name or its URL; all of them without a name.
     pub(crate) fn only(mut self, named: Option<&str>) -> Result<Self, Failed> {
         if let Some(named) = named {
@@ -82,7 +82,7 @@ impl Harvested {
 }
 
 /// Opens a harvest for reading. Creates nothing if there is none.
-pub(crate) async fn open_for_reading(into: &str) -> Result<Harvested, Failed> {
+pub(crate) async fn open_for_reading(into: &str) -> Result<OpenHarvest, Failed> {
     let target = parse(into)?;
     must_hold_a_harvest(&target)?;
     let store = Store::open(&target, StoreOptions { read_only: true, ..StoreOptions::default() }).await?;
@@ -99,5 +99,5 @@ pub(crate) async fn open_for_reading(into: &str) -> Result<Harvested, Failed> {
             store.root()
         )));
     }
-    Ok(Harvested { store, sources })
+    Ok(OpenHarvest { store, sources })
 }

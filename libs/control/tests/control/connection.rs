@@ -20,21 +20,6 @@ async fn connecting_again_changes_how_buckets_are_kept_and_nothing_that_is_in_th
 }
 
 #[tokio::test]
-async fn who_visits_changes_nothing_of_how_buckets_are_kept_and_makes_those_that_are_missing() {
-    let config = config().await;
-    let visit = async || Control::visit(&config, async_nats::ConnectOptions::new()).await.unwrap();
-    let first = visit().await;
-    first.sources().create(&spec(1)).await.unwrap();
-    let _fleet = Control::connect(&Config { runs_kept: 7, ..config.clone() }).await.unwrap();
-    let again = visit().await;
-    assert_eq!(again.sources().list().await.unwrap().len(), 1);
-    let client = async_nats::connect(&config.servers[0]).await.unwrap();
-    let stream =
-        jetstream::new(client).get_stream(format!("KV_{}-runs-past", config.namespace)).await.unwrap();
-    assert_eq!(stream.cached_info().config.max_messages_per_subject, 7);
-}
-
-#[tokio::test]
 async fn fleets_of_other_namespaces_do_not_see_each_other() {
     let (one, two) = (control().await, control().await);
     one.sources().create(&spec(1)).await.unwrap();

@@ -12,8 +12,8 @@ use model::SourceId;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::ask::{Asked, Kind, NotDone};
 use crate::cli::ApplyArgs;
+use crate::client::{ClientError, Kind, OperatorClient};
 use crate::exit::{CommandResult, Exit, usage};
 use crate::terminal::{self, note, say};
 
@@ -54,16 +54,16 @@ pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
             let spec = SourceSpec::from(wanted.clone());
             spec.check().map_err(|error| usage(format!("{name}: {error}")))?;
             if all.iter().any(|(other, _)| other.id == spec.id) {
-                return Err(usage(format!("{name}: {} is wanted twice; say it once", spec.entry)));
+                return Err(usage(format!("{name}: {} is there twice; remove one of them", spec.entry)));
             }
             all.push((spec, wanted));
         }
     }
-    let asked = Asked::of(&args.fleet).await?;
+    let client = OperatorClient::of(&args.gateway)?;
     let mut exit = Exit::Good;
-    let mut found = Found::of(&asked, &all).await?;
+    let mut found = Found::of(&client, &all).await?;
     for some in all.chunks(AT_ONCE) {
-        for ((spec, _), outcome) in some.iter().zip(apply(&asked, &mut found, some, args.dry_run).await?) {
+        for ((spec, _), outcome) in some.iter().zip(apply(&client, &mut found, some, args.dry_run).await?) {
             let (done, fields, why) = match outcome {
                 Ok((done, fields)) => (done, fields, None),
                 Err(error) => {
@@ -85,7 +85,7 @@ pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
 }
 
 /// The result of a Source: what was done, and the changed fields.
-type Outcome = Result<(SourceDone, BTreeMap<String, Change>), NotDone>;
+type Outcome = Result<(SourceDone, BTreeMap<String, Change>), ClientError>;
 
 /// The existing Sources.
 struct Found(HashMap<String, Source>);
@@ -93,14 +93,14 @@ struct Found(HashMap<String, Source>);
 impl Found {
     /// The existing Sources of the file. A few are requested one by one; for many, all Sources are requested
     /// at once.
-    async fn of(asked: &Asked, all: &[(SourceSpec, Wanted)]) -> Result<Self, NotDone> {
+    async fn of(client: &OperatorClient, all: &[(SourceSpec, Wanted)]) -> Result<Self, ClientError> {
         let mut found = HashMap::new();
         if all.len() > FEW {
-            found.extend(asked.sources().await?.into_iter().map(|source| (source.id.clone(), source)));
+            found.extend(client.sources().await?.into_iter().map(|source| (source.id.clone(), source)));
             return Ok(Self(found));
         }
         for (spec, _) in all {
-            found.extend(asked.source(&spec.id).await?.map(|source| (source.id.clone(), source)));
+            found.extend(client.source(&spec.id).await?.map(|source| (source.id.clone(), source)));
         }
         Ok(Self(found))
     }
@@ -108,11 +108,11 @@ impl Found {
 
 /// Applies the specs of some Sources.
 async fn apply(
-    asked: &Asked,
+    client: &OperatorClient,
     found: &mut Found,
     some: &[(SourceSpec, Wanted)],
     dry_run: bool,
-) -> Result<Vec<Outcome>, NotDone> {
+) -> Result<Vec<Outcome>, ClientError> {
     let (mut batch, mut differences) = (Vec::new(), Vec::new());
     for (spec, wanted) in some {
         let before = found.0.remove(spec.id.as_str());
@@ -124,12 +124,14 @@ async fn apply(
         }
         differences.push(fields);
     }
-    let mut brought = asked.bring(&batch, dry_run).await?.into_iter();
+    let mut applied = client.apply(&batch, dry_run).await?.into_iter();
     let outcomes = differences.into_iter().map(|fields| match fields {
         Some(fields) if fields.is_empty() => Ok((SourceDone::Unchanged, fields)),
-        fields => match brought.next() {
+        fields => match applied.next() {
             Some(done) => done.map(|done| (done, fields.unwrap_or_default())),
-            None => Err(NotDone::new(Kind::Broken, "the answer does not tell of it; apply the file again")),
+            None => {
+                Err(ClientError::new(Kind::Broken, "the gateway sent no result for it; apply the file again"))
+            }
         },
     });
     Ok(outcomes.collect())

@@ -11,7 +11,7 @@ use store::{SourceNote, Store};
 use crate::cli::CatArgs;
 use crate::commands::moment::{self, At};
 use crate::exit::{CommandResult, Exit, Failed, usage};
-use crate::target::{self, Harvested};
+use crate::target::{self, OpenHarvest};
 use crate::terminal::Out;
 
 /// Runs the command.
@@ -25,7 +25,7 @@ pub(crate) async fn run(args: CatArgs) -> CommandResult {
     }
 }
 
-async fn now(harvested: &Harvested, uri: &ResourceUri, decode: bool) -> CommandResult {
+async fn now(harvested: &OpenHarvest, uri: &ResourceUri, decode: bool) -> CommandResult {
     let mut collected = None;
     let mut holders = Vec::new();
     for (note, catalog) in &harvested.sources {
@@ -60,7 +60,7 @@ fn only_one(uri: &ResourceUri, holders: Vec<(&SourceNote, Bitstream)>) -> Result
     Ok(holders.into_iter().next().map(|(_, bitstream)| bitstream))
 }
 
-async fn at(harvested: &Harvested, uri: &ResourceUri, moment: Timestamp, decode: bool) -> CommandResult {
+async fn at(harvested: &OpenHarvest, uri: &ResourceUri, moment: Timestamp, decode: bool) -> CommandResult {
     let mut kept_since = None;
     let mut lost_at = None;
     let mut holders = Vec::new();

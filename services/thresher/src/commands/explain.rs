@@ -17,8 +17,8 @@ use serde::Serialize;
 use store::Key;
 
 use super::problems;
-use crate::ask::{self, Held, Kind, Server};
 use crate::cli::ExplainArgs;
+use crate::client::{self, Kind, OperatorClient, ReadFrom};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 use crate::terminal::{self, note};
@@ -52,8 +52,8 @@ pub(crate) async fn run(args: ExplainArgs) -> CommandResult {
 /// The text that the command prints.
 pub(crate) async fn told(args: &ExplainArgs) -> Result<String, Failed> {
     let parsed: Result<ResourceUri, _> = args.uri.parse();
-    let (uri, stories) = match ask::held(&args.location)? {
-        Held::Into(into) => {
+    let (uri, stories) = match client::read_from(&args.location)? {
+        ReadFrom::Store(into) => {
             let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
             let uri = match parsed {
                 Ok(uri) => uri,
@@ -68,9 +68,9 @@ pub(crate) async fn told(args: &ExplainArgs) -> Result<String, Failed> {
             }
             (uri, stories)
         }
-        Held::Gateway(server) => {
+        ReadFrom::Gateway(client) => {
             let uri = parsed.map_err(usage)?;
-            let stories = asked(&server, args.source.as_deref(), &uri).await?;
+            let stories = asked(&client, args.source.as_deref(), &uri).await?;
             (uri, stories)
         }
     };
@@ -119,11 +119,15 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
 }
 
 /// The histories from a gateway: of the named Source, or of each that has one.
-async fn asked(server: &Server, source: Option<&str>, uri: &ResourceUri) -> Result<Vec<Story>, Failed> {
+async fn asked(
+    client: &OperatorClient,
+    source: Option<&str>,
+    uri: &ResourceUri,
+) -> Result<Vec<Story>, Failed> {
     let mut stories = Vec::new();
-    for about in server.about(source).await? {
+    for about in client.selected(source).await? {
         let path = ["sources", about.id.as_str(), "resources", "story"];
-        let story = server.get::<api::Story>(&path, &[("uri", uri.to_string())]).await;
+        let story = client.get::<api::Story>(&path, &[("uri", uri.to_string())]).await;
         // This command reports itself that nothing is known of a resource, with either client.
         let story = match story {
             Err(error) if error.kind == Kind::Absent => continue,

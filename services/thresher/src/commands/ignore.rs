@@ -5,8 +5,8 @@ use harvest::ProblemAction;
 use model::counted;
 
 use super::select;
-use crate::ask::{self, Held};
 use crate::cli::IgnoreArgs;
+use crate::client::{self, ReadFrom};
 use crate::exit::{CommandResult, Exit, usage};
 use crate::terminal::{note, say};
 
@@ -17,11 +17,11 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
     if note.is_empty() && !undo {
         return Err(usage("--note has to say why nothing is to be done about it"));
     }
-    let into = match ask::held(&select.location)? {
-        Held::Into(into) => into,
-        Held::Gateway(server) => {
+    let into = match client::read_from(&select.location)? {
+        ReadFrom::Store(into) => into,
+        ReadFrom::Gateway(client) => {
             let (note, undo) = (Some(note.to_owned()).filter(|_| !undo), *undo);
-            return select::say(&server, select, "ignore", |select| Ignore { select, note, undo }).await;
+            return select::say(&client, select, "ignore", |select| Ignore { select, note, undo }).await;
         }
     };
     let word = if *undo { ProblemAction::Undo } else { ProblemAction::Ignore { note: note.to_owned() } };

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use model::{Bitstream, HomeSite, Location, ResourceRecord, ResourceUri, Standing};
 use serde::Serialize;
 
-use crate::ask::{self, About, Held, Server};
 use crate::cli::LsArgs;
+use crate::client::{self, OperatorClient, ReadFrom, SourceRef};
 use crate::commands::moment::{self, At};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
@@ -38,16 +38,16 @@ pub(crate) struct Line {
 pub(crate) async fn run(args: LsArgs) -> CommandResult {
     let prefix = args.prefix.as_deref().unwrap_or_default();
     let mut out = Output { out: Out::new(), json: args.json };
-    let into = match ask::held(&args.location)? {
-        Held::Into(into) => into,
-        Held::Gateway(_) if args.at.is_some() => {
+    let into = match client::read_from(&args.location)? {
+        ReadFrom::Store(into) => into,
+        ReadFrom::Gateway(_) if args.at.is_some() => {
             return Err(usage(
                 "a gateway does not tell what was held at another moment; give --into with --at",
             ));
         }
-        Held::Gateway(server) => {
-            for about in server.about(args.source.as_deref()).await? {
-                told(&server, &about, prefix, &mut out).await?;
+        ReadFrom::Gateway(client) => {
+            for about in client.selected(args.source.as_deref()).await? {
+                told(&client, &about, prefix, &mut out).await?;
             }
             out.out.finish()?;
             return Ok(Exit::Good);
@@ -87,12 +87,17 @@ impl Output {
 }
 
 /// Lists a Source's resources from a gateway, a page at a time.
-async fn told(server: &Server, about: &About, prefix: &str, out: &mut Output) -> Result<(), Failed> {
+async fn told(
+    client: &OperatorClient,
+    about: &SourceRef,
+    prefix: &str,
+    out: &mut Output,
+) -> Result<(), Failed> {
     let (path, query) = (["sources", about.id.as_str(), "resources"], [("prefix", prefix.to_owned())]);
     let home = HomeSite::of_text(&about.entry);
     let mut cursor = None;
     loop {
-        let page = server.page::<Resource>(&path, &query, cursor).await;
+        let page = client.page::<Resource>(&path, &query, cursor).await;
         let Some(page) = about.found(page)? else { return Ok(()) };
         for resource in page.items {
             out.line(&Line::from(resource).marked(&home))?;

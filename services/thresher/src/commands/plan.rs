@@ -14,8 +14,8 @@ use model::{SetId, SourceId, counted, displayed};
 use planning::{Cost, HarvestOptions};
 use store::{Store, StoreOptions, StoreTarget};
 
-use crate::ask::{self, Server};
 use crate::cli::PlanArgs;
+use crate::client::{self, OperatorClient};
 use crate::commands::{source, sync};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::notices::Notices;
@@ -30,8 +30,8 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
     http::without_secret(&args.url)?;
     let into = match &args.into {
         Some(into) => into.clone(),
-        None => match ask::server(&args.server)? {
-            Some(server) => return asked(&server, &args).await,
+        None => match client::named(&args.gateway)? {
+            Some(client) => return asked(&client, &args).await,
             None => target::default_directory(&args.url)?,
         },
     };
@@ -55,14 +55,14 @@ fn told(estimate: &Estimate, json: bool) -> CommandResult {
 }
 
 /// The same through a fleet, whose scheduler reads the documents.
-async fn asked(server: &Server, args: &PlanArgs) -> CommandResult {
+async fn asked(client: &OperatorClient, args: &PlanArgs) -> CommandResult {
     let mut wanted = Wanted::from(&source::plain(&args.url, &args.wanted));
     args.http.wanted(&mut wanted);
     let concurrency = NonZeroU16::try_from(args.requests.concurrency);
     wanted.concurrency = concurrency.map_err(|_| usage("--concurrency is 1 to 65535"))?;
-    let mut plan: Plan = server.post(&["sources", "plan"], &[], &wanted, None).await?;
+    let mut plan: Plan = client.post(&["sources", "plan"], &[], &wanted, None).await?;
     while !plan.is_over() {
-        plan = server.get(&["plans", &plan.id], &[("wait_seconds", LOOK.to_owned())]).await?;
+        plan = client.get(&["plans", &plan.id], &[("wait_seconds", LOOK.to_owned())]).await?;
     }
     match plan.estimate {
         Some(estimate) => told(&read(estimate)?, args.json),

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use model::{Evidence, Ignored, ProblemReason, ProblemRecord, SourceId, Subject, counted, displayed};
 use serde::Serialize;
 
-use crate::ask::{self, About, Held, Server};
 use crate::cli::ProblemsArgs;
+use crate::client::{self, OperatorClient, ReadFrom, SourceRef};
 use crate::exit::{CommandResult, Exit, Failed};
 use crate::target;
 use crate::terminal::Out;
@@ -37,8 +37,8 @@ struct Line<'a> {
 pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
     let mut out = Out::new();
     let mut groups = ProblemGroups::default();
-    match ask::held(&args.location)? {
-        Held::Into(into) => {
+    match client::read_from(&args.location)? {
+        ReadFrom::Store(into) => {
             let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
             for (note, catalog) in &harvested.sources {
                 let mut problems = catalog.scan_problems().await?;
@@ -56,11 +56,11 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
                 }
             }
         }
-        Held::Gateway(server) => {
-            for about in server.about(args.source.as_deref()).await? {
+        ReadFrom::Gateway(client) => {
+            for about in client.selected(args.source.as_deref()).await? {
                 match args.group {
-                    true => told_in_groups(&server, &about, &args, &mut groups).await?,
-                    false => told(&server, &about, &args, &mut out).await?,
+                    true => told_in_groups(&client, &about, &args, &mut groups).await?,
+                    false => told(&client, &about, &args, &mut out).await?,
                 }
             }
         }
@@ -98,14 +98,19 @@ fn query(args: &ProblemsArgs) -> Vec<(&'static str, String)> {
 }
 
 /// Lists a Source's problems from a gateway, a page at a time.
-async fn told(server: &Server, about: &About, args: &ProblemsArgs, out: &mut Out) -> Result<(), Failed> {
+async fn told(
+    client: &OperatorClient,
+    about: &SourceRef,
+    args: &ProblemsArgs,
+    out: &mut Out,
+) -> Result<(), Failed> {
     let joined = |names: Vec<String>| Some(names.join(",")).filter(|names| !names.is_empty());
     let (path, mut query) = (["sources", about.id.as_str(), "problems"], query(args));
     query.extend(joined(args.filter.reasons()).map(|reasons| ("reason", reasons)));
     query.extend(joined(args.filter.kinds()).map(|kinds| ("kind", kinds)));
     let mut cursor = None;
     loop {
-        let page = server.page::<SourceProblem>(&path, &query, cursor).await;
+        let page = client.page::<SourceProblem>(&path, &query, cursor).await;
         let Some(page) = about.found(page)? else { return Ok(()) };
         for problem in &page.items {
             show(out, &about.id, problem, args.json)?;
@@ -119,13 +124,13 @@ async fn told(server: &Server, about: &About, args: &ProblemsArgs, out: &mut Out
 
 /// The counts of a Source from a gateway.
 async fn told_in_groups(
-    server: &Server,
-    about: &About,
+    client: &OperatorClient,
+    about: &SourceRef,
     args: &ProblemsArgs,
     groups: &mut ProblemGroups,
 ) -> Result<(), Failed> {
     let path = ["sources", about.id.as_str(), "problems", "groups"];
-    let page: Result<Page<ProblemGroup>, _> = server.get(&path, &query(args)).await;
+    let page: Result<Page<ProblemGroup>, _> = client.get(&path, &query(args)).await;
     let (reasons, kinds) = (&args.filter.reason, args.filter.kinds());
     for group in about.found(page)?.map(|page| page.items).unwrap_or_default() {
         let is_meant = (reasons.is_empty() || reasons.contains(&group.reason))

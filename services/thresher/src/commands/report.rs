@@ -7,17 +7,17 @@ use model::SourceId;
 use store::SourceNote;
 use url::Url;
 
-use crate::ask::{self, Held, Server};
 use crate::cli::ReportArgs;
+use crate::client::{self, OperatorClient, ReadFrom};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 use crate::terminal::{self, Out};
 
 /// Runs the command.
 pub(crate) async fn run(args: ReportArgs) -> CommandResult {
-    let into = match ask::held(&args.location)? {
-        Held::Into(into) => into,
-        Held::Gateway(server) => return told(&server, &args).await,
+    let into = match client::read_from(&args.location)? {
+        ReadFrom::Store(into) => into,
+        ReadFrom::Gateway(client) => return told(&client, &args).await,
     };
     let harvested = target::open_for_reading(&into).await?;
     let (note, catalog) = choose(&harvested.sources, args.source.as_deref(), &into)?;
@@ -31,11 +31,11 @@ pub(crate) async fn run(args: ReportArgs) -> CommandResult {
 }
 
 /// The same card from a gateway.
-async fn told(server: &Server, args: &ReportArgs) -> CommandResult {
-    let about = server.about_one(args.source.as_deref()).await?;
+async fn told(client: &OperatorClient, args: &ReportArgs) -> CommandResult {
+    let about = client.selected_one(args.source.as_deref()).await?;
     let form = if args.json { "json" } else { "text" };
     let path = ["sources", about.id.as_str(), "report"];
-    let mut card = server.get_bytes(&path, &[("form", form.to_owned())]).await?;
+    let mut card = client.get_bytes(&path, &[("form", form.to_owned())]).await?;
     if args.json {
         card.push(b'\n');
     }

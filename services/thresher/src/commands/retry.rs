@@ -5,19 +5,19 @@ use harvest::ProblemAction;
 use model::{Subject, counted, plural};
 
 use super::select;
-use crate::ask::{self, Held};
 use crate::cli::RetryArgs;
+use crate::client::{self, ReadFrom};
 use crate::exit::{CommandResult, Exit};
 use crate::terminal::{note, say};
 
 /// Runs the command.
 pub(crate) async fn run(args: RetryArgs) -> CommandResult {
     let RetryArgs { select, ignored } = &args;
-    let into = match ask::held(&select.location)? {
-        Held::Into(into) => into,
-        Held::Gateway(server) => {
+    let into = match client::read_from(&select.location)? {
+        ReadFrom::Store(into) => into,
+        ReadFrom::Gateway(client) => {
             let ignored = *ignored;
-            return select::say(&server, select, "retry", |select| Retry { select, ignored }).await;
+            return select::say(&client, select, "retry", |select| Retry { select, ignored }).await;
         }
     };
     let told = select::tell(&into, select, &ProblemAction::Retry, |subject, problem| {

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use model::{RunId, SourceId, counted, displayed};
 use serde::Serialize;
 
-use crate::ask::{Asked, Kind, Steer};
 use crate::cli::{RunCommand, RunTargetArgs, WhichArgs};
+use crate::client::{Kind, OperatorClient, RunControl};
 use crate::commands::source::{no_source, source_id};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::glob;
@@ -30,22 +30,24 @@ struct Line<'a> {
 /// Runs the command.
 pub(crate) async fn run(command: RunCommand) -> CommandResult {
     match command {
-        RunCommand::Submit { which, fleet, json, mode: wanted, allow_deletes, repair, watch } => {
+        RunCommand::Submit { which, gateway, json, mode: wanted, allow_deletes, repair, watch } => {
             let submit = Submit { mode: wanted, allow_deletes, repair };
-            let asked = Asked::of(&fleet).await?;
-            let Some(source) = &which.source else { return submit_many(&asked, &which, &submit, json).await };
+            let client = OperatorClient::of(&gateway)?;
+            let Some(source) = &which.source else {
+                return submit_many(&client, &which, &submit, json).await;
+            };
             let source = source_id(source)?;
-            let run = asked.submit(&source, &submit).await.map_err(|error| match error.kind {
+            let run = client.submit(&source, &submit).await.map_err(|error| match error.kind {
                 Kind::Absent => no_source(&source),
                 _ => error.into(),
             })?;
-            begun(&asked, &run, watch, json).await
+            submitted(&client, &run, watch, json).await
         }
-        RunCommand::Ls { fleet, json } => {
-            let runs = Asked::of(&fleet).await?.runs().await?;
+        RunCommand::Ls { gateway, json } => {
+            let runs = OperatorClient::of(&gateway)?.runs().await?;
             let mut table = Table::new();
             table.load_style(presets::NOTHING);
-            table.set_header(["source", "state", "listed", "stored", "failed", "asked", "why"]);
+            table.set_header(["source", "state", "listed", "stored", "failed", "requested", "message"]);
             for run in &runs {
                 let line = Line::new(run);
                 if json {
@@ -69,51 +71,54 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
             Ok(Exit::Good)
         }
         RunCommand::Watch { target } => {
-            let (asked, source) = open(&target).await?;
-            let run = last(&asked, &source).await?;
-            follow(&asked, &source, run.run, target.json).await
+            let (client, source) = open(&target).await?;
+            let run = last(&client, &source).await?;
+            follow(&client, &source, run.run, target.json).await
         }
-        RunCommand::Pause { target } => steer(&target, Steer::Pause).await,
-        RunCommand::Resume { target } => steer(&target, Steer::Resume).await,
-        RunCommand::Cancel { target } => steer(&target, Steer::Cancel).await,
+        RunCommand::Pause { target } => control(&target, RunControl::Pause).await,
+        RunCommand::Resume { target } => control(&target, RunControl::Resume).await,
+        RunCommand::Cancel { target } => control(&target, RunControl::Cancel).await,
         RunCommand::Approve { target, watch } => {
-            let (asked, source) = open(&target).await?;
-            let stopped = last(&asked, &source).await?;
-            let run = asked.approve(&source, stopped.run).await?;
-            begun(&asked, &run, watch, target.json).await
+            let (client, source) = open(&target).await?;
+            let stopped = last(&client, &source).await?;
+            let run = client.approve(&source, stopped.run).await?;
+            submitted(&client, &run, watch, target.json).await
         }
     }
 }
 
 /// Whether a run of a Source was requested, as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct AskedLine<'a> {
+struct SubmittedLine<'a> {
     source: &'a SourceId,
     run: Option<RunId>,
     why: Option<String>,
 }
 
 /// Requests runs of several Sources, and prints a line about each.
-async fn submit_many(asked: &Asked, which: &WhichArgs, submit: &Submit, json: bool) -> CommandResult {
+async fn submit_many(
+    client: &OperatorClient,
+    which: &WhichArgs,
+    submit: &Submit,
+    json: bool,
+) -> CommandResult {
     let is_meant = |source: &Source| {
         let like = |pattern: &String| {
             glob::matches(pattern, &source.id) || glob::matches(pattern, source.wanted.entry.as_str())
         };
         source.wanted.enabled && which.matching.as_ref().is_none_or(like)
     };
-    let sources = asked.sources().await?;
+    let sources = client.sources().await?;
     let ids: Vec<SourceId> = sources
         .iter()
         .filter(|source| is_meant(source))
         .map(|source| source_id(&source.id))
         .collect::<Result<_, _>>()?;
     if ids.is_empty() {
-        return Err(usage(
-            "no Source that is not disabled is meant; `thresher source ls` shows those that there are",
-        ));
+        return Err(usage("no enabled Source matches; `thresher source ls` lists the Sources"));
     }
     let (mut exit, mut count) = (Exit::Good, 0);
-    for (source, outcome) in ids.iter().zip(asked.submit_all(&ids, submit).await?) {
+    for (source, outcome) in ids.iter().zip(client.submit_all(&ids, submit).await?) {
         let (run, why) = match outcome {
             Ok(run) => (Some(run), None),
             Err(error) => {
@@ -124,31 +129,29 @@ async fn submit_many(asked: &Asked, which: &WhichArgs, submit: &Submit, json: bo
         };
         count += usize::from(run.is_some());
         match (json, &run, &why) {
-            (true, ..) => terminal::json(&AskedLine { source, run, why })?,
+            (true, ..) => terminal::json(&SubmittedLine { source, run, why })?,
             (false, Some(run), _) => say!("{source} {run}")?,
-            (false, None, why) => note!("{source}: {}", why.as_deref().unwrap_or("no run is asked for")),
+            (false, None, why) => note!("{source}: {}", why.as_deref().unwrap_or("no run requested")),
         }
     }
     if !json {
         note!(
-            "{} asked for, of {}",
-            counted(count as u64, "run is", "runs are"),
+            "{} requested, of {}",
+            counted(count as u64, "run", "runs"),
             counted(ids.len() as u64, "Source", "Sources")
         );
     }
     Ok(exit)
 }
 
-async fn open(target: &RunTargetArgs) -> Result<(Asked, SourceId), Failed> {
+async fn open(target: &RunTargetArgs) -> Result<(OperatorClient, SourceId), Failed> {
     let source = source_id(&target.source)?;
-    Ok((Asked::of(&target.fleet).await?, source))
+    Ok((OperatorClient::of(&target.gateway)?, source))
 }
 
-async fn last(asked: &Asked, source: &SourceId) -> Result<Run, Failed> {
-    let none = || {
-        usage(format!("no run of {source} was ever asked for; `thresher run submit {source}` asks for one"))
-    };
-    match asked.last_run(source).await {
+async fn last(client: &OperatorClient, source: &SourceId) -> Result<Run, Failed> {
+    let none = || usage(format!("{source} has no run; start one with `thresher run submit {source}`"));
+    match client.last_run(source).await {
         Ok(run) => run.ok_or_else(none),
         Err(error) if error.kind == Kind::Absent => Err(none()),
         Err(error) => Err(error.into()),
@@ -156,28 +159,28 @@ async fn last(asked: &Asked, source: &SourceId) -> Result<Run, Failed> {
 }
 
 /// Prints a run that was just requested.
-async fn begun(asked: &Asked, run: &Run, watch: bool, json: bool) -> CommandResult {
+async fn submitted(client: &OperatorClient, run: &Run, watch: bool, json: bool) -> CommandResult {
     if watch {
-        return follow(asked, &run.source, run.run, json).await;
+        return follow(client, &run.source, run.run, json).await;
     }
     say!("{}", run.run)?;
     Ok(Exit::Good)
 }
 
-async fn steer(target: &RunTargetArgs, how: Steer) -> CommandResult {
-    let (asked, source) = open(target).await?;
-    let run = last(&asked, &source).await?;
-    let run = asked.steer(&source, run.run, how).await?;
+async fn control(target: &RunTargetArgs, how: RunControl) -> CommandResult {
+    let (client, source) = open(target).await?;
+    let run = last(&client, &source).await?;
+    let run = client.control(&source, run.run, how).await?;
     say!("{} of {}: {}", run.run, run.source, run.state)?;
     Ok(Exit::Good)
 }
 
 /// Prints each change of a run until it is over.
-async fn follow(asked: &Asked, source: &SourceId, id: RunId, json: bool) -> CommandResult {
-    let mut followed = asked.follow(source, id).await?;
+async fn follow(client: &OperatorClient, source: &SourceId, id: RunId, json: bool) -> CommandResult {
+    let mut events = client.follow(source, id);
     let mut before = String::new();
     loop {
-        let run = followed.next().await?;
+        let run = events.next().await?;
         let line = Line::new(&run);
         let text = if json { serde_json::to_string(&line)? } else { line.text() };
         if text != before {
@@ -212,7 +215,7 @@ impl<'a> Line<'a> {
         let counters = self.counters;
         let why = self.why.map_or(String::new(), |why| format!(": {why}"));
         let differ = counters.audit.map_or(String::new(), |audit| {
-            format!(", {}", counted(audit.differences(), "differs", "differ"))
+            format!(", {}", counted(audit.differences(), "difference", "differences"))
         });
         format!(
             "{} {}: {} listed, {} stored, {} unchanged, {} deleted, {} failed{differ}{why}",

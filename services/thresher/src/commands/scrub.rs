@@ -17,7 +17,7 @@ use verifier::scrub::{Choice, Held, Scrub, ScrubOptions, Share};
 
 use crate::cli_scrub::ScrubArgs;
 use crate::exit::{CommandResult, Failed, usage};
-use crate::target::{self, Harvested};
+use crate::target::{self, OpenHarvest};
 use findings::Findings;
 use note::Noted;
 use say::Outcome;
@@ -84,7 +84,7 @@ fn choice(args: &ScrubArgs, seed: u64) -> Result<Choice, Failed> {
 
 /// Reads the chosen resources of all Sources. Findings are printed at once, and kept.
 async fn read(
-    harvested: &Harvested,
+    harvested: &OpenHarvest,
     args: &ScrubArgs,
     choice: Choice,
     findings: &mut Findings,

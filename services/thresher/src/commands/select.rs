@@ -8,8 +8,8 @@ use model::{ProblemReason, ProblemRecord, Subject, SystemClock};
 use serde::Serialize;
 use store::{Store, StoreOptions, StoreTarget};
 
-use crate::ask::Server;
 use crate::cli::{KindArgs, SelectArgs};
+use crate::client::OperatorClient;
 use crate::commands::source::source_id;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
@@ -73,15 +73,15 @@ impl SelectArgs {
 
 /// Sends the operator's action to a gateway, for the owner of the Source, which alone writes its catalog.
 pub(crate) async fn say<T: Serialize>(
-    server: &Server,
+    client: &OperatorClient,
     select: &SelectArgs,
     how: &str,
     word: impl FnOnce(About) -> T,
 ) -> CommandResult {
     select.check()?;
-    let source = server.about_one(select.source.as_deref()).await?;
+    let source = client.selected_one(select.source.as_deref()).await?;
     let path = ["sources", source.id.as_str(), "problems", how];
-    let said: Word = server.post(&path, &[], &word(select.about()), None).await?;
+    let said: Word = client.post(&path, &[], &word(select.about()), None).await?;
     say!(
         "noted as {}: whoever harvests {} takes it up before its next run; `thresher run submit {}` asks for one",
         said.id,

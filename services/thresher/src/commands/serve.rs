@@ -8,6 +8,7 @@ use service::{About, Context, FrameConfig, ServiceConfig, Vars, config, frame};
 use tokio::task::JoinSet;
 
 use crate::cli::{ServeArgs, ServiceArg};
+use crate::client::local::LocalAccess;
 use crate::terminal::note;
 
 const ABOUT: About = About { name: "serve", version: env!("CARGO_PKG_VERSION") };
@@ -34,9 +35,9 @@ pub(crate) struct Config {
     /// Whether to subscribe to Sources' notifications, and how hubs reach the gateway.
     #[serde(default)]
     push: PushConfig,
-    /// Who may sign in has to be configured, so without this section there is no gateway.
+    /// Without this section, the gateway listens on loopback, for this user only.
     #[serde(default)]
-    gateway: Option<gateway::Settings>,
+    gateway: gateway::Settings,
 }
 
 impl ServiceConfig for Config {
@@ -66,8 +67,25 @@ async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Resul
     let runs = |service| only.is_empty() || only.contains(&service);
     let mut services = JoinSet::new();
     // Each service gets the shared settings as its own.
-    let Config { service: common, nats, store, http, scheduler, fetcher, unpacker, verifier, push, gateway } =
-        context.config.clone();
+    let Config {
+        service: common,
+        nats,
+        store,
+        http,
+        scheduler,
+        fetcher,
+        unpacker,
+        verifier,
+        push,
+        mut gateway,
+    } = context.config.clone();
+    let access = if runs(ServiceArg::Gateway) && needs_token(&gateway) {
+        let access = LocalAccess::open(gateway.listen, &context.vars)?;
+        gateway.tokens = Some(access.tokens());
+        Some(access)
+    } else {
+        None
+    };
     let (f, n, s, h) = (common.clone(), nats.clone(), store.clone(), http.clone());
     let scheduler =
         scheduler::Config { service: f, nats: n, store: s, http: h, push: push.clone(), scheduler };
@@ -89,12 +107,9 @@ async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Resul
     if runs(ServiceArg::Verifier) {
         services.spawn(verifier::serve(with(&context, verifier)));
     }
-    if gateway.is_some() || only.contains(&ServiceArg::Gateway) {
-        let gateway =
-            gateway::Config { service: common, nats, store, push, gateway: gateway.unwrap_or_default() };
-        if runs(ServiceArg::Gateway) {
-            services.spawn(gateway::serve(with(&context, gateway)));
-        }
+    if runs(ServiceArg::Gateway) {
+        let gateway = gateway::Config { service: common, nats, store, push, gateway };
+        services.spawn(gateway::serve(with(&context, gateway)));
     }
 
     let mut ended = Ok(());
@@ -104,7 +119,14 @@ async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Resul
         context.stop.cancel();
         ended = ended.and(done);
     }
+    drop(access);
     ended
+}
+
+/// Whether the gateway is for this user only: nothing says who may use it, and no other machine reaches it.
+fn needs_token(gateway: &gateway::Settings) -> bool {
+    let listen = gateway.listen;
+    gateway.tokens.is_none() && !gateway.allow_anonymous && listen.ip().is_loopback() && listen.port() != 0
 }
 
 /// The same context with another configuration.

@@ -8,8 +8,8 @@ use control::{PollBounds, Schedule, SourceSpec, Times};
 use model::{SourceId, displayed};
 use url::Url;
 
-use crate::ask::{Asked, Kind};
 use crate::cli::{SourceAddArgs, SourceCommand, WantedArgs};
+use crate::client::{Kind, OperatorClient};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
 use crate::terminal::{self, note, say};
@@ -18,8 +18,8 @@ use crate::terminal::{self, note, say};
 pub(crate) async fn run(command: SourceCommand) -> CommandResult {
     match command {
         SourceCommand::Add(args) => add(*args).await,
-        SourceCommand::Ls { fleet, json } => {
-            let sources = Asked::of(&fleet).await?.sources().await?;
+        SourceCommand::Ls { gateway, json } => {
+            let sources = OperatorClient::of(&gateway)?.sources().await?;
             if json {
                 for source in sources {
                     terminal::json(&SourceSpec::from(source.wanted))?;
@@ -28,12 +28,12 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
             }
             let mut table = Table::new();
             table.load_style(presets::NOTHING);
-            table.set_header(["source", "when", "limit", "entry"]);
+            table.set_header(["source", "schedule", "concurrency", "entry URL"]);
             for Source { id, wanted, .. } in &sources {
-                let limit = format!("{} at a time", wanted.concurrency);
+                let limit = wanted.concurrency.to_string();
                 table.add_row([
                     id.clone(),
-                    when(wanted),
+                    schedule(wanted),
                     limit,
                     displayed(wanted.entry.as_str()).into_owned(),
                 ]);
@@ -41,12 +41,12 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
             terminal::text(&format!("{table}\n"))?;
             Ok(Exit::Good)
         }
-        SourceCommand::Show { source, fleet, json } => {
+        SourceCommand::Show { source, gateway, json } => {
             let id = source_id(&source)?;
-            let asked = Asked::of(&fleet).await?;
-            let found = asked.source(&id).await?;
+            let client = OperatorClient::of(&gateway)?;
+            let found = client.source(&id).await?;
             let Some(Source { wanted, .. }) = found else { return Err(no_source(&id)) };
-            let subscriptions = asked.subscriptions(&id).await?;
+            let subscriptions = client.subscriptions(&id).await?;
             if json {
                 let mut shown = serde_json::to_value(SourceSpec::from(wanted))?;
                 if !subscriptions.is_empty() {
@@ -54,66 +54,67 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
                 }
                 terminal::json(&shown)?;
             } else {
-                let told: String = subscriptions.iter().map(told).collect();
-                terminal::text(&(serde_saphyr::to_string(&wanted)? + &told))?;
+                let text: String = subscriptions.iter().map(text_of).collect();
+                terminal::text(&(serde_saphyr::to_string(&wanted)? + &text))?;
             }
             Ok(Exit::Good)
         }
-        SourceCommand::Rm { source, fleet } => {
+        SourceCommand::Rm { source, gateway } => {
             let id = source_id(&source)?;
-            Asked::of(&fleet).await?.delete(&id).await?;
-            say!("{id} is not harvested any more; what is held of it stays")?;
+            OperatorClient::of(&gateway)?.remove(&id).await?;
+            say!("{id} removed; its stored resources stay")?;
             Ok(Exit::Good)
         }
     }
 }
 
 /// The state of a subscription, as comments behind the YAML that `thresher apply` reads.
-fn told(subscription: &Subscription) -> String {
+fn text_of(subscription: &Subscription) -> String {
     let Subscription { topic, hub, standing, until, trouble, queued, dropped, missed, delivered_at, .. } =
         subscription;
-    let hub = hub.as_deref().unwrap_or("none is named");
-    let until = until.map_or(String::new(), |until| format!(" until {until}, if it is not renewed"));
+    let hub = hub.as_deref().unwrap_or("none");
+    let until = until.map_or(String::new(), |until| format!(" until {until}, unless renewed"));
     let last = delivered_at.map_or("never".to_owned(), |at| at.to_string());
     let mut text = format!("# notifications: {topic}\n#   hub: {hub}\n#   state: {standing}{until}\n");
     if let Some(trouble) = trouble {
         // A hub's message may have several lines.
         let trouble = trouble.split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = writeln!(text, "#   trouble: {trouble}");
+        let _ = writeln!(text, "#   last error: {trouble}");
     }
     let _ = writeln!(
         text,
-        "#   deliveries: {queued} taken, {dropped} dropped, the last one taken {last}; changes missed: {missed}"
+        "#   deliveries: {queued} accepted, {dropped} dropped, last accepted {last}; changes missed: {missed}"
     );
     text
 }
 
 /// There is no Source of that name.
 pub(super) fn no_source(id: &SourceId) -> Failed {
-    usage(format!("there is no source {id}; `thresher source ls` shows those that there are"))
+    usage(format!("no Source {id}; `thresher source ls` lists the Sources"))
 }
 
 async fn add(args: SourceAddArgs) -> CommandResult {
     http::without_secret(&args.url)?;
     let spec = spec(&args)?;
     let (id, wanted) = (spec.id.clone(), Wanted::from(&spec));
-    let asked = Asked::of(&args.fleet).await?;
-    match asked.create(&wanted, false).await {
-        Ok(source) if runs_when_asked(&wanted) && !args.no_run => {
-            let run = asked.submit(&spec.id, &Submit { mode: wanted.mode, ..Submit::default() }).await;
-            let run = run.inspect_err(|_| note!("{id} is added, but its first run is not asked for"))?.run;
-            say!("{id} is added; its first run, {run}, is asked for: `thresher run watch {id}` follows it")?;
+    let client = OperatorClient::of(&args.gateway)?;
+    match client.create(&wanted).await {
+        Ok(source) if runs_on_request(&wanted) && !args.no_run => {
+            let run = client.submit(&spec.id, &Submit { mode: wanted.mode, ..Submit::default() }).await;
+            let run =
+                run.inspect_err(|_| note!("{id} is added, but its first run could not be requested"))?;
+            say!("{id} added, first run {} requested; watch it with `thresher run watch {id}`", run.run)?;
             say!("{}", next(&source))?;
         }
-        Ok(source) => say!("{id} is added; {}", next(&source))?,
+        Ok(source) => say!("{id} added, {}", first(&source))?,
         Err(error) if error.kind == Kind::Conflict && args.replace => {
-            let read = asked.source(&id).await?.and_then(|source| source.revision);
+            let read = client.source(&id).await?.and_then(|source| source.revision);
             let Some(read) = read else { return Err(error.into()) };
-            let source = asked.change(&wanted, read, false).await?;
-            say!("{id} is changed; {}", next(&source))?;
+            let source = client.change(&id, &wanted, read).await?;
+            say!("{id} changed; {}", next(&source))?;
         }
         Err(error) if error.kind == Kind::Conflict => {
-            return Err(usage(format!("there is a source {id} already; give --replace to change it")));
+            return Err(usage(format!("a Source {id} exists already; pass --replace to change it")));
         }
         Err(error) => return Err(error.into()),
     }
@@ -121,23 +122,33 @@ async fn add(args: SourceAddArgs) -> CommandResult {
 }
 
 /// Whether a Source runs on an operator's request only.
-fn runs_when_asked(wanted: &Wanted) -> bool {
+fn runs_on_request(wanted: &Wanted) -> bool {
     wanted.enabled && wanted.schedule.is_none() && wanted.continuous.is_none()
+}
+
+/// The first run of a new Source.
+fn first(source: &Source) -> String {
+    let Source { wanted, next_due, .. } = source;
+    match next_due {
+        _ if !wanted.enabled || runs_on_request(wanted) => format!("no run requested; {}", next(source)),
+        Some(due) if wanted.continuous.is_none() => format!("first run {}", time(due)),
+        _ => "first run now".to_owned(),
+    }
 }
 
 /// The next run of a Source.
 fn next(source: &Source) -> String {
     let Source { id, wanted, next_due, .. } = source;
     match next_due {
-        _ if !wanted.enabled => {
-            format!("it is disabled, and runs only when asked: `thresher run submit {id}`")
-        }
-        _ if wanted.continuous.is_some() => {
-            "it is followed: it is looked at again and again from now on".to_owned()
-        }
-        Some(due) => format!("it runs next at {}", due.strftime("%Y-%m-%dT%H:%M:%SZ")),
-        None => format!("it has no schedule, and runs when asked: `thresher run submit {id}`"),
+        _ if !wanted.enabled => format!("disabled: start a run with `thresher run submit {id}`"),
+        _ if wanted.continuous.is_some() => "its changes are polled".to_owned(),
+        Some(due) => format!("next run {}", time(due)),
+        None => format!("no schedule: start runs with `thresher run submit {id}`"),
     }
+}
+
+fn time(at: &jiff::Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
@@ -192,18 +203,18 @@ pub(crate) fn source_id(text: &str) -> Result<SourceId, Failed> {
     text.parse().map_err(usage)
 }
 
-fn when(source: &Wanted) -> String {
-    let mut words = Vec::new();
+fn schedule(source: &Wanted) -> String {
+    let mut parts = Vec::new();
     if !source.enabled {
-        words.push("disabled".to_owned());
+        parts.push("disabled".to_owned());
     }
     match source.schedule.as_ref().map(|schedule| &schedule.times) {
-        Some(Times::EverySeconds(seconds)) => words.push(format!("every {seconds} s")),
-        Some(Times::Cron(expression)) => words.push(format!("cron {expression}")),
+        Some(Times::EverySeconds(seconds)) => parts.push(format!("every {seconds} s")),
+        Some(Times::Cron(expression)) => parts.push(format!("cron {expression}")),
         None => {}
     }
     if let Some(bounds) = source.continuous {
-        words.push(format!("followed, every {} to {} s", bounds.least_seconds, bounds.most_seconds));
+        parts.push(format!("follow, {} to {} s", bounds.least_seconds, bounds.most_seconds));
     }
-    if words.is_empty() { "when asked".to_owned() } else { words.join(", ") }
+    if parts.is_empty() { "manual".to_owned() } else { parts.join(", ") }
 }

@@ -1,11 +1,9 @@
-//! `thresher apply`: the Sources of a file. Repeated calls, by the gateway or without it, have the same effect.
+//! `thresher apply`: the Sources of a file. A repeated call has the same effect.
 
-use std::process::Command;
-
+use crate::common::Fleet;
 use crate::common::api::{ADMIN, Api};
 use crate::common::console::Visitor;
-use crate::common::{Fleet, Run, wait};
-use control::{Config, ConnectOptions, Control, SourceSpec};
+use control::{Config, Control, SourceSpec};
 use model::SourceId;
 use reqwest::StatusCode;
 use serde_json::json;
@@ -20,7 +18,7 @@ async fn gateway() -> (Fleet, crate::common::Service, Api, Control) {
     let api = Api::of(&gateway).await;
     let (servers, namespace) = (vec![fleet.nats.clone()], fleet.namespace.clone());
     let config = Config { servers, namespace, ..Config::default() };
-    let control = Control::visit(&config, ConnectOptions::new()).await.expect("NATS");
+    let control = Control::connect(&config).await.expect("NATS");
     (fleet, gateway, api, control)
 }
 
@@ -28,13 +26,6 @@ fn file(fleet: &Fleet, text: &str) -> String {
     let path = fleet.path("sources.yaml");
     std::fs::write(&path, text).expect("our own folder");
     path.display().to_string()
-}
-
-/// `thresher apply`, by the gateway or without it.
-async fn apply(command: Command, words: &[&str]) -> Run {
-    let mut command = command;
-    command.args(words);
-    wait(command).await
 }
 
 /// The stored spec of the one Source, which is then deleted.
@@ -86,14 +77,10 @@ async fn the_same_record_comes_of_the_command_line_a_file_the_api_and_the_page()
         // JSON is YAML.
         let yaml = file(&fleet, &body.to_string());
         let mut records = Vec::new();
-        fleet.add(ENTRY, &options);
-        records.push(("source add, to the fleet", kept(&control).await));
         api.ask(&[&["source", "add", ENTRY, "--no-run"], &options[..]].concat()).await.exits(0);
-        records.push(("source add, to the gateway", kept(&control).await));
-        apply(fleet.command("apply"), &["-f", &yaml]).await.exits(0);
-        records.push(("apply, to the fleet", kept(&control).await));
+        records.push(("source add", kept(&control).await));
         api.ask(&["apply", "-f", &yaml]).await.exits(0);
-        records.push(("apply, to the gateway", kept(&control).await));
+        records.push(("apply", kept(&control).await));
         api.post("/v1/sources", body).await.is(StatusCode::CREATED);
         records.push(("the API", kept(&control).await));
         visitor.post("/console/sources", form).await.is(StatusCode::SEE_OTHER);
@@ -108,31 +95,25 @@ async fn the_same_record_comes_of_the_command_line_a_file_the_api_and_the_page()
 async fn what_is_applied_again_is_unchanged_and_what_differs_is_told_by_field() {
     let (fleet, _gateway, api, control) = gateway().await;
     let text = "- entry: https://a.example/\n- entry: https://b.example/\n  concurrency: 2\n---\nentry: https://c.example/\n";
-    for by_gateway in [true, false] {
-        let command = || if by_gateway { api.command(&["apply"]) } else { fleet.command("apply") };
-        let yaml = file(&fleet, text);
-        let done = async |words: &[&str]| -> Vec<String> {
-            let ran = apply(command(), &[&["-f", &yaml, "--json"], words].concat()).await.exits(0);
-            ran.json_lines().iter().map(|line| line["done"].as_str().expect("a word").to_owned()).collect()
-        };
-        assert_eq!(done(&["--dry-run"]).await, ["created", "created", "created"]);
-        assert!(control.sources().list().await.expect("NATS").is_empty(), "a dry run writes nothing");
-        assert_eq!(done(&[]).await, ["created", "created", "created"]);
-        let revisions = async || -> Vec<u64> {
-            control.sources().list().await.expect("NATS").iter().map(|source| source.revision.get()).collect()
-        };
-        let before = revisions().await;
-        assert_eq!(done(&[]).await, ["unchanged", "unchanged", "unchanged"]);
-        file(&fleet, &text.replace("concurrency: 2", "strict: true"));
-        let tried = apply(command(), &["-f", &yaml, "--dry-run"]).await.exits(0);
-        let told = "would be changed: concurrency from 2 to 4, strict from false to true";
-        assert!(tried.stdout.contains(told), "{tried}");
-        assert_eq!(revisions().await, before, "nothing was written");
-        assert_eq!(done(&[]).await, ["unchanged", "changed", "unchanged"]);
-        for source in control.sources().list().await.expect("NATS") {
-            control.sources().delete(&source.id, source.revision).await.expect("it is there");
-        }
-    }
+    let yaml = file(&fleet, text);
+    let done = async |words: &[&str]| -> Vec<String> {
+        let ran = api.ask(&[&["apply", "-f", &yaml, "--json"], words].concat()).await.exits(0);
+        ran.json_lines().iter().map(|line| line["done"].as_str().expect("a word").to_owned()).collect()
+    };
+    assert_eq!(done(&["--dry-run"]).await, ["created", "created", "created"]);
+    assert!(control.sources().list().await.expect("NATS").is_empty(), "a dry run writes nothing");
+    assert_eq!(done(&[]).await, ["created", "created", "created"]);
+    let revisions = async || -> Vec<u64> {
+        control.sources().list().await.expect("NATS").iter().map(|source| source.revision.get()).collect()
+    };
+    let before = revisions().await;
+    assert_eq!(done(&[]).await, ["unchanged", "unchanged", "unchanged"]);
+    file(&fleet, &text.replace("concurrency: 2", "strict: true"));
+    let tried = api.ask(&["apply", "-f", &yaml, "--dry-run"]).await.exits(0);
+    let told = "would be changed: concurrency from 2 to 4, strict from false to true";
+    assert!(tried.stdout.contains(told), "{tried}");
+    assert_eq!(revisions().await, before, "nothing was written");
+    assert_eq!(done(&[]).await, ["unchanged", "changed", "unchanged"]);
 }
 
 #[tokio::test]

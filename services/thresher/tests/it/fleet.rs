@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::common::{Destination, Fleet, asked_for, source, truth};
 use serde_json::Value;
-use testkit::servers::{NatsFixture, NatsServer, S3Fixture};
+use testkit::servers::{NatsFixture, S3Fixture};
 use testkit::source::{Changes, Fault, Size, SourceSpec};
 use testkit::waiting::until;
 
@@ -297,24 +297,6 @@ async fn a_run_waits_goes_on_and_ends_as_the_operator_wants() {
     // The next run finds the remaining work again.
     fleet.harvest(&url).await.exits(0);
     assert_eq!(fleet.destination().present(), truth(&source));
-}
-
-#[tokio::test]
-async fn an_operator_shows_the_password_that_nats_asks_for() {
-    let server =
-        NatsServer::start_with("authorization { user: operator, password: open-sesame }").await.unwrap();
-    let ls = |user: Option<&str>, password: Option<&str>| {
-        let mut command = crate::common::thresher();
-        command.args(["source", "ls", "--nats", server.url()]);
-        command.args(user.iter().flat_map(|user| ["--nats-user", user]));
-        command.envs(password.map(|password| ("THRESHER_NATS_PASSWORD", password)));
-        crate::common::Run::of(&mut command)
-    };
-    ls(Some("operator"), Some("open-sesame")).exits(0);
-    ls(None, None).exits(3);
-    ls(Some("operator"), Some("guessed")).exits(3);
-    let said = ls(Some("operator"), None).exits(2).to_string();
-    assert!(said.contains("THRESHER_NATS_PASSWORD"), "{said}");
 }
 
 async fn until_state(fleet: &Fleet, state: &str) {

@@ -4,7 +4,7 @@ use model::{GivenUp, KeptPayload, ProblemRecord, Subject, bytes, displayed};
 use serde::Serialize;
 
 use crate::exit::Failed;
-use crate::target::Harvested;
+use crate::target::OpenHarvest;
 use crate::terminal;
 
 /// All records of a message, as `--json` prints them.
@@ -16,7 +16,7 @@ struct Story<'a> {
 }
 
 /// The history of the message called `name`; None if no problem is recorded with it.
-pub(super) async fn told(harvested: &Harvested, name: &str, json: bool) -> Result<Option<String>, Failed> {
+pub(super) async fn told(harvested: &OpenHarvest, name: &str, json: bool) -> Result<Option<String>, Failed> {
     let mut told = None;
     for (note, catalog) in &harvested.sources {
         let Some(problem) = catalog.problem(&Subject::Message(name.to_owned())).await? else { continue };

@@ -13,7 +13,7 @@ use super::say::Outcome;
 use crate::exit::{Failed, usage};
 use crate::http::{self, HttpArgs};
 use crate::notices::Notices;
-use crate::target::Harvested;
+use crate::target::OpenHarvest;
 use crate::terminal::note;
 
 /// The result of the comparison.
@@ -36,7 +36,7 @@ type Drawn = (usize, ResourceUri, fixity::Computed);
 
 /// Compares this many resources of all Sources together.
 pub(super) async fn compare(
-    harvested: &Harvested,
+    harvested: &OpenHarvest,
     count: NonZeroUsize,
     seed: u64,
     http: &HttpArgs,

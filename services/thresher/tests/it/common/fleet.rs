@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use testkit::servers::S3Fixture;
 use ulid::Ulid;
 
+use super::api::ADMIN;
 use super::{Destination, Run, thresher};
 
 /// The time limit for a request to a fleet. A loaded machine is slow.
@@ -31,6 +33,8 @@ pub(crate) struct Fleet {
     pub(crate) reading_keys: Option<(String, String)>,
     folder: TempDir,
     started: AtomicU32,
+    /// The gateway of the operator's commands, and its URL.
+    gateway: OnceLock<(Service, String)>,
 }
 
 /// A running service. `kill -9` ends it, even if the test fails.
@@ -46,7 +50,8 @@ impl Fleet {
         let folder = TempDir::with_prefix("fleet-").expect("a temporary directory");
         let (has_users, reading_keys) = (false, None);
         let started = AtomicU32::new(0);
-        Self { nats: nats.to_owned(), namespace, s3, has_users, reading_keys, folder, started }
+        let gateway = OnceLock::new();
+        Self { nats: nats.to_owned(), namespace, s3, has_users, reading_keys, folder, started, gateway }
     }
 
     /// The password of a user at NATS.
@@ -93,6 +98,10 @@ impl Fleet {
         let networks =
             if http.contains("allow_networks") { "" } else { "allow_networks: ['127.0.0.0/8', '::1'], " };
         writeln!(text, "http: {{{networks}{http}}}\n{more}").expect("a String");
+        if services.is_empty() && !more.contains("gateway:") {
+            // The default port may be taken on this machine.
+            writeln!(text, "{}", self.gateway()).expect("a String");
+        }
         std::fs::write(&config, text).expect("our own folder");
         let mut command = thresher();
         command.arg("serve").arg("--config").arg(&config);
@@ -100,6 +109,8 @@ impl Fleet {
             command.args(["--only", service]);
         }
         command.envs(self.s3.aws_environment()).env("THRESHER_SERVE__SERVICE__TELEMETRY__LEVEL", level);
+        // Where it writes the token of its gateway, if it makes one.
+        command.env("XDG_CONFIG_HOME", self.path("config"));
         command.env(PASSWORD, Self::password(services.first().copied().unwrap_or_default()));
         if let (["gateway"], Some((key, secret))) = (services, &self.reading_keys) {
             command.env("AWS_ACCESS_KEY_ID", key).env("AWS_SECRET_ACCESS_KEY", secret);
@@ -144,12 +155,15 @@ impl Fleet {
         Destination::s3(&self.s3)
     }
 
+    /// An operator's command. The first one starts a gateway for them, which no test stops.
     pub(crate) fn command(&self, subcommand: &str) -> Command {
+        let (_, url) = self.gateway.get_or_init(|| {
+            let gateway = self.start(&["gateway"], &self.gateway());
+            let url = gateway.api();
+            (gateway, url)
+        });
         let mut command = thresher();
-        command.arg(subcommand).env("THRESHER_NATS", &self.nats).env("THRESHER_NAMESPACE", &self.namespace);
-        if self.has_users {
-            command.env("THRESHER_NATS_USER", "operator").env(PASSWORD, Self::password("operator"));
-        }
+        command.arg(subcommand).env("THRESHER_SERVER", url).env("THRESHER_TOKEN", ADMIN);
         command
     }
 
@@ -199,6 +213,19 @@ impl Service {
         let log = self.log();
         let (_, rest) = log.split_once("admin.address=").expect("it says where its admin port is");
         rest.split_whitespace().next().expect("an address").to_owned()
+    }
+
+    /// The URL of its gateway, as soon as it has logged it.
+    fn api(&self) -> String {
+        let began = Instant::now();
+        loop {
+            if let Some((_, rest)) = self.log().split_once("api.address=") {
+                let address = rest.split_whitespace().next().expect("an address");
+                return format!("http://{address}");
+            }
+            assert!(began.elapsed() < PATIENCE, "the gateway does not start: {}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// What it has logged so far.

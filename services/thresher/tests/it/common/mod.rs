@@ -53,7 +53,6 @@ pub(crate) fn thresher() -> Command {
         "THRESHER_SERVER",
         "THRESHER_PROFILE",
         "THRESHER_TOKEN",
-        "THRESHER_NATS",
         "AWS_ENDPOINT_URL",
         "AWS_ACCESS_KEY_ID",
         "AWS_SECRET_ACCESS_KEY",

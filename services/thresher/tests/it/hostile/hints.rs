@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use control::{Config, ConnectOptions, Control};
+use control::{Config, Control};
 use jiff::{SignedDuration, Timestamp};
 use model::SourceId;
 use reqwest::{Method, StatusCode};
@@ -19,7 +19,7 @@ use crate::common::{Fleet, source, truth};
 async fn control(fleet: &Fleet) -> Control {
     let (servers, namespace) = (vec![fleet.nats.clone()], fleet.namespace.clone());
     let config = Config { servers, namespace, ..Config::default() };
-    Control::visit(&config, ConnectOptions::new()).await.expect("NATS")
+    Control::connect(&config).await.expect("NATS")
 }
 
 /// Leaves a notification without a token that claims to come from `origin`.

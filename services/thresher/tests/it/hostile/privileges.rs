@@ -16,11 +16,9 @@ use testkit::waiting::until;
 
 use crate::common::api::{ADMIN, Api};
 use crate::common::console::Visitor;
-use crate::common::{
-    Fleet, Package, Run, Service, Site, asked_for, package, resource, source, truth, urlset,
-};
+use crate::common::{Fleet, Package, Service, Site, asked_for, package, resource, source, truth, urlset};
 
-const USERS: [&str; 6] = ["scheduler", "fetcher", "unpacker", "verifier", "gateway", "operator"];
+const USERS: [&str; 5] = ["scheduler", "fetcher", "unpacker", "verifier", "gateway"];
 const AT: &str = "2026-01-01T00:00:00Z";
 /// The server's log line when it refuses a subject.
 const REFUSED: &str = "Violation";
@@ -107,7 +105,6 @@ async fn a_fleet_does_all_its_work_with_users_and_keys_that_may_do_nothing_else(
     api.ask(&["ignore", &missing, "--source", &list, "--note", "gone"]).await.exits(0);
     api.ask(&["retry", &missing, "--source", &list]).await.exits(0);
     Visitor::of(&api).signed_in(ADMIN).await.page("/console").await;
-    Run::of(fleet.command("source").arg("ls")).exits(0);
 
     assert_eq!(refusals(&nats), Vec::<String>::new());
     for service in &services {

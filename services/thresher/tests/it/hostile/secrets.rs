@@ -27,7 +27,7 @@ async fn an_entry_url_with_a_password_is_refused_with_what_to_do_and_is_not_repe
         assert!(!format!("{}{}", run.stdout, run.stderr).contains(SECRET), "{run}");
         run.complains(&["password"], &["--credentials"]);
     }
-    let added = ["source", "add", &url, "--nats", "nats://127.0.0.1:1"];
+    let added = ["source", "add", &url, "--server", "http://127.0.0.1:1"];
     let run = Run::of(thresher().args(added)).exits(2);
     assert!(!format!("{}{}", run.stdout, run.stderr).contains(SECRET), "{run}");
     assert_eq!(site.requests().len(), 0, "nobody was asked");

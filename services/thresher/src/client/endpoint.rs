@@ -1,90 +1,93 @@
-//! Chooses the endpoint: the command line overrides the environment, and a gateway overrides the fleet behind
-//! it.
+//! Chooses the gateway: the command line wins over the environment, and both over the gateway of this machine.
 
 use std::path::Path;
 
 use service::{Secret, SecretRef, Vars};
 use url::{Host, Url};
 
-use super::profiles;
-use super::server::Server;
-use crate::cli::{FleetArgs, LocationArgs, ServerArgs};
+use super::http::OperatorClient;
+use super::{local, profiles};
+use crate::cli::{GatewayArgs, LocationArgs};
 use crate::exit::{Failed, usage};
 use crate::terminal::note;
 
 /// A gateway, and how to reach it.
 #[derive(Debug, Clone)]
-pub(super) struct Gateway {
+pub(super) struct Endpoint {
     pub(super) url: Url,
     pub(super) token: Option<Secret>,
     /// The certificates of its authority, as PEM, if the system's are not enough.
     pub(super) authority: Option<Vec<u8>>,
+    /// Whether the operator named it.
+    pub(super) is_named: bool,
 }
 
-/// Where the stored data is read.
+/// Where stored data is read from.
 #[derive(Debug)]
-pub(crate) enum Held {
-    /// In a store: a directory, or s3://bucket/prefix.
-    Into(String),
-    /// Through a gateway.
-    Gateway(Server),
+pub(crate) enum ReadFrom {
+    /// A store: a directory, or s3://bucket/prefix.
+    Store(String),
+    /// A gateway.
+    Gateway(OperatorClient),
 }
 
 /// The named gateway, if any.
-pub(crate) fn server(args: &ServerArgs) -> Result<Option<Server>, Failed> {
-    named(args, &Vars::of_process())?.map(Server::new).transpose()
+pub(crate) fn named(args: &GatewayArgs) -> Result<Option<OperatorClient>, Failed> {
+    find(args, &Vars::of_process())?.map(OperatorClient::new).transpose()
 }
 
-/// The gateway of a request about a fleet; none if the fleet itself is used.
-pub(super) fn gateway(args: &FleetArgs) -> Result<Option<Gateway>, Failed> {
-    if args.nats.is_empty() { named(&args.server, &Vars::of_process()) } else { Ok(None) }
+/// The named gateway, else that of `thresher serve` on this machine.
+pub(super) fn endpoint(args: &GatewayArgs) -> Result<Endpoint, Failed> {
+    let vars = Vars::of_process();
+    match find(args, &vars)? {
+        Some(named) => Ok(named),
+        None => local::endpoint(&vars),
+    }
 }
 
-/// Where the stored data is to be read.
-pub(crate) fn held(args: &LocationArgs) -> Result<Held, Failed> {
+/// Where stored data is to be read from.
+pub(crate) fn read_from(args: &LocationArgs) -> Result<ReadFrom, Failed> {
     match &args.into {
-        Some(into) => Ok(Held::Into(into.clone())),
-        None => Ok(server(&args.server)?.map_or_else(|| Held::Into(".".to_owned()), Held::Gateway)),
+        Some(into) => Ok(ReadFrom::Store(into.clone())),
+        None => Ok(named(&args.gateway)?.map_or_else(|| ReadFrom::Store(".".to_owned()), ReadFrom::Gateway)),
     }
 }
 
-/// The NATS servers of the fleet.
-pub(super) fn nats(args: &FleetArgs) -> Vec<String> {
-    if !args.nats.is_empty() {
-        return args.nats.clone();
+impl Endpoint {
+    /// A named gateway without a token.
+    pub(super) fn named(url: Url) -> Self {
+        Self { url, token: None, authority: None, is_named: true }
     }
-    let servers = Vars::of_process().get("THRESHER_NATS").unwrap_or("nats://127.0.0.1:4222").to_owned();
-    servers.split(',').map(|server| server.trim().to_owned()).collect()
 }
 
 /// The gateway named on the command line or in the environment.
-fn named(args: &ServerArgs, vars: &Vars) -> Result<Option<Gateway>, Failed> {
+fn find(args: &GatewayArgs, vars: &Vars) -> Result<Option<Endpoint>, Failed> {
     let var = |name: &str| vars.get(name).filter(|value| !value.is_empty());
     let url = |text: &str| {
         text.parse::<Url>()
-            .map_err(|error| usage(format!("THRESHER_SERVER is {text:?}, and that is no URL: {error}")))
+            .map_err(|error| usage(format!("THRESHER_SERVER is {text:?}, which is no URL: {error}")))
     };
     let gateway = match (&args.server, &args.profile) {
-        (Some(server), _) => Gateway { url: server.clone(), token: None, authority: None },
+        (Some(server), _) => Endpoint::named(server.clone()),
         (None, Some(profile)) => profiles::read(profile, vars)?,
         (None, None) => match (var("THRESHER_SERVER"), var("THRESHER_PROFILE")) {
-            (Some(server), _) => Gateway { url: url(server)?, token: None, authority: None },
+            (Some(server), _) => Endpoint::named(url(server)?),
             (None, Some(profile)) => profiles::read(profile, vars)?,
             (None, None) if args.token_file.is_some() => {
-                return Err(usage("--token-file is for a gateway: name it with --server or --profile"));
+                return Err(usage("--token-file needs a gateway; name it with --server or --profile"));
             }
             (None, None) => return Ok(None),
         },
     };
     if !matches!(gateway.url.scheme(), "http" | "https") || !gateway.url.has_host() {
         return Err(usage(format!(
-            "{} is no gateway: give a URL such as https://thresher.example.org",
+            "{} is no URL of a gateway; pass one such as https://thresher.example.org",
             gateway.url
         )));
     }
     if !gateway.url.username().is_empty() || gateway.url.password().is_some() {
         return Err(usage(
-            "a name or password stands in the gateway's URL; it wants a token: set THRESHER_TOKEN",
+            "the gateway's URL contains a user or password; remove them, and set THRESHER_TOKEN to its token",
         ));
     }
     // A profile's own token overrides the environment's.
@@ -94,12 +97,9 @@ fn named(args: &ServerArgs, vars: &Vars) -> Result<Option<Gateway>, Failed> {
         (None, None) => var("THRESHER_TOKEN").map(Secret::new),
     };
     if token.is_some() && gateway.url.scheme() == "http" && !is_this_machine(&gateway.url) {
-        note!(
-            "warning: the token for {} travels readable to everybody on the way; give an https URL if there is one",
-            gateway.url
-        );
+        note!("warning: the token for {} is sent unencrypted; use an https URL if there is one", gateway.url);
     }
-    Ok(Some(Gateway { token, ..gateway }))
+    Ok(Some(Endpoint { token, ..gateway }))
 }
 
 /// The token in a file.
@@ -107,7 +107,7 @@ pub(super) fn token_of(file: &Path) -> Result<Secret, Failed> {
     if profiles::others_may_read(file) {
         let file = file.display();
         note!(
-            "warning: {file} holds a token, and others on this machine can read it; `chmod 600 {file}` ends that"
+            "warning: {file} holds a token, and other users of this machine can read it; run `chmod 600 {file}`"
         );
     }
     SecretRef::File(file.to_owned()).read(&Vars::default()).map_err(usage)
@@ -126,8 +126,8 @@ pub(super) fn is_this_machine(url: &Url) -> bool {
 mod tests {
     use super::*;
 
-    fn asked(args: ServerArgs, vars: Vars) -> Result<Option<(String, Option<String>)>, String> {
-        let named = named(&args, &vars).map_err(|failed| failed.error.to_string())?;
+    fn asked(args: GatewayArgs, vars: Vars) -> Result<Option<(String, Option<String>)>, String> {
+        let named = find(&args, &vars).map_err(|failed| failed.error.to_string())?;
         Ok(named
             .map(|gateway| (gateway.url.to_string(), gateway.token.map(|token| token.expose().to_owned()))))
     }
@@ -146,30 +146,33 @@ mod tests {
             vars.with("XDG_CONFIG_HOME", home.path().to_str().unwrap())
         };
         let some = |url: &str, token: &str| Ok(Some((url.to_owned(), Some(token.to_owned()))));
-        let none = ServerArgs::default;
-        let server = |url: &str| ServerArgs { server: Some(url.parse().unwrap()), ..none() };
-        let profile = |name: &str| ServerArgs { profile: Some(name.to_owned()), ..none() };
+        let none = GatewayArgs::default;
+        let server = |url: &str| GatewayArgs { server: Some(url.parse().unwrap()), ..none() };
+        let profile = |name: &str| GatewayArgs { profile: Some(name.to_owned()), ..none() };
         assert_eq!(asked(none(), Vars::default()), Ok(None));
         assert_eq!(asked(none(), vars()), some("https://two.example/", "any"));
         assert_eq!(asked(profile("one"), vars()), some("https://one.example/", "the token of one"));
         assert_eq!(asked(server("http://127.0.0.1:1"), vars()), some("http://127.0.0.1:1/", "any"));
         let with_server = vars().with("THRESHER_SERVER", "http://127.0.0.1:2");
         assert_eq!(asked(none(), with_server), some("http://127.0.0.1:2/", "any"));
-        let given = ServerArgs { token_file: Some(folder.join("one.token")), ..profile("two") };
+        let given = GatewayArgs { token_file: Some(folder.join("one.token")), ..profile("two") };
         assert_eq!(asked(given, vars()), some("https://two.example/", "the token of one"));
     }
 
     #[test]
     fn what_is_no_gateway_is_refused_with_what_to_give() {
         let server = |url: &str| {
-            asked(ServerArgs { server: Some(url.parse().unwrap()), ..ServerArgs::default() }, Vars::default())
+            asked(
+                GatewayArgs { server: Some(url.parse().unwrap()), ..GatewayArgs::default() },
+                Vars::default(),
+            )
         };
         assert!(server("nats://h:4222").unwrap_err().contains("https://"));
         let said = server("https://me:sesame@h/").unwrap_err();
         assert!(said.contains("THRESHER_TOKEN") && !said.contains("sesame"), "{said}");
-        let said = asked(ServerArgs::default(), Vars::from([("THRESHER_SERVER", "here")])).unwrap_err();
+        let said = asked(GatewayArgs::default(), Vars::from([("THRESHER_SERVER", "here")])).unwrap_err();
         assert!(said.contains("THRESHER_SERVER"), "{said}");
-        let alone = ServerArgs { token_file: Some("t".into()), ..ServerArgs::default() };
+        let alone = GatewayArgs { token_file: Some("t".into()), ..GatewayArgs::default() };
         assert!(asked(alone, Vars::default()).unwrap_err().contains("--server"));
     }
 }

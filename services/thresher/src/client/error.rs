@@ -1,16 +1,15 @@
-//! Why a request of an operator's command failed, through a gateway or over NATS.
+//! Why a request to a gateway failed.
 
 use api::Problem;
-use control::ControlError;
 
 use crate::exit::Exit;
 
 /// Why a request failed: what happened, where, and what to do.
 #[derive(Debug, thiserror::Error)]
-#[error("{said}")]
-pub(crate) struct NotDone {
+#[error("{message}")]
+pub(crate) struct ClientError {
     pub(crate) kind: Kind,
-    said: String,
+    message: String,
 }
 
 /// The kind of an error.
@@ -28,39 +27,40 @@ pub(crate) enum Kind {
     Denied,
     /// No answer, or not now.
     Unavailable,
-    /// The server or the fleet is broken.
+    /// The server is broken, or no gateway.
     Broken,
 }
 
-impl NotDone {
-    pub(crate) fn new(kind: Kind, said: impl Into<String>) -> Self {
-        Self { kind, said: said.into() }
+impl ClientError {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
     }
 
-    /// The error in a gateway's response: `whom` is its URL.
-    pub(crate) fn refused(problem: &Problem, whom: &str) -> Self {
+    /// The error in a gateway's response: `gateway` is its URL.
+    pub(crate) fn refused(problem: &Problem, gateway: &str) -> Self {
         let kind = match (problem.kind.rsplit(':').next().unwrap_or_default(), problem.status) {
             ("not-found", _) => Kind::Absent,
             ("conflict", _) => Kind::Conflict,
-            ("changed", _) => Kind::Changed,
+            (_, 412) => Kind::Changed,
             ("unauthorized" | "forbidden", _) => Kind::Denied,
             ("too-many-requests" | "unavailable", _) => Kind::Unavailable,
             (_, 400..=499) => Kind::Invalid,
             _ => Kind::Broken,
         };
         let detail = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
-        let mut said = detail.clone();
+        let mut message = detail.clone();
         for error in &problem.errors {
             // The detail of an invalid spec names its fields already.
             if !detail.contains(&error.detail) {
-                said += &format!("; {}: {}", error.field, error.detail);
+                message += &format!("; {}: {}", error.field, error.detail);
             }
         }
-        said += &format!(" (said by {whom} of {})", problem.instance);
+        message += &format!(" ({gateway}, {})", problem.instance);
         if problem.status == 401 {
-            said += "; set THRESHER_TOKEN, or give --token-file or a --profile";
+            message +=
+                "; name the gateway with --server and set THRESHER_TOKEN, or pass --token-file or --profile";
         }
-        Self { kind, said }
+        Self { kind, message }
     }
 
     /// The exit status for scripts.
@@ -74,22 +74,6 @@ impl NotDone {
     /// Whether the same request may succeed in a moment.
     pub(crate) fn is_temporary(&self) -> bool {
         self.kind == Kind::Unavailable
-    }
-}
-
-impl From<ControlError> for NotDone {
-    fn from(error: ControlError) -> Self {
-        let kind = match &error {
-            ControlError::Absent { .. } => Kind::Absent,
-            ControlError::Exists { .. } | ControlError::Refused(_) | ControlError::NotAsked(_) => {
-                Kind::Conflict
-            }
-            ControlError::Conflict { .. } => Kind::Changed,
-            ControlError::Invalid(_) => Kind::Invalid,
-            ControlError::Unavailable { .. } => Kind::Unavailable,
-            ControlError::Config(_) | ControlError::Unreadable { .. } => Kind::Broken,
-        };
-        Self::new(kind, error.to_string())
     }
 }
 
@@ -123,7 +107,7 @@ mod tests {
             ("internal", 500, Exit::Failed),
             ("something-newer", 418, Exit::Usage),
         ] {
-            let refused = NotDone::refused(&problem(kind, status), "http://h/");
+            let refused = ClientError::refused(&problem(kind, status), "http://h/");
             assert_eq!(refused.exit(), exit, "{kind}");
             let said = refused.to_string();
             for part in ["what happened", "mode: not that", "http://h/", "/v1/sources/a"] {

@@ -3,28 +3,28 @@
 use api::Source;
 use model::SourceId;
 
-use super::{Kind, NotDone, Server};
+use super::{ClientError, Kind, OperatorClient};
 use crate::commands::source::source_id;
 use crate::exit::{Failed, usage};
 
 /// A Source of a request, and its entry URL if known.
 #[derive(Debug)]
-pub(crate) struct About {
+pub(crate) struct SourceRef {
     pub(crate) id: SourceId,
     pub(crate) entry: String,
     /// Whether the operator named it.
     pub(crate) is_named: bool,
 }
 
-impl Server {
+impl OperatorClient {
     /// The named Source, by its name or its URL; all Sources of the fleet without a name.
-    pub(crate) async fn about(&self, named: Option<&str>) -> Result<Vec<About>, Failed> {
+    pub(crate) async fn selected(&self, named: Option<&str>) -> Result<Vec<SourceRef>, Failed> {
         let Some(named) = named else {
             let all: Vec<Source> = self.all(&["sources"], &[]).await?;
-            let about = |source: Source| -> Result<About, Failed> {
-                Ok(About { id: source.id.parse()?, entry: source.wanted.entry.into(), is_named: false })
+            let reference = |source: Source| -> Result<SourceRef, Failed> {
+                Ok(SourceRef { id: source.id.parse()?, entry: source.wanted.entry.into(), is_named: false })
             };
-            return all.into_iter().map(about).collect();
+            return all.into_iter().map(reference).collect();
         };
         let id = source_id(named)?;
         // The catalog of a Source stays when the Source is removed.
@@ -33,17 +33,17 @@ impl Server {
             Err(error) if error.kind == Kind::Absent => named.to_owned(),
             Err(error) => return Err(error.into()),
         };
-        Ok(vec![About { id, entry, is_named: true }])
+        Ok(vec![SourceRef { id, entry, is_named: true }])
     }
 
     /// The same for exactly one Source.
-    pub(crate) async fn about_one(&self, named: Option<&str>) -> Result<About, Failed> {
-        let mut all = self.about(named).await?;
+    pub(crate) async fn selected_one(&self, named: Option<&str>) -> Result<SourceRef, Failed> {
+        let mut all = self.selected(named).await?;
         match (all.pop(), all.len()) {
             (Some(only), 0) => Ok(only),
-            (None, _) => Err(usage("the gateway's fleet harvests no Source; `thresher source add` adds one")),
+            (None, _) => Err(usage("the fleet has no Source; add one with `thresher source add`")),
             (Some(last), more) => Err(usage(format!(
-                "the gateway's fleet harvests {} Sources; give the URL or the name of one of them, such as {}; `thresher source ls` shows all",
+                "the fleet has {} Sources; name one by its URL or ID, such as {}; `thresher source ls` lists them",
                 more + 1,
                 last.id
             ))),
@@ -51,12 +51,12 @@ impl Server {
     }
 }
 
-impl About {
+impl SourceRef {
     /// The result; None when nothing is stored of a Source and the command did not name it.
     ///
     /// # Errors
     /// Every other error, as it is.
-    pub(crate) fn found<T>(&self, found: Result<T, NotDone>) -> Result<Option<T>, NotDone> {
+    pub(crate) fn found<T>(&self, found: Result<T, ClientError>) -> Result<Option<T>, ClientError> {
         match found {
             Err(error) if error.kind == Kind::Absent && !self.is_named => Ok(None),
             found => found.map(Some),

@@ -10,8 +10,8 @@ use service::Secret;
 use tokio::time::{sleep, timeout};
 use url::Url;
 
-use super::error::{Kind, NotDone};
-use super::whom::{Gateway, is_this_machine};
+use super::endpoint::{Endpoint, is_this_machine};
+use super::error::{ClientError, Kind};
 use crate::exit::{Failed, usage};
 
 /// The longest wait for a connection.
@@ -34,10 +34,12 @@ const ITEMS: &str = "1000";
 
 /// A gateway. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Server {
+pub(crate) struct OperatorClient {
     http: Client,
     url: Url,
     token: Option<Secret>,
+    /// Whether the operator named it.
+    is_named: bool,
 }
 
 /// A request.
@@ -51,12 +53,12 @@ struct Request<'a> {
     is_repeatable: bool,
 }
 
-impl Server {
+impl OperatorClient {
     /// The client of a gateway. Nothing is sent yet.
     ///
     /// # Errors
     /// Wrong usage, when its certificates are invalid.
-    pub(super) fn new(gateway: Gateway) -> Result<Self, Failed> {
+    pub(super) fn new(gateway: Endpoint) -> Result<Self, Failed> {
         let mut builder = Client::builder()
             .connect_timeout(CONNECT)
             // Small requests would otherwise wait for an acknowledgement, 40 ms each.
@@ -77,7 +79,7 @@ impl Server {
         }
         let http =
             builder.build().map_err(|error| usage(format!("no connection can be made: {}", root(&error))))?;
-        Ok(Self { http, url: gateway.url, token: gateway.token })
+        Ok(Self { http, url: gateway.url, token: gateway.token, is_named: gateway.is_named })
     }
 
     /// Its URL.
@@ -90,7 +92,7 @@ impl Server {
         &self,
         path: &[&str],
         query: &[(&str, String)],
-    ) -> Result<T, NotDone> {
+    ) -> Result<T, ClientError> {
         let body = self.get_bytes(path, query).await?;
         self.read(&body)
     }
@@ -100,7 +102,7 @@ impl Server {
         &self,
         path: &[&str],
         query: &[(&str, String)],
-    ) -> Result<Vec<u8>, NotDone> {
+    ) -> Result<Vec<u8>, ClientError> {
         let answer = self.send(&Request::get(path, query)).await?;
         self.whole(answer).await
     }
@@ -111,7 +113,7 @@ impl Server {
         path: &[&str],
         query: &[(&str, String)],
         cursor: Option<String>,
-    ) -> Result<Page<T>, NotDone> {
+    ) -> Result<Page<T>, ClientError> {
         let mut query = query.to_vec();
         query.push(("limit", ITEMS.to_owned()));
         query.extend(cursor.map(|cursor| ("cursor", cursor)));
@@ -123,7 +125,7 @@ impl Server {
         &self,
         path: &[&str],
         query: &[(&str, String)],
-    ) -> Result<Vec<T>, NotDone> {
+    ) -> Result<Vec<T>, ClientError> {
         let (mut all, mut cursor) = (Vec::new(), None);
         loop {
             let page: Page<T> = self.page(path, query, cursor).await?;
@@ -143,7 +145,7 @@ impl Server {
         query: &[(&str, String)],
         body: &impl Serialize,
         key: Option<&str>,
-    ) -> Result<T, NotDone> {
+    ) -> Result<T, ClientError> {
         let mut request =
             Request { method: Method::POST, is_repeatable: key.is_some(), ..Request::get(path, query) };
         request.set_body(body)?;
@@ -161,7 +163,7 @@ impl Server {
         query: &[(&str, String)],
         wanted: &Wanted,
         read: u64,
-    ) -> Result<T, NotDone> {
+    ) -> Result<T, ClientError> {
         let mut request = Request { method: Method::PUT, is_repeatable: false, ..Request::get(path, query) };
         request.set_body(wanted)?;
         request.headers.push((header::IF_MATCH, format!("\"{read}\"")));
@@ -171,13 +173,13 @@ impl Server {
     }
 
     /// Deletes an object.
-    pub(crate) async fn delete(&self, path: &[&str]) -> Result<(), NotDone> {
+    pub(crate) async fn delete(&self, path: &[&str]) -> Result<(), ClientError> {
         let request = Request { method: Method::DELETE, is_repeatable: false, ..Request::get(path, &[]) };
         self.send(&request).await.map(drop)
     }
 
     /// Opens a stream of events, from behind the one called `last`. Sent once, without retries.
-    pub(super) async fn events(&self, path: &[&str], last: Option<&str>) -> Result<Response, NotDone> {
+    pub(super) async fn events(&self, path: &[&str], last: Option<&str>) -> Result<Response, ClientError> {
         let mut request = Request::get(path, &[]);
         request.headers.push((header::ACCEPT, "text/event-stream".to_owned()));
         request
@@ -188,16 +190,16 @@ impl Server {
     }
 
     /// The next piece of a response.
-    pub(super) async fn piece(&self, answer: &mut Response) -> Result<Option<bytes::Bytes>, NotDone> {
+    pub(super) async fn piece(&self, answer: &mut Response) -> Result<Option<bytes::Bytes>, ClientError> {
         match timeout(STALL, answer.chunk()).await {
             Ok(Ok(piece)) => Ok(piece),
             Ok(Err(error)) => Err(self.unreachable(&root(&error))),
-            Err(_) => Err(self.unreachable("the answer stands still")),
+            Err(_) => Err(self.unreachable("the response stalled")),
         }
     }
 
     /// Sends a request, with retries where they are harmless and useful.
-    async fn send(&self, request: &Request<'_>) -> Result<Response, NotDone> {
+    async fn send(&self, request: &Request<'_>) -> Result<Response, ClientError> {
         let mut wait = WAIT;
         for _ in 1..TRIES {
             let (asked_for, sent) = self.once(request).await;
@@ -215,12 +217,12 @@ impl Server {
 
     /// Sends a request once. Also returns the wait before a retry, if the response asks for one and the
     /// request was surely not executed.
-    async fn once(&self, request: &Request<'_>) -> (Option<Duration>, Result<Response, NotDone>) {
+    async fn once(&self, request: &Request<'_>) -> (Option<Duration>, Result<Response, ClientError>) {
         let sent = timeout(ANSWER, self.prepared(request).send()).await;
         let answer = match sent {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => return (None, Err(self.unreachable(&root(&error)))),
-            Err(_) => return (None, Err(self.unreachable("no answer comes"))),
+            Err(_) => return (None, Err(self.unreachable("it sent no response in time"))),
         };
         if answer.status().is_success() {
             return (None, Ok(answer));
@@ -254,33 +256,35 @@ impl Server {
     }
 
     /// A whole response.
-    async fn whole(&self, mut answer: Response) -> Result<Vec<u8>, NotDone> {
+    async fn whole(&self, mut answer: Response) -> Result<Vec<u8>, ClientError> {
         let mut body = Vec::new();
         while let Some(piece) = self.piece(&mut answer).await? {
             if body.len() + piece.len() > LARGEST {
-                let said =
-                    format!("an answer of {} is larger than {LARGEST} bytes; is that a gateway?", self.url);
-                return Err(NotDone::new(Kind::Broken, said));
+                let said = format!(
+                    "a response of {} is larger than {LARGEST} bytes; check that this is a gateway",
+                    self.url
+                );
+                return Err(ClientError::new(Kind::Broken, said));
             }
             body.extend_from_slice(&piece);
         }
         Ok(body)
     }
 
-    fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, NotDone> {
+    fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ClientError> {
         serde_json::from_slice(body).map_err(|error| {
             let url = &self.url;
-            let said = format!("{url} answers what this version does not understand: {error}; is that a gateway, and of this version?");
-            NotDone::new(Kind::Broken, said)
+            let said = format!("{url} sent a response that this version cannot read: {error}; check that this is a gateway of the same version");
+            ClientError::new(Kind::Broken, said)
         })
     }
 
     /// The error of a gateway, or of a proxy before it.
-    async fn refusal(&self, answer: Response) -> NotDone {
+    async fn refusal(&self, answer: Response) -> ClientError {
         let status = answer.status();
         let body = self.whole(answer).await.unwrap_or_default();
         match serde_json::from_slice::<Problem>(&body) {
-            Ok(problem) => NotDone::refused(&problem, self.url.as_str()),
+            Ok(problem) => ClientError::refused(&problem, self.url.as_str()),
             Err(_) => {
                 let kind = match status {
                     StatusCode::BAD_GATEWAY
@@ -289,18 +293,22 @@ impl Server {
                     status if status.is_client_error() || status.is_redirection() => Kind::Invalid,
                     _ => Kind::Broken,
                 };
-                NotDone::new(
+                ClientError::new(
                     kind,
-                    format!("{} answers {status}, and not as a gateway does; check the URL", self.url),
+                    format!("{} responded with {status}, but not as a gateway does; check the URL", self.url),
                 )
             }
         }
     }
 
-    fn unreachable(&self, why: &str) -> NotDone {
-        let said =
-            format!("the gateway at {} cannot be asked: {why}; is it up, and the URL right?", self.url);
-        NotDone::new(Kind::Unavailable, said)
+    fn unreachable(&self, why: &str) -> ClientError {
+        let advice = if self.is_named {
+            "check that it runs, and that the URL is right"
+        } else {
+            "start `thresher serve` on this machine, or name another gateway with --server, --profile or THRESHER_SERVER"
+        };
+        let message = format!("the gateway at {} cannot be reached: {why}; {advice}", self.url);
+        ClientError::new(Kind::Unavailable, message)
     }
 }
 
@@ -309,8 +317,9 @@ impl<'a> Request<'a> {
         Self { method: Method::GET, path, query, body: None, headers: Vec::new(), is_repeatable: true }
     }
 
-    fn set_body(&mut self, body: &impl Serialize) -> Result<(), NotDone> {
-        let text = serde_json::to_vec(body).map_err(|error| NotDone::new(Kind::Broken, error.to_string()))?;
+    fn set_body(&mut self, body: &impl Serialize) -> Result<(), ClientError> {
+        let text =
+            serde_json::to_vec(body).map_err(|error| ClientError::new(Kind::Broken, error.to_string()))?;
         // An empty request has no body.
         self.body = Some(text).filter(|text| text != b"null");
         Ok(())

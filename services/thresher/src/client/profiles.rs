@@ -7,7 +7,7 @@ use serde::Deserialize;
 use service::{Secret, Vars};
 use url::Url;
 
-use super::whom::{Gateway, token_of};
+use super::endpoint::{Endpoint, token_of};
 use crate::exit::{Failed, usage};
 
 /// A gateway, and the place of its token.
@@ -28,23 +28,25 @@ struct Profile {
 ///
 /// # Errors
 /// Wrong usage: there is no such profile, or its file is invalid.
-pub(super) fn read(name: &str, vars: &Vars) -> Result<Gateway, Failed> {
-    let file = place(vars)?;
+pub(super) fn read(name: &str, vars: &Vars) -> Result<Endpoint, Failed> {
+    let folder =
+        folder(vars).ok_or_else(|| usage("profiles are in the home directory, but HOME is not set"))?;
+    let file = folder.join("profiles.yaml");
     let text = fs_err::read_to_string(&file).map_err(|error| {
-        usage(format!("the profile {name} cannot be looked up: {error}; the README shows such a file"))
+        usage(format!("the profile {name} cannot be read: {error}; docs/cli.md shows such a file"))
     })?;
     let mut profiles = parse(&text, &file)?;
     if profiles.values().any(|profile| profile.token.is_some()) && others_may_read(&file) {
         let file = file.display();
         return Err(usage(format!(
-            "{file} holds tokens, and others on this machine can read it: `chmod 600 {file}`, or name files with token_file instead"
+            "{file} holds tokens, and other users of this machine can read it; run `chmod 600 {file}`, or name files with token_file instead"
         )));
     }
     let names = profiles.keys().cloned().collect::<Vec<_>>().join(", ");
     let Some(profile) = profiles.remove(name) else {
         return Err(usage(format!("{} has no profile {name:?}; it has {names}", file.display())));
     };
-    let beside = |path: &Path| file.parent().map_or_else(|| path.to_owned(), |folder| folder.join(path));
+    let beside = |path: &Path| folder.join(path);
     let token = match (profile.token, profile.token_file) {
         (Some(_), Some(_)) => {
             return Err(usage(format!("the profile {name} has both token and token_file; give one of them")));
@@ -54,7 +56,7 @@ pub(super) fn read(name: &str, vars: &Vars) -> Result<Gateway, Failed> {
         (None, None) => None,
     };
     let authority = profile.ca_file.map(|ca| fs_err::read(beside(&ca))).transpose().map_err(usage)?;
-    Ok(Gateway { url: profile.server, token, authority })
+    Ok(Endpoint { token, authority, ..Endpoint::named(profile.server) })
 }
 
 fn parse(text: &str, file: &Path) -> Result<BTreeMap<String, Profile>, Failed> {
@@ -74,13 +76,11 @@ fn parse(text: &str, file: &Path) -> Result<BTreeMap<String, Profile>, Failed> {
     })
 }
 
-/// `$XDG_CONFIG_HOME/thresher/profiles.yaml`, or below `~/.config`.
-fn place(vars: &Vars) -> Result<PathBuf, Failed> {
+/// The user's folder of Thresher: `$XDG_CONFIG_HOME/thresher`, or `~/.config/thresher`.
+pub(super) fn folder(vars: &Vars) -> Option<PathBuf> {
     let absolute = |name: &str| vars.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let config = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")));
-    let config =
-        config.ok_or_else(|| usage("profiles are looked for in the home directory, and HOME is not set"))?;
-    Ok(config.join("thresher").join("profiles.yaml"))
+    let config = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(config.join("thresher"))
 }
 
 /// Whether users other than its owner can read a file.

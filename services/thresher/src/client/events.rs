@@ -7,8 +7,8 @@ use model::{RunId, SourceId};
 use reqwest::Response;
 use tokio::time::sleep;
 
-use super::error::{Kind, NotDone};
-use super::server::Server;
+use super::error::{ClientError, Kind};
+use super::http::OperatorClient;
 
 /// The longest event.
 const LARGEST: usize = 1024 * 1024;
@@ -21,7 +21,7 @@ const TRIES: u32 = 60;
 
 /// The events of a run.
 pub(crate) struct Events {
-    server: Server,
+    client: OperatorClient,
     source: SourceId,
     run: RunId,
     open: Option<Response>,
@@ -48,17 +48,17 @@ struct Event {
 }
 
 impl Events {
-    pub(super) fn new(server: Server, source: &SourceId, run: RunId) -> Self {
+    pub(super) fn new(client: OperatorClient, source: &SourceId, run: RunId) -> Self {
         let source = source.clone();
-        Self { server, source, run, open: None, reader: Reader::default(), last: None, in_vain: 0 }
+        Self { client, source, run, open: None, reader: Reader::default(), last: None, in_vain: 0 }
     }
 
-    /// The present state of the run, then each changed one.
-    pub(super) async fn next(&mut self) -> Result<Run, NotDone> {
+    /// The present state of the run, then each changed one. Not to be called after its end.
+    pub(crate) async fn next(&mut self) -> Result<Run, ClientError> {
         loop {
             if let Some(event) = self.reader.next() {
                 let run: Run = serde_json::from_str(&event.data).map_err(|error| {
-                    NotDone::new(Kind::Broken, format!("an event of the gateway cannot be read: {error}"))
+                    ClientError::new(Kind::Broken, format!("an event of the gateway cannot be read: {error}"))
                 })?;
                 self.last = event.id.or(self.last.take());
                 self.in_vain = 0;
@@ -78,27 +78,27 @@ impl Events {
     }
 
     /// The next piece of the stream.
-    async fn more(&mut self) -> Result<(), NotDone> {
+    async fn more(&mut self) -> Result<(), ClientError> {
         if self.open.is_none() {
             let run = self.run.to_string();
             let path = ["sources", self.source.as_str(), "runs", &run, "events"];
-            self.open = Some(self.server.events(&path, self.last.as_deref()).await?);
+            self.open = Some(self.client.events(&path, self.last.as_deref()).await?);
         }
         let Some(open) = &mut self.open else { return Ok(()) };
-        match self.server.piece(open).await? {
+        match self.client.piece(open).await? {
             Some(piece) => self.reader.take(&piece),
             // A gateway that stops ends its streams; the next one sends the present state first.
-            None => Err(NotDone::new(Kind::Unavailable, "the gateway does not tell any more of the run")),
+            None => Err(ClientError::new(Kind::Unavailable, "the gateway ended the stream of events")),
         }
     }
 }
 
 impl Reader {
-    fn take(&mut self, piece: &[u8]) -> Result<(), NotDone> {
+    fn take(&mut self, piece: &[u8]) -> Result<(), ClientError> {
         self.unread.extend_from_slice(piece);
         if self.unread.len() + self.data.len() > LARGEST {
             let said = format!("an event of the gateway is larger than {LARGEST} bytes; is that a gateway?");
-            return Err(NotDone::new(Kind::Broken, said));
+            return Err(ClientError::new(Kind::Broken, said));
         }
         Ok(())
     }

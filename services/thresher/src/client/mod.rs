@@ -1,0 +1,123 @@
+//! The client of the operator's commands: it asks a gateway by HTTP. No command of an operator talks to the bus.
+
+mod batch;
+mod endpoint;
+mod error;
+mod events;
+mod http;
+pub(crate) mod local;
+mod profiles;
+mod sources;
+
+use api::{Page, Run, Source, Submit, Subscription, Wanted};
+use model::{RunId, SourceId};
+
+pub(crate) use self::endpoint::{ReadFrom, named, read_from};
+pub(crate) use self::error::{ClientError, Kind};
+pub(crate) use self::events::Events;
+pub(crate) use self::http::OperatorClient;
+pub(crate) use self::sources::SourceRef;
+use crate::cli::GatewayArgs;
+use crate::exit::Failed;
+
+/// What to do with a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RunControl {
+    Pause,
+    Resume,
+    Cancel,
+}
+
+impl RunControl {
+    /// The last part of the request's path.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Cancel => "cancel",
+        }
+    }
+}
+
+impl OperatorClient {
+    /// The client of the named gateway. By default, that of `thresher serve` on this machine.
+    pub(crate) fn of(args: &GatewayArgs) -> Result<Self, Failed> {
+        Self::new(endpoint::endpoint(args)?)
+    }
+
+    /// All Sources, in the order of their names.
+    pub(crate) async fn sources(&self) -> Result<Vec<Source>, ClientError> {
+        self.all(&["sources"], &[]).await
+    }
+
+    /// A Source, if there is one of this name.
+    pub(crate) async fn source(&self, id: &SourceId) -> Result<Option<Source>, ClientError> {
+        match self.get(&["sources", id.as_str()], &[]).await {
+            Err(error) if error.kind == Kind::Absent => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// The subscriptions of a Source.
+    pub(crate) async fn subscriptions(&self, id: &SourceId) -> Result<Vec<Subscription>, ClientError> {
+        self.all(&["sources", id.as_str(), "subscriptions"], &[]).await
+    }
+
+    /// Adds a Source.
+    pub(crate) async fn create(&self, wanted: &Wanted) -> Result<Source, ClientError> {
+        self.post(&["sources"], &[], wanted, None).await
+    }
+
+    /// Changes a Source that was read with this revision.
+    pub(crate) async fn change(
+        &self,
+        id: &SourceId,
+        wanted: &Wanted,
+        read: u64,
+    ) -> Result<Source, ClientError> {
+        self.put(&["sources", id.as_str()], &[], wanted, read).await
+    }
+
+    /// Removes a Source from the fleet.
+    pub(crate) async fn remove(&self, id: &SourceId) -> Result<(), ClientError> {
+        self.delete(&["sources", id.as_str()]).await
+    }
+
+    /// The present or last run of each Source.
+    pub(crate) async fn runs(&self) -> Result<Vec<Run>, ClientError> {
+        self.all(&["runs"], &[]).await
+    }
+
+    /// The present or last run of a Source, if there was one.
+    pub(crate) async fn last_run(&self, id: &SourceId) -> Result<Option<Run>, ClientError> {
+        let page: Page<Run> = self.get(&["sources", id.as_str(), "runs"], &[]).await?;
+        Ok(page.items.into_iter().next())
+    }
+
+    /// Requests a run.
+    pub(crate) async fn submit(&self, id: &SourceId, submit: &Submit) -> Result<Run, ClientError> {
+        // If the response is lost, the same request has no further effect.
+        let key = ulid::Ulid::new().to_string();
+        self.post(&["sources", id.as_str(), "runs"], &[], submit, Some(&key)).await
+    }
+
+    /// Pauses, resumes or cancels a run.
+    pub(crate) async fn control(
+        &self,
+        id: &SourceId,
+        run: RunId,
+        how: RunControl,
+    ) -> Result<Run, ClientError> {
+        self.post(&["sources", id.as_str(), "runs", &run.to_string(), how.as_str()], &[], &(), None).await
+    }
+
+    /// Approves the deletions of a run that the deletion guard stopped. Returns the run that may delete more.
+    pub(crate) async fn approve(&self, id: &SourceId, run: RunId) -> Result<Run, ClientError> {
+        self.post(&["sources", id.as_str(), "runs", &run.to_string(), "approve"], &[], &(), None).await
+    }
+
+    /// Follows a run.
+    pub(crate) fn follow(&self, id: &SourceId, run: RunId) -> Events {
+        Events::new(self.clone(), id, run)
+    }
+}
