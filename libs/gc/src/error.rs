@@ -8,14 +8,16 @@ use store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum GcError {
     /// The store has no catalog.
-    #[error("no catalog lies in {root}, so nobody knows what is needed there: nothing was removed")]
+    #[error(
+        "{root} has no catalog, so gc cannot tell which objects are in use. Nothing was deleted; check --into"
+    )]
     NoCatalog {
         /// The store.
         root: String,
     },
     /// A catalog is missing or cannot be read. Its references are unknown, so nothing is removed.
     #[error(
-        "the catalog of {source_id} cannot be read, so nobody knows what it needs: nothing was removed. {error}"
+        "the catalog of {source_id} cannot be read, so gc cannot tell what it uses. Nothing was removed: {error}"
     )]
     Unreadable {
         /// The Source.

@@ -39,7 +39,7 @@ pub enum HarvestError {
     },
     /// The catalog has no harvest to compare.
     #[error(
-        "nothing was harvested from {source_url} here yet, so there is nothing to audit; harvest it first"
+        "{source_url}: nothing to audit, because it was never synced. Run `thresher sync {source_url}` first"
     )]
     NothingHeld {
         /// The entry URL.
@@ -73,8 +73,7 @@ pub enum HarvestError {
     },
     /// The Source requests a longer cooldown than a run waits for. Its resources stay pending.
     #[error(
-        "{lane} asks to be left alone until {until}; {} still to be fetched. \
-         Nothing is lost: run the same command again then",
+        "{lane} asked for a pause until {until} (Retry-After); {} pending. Run again after that time",
         counted(*.pending, "resource is", "resources are")
     )]
     Patience {
@@ -92,7 +91,7 @@ pub enum HarvestError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A store failure that waiting does not fix: a full disk, a refused key.
-    #[error("{}. Nothing that was held is lost", .0.message)]
+    #[error("{}. Stored resources are not lost", .0.message)]
     StoreFailed(StoreTrouble),
     /// The bus failed.
     #[error(transparent)]

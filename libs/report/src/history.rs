@@ -16,7 +16,7 @@ pub fn because(entry: &ChangeLogEntry) -> String {
     let Account { why, change, as_of, .. } = &entry.account;
     let change = change.map_or("listed".to_owned(), |change| change.to_string());
     let when = as_of.map_or(String::new(), |time| format!(" as of {time}"));
-    let because = why.map_or(String::new(), |why| format!(", and {}", reason(why)));
+    let because = why.map_or(String::new(), |why| format!(", because {}", reason(why)));
     format!("{change}{when} by {}{because}; run {}", entry.document, entry.run)
 }
 
@@ -44,23 +44,21 @@ pub fn what(event: &ChangeEvent) -> String {
             format!("new version stored and verified, sha-256 {sha256} (before: {before})")
         }
         ChangeEvent::Confirmed { sha256 } => {
-            format!("what is held was found to be what the Source has, sha-256 {sha256}")
+            format!("stored bytes confirmed, sha-256 {sha256}")
         }
-        ChangeEvent::Deleted { absent: false } => "deleted, as the Source says".to_owned(),
-        ChangeEvent::Deleted { absent: true } => {
-            "deleted: its Source's lists do not name it any more".to_owned()
-        }
+        ChangeEvent::Deleted { absent: false } => "deleted by the Source".to_owned(),
+        ChangeEvent::Deleted { absent: true } => "deleted: absent from the Source's lists".to_owned(),
         ChangeEvent::Healed { sha256, before } if sha256 == before => {
-            format!("fetched and verified anew, since what was held was damaged, sha-256 {sha256}")
+            format!("refetched and verified: the stored bytes were damaged, sha-256 {sha256}")
         }
         ChangeEvent::Healed { sha256, before } => format!(
-            "fetched and verified anew, since what was held was not to be relied on, sha-256 {sha256} (before: {before})"
+            "refetched and verified: the stored bytes were doubtful, sha-256 {sha256} (before: {before})"
         ),
         ChangeEvent::Restored { sha256 } => format!("restored by the operator, sha-256 {sha256}"),
-        ChangeEvent::Ignored { note } => format!("its problem is ignored by the operator: {note}"),
-        ChangeEvent::Retried => "the operator had its problem tried again".to_owned(),
+        ChangeEvent::Ignored { note } => format!("problem ignored by the operator: {note}"),
+        ChangeEvent::Retried => "problem retried by the operator".to_owned(),
         ChangeEvent::VersionLost { sha256, from, until, message } => format!(
-            "the version held from {from} until {until} was found damaged and given up, sha-256 {sha256}: {message}"
+            "the version stored from {from} until {until} was damaged, and discarded, sha-256 {sha256}: {message}"
         ),
         ChangeEvent::Problem { reason, message } => format!("problem ({reason}): {message}"),
     }
@@ -68,17 +66,17 @@ pub fn what(event: &ChangeEvent) -> String {
 
 fn reason(why: Why) -> &'static str {
     match why {
-        Why::New => "nothing was held of it",
-        Why::OtherDigest => "declared with another digest than that of what was held",
-        Why::OtherLength => "declared with another length than that of what was held",
-        Why::OtherLastmod => "declared with another last modification than before",
-        Why::NothingToCompare => "nothing was declared that could be compared with what was held",
-        Why::Problem => "tried again, since it was a problem before",
-        Why::Mend => "what was held of it was not to be relied on",
-        Why::Deleted => "the Source says it deleted it",
+        Why::New => "it was not stored",
+        Why::OtherDigest => "the declared digest is not the stored one",
+        Why::OtherLength => "the declared length is not the stored one",
+        Why::OtherLastmod => "the declared last modification changed",
+        Why::NothingToCompare => "no declared digest or length could be compared",
+        Why::Problem => "it was a problem before",
+        Why::Mend => "the stored bytes were doubtful",
+        Why::Deleted => "the Source deleted it",
         Why::DeletedPerhaps => {
-            "nobody could tell whether it was deleted before what was held, so the server was asked"
+            "unknown whether the deletion is newer than the stored version, so the server was asked"
         }
-        Why::Absent => "not named any more for the second time",
+        Why::Absent => "absent from two lists",
     }
 }

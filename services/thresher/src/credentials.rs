@@ -92,7 +92,7 @@ impl Reading<'_> {
         let origin = model::Lane::of(&url).map_err(|error| error.to_string())?;
         if url.scheme() == "http" && !is_this_machine(&url) {
             self.warnings.push(format!(
-                "the credential for {origin} travels readable to everybody on the way; give an https origin if there is one"
+                "the credential for {origin} is sent unencrypted; use an https origin if there is one"
             ));
         }
         let made = match (entry.bearer, entry.basic, entry.header) {
@@ -115,7 +115,7 @@ impl Reading<'_> {
                 if is_readable_by_everybody(&path) {
                     let path = path.display();
                     self.warnings.push(format!(
-                        "{path} holds a secret, and every user of this machine can read it; `chmod 600 {path}` ends that"
+                        "{path} holds a secret, and other users of this machine can read it; run `chmod 600 {path}`"
                     ));
                 }
                 SecretRef::File(path)
@@ -133,7 +133,7 @@ fn words(message: &str) -> String {
     let message = message.split(" at line ").next().unwrap_or(message);
     match message.rsplit_once(", expected ") {
         Some((_, expected)) if message.starts_with("invalid ") => {
-            format!("something else stands here than {expected}")
+            format!("expected {expected}")
         }
         _ => message.to_owned(),
     }
@@ -250,7 +250,7 @@ mod tests {
         let warnings = |origin: &str| {
             read_text(&format!("- origin: {origin}\n  bearer: {{env: TOKEN}}\n")).unwrap().warnings
         };
-        assert!(warnings("http://a.example")[0].contains("http://a.example:80 travels readable"));
+        assert!(warnings("http://a.example")[0].contains("http://a.example:80 is sent unencrypted"));
         assert_eq!((warnings("http://127.0.0.1:8080").len(), warnings("http://[::1]").len()), (0, 0));
     }
 

@@ -146,9 +146,8 @@ pub(crate) fn without_secret(entry: &Url) -> Result<(), Failed> {
         return Ok(());
     }
     Err(usage(format!(
-        "a name or password stands in the URL of {}, where all who look at the harvest would read it. Leave it out; \
-         write where the secret lies into a file, and give that with --credentials FILE (a fleet has `credentials` in \
-         its configuration)",
+        "the URL of {} contains a user or password, which the harvest would show to its readers. Remove it, and pass \
+         --credentials FILE with the place of the secret (in a fleet: `http.credentials` of its configuration)",
         entry.host_str().unwrap_or("the Source")
     )))
 }

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
-            note!("thresher: this machine gives no threads to work with: {error}");
+            note!("thresher: cannot start the async runtime: {error}");
             return Exit::Failed.into();
         }
     };

@@ -56,13 +56,11 @@ async fn tell(mut delays: watch::Receiver<Option<CrawlDelay>>, mut stopped: ones
 fn words(delay: &CrawlDelay) -> String {
     let CrawlDelay { lane, asked, kept } = delay;
     let waits = if asked == kept {
-        "that is kept, so this takes its time".to_owned()
+        "it is obeyed, so this takes a while".to_owned()
     } else {
-        format!("{kept:?} are kept, the longest that Thresher waits")
+        format!("{kept:?} are obeyed, the longest that Thresher waits")
     };
-    format!(
-        "{lane} asks in its robots.txt for {asked:?} between two requests: {waits}. --robots ignore would not wait"
-    )
+    format!("{lane}: robots.txt has a crawl-delay of {asked:?}: {waits}. --robots ignore does not wait")
 }
 
 #[cfg(test)]
@@ -78,11 +76,11 @@ mod tests {
         let mut delay = CrawlDelay { lane, asked, kept: asked };
         let text = words(&delay);
         assert!(
-            text.starts_with("http://example.org:80 asks")
+            text.starts_with("http://example.org:80: ")
                 && text.contains("90s")
-                && text.contains("that is kept")
+                && text.contains("it is obeyed")
         );
         delay.kept = Duration::from_secs(60);
-        assert!(words(&delay).contains("for 90s between two requests: 60s are kept"), "{}", words(&delay));
+        assert!(words(&delay).contains("crawl-delay of 90s: 60s are obeyed"), "{}", words(&delay));
     }
 }

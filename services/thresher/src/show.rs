@@ -88,7 +88,7 @@ fn done(progress: &Progress) -> u64 {
 fn words(progress: &Progress) -> String {
     let counters = &progress.counters;
     match progress.phase {
-        None => "asking the Source what it offers".to_owned(),
+        None => "discovering what the Source offers".to_owned(),
         Some(Phase::Planning) => {
             let document = progress.document.as_deref().unwrap_or("the Source's documents");
             match counters.listed {
@@ -115,11 +115,8 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     let row = |n: u64, one: &str, many: &str| {
         note!("  {:>12}  {}", count(n), plural(n, one, many));
     };
-    let mode = if report.resumed {
-        format!("{}, taken up after an interruption", report.run.mode)
-    } else {
-        report.run.mode.to_string()
-    };
+    let mode =
+        if report.resumed { format!("{}, resumed", report.run.mode) } else { report.run.mode.to_string() };
     note!("");
     for unlisted in &report.many_absent {
         note!("{unlisted}");
@@ -128,19 +125,19 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     row(counters.listed, &format!("entry read ({mode})"), &format!("entries read ({mode})"));
     note!("  {:>12}  stored and verified, {}", count(counters.stored), HumanBytes(counters.bytes));
     if counters.healed > 0 {
-        note!("  {:>12}  of them in place of what was damaged", count(counters.healed));
+        note!("  {:>12}  of them repaired", count(counters.healed));
     }
     note!("  {:>12}  unchanged", count(counters.unchanged));
     note!("  {:>12}  deleted by the Source", count(counters.deleted));
     if counters.foreign > 0 {
-        note!("  {:>12}  of the entries name resources of other sites", count(counters.foreign));
+        note!("  {:>12}  entries are of other sites", count(counters.foreign));
     }
     if counters.foreign_left_out > 0 {
         let left_out = count(counters.foreign_left_out);
-        note!("  {left_out:>12}  left out, since they are of other sites (--origins same)");
+        note!("  {left_out:>12}  left out, of other sites (--origins same)");
     }
     if counters.absent > 0 {
-        note!("  {:>12}  not listed any more, and kept for now", count(counters.absent));
+        note!("  {:>12}  absent, kept", count(counters.absent));
     }
     if report.open_problems > 0 {
         row(report.open_problems, "problem open", "problems open");
@@ -149,10 +146,10 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
         row(report.ignored_problems, "ignored problem", "ignored problems");
     }
     for (name, times) in &counters.quirks {
-        row(*times, &format!("time tolerated: {name}"), &format!("times tolerated: {name}"));
+        row(*times, &format!("quirk {name}"), &format!("quirk {name}"));
     }
     note!(
-        "  {} in {}; all of it lies in {root}",
+        "  {} in {}; stored in {root}",
         counted(counters.requests, "request", "requests"),
         HumanDuration(duration)
     );
@@ -172,7 +169,7 @@ mod tests {
     #[test]
     fn a_picture_becomes_words_in_every_phase() {
         let mut progress = Progress::default();
-        assert!(words(&progress).contains("asking"));
+        assert!(words(&progress).contains("discovering"));
         progress.phase = Some(Phase::Planning);
         progress.counters.listed = 1_234;
         assert!(words(&progress).contains("1,234 entries"));

@@ -13,7 +13,7 @@ use crate::exit::{Failed, usage};
 /// The default directory of a Source: its host.
 pub(crate) fn default_directory(url: &Url) -> Result<String, Failed> {
     let host =
-        url.host_str().ok_or_else(|| usage(format!("{url} names no host; give an http or https URL")))?;
+        url.host_str().ok_or_else(|| usage(format!("{url} has no host; pass an http or https URL")))?;
     // An IPv6 address in brackets is a poor file name.
     Ok(format!("./{}", host.trim_matches(['[', ']']).replace(':', "-")))
 }
@@ -59,7 +59,7 @@ pub(crate) fn must_hold_a_harvest(target: &StoreTarget) -> Result<(), Failed> {
         return Ok(());
     }
     Err(usage(format!(
-        "{} holds no harvest (it has no .thresher directory); give the directory of a `thresher sync` with --into",
+        "{} is not a harvest directory: .thresher/ is missing. Pass the directory of an earlier sync with --into",
         directory.display()
     )))
 }
@@ -72,9 +72,7 @@ impl OpenHarvest {
             self.sources.retain(|(note, _)| note.source == id);
             if self.sources.is_empty() {
                 let place = place(&self.store);
-                return Err(usage(format!(
-                    "{place} holds nothing of a Source {named}; leave --source out to see all"
-                )));
+                return Err(usage(format!("{place} has no Source {named}; leave out --source to see all")));
             }
         }
         Ok(self)
@@ -95,7 +93,7 @@ pub(crate) async fn open_for_reading(into: &str) -> Result<OpenHarvest, Failed> 
     }
     if sources.is_empty() {
         return Err(usage(format!(
-            "{} holds no harvest; run `thresher sync <url> --into …` first",
+            "{} has no harvest; run `thresher sync <url> --into …` first",
             store.root()
         )));
     }

@@ -34,7 +34,7 @@ struct Line<'a> {
     /// Whether nothing was written.
     dry_run: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
+    message: Option<String>,
 }
 
 /// A field before and after; null where it was not set.
@@ -64,7 +64,7 @@ pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
     let mut found = Found::of(&client, &all).await?;
     for some in all.chunks(AT_ONCE) {
         for ((spec, _), outcome) in some.iter().zip(apply(&client, &mut found, some, args.dry_run).await?) {
-            let (done, fields, why) = match outcome {
+            let (done, fields, message) = match outcome {
                 Ok((done, fields)) => (done, fields, None),
                 Err(error) => {
                     // The others are applied all the same; the first error decides the exit status.
@@ -73,11 +73,11 @@ pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
                 }
             };
             let entry = spec.entry.as_str();
-            let line = Line { source: &spec.id, entry, done, fields, dry_run: args.dry_run, why };
-            match (args.json, &line.why) {
+            let line = Line { source: &spec.id, entry, done, fields, dry_run: args.dry_run, message };
+            match (args.json, &line.message) {
                 (true, _) => terminal::json(&line)?,
                 (false, None) => say!("{}", line.text())?,
-                (false, Some(why)) => note!("{entry}: {why}"),
+                (false, Some(message)) => note!("{entry}: {message}"),
             }
         }
     }

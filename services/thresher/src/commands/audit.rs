@@ -25,7 +25,7 @@ const GAPS: Words = (
     "gap between the Resource List and the Change Lists",
     "gaps between the Resource List and the Change Lists",
 );
-const FAILED: Words = ("problem: it could not be put right", "problems: they could not be put right");
+const FAILED: Words = ("problem: not repaired", "problems: not repaired");
 const OPEN: Words =
     ("problem open; `thresher problems` lists it", "problems open; `thresher problems` lists them");
 
@@ -42,7 +42,7 @@ struct Outcome<'a> {
     counts: AuditCounts,
     /// Repaired resources.
     stored: u64,
-    healed: u64,
+    repaired: u64,
     deleted: u64,
     failed: u64,
     open_problems: u64,
@@ -97,12 +97,10 @@ async fn only_source(into: &str) -> Result<Url, Failed> {
     let store = Store::open(&target::parse(into)?, options).await?;
     match store.sources().await?.as_slice() {
         [one] => Ok(one.url.parse()?),
-        [] => {
-            Err(usage(format!("{into} holds no Source; give the directory of a `thresher sync` with --into")))
-        }
+        [] => Err(usage(format!("{into} has no Source; pass the directory of an earlier sync with --into"))),
         several => {
             let urls: Vec<_> = several.iter().map(|note| target::shown_url(&note.url)).collect();
-            Err(usage(format!("{into} holds several Sources; name one of them: {}", urls.join(", "))))
+            Err(usage(format!("{into} has several Sources; name one of them: {}", urls.join(", "))))
         }
     }
 }
@@ -134,10 +132,21 @@ pub(crate) fn tell(url: &Url, report: &Report, duration: Duration, telling: Tell
 fn lines(Difference { difference, uri, why, document, ignored }: &Difference) -> [String; 2] {
     let by = document.as_ref().map_or(String::new(), |document| format!(" (by {document})"));
     match ignored {
-        Some(note) => {
-            [format!("{:<10} {uri}", "ignored"), format!("           {difference}: {why}{by}; {note}")]
-        }
-        None => [format!("{:<10} {uri}", difference.to_string()), format!("           {why}{by}")],
+        Some(note) => [
+            format!("{:<10} {uri}", "ignored"),
+            format!("           {}: {why}{by}; {note}", name(*difference)),
+        ],
+        None => [format!("{:<10} {uri}", name(*difference)), format!("           {why}{by}")],
+    }
+}
+
+/// The name of a kind of difference, in text.
+fn name(kind: DifferenceKind) -> &'static str {
+    match kind {
+        DifferenceKind::Missing => "missing",
+        DifferenceKind::Stale => "outdated",
+        DifferenceKind::Differing => "mismatch",
+        DifferenceKind::Extra => "extra",
     }
 }
 
@@ -145,12 +154,9 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Te
     let Report { run, audit, .. } = report;
     let differences = counts.differences();
     let mut lines = vec![match (report.in_sync(), differences) {
-        (true, 0) => "In sync: what is held is what the Source lists.".to_owned(),
+        (true, 0) => "In sync: all stored resources match the lists.".to_owned(),
         (true, _) => {
-            format!(
-                "In sync again: {} put right.",
-                counted(differences, "difference was", "differences were")
-            )
+            format!("In sync again: {} repaired.", counted(differences, "difference", "differences"))
         }
         (false, 0) => "Nothing differs, but not everything could be compared.".to_owned(),
         (false, _) => {
@@ -158,19 +164,19 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Te
         }
     }];
     let mut row = |n: u64, what: &str| lines.push(format!("  {:>12}  {what}", count(n)));
-    row(counts.agreeing, "as declared, by their digests");
+    row(counts.agreeing, "match: the declared digest is that of the stored bytes");
     for (n, what) in [
         (
             counts.without_fixity,
-            "without fixity: nothing contradicts them, and no digest is declared that could be compared",
+            "unverifiable: no digest is declared that could be compared, and nothing contradicts them",
         ),
-        (counts.newer, "known here of a later moment than the documents speak of"),
-        (counts.missing, "missing: listed, and not held"),
-        (counts.stale, "stale: the Source tells of a later version"),
-        (counts.differing, "differing in fixity: what is held is not what is declared of this version"),
-        (counts.extra, "extra: held, and not what the Source has any more"),
-        (counts.ignored, "ignored: not as the Source tells, and nothing is to be done about it by your word"),
-        (counts.unjudged, "held and not listed, where a list was not read whole: that says nothing"),
+        (counts.newer, "newer here than in the documents"),
+        (counts.missing, "missing: listed, but not stored"),
+        (counts.stale, "outdated: the Source lists a later version"),
+        (counts.differing, "mismatch: the stored bytes are not what is declared of this version"),
+        (counts.extra, "extra: stored, but not listed any more"),
+        (counts.ignored, "ignored: they differ, and you ignore that"),
+        (counts.unjudged, "not compared: stored, but their list was not read completely"),
         (counts.unread, plural(counts.unread, UNREAD.0, UNREAD.1)),
         (counts.gaps, plural(counts.gaps, GAPS.0, GAPS.1)),
     ] {
@@ -179,18 +185,18 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Te
         }
     }
     if telling.repair && differences > 0 {
-        row(run.counters.stored, "stored and verified to put that right");
+        row(run.counters.stored, "fetched and verified");
         row(run.counters.deleted, "deleted");
         row(run.counters.failed, plural(run.counters.failed, FAILED.0, FAILED.1));
         if run.counters.absent > 0 {
-            row(run.counters.absent, "kept until a later list confirms that they are gone");
+            row(run.counters.absent, "absent, kept until a later list confirms it");
         }
     }
     if report.open_problems > 0 {
         row(report.open_problems, plural(report.open_problems, OPEN.0, OPEN.1));
     }
     lines.push(format!(
-        "  {} compared with {} held, {} in {}",
+        "  {} compared with {} stored, {} in {}",
         counted(run.counters.listed, "entry", "entries"),
         counted(counts.held, "resource", "resources"),
         counted(run.counters.requests, "request", "requests"),
@@ -229,14 +235,14 @@ fn advice(counts: AuditCounts, report: &Report, telling: Telling) -> Option<Stri
     } else if !telling.repair && differences > 0 {
         Some("The same command with --repair fetches exactly what differs; nothing was changed.".to_owned())
     } else if report.run.counters.failed > 0 {
-        Some("`thresher problems` says why; the next run tries them again.".to_owned())
+        Some("`thresher problems` says why; the next run retries them.".to_owned())
     } else if counts.extra > 0 {
         Some(
-            "What is extra is kept until a later list confirms it; --absent delete removes it at once."
+            "Extra resources are kept until a later list confirms it; --absent delete deletes them now."
                 .to_owned(),
         )
     } else {
-        Some("Audit again when what could not be compared can be read.".to_owned())
+        Some("Audit again when the unread documents can be read.".to_owned())
     }
 }
 
@@ -252,7 +258,7 @@ impl<'a> Outcome<'a> {
             differences: counts.differences(),
             counts,
             stored: counters.stored,
-            healed: counters.healed,
+            repaired: counters.healed,
             deleted: counters.deleted,
             failed: counters.failed,
             open_problems: report.open_problems,

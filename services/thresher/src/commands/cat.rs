@@ -38,9 +38,9 @@ async fn now(harvested: &OpenHarvest, uri: &ResourceUri, decode: bool) -> Comman
     }
     let error = match collected {
         Some(at) => anyhow::anyhow!(
-            "{uri} is not held here: its Source deleted it, and `thresher gc` gave its bytes up at {at}"
+            "{uri} is not stored: its Source deleted it, and `thresher gc` removed its bytes at {at}"
         ),
-        None => anyhow::anyhow!("{uri} is not held here; `thresher explain` says what is known of it"),
+        None => anyhow::anyhow!("{uri} is not stored; `thresher explain` shows its history"),
     };
     Err(Failed { exit: Exit::Problems, error })
 }
@@ -52,7 +52,7 @@ fn only_one(uri: &ResourceUri, holders: Vec<(&SourceNote, Bitstream)>) -> Result
         let names: Vec<_> =
             holders.iter().map(|(note, _)| format!("{} ({})", note.source, note.url)).collect();
         return Err(usage(format!(
-            "{uri} is held of {} Sources, which may have given different bytes; name one of them with --source: {}",
+            "{uri} is stored from {} Sources, whose bytes may differ; name one of them with --source: {}",
             holders.len(),
             names.join(", ")
         )));
@@ -82,18 +82,17 @@ async fn at(harvested: &OpenHarvest, uri: &ResourceUri, moment: Timestamp, decod
     }
     let error = match kept_since {
         Some(from) => anyhow::anyhow!(
-            "{uri}: the version of {moment} is not kept; kept versions go back to {from}. `thresher sync --keep-versions N` keeps the last N versions"
+            "{uri}: the version of {moment} is not kept; kept versions go back to {from}. \
+             `thresher sync --keep-versions N` keeps the last N versions"
         ),
-        None => anyhow::anyhow!(
-            "{uri} was not held here at {moment}; `thresher explain` says what is known of it"
-        ),
+        None => anyhow::anyhow!("{uri} was not stored at {moment}; `thresher explain` shows its history"),
     };
     Err(Failed { exit: Exit::Problems, error })
 }
 
 fn lost_then(uri: &ResourceUri, moment: Timestamp, lost: Timestamp) -> Failed {
     let error = anyhow::anyhow!(
-        "what was held of {uri} at {moment} was found damaged, and its bytes were given up at {lost}; `thresher explain` says what it was"
+        "the version of {uri} of {moment} was damaged, and discarded at {lost}; `thresher explain` shows what it was"
     );
     Failed { exit: Exit::Problems, error }
 }
@@ -119,7 +118,7 @@ async fn write_decoded(store: &Store, bitstream: &Bitstream, encoding: &str) -> 
         "deflate" => Box::new(ZlibDecoder::new(out)),
         other => {
             return Err(usage(format!(
-                "the bytes have the Content-Encoding {other}, and only gzip and deflate are undone; leave out --decode"
+                "the bytes have the Content-Encoding {other}; --decode knows gzip and deflate only. Leave it out"
             )));
         }
     };

@@ -48,10 +48,10 @@ fn draw(found: &Discovery) -> String {
         branches(&node.below, "", &mut lines);
     }
     for hint in &found.hints {
-        lines.push(format!("hint      {}  {}: {}", hint.kind.as_str(), hint.url, hint.kind));
+        lines.push(format!("note      {}  {}: {}", hint.kind.as_str(), hint.url, hint.kind));
     }
     for tried in &found.tried {
-        lines.push(format!("tried     {}  {}", tried.route, tried.why));
+        lines.push(format!("attempted {}  {}", tried.route, tried.why));
     }
     for failure in &found.failures {
         lines.push(format!("problem   {}: {}", failure.url, failure.why));

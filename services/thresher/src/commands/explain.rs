@@ -35,9 +35,9 @@ struct Story {
     versions: Vec<Version>,
     pending: Option<PendingRecord>,
     problem: Option<ProblemRecord>,
-    changes: Vec<ChangeLogEntry>,
+    events: Vec<ChangeLogEntry>,
     /// Documents that list it and are problems themselves.
-    concerns: BTreeMap<String, ProblemRecord>,
+    document_problems: BTreeMap<String, ProblemRecord>,
     /// How many earlier events were left out.
     #[serde(skip)]
     left_out: u64,
@@ -78,7 +78,7 @@ pub(crate) async fn told(args: &ExplainArgs) -> Result<String, Failed> {
     for story in stories.iter().filter(|story| !story.is_empty()) {
         if story.left_out > 0 {
             let events = counted(story.left_out, "earlier event is", "earlier events are");
-            note!("{events} left out; `thresher explain --into …` tells all");
+            note!("{events} left out; `thresher explain --into …` shows all");
         }
         if args.json {
             told += &terminal::json_line(story)?;
@@ -88,7 +88,7 @@ pub(crate) async fn told(args: &ExplainArgs) -> Result<String, Failed> {
     }
     if told.is_empty() {
         let error = anyhow::anyhow!(
-            "nothing is known of {uri}: no document that was read has listed it. Mind that URIs are compared as the Source \
+            "{uri} is unknown: no document that was read has listed it. URIs are compared as the Source \
              writes them; `thresher ls` shows those"
         );
         return Err(Failed { exit: Exit::Problems, error });
@@ -105,14 +105,14 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         versions: catalog.versions(uri).await?.map(|versions| versions.kept).unwrap_or_default(),
         pending: catalog.pending(uri).await?,
         problem: catalog.problem(&Subject::Resource(uri.to_string())).await?,
-        changes: catalog.changes_of(uri).await?.map_ok(|(_, entry)| entry).try_collect().await?,
-        concerns: BTreeMap::new(),
+        events: catalog.changes_of(uri).await?.map_ok(|(_, entry)| entry).try_collect().await?,
+        document_problems: BTreeMap::new(),
         left_out: 0,
     };
     let Story { record, pending, problem, .. } = &story;
     for document in api::Story::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {
         if let Some(problem) = catalog.problem(&Subject::Document(document.clone())).await? {
-            story.concerns.insert(document, problem);
+            story.document_problems.insert(document, problem);
         }
     }
     Ok(story)
@@ -141,8 +141,8 @@ async fn asked(
             versions: story.versions,
             pending: story.pending,
             problem: story.problem,
-            changes: story.changes.into(),
-            concerns: story.concerns,
+            events: story.changes.into(),
+            document_problems: story.concerns,
             left_out: story.changes_left_out,
         });
     }
@@ -151,25 +151,25 @@ async fn asked(
 
 impl Story {
     fn is_empty(&self) -> bool {
-        self.record.is_none() && self.pending.is_none() && self.problem.is_none() && self.changes.is_empty()
+        self.record.is_none() && self.pending.is_none() && self.problem.is_none() && self.events.is_empty()
     }
 
     fn tell(&self) -> String {
         let mut lines = vec![self.uri.to_string(), format!("  of the Source {}", self.source)];
         if self.foreign {
             lines.push(
-                "  which is another site: what it gave need not be what the owner of this URI has".to_owned(),
+                "  which is another site: its bytes may differ from those of the URI's owner".to_owned(),
             );
         }
         lines.push(String::new());
         lines.push("History".to_owned());
-        lines.extend(self.changes.iter().flat_map(history::told).map(|line| format!("  {line}")));
-        if self.changes.is_empty() {
-            lines.push("  nothing has happened to it here yet".to_owned());
+        lines.extend(self.events.iter().flat_map(history::told).map(|line| format!("  {line}")));
+        if self.events.is_empty() {
+            lines.push("  no events yet".to_owned());
         }
         if let Some(record) = &self.record {
             lines.push(String::new());
-            lines.push("Held".to_owned());
+            lines.push("Stored".to_owned());
             match &record.bitstream {
                 Some(bitstream) => lines.extend(held(bitstream)),
                 None => lines.push(gone(record)),
@@ -188,8 +188,8 @@ impl Story {
         if let Some(pending) = &self.pending {
             lines.push(String::new());
             lines.push(match pending.action {
-                Action::Fetch { .. } if pending.mend => "Pending: what is held is to be replaced".to_owned(),
-                Action::Fetch { .. } => "Pending: to be brought in step".to_owned(),
+                Action::Fetch { .. } if pending.mend => "Pending: to be refetched and replaced".to_owned(),
+                Action::Fetch { .. } => "Pending: to be fetched".to_owned(),
                 Action::Delete => "Pending: to be deleted".to_owned(),
             });
             lines.extend(listed(&pending.listing));
@@ -213,21 +213,21 @@ impl Story {
                 problems::next(false, problem.ignored.as_ref(), problem.next_attempt_at)
             ));
             if problem.mend {
-                lines.push("  what is held of it is not to be relied on, and is to be replaced".to_owned());
+                lines.push("  its stored bytes are doubtful, and are to be replaced".to_owned());
             }
             lines.extend(problems::evidence(&problem.evidence).iter().map(|line| format!("  {line}")));
             if let Some(kept) = &problem.evidence.candidate {
                 lines.extend(candidate(kept));
                 lines.push(
-                    "  it is not served, because no list has declared it yet: the next one that declares its digest makes it \
-                     current without another request, one that declares another has it fetched anew"
+                    "  it is not served, because no list has declared it yet. A list that declares its digest makes it \
+                     current without another request; a list that declares another one starts a new fetch"
                         .to_owned(),
                 );
             }
         }
-        for (document, problem) in &self.concerns {
+        for (document, problem) in &self.document_problems {
             lines.push(String::new());
-            lines.push(format!("Concerns it: {} is a problem ({})", document, problem.reason));
+            lines.push(format!("Document problem: {} ({})", document, problem.reason));
             lines.push(format!("  {}", problem.message));
         }
         lines.iter().map(|line| displayed(line).into_owned() + "\n").collect()
@@ -235,21 +235,21 @@ impl Story {
 
     /// Absence alone deletes nothing.
     fn absent(&self, absence: &Absence) -> String {
-        let guard = self.concerns.iter().any(|(document, problem)| {
+        let guard = self.document_problems.iter().any(|(document, problem)| {
             *document == absence.document && problem.reason == ProblemReason::Guard
         });
         let kept = match guard {
-            true => "the guard keeps it, since too many would go at once",
-            false => "it is kept until a later list confirms that",
+            true => "the deletion guard keeps it",
+            false => "kept until a later list confirms it",
         };
-        format!("  {} did not name it any more, seen {}; {kept}", absence.document, absence.seen_at)
+        format!("  absent from {}, seen {}; {kept}", absence.document, absence.seen_at)
     }
 }
 
 fn gone(record: &ResourceRecord) -> String {
     let what = match (&record.deleted, record.collected) {
-        (Some(_), _) => "; what was held of it is kept, and can be restored until `thresher gc` gives it up",
-        (None, Some(at)) => &format!("; `thresher gc` gave its bytes up at {at}, so it cannot be restored"),
+        (Some(_), _) => "; its bytes can be restored until `thresher gc` removes them",
+        (None, Some(at)) => &format!("; `thresher gc` removed its bytes at {at}, so it cannot be restored"),
         (None, None) => "",
     };
     format!("  nothing: the Source deleted it{what}")
@@ -257,17 +257,17 @@ fn gone(record: &ResourceRecord) -> String {
 
 fn held(bitstream: &Bitstream) -> Vec<String> {
     let proof = match bitstream.assurance {
-        Assurance::Digest => "its digest is the one declared",
-        Assurance::Length => "its length is the one declared; no digest was declared",
-        Assurance::None => "nothing was declared that could be compared",
+        Assurance::Digest => "its digest matches the declared one",
+        Assurance::Length => "its length matches the declared one; no digest was declared",
+        Assurance::None => "no digest or length was declared",
     };
     let mut lines = vec![
         format!("  {}, stored {}: {proof}", bytes(bitstream.computed.length()), bitstream.stored_at),
-        format!("  lies in {}", place(&bitstream.location)),
+        format!("  stored at {}", place(&bitstream.location)),
     ];
     lines.extend(bitstream.computed.digests().iter().map(|digest| format!("  computed {digest}")));
-    lines.extend(bitstream.final_url.iter().map(|url| format!("  came from {url}, where it was sent on to")));
-    lines.extend(bitstream.media_type.iter().map(|media_type| format!("  served as {media_type}")));
+    lines.extend(bitstream.final_url.iter().map(|url| format!("  final URL {url}")));
+    lines.extend(bitstream.media_type.iter().map(|media_type| format!("  media type {media_type}")));
     lines
 }
 
@@ -284,7 +284,7 @@ fn candidate(kept: &StoredBitstream) -> Vec<String> {
     let modified = kept.modified.map_or(String::new(), |time| format!(", last modified {time}"));
     let length = bytes(kept.computed.length());
     let mut lines = vec![format!("  kept as a candidate: {length}{modified}")];
-    lines.push(format!("  the candidate lies in {}", place(&kept.location)));
+    lines.push(format!("  the candidate is stored at {}", place(&kept.location)));
     lines.extend(kept.computed.digests().iter().map(|digest| format!("  the candidate has {digest}")));
     lines
 }
@@ -298,7 +298,7 @@ fn listed(listing: &Listing) -> Vec<String> {
 fn declared(declaration: &Declaration) -> Vec<String> {
     let mut lines: Vec<String> =
         declaration.digests.iter().map(|digest| format!("  declared {digest}")).collect();
-    lines.extend(declaration.unjudged.iter().map(|value| format!("  declared {value} (cannot be judged)")));
+    lines.extend(declaration.unjudged.iter().map(|value| format!("  declared {value} (unsupported)")));
     lines.extend(declaration.length.map(|length| format!("  declared length {length}")));
     lines.extend(declaration.lastmod.map(|lastmod| format!("  last modified {lastmod}")));
     lines

@@ -28,7 +28,7 @@ pub(crate) async fn run(args: ExportArgs) -> CommandResult {
         match seen {
             Seen::Taken(_) => {}
             Seen::Resumed(done) => {
-                note!("going on behind {}", counted(done.resources, "resource", "resources"));
+                note!("resuming after {}", counted(done.resources, "resource", "resources"));
             }
             Seen::Damaged(uri, damage) => note!("{uri} is left out: {damage}"),
         }
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: ExportArgs) -> CommandResult {
         if done.bytes > 0 { format!(", {},", HumanBytes(done.bytes)) } else { String::new() },
         match done.damaged {
             0 => String::new(),
-            damaged => format!("; {damaged} left out, since the store has not what was judged"),
+            damaged => format!("; {damaged} left out as damaged"),
         }
     );
     Ok(if done.damaged == 0 { Exit::Good } else { Exit::Problems })
@@ -86,10 +86,10 @@ fn one_of<'a>(
     let mut found = sources.iter().filter(|(note, _)| is_wanted(note));
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
-        (None, _) => Err(usage(format!("no Source {} lies here", wanted.unwrap_or_default()))),
+        (None, _) => Err(usage(format!("no Source {} is here", wanted.unwrap_or_default()))),
         (Some(_), Some(_)) => {
             let names: Vec<String> = sources.iter().map(|(note, _)| note.source.to_string()).collect();
-            Err(usage(format!("several Sources lie here; say which one with --source: {}", names.join(", "))))
+            Err(usage(format!("several Sources are here; name one with --source: {}", names.join(", "))))
         }
     }
 }
@@ -98,7 +98,7 @@ fn one_of<'a>(
 fn base_of(mut base: Url) -> Result<Url, Failed> {
     if !matches!(base.scheme(), "http" | "https") {
         return Err(usage(format!(
-            "{base} is no http or https URL; give the one under which the directory will be served"
+            "{base} is no http or https URL; pass the one at which the directory will be served"
         )));
     }
     if !base.path().ends_with('/') {

@@ -34,8 +34,7 @@ pub(crate) async fn run(args: GcArgs) -> CommandResult {
     let is_bucket = matches!(target, StoreTarget::S3 { .. });
     if is_bucket && args.retention < LEAST_IN_A_BUCKET {
         return Err(usage(
-            "--retention must be at least 1h for s3://, because the clocks of the store and of the machines that write to it may \
-             differ",
+            "--retention must be at least 1h for s3://, because the clocks of the store and of its writers may differ",
         ));
     }
     let options =
@@ -68,10 +67,10 @@ pub(crate) async fn run(args: GcArgs) -> CommandResult {
 }
 
 fn show(report: &Report, place: &str, is_bucket: bool) -> io::Result<()> {
-    let verb = if report.dry_run { "would go" } else { "removed" };
+    let verb = if report.dry_run { "would remove" } else { "removed" };
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["", verb, "", "kept: young", "", "kept: in use", ""]);
+    table.set_header(["", verb, "", "within retention", "", "in use", ""]);
     let kinds: [(&str, &Counted); 4] = [
         ("packs", &report.packs),
         ("bitstreams", &report.bitstreams),
@@ -92,7 +91,7 @@ fn show(report: &Report, place: &str, is_bucket: bool) -> io::Result<()> {
     let Amount { objects, bytes } = report.removed();
     let keep_for = Duration::from_secs(u64::try_from(report.keep_for_seconds).unwrap_or_default());
     say!(
-        "{} {verb} in {} of {place}; what was of use within {} stays",
+        "{} {verb} in {} of {place}; retention is {}",
         HumanBytes(bytes),
         counted(objects, "object", "objects"),
         HumanDuration(keep_for)
@@ -101,14 +100,14 @@ fn show(report: &Report, place: &str, is_bucket: bool) -> io::Result<()> {
     let will = if report.dry_run { "would be " } else { "" };
     if tombstones.given_up > 0 {
         let deletions = counted(tombstones.given_up, "deletion", "deletions");
-        say!("{deletions} {will}made final: what was held until then cannot be restored any more")?;
+        say!("{deletions} {will}made final, and cannot be restored any more")?;
     }
     if rewritten.packs > 0 {
         say!(
-            "{} mostly dead {will}rewritten, for {} alive; {} ({}) with a later gc",
-            counted(rewritten.packs, "pack that is", "packs that are"),
-            counted(rewritten.bitstreams, "bitstream that is", "bitstreams that are"),
-            plural(rewritten.packs, "it goes", "they go"),
+            "{} {will}rewritten, with {} in use; a later gc removes {} ({})",
+            counted(rewritten.packs, "sparse pack", "sparse packs"),
+            counted(rewritten.bitstreams, "bitstream", "bitstreams"),
+            plural(rewritten.packs, "the old one", "the old ones"),
             HumanBytes(rewritten.bytes)
         )?;
     }
@@ -125,13 +124,13 @@ fn show(report: &Report, place: &str, is_bucket: bool) -> io::Result<()> {
     }
     for held_back in &report.held_back {
         say!(
-            "a run of {} is not finished: what was stored since {} stays, of shared bitstreams too, until it is",
+            "a run of {} is not finished: what was stored since {} stays until it is",
             held_back.source,
             held_back.since
         )?;
     }
     for stranger in &report.strangers {
-        say!("packs or packages of {stranger} are left alone: there is no catalog of it here")?;
+        say!("packs and packages of {stranger} stay: it has no catalog here")?;
     }
     Ok(())
 }

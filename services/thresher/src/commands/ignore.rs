@@ -15,7 +15,7 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
     let IgnoreArgs { select, note, undo } = &args;
     let note = note.as_deref().map(str::trim).unwrap_or_default();
     if note.is_empty() && !undo {
-        return Err(usage("--note has to say why nothing is to be done about it"));
+        return Err(usage("--note must say why the problems are ignored"));
     }
     let into = match client::read_from(&select.location)? {
         ReadFrom::Store(into) => into,
@@ -28,7 +28,7 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
     let told = select::tell(&into, select, &word, |_, _| true).await?;
     let problems = counted(told.len() as u64, "problem", "problems");
     match undo {
-        true => say!("{problems} not ignored any more: the next run tries again")?,
+        true => say!("{problems} no longer ignored: the next run retries")?,
         false => say!(
             "{problems} ignored, as long as the Source says the same of it; `thresher problems --ignored` lists them, \
              `thresher retry` or `ignore --undo` takes that back"
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
     }
     let missed = select::missed(select, &told);
     for uri in &missed {
-        note!("{uri}: {}", if *undo { "nothing of it is ignored" } else { "no problem is known of it" });
+        note!("{uri}: {}", if *undo { "not ignored" } else { "no open problem" });
     }
     Ok(if missed.is_empty() { Exit::Good } else { Exit::Problems })
 }

@@ -41,9 +41,7 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
     let into = match client::read_from(&args.location)? {
         ReadFrom::Store(into) => into,
         ReadFrom::Gateway(_) if args.at.is_some() => {
-            return Err(usage(
-                "a gateway does not tell what was held at another moment; give --into with --at",
-            ));
+            return Err(usage("a gateway has no --at; pass --into too"));
         }
         ReadFrom::Gateway(client) => {
             for about in client.selected(args.source.as_deref()).await? {

@@ -72,7 +72,7 @@ async fn asked(client: &OperatorClient, args: &PlanArgs) -> CommandResult {
 
 fn read(estimate: PlanEstimate) -> Result<Estimate, Failed> {
     let left_out = [
-        (estimate.ways_left_out, "more way is", "more ways are"),
+        (estimate.ways_left_out, "more strategy is", "more strategies are"),
         (estimate.unread_left_out, "more unread document is", "more unread documents are"),
     ];
     for (n, one, many) in left_out.into_iter().filter(|(n, _, _)| *n > 0) {
@@ -117,7 +117,7 @@ async fn held(into: &str, source: &SourceId) -> Result<Option<CatalogReader>, Fa
 fn show(estimate: &Estimate) -> io::Result<()> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["", "way", "names", "held", "requests", "bytes", "time", "set"]);
+    table.set_header(["", "strategy", "listed", "stored", "requests", "bytes", "time", "set"]);
     for way in &estimate.strategies {
         table.add_row([
             if way.chosen { "*" } else { "" }.to_owned(),
@@ -132,7 +132,8 @@ fn show(estimate: &Estimate) -> io::Result<()> {
     }
     terminal::text(&format!("{table}\n"))?;
     say!(
-        "* is what sync would do. Time: {} a request as measured now, and 10 MB a second as assumed. Looking took {}",
+        "* is what sync would do. Time: {} per request (measured now), and 10 MB per second (assumed). \
+         Discovery took {}",
         HumanDuration(estimate.latency.max(Duration::from_millis(1))),
         counted(estimate.requests, "request", "requests")
     )?;

@@ -17,7 +17,7 @@ use crate::terminal::Out;
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     source: &'a SourceId,
-    subject: &'a str,
+    kind: &'a str,
     uri: &'a str,
     reason: ProblemReason,
     message: &'a str,
@@ -25,7 +25,7 @@ struct Line<'a> {
     last_seen: Timestamp,
     attempts: u32,
     /// Whether a retry may end differently.
-    retry: bool,
+    retryable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_attempt_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,9 +164,9 @@ pub(super) fn next(
 ) -> String {
     match (ignored, next_attempt_at) {
         (Some(Ignored { note, at }), _) => format!("ignored since {at:.0}: {note}"),
-        _ if is_message => "not tried again by itself".to_owned(),
-        (None, Some(next)) => format!("tried again by the first run after {next:.0}, as the server asked"),
-        (None, None) => "the next run tries again".to_owned(),
+        _ if is_message => "manual retry only".to_owned(),
+        (None, Some(next)) => format!("next retry after {next:.0} (Retry-After)"),
+        (None, None) => "retried by the next run".to_owned(),
     }
 }
 
@@ -175,8 +175,8 @@ pub(super) fn evidence(evidence: &Evidence) -> Vec<String> {
     let Evidence { final_url, redirects, status, headers, expected, computed, .. } = evidence;
     let mut lines = Vec::new();
     lines.extend(status.map(|status| format!("HTTP status {status}")));
-    lines.extend(redirects.iter().map(|url| format!("sent on by {url}")));
-    lines.extend(final_url.iter().map(|url| format!("answered by {url}")));
+    lines.extend(redirects.iter().map(|url| format!("redirected by {url}")));
+    lines.extend(final_url.iter().map(|url| format!("final URL {url}")));
     lines.extend(expected.iter().map(|value| format!("declared {value}")));
     lines.extend(computed.iter().map(|value| format!("received {value}")));
     lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
@@ -198,14 +198,14 @@ impl<'a> Line<'a> {
     fn new(source: &'a SourceId, problem: &'a SourceProblem) -> Self {
         Self {
             source,
-            subject: &problem.kind,
+            kind: &problem.kind,
             uri: &problem.uri,
             reason: problem.reason,
             message: &problem.message,
             first_seen: problem.first_seen,
             last_seen: problem.last_seen,
             attempts: problem.attempts,
-            retry: problem.retry,
+            retryable: problem.retry,
             next_attempt_at: problem.next_attempt_at,
             ignored: problem.ignored.as_ref(),
             evidence: &problem.evidence,

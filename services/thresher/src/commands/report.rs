@@ -58,7 +58,7 @@ fn choose<'a>(
     match (asked, sources) {
         (None, [only]) => Ok(only),
         (None, _) => Err(usage(format!(
-            "{into} holds {} Sources; give the URL or the name of one of them: {}",
+            "{into} has {} Sources; name one by its URL or ID: {}",
             sources.len(),
             names()
         ))),
@@ -66,12 +66,10 @@ fn choose<'a>(
             let by_url = Url::parse(asked).ok().map(|url| SourceId::of_entry(&url));
             let is_asked =
                 |note: &SourceNote| note.source.as_str() == asked || Some(&note.source) == by_url.as_ref();
-            sources.iter().find(|(note, _)| is_asked(note)).ok_or_else(|| {
-                usage(format!(
-                    "{into} holds no Source that is called {asked} or was entered at that URL; give one of: {}",
-                    names()
-                ))
-            })
+            sources
+                .iter()
+                .find(|(note, _)| is_asked(note))
+                .ok_or_else(|| usage(format!("{into} has no Source {asked}; name one of: {}", names())))
         }
     }
 }

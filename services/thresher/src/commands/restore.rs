@@ -28,13 +28,13 @@ pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
         };
         for uri in &uris {
             match harvest::restore(&catalog, &store, view.as_ref(), &SystemClock, uri).await? {
-                Restored::Done => say!("{uri}: held again")?,
+                Restored::Done => say!("{uri}: restored")?,
                 Restored::NotDeleted => say!("{uri}: was not deleted")?,
                 Restored::NothingHeld => continue,
                 Restored::Collected(at) => {
                     note!(
-                        "{uri}: cannot be restored: it was deleted, and `thresher gc` gave its bytes up at {at}. If the Source has \
-                         it again, the next `thresher sync` fetches it"
+                        "{uri}: cannot be restored: it was deleted, and `thresher gc` removed its bytes at {at}. \
+                         If the Source has it again, the next `thresher sync` fetches it"
                     );
                     lost = true;
                 }
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
         catalog.close().await?;
     }
     for uri in &open {
-        note!("{uri}: nothing was held of it here; `thresher explain` says what is known");
+        note!("{uri}: never stored here; `thresher explain` shows its history");
     }
     Ok(if open.is_empty() && !lost { Exit::Good } else { Exit::Problems })
 }

@@ -29,25 +29,25 @@ pub(crate) async fn run(args: RetryArgs) -> CommandResult {
     let documents = count(|subject| matches!(subject, Subject::Document(_) | Subject::Entry(_)));
     let messages = count(|subject| matches!(subject, Subject::Message(_)));
     say!(
-        "{} queued: the next `thresher sync`, or run of the fleet, asks for {} first",
+        "{} queued: the next run retries {} first",
         counted(resources, "resource is", "resources are"),
         plural(resources, "it", "them")
     )?;
     if documents > 0 {
         say!(
-            "{} of documents, packages or their entries: the next run that needs these reads them again",
+            "{} of documents, packages or their entries: the next run that needs them reads them again",
             counted(documents, "problem is", "problems are")
         )?;
     }
     if messages > 0 {
         say!(
-            "{} of messages, which are not sent again: the resources they were about are problems of their own",
+            "{} of dead letters, which are not sent again: their resources are problems of their own",
             counted(messages, "problem is", "problems are")
         )?;
     }
     let missed = select::missed(select, &told);
     for uri in &missed {
-        note!("{uri}: no problem is known of it; `thresher explain` says what is");
+        note!("{uri}: no open problem; `thresher explain` shows its history");
     }
     Ok(if missed.is_empty() { Exit::Good } else { Exit::Problems })
 }

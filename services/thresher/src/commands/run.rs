@@ -19,10 +19,10 @@ struct Line<'a> {
     source: &'a SourceId,
     run: RunId,
     state: &'a str,
-    why: Option<&'a str>,
+    message: Option<&'a str>,
     owner: Option<&'a str>,
     counters: &'a model::Counters,
-    asked_at: Timestamp,
+    requested_at: Timestamp,
     started_at: Option<Timestamp>,
     finished_at: Option<Timestamp>,
 }
@@ -61,8 +61,8 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
                     counters.listed.to_string(),
                     counters.stored.to_string(),
                     counters.failed.to_string(),
-                    line.asked_at.to_string(),
-                    displayed(line.why.unwrap_or_default()).into_owned(),
+                    line.requested_at.to_string(),
+                    displayed(line.message.unwrap_or_default()).into_owned(),
                 ]);
             }
             if !json {
@@ -92,7 +92,7 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
 struct SubmittedLine<'a> {
     source: &'a SourceId,
     run: Option<RunId>,
-    why: Option<String>,
+    message: Option<String>,
 }
 
 /// Requests runs of several Sources, and prints a line about each.
@@ -119,7 +119,7 @@ async fn submit_many(
     }
     let (mut exit, mut count) = (Exit::Good, 0);
     for (source, outcome) in ids.iter().zip(client.submit_all(&ids, submit).await?) {
-        let (run, why) = match outcome {
+        let (run, message) = match outcome {
             Ok(run) => (Some(run), None),
             Err(error) => {
                 // The others are requested all the same; the first error decides the exit status.
@@ -128,10 +128,10 @@ async fn submit_many(
             }
         };
         count += usize::from(run.is_some());
-        match (json, &run, &why) {
-            (true, ..) => terminal::json(&SubmittedLine { source, run, why })?,
+        match (json, &run, &message) {
+            (true, ..) => terminal::json(&SubmittedLine { source, run, message })?,
             (false, Some(run), _) => say!("{source} {run}")?,
-            (false, None, why) => note!("{source}: {}", why.as_deref().unwrap_or("no run requested")),
+            (false, None, message) => note!("{source}: {}", message.as_deref().unwrap_or("no run requested")),
         }
     }
     if !json {
@@ -202,10 +202,10 @@ impl<'a> Line<'a> {
             source: &run.source,
             run: run.run,
             state: &run.state,
-            why: run.why.as_deref(),
+            message: run.why.as_deref(),
             owner: run.owner.as_deref(),
             counters: &run.counters,
-            asked_at: run.asked_at,
+            requested_at: run.asked_at,
             started_at: run.started_at,
             finished_at: run.finished_at,
         }
@@ -213,12 +213,12 @@ impl<'a> Line<'a> {
 
     fn text(&self) -> String {
         let counters = self.counters;
-        let why = self.why.map_or(String::new(), |why| format!(": {why}"));
+        let message = self.message.map_or(String::new(), |message| format!(": {message}"));
         let differ = counters.audit.map_or(String::new(), |audit| {
             format!(", {}", counted(audit.differences(), "difference", "differences"))
         });
         format!(
-            "{} {}: {} listed, {} stored, {} unchanged, {} deleted, {} failed{differ}{why}",
+            "{} {}: {} listed, {} stored, {} unchanged, {} deleted, {} failed{differ}{message}",
             self.source,
             self.state,
             counters.listed,

@@ -55,15 +55,15 @@ pub(crate) async fn run(args: ScrubArgs) -> CommandResult {
             continue;
         };
         outcome.noted += noted;
-        outcome.set_aside += set_aside;
+        outcome.quarantined += set_aside;
         outcome.settled += settled;
-        outcome.given_up += given_up;
+        outcome.discarded += given_up;
         let url = harvested.sources.iter().find(|(note, _)| note.source == source).map(|(note, _)| &note.url);
         match url {
             Some(url) if args.repair => {
                 let store = Store::open(&target, StoreOptions::default()).await?;
                 let mending = repair::mend(&source, url, catalog, store, &findings, &args.http);
-                outcome.healed += Box::pin(mending).await?;
+                outcome.repaired += Box::pin(mending).await?;
             }
             _ => catalog.close().await?,
         }

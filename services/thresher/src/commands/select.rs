@@ -83,7 +83,7 @@ pub(crate) async fn say<T: Serialize>(
     let path = ["sources", source.id.as_str(), "problems", how];
     let said: Word = client.post(&path, &[], &word(select.about()), None).await?;
     say!(
-        "noted as {}: whoever harvests {} takes it up before its next run; `thresher run submit {}` asks for one",
+        "queued as {}: the scheduler applies it before the next run of {}; start one with `thresher run submit {}`",
         said.id,
         source.id,
         source.id

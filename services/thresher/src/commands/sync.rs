@@ -154,10 +154,7 @@ async fn harvest_over(
     progress: watch::Sender<Progress>,
 ) -> Result<(Report, Store), Failed> {
     if !matches!(request.url.scheme(), "http" | "https") {
-        return Err(usage(format!(
-            "{} is no http or https URL; Sources are harvested over HTTP",
-            request.url
-        )));
+        return Err(usage(format!("{} is no http or https URL; pass one", request.url)));
     }
     let (place, is_audit) = (target::parse(&request.into)?, request.options.mode == Some(Mode::Audit));
     if is_audit {
@@ -175,7 +172,7 @@ async fn harvest_over(
         (Some(ViewArg::None), _) | (None, None) => None,
         (Some(ViewArg::Files), None) => {
             return Err(usage(format!(
-                "--view files needs a directory; {} is none. Leave it out, or give --into a directory",
+                "--view files needs a directory, but {} is none. Leave it out, or pass a directory with --into",
                 store.root()
             )));
         }
@@ -186,7 +183,7 @@ async fn harvest_over(
         held.iter().find(|note| note.source != source).filter(|_| view.is_some() && !is_audit)
     {
         return Err(usage(format!(
-            "{} already holds the Source {}; files of two Sources would mix. Give another directory with --into, or \
+            "{} already has the Source {}; files of two Sources would mix. Pass another directory with --into, or \
              --view none",
             target::place(&store),
             target::shown_url(&other.url)
@@ -240,7 +237,7 @@ pub(crate) fn stop_on_interrupt() -> (CancellationToken, CancellationToken) {
     let (stop, at_once) = tokens.clone();
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
-            note!("stopping after this batch; press Ctrl-C again to stop at once");
+            note!("stopping after this batch; press Ctrl-C again to stop immediately");
             stop.cancel();
             if tokio::signal::ctrl_c().await.is_ok() {
                 at_once.cancel();

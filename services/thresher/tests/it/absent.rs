@@ -59,7 +59,7 @@ async fn a_resource_is_deleted_when_a_second_later_list_does_not_name_it_either(
     assert_eq!((run.count("deleted"), run.count("absent")), (0, 1), "{run}");
     assert_eq!(case.present(), 20);
     let gone = case.site.uri(&path(19));
-    assert!(case.copy.explain(&gone).contains("it is kept until a later list confirms that"));
+    assert!(case.copy.explain(&gone).contains("kept until a later list confirms it"));
 
     case.lists(3, 0..19);
     let run = case.sync(&[]).exits(0);
@@ -123,7 +123,7 @@ async fn a_resource_that_is_named_again_begins_anew() {
 async fn a_list_that_loses_half_of_itself_deletes_nothing_without_the_operators_word() {
     let case = Listed::harvested().await;
     case.lists(2, 0..10);
-    case.sync(&[]).exits(1).says(&["10  not listed any more, and kept for now"]);
+    case.sync(&[]).exits(1).says(&["10  absent, kept"]);
     case.lists(3, 0..10);
     for _ in 0..2 {
         let run = case.sync(&[]).exits(3).says(&["omits 10 of 20", "--max-deletes 100%"]);
@@ -138,7 +138,7 @@ async fn a_list_that_loses_half_of_itself_deletes_nothing_without_the_operators_
 async fn an_empty_list_deletes_nothing() {
     let case = Listed::harvested().await;
     case.lists(2, 0..0);
-    case.sync(&[]).exits(1).says(&["20  not listed any more, and kept for now"]);
+    case.sync(&[]).exits(1).says(&["20  absent, kept"]);
     case.lists(3, 0..0);
     let run = case.sync(&[]).exits(3).says(&["omits 20 of 20", "all of them are kept", "--max-deletes 100%"]);
     assert_eq!(run.count("deleted"), 0, "{run}");

@@ -109,12 +109,12 @@ async fn each_kind_of_difference_is_found_by_its_name_and_repaired_and_nothing_e
     let text = copy.run("audit", &["--into", &copy.into]).exit;
     assert_eq!(text, Some(2), "--into twice is wrong usage");
     let text = copy.run("audit", &[]).exits(1).stdout;
-    for words in ["5 resources differ", "1  missing", "2  differing in fixity", &fresh, "--repair"] {
+    for words in ["5 resources differ", "1  missing", "2  mismatch", &fresh, "--repair"] {
         assert!(text.contains(words), "{words:?} is not in {text}");
     }
 
     let run = copy.run("audit", &[&entry, "--repair", "--json"]).exits(1);
-    assert_eq!((run.count("queued"), run.count("stored"), run.count("healed")), (4, 4, 2), "{run}");
+    assert_eq!((run.count("queued"), run.count("stored"), run.count("repaired")), (4, 4, 2), "{run}");
     assert_eq!(names.map(|name| site.requests_at(&format!("/{name}"))), [1, 2, 1, 2, 1, 2]);
     assert_eq!(site.requests_at("/fresh"), 1);
     for (uri, body) in [(edited, "edited"), (moved, "moved"), (stale, "a later version"), (&fresh, "fresh")] {
@@ -256,11 +256,11 @@ async fn changes_that_begin_after_the_list_leave_a_gap_that_is_told() {
 async fn what_cannot_be_audited_says_why_and_what_to_do() {
     let source = source(SourceSpec::default().resources(3)).await;
     let copy = Destination::directory();
-    copy.run("audit", &[&source.url()]).exits(2).complains(&[&copy.into], &["thresher sync"]);
+    copy.run("audit", &[&source.url()]).exits(2).complains(&[&copy.into], &["earlier sync"]);
     copy.sync(&source.url()).exits(0);
     let other = Site::start().await;
     let entry = other.serve("/list.xml", urlset(FIRST, &[]));
-    copy.run("audit", &[&entry]).exits(3).complains(&[&entry], &["harvest it first"]);
+    copy.run("audit", &[&entry]).exits(3).complains(&[&entry], &["thresher sync"]);
 
     // Pending work of an interrupted run is no difference.
     let inside = Inside::of(&copy, &source.url()).await;

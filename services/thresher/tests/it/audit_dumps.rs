@@ -141,7 +141,7 @@ async fn each_kind_of_difference_is_found_in_packages_that_lie_elsewhere_by_thei
         case.site.serve(path, body);
     }
     let run = case.audit(&url, &["--repair", "--absent", "delete", "--max-deletes", "100%"]).exits(0);
-    assert_eq!((run.count("queued"), run.count("stored"), run.count("healed")), (4, 3, 1), "{run}");
+    assert_eq!((run.count("queued"), run.count("stored"), run.count("repaired")), (4, 3, 1), "{run}");
     assert_eq!(names.map(|path| case.site.requests_at(&path)), [1, 1, 0, 0, 1]);
     assert_eq!(case.copy.state(&case.uri("gone")).as_deref(), Some("deleted"));
     assert_eq!(case.copy.cat(&case.uri("stale")), b"a later version");

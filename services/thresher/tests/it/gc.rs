@@ -117,7 +117,7 @@ async fn what_is_of_no_use_goes_and_is_said_before_and_after() {
     let before = stored(&copy);
     let dry = copy.run("gc", &["--dry-run", "--retention", "0s", "--json"]).exits(0);
     let shown = copy.run("gc", &["--dry-run", "--retention", "0s"]).exits(0);
-    assert!(shown.stdout.contains("would go") && shown.stdout.contains("made final"), "{shown}");
+    assert!(shown.stdout.contains("would remove") && shown.stdout.contains("made final"), "{shown}");
     assert_eq!(stored(&copy), before);
     let real = copy.run("gc", &["--retention", "0s", "--json"]).exits(0);
     let mut told = real.json();
@@ -127,9 +127,9 @@ async fn what_is_of_no_use_goes_and_is_said_before_and_after() {
     assert_eq!(told["tombstones"]["given_up"], 1, "{real}");
     every_byte_is_there(&copy).await;
 
-    copy.run("restore", &[&gone]).exits(1).says(&[&gone, "gave its bytes up"]);
-    copy.run("cat", &[&gone]).exits(1).complains(&[&gone], &["gave its bytes up"]);
-    assert!(copy.explain(&gone).contains("gave its bytes up"));
+    copy.run("restore", &[&gone]).exits(1).says(&[&gone, "removed its bytes"]);
+    copy.run("cat", &[&gone]).exits(1).complains(&[&gone], &["removed its bytes"]);
+    assert!(copy.explain(&gone).contains("removed its bytes"));
     assert_eq!(copy.present().len(), 59);
 
     // Compacted packs are removed when no reader can use them any more. Without retention, that is at once.
@@ -152,7 +152,7 @@ async fn with_an_unreadable_catalog_nothing_goes_and_it_is_named() {
     }
     let before = stored(&copy);
     let run = copy.run("gc", &["--retention", "0s"]).exits(3);
-    run.complains(&["catalog of 127-0-0-1", "nothing was removed"], &["cannot be read"]);
+    run.complains(&["catalog of 127-0-0-1", "Nothing was removed"], &["cannot be read"]);
     assert_eq!(stored(&copy), before);
 }
 

@@ -68,12 +68,12 @@ async fn a_retry_asks_for_what_was_refused_for_good_and_for_what_was_ignored() {
     copy.sync(&url).exits(0);
     assert_eq!(site.requests_at("/gone"), asked, "it is ignored, and was not named");
     let told = copy.run("retry", &[&gone]).exits(0);
-    assert!(told.stdout.contains("1 resource is queued: the next `thresher sync`"), "{told}");
+    assert!(told.stdout.contains("1 resource is queued: the next run"), "{told}");
     let run = copy.sync(&url).exits(0);
     assert_eq!((run.count("stored"), run.count("ignored")), (1, 0), "{run}");
     assert_eq!(copy.cat(&gone), b"old");
     let story = copy.explain(&gone);
-    assert!(story.contains("the operator had its problem tried again"), "{story}");
+    assert!(story.contains("problem retried by the operator"), "{story}");
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn the_word_can_be_taken_back_and_must_say_of_what() {
     copy.run("ignore", &[&gone, "--undo"]).exits(0);
     copy.sync(&url).exits(1);
     let missed = copy.run("retry", &["http://nowhere.example/x"]).exits(1);
-    assert!(missed.stderr.contains("http://nowhere.example/x: no problem is known of it"), "{missed}");
+    assert!(missed.stderr.contains("http://nowhere.example/x: no open problem"), "{missed}");
 }
 
 #[tokio::test]

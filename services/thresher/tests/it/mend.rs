@@ -71,7 +71,7 @@ async fn damaged_and_missing_bytes_are_fetched_again_although_their_digest_is_th
     copy.mirrors(&source);
     for uri in [missing, flipped, member, edited] {
         assert_eq!(Some(copy.cat(uri)), source.body(uri));
-        assert!(copy.explain(uri).contains("fetched and verified anew"), "{}", copy.explain(uri));
+        assert!(copy.explain(uri).contains("refetched and verified"), "{}", copy.explain(uri));
     }
     assert!(copy.explain(edited).contains(&format!("(before: {})", other.sha256())));
     let inside = Inside::of(&copy, &entry).await;
@@ -98,7 +98,7 @@ async fn what_cannot_be_mended_keeps_what_is_held_and_is_tried_again_in_the_same
 
     let run = copy.sync(&entry).exits(1);
     assert_eq!((run.count("failed"), run.count("stored")), (1, 0), "{run}");
-    assert!(copy.explain(&uri).contains("is not to be relied on"), "{}", copy.explain(&uri));
+    assert!(copy.explain(&uri).contains("its stored bytes are doubtful"), "{}", copy.explain(&uri));
     assert_eq!(Some(copy.cat(&uri)), source.body(&uri));
     // A list with the same entry does not settle it, either.
     source.refresh_resource_list();

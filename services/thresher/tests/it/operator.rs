@@ -90,7 +90,7 @@ async fn the_operators_word_about_problems_goes_by_the_gateway() {
     let api = api.with(Some(OPERATE));
     api.ask(&["ignore", &source.resource_uri(3)]).await.exits(2);
     let said = api.ask(&["ignore", &source.resource_uri(3), "--note", "gone"]).await.exits(0);
-    assert!(said.stdout.contains("before its next run"), "{said}");
+    assert!(said.stdout.contains("before the next run"), "{said}");
     api.ask(&["run", "submit", &url, "--watch"]).await.exits(1);
     testkit::waiting::found("one is ignored", async || {
         let ignored = api.ask(&["problems", "--ignored", "--json"]).await.exits(0).json_lines();

@@ -44,7 +44,7 @@ async fn a_source_that_asks_for_an_hour_keeps_its_work_pending_and_is_taken_up_l
     let all: Vec<String> = uris.iter().map(|uri| resource(uri, "")).collect();
     let list = site.serve("/list.xml", urlset(LIST, &all));
     let copy = Destination::directory();
-    copy.sync(&list).exits(3).complains(&["asks to be left alone", "40 resources"], &["again"]);
+    copy.sync(&list).exits(3).complains(&["asked for a pause", "40 resources"], &["again"]);
     let asked = site.paths().iter().filter(|path| path.ends_with(".txt")).count();
     assert!(asked <= 8, "{asked} requests after the Source asked for patience");
     assert!(copy.listed().iter().all(|line| line["state"] == "pending"), "nothing is given up");

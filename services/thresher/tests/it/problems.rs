@@ -34,7 +34,7 @@ async fn each_problem_is_told_with_its_reason_and_evidence_and_what_is_held_is_n
     let site = Site::start().await;
     let copy = harvested(&site).await;
     let problems = listed(&copy, &[]);
-    let reasons: Vec<_> = problems.iter().map(|problem| (&problem["subject"], &problem["reason"])).collect();
+    let reasons: Vec<_> = problems.iter().map(|problem| (&problem["kind"], &problem["reason"])).collect();
     let expected = [
         (&json!("entry"), &json!("malformed")),
         (&json!("resource"), &json!("http-client-error")),

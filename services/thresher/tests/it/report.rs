@@ -122,8 +122,8 @@ async fn of_several_sources_one_has_to_be_named() {
     let copy = Destination::directory();
     copy.sync_with(&one.url(), &["--view", "none"]).exits(0);
     copy.sync_with(&two.url(), &["--view", "none"]).exits(0);
-    copy.run("report", &[]).exits(2).complains(&["2 Sources"], &["give"]);
-    copy.run("report", &["http://other.example/"]).exits(2).complains(&["other.example"], &["give"]);
+    copy.run("report", &[]).exits(2).complains(&["2 Sources"], &["name one"]);
+    copy.run("report", &["http://other.example/"]).exits(2).complains(&["other.example"], &["name one"]);
     let named = |source: &str| -> Run { copy.run("report", &[source, "--json"]).exits(0) };
     let by_url = named(&two.url()).json();
     assert_eq!(by_url["coverage"]["held"], 2);
@@ -133,5 +133,8 @@ async fn of_several_sources_one_has_to_be_named() {
 
 #[tokio::test]
 async fn where_nothing_is_held_there_is_nothing_to_report() {
-    Destination::directory().run("report", &[]).exits(2).complains(&["no harvest"], &["--into"]);
+    Destination::directory()
+        .run("report", &[])
+        .exits(2)
+        .complains(&["is not a harvest directory"], &["--into"]);
 }

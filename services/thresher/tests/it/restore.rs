@@ -33,5 +33,5 @@ async fn what_was_never_deleted_or_never_held_is_told_apart() {
     copy.sync(&source.url()).exits(0);
     let run = copy.run("restore", &[&source.resource_uri(0)]).exits(0);
     assert!(run.stdout.contains("was not deleted"), "{run}");
-    copy.run("restore", &["http://example.org/other"]).exits(1).says(&["nothing was held of it"]);
+    copy.run("restore", &["http://example.org/other"]).exits(1).says(&["never stored here"]);
 }

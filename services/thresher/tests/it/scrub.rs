@@ -79,7 +79,7 @@ async fn a_flipped_byte_a_lost_object_and_a_cut_package_are_named_and_mended() {
     let found = copy.run("scrub", &["--json"]).exits(1);
     let json = found.json();
     assert_eq!((&json["damaged"], &json["missing"]), (&4.into(), &1.into()), "{found}");
-    assert_eq!((&json["noted"], &json["set_aside"], &json["healed"]), (&5.into(), &1.into(), &0.into()));
+    assert_eq!((&json["noted"], &json["quarantined"], &json["repaired"]), (&5.into(), &1.into(), &0.into()));
     let found = found.says(&harmed.map(|uri| uri.as_str()));
     assert_eq!(found.stderr.lines().count(), 5, "{found}");
     for uri in harmed {
@@ -99,7 +99,7 @@ async fn a_flipped_byte_a_lost_object_and_a_cut_package_are_named_and_mended() {
     let run = copy.run("scrub", &["--repair", "--json"]).exits(0);
     let json = run.json();
     assert_eq!((&json["damaged"], &json["missing"]), (&3.into(), &2.into()), "{run}");
-    assert_eq!((&json["healed"], &json["set_aside"]), (&5.into(), &0.into()), "{run}");
+    assert_eq!((&json["repaired"], &json["quarantined"]), (&5.into(), &0.into()), "{run}");
     for uri in [&lost, &flipped, &member] {
         assert_eq!(Some(copy.cat(uri)), source.body(uri));
         assert!(copy.explain(uri).contains("fetched and verified anew"));
@@ -107,7 +107,7 @@ async fn a_flipped_byte_a_lost_object_and_a_cut_package_are_named_and_mended() {
     assert_eq!(copy.cat(&members[3]), b"3".repeat(5_000));
     assert!(copy.run("problems", &["--json"]).exits(0).json_lines().is_empty());
     let clean = copy.run("scrub", &[]).exits(0);
-    assert!(clean.stdout.contains("all of them are whole"), "{clean}");
+    assert!(clean.stdout.contains("all OK"), "{clean}");
     // Quarantined objects stay until an operator removes them.
     copy.run("gc", &["--retention", "0s"]).exits(0);
     assert_eq!(set_aside(&copy), std::slice::from_ref(aside));
@@ -154,7 +154,7 @@ async fn a_harvest_that_is_under_way_is_left_alone_and_what_was_found_is_said() 
     inside.catalog.commit(batch).await.unwrap();
     let said = copy.run("scrub", &["--repair", "--json"]).exits(1).says(&[&uri]);
     let json = said.json();
-    assert_eq!((&json["damaged"], &json["noted"], &json["set_aside"]), (&1.into(), &0.into(), &0.into()));
+    assert_eq!((&json["damaged"], &json["noted"], &json["quarantined"]), (&1.into(), &0.into(), &0.into()));
     assert_eq!(json["left"][0]["resources"], 1, "{said}");
     let mut batch = Batch::new();
     batch.put_last_seq(inside.catalog.last_seq().await.unwrap());
@@ -176,7 +176,7 @@ async fn a_sample_says_what_it_proves_and_can_be_drawn_again() {
     let seed = json["seed"].to_string();
     let run = copy.run("scrub", &["--sample", "100", "--seed", &seed]).exits(0);
     let proof = format!(
-        "so at most 3 % of all resources are divergent, with 95 % confidence (drawn with --seed {seed})"
+        "so at most 3 % of all resources are damaged or missing, with 95 % confidence (drawn with --seed {seed})"
     );
     assert!(run.stdout.contains(&proof), "{run}");
     // A sample of everything leaves no doubt.
@@ -207,7 +207,7 @@ async fn a_live_sample_finds_what_its_source_gives_in_another_way() {
         (&3.into(), &2.into(), &0.into()),
         "{run}"
     );
-    run.says(&["/r2: held are", "/r3: held are", "nothing any more"]);
+    run.says(&["/r2: stored ", "/r3: stored ", "sends nothing"]);
 }
 
 #[tokio::test]
@@ -228,7 +228,7 @@ async fn in_a_bucket_the_owners_part_is_left_unless_it_is_asked_for() {
     assert_eq!((&run.json()["damaged"], &run.json()["noted"]), (&1.into(), &0.into()), "{run}");
     copy.run("scrub", &["--repair"]).exits(2).complains(&["--repair"], &["--exclusive"]);
     let run = copy.run("scrub", &["--repair", "--exclusive", "--json"]).exits(0);
-    assert_eq!((&run.json()["set_aside"], &run.json()["healed"]), (&1.into(), &1.into()), "{run}");
+    assert_eq!((&run.json()["quarantined"], &run.json()["repaired"]), (&1.into(), &1.into()), "{run}");
     copy.run("scrub", &["--rate", "50MB"]).exits(0);
     let uri = large["uri"].as_str().unwrap();
     assert_eq!(Some(copy.cat(uri)), source.body(uri));

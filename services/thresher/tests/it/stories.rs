@@ -45,7 +45,7 @@ fn read(copy: &Destination, uri: &str) -> String {
 /// The events of the history as JSON, in order.
 #[track_caller]
 fn events(story: &Value) -> Vec<&str> {
-    let changes = story["changes"].as_array().expect("changes");
+    let changes = story["events"].as_array().expect("changes");
     assert!(changes.is_sorted_by_key(|change| change["at"].as_str().map(str::to_owned)), "{story:#}");
     changes.iter().map(|change| change["event"].as_str().expect("an event")).collect()
 }
@@ -69,14 +69,14 @@ async fn of_a_verified_resource_and_its_versions() {
         &[
             "History",
             &format!("stored and verified, sha-256 {one}"),
-            &format!("listed as of 2026-01-01T00:00:00Z by {url}, and nothing was held of it; run "),
+            &format!("listed as of 2026-01-01T00:00:00Z by {url}, because it was not stored; run "),
             &format!("new version stored and verified, sha-256 {two} (before: {one})"),
             &format!(
-                "listed as of 2026-01-02T00:00:00Z by {url}, and declared with another digest than that of what was held; run "
+                "listed as of 2026-01-02T00:00:00Z by {url}, because the declared digest is not the stored one; run "
             ),
-            "Held",
-            "its digest is the one declared",
-            "lies in ",
+            "Stored",
+            "its digest matches the declared one",
+            "stored at ",
             &format!("computed sha-256:{two}"),
             &format!("declared sha-256:{two}"),
         ],
@@ -94,10 +94,13 @@ async fn of_a_mismatch_that_a_retry_healed_and_of_a_problem_that_the_next_run_he
     let (good, bad) = (sha("good"), sha("BAD!"));
     let failed =
         format!("an attempt failed (digest-mismatch): declared sha-256:{good}, received sha-256:{bad}");
-    tells(&read(&copy, &uri), &["History", &failed, &format!("stored and verified, sha-256 {good}"), "Held"]);
+    tells(
+        &read(&copy, &uri),
+        &["History", &failed, &format!("stored and verified, sha-256 {good}"), "Stored"],
+    );
     let story = copy.run("explain", &[&uri, "--json"]).exits(0).json();
-    assert_eq!(story["changes"][0]["account"]["tried"][0]["reason"], "digest-mismatch");
-    assert_eq!(story["changes"][0]["account"]["why"], "new");
+    assert_eq!(story["events"][0]["account"]["tried"][0]["reason"], "digest-mismatch");
+    assert_eq!(story["events"][0]["account"]["why"], "new");
 
     // The next version fails in one run. The following run stores it.
     list(&site, 2, &[resource(&uri, &hash("newer"))]);
@@ -111,9 +114,9 @@ async fn of_a_mismatch_that_a_retry_healed_and_of_a_problem_that_the_next_run_he
         &[
             &failed,
             "problem (http-client-error)",
-            "declared with another digest than that of what was held",
+            "the declared digest is not the stored one",
             &format!("new version stored and verified, sha-256 {newer}"),
-            "Held",
+            "Stored",
         ],
     );
 }
@@ -130,8 +133,8 @@ async fn of_doubts_that_what_is_held_has_settled() {
     copy.sync(&url).exits(1);
     site.serve("/a", "good");
     copy.sync(&url).exits(0);
-    let confirmed = format!("what is held was found to be what the Source has, sha-256 {}", sha("good"));
-    tells(&copy.explain(&uri), &["stored and verified", "problem (http-client-error)", &confirmed, "Held"]);
+    let confirmed = format!("stored bytes confirmed, sha-256 {}", sha("good"));
+    tells(&copy.explain(&uri), &["stored and verified", "problem (http-client-error)", &confirmed, "Stored"]);
 }
 
 #[tokio::test]
@@ -145,35 +148,32 @@ async fn of_a_deletion_that_the_guard_holds_back() {
     list(&site, 2, &entries[..1]);
     copy.sync(&url).exits(1);
     let story = copy.explain(&uris[3]);
-    tells(&story, &["Held", "did not name it any more", "it is kept until a later list confirms that"]);
+    tells(&story, &["Stored", "absent from ", "kept until a later list confirms it"]);
     list(&site, 3, &entries[..1]);
     copy.sync(&url).exits(3);
     tells(
         &read(&copy, &uris[3]),
         &[
             "stored and verified",
-            "Held",
-            "did not name it any more, seen ",
-            "the guard keeps it, since too many would go at once",
-            &format!("Concerns it: {url} is a problem (guard)"),
+            "Stored",
+            "absent from ",
+            "the deletion guard keeps it",
+            &format!("Document problem: {url} (guard)"),
             "omits 3 of 4 stored resources",
             "--max-deletes 100%",
         ],
     );
     let story = copy.run("explain", &[&uris[3], "--json"]).exits(0).json();
-    assert_eq!(story["concerns"][&url]["reason"], "guard");
+    assert_eq!(story["document_problems"][&url]["reason"], "guard");
     assert_eq!(story["record"]["absent"]["document"], url);
-    let first = story["concerns"][&url]["first_seen"].clone();
+    let first = story["document_problems"][&url]["first_seen"].clone();
     // It stays the same problem when the deletion guard stops the next list too.
     list(&site, 4, &entries[..1]);
     copy.sync(&url).exits(3);
-    let again = copy.run("explain", &[&uris[3], "--json"]).exits(0).json()["concerns"][&url].clone();
+    let again = copy.run("explain", &[&uris[3], "--json"]).exits(0).json()["document_problems"][&url].clone();
     assert_eq!((&again["first_seen"], &again["attempts"]), (&first, &json!(2)));
     copy.sync_with(&url, &["--max-deletes", "100%"]).exits(0);
-    tells(
-        &copy.explain(&uris[3]),
-        &["deleted: its Source's lists do not name it any more", "not named any more for the second time"],
-    );
+    tells(&copy.explain(&uris[3]), &["deleted: absent from the Source's lists", "absent from two lists"]);
 }
 
 #[tokio::test]
@@ -192,7 +192,7 @@ async fn of_an_object_that_a_scrub_found_damaged_and_healed() {
     let noted = copy.run("explain", &[&uri, "--json"]).exits(0).json();
     assert_eq!(events(&noted), ["created", "problem"]);
     assert_eq!(noted["problem"]["evidence"]["damage"]["expected_sha256"], sha(&body));
-    let damaged = ["stored and verified", "problem (damaged-bytes)", "Held", "Problem: damaged-bytes"];
+    let damaged = ["stored and verified", "problem (damaged-bytes)", "Stored", "Problem: damaged-bytes"];
     tells(&read(&copy, &uri), &damaged);
 
     copy.run("scrub", &["--repair"]).exits(0);
@@ -203,19 +203,15 @@ async fn of_an_object_that_a_scrub_found_damaged_and_healed() {
             "History",
             &format!("stored and verified, sha-256 {sha256}"),
             &format!("problem (damaged-bytes): bitstreams/sha256/{}/", &sha256[..2]),
-            &format!(
-                "should be {} bytes with sha-256 {sha256}, and there are {} bytes",
-                body.len(),
-                body.len()
-            ),
-            "It was set aside as damaged/",
-            &format!("fetched and verified anew, since what was held was damaged, sha-256 {sha256}"),
-            "what was held of it was not to be relied on",
-            "Held",
-            "its digest is the one declared",
+            &format!("expected {} bytes with sha-256 {sha256}, found {} bytes", body.len(), body.len()),
+            "It was quarantined as damaged/",
+            &format!("refetched and verified: the stored bytes were damaged, sha-256 {sha256}"),
+            "the stored bytes were doubtful",
+            "Stored",
+            "its digest matches the declared one",
         ],
     );
     let story = copy.run("explain", &[&uri, "--json"]).exits(0).json();
     assert_eq!(events(&story), ["created", "problem", "healed"]);
-    assert_eq!((&story["problem"], &story["changes"][2]["account"]["why"]), (&json!(null), &json!("mend")));
+    assert_eq!((&story["problem"], &story["events"][2]["account"]["why"]), (&json!(null), &json!("mend")));
 }

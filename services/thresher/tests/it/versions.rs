@@ -103,7 +103,7 @@ async fn kept_versions_are_told_of_read_again_and_given_up_when_they_are_damaged
     let digest = fixity::Sha256::of(bodies[1].as_bytes());
     let text = case.copy.explain(&uri);
     let held = format!(
-        "  {}  held until {}: ",
+        "  {}  stored until {}: ",
         kept[1]["from"].as_str().unwrap(),
         kept[1]["until"].as_str().unwrap()
     );
@@ -111,8 +111,8 @@ async fn kept_versions_are_told_of_read_again_and_given_up_when_they_are_damaged
         "Kept versions",
         &held,
         &format!("500000 bytes, sha-256 {digest}"),
-        "lies in bitstreams/",
-        "lies in packs/",
+        "stored at bitstreams/",
+        "stored at packs/",
     ] {
         assert!(text.contains(words), "{words:?} is not in {text}");
     }
@@ -123,15 +123,12 @@ async fn kept_versions_are_told_of_read_again_and_given_up_when_they_are_damaged
     bytes[9] ^= 1;
     inside.overwrite(&key, bytes.clone()).await;
     inside.close().await;
-    let found = case.copy.run("scrub", &["--json"]).exits(1).says(&[&uri, "the version held from"]);
-    let counts = ["damaged", "missing", "versions_damaged", "noted", "set_aside", "given_up"];
+    let found = case.copy.run("scrub", &["--json"]).exits(1).says(&[&uri, "the version stored from"]);
+    let counts = ["damaged", "missing", "versions_damaged", "noted", "quarantined", "discarded"];
     assert_eq!(counts.map(|name| found.count(name)), [0, 0, 1, 0, 0, 0], "{found}");
     assert_eq!(case.copy.state(&uri).as_deref(), Some("present"));
     let text = case.copy.run("scrub", &[]).exits(1).stdout;
-    assert!(
-        text.contains("no Source can give such bytes again. Bring the objects back from a copy"),
-        "{text}"
-    );
+    assert!(text.contains("no Source can send them again. Restore the objects from a backup"), "{text}");
 
     let asked = case.site.requests_at("/a");
     let mended = case.copy.run("scrub", &["--repair", "--json"]).exits(0);
@@ -140,14 +137,12 @@ async fn kept_versions_are_told_of_read_again_and_given_up_when_they_are_damaged
     let clean = case.copy.run("scrub", &["--json"]).exits(0);
     assert_eq!(["versions", "versions_damaged"].map(|name| clean.count(name)), [2, 0]);
     let story = case.copy.explain(&uri);
-    for words in
-        ["was found damaged and given up", "It was set aside as damaged/", "its bytes were found damaged"]
-    {
+    for words in ["was damaged, and discarded", "It was quarantined as damaged/", "its bytes were damaged"] {
         assert!(story.contains(words), "{words:?} is not in {story}");
     }
     // Only that version was stored then.
     let run = case.copy.run("cat", &[&uri, "--at", &moments[1].to_string()]).exits(1);
-    assert!(run.stderr.contains("was found damaged, and its bytes were given up at"), "{run}");
+    assert!(run.stderr.contains("was damaged, and discarded at"), "{run}");
     assert!(case.names_at(moments[1]).is_empty());
     for (moment, body) in [(moments[0], bodies[0].as_str()), (moments[2], "a 333"), (moments[3], "a 4444")] {
         assert_eq!(case.cat("a", moment).as_deref(), Some(body));

@@ -35,7 +35,7 @@ impl Story<'_> {
         lines.push(format!("Problem: {}", problem.reason));
         lines.push(format!("  {}", problem.message));
         lines.push(format!(
-            "  first seen {}, last seen {}; settled by the next run that ends without it",
+            "  first seen {}, last seen {}; resolved by the next run that ends without it",
             problem.first_seen, problem.last_seen
         ));
         if let Some(kept) = &problem.evidence.given_up {

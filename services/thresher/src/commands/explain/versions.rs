@@ -10,9 +10,9 @@ pub(super) fn told(versions: &[Version]) -> impl Iterator<Item = String> {
         let Version { bitstream, from, until, lost, .. } = version;
         let (length, sha256) = (bytes(bitstream.computed.length()), bitstream.computed.sha256());
         let where_it_is = match lost {
-            Some(lost) => format!("its bytes were found damaged, and given up at {lost}"),
-            None => format!("lies in {}; `thresher cat --at {from}` gives it", place(&bitstream.location)),
+            Some(lost) => format!("its bytes were damaged, and discarded at {lost}"),
+            None => format!("stored at {}; `thresher cat --at {from}` prints it", place(&bitstream.location)),
         };
-        [format!("{from}  held until {until}: {length}, sha-256 {sha256}"), format!("    {where_it_is}")]
+        [format!("{from}  stored until {until}: {length}, sha-256 {sha256}"), format!("    {where_it_is}")]
     })
 }

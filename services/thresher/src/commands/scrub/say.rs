@@ -29,13 +29,13 @@ pub(super) struct Outcome {
     /// Resources that are problems in the catalog now.
     pub(super) noted: u64,
     /// Damaged objects that were quarantined.
-    pub(super) set_aside: u64,
+    pub(super) quarantined: u64,
     /// Resources that had another version when their findings were recorded.
     pub(super) settled: u64,
     /// Repaired resources.
-    pub(super) healed: u64,
+    pub(super) repaired: u64,
     /// Damaged kept versions, whose bytes were discarded.
-    pub(super) given_up: u64,
+    pub(super) discarded: u64,
     /// Sources whose findings were not recorded, since another process owns them.
     left: Vec<Left>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,10 +69,10 @@ impl Outcome {
             at_most: None,
             confidence: CONFIDENCE,
             noted: 0,
-            set_aside: 0,
+            quarantined: 0,
             settled: 0,
-            healed: 0,
-            given_up: 0,
+            repaired: 0,
+            discarded: 0,
             left: Vec::new(),
             live: None,
             duration_ms: 0,
@@ -89,7 +89,7 @@ impl Outcome {
     /// output.
     pub(super) fn say_found(&self, damaged: &Damaged) -> io::Result<()> {
         let Held { uri, version, .. } = &damaged.held;
-        let version = version.map_or(String::new(), |from| format!("the version held from {from} on: "));
+        let version = version.map_or(String::new(), |from| format!("the version stored from {from} on: "));
         self.line(&format!("{uri}: {version}{}", in_words(&damaged.damage())))
     }
 
@@ -99,12 +99,9 @@ impl Outcome {
         held: &fixity::Computed,
         now: Option<&fixity::Computed>,
     ) -> io::Result<()> {
-        let now =
-            now.map_or("nothing any more".to_owned(), |now| amount(Some(now.length()), Some(now.sha256())));
+        let now = now.map_or("nothing".to_owned(), |now| amount(Some(now.length()), Some(now.sha256())));
         let held = amount(Some(held.length()), Some(held.sha256()));
-        self.line(&format!(
-            "{uri}: held are {held}; its Source gives {now}. `thresher sync` looks for changes"
-        ))
+        self.line(&format!("{uri}: stored {held}; its Source sends {now}. `thresher sync` finds changes"))
     }
 
     fn line(&self, line: &str) -> io::Result<()> {
@@ -129,7 +126,7 @@ impl Outcome {
         } else {
             self.words(duration).iter().try_for_each(|line| say!("{line}"))?;
         }
-        let is_settled = self.healed + self.settled + self.given_up >= found + versions_damaged;
+        let is_settled = self.repaired + self.settled + self.discarded >= found + versions_damaged;
         Ok(if is_settled && !is_different { Exit::Good } else { Exit::Problems })
     }
 
@@ -160,13 +157,13 @@ impl Outcome {
         )];
         if let Choice::Share(Share { days, .. }) = self.choice {
             lines.push(format!(
-                "this is the share of today; everything has its turn once in {}",
+                "this is today's share; everything is read once in {}",
                 counted(days.get().into(), "day", "days")
             ));
         }
         match (damaged + missing, versions_damaged) {
-            (0, 0) => lines.push("all of them are whole".to_owned()),
-            (0, _) => lines.push("all that is held is whole".to_owned()),
+            (0, 0) => lines.push("all OK".to_owned()),
+            (0, _) => lines.push("all current versions OK".to_owned()),
             _ => lines.push(format!(
                 "{} damaged, {} missing",
                 counted(damaged, "is", "are"),
@@ -175,40 +172,38 @@ impl Outcome {
         }
         if versions_damaged > 0 {
             lines.push(format!(
-                "{} damaged or missing: no Source can give such bytes again{}",
+                "{} damaged or missing: no Source can send them again{}",
                 counted(versions_damaged, "kept earlier version is", "kept earlier versions are"),
-                match self.given_up {
-                    0 => ". Bring the objects back from a copy, or have the bytes given up with --repair"
-                        .to_owned(),
-                    given_up => format!(
-                        "; {} given up, as `thresher explain` tells",
-                        counted(given_up, "was", "were")
-                    ),
+                match self.discarded {
+                    0 => ". Restore the objects from a backup, or discard them with --repair".to_owned(),
+                    discarded =>
+                        format!("; {} discarded (see `thresher explain`)", counted(discarded, "was", "were")),
                 }
             ));
         }
         if let (Some(at_most), Choice::Sample { seed, .. }) = (self.at_most, self.choice) {
             lines.push(format!(
-                "so at most {} of all resources are divergent, with {} % confidence (drawn with --seed {seed})",
+                "so at most {} of all resources are damaged or missing, with {} % confidence \
+                 (drawn with --seed {seed})",
                 percent(at_most),
                 (CONFIDENCE * 100.0).round()
             ));
         }
-        if self.set_aside > 0 {
+        if self.quarantined > 0 {
             lines.push(format!(
-                "{} set aside, below damaged/",
-                counted(self.set_aside, "damaged object was", "damaged objects were")
+                "{} quarantined in damaged/",
+                counted(self.quarantined, "damaged object was", "damaged objects were")
             ));
         }
-        if self.healed > 0 {
-            let healed = counted(self.healed, "resource was", "resources were");
-            lines.push(format!("{healed} fetched and verified anew"));
+        if self.repaired > 0 {
+            let repaired = counted(self.repaired, "resource was", "resources were");
+            lines.push(format!("{repaired} repaired"));
         }
-        if self.noted > self.healed {
-            let noted = self.noted - self.healed;
+        if self.noted > self.repaired {
+            let noted = self.noted - self.repaired;
             lines.push(format!(
-                "{} now (`thresher problems`); the next `thresher sync` fetches {} again",
-                counted(noted, "resource is a problem", "resources are problems"),
+                "{} (`thresher problems`); the next `thresher sync` refetches {}",
+                counted(noted, "resource is now a problem", "resources are now problems"),
                 plural(noted, "it", "them")
             ));
         }
@@ -221,7 +216,7 @@ impl Outcome {
         }
         if let Some(Live { asked, same, different, failed, at_most }) = self.live {
             lines.push(format!(
-                "asked of their Sources: {asked}; {} given as held, {different} not, {failed} could not be compared. At \
+                "compared with their Sources: {asked}; {} the same, {different} not, {failed} not comparable. At \
                  most {} of all differ from their Sources, with {} % confidence",
                 counted(same, "is", "are"),
                 percent(at_most),
@@ -238,17 +233,17 @@ pub(super) fn in_words(damage: &Damage) -> String {
     let expected = amount(Some(*expected_length), Some(*expected_sha256));
     let is_whole = (found.length, found.sha256) == (Some(*expected_length), Some(*expected_sha256));
     let what = match found.is_there {
-        true if is_whole => format!(
-            "{key} has {expected} at offset {offset}, but they cannot be read, since their record says something else of their place"
-        ),
-        false => format!("{key} is missing; it held {expected} at offset {offset}"),
+        true if is_whole => {
+            format!("{key} has {expected} at offset {offset}, but their record names another place")
+        }
+        false => format!("{key} is missing; it had {expected} at offset {offset}"),
         true => format!(
-            "{key} is damaged: at offset {offset} should be {expected}, and there are {}",
+            "{key} is damaged: at offset {offset}, expected {expected}, found {}",
             amount(found.length, found.sha256)
         ),
     };
     match set_aside {
-        Some(aside) => format!("{what}. It was set aside as {aside}"),
+        Some(aside) => format!("{what}. It was quarantined as {aside}"),
         None => what,
     }
 }

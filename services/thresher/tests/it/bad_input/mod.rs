@@ -11,7 +11,7 @@ use testkit::source::{Size, SourceSpec};
 /// Words that tell an operator what to do.
 const CHECK: &[&str] = &["check", "give", "is it", "try", "look", "ask"];
 const AGAIN: &[&str] = &["again", "retry", "retries"];
-const OVER_HTTP: &[&str] = &["over http", "give", "check"];
+const OVER_HTTP: &[&str] = &["pass", "give", "check"];
 
 const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
 

@@ -41,7 +41,7 @@ async fn wrong_usage_is_told_and_does_nothing() {
         assert!(!run.stderr.is_empty(), "{run}");
     }
     let audit = copy.sync_with(&url, &["--mode", "audit"]).exits(2);
-    assert!(audit.stderr.contains("holds no harvest"), "{audit}");
+    assert!(audit.stderr.contains("is not a harvest directory"), "{audit}");
     copy.sync("ftp://example.org/x").exits(2).complains(&["ftp://example.org/x", "http"], OVER_HTTP);
     copy.sync_with(&url, &["--view", "files", "--into", "s3://bucket/x"]).exits(2);
     assert_eq!(source.requests().documents, 0, "nobody was asked");

@@ -67,7 +67,7 @@ async fn a_thousand_sources_are_applied_in_few_requests_and_asked_to_run_though_
     let refused = again.json_lines();
     assert_eq!(refused.len(), 10, "{again}");
     assert!(
-        refused.iter().all(|line| line["why"].as_str().is_some_and(|why| why.contains("queued"))),
+        refused.iter().all(|line| line["message"].as_str().is_some_and(|why| why.contains("queued"))),
         "{again}"
     );
     api.ask(&["run", "submit", "--match", "nothing*"]).await.exits(2).complains(&["Source"], &["source ls"]);

@@ -39,7 +39,7 @@ async fn everything_is_named_and_healed(copy: Destination, owner: &[&str]) {
     assert_eq!(found.count("differing"), damaged.seen_by_audit().len() as u64, "{found}");
     let found = scrub(&["--json"]).exits(1);
     assert_eq!(said(&found), damaged.seen_by_scrub(), "{found}");
-    assert_eq!((found.count("missing"), found.count("set_aside")), (1, 1), "{found}");
+    assert_eq!((found.count("missing"), found.count("quarantined")), (1, 1), "{found}");
     // Checks request no resource, and damaged bytes are never served.
     assert_eq!(case.asked(), asked);
     for name in damaged.seen_by_scrub() {
@@ -47,12 +47,12 @@ async fn everything_is_named_and_healed(copy: Destination, owner: &[&str]) {
     }
 
     let healed = scrub(&["--repair", "--json"]).exits(0);
-    assert_eq!(healed.count("healed"), damaged.seen_by_scrub().len() as u64, "{healed}");
+    assert_eq!(healed.count("repaired"), damaged.seen_by_scrub().len() as u64, "{healed}");
     // One record agrees with itself and with the store. Only the Source can show that it is wrong.
     let found = audit(&["--json", "--list"]).exits(1);
     assert_eq!(named(&found.json_lines()), damaged.seen_by_audit_alone(), "{found}");
     let healed = audit(&["--repair", "--json"]).exits(0);
-    assert_eq!(healed.count("healed"), damaged.seen_by_audit_alone().len() as u64, "{healed}");
+    assert_eq!(healed.count("repaired"), damaged.seen_by_audit_alone().len() as u64, "{healed}");
 
     scrub(&[]).exits(0);
     audit(&[]).exits(0);
@@ -77,7 +77,7 @@ async fn an_audit_alone_heals_every_record_that_was_edited() {
     let damaged = Damaged::edit_records(&case).await;
     let words = [&case.url, "--repair", "--json"];
     let healed = case.copy.run("audit", &words).exits(0);
-    assert_eq!(healed.count("healed"), damaged.seen_by_audit().len() as u64, "{healed}");
+    assert_eq!(healed.count("repaired"), damaged.seen_by_audit().len() as u64, "{healed}");
     case.copy.run("audit", &[&case.url]).exits(0);
     // A shifted location is no difference to the Source's declaration: reading the bytes shows it.
     let rest: BTreeSet<&str> =
