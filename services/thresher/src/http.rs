@@ -10,7 +10,7 @@ use model::{Lane, Robots};
 use url::Url;
 use web::{AddressPolicy, BodyLimits, Client, Network, RobotsPolicy, WebConfig};
 
-use crate::cli_scrub::bytes;
+use crate::cli::bytes;
 use crate::credentials;
 use crate::exit::{Failed, usage};
 use crate::terminal::note;

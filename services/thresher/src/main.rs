@@ -3,11 +3,6 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod cli;
-mod cli_ask;
-mod cli_fleet;
-mod cli_problems;
-mod cli_scrub;
-mod cli_wanted;
 mod client;
 mod commands;
 mod credentials;

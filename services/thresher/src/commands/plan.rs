@@ -39,7 +39,7 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
     let client = http::client(args.requests.web(&args.http, &args.url)?)?;
     let notices = Notices::of(&client);
     let options =
-        HarvestOptions { jobs_per_lane: args.requests.concurrency, ..sync::wanted(args.wanted, &args.url) };
+        HarvestOptions { jobs_per_lane: args.requests.concurrency, ..sync::wanted(args.spec, &args.url) };
     let lookups = held.as_deref();
     let estimate = discovery::estimate(&client, &args.url, lookups, &options, Timestamp::now()).await;
     notices.finish().await;
@@ -56,7 +56,7 @@ fn told(estimate: &Estimate, json: bool) -> CommandResult {
 
 /// The same through a fleet, whose scheduler reads the documents.
 async fn asked(client: &OperatorClient, args: &PlanArgs) -> CommandResult {
-    let mut wanted = Wanted::from(&source::plain(&args.url, &args.wanted));
+    let mut wanted = Wanted::from(&source::plain(&args.url, &args.spec));
     args.http.wanted(&mut wanted);
     let concurrency = NonZeroU16::try_from(args.requests.concurrency);
     wanted.concurrency = concurrency.map_err(|_| usage("--concurrency is 1 to 65535"))?;

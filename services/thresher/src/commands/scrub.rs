@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use store::{Store, StoreOptions, StoreTarget};
 use verifier::scrub::{Choice, Held, Scrub, ScrubOptions, Share};
 
-use crate::cli_scrub::ScrubArgs;
+use crate::cli::ScrubArgs;
 use crate::exit::{CommandResult, Failed, usage};
 use crate::target::{self, OpenHarvest};
 use findings::Findings;

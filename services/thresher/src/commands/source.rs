@@ -8,7 +8,7 @@ use control::{PollBounds, Schedule, SourceSpec, Times};
 use model::{SourceId, displayed};
 use url::Url;
 
-use crate::cli::{SourceAddArgs, SourceCommand, WantedArgs};
+use crate::cli::{SourceAddArgs, SourceCommand, SpecArgs};
 use crate::client::{Kind, OperatorClient};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
@@ -170,12 +170,12 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
         push: args.push,
         notify: args.notify.clone(),
         inbox: args.inbox.clone(),
-        ..plain(&args.url, &args.wanted)
+        ..plain(&args.url, &args.spec)
     })
 }
 
 /// A Source with this spec and no special settings.
-pub(super) fn plain(url: &Url, wanted: &WantedArgs) -> SourceSpec {
+pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> SourceSpec {
     let scope = &wanted.scope;
     let text = |regex: &Option<regex::Regex>| regex.as_ref().map(|regex| regex.as_str().to_owned());
     SourceSpec {

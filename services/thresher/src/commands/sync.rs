@@ -20,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 use web::WebConfig;
 
-use crate::cli::{ScopeArgs, SyncArgs, ViewArg, WantedArgs};
+use crate::cli::{ScopeArgs, SpecArgs, SyncArgs, ViewArg};
 use crate::commands::audit::{self, Telling};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
@@ -82,7 +82,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         jobs_per_lane: args.requests.concurrency,
         limits: args.limits.into(),
         retries: retries(args.http.attempts()),
-        ..wanted(args.wanted, &args.url)
+        ..wanted(args.spec, &args.url)
     };
     let request = Request { url: args.url.clone(), into, view: args.view, web, options };
     let (progress, watched) = watch::channel(Progress::default());
@@ -108,7 +108,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
 }
 
 /// The harvest options of a spec.
-pub(crate) fn wanted(args: WantedArgs, entry: &Url) -> HarvestOptions {
+pub(crate) fn wanted(args: SpecArgs, entry: &Url) -> HarvestOptions {
     let within = within(args.scope, entry);
     HarvestOptions {
         terms: model::Terms { max_body_bytes: args.max_size, ..within.terms.clone() },

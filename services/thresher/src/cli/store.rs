@@ -1,11 +1,12 @@
-//! The command line of `scrub`.
+//! Maintenance of a store: `scrub` and `gc`.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
 use clap::Args;
+use jiff::SignedDuration;
 
-use crate::cli::HarvestArgs;
-use crate::cli_wanted::percent;
+use super::harvest::HarvestArgs;
+use super::values::{bytes, percent, retention};
 use crate::http::HttpArgs;
 
 /// `scrub`.
@@ -46,39 +47,22 @@ pub(crate) struct ScrubArgs {
     pub(crate) http: HttpArgs,
 }
 
-/// A number of bytes, as people write it.
-pub(crate) fn bytes(text: &str) -> Result<NonZeroU64, String> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let factor: u64 = match unit.trim() {
-        "" | "B" => 1,
-        "kB" | "KB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        _ => 0,
-    };
-    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-    bytes
-        .and_then(NonZeroU64::new)
-        .ok_or_else(|| "give a number of bytes, such as 500000, 50MB or 20MiB".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_bytes_are_read_as_people_write_them() {
-        for (text, expected) in
-            [("500000", 500_000), ("50MB", 50_000_000), ("20MiB", 20 << 20), ("1 kB", 1_000)]
-        {
-            assert_eq!(bytes(text).map(NonZeroU64::get), Ok(expected), "{text}");
-        }
-        for wrong in ["", "0", "MB", "50Mb", "-1", "1.5GB", "99999999999GB"] {
-            assert!(bytes(wrong).unwrap_err().contains("50MB"), "{wrong}");
-        }
-    }
+/// `gc`.
+#[derive(Debug, Args)]
+pub(crate) struct GcArgs {
+    #[command(flatten)]
+    pub(crate) harvest: HarvestArgs,
+    /// How long unreferenced bytes stay, counted from when they were stored, replaced or deleted.
+    #[arg(long, value_name = "TIME", default_value = "7days", value_parser = retention)]
+    pub(crate) retention: SignedDuration,
+    /// Print what would be removed; change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// In s3://: also finish deletions and rewrite sparse packs, as in a directory. Requires exclusive access: stop the
+    /// fleet and all other syncs into this store first.
+    #[arg(long)]
+    pub(crate) exclusive: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -1,9 +1,9 @@
-//! The command line of problems: listed, tried again, ignored.
+//! `problems`, `retry` and `ignore`.
 
 use clap::{Args, ValueEnum};
 use model::{ProblemReason, Subject};
 
-use crate::cli_ask::LocationArgs;
+use super::gateway::LocationArgs;
 
 /// Filters by reason and kind.
 #[derive(Debug, Clone, Default, Args)]

@@ -9,13 +9,13 @@ use regex::Regex;
 use url::Url;
 use web::WebConfig;
 
-use crate::cli_scrub::bytes;
+use super::values::{bytes, percent};
 use crate::exit::Failed;
 use crate::http::HttpArgs;
 
 /// What to sync of a Source, and how.
 #[derive(Debug, Args)]
-pub(crate) struct WantedArgs {
+pub(crate) struct SpecArgs {
     /// The mode of the run. auto: a baseline first, then changes.
     #[arg(long, value_enum, default_value_t = RunMode::Auto)]
     pub(crate) mode: RunMode,
@@ -121,26 +121,5 @@ impl ConcurrencyArgs {
     /// The HTTP configuration for a Source with this entry URL.
     pub(crate) fn web(self, http: &HttpArgs, entry: &Url) -> Result<WebConfig, Failed> {
         Ok(WebConfig { per_origin: self.concurrency.get(), ..http.config(entry)? })
-    }
-}
-
-pub(crate) fn percent(text: &str) -> Result<u8, String> {
-    let number = text.strip_suffix('%').unwrap_or(text);
-    match number.parse() {
-        Ok(percent) if percent <= 100 => Ok(percent),
-        _ => Err("give a whole number of percent from 0% to 100%".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentages_are_read_with_their_sign_or_without() {
-        assert_eq!(percent("5%"), Ok(5));
-        assert_eq!(percent("100"), Ok(100));
-        assert!(percent("101%").is_err());
-        assert!(percent("-1%").is_err());
     }
 }

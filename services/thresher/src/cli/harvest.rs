@@ -1,0 +1,96 @@
+//! Commands that read a harvest: `ls`, `cat`, `explain`, `report`; and `restore`.
+
+use clap::Args;
+use jiff::Timestamp;
+
+use super::gateway::LocationArgs;
+use super::values::moment;
+
+/// Where a harvest is stored.
+#[derive(Debug, Args)]
+pub(crate) struct HarvestArgs {
+    /// The harvest: a directory, or s3://bucket/prefix.
+    #[arg(long, default_value = ".")]
+    pub(crate) into: String,
+}
+
+/// `ls`.
+#[derive(Debug, Args)]
+pub(crate) struct LsArgs {
+    #[command(flatten)]
+    pub(crate) location: LocationArgs,
+    /// Only this Source: its URL or its ID.
+    #[arg(long)]
+    pub(crate) source: Option<String>,
+    /// Only URIs that begin with this.
+    pub(crate) prefix: Option<String>,
+    /// The state at this time, if versions of that time are kept (sync --keep-versions): 2026-01-31,
+    /// 2026-01-31T12:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) at: Option<Timestamp>,
+    /// Print one JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `cat`.
+#[derive(Debug, Args)]
+pub(crate) struct CatArgs {
+    #[command(flatten)]
+    pub(crate) resource: ResourceArgs,
+    /// The copy of this Source: its URL or its ID. Required if several Sources store the resource.
+    #[arg(long)]
+    pub(crate) source: Option<String>,
+    /// Decode the Content-Encoding (gzip or deflate). Without it, the bytes come as stored.
+    #[arg(long)]
+    pub(crate) decode: bool,
+    /// The version of this time, if it is kept (sync --keep-versions): 2026-01-31, 2026-01-31T12:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) at: Option<Timestamp>,
+}
+
+/// A resource of a harvest.
+#[derive(Debug, Args)]
+pub(crate) struct ResourceArgs {
+    /// The resource's URI, as the Source writes it.
+    pub(crate) uri: String,
+    #[command(flatten)]
+    pub(crate) harvest: HarvestArgs,
+}
+
+/// `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The resource's URI, as the Source writes it.
+    pub(crate) uri: String,
+    #[command(flatten)]
+    pub(crate) location: LocationArgs,
+    /// Only this Source: its URL or its ID.
+    #[arg(long)]
+    pub(crate) source: Option<String>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The Source: its URL or its ID. Optional if the harvest has one Source.
+    pub(crate) source: Option<String>,
+    #[command(flatten)]
+    pub(crate) location: LocationArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `restore`.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// The resources' URIs, as the Source writes them.
+    #[arg(required = true)]
+    pub(crate) uris: Vec<String>,
+    #[command(flatten)]
+    pub(crate) harvest: HarvestArgs,
+}

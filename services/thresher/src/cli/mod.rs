@@ -1,0 +1,121 @@
+//! The command line: one file for each group of commands.
+
+mod export;
+mod gateway;
+mod harvest;
+mod look;
+mod problems;
+mod run;
+mod serve;
+mod source;
+mod spec;
+mod store;
+mod sync;
+mod values;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+pub(crate) use self::export::{ExportArgs, ExportFormat};
+pub(crate) use self::gateway::{GatewayArgs, LocationArgs};
+pub(crate) use self::harvest::{CatArgs, ExplainArgs, LsArgs, ReportArgs, RestoreArgs};
+pub(crate) use self::look::{DiscoverArgs, InspectArgs, PlanArgs};
+pub(crate) use self::problems::{IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
+pub(crate) use self::run::{RunCommand, RunTargetArgs, WhichArgs};
+pub(crate) use self::serve::{DemoArgs, ServeArgs, ServiceArg};
+pub(crate) use self::source::{ApplyArgs, SourceAddArgs, SourceCommand};
+pub(crate) use self::spec::{ScopeArgs, SpecArgs};
+pub(crate) use self::store::{GcArgs, ScrubArgs};
+pub(crate) use self::sync::{AuditArgs, SyncArgs, ViewArg};
+pub(crate) use self::values::bytes;
+
+/// Sync ResourceSync Sources into a directory or a bucket, verify every byte, and keep the copy in sync.
+#[derive(Debug, Parser)]
+#[command(name = "thresher", version, about, max_term_width = 110)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Log more: -v for progress, -vv for details.
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Sync a Source into a directory or bucket.
+    Sync(SyncArgs),
+    /// Compare the copy with the Source's lists. With --repair, fetch what differs.
+    Audit(AuditArgs),
+    /// Show what a Source offers.
+    Discover(DiscoverArgs),
+    /// Estimate the requests, bytes and time of a sync.
+    Plan(PlanArgs),
+    /// Print a document or package as JSON lines: the document, its entries, a summary.
+    Inspect(InspectArgs),
+    /// List resources and their state.
+    Ls(LsArgs),
+    /// Print the verified bytes of a resource.
+    Cat(CatArgs),
+    /// Show the history of a resource, or of a dead letter.
+    Explain(ExplainArgs),
+    /// List open problems.
+    Problems(ProblemsArgs),
+    /// Retry problems in the next run.
+    Retry(RetryArgs),
+    /// Ignore problems until the Source changes what they are about. They stay visible.
+    Ignore(IgnoreArgs),
+    /// Write a report for the Source's operator. Needs no network.
+    Report(ReportArgs),
+    /// Export files, a tar, JSON lines, Parquet or a Resource Dump. Needs no network.
+    Export(ExportArgs),
+    /// Undo deletions whose bytes are still stored.
+    Restore(RestoreArgs),
+    /// Delete unreferenced data after its retention. Safe during syncs, and safe to interrupt.
+    Gc(GcArgs),
+    /// Find damaged or missing bytes in the store.
+    Scrub(ScrubArgs),
+    /// Run all services, or some of them, in this process.
+    Serve(ServeArgs),
+    /// Add, list, show or remove the Sources of a fleet.
+    #[command(subcommand)]
+    Source(SourceCommand),
+    /// Create or update Sources from a file. Deletes none.
+    Apply(ApplyArgs),
+    /// Start, watch, pause, resume, cancel or approve runs of a fleet.
+    #[command(subcommand)]
+    Run(RunCommand),
+    /// Harvest a simulated Source on this machine. Needs no network.
+    Demo(DemoArgs),
+    /// Print the completions of a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write one page per command into a directory.
+    Man {
+        /// The directory for thresher.1, thresher-sync.1 and the others, such as /usr/local/share/man/man1
+        directory: Option<PathBuf>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_text_that_is_no_url_is_wrong_usage() {
+        let error = Cli::try_parse_from(["thresher", "sync", "not a url"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+    }
+}

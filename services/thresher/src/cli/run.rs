@@ -1,0 +1,95 @@
+//! `run`.
+
+use clap::{Args, Subcommand};
+use model::RunMode;
+
+use super::gateway::GatewayArgs;
+
+/// Commands for runs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunCommand {
+    /// Start runs of one Source or several, and print their IDs.
+    Submit {
+        #[command(flatten)]
+        which: WhichArgs,
+        #[command(flatten)]
+        gateway: GatewayArgs,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        /// The mode of the run.
+        #[arg(long, value_enum, default_value_t = RunMode::Auto)]
+        mode: RunMode,
+        /// Approve more deletions of absent resources than the deletion guard allows.
+        #[arg(long, conflicts_with_all = ["all", "matching"])]
+        allow_deletes: bool,
+        /// With --mode audit: repair the differences.
+        #[arg(long)]
+        repair: bool,
+        /// Watch the run; exit with the status that `sync` would have.
+        #[arg(long, conflicts_with_all = ["all", "matching"])]
+        watch: bool,
+    },
+    /// List the current or last run of each Source.
+    Ls {
+        #[command(flatten)]
+        gateway: GatewayArgs,
+        /// Print one JSON object per line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Watch a run; exit with the status that `sync` would have.
+    Watch {
+        #[command(flatten)]
+        target: RunTargetArgs,
+    },
+    /// Pause a run. Its progress is kept.
+    Pause {
+        #[command(flatten)]
+        target: RunTargetArgs,
+    },
+    /// Resume a paused run.
+    Resume {
+        #[command(flatten)]
+        target: RunTargetArgs,
+    },
+    /// Approve the deletions that stopped a run: start it again, without the deletion guard.
+    Approve {
+        #[command(flatten)]
+        target: RunTargetArgs,
+        /// Watch the run; exit with the status that `sync` would have.
+        #[arg(long)]
+        watch: bool,
+    },
+    /// Cancel a run. Its progress is kept; the next run plans the rest again.
+    Cancel {
+        #[command(flatten)]
+        target: RunTargetArgs,
+    },
+}
+
+/// The Sources to run.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct WhichArgs {
+    /// The Source: its URL or its ID.
+    pub(crate) source: Option<String>,
+    /// All enabled Sources. A Source with an unfinished run is skipped, with a message.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// All enabled Sources whose ID or URL matches: `*` is any text, `?` any one character.
+    #[arg(long = "match", value_name = "GLOB")]
+    pub(crate) matching: Option<String>,
+}
+
+/// The Source of a run.
+#[derive(Debug, Args)]
+pub(crate) struct RunTargetArgs {
+    /// The Source: its URL or its ID.
+    pub(crate) source: String,
+    #[command(flatten)]
+    pub(crate) gateway: GatewayArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,94 @@
+//! `sync` and `audit`.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use url::Url;
+
+use super::spec::{ConcurrencyArgs, LimitArgs, ScopeArgs, SpecArgs};
+use super::values::duration;
+use crate::http::HttpArgs;
+
+/// `sync`.
+#[derive(Debug, Args)]
+pub(crate) struct SyncArgs {
+    /// Any URL of the Source: its site, a Source Description, a Capability List, a list or a dump.
+    pub(crate) url: Url,
+
+    /// The destination: a directory, or s3://bucket/prefix with the usual AWS_* variables. Default: ./HOST
+    #[arg(long)]
+    pub(crate) into: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+
+    /// Discover the Source again, even if the cached result is still valid.
+    #[arg(long)]
+    pub(crate) rediscover: bool,
+
+    /// How long to reuse the result of discovery: 90s, 5min, 1h 30min. A document that has moved triggers discovery
+    /// earlier.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    pub(crate) rediscover_after: Duration,
+
+    /// Whether to write resources as plain files too. Default: files in a directory, none in s3://
+    #[arg(long, value_enum)]
+    pub(crate) view: Option<ViewArg>,
+
+    #[command(flatten)]
+    pub(crate) requests: ConcurrencyArgs,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+
+    /// Print the result as one JSON object, last on standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
+}
+
+/// Whether resources are written as plain files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ViewArg {
+    /// Plain files under readable names.
+    Files,
+    /// No plain files; the store only.
+    None,
+}
+
+/// `audit`.
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// The URL that was synced. Optional if --into holds one Source.
+    pub(crate) url: Option<Url>,
+
+    /// The harvest: a directory, or s3://bucket/prefix. Default: ./HOST; without a URL, the current directory
+    #[arg(long)]
+    pub(crate) into: Option<String>,
+
+    /// Fetch what is missing, outdated or mismatched, and delete what the Source deleted.
+    #[arg(long)]
+    pub(crate) repair: bool,
+
+    /// Print every difference instead of the first ones of each kind.
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    #[command(flatten)]
+    pub(crate) scope: ScopeArgs,
+
+    #[command(flatten)]
+    pub(crate) requests: ConcurrencyArgs,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+
+    /// Print the result as one JSON object, last on standard output. With --list, one line per difference comes first.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
+}

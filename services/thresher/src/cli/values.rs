@@ -1,0 +1,123 @@
+//! Values of options, as people write them.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
+
+/// A length of time.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let friendly = text.parse::<SignedDuration>();
+    let duration = friendly.ok().and_then(|duration| Duration::try_from(duration).ok());
+    duration
+        .ok_or_else(|| "give a length of time with its unit, such as 90s, 5min, 1h 30min or 48h".to_owned())
+}
+
+/// A length of time above 0.
+pub(super) fn interval(text: &str) -> Result<SignedDuration, String> {
+    let read: SignedDuration = text.parse().map_err(|error| format!("{error}; write 6h, 30m or 90s"))?;
+    if read.is_positive() { Ok(read) } else { Err("give a time that is longer than nothing".to_owned()) }
+}
+
+/// A moment in UTC, or the beginning of a day.
+pub(super) fn moment(text: &str) -> Result<Timestamp, String> {
+    let day = || text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok().map(|day| day.timestamp());
+    text.parse::<Timestamp>()
+        .ok()
+        .or_else(day)
+        .ok_or_else(|| "give a day such as 2026-01-31, or a moment such as 2026-01-31T12:00:00Z".to_owned())
+}
+
+/// A length of time, in days and weeks too.
+pub(super) fn retention(text: &str) -> Result<SignedDuration, String> {
+    let span = text.parse::<Span>().ok();
+    let length = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
+    length
+        .filter(|length| !length.is_negative())
+        .ok_or_else(|| "give a length of time with its unit, such as 7days, 36h or 2weeks".to_owned())
+}
+
+/// A number of bytes, as people write it.
+pub(crate) fn bytes(text: &str) -> Result<NonZeroU64, String> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let factor: u64 = match unit.trim() {
+        "" | "B" => 1,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => 0,
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    bytes
+        .and_then(NonZeroU64::new)
+        .ok_or_else(|| "give a number of bytes, such as 500000, 50MB or 20MiB".to_owned())
+}
+
+/// A share in percent, with its sign or without.
+pub(super) fn percent(text: &str) -> Result<u8, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    match number.parse() {
+        Ok(percent) if percent <= 100 => Ok(percent),
+        _ => Err("give a whole number of percent from 0% to 100%".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_are_read_as_people_write_them() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1h 30min"), Ok(Duration::from_secs(5_400)));
+        assert_eq!(duration("0s"), Ok(Duration::ZERO));
+        for wrong in ["", "5", "-1h", "soon"] {
+            assert!(duration(wrong).unwrap_err().contains("90s"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn retention_is_read_in_days_and_weeks_too() {
+        assert_eq!(retention("7days"), Ok(SignedDuration::from_hours(7 * 24)));
+        assert_eq!(retention("2weeks 1h"), Ok(SignedDuration::from_hours(2 * 7 * 24 + 1)));
+        assert_eq!(retention("0s"), Ok(SignedDuration::ZERO));
+        for wrong in ["", "7", "-1day", "1month", "soon"] {
+            assert!(retention(wrong).unwrap_err().contains("7days"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn intervals_are_read_with_their_unit_and_nothing_else() {
+        assert_eq!(interval("6h").unwrap(), SignedDuration::from_hours(6));
+        assert_eq!(interval("1h 30m").unwrap(), SignedDuration::from_mins(90));
+        for bad in ["", "6", "-1h", "soon", "0s"] {
+            assert!(interval(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_bytes_are_read_as_people_write_them() {
+        for (text, expected) in
+            [("500000", 500_000), ("50MB", 50_000_000), ("20MiB", 20 << 20), ("1 kB", 1_000)]
+        {
+            assert_eq!(bytes(text).map(NonZeroU64::get), Ok(expected), "{text}");
+        }
+        for wrong in ["", "0", "MB", "50Mb", "-1", "1.5GB", "99999999999GB"] {
+            assert!(bytes(wrong).unwrap_err().contains("50MB"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn percentages_are_read_with_their_sign_or_without() {
+        assert_eq!(percent("5%"), Ok(5));
+        assert_eq!(percent("100"), Ok(100));
+        assert!(percent("101%").is_err());
+        assert!(percent("-1%").is_err());
+    }
+}
