@@ -53,7 +53,7 @@ struct Outcome<'a> {
 
 /// How the result of an audit is printed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Telling {
+pub(crate) struct OutputOptions {
     pub(crate) json: bool,
     pub(crate) list: bool,
     pub(crate) repair: bool,
@@ -88,7 +88,12 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
     let audited = sync::harvest(request, progress).await;
     shown.finish().await;
     let (report, _) = audited?;
-    tell(&url, &report, start.elapsed(), Telling { json: args.json, list: args.list, repair: args.repair })
+    print(
+        &url,
+        &report,
+        start.elapsed(),
+        OutputOptions { json: args.json, list: args.list, repair: args.repair },
+    )
 }
 
 /// The only Source of a harvest.
@@ -106,24 +111,24 @@ async fn only_source(into: &str) -> Result<Url, Failed> {
 }
 
 /// Prints the result, and returns the exit status.
-pub(crate) fn tell(url: &Url, report: &Report, duration: Duration, telling: Telling) -> CommandResult {
+pub(crate) fn print(url: &Url, report: &Report, duration: Duration, output: OutputOptions) -> CommandResult {
     let counts = report.run.counters.audit.unwrap_or_default();
     let mut out = Out::new();
-    if telling.list
+    if output.list
         && let Some(audit) = &report.audit
     {
         for difference in audit.all.iter()? {
             let difference = difference?;
-            match telling.json {
+            match output.json {
                 true => out.json(&difference)?,
                 false => lines(&difference).iter().try_for_each(|line| out.line(line))?,
             }
         }
     }
-    if telling.json {
+    if output.json {
         out.json(&Outcome::new(url, report, counts, duration))?;
     } else {
-        summary(report, counts, duration, telling).iter().try_for_each(|line| out.line(line))?;
+        summary(report, counts, duration, output).iter().try_for_each(|line| out.line(line))?;
     }
     out.finish()?;
     Ok(if report.in_sync() { Exit::Good } else { Exit::Problems })
@@ -150,7 +155,7 @@ fn name(kind: DifferenceKind) -> &'static str {
     }
 }
 
-fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Telling) -> Vec<String> {
+fn summary(report: &Report, counts: AuditCounts, duration: Duration, output: OutputOptions) -> Vec<String> {
     let Report { run, audit, .. } = report;
     let differences = counts.differences();
     let mut lines = vec![match (report.in_sync(), differences) {
@@ -184,7 +189,7 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Te
             row(n, what);
         }
     }
-    if telling.repair && differences > 0 {
+    if output.repair && differences > 0 {
         row(run.counters.stored, "fetched and verified");
         row(run.counters.deleted, "deleted");
         row(run.counters.failed, plural(run.counters.failed, FAILED.0, FAILED.1));
@@ -204,7 +209,7 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Te
     ));
     let (first, remarks) =
         audit.as_ref().map_or((&[][..], &[][..]), |audit| (&audit.first[..], &audit.remarks[..]));
-    if !telling.list {
+    if !output.list {
         for kind in DifferenceKind::ALL {
             let shown = first.iter().filter(|one| one.difference == kind && one.ignored.is_none());
             lines.extend(few(shown, counts.of(kind)));
@@ -213,7 +218,7 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, telling: Te
     }
     lines.extend(remarks.iter().take(5).map(|remark| format!("  not compared: {remark}")));
     lines.extend(report.guard.iter().map(|guard| format!("  {guard}")));
-    lines.extend(advice(counts, report, telling));
+    lines.extend(advice(counts, report, output));
     lines
 }
 
@@ -228,11 +233,11 @@ fn few<'a>(shown: impl Iterator<Item = &'a Difference>, all: u64) -> Vec<String>
 }
 
 /// Advice on the next step.
-fn advice(counts: AuditCounts, report: &Report, telling: Telling) -> Option<String> {
+fn advice(counts: AuditCounts, report: &Report, output: OutputOptions) -> Option<String> {
     let differences = counts.differences();
     if report.in_sync() {
         None
-    } else if !telling.repair && differences > 0 {
+    } else if !output.repair && differences > 0 {
         Some("The same command with --repair fetches exactly what differs; nothing was changed.".to_owned())
     } else if report.run.counters.failed > 0 {
         Some("`thresher problems` says why; the next run retries them.".to_owned())

@@ -68,7 +68,7 @@ async fn at(harvested: &OpenHarvest, uri: &ResourceUri, moment: Timestamp, decod
         let Some(record) = catalog.resource(uri).await? else { continue };
         let versions = catalog.versions(uri).await?.unwrap_or_default();
         match moment::at(&record, &versions, moment) {
-            At::Held(bitstream, ..) => holders.push((note, bitstream.clone())),
+            At::Stored(bitstream, ..) => holders.push((note, bitstream.clone())),
             At::Lost { lost } => lost_at = Some(lost),
             At::NotHeld => {}
             At::Gone { kept_from } => kept_since = Some(kept_from),

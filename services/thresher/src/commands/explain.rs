@@ -25,7 +25,7 @@ use crate::terminal::{self, note};
 
 /// All records of a resource, as `--json` prints them.
 #[derive(Debug, Serialize)]
-struct Story {
+struct ResourceHistory {
     uri: ResourceUri,
     source: String,
     /// Whether it belongs to another site than the Source.
@@ -45,59 +45,59 @@ struct Story {
 
 /// Runs the command.
 pub(crate) async fn run(args: ExplainArgs) -> CommandResult {
-    terminal::text(&told(&args).await?)?;
+    terminal::text(&text(&args).await?)?;
     Ok(Exit::Good)
 }
 
 /// The text that the command prints.
-pub(crate) async fn told(args: &ExplainArgs) -> Result<String, Failed> {
+pub(crate) async fn text(args: &ExplainArgs) -> Result<String, Failed> {
     let parsed: Result<ResourceUri, _> = args.uri.parse();
-    let (uri, stories) = match client::read_from(&args.location)? {
+    let (uri, histories) = match client::read_from(&args.location)? {
         ReadFrom::Store(into) => {
             let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
             let uri = match parsed {
                 Ok(uri) => uri,
                 Err(error) => {
-                    let told = message::told(&harvested, &args.uri, args.json).await?;
-                    return told.ok_or_else(|| usage(error));
+                    let text = message::text(&harvested, &args.uri, args.json).await?;
+                    return text.ok_or_else(|| usage(error));
                 }
             };
-            let mut stories = Vec::new();
+            let mut histories = Vec::new();
             for (note, catalog) in &harvested.sources {
-                stories.push(gather(&note.url, catalog, &uri).await?);
+                histories.push(gather(&note.url, catalog, &uri).await?);
             }
-            (uri, stories)
+            (uri, histories)
         }
         ReadFrom::Gateway(client) => {
             let uri = parsed.map_err(usage)?;
-            let stories = asked(&client, args.source.as_deref(), &uri).await?;
-            (uri, stories)
+            let histories = from_gateway(&client, args.source.as_deref(), &uri).await?;
+            (uri, histories)
         }
     };
-    let mut told = String::new();
-    for story in stories.iter().filter(|story| !story.is_empty()) {
-        if story.left_out > 0 {
-            let events = counted(story.left_out, "earlier event is", "earlier events are");
+    let mut text = String::new();
+    for history in histories.iter().filter(|history| !history.is_empty()) {
+        if history.left_out > 0 {
+            let events = counted(history.left_out, "earlier event is", "earlier events are");
             note!("{events} left out; `thresher explain --into …` shows all");
         }
         if args.json {
-            told += &terminal::json_line(story)?;
+            text += &terminal::json_line(history)?;
         } else {
-            told += &story.tell();
+            text += &history.text();
         }
     }
-    if told.is_empty() {
+    if text.is_empty() {
         let error = anyhow::anyhow!(
             "{uri} is unknown: no document that was read has listed it. URIs are compared as the Source \
              writes them; `thresher ls` shows those"
         );
         return Err(Failed { exit: Exit::Problems, error });
     }
-    Ok(told)
+    Ok(text)
 }
 
-async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Result<Story, Failed> {
-    let mut story = Story {
+async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Result<ResourceHistory, Failed> {
+    let mut history = ResourceHistory {
         uri: uri.clone(),
         source: source.to_owned(),
         foreign: HomeSite::of_text(source).is_foreign(uri.as_str()),
@@ -109,52 +109,52 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         document_problems: BTreeMap::new(),
         left_out: 0,
     };
-    let Story { record, pending, problem, .. } = &story;
+    let ResourceHistory { record, pending, problem, .. } = &history;
     for document in api::Story::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {
         if let Some(problem) = catalog.problem(&Subject::Document(document.clone())).await? {
-            story.document_problems.insert(document, problem);
+            history.document_problems.insert(document, problem);
         }
     }
-    Ok(story)
+    Ok(history)
 }
 
 /// The histories from a gateway: of the named Source, or of each that has one.
-async fn asked(
+async fn from_gateway(
     client: &OperatorClient,
     source: Option<&str>,
     uri: &ResourceUri,
-) -> Result<Vec<Story>, Failed> {
-    let mut stories = Vec::new();
+) -> Result<Vec<ResourceHistory>, Failed> {
+    let mut histories = Vec::new();
     for about in client.selected(source).await? {
         let path = ["sources", about.id.as_str(), "resources", "story"];
-        let story = client.get::<api::Story>(&path, &[("uri", uri.to_string())]).await;
+        let history = client.get::<api::Story>(&path, &[("uri", uri.to_string())]).await;
         // This command reports itself that nothing is known of a resource, with either client.
-        let story = match story {
+        let history = match history {
             Err(error) if error.kind == Kind::Absent => continue,
-            story => story?,
+            history => history?,
         };
-        stories.push(Story {
+        histories.push(ResourceHistory {
             uri: uri.clone(),
             foreign: HomeSite::of_text(&about.entry).is_foreign(uri.as_str()),
             source: about.entry,
-            record: story.record,
-            versions: story.versions,
-            pending: story.pending,
-            problem: story.problem,
-            events: story.changes.into(),
-            document_problems: story.concerns,
-            left_out: story.changes_left_out,
+            record: history.record,
+            versions: history.versions,
+            pending: history.pending,
+            problem: history.problem,
+            events: history.changes.into(),
+            document_problems: history.concerns,
+            left_out: history.changes_left_out,
         });
     }
-    Ok(stories)
+    Ok(histories)
 }
 
-impl Story {
+impl ResourceHistory {
     fn is_empty(&self) -> bool {
         self.record.is_none() && self.pending.is_none() && self.problem.is_none() && self.events.is_empty()
     }
 
-    fn tell(&self) -> String {
+    fn text(&self) -> String {
         let mut lines = vec![self.uri.to_string(), format!("  of the Source {}", self.source)];
         if self.foreign {
             lines.push(
@@ -171,7 +171,7 @@ impl Story {
             lines.push(String::new());
             lines.push("Stored".to_owned());
             match &record.bitstream {
-                Some(bitstream) => lines.extend(held(bitstream)),
+                Some(bitstream) => lines.extend(stored(bitstream)),
                 None => lines.push(gone(record)),
             }
             lines.extend(listed(&record.listing));
@@ -183,7 +183,7 @@ impl Story {
         if !self.versions.is_empty() {
             lines.push(String::new());
             lines.push("Kept versions".to_owned());
-            lines.extend(versions::told(&self.versions).map(|line| format!("  {line}")));
+            lines.extend(versions::lines(&self.versions).map(|line| format!("  {line}")));
         }
         if let Some(pending) = &self.pending {
             lines.push(String::new());
@@ -255,7 +255,7 @@ fn gone(record: &ResourceRecord) -> String {
     format!("  nothing: the Source deleted it{what}")
 }
 
-fn held(bitstream: &Bitstream) -> Vec<String> {
+fn stored(bitstream: &Bitstream) -> Vec<String> {
     let proof = match bitstream.assurance {
         Assurance::Digest => "its digest matches the declared one",
         Assurance::Length => "its length matches the declared one; no digest was declared",

@@ -21,12 +21,12 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
         ReadFrom::Store(into) => into,
         ReadFrom::Gateway(client) => {
             let (note, undo) = (Some(note.to_owned()).filter(|_| !undo), *undo);
-            return select::say(&client, select, "ignore", |select| Ignore { select, note, undo }).await;
+            return select::submit(&client, select, "ignore", |select| Ignore { select, note, undo }).await;
         }
     };
-    let word = if *undo { ProblemAction::Undo } else { ProblemAction::Ignore { note: note.to_owned() } };
-    let told = select::tell(&into, select, &word, |_, _| true).await?;
-    let problems = counted(told.len() as u64, "problem", "problems");
+    let action = if *undo { ProblemAction::Undo } else { ProblemAction::Ignore { note: note.to_owned() } };
+    let selected = select::apply(&into, select, &action, |_, _| true).await?;
+    let problems = counted(selected.len() as u64, "problem", "problems");
     match undo {
         true => say!("{problems} no longer ignored: the next run retries")?,
         false => say!(
@@ -34,7 +34,7 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
              `thresher retry` or `ignore --undo` takes that back"
         )?,
     }
-    let missed = select::missed(select, &told);
+    let missed = select::missed(select, &selected);
     for uri in &missed {
         note!("{uri}: {}", if *undo { "not ignored" } else { "no open problem" });
     }

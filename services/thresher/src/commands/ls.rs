@@ -45,7 +45,7 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
         }
         ReadFrom::Gateway(client) => {
             for about in client.selected(args.source.as_deref()).await? {
-                told(&client, &about, prefix, &mut out).await?;
+                list_from_gateway(&client, &about, prefix, &mut out).await?;
             }
             out.out.finish()?;
             return Ok(Exit::Good);
@@ -55,7 +55,7 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
     for (note, catalog) in &harvested.sources {
         let home = HomeSite::of_text(&note.url);
         let lines = match args.at {
-            Some(moment) => held_at(catalog, prefix, moment).await?.left_stream(),
+            Some(moment) => stored_at_moment(catalog, prefix, moment).await?.left_stream(),
             None => {
                 catalog.scan_known(Some(prefix), None).await?.map_ok(|known| Line::of(&known)).right_stream()
             }
@@ -85,7 +85,7 @@ impl Output {
 }
 
 /// Lists a Source's resources from a gateway, a page at a time.
-async fn told(
+async fn list_from_gateway(
     client: &OperatorClient,
     about: &SourceRef,
     prefix: &str,
@@ -108,7 +108,7 @@ async fn told(
 }
 
 /// Lists the versions at a moment, as far as they are kept.
-async fn held_at<'a>(
+async fn stored_at_moment<'a>(
     catalog: &'a CatalogReader,
     prefix: &'a str,
     moment: Timestamp,
@@ -124,7 +124,7 @@ async fn held_at<'a>(
             }
             let kept = take_if(&mut versions, |(found, _)| *found == uri).await?;
             let kept = kept.map(|(_, kept)| kept).unwrap_or_default();
-            if let At::Held(bitstream, listing, declaration) = moment::at(&record, &kept, moment) {
+            if let At::Stored(bitstream, listing, declaration) = moment::at(&record, &kept, moment) {
                 let change_time = listing.change_time.or(declaration.lastmod);
                 let line = Line::of_version(&uri, bitstream, change_time);
                 return Ok(Some((line, (resources, versions))));

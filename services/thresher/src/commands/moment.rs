@@ -7,7 +7,7 @@ use model::{Bitstream, Declaration, Listing, ResourceRecord, Versions};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum At<'a> {
     /// This version was stored.
-    Held(&'a Bitstream, &'a Listing, &'a Declaration),
+    Stored(&'a Bitstream, &'a Listing, &'a Declaration),
     /// The version was kept, but its bytes were found damaged.
     Lost {
         /// When its bytes were discarded.
@@ -27,13 +27,13 @@ pub(crate) fn at<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment:
     if let Some(held) = &record.bitstream
         && versions.since(held) <= moment
     {
-        return At::Held(held, &record.listing, &record.declaration);
+        return At::Stored(held, &record.listing, &record.declaration);
     }
     if let Some(version) = versions.at(moment) {
         if let Some(lost) = version.lost {
             return At::Lost { lost };
         }
-        return At::Held(&version.bitstream, &version.listing, &version.declaration);
+        return At::Stored(&version.bitstream, &version.listing, &version.declaration);
     }
     // The version before the deletion is known even if no versions are kept.
     if let Some(deleted) = &record.deleted
@@ -41,7 +41,7 @@ pub(crate) fn at<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment:
         && deleted.stored_at <= moment
         && moment < record.settled_at
     {
-        return At::Held(deleted, &record.listing, &record.declaration);
+        return At::Stored(deleted, &record.listing, &record.declaration);
     }
     let present = record.bitstream.as_ref().map(|held| versions.since(held));
     let oldest = versions.kept.first().map(|version| version.from).or(present);
@@ -114,7 +114,7 @@ mod tests {
         moments: [i64; N],
     ) -> [Option<i64>; N] {
         moments.map(|moment| match at(record, versions, second(moment)) {
-            At::Held(bitstream, ..) => Some(bitstream.stored_at.as_second() - second(0).as_second()),
+            At::Stored(bitstream, ..) => Some(bitstream.stored_at.as_second() - second(0).as_second()),
             At::NotHeld | At::Lost { .. } | At::Gone { .. } => None,
         })
     }

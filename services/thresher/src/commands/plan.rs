@@ -31,22 +31,22 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
     let into = match &args.into {
         Some(into) => into.clone(),
         None => match client::named(&args.gateway)? {
-            Some(client) => return asked(&client, &args).await,
+            Some(client) => return from_gateway(&client, &args).await,
             None => target::default_directory(&args.url)?,
         },
     };
-    let held = held(&into, &SourceId::of_entry(&args.url)).await?;
+    let stored = stored(&into, &SourceId::of_entry(&args.url)).await?;
     let client = http::client(args.requests.web(&args.http, &args.url)?)?;
     let notices = Notices::of(&client);
     let options =
         HarvestOptions { jobs_per_lane: args.requests.concurrency, ..sync::wanted(args.spec, &args.url) };
-    let lookups = held.as_deref();
+    let lookups = stored.as_deref();
     let estimate = discovery::estimate(&client, &args.url, lookups, &options, Timestamp::now()).await;
     notices.finish().await;
-    told(&estimate?, args.json)
+    print(&estimate?, args.json)
 }
 
-fn told(estimate: &Estimate, json: bool) -> CommandResult {
+fn print(estimate: &Estimate, json: bool) -> CommandResult {
     match json {
         true => terminal::json(estimate)?,
         false => show(estimate)?,
@@ -55,7 +55,7 @@ fn told(estimate: &Estimate, json: bool) -> CommandResult {
 }
 
 /// The same through a fleet, whose scheduler reads the documents.
-async fn asked(client: &OperatorClient, args: &PlanArgs) -> CommandResult {
+async fn from_gateway(client: &OperatorClient, args: &PlanArgs) -> CommandResult {
     let mut wanted = Wanted::from(&source::plain(&args.url, &args.spec));
     args.http.wanted(&mut wanted);
     let concurrency = NonZeroU16::try_from(args.requests.concurrency);
@@ -65,7 +65,7 @@ async fn asked(client: &OperatorClient, args: &PlanArgs) -> CommandResult {
         plan = client.get(&["plans", &plan.id], &[("wait_seconds", LOOK.to_owned())]).await?;
     }
     match plan.estimate {
-        Some(estimate) => told(&read(estimate)?, args.json),
+        Some(estimate) => print(&read(estimate)?, args.json),
         None => Err(Failed { exit: Exit::Failed, error: anyhow::anyhow!(plan.why.unwrap_or_default()) }),
     }
 }
@@ -99,7 +99,7 @@ fn read(estimate: PlanEstimate) -> Result<Estimate, Failed> {
 }
 
 /// The catalog of the Source, if there is one.
-async fn held(into: &str, source: &SourceId) -> Result<Option<CatalogReader>, Failed> {
+async fn stored(into: &str, source: &SourceId) -> Result<Option<CatalogReader>, Failed> {
     let target = target::parse(into)?;
     if let StoreTarget::Directory(directory) = &target
         && !directory.join(".thresher").is_dir()

@@ -59,8 +59,8 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
         ReadFrom::Gateway(client) => {
             for about in client.selected(args.source.as_deref()).await? {
                 match args.group {
-                    true => told_in_groups(&client, &about, &args, &mut groups).await?,
-                    false => told(&client, &about, &args, &mut out).await?,
+                    true => count_from_gateway(&client, &about, &args, &mut groups).await?,
+                    false => list_from_gateway(&client, &about, &args, &mut out).await?,
                 }
             }
         }
@@ -98,7 +98,7 @@ fn query(args: &ProblemsArgs) -> Vec<(&'static str, String)> {
 }
 
 /// Lists a Source's problems from a gateway, a page at a time.
-async fn told(
+async fn list_from_gateway(
     client: &OperatorClient,
     about: &SourceRef,
     args: &ProblemsArgs,
@@ -123,7 +123,7 @@ async fn told(
 }
 
 /// The counts of a Source from a gateway.
-async fn told_in_groups(
+async fn count_from_gateway(
     client: &OperatorClient,
     about: &SourceRef,
     args: &ProblemsArgs,

@@ -17,7 +17,7 @@ use crate::terminal::{self, Out};
 pub(crate) async fn run(args: ReportArgs) -> CommandResult {
     let into = match client::read_from(&args.location)? {
         ReadFrom::Store(into) => into,
-        ReadFrom::Gateway(client) => return told(&client, &args).await,
+        ReadFrom::Gateway(client) => return from_gateway(&client, &args).await,
     };
     let harvested = target::open_for_reading(&into).await?;
     let (note, catalog) = choose(&harvested.sources, args.source.as_deref(), &into)?;
@@ -31,7 +31,7 @@ pub(crate) async fn run(args: ReportArgs) -> CommandResult {
 }
 
 /// The same card from a gateway.
-async fn told(client: &OperatorClient, args: &ReportArgs) -> CommandResult {
+async fn from_gateway(client: &OperatorClient, args: &ReportArgs) -> CommandResult {
     let about = client.selected_one(args.source.as_deref()).await?;
     let form = if args.json { "json" } else { "text" };
     let path = ["sources", about.id.as_str(), "report"];

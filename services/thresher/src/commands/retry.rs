@@ -17,14 +17,14 @@ pub(crate) async fn run(args: RetryArgs) -> CommandResult {
         ReadFrom::Store(into) => into,
         ReadFrom::Gateway(client) => {
             let ignored = *ignored;
-            return select::say(&client, select, "retry", |select| Retry { select, ignored }).await;
+            return select::submit(&client, select, "retry", |select| Retry { select, ignored }).await;
         }
     };
-    let told = select::tell(&into, select, &ProblemAction::Retry, |subject, problem| {
+    let selected = select::apply(&into, select, &ProblemAction::Retry, |subject, problem| {
         problem.ignored.is_none() || *ignored || select.name(subject)
     })
     .await?;
-    let count = |is: fn(&Subject) -> bool| told.iter().filter(|subject| is(subject)).count() as u64;
+    let count = |is: fn(&Subject) -> bool| selected.iter().filter(|subject| is(subject)).count() as u64;
     let resources = count(|subject| matches!(subject, Subject::Resource(_)));
     let documents = count(|subject| matches!(subject, Subject::Document(_) | Subject::Entry(_)));
     let messages = count(|subject| matches!(subject, Subject::Message(_)));
@@ -45,7 +45,7 @@ pub(crate) async fn run(args: RetryArgs) -> CommandResult {
             counted(messages, "problem is", "problems are")
         )?;
     }
-    let missed = select::missed(select, &told);
+    let missed = select::missed(select, &selected);
     for uri in &missed {
         note!("{uri}: no open problem; `thresher explain` shows its history");
     }

@@ -2,9 +2,9 @@
 
 mod findings;
 mod live;
-mod note;
+mod outcome;
+mod record;
 mod repair;
-mod say;
 mod versions;
 
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -19,8 +19,8 @@ use crate::cli::ScrubArgs;
 use crate::exit::{CommandResult, Failed, usage};
 use crate::target::{self, OpenHarvest};
 use findings::Findings;
-use note::Noted;
-use say::Outcome;
+use outcome::Outcome;
+use record::Recorded;
 
 /// Seconds of a day, in UTC for all users.
 const DAY: i64 = 24 * 60 * 60;
@@ -46,11 +46,11 @@ pub(crate) async fn run(args: ScrubArgs) -> CommandResult {
         outcome.live = Some(Box::pin(live::compare(&harvested, count, seed, &args.http, &outcome)).await?);
     }
     for (source, count) in findings.sources() {
-        let noted = match owns {
-            true => Box::pin(note::note(&target, &source, &findings, args.repair)).await?,
+        let recorded = match owns {
+            true => Box::pin(record::record(&target, &source, &findings, args.repair)).await?,
             false => None,
         };
-        let Some(Noted { catalog, noted, set_aside, settled, given_up }) = noted else {
+        let Some(Recorded { catalog, noted, set_aside, settled, given_up }) = recorded else {
             outcome.left(source, count);
             continue;
         };
@@ -68,7 +68,7 @@ pub(crate) async fn run(args: ScrubArgs) -> CommandResult {
             _ => catalog.close().await?,
         }
     }
-    outcome.say(start.elapsed())
+    outcome.print(start.elapsed())
 }
 
 fn choice(args: &ScrubArgs, seed: u64) -> Result<Choice, Failed> {
@@ -111,7 +111,7 @@ async fn read(
     let at_a_time = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let options = ScrubOptions { bytes_per_second: args.rate, at_a_time };
     let report = scrub.run(&harvested.store, options, |damaged| {
-        outcome.say_found(&damaged)?;
+        outcome.print_finding(&damaged)?;
         Ok(findings.add(&damaged)?)
     });
     Ok(report.await?)

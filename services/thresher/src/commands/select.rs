@@ -72,19 +72,19 @@ impl SelectArgs {
 }
 
 /// Sends the operator's action to a gateway, for the owner of the Source, which alone writes its catalog.
-pub(crate) async fn say<T: Serialize>(
+pub(crate) async fn submit<T: Serialize>(
     client: &OperatorClient,
     select: &SelectArgs,
     how: &str,
-    word: impl FnOnce(About) -> T,
+    action: impl FnOnce(About) -> T,
 ) -> CommandResult {
     select.check()?;
     let source = client.selected_one(select.source.as_deref()).await?;
     let path = ["sources", source.id.as_str(), "problems", how];
-    let said: Word = client.post(&path, &[], &word(select.about()), None).await?;
+    let queued: Word = client.post(&path, &[], &action(select.about()), None).await?;
     say!(
         "queued as {}: the scheduler applies it before the next run of {}; start one with `thresher run submit {}`",
-        said.id,
+        queued.id,
         source.id,
         source.id
     )?;
@@ -92,10 +92,10 @@ pub(crate) async fn say<T: Serialize>(
 }
 
 /// Writes the operator's action into all selected problems. Returns their subjects.
-pub(crate) async fn tell(
+pub(crate) async fn apply(
     into: &str,
     select: &SelectArgs,
-    word: &harvest::ProblemAction,
+    action: &harvest::ProblemAction,
     is_meant: impl Fn(&Subject, &ProblemRecord) -> bool,
 ) -> Result<Vec<Subject>, Failed> {
     select.check()?;
@@ -110,7 +110,7 @@ pub(crate) async fn tell(
     drop(target::open_for_reading(into).await?.only(select.source.as_deref())?);
     let only = select.source.as_deref().map(source_id).transpose()?;
     let store = Store::open(&target, StoreOptions::default()).await?;
-    let mut told = Vec::new();
+    let mut selected = Vec::new();
     for note in store.sources().await? {
         if only.as_ref().is_some_and(|only| *only != note.source) {
             continue;
@@ -120,15 +120,15 @@ pub(crate) async fn tell(
         let wanted = |subject: &Subject, problem: &ProblemRecord| {
             select.take(subject, problem.reason) && is_meant(subject, problem)
         };
-        let about = harvest::apply_problem_action(&catalog, &SystemClock, word, wanted).await;
+        let about = harvest::apply_problem_action(&catalog, &SystemClock, action, wanted).await;
         catalog.close().await?;
-        told.extend(about?);
+        selected.extend(about?);
     }
-    Ok(told)
+    Ok(selected)
 }
 
 /// Given URIs without a problem.
-pub(crate) fn missed<'a>(select: &'a SelectArgs, told: &[Subject]) -> Vec<&'a str> {
-    let known: HashSet<&str> = told.iter().map(Subject::uri).collect();
+pub(crate) fn missed<'a>(select: &'a SelectArgs, selected: &[Subject]) -> Vec<&'a str> {
+    let known: HashSet<&str> = selected.iter().map(Subject::uri).collect();
     select.uris.iter().map(String::as_str).filter(|uri| !known.contains(uri)).collect()
 }

@@ -21,7 +21,7 @@ use url::Url;
 use web::WebConfig;
 
 use crate::cli::{ScopeArgs, SpecArgs, SyncArgs, ViewArg};
-use crate::commands::audit::{self, Telling};
+use crate::commands::audit::{self, OutputOptions};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
 use crate::notices::Notices;
@@ -92,7 +92,12 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
     let (report, store) = harvested?;
     let duration = start.elapsed();
     if report.run.counters.audit.is_some() {
-        return audit::tell(&args.url, &report, duration, Telling { json: args.json, ..Telling::default() });
+        return audit::print(
+            &args.url,
+            &report,
+            duration,
+            OutputOptions { json: args.json, ..OutputOptions::default() },
+        );
     }
 
     let exit = match &report {

@@ -9,26 +9,26 @@ use crate::terminal;
 
 /// All records of a message, as `--json` prints them.
 #[derive(Debug, Serialize)]
-struct Story<'a> {
+struct MessageHistory<'a> {
     message: &'a str,
     source: &'a str,
     problem: &'a ProblemRecord,
 }
 
 /// The history of the message called `name`; None if no problem is recorded with it.
-pub(super) async fn told(harvested: &OpenHarvest, name: &str, json: bool) -> Result<Option<String>, Failed> {
-    let mut told = None;
+pub(super) async fn text(harvested: &OpenHarvest, name: &str, json: bool) -> Result<Option<String>, Failed> {
+    let mut all = None;
     for (note, catalog) in &harvested.sources {
         let Some(problem) = catalog.problem(&Subject::Message(name.to_owned())).await? else { continue };
-        let story = Story { message: name, source: &note.url, problem: &problem };
-        let text = if json { terminal::json_line(&story)? } else { story.tell() };
-        *told.get_or_insert_with(String::new) += &text;
+        let history = MessageHistory { message: name, source: &note.url, problem: &problem };
+        let text = if json { terminal::json_line(&history)? } else { history.text() };
+        *all.get_or_insert_with(String::new) += &text;
     }
-    Ok(told)
+    Ok(all)
 }
 
-impl Story<'_> {
-    fn tell(&self) -> String {
+impl MessageHistory<'_> {
+    fn text(&self) -> String {
         let Self { message, source, problem } = self;
         let mut lines =
             vec![format!("message {message}"), format!("  of the Source {source}"), String::new()];

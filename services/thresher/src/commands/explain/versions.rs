@@ -5,7 +5,7 @@ use model::{Version, bytes};
 use super::place;
 
 /// The lines of kept versions, the oldest first.
-pub(super) fn told(versions: &[Version]) -> impl Iterator<Item = String> {
+pub(super) fn lines(versions: &[Version]) -> impl Iterator<Item = String> {
     versions.iter().flat_map(|version| {
         let Version { bitstream, from, until, lost, .. } = version;
         let (length, sha256) = (bytes(bitstream.computed.length()), bitstream.computed.sha256());

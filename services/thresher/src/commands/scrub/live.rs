@@ -9,7 +9,7 @@ use serde::Serialize;
 use verifier::scrub::{Reservoir, upper_bound};
 use web::{Client, GetRequest};
 
-use super::say::Outcome;
+use super::outcome::Outcome;
 use crate::exit::{Failed, usage};
 use crate::http::{self, HttpArgs};
 use crate::notices::Notices;
@@ -68,7 +68,7 @@ pub(super) async fn compare(
                 }
                 Ok(now) => {
                     live.different += 1;
-                    outcome.say_different(uri, computed, now.as_ref())?;
+                    outcome.print_difference(uri, computed, now.as_ref())?;
                 }
                 Err(error) => {
                     live.failed += 1;

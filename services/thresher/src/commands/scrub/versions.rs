@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use model::{ChangeEvent, ChangeLogEntry, Location, ResourceUri, Version, Versions};
 use verifier::scrub::Damaged;
 
-use super::note::Noting;
-use super::say;
+use super::outcome;
+use super::record::Recorder;
 use crate::exit::Failed;
 
-impl Noting<'_> {
+impl Recorder<'_> {
     /// Discards the bytes of damaged or missing versions. Objects of their own are quarantined, like those of
     /// stored versions.
     pub(super) async fn give_up(&mut self, found: Vec<Damaged>) -> Result<(), Failed> {
@@ -42,7 +42,7 @@ impl Noting<'_> {
                 sha256: bitstream.computed.sha256(),
                 from,
                 until,
-                message: say::in_words(&damage),
+                message: outcome::text_of(&damage),
             };
             let change = ChangeLogEntry::new(uri.clone(), event, now, self.run, listing.document);
             batch.append_change(&ChangeLogEntry { freed_versions: vec![bitstream.location], ..change });

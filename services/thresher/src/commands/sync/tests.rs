@@ -241,7 +241,7 @@ impl Bench {
     async fn explain(&self, name: &str) -> String {
         let held = LocationArgs { into: Some(self.into()), ..LocationArgs::default() };
         let args = ExplainArgs { uri: name.to_owned(), location: held, source: None, json: false };
-        explain::told(&args).await.expect("a story")
+        explain::text(&args).await.expect("a story")
     }
 
     /// All problems, those of messages apart from those of resources.

@@ -87,13 +87,13 @@ impl Outcome {
 
     /// Prints findings as they come: with `--json` on standard error, where the result is alone on standard
     /// output.
-    pub(super) fn say_found(&self, damaged: &Damaged) -> io::Result<()> {
+    pub(super) fn print_finding(&self, damaged: &Damaged) -> io::Result<()> {
         let Held { uri, version, .. } = &damaged.held;
         let version = version.map_or(String::new(), |from| format!("the version stored from {from} on: "));
-        self.line(&format!("{uri}: {version}{}", in_words(&damaged.damage())))
+        self.line(&format!("{uri}: {version}{}", text_of(&damaged.damage())))
     }
 
-    pub(super) fn say_different(
+    pub(super) fn print_difference(
         &self,
         uri: &ResourceUri,
         held: &fixity::Computed,
@@ -113,7 +113,7 @@ impl Outcome {
     }
 
     /// Prints the result, and returns the exit status.
-    pub(super) fn say(mut self, duration: Duration) -> CommandResult {
+    pub(super) fn print(mut self, duration: Duration) -> CommandResult {
         let ScrubReport { held, resources, damaged, missing, versions_damaged, .. } = self.report;
         let found = damaged + missing;
         self.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -124,13 +124,13 @@ impl Outcome {
         if self.is_json {
             terminal::json(&self)?;
         } else {
-            self.words(duration).iter().try_for_each(|line| say!("{line}"))?;
+            self.lines(duration).iter().try_for_each(|line| say!("{line}"))?;
         }
         let is_settled = self.repaired + self.settled + self.discarded >= found + versions_damaged;
         Ok(if is_settled && !is_different { Exit::Good } else { Exit::Problems })
     }
 
-    fn words(&self, duration: Duration) -> Vec<String> {
+    fn lines(&self, duration: Duration) -> Vec<String> {
         let ScrubReport {
             held,
             resources,
@@ -228,7 +228,7 @@ impl Outcome {
 }
 
 /// The damage of a bitstream, as text.
-pub(super) fn in_words(damage: &Damage) -> String {
+pub(super) fn text_of(damage: &Damage) -> String {
     let Damage { key, offset, expected_length, expected_sha256, found, set_aside } = damage;
     let expected = amount(Some(*expected_length), Some(*expected_sha256));
     let is_whole = (found.length, found.sha256) == (Some(*expected_length), Some(*expected_sha256));

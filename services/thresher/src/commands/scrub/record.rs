@@ -10,7 +10,7 @@ use store::{Store, StoreOptions, StoreTarget};
 use verifier::scrub::Damaged;
 
 use super::findings::Findings;
-use super::say;
+use super::outcome;
 use crate::exit::Failed;
 use crate::target;
 
@@ -18,7 +18,7 @@ use crate::target;
 const BATCH: usize = 200;
 
 /// What was recorded, and the catalog, which this process still owns.
-pub(super) struct Noted {
+pub(super) struct Recorded {
     pub(super) catalog: Catalog,
     pub(super) noted: u64,
     pub(super) set_aside: u64,
@@ -30,12 +30,12 @@ pub(super) struct Noted {
 
 /// Records the findings about a Source. Damaged versions are discarded when everything is to be repaired.
 /// None when another process harvests the Source: only its owner may write.
-pub(super) async fn note(
+pub(super) async fn record(
     target: &StoreTarget,
     source: &SourceId,
     findings: &Findings,
     repairs: bool,
-) -> Result<Option<Noted>, Failed> {
+) -> Result<Option<Recorded>, Failed> {
     let store = Store::open(target, StoreOptions::default()).await?;
     let path = target::catalog_path(source);
     let reader = CatalogReader::open(store.object_store(), &path, CatalogConfig::default()).await?;
@@ -46,13 +46,13 @@ pub(super) async fn note(
     }
     let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
     let run = RunId::fresh();
-    let mut noting = Noting {
+    let mut recorder = Recorder {
         store: &store,
         catalog: &catalog,
         run,
         repairs,
         noted: 0,
-        were_set_aside: 0,
+        quarantined: 0,
         settled: 0,
         given_up: 0,
     };
@@ -62,7 +62,7 @@ pub(super) async fn note(
         if some.is_empty() {
             break;
         }
-        match noting.add(some).await {
+        match recorder.add(some).await {
             Ok(()) => {}
             Err(failed) if matches!(failed.error.downcast_ref(), Some(CatalogError::Fenced { .. })) => {
                 return Ok(None);
@@ -70,22 +70,22 @@ pub(super) async fn note(
             Err(failed) => return Err(failed),
         }
     }
-    let Noting { noted, were_set_aside: set_aside, settled, given_up, .. } = noting;
-    Ok(Some(Noted { catalog, noted, set_aside, settled, given_up }))
+    let Recorder { noted, quarantined: set_aside, settled, given_up, .. } = recorder;
+    Ok(Some(Recorded { catalog, noted, set_aside, settled, given_up }))
 }
 
-pub(super) struct Noting<'a> {
+pub(super) struct Recorder<'a> {
     store: &'a Store,
     pub(super) catalog: &'a Catalog,
     pub(super) run: RunId,
     repairs: bool,
     noted: u64,
-    were_set_aside: u64,
+    quarantined: u64,
     pub(super) settled: u64,
     pub(super) given_up: u64,
 }
 
-impl Noting<'_> {
+impl Recorder<'_> {
     async fn add(&mut self, found: Vec<Damaged>) -> Result<(), Failed> {
         let (versions, found): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|damaged| damaged.held.version.is_some());
@@ -135,7 +135,7 @@ impl Noting<'_> {
         let mut damage = damaged.damage();
         if let (Location::Object { sha256 }, true) = (&damaged.held.location, damaged.found.is_there) {
             let aside = self.store.set_aside(*sha256).await?;
-            self.were_set_aside += u64::from(aside.is_some());
+            self.quarantined += u64::from(aside.is_some());
             damage.set_aside = aside.map(|key| key.to_string());
         }
         Ok(damage)
@@ -159,7 +159,7 @@ fn problem(record: ResourceRecord, before: Option<ProblemRecord>, damage: Damage
     };
     let message = format!(
         "{}; the next run fetches it again, and what is damaged is never served",
-        say::in_words(&damage)
+        outcome::text_of(&damage)
     );
     let (first_seen, attempts) =
         before.as_ref().map_or((now, 0), |before| (before.first_seen, before.attempts));
