@@ -221,6 +221,7 @@ impl Service {
     }
 
     /// The URL of its gateway, as soon as it has logged it.
+    #[expect(clippy::disallowed_methods, reason = "commands of the fleet block their thread too")]
     fn api(&self) -> anyhow::Result<String> {
         let began = Instant::now();
         while began.elapsed() < START_UP {

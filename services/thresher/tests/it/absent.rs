@@ -65,7 +65,7 @@ async fn a_resource_is_deleted_when_a_second_later_list_does_not_name_it_either(
     let run = case.sync(&[]).exits(0);
     assert_eq!((run.count("deleted"), run.count("absent")), (1, 0), "{run}");
     assert_eq!(case.present(), 19);
-    assert!(case.copy.explain(&gone).contains("lists do not name it any more"));
+    assert!(case.copy.explain(&gone).contains("absent from the Source"));
 }
 
 #[tokio::test]

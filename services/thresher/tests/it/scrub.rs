@@ -102,7 +102,7 @@ async fn a_flipped_byte_a_lost_object_and_a_cut_package_are_named_and_mended() {
     assert_eq!((&json["repaired"], &json["quarantined"]), (&5.into(), &0.into()), "{run}");
     for uri in [&lost, &flipped, &member] {
         assert_eq!(Some(copy.cat(uri)), source.body(uri));
-        assert!(copy.explain(uri).contains("fetched and verified anew"));
+        assert!(copy.explain(uri).contains("refetched and verified"));
     }
     assert_eq!(copy.cat(&members[3]), b"3".repeat(5_000));
     assert!(copy.run("problems", &["--json"]).exits(0).json_lines().is_empty());

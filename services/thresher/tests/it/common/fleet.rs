@@ -216,6 +216,7 @@ impl Service {
     }
 
     /// The URL of its gateway, as soon as it has logged it.
+    #[expect(clippy::disallowed_methods, reason = "commands of the fleet block their thread too")]
     fn api(&self) -> String {
         let began = Instant::now();
         loop {
