@@ -8,7 +8,7 @@ use std::path::Path;
 use data_encoding::HEXLOWER;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use testkit::source::Expected;
+use simulated_source::Expected;
 
 use crate::folder::files_below;
 use crate::place::Place;

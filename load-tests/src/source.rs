@@ -2,7 +2,7 @@
 
 use std::process;
 
-use testkit::source::{SimulatedSource, SourceSpec};
+use simulated_source::{SimulatedSource, SourceSpec};
 
 use crate::meter;
 use crate::nginx::Nginx;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bus::{Bus, BusError, ConsumerSpec, Filter, JetStreamBus, JetStreamConfig, MessageId, Queue, Work};
 use futures::{StreamExt, TryStreamExt, stream};
 use model::Lane;
-use service::Vars;
+use secrets::Vars;
 use testkit::servers::NatsFixture;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bus::{Bus, BusError, ConsumerSpec, Filter, JetStreamBus, JetStreamConfig, MessageId, Queue};
 use futures::{StreamExt, TryStreamExt, stream};
-use service::Vars;
+use secrets::Vars;
 use testkit::servers::NatsFixture;
 use tokio::time::Instant;
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bus::jetstream::Health;
 use bus::{Bus, BusError, ConsumerSpec, JetStreamBus};
-use service::{Readiness, Vars};
+use secrets::Vars;
+use service::Readiness;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

@@ -3,7 +3,8 @@
 use bus::BusError;
 use control::{Config as ControlConfig, Control, ControlError, MemberId, Membership, Role};
 use jiff::Timestamp;
-use service::{Readiness, Vars};
+use secrets::Vars;
+use service::Readiness;
 use tokio_util::sync::CancellationToken;
 
 use crate::{NatsConfig, connect};

@@ -1,8 +1,8 @@
 //! Subscriptions to notifications of Sources: the public URL for hubs, and the push keys.
 
 use anyhow::{Context as _, bail};
+use secrets::{SecretRef, Vars};
 use serde::Deserialize;
-use service::{SecretRef, Vars};
 use url::Url;
 use websub::{Keys, PushKey};
 

@@ -52,7 +52,8 @@ mod tests {
 
     use bus::{MemoryBus, Queue};
     use model::JobId;
-    use service::{About, Metrics, Readiness, Vars};
+    use secrets::Vars;
+    use service::{About, Metrics, Readiness};
     use tokio_util::sync::CancellationToken;
 
     use super::*;

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use secrets::{SecretRef, Vars};
 use serde::Deserialize;
-use service::{ConfigError, Context, Readiness, SecretRef, Vars};
+use service::{ConfigError, Context, Readiness};
 use store::{DATA_DIRECTORY, Store, StoreError, StoreOptions, StoreTarget};
 use tokio_util::sync::CancellationToken;
 

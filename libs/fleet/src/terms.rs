@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{Lane, Robots, Terms};
+use secrets::Secret;
+use secrets::{SecretRef, Vars};
 use serde::Deserialize;
-use service::{SecretRef, Vars};
-use web::{Credential, RobotsPolicy, Secret};
+use web::{Credential, RobotsPolicy};
 
 /// A credential: exactly one of `bearer`, `basic` and `header`, for one origin. The configuration only refers to its
 /// secret.

@@ -31,9 +31,9 @@ mod tests {
     use bus::MemoryBus;
     use catalog::{Catalog, CatalogConfig};
     use model::{Phase, RunId, SourceId, SystemClock};
+    use simulated_source::{SimulatedSource, SourceSpec};
     use store::{Store, StoreOptions, StoreTarget};
     use tempfile::TempDir;
-    use testkit::source::{SimulatedSource, SourceSpec};
     use tokio::sync::watch;
     use tokio_util::sync::CancellationToken;
     use web::{Client, WebConfig};

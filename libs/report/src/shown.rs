@@ -6,7 +6,7 @@ use url::Url;
 pub(crate) fn uri(written: &str) -> String {
     match Url::parse(written) {
         Ok(url) => {
-            let redacted = web::redacted(&url);
+            let redacted = secrets::redacted(&url);
             if redacted == url.as_str() { written.to_owned() } else { redacted }
         }
         Err(_) => written.to_owned(),

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use secrets::Vars;
 use serde::de::DeserializeOwned;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
-use crate::config::{self, FrameConfig, Vars};
+use crate::config::{self, FrameConfig};
 use crate::{Metrics, Readiness, telemetry};
 
 /// Stopped on request, with all work in progress finished.

@@ -13,7 +13,7 @@ use futures::stream::{self, Stream};
 use http::{HeaderMap, Request};
 use tokio::sync::watch;
 
-use crate::serving::Serving;
+use simulated_source::Serving;
 
 /// Bytes of a body sent at a time.
 const PIECE: usize = 64 * 1024;

@@ -16,7 +16,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::{Request, StatusCode};
 use sha2::Sha256;
 
-use crate::serving::Serving;
+use simulated_source::Serving;
 
 /// The challenge of all verifications.
 const CHALLENGE: &str = "c0cc4630-5116-11e3-8f96-0800200c9a66";

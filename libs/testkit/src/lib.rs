@@ -6,6 +6,4 @@ pub mod hub;
 pub mod relay;
 pub mod scripted;
 pub mod servers;
-mod serving;
-pub mod source;
 pub mod waiting;

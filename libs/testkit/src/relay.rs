@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 
-use crate::serving::Serving;
+use simulated_source::Serving;
 
 /// The longest forwarded body, in either direction.
 const MOST_BYTES: usize = 16 * 1024 * 1024;

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures::stream;
 use http::{HeaderMap, Method, Request, StatusCode};
 
-use crate::serving::{Serving, cut_off};
+use simulated_source::{Serving, cut_off};
 
 /// Larger request bodies are not recorded.
 const MOST_RECORDED: usize = 1024 * 1024;

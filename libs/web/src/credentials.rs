@@ -5,6 +5,7 @@ use std::fmt;
 use data_encoding::BASE64;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use model::Lane;
+use secrets::Secret;
 
 /// Headers that define the request or manage the connection. If a credential set one of them, responses would
 /// be misread.
@@ -28,10 +29,6 @@ const RESERVED: [&str; 18] = [
     "upgrade",
     "user-agent",
 ];
-
-/// A secret text: hidden by `Debug`, without `Display` and `Serialize`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
 
 /// A header for one origin only. It is not sent to the same host under another scheme or port. After a
 /// redirect it is sent only if that leads back to the origin.
@@ -80,27 +77,14 @@ pub enum CredentialError {
 #[derive(Debug, Default)]
 pub(crate) struct Credentials(Vec<Credential>);
 
-impl Secret {
-    /// Wraps a text so that it is not shown.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(***)")
-    }
-}
-
 impl Credential {
     /// `Authorization: Bearer <token>` (RFC 6750) for `origin`.
     ///
     /// # Errors
     /// [`CredentialError::Secret`] when no header can carry the token.
     pub fn bearer(origin: Lane, token: &Secret) -> Result<Self, CredentialError> {
-        let value =
-            carried(&origin, &token.0).and_then(|()| value(&origin, &format!("Bearer {}", token.0)))?;
+        let value = carried(&origin, token.expose())
+            .and_then(|()| value(&origin, &format!("Bearer {}", token.expose())))?;
         Ok(Self { origin, name: AUTHORIZATION, value })
     }
 
@@ -113,10 +97,10 @@ impl Credential {
         if user.contains(|c: char| c == ':' || c.is_control()) {
             return Err(CredentialError::User { origin, user: user.to_owned() });
         }
-        if password.0.contains(char::is_control) {
+        if password.expose().contains(char::is_control) {
             return Err(CredentialError::Secret { origin });
         }
-        let pair = BASE64.encode(format!("{user}:{}", password.0).as_bytes());
+        let pair = BASE64.encode(format!("{user}:{}", password.expose()).as_bytes());
         let value = value(&origin, &format!("Basic {pair}"))?;
         Ok(Self { origin, name: AUTHORIZATION, value })
     }
@@ -133,8 +117,8 @@ impl Credential {
         if RESERVED.contains(&parsed.as_str()) {
             return Err(refuse("the client sets that one itself"));
         }
-        carried(&origin, &secret.0)?;
-        let value = value(&origin, &secret.0)?;
+        carried(&origin, secret.expose())?;
+        let value = value(&origin, secret.expose())?;
         Ok(Self { origin, name: parsed, value })
     }
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 use http::HeaderMap;
 use jiff::SignedDuration;
 use model::{Disposition, Evidence, Failure, ProblemReason};
+use secrets::redacted;
 use url::Url;
 
 use crate::response::Way;
-use crate::{Wall, headers, message, redacted};
+use crate::{Wall, headers, message};
 
 /// A request without a usable response.
 ///

@@ -40,7 +40,7 @@ impl Trail {
         // Requests carry no state of earlier responses (no cookies), so the same URL would answer the same
         // again.
         if self.passed.iter().any(|passed| same(passed, &next)) {
-            return Err((ErrorKind::RedirectLoop, format!("sent on to {} again", crate::redacted(&next))));
+            return Err((ErrorKind::RedirectLoop, format!("sent on to {} again", secrets::redacted(&next))));
         }
         if self.passed.len() > most {
             return Err((ErrorKind::TooManyRedirects, format!("at most {most} are followed")));

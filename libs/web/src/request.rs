@@ -142,7 +142,7 @@ impl PostRequest {
 impl fmt::Debug for PostRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostRequest")
-            .field("url", &crate::redacted(&self.url))
+            .field("url", &secrets::redacted(&self.url))
             .field("media_type", &self.media_type)
             .field("body_bytes", &self.body.len())
             .finish_non_exhaustive()

@@ -9,6 +9,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE, ETAG, HeaderName, LAST_MODIFIED};
 use jiff::Timestamp;
 use model::{Evidence, Validators, content_coding};
+use secrets::redacted;
 use tokio::time::Instant;
 use url::Url;
 
@@ -17,7 +18,7 @@ use crate::pieces::Pieces;
 use crate::politeness::Permit;
 use crate::send::Answer;
 use crate::wall::Look;
-use crate::{Client, ContentRange, ErrorKind, Exchange, Wall, WebError, headers, redacted};
+use crate::{Client, ContentRange, ErrorKind, Exchange, Wall, WebError, headers};
 
 /// HTTP dates have whole seconds; one more for clocks that are read twice.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
@@ -282,7 +283,7 @@ impl fmt::Debug for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Response")
             .field("status", &self.status)
-            .field("final_url", &crate::redacted(self.final_url()))
+            .field("final_url", &secrets::redacted(self.final_url()))
             .field("received", &self.received)
             .finish_non_exhaustive()
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Request, Response};
 use model::Lane;
+use secrets::redacted;
 use tokio::time::Instant;
 use url::Url;
 
@@ -15,7 +16,7 @@ use crate::pieces::Pieces;
 use crate::politeness::{Asks, Permit, Resting, Signal};
 use crate::retry_after::retry_after;
 use crate::wall::Look;
-use crate::{Client, Errand, ErrorKind, Exchange, OriginRest, Phase, WebError, ports, redacted, uri};
+use crate::{Client, Errand, ErrorKind, Exchange, OriginRest, Phase, WebError, ports, uri};
 
 /// The `Accept` header when the caller names no media type.
 const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");

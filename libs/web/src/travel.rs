@@ -1,6 +1,7 @@
 //! From a request to a response: redirects and attempts.
 
 use http::header::{CONTENT_LENGTH, LOCATION};
+use secrets::redacted;
 use tokio::time::Instant;
 use url::Url;
 
@@ -10,7 +11,7 @@ use crate::response::{Response, Way};
 use crate::retry::Retries;
 use crate::send::{Answer, Method};
 use crate::wall::{self, Seen};
-use crate::{Client, Errand, ErrorKind, GetRequest, PostRequest, Wall, WebError, fault, redacted};
+use crate::{Client, Errand, ErrorKind, GetRequest, PostRequest, Wall, WebError, fault};
 
 impl Client {
     /// Makes one attempt, following redirects.

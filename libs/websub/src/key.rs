@@ -4,6 +4,7 @@ use std::fmt;
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use secrets::Secret;
 use sha2::Sha256;
 
 /// The shortest key, in bytes: as long as the digest that it is used with.
@@ -24,10 +25,6 @@ pub struct PushKey {
 /// The keys of a fleet: the first one is for new subscriptions, the others for those made with earlier keys.
 #[derive(Debug, Clone)]
 pub struct Keys(Vec<PushKey>);
-
-/// The secret of a subscription, `hub.secret`. Its `Debug` hides it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
 
 /// The error of a key that is too short. It does not repeat the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -58,7 +55,7 @@ impl PushKey {
 
     /// The secret of a subscription (WebSub, 5.1: shorter than 200 bytes).
     pub fn secret(&self, subscription: &str) -> Secret {
-        Secret(HEXLOWER.encode(&self.derive("secret", subscription)))
+        Secret::new(HEXLOWER.encode(&self.derive("secret", subscription)))
     }
 
     /// The unguessable part of a subscription's callback URL: 32 letters and digits.
@@ -114,27 +111,9 @@ impl Keys {
     }
 }
 
-impl Secret {
-    /// A secret that a test or another party chose, for a hub.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The secret itself, for the hub only: never log it.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
 impl fmt::Debug for PushKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PushKey({})", self.name)
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(hidden)")
     }
 }
 

@@ -9,7 +9,7 @@ mod request;
 mod signature;
 
 pub use intent::{Intent, IntentError};
-pub use key::{Keys, PushKey, Secret, WeakKey};
+pub use key::{Keys, PushKey, WeakKey};
 pub use lease::{ASKED_LEASE, lease_of, pause_after, renew_at};
 pub use links::Links;
 pub use publish::{Channel, Notification, Notifications, PublishError, publish};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use form_urlencoded::Serializer;
 use url::Url;
 
-use crate::Secret;
+use secrets::Secret;
 
 /// The requested action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -9,7 +9,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha1::Sha1;
 use sha2::{Sha256, Sha384, Sha512};
 
-use crate::Secret;
+use secrets::Secret;
 
 /// The method of a signature. All of them are accepted; as an HMAC, sha1 is not broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

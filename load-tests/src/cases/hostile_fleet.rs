@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde_json::json;
+use simulated_source::{SimulatedSource, Size, SourceSpec};
 use testkit::servers::{NatsServer, SeaweedServer};
-use testkit::source::{SimulatedSource, Size, SourceSpec};
 
 use self::hostile::{DRIPPING, Hostile};
 use super::{interleaved, unchecked};

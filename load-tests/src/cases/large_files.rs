@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use testkit::source::Expected;
+use simulated_source::Expected;
 
 use super::small_files::serving;
 use super::{interleaved, measured};

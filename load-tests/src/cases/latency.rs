@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::source::{Expected, Size, SourceSpec};
+use simulated_source::{Expected, Size, SourceSpec};
 
 use super::small_files::whole;
 use super::{interleaved, measured};

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::ensure;
-use testkit::source::Expected;
+use simulated_source::Expected;
 
 use self::instructions::Instructions;
 use self::samples::Samples;

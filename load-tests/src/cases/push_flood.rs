@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
+use simulated_source::{Changes, Expected, SimTime, SimulatedSource, SourceSpec};
 use testkit::hub::{SimulatedHub, Subscriber, sign};
 use testkit::servers::{NatsServer, SeaweedServer};
-use testkit::source::{Changes, Expected, SimTime, SimulatedSource, SourceSpec};
 use testkit::waiting::until;
 use tokio::runtime::Runtime;
 

@@ -11,9 +11,9 @@ use std::time::Instant;
 use anyhow::Context as _;
 use model::SourceId;
 use serde_json::json;
+use simulated_source::{SimulatedSource, Size, SourceSpec};
 use testkit::hub::SimulatedHub;
 use testkit::servers::{NatsServer, S3Fixture, SeaweedServer};
-use testkit::source::{SimulatedSource, Size, SourceSpec};
 use testkit::waiting::until;
 
 use super::{interleaved, unchecked};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use serde_json::json;
+use simulated_source::{Size, SourceSpec};
 use testkit::servers::{NatsServer, SeaweedServer};
-use testkit::source::{Size, SourceSpec};
 
 use super::{harvested, interleaved};
 use crate::check::{self, Check};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use anyhow::Context as _;
 use data_encoding::HEXLOWER;
 use serde_json::json;
-use testkit::source::Expected;
+use simulated_source::Expected;
 
 use self::entrant::{Entrant, Kept};
 use super::{interleaved, measured};

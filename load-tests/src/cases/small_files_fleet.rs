@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::json;
+use simulated_source::Expected;
 use testkit::servers::{NatsServer, SeaweedServer};
-use testkit::source::Expected;
 
 use super::small_files::serving;
 use super::{harvested, interleaved, measured};

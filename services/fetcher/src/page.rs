@@ -39,7 +39,7 @@ pub(crate) fn says_no_html(media_type: &str) -> bool {
 
 /// Failure for an HTML page where `expected` was declared or stored before.
 pub(crate) fn unexpected(response: &Response, expected: &str, client: &Client) -> Failure {
-    let at = web::redacted(response.final_url());
+    let at = secrets::redacted(response.final_url());
     Failure {
         reason: ProblemReason::UnexpectedHtml,
         message: format!(

@@ -81,7 +81,8 @@ pub(crate) async fn fetch(
                     return Ok(Got { requests, result: Err(FetchedResult::Failed(failure)) });
                 }
                 let validators = response.validators();
-                let final_url = (*response.final_url() != url).then(|| web::redacted(response.final_url()));
+                let final_url =
+                    (*response.final_url() != url).then(|| secrets::redacted(response.final_url()));
                 let fresh = Fresh {
                     media_type: response.media_type(),
                     encoding: response.content_encoding(),
@@ -131,11 +132,11 @@ pub(crate) fn too_large(response: &Response, limit: u64) -> Failure {
         reason: ProblemReason::TooLarge,
         message: format!(
             "{} has more than {limit} bytes, the largest body taken; raise the limit to have it",
-            web::redacted(response.final_url())
+            secrets::redacted(response.final_url())
         ),
         disposition: Disposition::Refuse,
         evidence: Evidence {
-            final_url: Some(web::redacted(response.final_url())),
+            final_url: Some(secrets::redacted(response.final_url())),
             expected: Some(format!("{limit} bytes at most")),
             ..response.evidence()
         },

@@ -133,7 +133,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use service::{Vars, config};
+    use secrets::Vars;
+    use service::config;
 
     use super::*;
 

@@ -150,7 +150,8 @@ impl ServiceConfig for Config {
 
 #[cfg(test)]
 mod tests {
-    use service::{Vars, config};
+    use secrets::Vars;
+    use service::config;
 
     use super::*;
 

@@ -10,7 +10,8 @@ use control::{AskedBy, Claim, Hint, InSync, MemberId, Offered, Run, RunSpec, Run
 use fleet::{NatsConfig, Push, open_control};
 use jiff::Timestamp;
 use model::{Clock, RunId, RunMode, SourceId};
-use service::{Readiness, Vars};
+use secrets::Vars;
+use service::Readiness;
 use store::{Store, StoreOptions, StoreTarget};
 use tempfile::TempDir;
 use testkit::servers::NatsFixture;

@@ -57,7 +57,7 @@ mod tests {
     use control::{MemberId, Role};
     use fleet::{NatsConfig, open_control};
     use jiff::Timestamp;
-    use service::Vars;
+    use secrets::Vars;
     use testkit::servers::NatsServer;
     use testkit::waiting::until;
 

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use secrets::Secret;
+use secrets::{SecretRef, Vars};
 use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
-use service::{SecretRef, Vars};
 use url::{Host, Url};
-use web::{Credential, Secret};
+use web::Credential;
 
 /// The content of a credentials file.
 #[derive(Debug)]

@@ -115,7 +115,8 @@ fn opened_bytes(Settings { max_open_packages, jobs, .. }: &Settings) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use service::{Vars, config};
+    use secrets::Vars;
+    use service::config;
 
     use super::*;
 

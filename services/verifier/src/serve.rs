@@ -72,7 +72,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use service::{Vars, config};
+    use secrets::Vars;
+    use service::config;
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use secrets::SecretRef;
 use serde::Deserialize;
-use service::SecretRef;
 
 use crate::BusError;
 
@@ -141,7 +141,7 @@ impl JetStreamConfig {
     /// [`BusError::Refused`] when a secret or a file is missing.
     pub async fn connect_options(
         &self,
-        vars: &service::Vars,
+        vars: &secrets::Vars,
     ) -> Result<async_nats::ConnectOptions, BusError> {
         super::link::login(self, vars).await
     }

@@ -10,7 +10,7 @@ use async_nats::{
     Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, Request, ServerAddr, Subject, rustls,
 };
 use bytes::Bytes;
-use service::Vars;
+use secrets::Vars;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -216,7 +216,7 @@ pub(super) async fn login(config: &JetStreamConfig, vars: &Vars) -> Result<Conne
     let refuse = |why: String| BusError::Refused { action: "log in".to_owned(), why };
     let mut options = ConnectOptions::new().require_tls(config.tls.required);
     let credentials = &config.credentials;
-    let read = |secret: &service::SecretRef| secret.read(vars).map_err(|error| refuse(error.to_string()));
+    let read = |secret: &secrets::SecretRef| secret.read(vars).map_err(|error| refuse(error.to_string()));
     if let (Some(user), Some(password)) = (&credentials.user, &credentials.password) {
         options = options.user_and_password(user.clone(), read(password)?.expose().to_owned());
         if let Some(prefix) = inbox_prefix(user) {

@@ -22,7 +22,7 @@ use std::time::Duration;
 use async_nats::jetstream::{self, stream::Stream};
 use async_trait::async_trait;
 use model::{Lane, SourceId};
-use service::Vars;
+use secrets::Vars;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;

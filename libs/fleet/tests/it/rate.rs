@@ -3,7 +3,8 @@
 use control::{Control, MemberId, Membership, Role};
 use fleet::{NatsConfig, open_control, share_rate};
 use jiff::Timestamp;
-use service::{Readiness, Vars};
+use secrets::Vars;
+use service::Readiness;
 use testkit::servers::NatsFixture;
 use testkit::waiting::until;
 use tokio_util::sync::CancellationToken;

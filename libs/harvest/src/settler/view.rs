@@ -24,12 +24,13 @@ const SHARES_AT_ONCE: usize = 4;
 const SMALL_BYTES: u64 = 1024 * 1024;
 
 impl Settler {
-    /// Whether the view needs a scan of the catalog before the harvest goes on.
+    /// Whether the view needs a scan of stored resources before the harvest goes on.
     pub(crate) async fn has_view_work(&self, ctx: &mut RunContext) -> Result<bool, HarvestError> {
-        let is_old = async |ctx: &mut RunContext| {
-            Ok::<_, HarvestError>(ctx.catalog().await?.view_names().await? < store::view::NAMES)
-        };
-        Ok(self.view.is_some() && (!ctx.run.view || ctx.run.mode != Mode::Audit && is_old(ctx).await?))
+        if self.view.is_none() || ctx.is_catalog_empty() {
+            return Ok(false);
+        }
+        let has_old_names = ctx.catalog().await?.view_names().await? < store::view::NAMES;
+        Ok(!ctx.run.view || ctx.run.mode != Mode::Audit && has_old_names)
     }
 
     /// Writes verified bitstreams as files.

@@ -2,17 +2,16 @@
 
 mod overlay;
 mod renamed;
-mod vars;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use secrets::{SecretError, Vars};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use self::vars::Vars;
 use crate::telemetry::TelemetryConfig;
 
 /// The configuration that all services share, as field `frame` of their own.
@@ -74,16 +73,9 @@ pub enum ConfigError {
         /// What is wrong with it.
         why: String,
     },
-    /// A secret cannot be read from its configured place.
-    #[error(
-        "cannot take the secret from {place}: {why}; put it there, or name another place in the configuration"
-    )]
-    Secret {
-        /// The place.
-        place: String,
-        /// The reason.
-        why: String,
-    },
+    /// A secret cannot be read.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
 }
 
 impl Default for FrameConfig {

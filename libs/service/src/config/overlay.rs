@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use secrets::Vars;
 use serde_json::Value;
 
-use super::{ConfigError, Vars, parse};
+use super::{ConfigError, parse};
 
 /// Sets the fields that variables name, and returns which variable set which field.
 ///

@@ -2,10 +2,10 @@
 
 use std::io::Write as _;
 
+use secrets::SecretRef;
 use tempfile::NamedTempFile;
 
 use super::*;
-use crate::SecretRef;
 use crate::telemetry::Format;
 
 #[derive(Debug, PartialEq, Deserialize)]
@@ -31,9 +31,8 @@ fn file(text: &str) -> NamedTempFile {
 /// Loads a file together with these variables.
 fn load_with<const N: usize>(text: &str, vars: [(&str, &str); N]) -> Result<Config, String> {
     let file = file(text);
-    let mut all = Vars::from(vars);
     let path = file.path().to_str().unwrap().to_owned();
-    all.0.insert("THRESHER_FETCHER_CONFIG".to_owned(), path.clone());
+    let all = Vars::from(vars).with("THRESHER_FETCHER_CONFIG", &path);
     load("fetcher", &all).map_err(|error| error.to_string().replace(&path, "FILE"))
 }
 

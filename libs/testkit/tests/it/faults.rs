@@ -3,7 +3,7 @@
 
 use futures::StreamExt as _;
 use reqwest::{StatusCode, header};
-use testkit::source::{Fault, SimulatedSource, Size, SourceSpec};
+use simulated_source::{Fault, SimulatedSource, Size, SourceSpec};
 
 async fn source() -> SimulatedSource {
     SimulatedSource::start(SourceSpec::default().resources(40).size(Size::Fixed(100_000))).await.unwrap()

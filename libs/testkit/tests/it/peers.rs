@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
+use simulated_source::{Changes, SimulatedSource, SourceSpec};
 use testkit::servers::Venv;
-use testkit::source::{Changes, SimulatedSource, SourceSpec};
 
 const READ: &str = "
 import sys

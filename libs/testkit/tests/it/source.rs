@@ -5,7 +5,7 @@ use std::io::Read as _;
 
 use reqwest::{Client, StatusCode, header};
 use sha2::{Digest, Sha256};
-use testkit::source::{Algorithm, ChangeKind, Changes, Fault, SimulatedSource, Size, SourceSpec};
+use simulated_source::{Algorithm, ChangeKind, Changes, Fault, SimulatedSource, Size, SourceSpec};
 
 async fn text(uri: &str) -> String {
     reqwest::get(uri).await.unwrap().error_for_status().unwrap().text().await.unwrap()

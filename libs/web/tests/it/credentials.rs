@@ -1,8 +1,9 @@
 //! Credentials, as two origins see them.
 
 use model::Lane;
+use secrets::Secret;
 use testkit::scripted::{Reply, ScriptedServer};
-use web::{Client, Credential, ErrorKind, Secret, WebConfig};
+use web::{Client, Credential, ErrorKind, WebConfig};
 
 use crate::support::{config, request};
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use futures::poll;
 use model::{Disposition, Lane, ProblemReason};
+use secrets::Secret;
 use testkit::scripted::{Reply, ScriptedServer};
 use web::{
-    Client, CrawlDelay, Credential, Errand, ErrorKind, GetRequest, RobotsPolicy, RobotsStanding, Secret,
-    WebConfig,
+    Client, CrawlDelay, Credential, Errand, ErrorKind, GetRequest, RobotsPolicy, RobotsStanding, WebConfig,
 };
 
 use crate::support::{config, request};

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use model::Lane;
+use secrets::Secret;
 use testkit::scripted::{Reply, ScriptedServer};
 use tokio::time::Instant;
 use web::{
-    AddressPolicy, Client, CommonPlace, Credential, ErrorKind, Places, RobotsPolicy, Secret, Terms, WebConfig,
+    AddressPolicy, Client, CommonPlace, Credential, ErrorKind, Places, RobotsPolicy, Terms, WebConfig,
 };
 
 use crate::support::{config, request};

@@ -15,7 +15,7 @@ use model::{
     Contents, Declaration, JobId, Location, Method, PackageId, PackageOutcome, PackageResult, RunId, Seq,
     SourceId, StoredBitstream, UnpackJob, UnpackTask, Validators,
 };
-use service::Vars;
+use secrets::Vars;
 use store::{Store, StoreOptions, StoreTarget};
 
 /// The longest time until a package is opened, or an outcome arrives.

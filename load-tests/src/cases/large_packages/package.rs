@@ -8,7 +8,7 @@ use data_encoding::HEXLOWER;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest as _, Sha256};
-use testkit::source::Expected;
+use simulated_source::Expected;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 

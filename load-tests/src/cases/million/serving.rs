@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::path::PathBuf;
 
-use testkit::source::{Size, SourceSpec};
+use simulated_source::{Size, SourceSpec};
 
 use crate::check::sha256;
 use crate::cli::SourceKind;

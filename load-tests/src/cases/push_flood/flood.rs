@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use reqwest::{Client, RequestBuilder};
+use simulated_source::SimulatedSource;
 use testkit::hub::sign;
-use testkit::source::SimulatedSource;
 use tokio::task::JoinSet;
 
 use super::Beset;

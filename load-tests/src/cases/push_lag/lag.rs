@@ -8,8 +8,8 @@ use anyhow::{Context as _, bail};
 use catalog::{CatalogConfig, CatalogReader};
 use data_encoding::HEXLOWER;
 use model::{ResourceRecord, ResourceUri, SourceId};
+use simulated_source::{ChangeKind, SimulatedSource};
 use testkit::servers::S3Fixture;
-use testkit::source::{ChangeKind, SimulatedSource};
 use tokio::time::Instant;
 
 use super::telling::Made;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use simulated_source::{Change, ChangeKind, SimulatedSource};
 use testkit::hub::SimulatedHub;
-use testkit::source::{Change, ChangeKind, SimulatedSource};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 

@@ -2,7 +2,7 @@
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use testkit::source::{Expected, Size, SourceSpec};
+use simulated_source::{Expected, Size, SourceSpec};
 
 use crate::check::sha256;
 use crate::cli::SourceKind;

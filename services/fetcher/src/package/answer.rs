@@ -83,7 +83,7 @@ impl Receiving<'_> {
         let Some(length) = self.upload.head().length.filter(|length| received < *length) else {
             return End::Whole;
         };
-        let url = web::redacted(response.final_url());
+        let url = secrets::redacted(response.final_url());
         End::Broken(Failure {
             reason: ProblemReason::Interrupted,
             message: format!(

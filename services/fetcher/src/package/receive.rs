@@ -203,7 +203,7 @@ impl<'a> Receiving<'a> {
             validators: response.validators(),
             media_type: response.media_type(),
             modified: modified::believed(&response.validators(), self.fetcher.clock.now()),
-            final_url: (*response.final_url() != url).then(|| web::redacted(response.final_url())),
+            final_url: (*response.final_url() != url).then(|| secrets::redacted(response.final_url())),
         };
         let known = &self.upload.head().validators;
         let ignored = had_range && (known.is_empty() || head.validators == *known);

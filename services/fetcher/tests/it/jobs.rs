@@ -10,7 +10,7 @@ use model::{
     Assurance, Bitstream, Declaration, Failure, FetchItem, FetchJob, FetchedResult, JobId, Lane, Location,
     ProblemReason, Robots, RunId, Seq, StoredBitstream, SystemClock, Terms, Validators, VerifyJob,
 };
-use service::Vars;
+use secrets::Vars;
 use store::Store;
 use testkit::scripted::{Reply, ScriptedServer};
 use web::{Client, WebConfig};

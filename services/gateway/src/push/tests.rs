@@ -8,7 +8,8 @@ use control::{Config, Control, Offered, Subscription, SubscriptionId, Subscripti
 use fleet::PushConfig;
 use jiff::Timestamp;
 use model::{Notice, RunId, SetId, SourceId, SystemClock};
-use service::{About, Metrics, Vars};
+use secrets::Vars;
+use service::{About, Metrics};
 use testkit::servers::NatsFixture;
 use testkit::waiting::until;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -4,7 +4,7 @@ use control::{Config, Received, SubscriptionState};
 use fleet::PushConfig;
 use jiff::SignedDuration;
 use model::{ManualClock, RunId, SetId, SourceId};
-use service::Vars;
+use secrets::Vars;
 use testkit::scripted::{Reply, ScriptedServer};
 use testkit::servers::NatsFixture;
 use testkit::waiting::found;

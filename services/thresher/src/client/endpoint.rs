@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use service::{Secret, SecretRef, Vars};
+use secrets::{Secret, SecretRef, Vars};
 use url::{Host, Url};
 
 use super::http::OperatorClient;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use api::{Page, Problem, Wanted};
 use reqwest::{Certificate, Client, Method, RequestBuilder, Response, StatusCode, header, redirect};
+use secrets::Secret;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use service::Secret;
 use tokio::time::{sleep, timeout};
 use url::Url;
 

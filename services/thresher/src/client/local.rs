@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use secrets::{Secret, Vars};
 use serde::{Deserialize, Serialize};
-use service::{Secret, Vars};
 use url::Url;
 
 use super::endpoint::Endpoint;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use secrets::{Secret, Vars};
 use serde::Deserialize;
-use service::{Secret, Vars};
 use url::Url;
 
 use super::endpoint::{Endpoint, token_of};

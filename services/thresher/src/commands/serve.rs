@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use fleet::{HttpConfig, NatsConfig, PushConfig, StoreConfig};
+use secrets::Vars;
 use serde::Deserialize;
-use service::{About, Context, FrameConfig, ServiceConfig, Vars, config, frame};
+use service::{About, Context, FrameConfig, ServiceConfig, config, frame};
 use tokio::task::JoinSet;
 
 use crate::cli::{ServeArgs, ServiceArg};

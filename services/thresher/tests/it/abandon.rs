@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::common::{Destination, Process, Site, in_step, resource, urlset};
 use catalog::{Catalog, CatalogConfig};
 use model::SystemClock;
+use simulated_source::{Changes, Size, SourceSpec};
 use store::{Key, Store, StoreOptions};
 use testkit::scripted::Reply;
-use testkit::source::{Changes, Size, SourceSpec};
 
 /// Cancels the run that a killed process left behind.
 async fn abandon(copy: &Destination) {

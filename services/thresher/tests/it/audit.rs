@@ -8,8 +8,8 @@ use fixity::{Computed, Sha256};
 use futures::{TryStreamExt as _, stream};
 use harvest::{HarvestError, queue_repairs};
 use model::{Location, SystemClock};
+use simulated_source::{Changes, Size, SourceSpec};
 use testkit::scripted::Reply;
-use testkit::source::{Changes, Size, SourceSpec};
 
 const FIRST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
 const SECOND: &str = "capability=\"resourcelist\" at=\"2026-01-02T00:00:00Z\"";

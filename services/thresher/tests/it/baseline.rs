@@ -1,8 +1,8 @@
 //! The first harvest fetches all of a Source, and the second one nothing.
 
 use crate::common::{Destination, Run, Site, requests_at, resource, source, thresher, urlset};
+use simulated_source::{Changes, SimulatedSource, Size, SourceSpec};
 use testkit::scripted::Reply;
-use testkit::source::{Changes, SimulatedSource, Size, SourceSpec};
 
 const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
 

@@ -9,9 +9,9 @@ use model::Location;
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
+use simulated_source::{Changes, Fault, SimulatedSource, Size, SourceSpec};
 use store::{Store, StoreOptions, StoreTarget};
 use testkit::servers::{NatsServer, SeaweedServer};
-use testkit::source::{Changes, Fault, SimulatedSource, Size, SourceSpec};
 
 /// The whole fleet, each as a process of its own.
 const MEMBERS: [&str; 10] = [
@@ -135,7 +135,7 @@ impl Chaos {
         for _ in 0..plan.resources / 100 {
             let index = rng.random_range(0..plan.resources);
             let fault = *[Trouble::Error, Trouble::Busy, Trouble::CutOff].choose(&mut rng).expect("three");
-            source.set_fault(testkit::source::Target::Resource(index), fault.fault());
+            source.set_fault(simulated_source::Target::Resource(index), fault.fault());
         }
         let (nats, s3) = tokio::try_join!(NatsServer::start(), SeaweedServer::start()).expect("both start");
         let fleet = Fleet::new(nats.url(), s3.fixture());

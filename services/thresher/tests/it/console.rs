@@ -5,7 +5,7 @@ use crate::common::console::Visitor;
 use crate::common::source;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
-use testkit::source::{Fault, SimulatedSource, SourceSpec};
+use simulated_source::{Fault, SimulatedSource, SourceSpec};
 use testkit::waiting::found;
 
 /// The page of a Source that was added by the API.

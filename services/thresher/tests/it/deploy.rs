@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use crate::common::thresher;
 use fleet::NatsConfig;
+use secrets::Vars;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use service::{ServiceConfig, Vars, config};
+use service::{ServiceConfig, config};
 use testkit::servers::Venv;
 use testkit::waiting::found;
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::common::{Destination, Fleet, asked_for, source, truth};
 use serde_json::Value;
+use simulated_source::{Changes, Fault, Size, SourceSpec};
 use testkit::servers::{NatsFixture, S3Fixture};
-use testkit::source::{Changes, Fault, Size, SourceSpec};
 use testkit::waiting::until;
 
 async fn fleet() -> Fleet {

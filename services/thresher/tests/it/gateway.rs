@@ -4,8 +4,8 @@ use crate::common::api::{ADMIN, Api, JsonBody as _, OPERATE, READ, fleet, fleet_
 use crate::common::{source, truth};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use simulated_source::{Changes, Fault, SimulatedSource, Size, SourceSpec};
 use testkit::scripted::ScriptedServer;
-use testkit::source::{Changes, Fault, SimulatedSource, Size, SourceSpec};
 
 /// Adds the Source over HTTP. Returns its path.
 async fn added(api: &Api, source: &SimulatedSource) -> String {

@@ -8,8 +8,8 @@ use crate::common::api::{ADMIN, Api};
 use crate::common::{Fleet, Service, source};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use simulated_source::{Fault, SimulatedSource, SourceSpec};
 use testkit::servers::{NatsFixture, S3Fixture, Venv};
-use testkit::source::{Fault, SimulatedSource, SourceSpec};
 
 /// No server error, and no response outside the description: of status, type, headers and body.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\

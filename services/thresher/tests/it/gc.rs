@@ -12,9 +12,9 @@ use jiff::{SignedDuration, Timestamp};
 use model::PackId;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
+use simulated_source::{ChangeKind, Changes, SimulatedSource, Size, SourceSpec};
 use store::{Key, Store, StoreOptions, StoreTarget};
 use testkit::servers::S3Fixture;
-use testkit::source::{ChangeKind, Changes, SimulatedSource, Size, SourceSpec};
 
 /// Sets the seed, to reproduce a failure.
 const SEED: &str = "THRESHER_GC_SEED";

@@ -1,7 +1,7 @@
 //! Changes since the last run are fetched, and nothing else.
 
 use crate::common::{Destination, Run, Site, in_step, requests_at, resource, source, urlset};
-use testkit::source::{ChangeKind, Changes, Fault, SimulatedSource, Size, SourceSpec};
+use simulated_source::{ChangeKind, Changes, Fault, SimulatedSource, Size, SourceSpec};
 
 fn small(resources: u64) -> SourceSpec {
     SourceSpec::default().resources(resources).size(Size::Range(0, 600))

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 use crate::common::{Run, source, thresher};
 use serde_json::Value;
+use simulated_source::{Changes, SourceSpec};
 use tempfile::TempDir;
 use testkit::servers::Venv;
-use testkit::source::{Changes, SourceSpec};
 
 const NAMESPACES: &str = "xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" xmlns:rs=\"http://www.openarchives.org/rs/terms/\"";
 

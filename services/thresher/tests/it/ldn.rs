@@ -10,7 +10,7 @@ use crate::common::source;
 use futures::future::join_all;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use testkit::source::{Changes, SourceSpec};
+use simulated_source::{Changes, SourceSpec};
 use testkit::waiting::found;
 
 /// The current or last run of a Source and those before it, newest first.

@@ -6,7 +6,7 @@ use crate::common::ldn::{fleet, gateway, left, plain_update, py_ldnlib, update};
 use crate::common::{Fleet, Run, Service, source};
 use reqwest::StatusCode;
 use serde_json::Value;
-use testkit::source::SourceSpec;
+use simulated_source::SourceSpec;
 use testkit::waiting::found;
 
 /// Services that harvest, poll inboxes each second, and send a token to the gateway at `inbox`.

@@ -8,8 +8,8 @@ use crate::common::{asked_for, source};
 use model::SourceId;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use simulated_source::{Changes, SourceSpec};
 use testkit::scripted::{Recorded, Reply, ScriptedServer};
-use testkit::source::{Changes, SourceSpec};
 use testkit::waiting::{found, until};
 
 /// The services that harvest.

@@ -7,8 +7,8 @@ use futures::stream;
 use harvest::{HarvestError, QueuedRepairs, queue_repairs};
 use jiff::Timestamp;
 use model::{Location, Subject, SystemClock};
+use simulated_source::{ChangeKind, Fault, Size, SourceSpec};
 use testkit::scripted::Reply;
-use testkit::source::{ChangeKind, Fault, Size, SourceSpec};
 
 const AT: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
 

@@ -11,9 +11,9 @@ use crate::common::{Fleet, Service, source};
 use rand::RngExt as _;
 use reqwest::{Client, StatusCode};
 use serde_json::Value;
+use simulated_source::{Changes, Fault, SourceSpec};
 use tempfile::TempDir;
 use testkit::servers::{NatsFixture, S3Fixture, Venv};
-use testkit::source::{Changes, Fault, SourceSpec};
 use testkit::waiting::{found, until};
 
 fn root() -> PathBuf {

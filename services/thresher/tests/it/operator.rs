@@ -7,8 +7,8 @@ use crate::common::api::{Api, OPERATE, READ, fleet};
 use crate::common::{Fleet, source, wait};
 use reqwest::StatusCode;
 use serde_json::Value;
+use simulated_source::{Changes, Fault, SourceSpec};
 use testkit::servers::{NatsFixture, S3Fixture};
-use testkit::source::{Changes, Fault, SourceSpec};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 

@@ -6,9 +6,9 @@ use crate::common::api::Api;
 use crate::common::{Fleet, Service, Site, asked_for, source, wait};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use simulated_source::SourceSpec;
 use testkit::scripted::Reply;
 use testkit::servers::{NatsFixture, S3Fixture};
-use testkit::source::SourceSpec;
 
 async fn fleet() -> Fleet {
     Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await)
@@ -25,7 +25,7 @@ async fn gateway(fleet: &Fleet, seconds: u8) -> (Service, Api) {
 
 /// The comparable part of a plan: times differ each time.
 fn ways(plan: &Value) -> Vec<Value> {
-    let mut ways = plan["ways"].as_array().expect("a list").clone();
+    let mut ways = plan["strategies"].as_array().expect("a list").clone();
     for way in &mut ways {
         way.as_object_mut().expect("an object").remove("time");
     }

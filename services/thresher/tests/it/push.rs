@@ -9,9 +9,9 @@ use crate::common::{Fleet, Service, source, truth};
 use jiff::Timestamp;
 use model::SourceId;
 use serde_json::json;
+use simulated_source::{Change, Changes, SimTime, SimulatedSource, SourceSpec};
 use testkit::hub::{SimulatedHub, sign};
 use testkit::servers::{NatsFixture, S3Fixture};
-use testkit::source::{Change, Changes, SimTime, SimulatedSource, SourceSpec};
 use testkit::waiting::{found, until};
 
 /// Notifications that are sent while one is missing.

@@ -10,10 +10,10 @@ use bus::{JetStreamBus, JetStreamConfig};
 use futures::StreamExt as _;
 use futures::stream;
 use model::Notice;
-use service::Vars;
+use secrets::Vars;
+use simulated_source::{Changes, SourceSpec};
 use testkit::hub::{SimulatedHub, sign};
 use testkit::servers::{NatsFixture, S3Fixture};
-use testkit::source::{Changes, SourceSpec};
 use testkit::waiting::until;
 
 const ROUNDS: usize = 5;

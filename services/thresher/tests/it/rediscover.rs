@@ -1,8 +1,8 @@
 //! Discovery results are cached: they are requested again only when there is a reason, by conditional requests.
 
 use crate::common::{Destination, Run, Site, requests_at, resource, source, urlset};
+use simulated_source::{ChangeKind, Changes, SimulatedSource, Size, SourceSpec};
 use testkit::scripted::Reply;
-use testkit::source::{ChangeKind, Changes, SimulatedSource, Size, SourceSpec};
 
 const CAPS: &str = "capability=\"capabilitylist\"";
 const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";

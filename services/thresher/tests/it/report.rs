@@ -2,8 +2,8 @@
 
 use crate::common::{Destination, Run, Site, requests_at, resource, source, urlset};
 use serde_json::{Value, json};
+use simulated_source::{Changes, SourceSpec};
 use testkit::scripted::Reply;
-use testkit::source::{Changes, SourceSpec};
 
 #[track_caller]
 fn card(copy: &Destination) -> Value {

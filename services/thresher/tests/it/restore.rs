@@ -1,7 +1,7 @@
 //! A wrong deletion, undone.
 
 use crate::common::{Destination, source};
-use testkit::source::{ChangeKind, SourceSpec};
+use simulated_source::{ChangeKind, SourceSpec};
 
 #[tokio::test]
 async fn a_deleted_resource_is_held_again_and_stays_so() {

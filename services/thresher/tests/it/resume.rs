@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::common::{Destination, Process, Run, requests_at, source};
+use simulated_source::{Changes, Fault, SimulatedSource, Size, SourceSpec};
 use testkit::servers::Venv;
-use testkit::source::{Changes, Fault, SimulatedSource, Size, SourceSpec};
 use testkit::waiting::until;
 
 const ROBOTS: &str = "/robots.txt";

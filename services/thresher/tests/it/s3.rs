@@ -2,8 +2,8 @@
 
 use crate::common::{Destination, source, truth};
 use serde_json::Value;
+use simulated_source::{ChangeKind, Changes, Size, SourceSpec};
 use testkit::servers::S3Fixture;
-use testkit::source::{ChangeKind, Changes, Size, SourceSpec};
 
 /// The output of `ls --json`, without values that rightly differ between two places.
 #[track_caller]

@@ -6,10 +6,10 @@ use crate::common::{Destination, Inside, Package, Site, package, source, urlset}
 use catalog::Batch;
 use model::{Location, Phase, Subject};
 use object_store::ObjectStoreExt as _;
+use simulated_source::{SimulatedSource, Size, SourceSpec};
 use store::{Key, Store, StoreOptions};
 use testkit::scripted::Reply;
 use testkit::servers::S3Fixture;
-use testkit::source::{SimulatedSource, Size, SourceSpec};
 
 const AT: &str = "2026-01-01T00:00:00Z";
 const DUMP: &str = "capability=\"resourcedump\" at=\"2026-01-01T00:00:00Z\"";

@@ -9,10 +9,10 @@ use crate::common::push::Teller;
 use crate::common::{Fleet, Process, Run, Service, source, truth};
 use reqwest::{Client, Method, StatusCode};
 use serde_json::Value;
+use simulated_source::{Change, Changes, SimulatedSource, SourceSpec};
 use tempfile::TempDir;
 use testkit::relay::{Passed, Relay};
 use testkit::servers::{NatsFixture, S3Fixture, Venv};
-use testkit::source::{Change, Changes, SimulatedSource, SourceSpec};
 use testkit::waiting::{found, until};
 use websub::{Channel, publish};
 

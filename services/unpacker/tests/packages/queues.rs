@@ -6,7 +6,8 @@ use std::time::Duration;
 use bus::{Bus, ConsumerSpec, Filter, Queue};
 use fleet::Joined;
 use model::{PackageResult, UnpackJob, UnpackTask};
-use service::{About, Context, Metrics, Readiness, Vars};
+use secrets::Vars;
+use service::{About, Context, Metrics, Readiness};
 use tokio_util::sync::CancellationToken;
 use unpacker::Settings;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use model::{Lane, SourceId};
-use service::Vars;
+use secrets::Vars;
 use testkit::servers::NatsFixture;
 use tokio_util::sync::CancellationToken;
 

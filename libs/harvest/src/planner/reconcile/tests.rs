@@ -11,9 +11,9 @@ use model::{
     PendingRecord, ResourceRecord, SetRecord, SourceId, SystemClock,
 };
 use planning::HarvestOptions;
+use simulated_source::{ChangeKind, SimulatedSource, SourceSpec};
 use store::{Store, StoreOptions, StoreTarget};
 use tempfile::TempDir;
-use testkit::source::{ChangeKind, SimulatedSource, SourceSpec};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use web::{Client, WebConfig};

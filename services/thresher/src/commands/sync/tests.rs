@@ -21,8 +21,8 @@ use bus::{
 use bytes::Bytes;
 use futures::TryStreamExt;
 use model::{Lane, ProblemReason, ProblemRecord, Subject};
+use simulated_source::{SimulatedSource, SourceSpec};
 use testkit::servers::NatsFixture;
-use testkit::source::{SimulatedSource, SourceSpec};
 
 use super::*;
 use crate::cli::{ExplainArgs, LocationArgs};
@@ -320,7 +320,7 @@ async fn a_damaged_message_of_any_stage_ends_as_problems_on_a_real_server_too() 
             max_megabytes_per_stream: 0,
             ..JetStreamConfig::default()
         };
-        let bus = JetStreamBus::connect(config, &service::Vars::default()).await.unwrap();
+        let bus = JetStreamBus::connect(config, &secrets::Vars::default()).await.unwrap();
         a_damaged_message_ends_as_problems_and_the_next_run_heals(stage, Arc::new(bus)).await;
     }
 }

@@ -1,7 +1,7 @@
 //! Documents that cannot be read, or not to their end.
 
+use simulated_source::{Changes, Fault};
 use testkit::scripted::Reply;
-use testkit::source::{Changes, Fault};
 
 use crate::bad_input::{LIST, small};
 use crate::common::{Destination, Site, in_step, resource, source, urlset};

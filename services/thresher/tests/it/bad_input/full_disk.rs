@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
+use simulated_source::{Changes, SimulatedSource, Size};
 use tempfile::TempDir;
-use testkit::source::{Changes, SimulatedSource, Size};
 
 use crate::bad_input::{AGAIN, small};
 use crate::common::{Destination, View, source};

@@ -6,7 +6,7 @@ mod no_source;
 mod resources;
 mod usage;
 
-use testkit::source::{Size, SourceSpec};
+use simulated_source::{Size, SourceSpec};
 
 /// Words that tell an operator what to do.
 const CHECK: &[&str] = &["check", "give", "is it", "try", "look", "ask"];

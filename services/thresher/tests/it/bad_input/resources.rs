@@ -1,6 +1,6 @@
 //! Resources that are not as listed.
 
-use testkit::source::{ChangeKind, Fault, Size};
+use simulated_source::{ChangeKind, Fault, Size};
 
 use crate::bad_input::small;
 use crate::common::{Destination, in_step, requests_at, source};

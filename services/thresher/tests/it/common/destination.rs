@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use simulated_source::SimulatedSource;
 use store::view::path_of;
 use tempfile::TempDir;
 use testkit::servers::S3Fixture;
-use testkit::source::SimulatedSource;
 
 use super::{Run, thresher, truth};
 

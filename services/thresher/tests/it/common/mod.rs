@@ -23,7 +23,7 @@ pub(crate) use site::{Site, resource, urlset};
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use testkit::source::{SimulatedSource, SourceSpec};
+use simulated_source::{SimulatedSource, SourceSpec};
 use testkit::waiting::until;
 
 /// A Source that counts the requests at each path.

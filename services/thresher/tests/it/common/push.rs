@@ -4,7 +4,7 @@ use std::fs;
 
 use jiff::Timestamp;
 use resourcesync::{Entry, Item, Options, Reader};
-use testkit::source::{Change, SimTime, SimulatedSource};
+use simulated_source::{Change, SimTime, SimulatedSource};
 
 use super::Fleet;
 

@@ -5,7 +5,7 @@ mod browser;
 use crate::common::api::{ADMIN, Api, OPERATE, READ, fleet};
 use crate::common::{Fleet, source};
 use browser::Browser;
-use testkit::source::{Fault, SourceSpec};
+use simulated_source::{Fault, SourceSpec};
 
 /// The name of the one Source.
 async fn source_name(api: &Api) -> String {

@@ -29,9 +29,9 @@ async fn where_both_are_offered_the_quicker_way_is_gone_and_plan_says_which() {
     let url = case.capabilities(&[("/list.xml", "resourcelist"), ("/dump.xml", "resourcedump")]);
 
     let plan = case.copy.run("plan", &[&url, "--json"]).exits(0).json();
-    let ways: Vec<(&str, u64, bool)> = plan["ways"]
+    let ways: Vec<(&str, u64, bool)> = plan["strategies"]
         .as_array()
-        .expect("ways")
+        .expect("strategies")
         .iter()
         .map(|way| {
             (

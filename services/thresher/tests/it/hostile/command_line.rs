@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use simulated_source::SourceSpec;
 use testkit::servers::{NatsFixture, S3Fixture};
-use testkit::source::SourceSpec;
 
 use crate::common::api::{self, Api, JsonBody as _, OPERATE, send};
 use crate::common::{Fleet, Service, source};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
+use simulated_source::SourceSpec;
 use testkit::servers::{NatsFixture, S3Fixture};
-use testkit::source::SourceSpec;
 use testkit::waiting::found;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use model::SourceId;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use simulated_source::{Changes, SourceSpec};
 use testkit::hub::SimulatedHub;
-use testkit::source::{Changes, SourceSpec};
 use testkit::waiting::{found, until};
 
 use crate::common::api::{Answer, Api, send};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use resourcesync::{Change, Entry, Metadata};
 use serde_json::Value;
-use testkit::source::{Changes, SourceSpec};
+use simulated_source::{Changes, SourceSpec};
 
 use crate::common::{Destination, Run, Site, resource, source, thresher, urlset};
 

@@ -7,11 +7,11 @@ use bus::JetStreamBus;
 use fleet::NatsConfig;
 use object_store::ObjectStoreExt as _;
 use reqwest::StatusCode;
+use secrets::Vars;
 use serde_json::json;
-use service::Vars;
+use simulated_source::{Changes, SourceSpec};
 use testkit::scripted::Reply;
 use testkit::servers::{NatsServer, S3Fixture, SeaweedServer};
-use testkit::source::{Changes, SourceSpec};
 use testkit::waiting::until;
 
 use crate::common::api::{ADMIN, Api};

@@ -3,8 +3,9 @@
 use super::{CHANGES, Case, LIST, counted, index_of, not_modified, nothing_lost};
 use crate::common::{Site, resource, urlset};
 use resourcesync::Options;
+use secrets::Secret;
 use testkit::scripted::Reply;
-use web::{Client, Credential, GetRequest, Secret, WebConfig};
+use web::{Client, Credential, GetRequest, WebConfig};
 
 #[tokio::test]
 async fn oddity_14_metadata_before_loc() {

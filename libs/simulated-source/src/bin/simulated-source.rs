@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
-use testkit::source::{Algorithm, Changes, SimulatedSource, Size, SourceSpec};
+use simulated_source::{Algorithm, Changes, SimulatedSource, Size, SourceSpec};
 
 /// A simulated ResourceSync Source on 127.0.0.1.
 #[derive(Debug, Parser)]

@@ -6,11 +6,23 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
-use crate::config::{ConfigError, Vars};
+use crate::vars::Vars;
 
 /// A secret. Its `Debug` hides it, and it has no other output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
+
+/// A secret cannot be read from its place.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot take the secret from {place}: {why}; put it there, or name another place in the configuration"
+)]
+pub struct SecretError {
+    /// The place.
+    pub place: String,
+    /// The reason.
+    pub why: String,
+}
 
 /// The place of a secret. The configuration has the place and never the secret itself: `{env: NAME}` or
 /// `{file: /run/secrets/name}`.
@@ -44,9 +56,9 @@ impl SecretRef {
     /// Reads the secret.
     ///
     /// # Errors
-    /// [`ConfigError::Secret`] when it is missing, empty, or not text.
-    pub fn read(&self, vars: &Vars) -> Result<Secret, ConfigError> {
-        let missing = |why: String| ConfigError::Secret { place: self.to_string(), why };
+    /// [`SecretError`] when it is missing, empty, or not text.
+    pub fn read(&self, vars: &Vars) -> Result<Secret, SecretError> {
+        let missing = |why: String| SecretError { place: self.to_string(), why };
         let text = match self {
             Self::Env(name) => {
                 vars.get(name).map(str::to_owned).ok_or_else(|| missing("it is not set".to_owned()))?

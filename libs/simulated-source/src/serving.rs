@@ -17,14 +17,14 @@ const BEFORE_CUT: Duration = Duration::from_millis(50);
 
 /// A running server; it ends when dropped.
 #[derive(Debug)]
-pub(crate) struct Serving {
+pub struct Serving {
     address: SocketAddr,
     runtime: Option<Runtime>,
 }
 
 impl Serving {
     /// Serves on 127.0.0.1; port 0 takes a free one.
-    pub(crate) fn start(port: u16, name: &str, routes: Router) -> io::Result<Serving> {
+    pub fn start(port: u16, name: &str, routes: Router) -> io::Result<Serving> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -43,7 +43,7 @@ impl Serving {
     }
 
     /// `http://127.0.0.1:<port>`.
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 }
@@ -58,7 +58,7 @@ impl Drop for Serving {
 }
 
 /// The first `after` bytes, then a broken connection.
-pub(crate) fn cut_off(
+pub fn cut_off(
     pieces: impl Iterator<Item = Bytes> + Send + 'static,
     after: u64,
 ) -> impl Stream<Item = Result<Bytes, std::io::Error>> + Send {

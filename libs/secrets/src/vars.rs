@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Environment variables. Those whose name or value is not Unicode are left out.
 #[derive(Clone, Default)]
-pub struct Vars(pub(super) BTreeMap<String, String>);
+pub struct Vars(BTreeMap<String, String>);
 
 impl Vars {
     /// The variables of this process.
@@ -32,7 +32,7 @@ impl Vars {
     }
 
     /// The variables whose names start with `prefix`, each with the rest of its name.
-    pub(super) fn under<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+    pub fn under<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
         let all = self.0.iter();
         all.filter_map(move |(name, value)| Some((name.as_str(), name.strip_prefix(prefix)?, value.as_str())))
     }

@@ -1,4 +1,4 @@
-//! A simulated ResourceSync Source: seeded, any number of resources, changes and faults on command.
+#![doc = include_str!("../README.md")]
 
 mod answer;
 mod change;
@@ -10,6 +10,7 @@ mod fault;
 mod inner;
 mod open;
 mod requests;
+mod serving;
 mod spec;
 mod world;
 mod xml;
@@ -23,9 +24,9 @@ pub use change::{Change, ChangeKind, Changes};
 pub use clock::{SimClock, SimTime};
 pub use fault::{Fault, Target};
 pub use requests::RequestLog;
+pub use serving::{Serving, cut_off};
 pub use spec::{Algorithm, Size, SourceSpec};
 
-use crate::serving::Serving;
 use inner::Inner;
 
 /// A running simulated Source on 127.0.0.1; it ends when dropped.
