@@ -1,6 +1,6 @@
 //! Temporary files that become ordinary ones.
 
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -41,18 +41,6 @@ pub(crate) fn create_in(directory: &Path, readers: Readers) -> Result<NamedTempF
         other => other,
     }
     .map_err(|e| StoreError::of_file("create a file in", directory, e))
-}
-
-/// Names an unnamed file in `directory`; `link` does so, unless the name is taken. The file is removed when
-/// dropped.
-pub(crate) fn name_in(
-    directory: &Path,
-    file: File,
-    link: impl Fn(&File, &Path) -> io::Result<()>,
-) -> Result<NamedTempFile, StoreError> {
-    let named = Builder::new().prefix(PREFIX).make_in(directory, |path| link(&file, path));
-    let named = named.map_err(|e| StoreError::of_file("name a file in", directory, e))?;
-    Ok(NamedTempFile::from_parts(file, named.into_temp_path()))
 }
 
 /// Removes temporary files of killed processes. Those of living processes are younger.

@@ -1,6 +1,5 @@
 //! The view's files: each at its plain path, or at its strict one if the plain one is taken.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -13,7 +12,6 @@ use tempfile::NamedTempFile;
 use super::directories::{Directories, Way};
 use super::name::Rule;
 use super::path::{ALSO, ViewPath};
-use super::unnamed::Naming;
 use super::{TEMPORARY, blocked};
 use crate::StoreError;
 use crate::open::DATA_DIRECTORY;
@@ -26,8 +24,6 @@ const ATTEMPTS: usize = 100;
 pub(super) struct Files {
     pub(super) directories: Directories,
     temporary: PathBuf,
-    /// How unnamed files get their names here, if supported; once it is known.
-    pub(super) naming: OnceLock<Option<Naming>>,
     /// The case rule of plain paths here, once it is known.
     rule: OnceLock<Rule>,
     /// Whether there may be files at strict paths.
@@ -45,42 +41,13 @@ impl Files {
     pub(super) fn new(root: PathBuf) -> Self {
         let temporary = root.join(DATA_DIRECTORY).join(TEMPORARY);
         let directories = Directories::new(root);
-        Self {
-            directories,
-            temporary,
-            naming: OnceLock::new(),
-            rule: OnceLock::new(),
-            has_strict: OnceLock::new(),
-        }
+        Self { directories, temporary, rule: OnceLock::new(), has_strict: OnceLock::new() }
     }
 
     /// Writes the file of a resource. Several threads may call it at once, but not for one resource: which of
     /// them wins would be random.
     pub(super) fn place(&self, uri: &ResourceUri, bytes: &[u8]) -> Result<(), StoreError> {
-        let Some((naming, mut file)) = self.unnamed() else {
-            return self.publish(write(self.temporary()?, bytes)?, uri);
-        };
-        let path = self.plain_path(uri);
-        let to = self.at(&path);
-        file.write_all(bytes).map_err(|error| StoreError::of_file("write", &to, error))?;
-        if self.directories.ensure(path.directory())? == Way::Open && naming.link(&file, &to).is_ok() {
-            return self.remove_stale(uri);
-        }
-        // The name is taken, or other threads remove the directory. Only a named file can replace another
-        // one.
-        let file = temporary::name_in(&self.temporary, file, |file, path| naming.link(file, path))?;
-        self.publish(file, uri)
-    }
-
-    /// An unnamed file, where supported. The reason for a failure is reported by the named file that is
-    /// created instead.
-    fn unnamed(&self) -> Option<(Naming, File)> {
-        let naming = self.naming.get_or_init(|| {
-            // The directory may not exist yet.
-            self.temporary().ok().and_then(|_| Naming::find(&self.temporary))
-        });
-        let naming = (*naming)?;
-        Some((naming, naming.create(&self.temporary).ok()?))
+        self.publish(write(self.temporary()?, bytes)?, uri)
     }
 
     pub(super) fn temporary(&self) -> Result<NamedTempFile, StoreError> {

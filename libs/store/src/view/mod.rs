@@ -49,7 +49,6 @@ mod former;
 mod hazard;
 mod name;
 mod path;
-mod unnamed;
 
 #[cfg(test)]
 mod model_tests;

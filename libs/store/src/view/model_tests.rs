@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use fs_err as fs;
 use proptest::prelude::*;
 
-use super::tests::{by_each_way, files, uri, view};
+use super::View;
+use super::tests::{files, uri, view};
 
 /// What a model test does with one of [`PRONE`].
 #[derive(Debug, Clone)]
@@ -51,14 +52,9 @@ proptest! {
     fn whatever_the_order_each_resource_has_its_own_file_and_no_other_is_left(
         steps in steps(),
         tells_case_apart: bool,
-        way: prop::sample::Index,
     ) {
         let (directory, _) = view();
-        let by_this_way = || {
-            let mut ways = by_each_way(directory.path());
-            ways.swap_remove(way.index(ways.len()))
-        };
-        let mut view = by_this_way();
+        let mut view = View::new(directory.path());
         if !tells_case_apart {
             fs::create_dir_all(directory.path().join(".thresher/TMP")).unwrap();
         }
@@ -72,7 +68,7 @@ proptest! {
                 Step::Remove(n) => {
                     prop_assert_eq!(view.0.remove(&uri(PRONE[n])).unwrap(), model.remove(&n).is_some());
                 }
-                Step::Reopen => view = by_this_way(),
+                Step::Reopen => view = View::new(directory.path()),
             }
         }
         for (n, text) in PRONE.iter().enumerate() {

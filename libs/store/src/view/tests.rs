@@ -261,33 +261,13 @@ async fn writing_and_removing_side_by_side_lose_no_file() {
     }
 }
 
-/// Views of the same directory, one for each way of creating files. A way that this system lacks falls back
-/// to another.
-#[cfg(target_os = "linux")]
-pub(super) fn by_each_way(directory: &Path) -> Vec<View> {
-    use super::unnamed::Naming;
-    [None, Some(Naming::ByFile), Some(Naming::ByProc)]
-        .into_iter()
-        .map(|naming| {
-            let view = View::new(directory);
-            view.0.naming.set(naming).unwrap();
-            view
-        })
-        .collect()
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn by_each_way(directory: &Path) -> Vec<View> {
-    vec![View::new(directory)]
-}
-
 #[tokio::test]
-async fn each_way_writes_a_file_that_is_read_by_the_same_people_and_leaves_no_other_name() {
+async fn a_file_has_ordinary_permissions_and_leaves_no_other_name() {
     let directory = tempfile::tempdir().unwrap();
     let ordinary = directory.path().join("ordinary");
     fs::write(&ordinary, "").unwrap();
     let permissions = fs::metadata(ordinary).unwrap().permissions();
-    for (n, view) in by_each_way(directory.path()).into_iter().enumerate() {
+    for (n, view) in [View::new(directory.path())].into_iter().enumerate() {
         let page = uri(&format!("https://h/{n}"));
         for body in ["one", "two"] {
             view.place(page.clone(), Bytes::from_static(body.as_bytes())).await.unwrap();
@@ -298,17 +278,10 @@ async fn each_way_writes_a_file_that_is_read_by_the_same_people_and_leaves_no_ot
     }
 }
 
-#[cfg(target_os = "linux")]
-#[test]
-fn a_directory_that_takes_no_files_has_no_way_to_name_them() {
-    let directory = tempfile::tempdir().unwrap();
-    assert_eq!(super::unnamed::Naming::find(&directory.path().join("absent")), None);
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn batches_written_side_by_side_give_each_resource_one_file_and_lose_none() {
     let (directory, _) = view();
-    for (n, view) in by_each_way(directory.path()).into_iter().enumerate() {
+    for (n, view) in [View::new(directory.path())].into_iter().enumerate() {
         for round in 0..20 {
             // Each batch contains paths that collide with all others.
             let texts: Vec<String> =
