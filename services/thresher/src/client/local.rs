@@ -107,8 +107,9 @@ pub(super) fn endpoint(vars: &Vars) -> Result<Endpoint, Failed> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(default()),
         Err(error) => return Err(usage(error)),
     };
+    let is_readable = others_may_read(&path);
     let path = path.display();
-    if others_may_read(Path::new(&path.to_string())) {
+    if is_readable {
         return Err(usage(format!(
             "{path} holds a token, and other users can read it; remove it, and restart `thresher serve`"
         )));

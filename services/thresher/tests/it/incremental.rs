@@ -230,7 +230,7 @@ async fn explain_tells_the_story_of_a_resource() {
     let gone = copy.explain(&uri);
     assert!(gone.contains(&second) && gone.to_lowercase().contains("deleted"), "{gone}");
     let json = copy.run("explain", &[&uri, "--json"]).exits(0).json();
-    assert_eq!(json["changes"].as_array().map(Vec::len), Some(3), "{json}");
+    assert_eq!(json["events"].as_array().map(Vec::len), Some(3), "{json}");
 
     let unknown = source.resource_uri(999);
     copy.run("explain", &[&unknown]).exits(1).complains(&[&unknown], &["ls"]);

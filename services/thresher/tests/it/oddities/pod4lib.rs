@@ -45,7 +45,7 @@ async fn oddity_16_entries_that_say_nothing_but_a_uri() {
     let url = case.list(LIST, &[resource(&one, ""), resource(&two, "")]);
     let run = case.sync(&url).exits(0);
     counted(&run, &[("entry-without-metadata", 2)]);
-    assert!(case.copy.explain(&one).contains("nothing was declared that could be compared"));
+    assert!(case.copy.explain(&one).contains("no digest or length was declared"));
 
     // No date shows whether anything has changed, so it is requested.
     case.site.serve("/1.xml", "new");

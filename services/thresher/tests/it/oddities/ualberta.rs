@@ -22,7 +22,7 @@ async fn oddity_30_urn_digests_or_those_of_something_else_relative_targets_and_u
         assert_eq!((right.as_deref(), page.as_deref()), (Some("present"), Some("problem")));
     }
     assert_eq!(case.copy.cat(&right), b"abc");
-    assert!(case.copy.explain(&right).contains("its digest is the one declared"));
+    assert!(case.copy.explain(&right).contains("its digest matches the declared one"));
     // No guess corrects it: the digest is not applied to the target of the link.
     assert_eq!(case.copy.state(&content), None);
     let lines = super::inspect(&url);

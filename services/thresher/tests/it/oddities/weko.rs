@@ -131,7 +131,7 @@ async fn oddity_23_digest_under_another_algorithms_name() {
     let run = case.sync(&url).exits(0);
     counted(&run, &[]);
     case.holds(cut, "/1");
-    assert!(case.copy.explain(cut).contains("(cannot be judged)"));
+    assert!(case.copy.explain(cut).contains("(unsupported)"));
     case.sync(&url).exits(0);
     assert_eq!(case.site.requests_at("/1"), 1, "the same value again");
     case.list(LIST, &[entry("900150983cd24fb0d6963f7d28e17f72")]);
