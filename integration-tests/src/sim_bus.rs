@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bus::{
-    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MemoryBus, MessageId, Payload, Place,
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MemoryBus, MessageId, OriginPermit, Payload,
     Published, Queue, Receipt,
 };
 use model::{Lane, SourceId};
@@ -113,12 +113,12 @@ impl Bus for SimBus {
         Ok(deliveries)
     }
 
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<Place, BusError> {
+    async fn place(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
         self.effects.alive().await;
         self.inner.place(lane, limit).await
     }
 
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<Place>, BusError> {
+    async fn spare_place(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
         self.effects.alive().await;
         self.inner.spare_place(lane).await
     }

@@ -13,7 +13,7 @@ use harvest::{Parts, Progress, Report};
 use jiff::{SignedDuration, Timestamp};
 use model::{Absent, ResourceUri, SourceId, Terms};
 use planning::{HarvestOptions, RunLimits};
-use store::{Key, SourceNote, Store};
+use store::{Key, SourceMarker, Store};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -273,7 +273,7 @@ impl World {
         let (source, entry, clock) = (self.source.clone(), self.entry.clone(), Arc::clone(&self.clock));
         let bus = Arc::clone(bus);
         async move {
-            let note = SourceNote { source: source.clone(), url: entry.to_string() };
+            let note = SourceMarker { source: source.clone(), url: entry.to_string() };
             let path = Key::Catalog(source.clone()).to_string();
             let client =
                 Client::over(config, clock.clone(), line).expect("a configuration that makes a client");

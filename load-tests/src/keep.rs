@@ -8,10 +8,10 @@ use catalog::{Batch, Catalog, CatalogConfig};
 use fixity::{Computed, Sha256};
 use jiff::Timestamp;
 use model::{
-    Account, Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Lane, Listing, Location,
-    PendingRecord, ResourceRecord, ResourceUri, RunId, Seq, SetId, SourceId, Validators,
+    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Lane, Listing, Location,
+    PendingRecord, Provenance, ResourceRecord, ResourceUri, RunId, Seq, SetId, SourceId, Validators,
 };
-use store::{Key, PackMember, Packer, SourceNote, Store, StoreOptions, StoreTarget};
+use store::{Key, PackMember, Packer, SourceMarker, Store, StoreOptions, StoreTarget};
 use tokio::sync::mpsc;
 use url::Url;
 
@@ -60,7 +60,7 @@ pub(crate) async fn open(place: &StoreTarget, entry: &ResourceUri) -> anyhow::Re
     let (lane, entry) = (entry.lane().context("it has no origin")?, Url::parse(entry.as_str())?);
     let source = SourceId::of_entry(&entry);
     let store = Store::open(place, StoreOptions::default()).await?;
-    store.note_source(&SourceNote { source: source.clone(), url: entry.to_string() }).await?;
+    store.note_source(&SourceMarker { source: source.clone(), url: entry.to_string() }).await?;
     let path = Key::Catalog(source.clone()).to_string();
     let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
     let (sender, packed) = mpsc::channel(SETTLED_TOGETHER);
@@ -147,7 +147,7 @@ impl Settling {
             document: self.list.as_str().into(),
             freed: None,
             freed_versions: Vec::new(),
-            account: Account::default(),
+            account: Provenance::default(),
         });
     }
 
@@ -161,7 +161,7 @@ impl Settling {
             next_attempt_at: None,
             candidate: None,
             mend: false,
-            account: Account::default(),
+            account: Provenance::default(),
         }
     }
 

@@ -40,7 +40,7 @@ pub struct Resource {
     pub stored_at: Option<Timestamp>,
 }
 
-/// The state of a resource: [`model::Standing`], described for the API.
+/// The state of a resource: [`model::ResourceState`], described for the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schema(as = ResourceState)]
@@ -55,18 +55,18 @@ pub enum Standing {
     Problem,
 }
 
-impl From<model::Standing> for Standing {
-    fn from(standing: model::Standing) -> Self {
+impl From<model::ResourceState> for Standing {
+    fn from(standing: model::ResourceState) -> Self {
         match standing {
-            model::Standing::Present => Self::Present,
-            model::Standing::Deleted => Self::Deleted,
-            model::Standing::Pending => Self::Pending,
-            model::Standing::Problem => Self::Problem,
+            model::ResourceState::Present => Self::Present,
+            model::ResourceState::Deleted => Self::Deleted,
+            model::ResourceState::Pending => Self::Pending,
+            model::ResourceState::Problem => Self::Problem,
         }
     }
 }
 
-impl From<Standing> for model::Standing {
+impl From<Standing> for model::ResourceState {
     fn from(standing: Standing) -> Self {
         match standing {
             Standing::Present => Self::Present,
@@ -111,7 +111,7 @@ pub struct Story {
 
 impl Resource {
     /// Builds a resource from its state and its stored record.
-    pub fn new(uri: &ResourceUri, standing: model::Standing, record: Option<&ResourceRecord>) -> Self {
+    pub fn new(uri: &ResourceUri, standing: model::ResourceState, record: Option<&ResourceRecord>) -> Self {
         let bitstream = record.and_then(|record| record.bitstream.as_ref());
         Self {
             uri: uri.to_string(),

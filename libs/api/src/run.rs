@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use control::{AskedBy, Run as FleetRun, RunState, Standing};
+use control::{AskedBy, Run as FleetRun, RunState, RunStatus};
 use jiff::Timestamp;
 use model::{Counters, RunId, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
@@ -112,16 +112,16 @@ fn asked_by() -> Schema {
 
 impl Run {
     /// Builds the API form of a run in its current state.
-    pub fn new(run: &FleetRun, standing: &Standing<'_>) -> Self {
+    pub fn new(run: &FleetRun, standing: &RunStatus<'_>) -> Self {
         let (why, owner) = match standing {
-            Standing::Failed { why } => (Some((*why).to_owned()), None),
-            Standing::Running { owner, .. } | Standing::Interrupted { owner } => {
+            RunStatus::Failed { why } => (Some((*why).to_owned()), None),
+            RunStatus::Running { owner, .. } | RunStatus::Interrupted { owner } => {
                 (run.progress.waits_for.clone(), Some(owner.to_string()))
             }
             _ => (None, None),
         };
         let in_sync = match standing {
-            Standing::Finished { in_sync } => Some(*in_sync),
+            RunStatus::Finished { in_sync } => Some(*in_sync),
             _ => None,
         };
         Self {

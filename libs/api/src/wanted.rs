@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 
-use control::{CredentialName, PollBounds, Schedule, SourceSpec};
+use control::{CredentialName, PollInterval, Schedule, SourceSpec};
 use model::{Absent, Network, Origins, Prefer, Push, Robots, RunMode};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -33,7 +33,7 @@ pub struct Wanted {
     /// Whether and how closely schedulers follow the changes between runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = continuous)]
-    pub continuous: Option<PollBounds>,
+    pub continuous: Option<PollInterval>,
     /// The mode of each scheduled run.
     #[serde(default)]
     #[schema(schema_with = mode)]

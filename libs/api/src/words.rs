@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use control::{WordAbout, WordKind, WordRequest};
+use control::{ProblemActionRequest, WordAbout, WordKind};
 use jiff::Timestamp;
 use model::ProblemReason;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ pub struct Word {
 
 impl Word {
     /// Builds the API form of a stored action.
-    pub fn new(request: &WordRequest) -> Self {
+    pub fn new(request: &ProblemActionRequest) -> Self {
         let about = request.about.clone();
         let (word, note) = match &request.word {
             WordKind::Retry { .. } => ("retry", None),

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bus::{Bus, BusError, ConsumerSpec, Filter, JetStreamBus, JetStreamConfig, MessageId, Queue, Work};
+use bus::{
+    Bus, BusError, ConsumerSpec, Filter, HandlerResult, JetStreamBus, JetStreamConfig, MessageId, Queue,
+};
 use futures::{StreamExt, TryStreamExt, stream};
 use model::Lane;
 use secrets::Vars;
@@ -46,7 +48,7 @@ async fn main() -> Result<(), BusError> {
     let bus: Arc<dyn Bus> = Arc::new(fetcher.clone());
     let worker = tokio::spawn(bus::worker::run_lanes(bus, stop.clone(), move |_| {
         noted.fetch_add(1, Ordering::SeqCst);
-        async { Work::Done }
+        async { HandlerResult::Done }
     }));
     sleep(COUNTED / 2).await;
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use model::{Lane, SourceId};
 use tokio::sync::watch;
 
-use crate::{BusError, ConsumerSpec, Delivery, Filter, MessageId, Payload, Place, Queue};
+use crate::{BusError, ConsumerSpec, Delivery, Filter, MessageId, OriginPermit, Payload, Queue};
 
 /// The longest payload that any bus accepts, in bytes: a NATS server's default of 1 MiB, less room for headers.
 pub const MAX_PAYLOAD: usize = 1024 * 1024 - 4096;
@@ -70,7 +70,7 @@ pub trait Bus: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<Place, BusError>;
+    async fn place(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError>;
 
     /// Acquires a spare permit for a further request by a worker that has a job of the origin queue, if one is free
     /// now. The origin queue must be open, no job may wait for a slot, and one slot must be free. The call does not
@@ -80,7 +80,7 @@ pub trait Bus: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<Place>, BusError>;
+    async fn spare_place(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError>;
 
     /// Queues a message. If the queue is full, the publisher waits until a message in it is acknowledged. Queues do not
     /// wait for each other. A task that both feeds a queue and drains its results must not await this without draining.

@@ -8,14 +8,14 @@ pub(crate) const MOST_PLACES: usize = 4;
 /// A permit for one open request at an origin. Dropping it returns it: see [`Bus::place`](crate::Bus::place).
 #[derive(Debug)]
 #[must_use = "a place that is dropped is given back"]
-pub struct Place {
+pub struct OriginPermit {
     _held: Box<dyn Held>,
 }
 
 /// The part of a permit that a bus implements. Dropping it returns the permit.
 pub(crate) trait Held: Debug + Send + Sync {}
 
-impl Place {
+impl OriginPermit {
     pub(crate) fn new(held: impl Held + 'static) -> Self {
         Self { _held: Box::new(held) }
     }

@@ -10,23 +10,23 @@ use crate::{Catalog, CatalogError};
 /// Submitted batches that are not known to be durable yet. If it is dropped before they are, their state is
 /// unknown: the catalog then refuses all later batches ([`CatalogError::Poisoned`]).
 #[must_use = "what is handed over is not durable"]
-pub struct HandedOver<'a> {
+pub struct InFlightBatches<'a> {
     catalog: &'a Catalog,
     /// The last of them: batches become durable in the order of their submission.
-    last: Option<(WriteHandle, Doubt<'a>)>,
+    last: Option<(WriteHandle, CommitGuard<'a>)>,
 }
 
 /// Marks a submitted batch whose result is unknown. If it is dropped before the result is known, the catalog
 /// refuses later batches.
-pub(crate) struct Doubt<'a>(Option<&'a AtomicBool>);
+pub(crate) struct CommitGuard<'a>(Option<&'a AtomicBool>);
 
-impl<'a> HandedOver<'a> {
+impl<'a> InFlightBatches<'a> {
     pub(crate) fn nothing(catalog: &'a Catalog) -> Self {
         Self { catalog, last: None }
     }
 
     /// One more batch.
-    pub(crate) fn then(&mut self, handle: WriteHandle, doubt: Doubt<'a>) {
+    pub(crate) fn then(&mut self, handle: WriteHandle, doubt: CommitGuard<'a>) {
         if let Some((_, before)) = self.last.replace((handle, doubt)) {
             // This guard covers the earlier batches, too.
             before.settle();
@@ -59,7 +59,7 @@ impl<'a> HandedOver<'a> {
     }
 }
 
-impl<'a> Doubt<'a> {
+impl<'a> CommitGuard<'a> {
     pub(crate) fn about(in_doubt: &'a AtomicBool) -> Self {
         Self(Some(in_doubt))
     }
@@ -69,7 +69,7 @@ impl<'a> Doubt<'a> {
     }
 }
 
-impl Drop for Doubt<'_> {
+impl Drop for CommitGuard<'_> {
     fn drop(&mut self) {
         if let Some(in_doubt) = self.0 {
             in_doubt.store(true, Ordering::Release);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use model::{PendingRecord, ProblemRecord, ResourceRecord, ResourceUri, Standing, Subject};
+use model::{PendingRecord, ProblemRecord, ResourceRecord, ResourceState, ResourceUri, Subject};
 use tokio::time::Instant;
 
 use crate::scan::{KnownScan, PendingScan, ProblemScan, ResourceScan, Scan};
@@ -18,7 +18,7 @@ const TRIES: usize = 16;
 
 /// A resource with all of its records.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Known {
+pub struct ResourceSummary {
     /// Its URI.
     pub uri: ResourceUri,
     /// Its stored version, or its tombstone.
@@ -29,10 +29,10 @@ pub struct Known {
     pub problem: Option<ProblemRecord>,
 }
 
-impl Known {
+impl ResourceSummary {
     /// Its state.
-    pub fn standing(&self) -> Standing {
-        Standing::of(self.record.as_ref(), self.pending.as_ref(), self.problem.as_ref())
+    pub fn standing(&self) -> ResourceState {
+        ResourceState::of(self.record.as_ref(), self.pending.as_ref(), self.problem.as_ref())
     }
 }
 
@@ -96,14 +96,14 @@ impl Merge {
         Ok(merge)
     }
 
-    async fn next(&mut self) -> Result<Option<Known>, CatalogError> {
+    async fn next(&mut self) -> Result<Option<ResourceSummary>, CatalogError> {
         if self.began.elapsed() > ONE_STATE {
             let (lookups, prefix) = (self.lookups.clone(), Arc::clone(&self.prefix));
             *self = *Self::begin(lookups, prefix, self.last.clone()).await?;
         }
         let uris = [uri_of(&self.pending.1), uri_of(&self.problems.1), uri_of(&self.resources.1)];
         let Some(uri) = uris.into_iter().flatten().min().cloned() else { return Ok(None) };
-        let known = Known {
+        let known = ResourceSummary {
             pending: take(&mut self.pending.1, &uri),
             problem: take(&mut self.problems.1, &uri),
             record: take(&mut self.resources.1, &uri),

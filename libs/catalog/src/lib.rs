@@ -31,8 +31,8 @@ mod writer;
 pub use batch::Batch;
 pub use config::{CacheBudget, CatalogConfig};
 pub use error::CatalogError;
-pub use handed_over::HandedOver;
-pub use known::Known;
+pub use handed_over::InFlightBatches;
+pub use known::ResourceSummary;
 pub use lookups::Lookups;
 pub use meta::SCHEMA;
 pub use reader::CatalogReader;
@@ -41,7 +41,7 @@ pub use scan::{
     UnreadScan,
 };
 pub use tally::Asked;
-pub use unread::UnreadResource;
+pub use unread::LazyResource;
 pub use versions::VersionScan;
 pub use walk::ResourceWalk;
 pub use writer::Catalog;

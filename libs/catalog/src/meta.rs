@@ -1,6 +1,6 @@
 //! Properties of the catalog itself: its schema, and its counters.
 
-use model::{RewrittenPack, Seq};
+use model::{CompactedPack, Seq};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -48,7 +48,7 @@ impl Lookups {
     ///
     /// # Errors
     /// When the store fails or the record cannot be read.
-    pub async fn rewritten_packs(&self) -> Result<Vec<RewrittenPack>, CatalogError> {
+    pub async fn rewritten_packs(&self) -> Result<Vec<CompactedPack>, CatalogError> {
         Ok(self.meta(REWRITTEN).await?.unwrap_or_default())
     }
 
@@ -83,7 +83,7 @@ impl Batch {
     }
 
     /// Records the recently compacted packs, and replaces the earlier list.
-    pub fn put_rewritten_packs(&mut self, packs: &[RewrittenPack]) {
+    pub fn put_rewritten_packs(&mut self, packs: &[CompactedPack]) {
         self.put_meta(REWRITTEN, &packs);
     }
 

@@ -15,9 +15,9 @@ use slatedb::DbIterator;
 use tokio::time::Instant;
 
 use crate::keyspace::KeySpace;
-use crate::known::Known;
+use crate::known::ResourceSummary;
 use crate::lookups::Stride;
-use crate::unread::UnreadResource;
+use crate::unread::LazyResource;
 use crate::{CatalogError, Lookups};
 
 /// How long a scan may read from one state of the catalog. Replaced files are removed a quarter of an hour
@@ -27,9 +27,9 @@ const ONE_STATE: Duration = Duration::from_secs(120);
 /// Resources with their URIs.
 pub type ResourceScan = Scan<(ResourceUri, ResourceRecord)>;
 /// Resources in their encoded form, some at a time.
-pub type UnreadScan = Scan<Vec<UnreadResource>>;
+pub type UnreadScan = Scan<Vec<LazyResource>>;
 /// Resources with all of their records.
-pub type KnownScan = Scan<Known>;
+pub type KnownScan = Scan<ResourceSummary>;
 /// Pending records with their URIs.
 pub type PendingScan = Scan<(ResourceUri, PendingRecord)>;
 /// Documents with their URIs.
@@ -79,7 +79,7 @@ impl<N: Send + 'static, R: Send + 'static> Scan<(N, R)> {
     }
 }
 
-impl Scan<Vec<UnreadResource>> {
+impl Scan<Vec<LazyResource>> {
     /// Encoded records, this many at a time.
     pub(crate) async fn unread(
         lookups: Lookups,
@@ -93,7 +93,7 @@ impl Scan<Vec<UnreadResource>> {
             while batch.len() < at_a_time
                 && let Some((key, value)) = cursor.found().await?
             {
-                batch.push(UnreadResource::new(&cursor.lookups, key, value));
+                batch.push(LazyResource::new(&cursor.lookups, key, value));
             }
             Ok((!batch.is_empty()).then_some((batch, cursor)))
         });

@@ -9,13 +9,13 @@ use crate::{CatalogError, Lookups};
 
 /// A resource that was not decoded yet.
 #[derive(Debug, Clone)]
-pub struct UnreadResource {
+pub struct LazyResource {
     lookups: Lookups,
     key: Bytes,
     value: Bytes,
 }
 
-impl UnreadResource {
+impl LazyResource {
     pub(crate) fn new(lookups: &Lookups, key: Bytes, value: Bytes) -> Self {
         Self { lookups: lookups.clone(), key, value }
     }

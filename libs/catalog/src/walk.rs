@@ -10,7 +10,7 @@ use crate::keyspace::{KeySpace, all_of};
 use crate::lookups::Stride;
 use crate::resources::Resources;
 use crate::scan::Cursor;
-use crate::unread::UnreadResource;
+use crate::unread::LazyResource;
 use crate::{CatalogError, Lookups};
 
 /// How many records it reads on before it seeks: about as many as a seek costs.
@@ -32,7 +32,7 @@ impl ResourceWalk {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn find(&mut self, uri: &[u8]) -> Result<Option<UnreadResource>, CatalogError> {
+    pub async fn find(&mut self, uri: &[u8]) -> Result<Option<LazyResource>, CatalogError> {
         let mut steps = 0;
         let key = [&[Resources::PREFIX], uri].concat();
         let cursor = match &mut self.cursor {
@@ -48,7 +48,7 @@ impl ResourceWalk {
                 Some(Ordering::Greater) => return Ok(None),
                 Some(Ordering::Equal) => {
                     let found = self.ahead.take();
-                    return Ok(found.map(|(key, value)| UnreadResource::new(&self.lookups, key, value)));
+                    return Ok(found.map(|(key, value)| LazyResource::new(&self.lookups, key, value)));
                 }
                 Some(Ordering::Less) => {}
                 None if self.is_over => return Ok(None),

@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use crate::batch::TooLong;
 use crate::clock::DbClock;
 use crate::config::kept_as_written;
-use crate::handed_over::{Doubt, HandedOver};
+use crate::handed_over::{CommitGuard, InFlightBatches};
 use crate::keyspace::LONGEST_KEY;
 use crate::lookups::Source;
 use crate::meta::{NEXT_CHANGE, SCHEMA, SCHEMA_KEY};
@@ -87,7 +87,7 @@ impl Catalog {
     }
 
     /// Submits batches, one after the other, each applied as a whole or not at all, and in the order of
-    /// submission. They are durable, and visible to readers, when [`HandedOver::durable`] returns, and not
+    /// submission. They are durable, and visible to readers, when [`InFlightBatches::durable`] returns, and not
     /// before.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Catalog {
     pub async fn hand_over(
         &self,
         batches: impl IntoIterator<Item = Batch>,
-    ) -> Result<HandedOver<'_>, CatalogError> {
+    ) -> Result<InFlightBatches<'_>, CatalogError> {
         let batches = self.accept(batches)?;
         within(self.path(), "written", &self.config, self.take(batches)).await
     }
@@ -186,15 +186,15 @@ impl Catalog {
         self.take(batches).await?.flushed().await
     }
 
-    async fn take(&self, batches: Vec<Batch>) -> Result<HandedOver<'_>, CatalogError> {
-        let mut handed_over = HandedOver::nothing(self);
+    async fn take(&self, batches: Vec<Batch>) -> Result<InFlightBatches<'_>, CatalogError> {
+        let mut handed_over = InFlightBatches::nothing(self);
         for batch in batches {
             let mut next_change = self.next_change.lock().await;
             self.check()?;
             let mut numbered = *next_change;
             self.lookups.tally().commit(&batch);
             let writes = batch.into_writes(&mut numbered);
-            let doubt = Doubt::about(&self.in_doubt);
+            let doubt = CommitGuard::about(&self.in_doubt);
             let failed = |error| CatalogError::writing(self.path(), error);
             handed_over.then(self.db.write(writes).await.map_err(failed)?, doubt);
             *next_change = numbered;

@@ -4,9 +4,9 @@ use std::error::Error as StdError;
 
 use model::WireError;
 
-use crate::runs::StepRefused;
+use crate::runs::InvalidTransition;
 use crate::sources::InvalidSource;
-use crate::subscriptions::NotAsked;
+use crate::subscriptions::NotRequested;
 
 /// Why a value in the control store could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -45,10 +45,10 @@ pub enum ControlError {
     Invalid(#[from] InvalidSource),
     /// The run is not in a state that allows it.
     #[error(transparent)]
-    Refused(#[from] StepRefused),
+    Refused(#[from] InvalidTransition),
     /// The subscription is not in a state that allows it, or the hub was not asked for it.
     #[error(transparent)]
-    NotAsked(#[from] NotAsked),
+    NotRequested(#[from] NotRequested),
     /// This version cannot read the value. The value stays unchanged.
     #[error("{key} in the bucket {bucket} cannot be read: {source}")]
     Unreadable {

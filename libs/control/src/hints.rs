@@ -8,9 +8,9 @@ use model::{Message, SourceId};
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::WriteError;
-use crate::table::{Kept, Next, Table};
-use crate::view::View;
-use crate::{ControlError, Revised};
+use crate::table::{Kept, Table, Update};
+use crate::view::WatchCache;
+use crate::{ControlError, Versioned};
 
 /// How long a hint waits for an owner: longer than an operator leaves a fleet stopped.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
@@ -56,8 +56,8 @@ impl Hints {
         }
         let decide = |found: Option<&Hint>| {
             Ok(match found {
-                Some(waiting) if !waiting.unproved => Next::Stays,
-                _ => Next::Lasts(hint.clone(), KEPT),
+                Some(waiting) if !waiting.unproved => Update::Stays,
+                _ => Update::Lasts(hint.clone(), KEPT),
             })
         };
         self.table.change(&hint.source, what, decide).await.map(drop)
@@ -68,7 +68,7 @@ impl Hints {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn take_up(&self, hint: &Revised<Hint>) -> Result<(), ControlError> {
+    pub async fn take_up(&self, hint: &Versioned<Hint>) -> Result<(), ControlError> {
         match self.table.remove(&hint.source, Some(hint.revision)).await {
             Ok(()) | Err(WriteError::Conflict) => Ok(()),
             Err(error) => Err(error.of(|| format!("a hint about {}", hint.source))),
@@ -79,7 +79,7 @@ impl Hints {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
-    pub async fn get(&self, source: &SourceId) -> Result<Option<Revised<Hint>>, ControlError> {
+    pub async fn get(&self, source: &SourceId) -> Result<Option<Versioned<Hint>>, ControlError> {
         self.table.get(source).await
     }
 
@@ -87,7 +87,7 @@ impl Hints {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<View<Hint>, ControlError> {
+    pub async fn view(&self) -> Result<WatchCache<Hint>, ControlError> {
         self.table.view().await
     }
 }

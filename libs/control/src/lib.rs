@@ -32,23 +32,23 @@ pub use hints::{Hint, Hints};
 pub use inboxes::{InboxLimits, InboxPage, Inboxes, KeptNotification, NotificationId, NotificationIdError};
 pub use lease::{Claim, Lease, LeaseRecord, Leases};
 pub use members::{Member, MemberId, MemberIdError, Members, Membership, Role, assign};
-pub use outbox::{Change, Outbox, Outgoing, OutgoingState};
+pub use outbox::{Change, Outbox, OutboxMessage, OutgoingState};
 pub use plans::{Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Plans};
 pub use readings::{MOST_SEEN, Reading, Readings, Seen};
-pub use rests::{Rest, Rests};
-pub use revised::{Revised, Revision};
+pub use rests::{Cooldown, Rests};
+pub use revised::{Revision, Versioned};
 pub use runs::{
-    AskedBy, Before, InSync, Problems, Progress, Run, RunSpec, RunState, Runs, Standing, Step, StepRefused,
-    Stopped, Tenure, Wanted, Why,
+    AskedBy, DesiredState, InSync, InvalidTransition, LeaseTerm, Problems, Progress, Run, RunSpec, RunState,
+    RunStatus, Runs, Step, Stopped, SyncSummary, Why,
 };
-pub use schedule::{PaceError, PollBounds, Schedule, ScheduleError, Times};
+pub use schedule::{PaceError, PollInterval, Schedule, ScheduleError, Times};
 pub use sessions::{Session, SessionKey, Sessions};
 pub use sources::{CredentialName, CredentialNameError, InvalidSource, SourceSpec, Sources};
 pub use submissions::{Submission, SubmissionKey, Submissions};
 pub use subscriptions::{
-    Asked, AskedMode, NotAsked, Offered, Received, Subscription, SubscriptionId, SubscriptionIdError,
-    SubscriptionState, SubscriptionStep, Subscriptions,
+    AdvertisedChannel, Asked, AskedMode, DeliveryStats, NotRequested, Subscription, SubscriptionId,
+    SubscriptionIdError, SubscriptionState, SubscriptionStep, Subscriptions,
 };
 pub use table::Kept;
-pub use view::View;
-pub use words::{WordAbout, WordKind, WordRequest, Words};
+pub use view::WatchCache;
+pub use words::{ProblemActionRequest, WordAbout, WordKind, Words};

@@ -10,8 +10,8 @@ use ulid::Ulid;
 
 use crate::bucket::WriteError;
 use crate::table::{Kept, Table};
-use crate::view::View;
-use crate::{ControlError, MemberId, Revised, SourceSpec};
+use crate::view::WatchCache;
+use crate::{ControlError, MemberId, SourceSpec, Versioned};
 
 /// How long a plan is stored after its last change.
 const KEPT: Duration = Duration::from_secs(15 * 60);
@@ -162,12 +162,12 @@ impl Plans {
     ///
     /// # Errors
     /// [`ControlError::Invalid`] when the spec is invalid; [`ControlError::Unavailable`].
-    pub async fn ask(&self, source: SourceSpec, now: Timestamp) -> Result<Revised<Plan>, ControlError> {
+    pub async fn ask(&self, source: SourceSpec, now: Timestamp) -> Result<Versioned<Plan>, ControlError> {
         source.check()?;
         let plan = Plan { id: Ulid::new(), source, asked_at: now, tries: 0, state: PlanState::Asked };
         let revision = self.table.put(&plan.id, &plan, None, Some(KEPT)).await;
         let revision = revision.map_err(|error| error.of(|| format!("plan {}", plan.id)))?;
-        Ok(Revised { value: plan.into(), revision })
+        Ok(Versioned { value: plan.into(), revision })
     }
 
     /// A plan.
@@ -175,7 +175,7 @@ impl Plans {
     /// # Errors
     /// [`ControlError::Absent`] when there was none, or it has expired; [`ControlError::Unavailable`],
     /// [`ControlError::Unreadable`].
-    pub async fn get(&self, id: Ulid) -> Result<Revised<Plan>, ControlError> {
+    pub async fn get(&self, id: Ulid) -> Result<Versioned<Plan>, ControlError> {
         let found = self.table.get(&id).await?;
         found.ok_or_else(|| ControlError::Absent {
             what: format!("plan {id}; plans are forgotten after a quarter of an hour"),
@@ -188,23 +188,23 @@ impl Plans {
     /// [`ControlError::Unavailable`].
     pub async fn take(
         &self,
-        plan: &Revised<Plan>,
+        plan: &Versioned<Plan>,
         by: &MemberId,
         now: Timestamp,
-    ) -> Result<Option<Revised<Plan>>, ControlError> {
+    ) -> Result<Option<Versioned<Plan>>, ControlError> {
         let taken = plan.taken(by, now);
         let revision = match self.put(&taken, plan).await {
             Err(WriteError::Conflict) => return Ok(None),
             written => written.map_err(|error| error.of(|| format!("plan {}", plan.id)))?,
         };
-        Ok((!taken.is_over()).then(|| Revised { value: taken.into(), revision }))
+        Ok((!taken.is_over()).then(|| Versioned { value: taken.into(), revision }))
     }
 
     /// Records the end of a claimed plan. If another scheduler has it by now, nothing is written.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn end(&self, taken: &Revised<Plan>, state: PlanState) -> Result<(), ControlError> {
+    pub async fn end(&self, taken: &Versioned<Plan>, state: PlanState) -> Result<(), ControlError> {
         match self.put(&Plan { state, ..Plan::clone(taken) }, taken).await {
             Ok(_) | Err(WriteError::Conflict) => Ok(()),
             Err(error) => Err(error.of(|| format!("plan {}", taken.id))),
@@ -215,11 +215,11 @@ impl Plans {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<View<Plan>, ControlError> {
+    pub async fn view(&self) -> Result<WatchCache<Plan>, ControlError> {
         self.table.view().await
     }
 
-    async fn put(&self, plan: &Plan, read: &Revised<Plan>) -> Result<crate::Revision, WriteError> {
+    async fn put(&self, plan: &Plan, read: &Versioned<Plan>) -> Result<crate::Revision, WriteError> {
         self.table.put(&plan.id, plan, Some(read.revision), Some(KEPT)).await
     }
 }

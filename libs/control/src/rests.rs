@@ -7,8 +7,8 @@ use model::{Lane, Message};
 use serde::{Deserialize, Serialize};
 
 use crate::ControlError;
-use crate::table::{Kept, Next, Table};
-use crate::view::View;
+use crate::table::{Kept, Table, Update};
+use crate::view::WatchCache;
 
 /// The longest cooldown that one response of an origin can set.
 const LONGEST: SignedDuration = SignedDuration::from_hours(24);
@@ -16,13 +16,13 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 /// The cooldowns of all origins.
 #[derive(Debug, Clone)]
 pub struct Rests {
-    table: Table<Rest>,
+    table: Table<Cooldown>,
 }
 
 /// The cooldown of an origin. It is over when its key has expired, by the server's clock, so that processes with
 /// different clocks agree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rest {
+pub struct Cooldown {
     /// The origin.
     pub lane: Lane,
     /// Its end, by the clock of the process that got the response.
@@ -31,12 +31,12 @@ pub struct Rest {
     pub status: u16,
 }
 
-impl Message for Rest {
+impl Message for Cooldown {
     const KIND: &'static str = "rest";
     const VERSION: u16 = 1;
 }
 
-impl Kept for Rest {
+impl Kept for Cooldown {
     type Id = Lane;
 
     fn key(lane: &Lane) -> String {
@@ -45,7 +45,7 @@ impl Kept for Rest {
 }
 
 impl Rests {
-    pub(crate) fn new(table: Table<Rest>) -> Self {
+    pub(crate) fn new(table: Table<Cooldown>) -> Self {
         Self { table }
     }
 
@@ -53,14 +53,14 @@ impl Rests {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn put(&self, rest: &Rest, now: Timestamp) -> Result<(), ControlError> {
+    pub async fn put(&self, rest: &Cooldown, now: Timestamp) -> Result<(), ControlError> {
         let Some(ttl) = lifetime(rest.until, now) else { return Ok(()) };
         let until = rest.until.min(now.saturating_add(LONGEST).unwrap_or(Timestamp::MAX));
-        let rest = Rest { until, ..rest.clone() };
-        let longer = |found: Option<&Rest>| {
+        let rest = Cooldown { until, ..rest.clone() };
+        let longer = |found: Option<&Cooldown>| {
             Ok(match found {
-                Some(found) if found.until >= rest.until => Next::Stays,
-                _ => Next::Lasts(rest.clone(), ttl),
+                Some(found) if found.until >= rest.until => Update::Stays,
+                _ => Update::Lasts(rest.clone(), ttl),
             })
         };
         self.table.change(&rest.lane, || format!("rest of {}", rest.lane), longer).await.map(drop)
@@ -70,7 +70,7 @@ impl Rests {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<View<Rest>, ControlError> {
+    pub async fn view(&self) -> Result<WatchCache<Cooldown>, ControlError> {
         self.table.view().await
     }
 }

@@ -13,7 +13,7 @@ pub struct Revision(u64);
 
 /// A value with its revision. A writer passes the revision that it read, and so never overwrites a newer value.
 #[derive(Debug)]
-pub struct Revised<T> {
+pub struct Versioned<T> {
     /// The value.
     pub value: Arc<T>,
     /// Its revision.
@@ -38,13 +38,13 @@ impl fmt::Display for Revision {
     }
 }
 
-impl<T> Clone for Revised<T> {
+impl<T> Clone for Versioned<T> {
     fn clone(&self) -> Self {
         Self { value: Arc::clone(&self.value), revision: self.revision }
     }
 }
 
-impl<T> Deref for Revised<T> {
+impl<T> Deref for Versioned<T> {
     type Target = T;
 
     fn deref(&self) -> &T {

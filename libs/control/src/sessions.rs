@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::table::{Kept, Table};
-use crate::{ControlError, Revised};
+use crate::{ControlError, Versioned};
 
 /// A session. A reader of this record cannot use it to sign in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ impl Sessions {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
-    pub async fn get(&self, key: &SessionKey) -> Result<Option<Revised<Session>>, ControlError> {
+    pub async fn get(&self, key: &SessionKey) -> Result<Option<Versioned<Session>>, ControlError> {
         self.table.get(key).await
     }
 

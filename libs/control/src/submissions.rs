@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::bucket::WriteError;
 use crate::table::{Kept, Table};
-use crate::{ControlError, Revised};
+use crate::{ControlError, Versioned};
 
 /// A request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ impl Submissions {
         key: &SubmissionKey,
         submission: Submission,
         lasts: Duration,
-    ) -> Result<Revised<Submission>, ControlError> {
+    ) -> Result<Versioned<Submission>, ControlError> {
         loop {
             let (found, revision) = self.table.slot(key).await?;
             if let Some(found) = found {
@@ -67,7 +67,7 @@ impl Submissions {
                 // Another process was faster, and its submission counts.
                 Err(WriteError::Conflict) => {}
                 Err(error) => return Err(error.of(|| "a submission".to_owned())),
-                Ok(revision) => return Ok(Revised { value: submission.into(), revision }),
+                Ok(revision) => return Ok(Versioned { value: submission.into(), revision }),
             }
         }
     }
@@ -79,7 +79,7 @@ impl Submissions {
     pub async fn answered(
         &self,
         key: &SubmissionKey,
-        begun: &Revised<Submission>,
+        begun: &Versioned<Submission>,
         answer: String,
         lasts: Duration,
     ) -> Result<(), ControlError> {

@@ -8,8 +8,8 @@ use model::Message;
 use tracing::warn;
 
 use crate::bucket::{Bucket, WriteError};
-use crate::view::View;
-use crate::{ControlError, Revised, Revision};
+use crate::view::WatchCache;
+use crate::{ControlError, Revision, Versioned};
 
 /// A value in a bucket, as JSON with its kind and version around it.
 pub trait Kept: Message + Send + Sync + 'static {
@@ -26,7 +26,7 @@ pub(crate) const TRIES: usize = 20;
 
 /// Result of an update: keep, delete, put, or put with a TTL.
 #[derive(Debug)]
-pub(crate) enum Next<T> {
+pub(crate) enum Update<T> {
     /// Keep the value.
     Stays,
     /// Delete the value.
@@ -56,20 +56,20 @@ impl<T: Kept> Table<T> {
     }
 
     /// The value of an ID, and the revision of the key, even where there is no value.
-    pub(crate) async fn slot(&self, id: &T::Id) -> Result<(Option<Revised<T>>, Revision), ControlError> {
+    pub(crate) async fn slot(&self, id: &T::Id) -> Result<(Option<Versioned<T>>, Revision), ControlError> {
         let key = T::key(id);
         let slot = self.bucket.get(&key).await?;
         let revision = Revision::new(slot.revision);
         let Some(bytes) = slot.value else { return Ok((None, revision)) };
         match model::decode::<T>(&bytes) {
-            Ok(value) => Ok((Some(Revised { value: Arc::new(value), revision }), revision)),
+            Ok(value) => Ok((Some(Versioned { value: Arc::new(value), revision }), revision)),
             Err(source) => {
                 Err(ControlError::Unreadable { bucket: self.bucket.name().to_owned(), key, source })
             }
         }
     }
 
-    pub(crate) async fn get(&self, id: &T::Id) -> Result<Option<Revised<T>>, ControlError> {
+    pub(crate) async fn get(&self, id: &T::Id) -> Result<Option<Versioned<T>>, ControlError> {
         Ok(self.slot(id).await?.0)
     }
 
@@ -100,26 +100,26 @@ impl<T: Kept> Table<T> {
         &self,
         id: &T::Id,
         what: impl Fn() -> String,
-        mut decide: impl FnMut(Option<&T>) -> Result<Next<T>, ControlError>,
-    ) -> Result<Option<Revised<T>>, ControlError>
+        mut decide: impl FnMut(Option<&T>) -> Result<Update<T>, ControlError>,
+    ) -> Result<Option<Versioned<T>>, ControlError>
     where
         T: PartialEq,
     {
         for _ in 0..TRIES {
             let (found, revision) = self.slot(id).await?;
             let (next, ttl) = match decide(found.as_deref())? {
-                Next::Stays => return Ok(found),
-                Next::Becomes(next) if found.as_deref() == Some(&next) => return Ok(found),
-                Next::Becomes(next) => (next, None),
-                Next::Lasts(next, ttl) => (next, Some(ttl)),
-                Next::Ends => match self.remove(id, Some(revision)).await {
+                Update::Stays => return Ok(found),
+                Update::Becomes(next) if found.as_deref() == Some(&next) => return Ok(found),
+                Update::Becomes(next) => (next, None),
+                Update::Lasts(next, ttl) => (next, Some(ttl)),
+                Update::Ends => match self.remove(id, Some(revision)).await {
                     Ok(()) => return Ok(None),
                     Err(WriteError::Conflict) => continue,
                     Err(error) => return Err(error.of(what)),
                 },
             };
             match self.put(id, &next, Some(revision), ttl).await {
-                Ok(revision) => return Ok(Some(Revised { value: Arc::new(next), revision })),
+                Ok(revision) => return Ok(Some(Versioned { value: Arc::new(next), revision })),
                 Err(WriteError::Conflict) => {}
                 Err(error) => return Err(error.of(what)),
             }
@@ -138,8 +138,8 @@ impl<T: Kept> Table<T> {
     }
 
     /// A view of the bucket.
-    pub(crate) async fn view(&self) -> Result<View<T>, ControlError> {
-        View::open(self.bucket.clone()).await
+    pub(crate) async fn view(&self) -> Result<WatchCache<T>, ControlError> {
+        WatchCache::open(self.bucket.clone()).await
     }
 
     /// Checks that the bucket can be read.

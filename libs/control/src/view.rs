@@ -11,7 +11,7 @@ use tracing::{debug, warn};
 
 use crate::bucket::{Bucket, Fact, Feed, Line};
 use crate::table::Kept;
-use crate::{ControlError, Revised, Revision};
+use crate::{ControlError, Revision, Versioned};
 
 /// The longest silence while the first copy is read. Its last value may have expired meanwhile, so that it never comes.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -24,14 +24,14 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 /// It lags behind the server by a few milliseconds. A caller that needs certainty writes with the revision that it
 /// read.
 #[derive(Debug)]
-pub struct View<T> {
+pub struct WatchCache<T> {
     rows: Arc<RwLock<Rows<T>>>,
     changes: watch::Receiver<u64>,
     /// Ends the task when the last clone is gone.
     _stop: Arc<DropGuard>,
 }
 
-impl<T> Clone for View<T> {
+impl<T> Clone for WatchCache<T> {
     fn clone(&self) -> Self {
         Self { rows: Arc::clone(&self.rows), changes: self.changes.clone(), _stop: Arc::clone(&self._stop) }
     }
@@ -39,7 +39,7 @@ impl<T> Clone for View<T> {
 
 #[derive(Debug)]
 struct Rows<T> {
-    values: BTreeMap<String, Revised<T>>,
+    values: BTreeMap<String, Versioned<T>>,
     unreadable: BTreeMap<String, String>,
     live: bool,
 }
@@ -50,7 +50,7 @@ impl<T> Default for Rows<T> {
     }
 }
 
-impl<T: Kept> View<T> {
+impl<T: Kept> WatchCache<T> {
     /// Opens a view, which is complete when this returns.
     pub(crate) async fn open(bucket: Bucket) -> Result<Self, ControlError> {
         let rows = Arc::new(RwLock::new(Rows::default()));
@@ -72,12 +72,12 @@ impl<T: Kept> View<T> {
     }
 
     /// The value of an ID.
-    pub fn get(&self, id: &T::Id) -> Option<Revised<T>> {
+    pub fn get(&self, id: &T::Id) -> Option<Versioned<T>> {
         read(&self.rows).values.get(&T::key(id)).cloned()
     }
 
     /// All values, in the order of their keys.
-    pub fn all(&self) -> Vec<Revised<T>> {
+    pub fn all(&self) -> Vec<Versioned<T>> {
         read(&self.rows).values.values().cloned().collect()
     }
 
@@ -207,7 +207,7 @@ fn note<T: Kept>(rows: &mut Rows<T>, fact: Fact, bucket: &str) {
     };
     match model::decode::<T>(&bytes) {
         Ok(value) => {
-            rows.values.insert(key, Revised { value: Arc::new(value), revision: Revision::new(revision) });
+            rows.values.insert(key, Versioned { value: Arc::new(value), revision: Revision::new(revision) });
         }
         Err(error) => {
             warn!(bucket, key, %error, "a value cannot be read, and is left as it is");

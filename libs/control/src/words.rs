@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
 use crate::table::{Kept, Table};
-use crate::view::View;
-use crate::{ControlError, Revised};
+use crate::view::WatchCache;
+use crate::{ControlError, Versioned};
 
 /// An action on problems of a Source. Its owner applies and removes it before the next run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WordRequest {
+pub struct ProblemActionRequest {
     /// Its ID; IDs sort by time.
     pub id: Ulid,
     /// The Source.
@@ -64,10 +64,10 @@ pub struct WordAbout {
 /// The actions that wait for the owners of their Sources.
 #[derive(Debug, Clone)]
 pub struct Words {
-    table: Table<WordRequest>,
+    table: Table<ProblemActionRequest>,
 }
 
-impl WordRequest {
+impl ProblemActionRequest {
     /// A new action.
     pub fn new(source: SourceId, about: WordAbout, word: WordKind, said_at: Timestamp) -> Self {
         Self { id: Ulid::new(), source, about, word, said_at }
@@ -95,7 +95,7 @@ impl WordAbout {
 }
 
 impl Words {
-    pub(crate) fn new(table: Table<WordRequest>) -> Self {
+    pub(crate) fn new(table: Table<ProblemActionRequest>) -> Self {
         Self { table }
     }
 
@@ -103,7 +103,7 @@ impl Words {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn say(&self, word: &WordRequest) -> Result<(), ControlError> {
+    pub async fn say(&self, word: &ProblemActionRequest) -> Result<(), ControlError> {
         let id = (word.source.clone(), word.id);
         let said = self.table.put(&id, word, None, None).await;
         said.map(drop).map_err(|error| error.of(|| format!("a word about {}", word.source)))
@@ -113,7 +113,7 @@ impl Words {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn forget(&self, word: &Revised<WordRequest>) -> Result<(), ControlError> {
+    pub async fn forget(&self, word: &Versioned<ProblemActionRequest>) -> Result<(), ControlError> {
         let id = (word.source.clone(), word.id);
         let gone = self.table.remove(&id, Some(word.revision)).await;
         gone.map_err(|error| error.of(|| format!("a word about {}", word.source)))
@@ -123,7 +123,7 @@ impl Words {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<View<WordRequest>, ControlError> {
+    pub async fn view(&self) -> Result<WatchCache<ProblemActionRequest>, ControlError> {
         self.table.view().await
     }
 
@@ -131,18 +131,18 @@ impl Words {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn of(&self, source: &SourceId) -> Result<Vec<Revised<WordRequest>>, ControlError> {
+    pub async fn of(&self, source: &SourceId) -> Result<Vec<Versioned<ProblemActionRequest>>, ControlError> {
         let all = self.view().await?.all();
         Ok(all.into_iter().filter(|word| word.source == *source).collect())
     }
 }
 
-impl Message for WordRequest {
+impl Message for ProblemActionRequest {
     const KIND: &'static str = "word-request";
     const VERSION: u16 = 1;
 }
 
-impl Kept for WordRequest {
+impl Kept for ProblemActionRequest {
     type Id = (SourceId, Ulid);
 
     fn key((source, id): &(SourceId, Ulid)) -> String {

@@ -8,10 +8,11 @@ use std::fmt::Debug;
 use std::fs;
 
 use control::{
-    Asked, AskedBy, AskedMode, Before, Change, Hint, InSync, Kept, LeaseRecord, Member, Offered, Outgoing,
-    Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, PollBounds, Problems, Progress, Reading, Received,
-    Rest, Revision, Role, Run, RunSpec, Schedule, Session, SourceSpec, Step, Stopped, Submission,
-    Subscription, SubscriptionId, SubscriptionState, Tenure, WordAbout, WordKind, WordRequest,
+    AdvertisedChannel, Asked, AskedBy, AskedMode, Change, Cooldown, DeliveryStats, Hint, InSync, Kept,
+    LeaseRecord, LeaseTerm, Member, OutboxMessage, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay,
+    PollInterval, ProblemActionRequest, Problems, Progress, Reading, Revision, Role, Run, RunSpec, Schedule,
+    Session, SourceSpec, Step, Stopped, Submission, Subscription, SubscriptionId, SubscriptionState,
+    SyncSummary, WordAbout, WordKind,
 };
 use jiff::Timestamp;
 use model::{Absent, Phase, Prefer, ProblemReason, Robots, RunMode, SetId, SourceId};
@@ -70,8 +71,8 @@ fn run() -> Run {
     })
 }
 
-fn tenure() -> Tenure {
-    Tenure { owner: "pod-1".parse().unwrap(), epoch: Revision::new(42) }
+fn tenure() -> LeaseTerm {
+    LeaseTerm { owner: "pod-1".parse().unwrap(), epoch: Revision::new(42) }
 }
 
 fn running() -> Run {
@@ -93,7 +94,7 @@ fn sources() {
     let mut full = plain_source();
     full.enabled = false;
     full.schedule = Some(Schedule::cron("30 2 * * *").jitter(900));
-    full.continuous = Some(PollBounds { least_seconds: 10, most_seconds: 600 });
+    full.continuous = Some(PollInterval { least_seconds: 10, most_seconds: 600 });
     full.prefer = Some(Prefer::Dump);
     full.absent = Absent::Keep;
     full.max_deletes_percent = 5;
@@ -139,7 +140,7 @@ fn runs() {
     let problems = Some(Problems { open: 3, ignored: 1 });
     let in_sync_as_of = Some(at("2026-02-28T12:00:01Z"));
     let progress = Progress { problems, ..Progress::default() };
-    golden("run-followed", &Run { progress, before: Before { in_sync_as_of, problems }, ..running() });
+    golden("run-followed", &Run { progress, before: SyncSummary { in_sync_as_of, problems }, ..running() });
     golden("run-paused", &run().step(Step::Pause, at("2026-03-01T12:10:00Z")).unwrap());
     golden("run-cancelled", &run().step(Step::Cancel, at("2026-03-01T12:10:00Z")).unwrap());
 }
@@ -153,7 +154,7 @@ fn leases_members_and_rests() {
     let version = "0.1.0".to_owned();
     golden("member", &Member { id: "pod-1".parse().unwrap(), role: Role::Scheduler, version, since });
     let lane = "https://example.org".parse().unwrap();
-    golden("rest", &Rest { lane, until: since, status: 503 });
+    golden("rest", &Cooldown { lane, until: since, status: 503 });
 }
 
 #[test]
@@ -170,8 +171,8 @@ fn submissions_sessions_and_words() {
     };
     let source: SourceId = "example-org-8198d1bac40a".parse().unwrap();
     let word = |name: &str, word| {
-        let said = WordRequest::new(source.clone(), about.clone(), word, at("2026-03-01T12:00:00Z"));
-        golden(name, &WordRequest { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap(), ..said });
+        let said = ProblemActionRequest::new(source.clone(), about.clone(), word, at("2026-03-01T12:00:00Z"));
+        golden(name, &ProblemActionRequest { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap(), ..said });
     };
     word("word-ignore", WordKind::Ignore { note: "gone since 2019".to_owned() });
     word("word-retry", WordKind::Retry { ignored: true });
@@ -234,7 +235,7 @@ fn a_field_that_goes_or_changes_is_found_and_one_that_comes_is_not() {
 
 #[test]
 fn subscriptions() {
-    let offered = Offered {
+    let offered = AdvertisedChannel {
         source: "example-org-1".parse().unwrap(),
         set: SetId::new("https://example.org/capabilitylist.xml"),
         topic: "https://example.org/change/".to_owned(),
@@ -254,7 +255,7 @@ fn subscriptions() {
         tries: 0,
         trouble: None,
         revived_at: None,
-        received: Received::default(),
+        received: DeliveryStats::default(),
     };
     golden("subscription-wanted", &wanted);
     let asked = |mode| Some(Asked { mode, at: at("2026-03-01T12:00:01Z") });
@@ -267,7 +268,7 @@ fn subscriptions() {
     };
     golden("subscription-pending", &pending);
     let (since, until) = (at("2026-03-01T12:00:02Z"), at("2026-03-11T12:00:02Z"));
-    let received = Received { queued: 7, dropped: 1, last_at: Some(since), missed: 2 };
+    let received = DeliveryStats { queued: 7, dropped: 1, last_at: Some(since), missed: 2 };
     let active = Subscription {
         state: SubscriptionState::Active { since, until },
         received,
@@ -297,7 +298,7 @@ fn outgoing() {
     };
     let source: SourceId = "example-org-1".parse().unwrap();
     let target = Url::parse("https://index.example.com/").unwrap();
-    let waiting = Outgoing::new(source, target, change.clone(), at("2026-03-01T12:00:05Z"));
+    let waiting = OutboxMessage::new(source, target, change.clone(), at("2026-03-01T12:00:05Z"));
     golden("outgoing-waiting", &waiting);
     let later = Change { run: "01ARZ3NDEKTSV4RRFFQ69G5FAW".parse().unwrap(), stored: 1, ..change };
     let merged = waiting.and(&later, at("2026-03-01T13:00:00Z")).taken(at("2026-03-01T13:00:01Z"));

@@ -8,7 +8,7 @@ use documents::Prefetched;
 use model::{KnownDocument, Lane};
 use resourcesync::{Options, relation};
 use url::Url;
-use web::{Client, RobotsStanding, WebError};
+use web::{Client, RobotsFetch, WebError};
 
 use crate::document::{Level, Small};
 use crate::error::{DiscoverError, WELL_KNOWN};
@@ -127,12 +127,12 @@ impl Search<'_> {
         let (robots, requests) = self.client.robots(&lane).await;
         self.found.requests += u64::from(requests);
         match robots.standing() {
-            RobotsStanding::Read => {}
-            RobotsStanding::Absent(why) => {
+            RobotsFetch::Read => {}
+            RobotsFetch::Absent(why) => {
                 let tried = Tried { route: Route::Robots, url: url.to_string(), why: why.clone() };
                 return self.found.tried.push(tried);
             }
-            RobotsStanding::Unreachable(why) => return self.found.fail(url, why),
+            RobotsFetch::Unreachable(why) => return self.found.fail(url, why),
         }
         let sitemaps = robots::sitemaps(robots.sitemaps(), robots.location().unwrap_or(&url));
         if sitemaps.is_empty() {

@@ -1,16 +1,16 @@
 //! Keeps the report of a discovery in the catalog, so that showing it needs no request to the Source.
 
 use jiff::Timestamp;
-use model::{LookRecord, LookedAt, Remark};
+use model::{DiscoveryReport, Remark, VisitedDocument};
 
 use crate::found::{Discovery, Route, Visited};
 use crate::hint::Hint;
 
 /// The report of a discovery that ended at `at`. Its parts have the same bounds as the discovery's.
-pub fn discovery_report(found: &Discovery, at: Timestamp) -> LookRecord {
+pub fn discovery_report(found: &Discovery, at: Timestamp) -> DiscoveryReport {
     let well_known_missing =
         found.tried.iter().find(|tried| tried.route == Route::WellKnown).map(|tried| tried.url.clone());
-    LookRecord {
+    DiscoveryReport {
         at,
         documents: found.documents.iter().map(looked_at).collect(),
         remarks: found.hints.iter().map(remark).collect(),
@@ -18,8 +18,8 @@ pub fn discovery_report(found: &Discovery, at: Timestamp) -> LookRecord {
     }
 }
 
-fn looked_at(visited: &Visited) -> LookedAt {
-    LookedAt {
+fn looked_at(visited: &Visited) -> VisitedDocument {
+    VisitedDocument {
         url: visited.url.clone(),
         capability: visited.capability.clone(),
         root: visited.root,

@@ -14,7 +14,7 @@ const SMALL_BYTES: u64 = 1024 * 1024;
 const AHEAD: usize = 16;
 
 /// A stored resource, and its bytes.
-pub(crate) struct Held {
+pub(crate) struct StoredResource {
     pub(crate) uri: ResourceUri,
     pub(crate) record: ResourceRecord,
     pub(crate) bitstream: Bitstream,
@@ -33,7 +33,7 @@ impl Work<'_> {
     /// The stored and selected resources that are still to come, with their bytes.
     pub(crate) async fn held(
         &self,
-    ) -> Result<impl Stream<Item = Result<Held, ExportError>> + use<>, ExportError> {
+    ) -> Result<impl Stream<Item = Result<StoredResource, ExportError>> + use<>, ExportError> {
         let rest = self.rest().await?;
         let present = rest.try_filter_map(|(uri, record)| async move {
             Ok(record.bitstream.clone().map(|bitstream| (uri, record, bitstream)))
@@ -45,7 +45,7 @@ impl Work<'_> {
                 async move {
                     let (uri, record, bitstream) = found?;
                     let body = body(&store, &bitstream).await;
-                    Ok(Held { uri, record, bitstream, body })
+                    Ok(StoredResource { uri, record, bitstream, body })
                 }
             })
             .buffered(AHEAD))

@@ -12,7 +12,7 @@ use store::{StoreError, view};
 use tar::{Builder, EntryType, Header};
 
 use crate::ExportError;
-use crate::body::{Body, Held};
+use crate::body::{Body, StoredResource};
 use crate::work::Work;
 
 /// Into a file, behind the members of the checkpoint.
@@ -52,9 +52,9 @@ fn settle(file: &mut BufWriter<File>) -> Result<(), ExportError> {
 async fn append<W: Write>(
     work: &mut Work<'_>,
     tar: &mut Builder<W>,
-    resource: Held,
+    resource: StoredResource,
 ) -> Result<(), ExportError> {
-    let Held { uri, record, bitstream, body } = resource;
+    let StoredResource { uri, record, bitstream, body } = resource;
     let length = bitstream.computed.length();
     let content: Result<Box<dyn Read + Send>, _> = match body {
         Body::Small(bytes) => bytes.map(|bytes| Box::new(io::Cursor::new(bytes)) as _),

@@ -7,14 +7,14 @@ use futures::TryStreamExt as _;
 use store::View;
 
 use crate::ExportError;
-use crate::body::Held;
+use crate::body::StoredResource;
 use crate::work::Work;
 
 pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), ExportError> {
     let view = View::new(directory);
     let mut held = pin!(work.held().await?);
     let mut since = 0;
-    while let Some(Held { uri, bitstream, body, .. }) = held.try_next().await? {
+    while let Some(StoredResource { uri, bitstream, body, .. }) = held.try_next().await? {
         match view.place_stream(uri.clone(), body.pieces()).await {
             Ok(()) => work.took(&uri, bitstream.computed.length())?,
             Err(error) => work.missed(&uri, error)?,

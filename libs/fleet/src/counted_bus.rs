@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bus::{
-    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Payload, Place, Published, Queue,
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, OriginPermit, Payload, Published,
+    Queue,
 };
 use model::{Lane, SourceId};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -135,11 +136,11 @@ impl Bus for CountedBus {
         self.bus.lanes()
     }
 
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<Place, BusError> {
+    async fn place(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
         self.bus.place(lane, limit).await
     }
 
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<Place>, BusError> {
+    async fn spare_place(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
         self.bus.spare_place(lane).await
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bus::worker::Worker;
-use bus::{Bus, ConsumerSpec, Filter, Message, Work};
+use bus::{Bus, ConsumerSpec, Filter, HandlerResult, Message};
 use service::Context;
 
 use crate::bus::open_consumer;
@@ -32,7 +32,7 @@ pub async fn work_queue<C, H, F>(
 ) -> anyhow::Result<()>
 where
     H: Fn(Message) -> F + Send + Sync + 'static,
-    F: Future<Output = Work> + Send + 'static,
+    F: Future<Output = HandlerResult> + Send + 'static,
 {
     let Context { readiness, stop, metrics, .. } = context;
     let spec = ConsumerSpec::new(filter, MAX_IN_FLIGHT, ACK_WAIT, MAX_DELIVER);
@@ -86,7 +86,7 @@ mod tests {
                 if seen.2.fetch_add(1, Ordering::SeqCst) == 2 {
                     stop.cancel();
                 }
-                Work::Done
+                HandlerResult::Done
             }
         };
         work_queue(&context, Arc::clone(&bus), Filter::Verify, 2, handler).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control::{Control, ControlError, Member, View};
+use control::{Control, ControlError, Member, WatchCache};
 use service::Readiness;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -42,7 +42,7 @@ pub async fn share_rate(
 }
 
 /// A larger number of members counts at once, a smaller one only when it lasts.
-async fn follow(client: Client, mut view: View<Member>, mut among: usize) {
+async fn follow(client: Client, mut view: WatchCache<Member>, mut among: usize) {
     let mut fewer_since = None;
     loop {
         view.mark_seen();

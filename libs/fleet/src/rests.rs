@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::{Control, ControlError, Rest, Rests, View};
+use control::{Control, ControlError, Cooldown, Rests, WatchCache};
 use model::Clock;
 use service::Readiness;
 use tokio::sync::broadcast::Receiver;
@@ -54,7 +54,7 @@ pub async fn share_rests(
 }
 
 /// Obeys the cooldowns of the fleet.
-async fn follow(client: Client, mut view: View<Rest>, clock: Arc<dyn Clock>) {
+async fn follow(client: Client, mut view: WatchCache<Cooldown>, clock: Arc<dyn Clock>) {
     loop {
         view.mark_seen();
         let any = keep(&client, &view, &*clock);
@@ -66,7 +66,7 @@ async fn follow(client: Client, mut view: View<Rest>, clock: Arc<dyn Clock>) {
 }
 
 /// Applies the current cooldowns of the fleet. Returns whether there are any.
-fn keep(client: &Client, view: &View<Rest>, clock: &dyn Clock) -> bool {
+fn keep(client: &Client, view: &WatchCache<Cooldown>, clock: &dyn Clock) -> bool {
     let rests = view.all();
     for rest in &rests {
         let left = rest.until.duration_since(clock.now());
@@ -93,7 +93,7 @@ async fn tell(rests: Rests, mut asked: Receiver<OriginRest>, clock: Arc<dyn Cloc
         };
         let until = clock.now().saturating_add(wait).unwrap_or(jiff::Timestamp::MAX);
         tracing::info!(%lane, http.status = status, wait_ms = wait.as_millis(), "the origin wants to be left alone");
-        let rest = Rest { lane, until, status };
+        let rest = Cooldown { lane, until, status };
         // A cooldown that is over need not be shared.
         while rest.until > clock.now() {
             let Err(error) = rests.put(&rest, clock.now()).await else { break };

@@ -3,13 +3,13 @@
 use catalog::{Catalog, CatalogConfig, CatalogError, CatalogReader};
 use jiff::{SignedDuration, Timestamp};
 use model::{Clock, SourceId};
-use store::{Growing, Key, Store, UploadLeft};
+use store::{Growing, Key, OrphanUpload, Store};
 
 use crate::error::GcError;
 use crate::mark::mark;
-use crate::marks::{Marks, Standing};
+use crate::marks::{Marks, SourceMarks};
 use crate::report::{HeldBack, Report, Rewritten};
-use crate::rewrite::{self, MostlyDead, mostly_dead};
+use crate::rewrite::{self, SparsePack, mostly_dead};
 use crate::sweep;
 use crate::times::{Times, is_at_rest};
 use crate::tombstones;
@@ -97,7 +97,11 @@ impl Collection<'_> {
     }
 
     /// Marks what a Source needs. Tidies up as its owner, if that is requested and no other owner is active.
-    async fn look_through(&mut self, source: &SourceId, uploads: &[UploadLeft]) -> Result<Standing, GcError> {
+    async fn look_through(
+        &mut self,
+        source: &SourceId,
+        uploads: &[OrphanUpload],
+    ) -> Result<SourceMarks, GcError> {
         let reader = self.reader(source).await?;
         let run = reader.last_run().await.map_err(|error| unreadable(source, error))?;
         let owns = self.options.as_owner && run.as_ref().is_none_or(is_at_rest);
@@ -122,10 +126,10 @@ impl Collection<'_> {
     async fn tidy_up(
         &mut self,
         source: &SourceId,
-        uploads: &[UploadLeft],
+        uploads: &[OrphanUpload],
         due: u64,
-        dead: &[MostlyDead],
-    ) -> Result<Standing, GcError> {
+        dead: &[SparsePack],
+    ) -> Result<SourceMarks, GcError> {
         let rewritten = rewrite::count(dead);
         // Reading a whole catalog takes a while.
         let reader = self.reader(source).await?;
@@ -155,9 +159,9 @@ impl Collection<'_> {
     async fn write(
         &mut self,
         source: &SourceId,
-        uploads: &[UploadLeft],
-        dead: &[MostlyDead],
-    ) -> Result<(Standing, u64), GcError> {
+        uploads: &[OrphanUpload],
+        dead: &[SparsePack],
+    ) -> Result<(SourceMarks, u64), GcError> {
         let failed = |error| GcError::NotOwner { source_id: source.clone(), error };
         let path = Key::Catalog(source.clone()).to_string();
         let opened = Catalog::open(self.store.object_store(), &path, self.config.clone()).await;
@@ -188,7 +192,7 @@ impl Collection<'_> {
     }
 
     /// Removes what is neither needed nor within the retention. All catalogs were read before.
-    async fn sweep(&mut self, standings: &[(Standing, Vec<UploadLeft>)]) -> Result<(), GcError> {
+    async fn sweep(&mut self, standings: &[(SourceMarks, Vec<OrphanUpload>)]) -> Result<(), GcError> {
         let (store, dry_run) = (self.store, self.options.dry_run);
         let mut growing = Growing::default();
         let mut young = self.times.young_since(None);

@@ -4,10 +4,10 @@ use catalog::{CatalogError, Lookups};
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use model::{PackageState, ResourceRecord, SourceId};
-use store::UploadLeft;
+use store::OrphanUpload;
 
 use crate::error::GcError;
-use crate::marks::{By, Marks, Standing};
+use crate::marks::{By, Marks, SourceMarks};
 use crate::times::{Times, is_at_rest};
 
 /// Marks what the records of a catalog point to. Due tombstones are skipped if the collection is about to remove them.
@@ -18,11 +18,11 @@ use crate::times::{Times, is_at_rest};
 pub(crate) async fn mark(
     catalog: &Lookups,
     source: &SourceId,
-    uploads: &[UploadLeft],
+    uploads: &[OrphanUpload],
     times: &Times,
     gives_up: bool,
     marks: &mut Marks,
-) -> Result<Standing, GcError> {
+) -> Result<SourceMarks, GcError> {
     let failed = |error| GcError::Unreadable { source_id: source.clone(), error };
     let run = catalog.last_run().await.map_err(failed)?;
     let mut problems = catalog.scan_problems().await.map_err(failed)?;
@@ -67,7 +67,7 @@ pub(crate) async fn mark(
     freed(catalog, source, before, marks).await?;
     let run = run.filter(|run| !is_at_rest(run)).map(|run| run.started_at);
     let unfinished = [run, job].into_iter().flatten().min();
-    Ok(Standing { source: source.clone(), young: times.young_since(unfinished), unfinished, due })
+    Ok(SourceMarks { source: source.clone(), young: times.young_since(unfinished), unfinished, due })
 }
 
 /// Whether the bytes of a tombstone may be removed: it was written before `before`.

@@ -19,7 +19,7 @@ pub(crate) struct Marks {
 #[derive(Debug, Default)]
 pub(crate) struct Needed {
     /// Its packs.
-    pub(crate) packs: HashMap<PackId, Alive>,
+    pub(crate) packs: HashMap<PackId, LiveMembers>,
     /// Its packages, and their indexes.
     pub(crate) packages: HashSet<PackageId>,
     /// Packages that a reader may still be reading.
@@ -30,7 +30,7 @@ pub(crate) struct Needed {
 
 /// The live members of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Alive {
+pub(crate) struct LiveMembers {
     /// Records that point into it.
     pub(crate) members: u64,
     /// The stored bytes that they point to.
@@ -92,7 +92,7 @@ impl Marks {
 
 /// The result of marking a Source.
 #[derive(Debug, Clone)]
-pub(crate) struct Standing {
+pub(crate) struct SourceMarks {
     /// The Source.
     pub(crate) source: SourceId,
     /// What was stored for it since this time is within the retention.

@@ -9,11 +9,11 @@ use std::collections::HashSet;
 use catalog::{Batch, Catalog};
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
-use model::{Bitstream, Clock, Location, PackId, ResourceUri, RewrittenPack, SourceId};
+use model::{Bitstream, Clock, CompactedPack, Location, PackId, ResourceUri, SourceId};
 use store::{Key, Listed, PackMember, Packer, Store, StoreError};
 
 use crate::error::GcError;
-use crate::marks::{Alive, Needed, Standing};
+use crate::marks::{LiveMembers, Needed, SourceMarks};
 use crate::report::Rewritten;
 
 /// The overhead of a member in a pack: headers, and its entry in the manifest.
@@ -25,18 +25,18 @@ const MOST: usize = 10_000;
 
 /// A sparse pack.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct MostlyDead {
+pub(crate) struct SparsePack {
     pack: PackId,
     size: u64,
-    alive: Alive,
+    alive: LiveMembers,
 }
 
 /// The sparse packs of a Source.
 pub(crate) async fn mostly_dead(
     store: &Store,
-    standing: &Standing,
+    standing: &SourceMarks,
     needed: &Needed,
-) -> Result<Vec<MostlyDead>, GcError> {
+) -> Result<Vec<SparsePack>, GcError> {
     let mut found = Vec::new();
     let mut packs = store.list_packs(&standing.source);
     while let Some(Listed { key, size, modified }) = packs.try_next().await? {
@@ -49,7 +49,7 @@ pub(crate) async fn mostly_dead(
         // An estimate so far, because long URIs take more room.
         match store.pack_contents(&source, pack, size).await {
             Ok(all) if 2 * weight(alive.members, alive.bytes) < weight(all.members, all.bytes) => {
-                found.push(MostlyDead { pack, size, alive });
+                found.push(SparsePack { pack, size, alive });
             }
             Ok(_) => {}
             Err(error @ (StoreError::Damaged { .. } | StoreError::NotFound { .. })) => {
@@ -65,7 +65,7 @@ pub(crate) async fn mostly_dead(
 }
 
 /// The expected result of rewriting these packs.
-pub(crate) fn count(packs: &[MostlyDead]) -> Rewritten {
+pub(crate) fn count(packs: &[SparsePack]) -> Rewritten {
     Rewritten {
         packs: packs.len() as u64,
         bitstreams: packs.iter().map(|pack| pack.alive.members).sum(),
@@ -82,7 +82,7 @@ pub(crate) async fn rewrite(
     store: &Store,
     catalog: &Catalog,
     source: &SourceId,
-    packs: &[MostlyDead],
+    packs: &[SparsePack],
     since: Timestamp,
     clock: &dyn Clock,
 ) -> Result<(), GcError> {
@@ -129,7 +129,7 @@ impl Moving<'_> {
         let noted = self.catalog.rewritten_packs().await.map_err(|error| self.failed(error))?;
         let mut noted: Vec<_> =
             noted.into_iter().filter(|noted| noted.at >= since && !packs.contains(&noted.pack)).collect();
-        noted.extend(packs.iter().map(|&pack| RewrittenPack { pack, at }));
+        noted.extend(packs.iter().map(|&pack| CompactedPack { pack, at }));
         let mut batch = Batch::new();
         batch.put_rewritten_packs(&noted);
         self.catalog.commit(batch).await.map_err(|error| self.failed(error))

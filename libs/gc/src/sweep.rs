@@ -3,10 +3,10 @@
 use fixity::Sha256;
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
-use store::{Growing, Key, Listed, Listing, Store, UploadLeft};
+use store::{Growing, Key, Listed, Listing, OrphanUpload, Store};
 
 use crate::error::GcError;
-use crate::marks::{Alive, Marks, Needed, Standing};
+use crate::marks::{LiveMembers, Marks, Needed, SourceMarks};
 use crate::report::Counted;
 
 /// How many objects to remove at a time.
@@ -22,9 +22,9 @@ enum Verdict {
 /// Removes the remains of uploads that will not continue. Those that may continue are added to `growing`.
 pub(crate) async fn uploads(
     store: &Store,
-    standing: &Standing,
+    standing: &SourceMarks,
     needed: &mut Needed,
-    left: &[UploadLeft],
+    left: &[OrphanUpload],
     dry_run: bool,
     growing: &mut Growing,
 ) -> Result<Counted, GcError> {
@@ -50,7 +50,7 @@ pub(crate) async fn uploads(
 }
 
 /// Whether the upload was removed. False if another process is working on it.
-async fn forget(store: &Store, standing: &Standing, upload: &UploadLeft) -> Result<bool, GcError> {
+async fn forget(store: &Store, standing: &SourceMarks, upload: &OrphanUpload) -> Result<bool, GcError> {
     match store.forget_upload(&standing.source, upload.seq).await {
         Ok(()) => Ok(true),
         Err(store::StoreError::Busy { .. }) => Ok(false),
@@ -61,13 +61,13 @@ async fn forget(store: &Store, standing: &Standing, upload: &UploadLeft) -> Resu
 /// Removes the packs of a Source without references.
 pub(crate) async fn packs(
     store: &Store,
-    standing: &Standing,
+    standing: &SourceMarks,
     needed: &Needed,
     dry_run: bool,
 ) -> Result<Counted, GcError> {
     let verdict = |key: &Key, modified| match key {
         Key::Pack { pack, .. } => match needed.packs.get(pack) {
-            Some(Alive { members: 0, others: 0, .. }) => Verdict::Young,
+            Some(LiveMembers { members: 0, others: 0, .. }) => Verdict::Young,
             Some(_) => Verdict::InUse,
             None => by_age(modified, standing.young),
         },
@@ -79,7 +79,7 @@ pub(crate) async fn packs(
 /// Removes the packages of a Source without references, and indexes that are not needed any more.
 pub(crate) async fn packages(
     store: &Store,
-    standing: &Standing,
+    standing: &SourceMarks,
     needed: &Needed,
     dry_run: bool,
 ) -> Result<Counted, GcError> {

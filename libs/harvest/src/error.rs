@@ -5,7 +5,7 @@ use discovery::{DiscoverError, EstimateError};
 use jiff::Timestamp;
 use model::{Lane, Mode, RunId, counted};
 use reconcile::{ReconcileError, SpoolError};
-use store::{StoreError, StoreTrouble};
+use store::{StoreError, StoreFailure};
 
 use crate::run_observer::ObserverError;
 
@@ -92,7 +92,7 @@ pub enum HarvestError {
     Store(#[from] StoreError),
     /// A store failure that waiting does not fix: a full disk, a refused key.
     #[error("{}. Stored resources are not lost", .0.message)]
-    StoreFailed(StoreTrouble),
+    StoreFailed(StoreFailure),
     /// The bus failed.
     #[error(transparent)]
     Bus(#[from] bus::BusError),

@@ -4,8 +4,8 @@
 use catalog::{Batch, Catalog};
 use futures::{Stream, TryStreamExt};
 use model::{
-    Account, Action, Clock, Counters, Mode, PendingRecord, Phase, ProblemRecord, ResourceRecord, ResourceUri,
-    RunId, RunRecord, Why,
+    Action, Clock, Counters, Mode, PendingRecord, Phase, ProblemRecord, Provenance, ResourceRecord,
+    ResourceUri, RunId, RunRecord, Why,
 };
 
 use crate::error::HarvestError;
@@ -142,7 +142,7 @@ fn plan(uri: &ResourceUri, record: ResourceRecord, problem: Option<ProblemRecord
     Some(PendingRecord {
         candidate,
         mend: true,
-        ..PendingRecord::new(model::Seq::default(), action, declaration, listing, Account::of(Why::Mend))
+        ..PendingRecord::new(model::Seq::default(), action, declaration, listing, Provenance::of(Why::Mend))
     })
 }
 

@@ -13,7 +13,7 @@ const WORDS: usize = 240;
 
 /// Why an event of a resource happened. Bounded in size.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Account {
+pub struct Provenance {
     /// The reason of its plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
@@ -75,7 +75,7 @@ pub struct Attempt {
     pub computed: Option<String>,
 }
 
-impl Account {
+impl Provenance {
     /// For a plan with this reason.
     pub fn of(why: Why) -> Self {
         Self { why: Some(why), ..Self::default() }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn only_the_last_attempts_and_the_beginning_of_their_words_are_kept() {
-        let mut account = Account::of(Why::New);
+        let mut account = Provenance::of(Why::New);
         for second in 0..100 {
             let failure = Failure {
                 reason: ProblemReason::Timeout,

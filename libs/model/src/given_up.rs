@@ -6,7 +6,7 @@ use crate::RunId;
 
 /// A dead letter, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GivenUp {
+pub struct DeadLetterSummary {
     /// The run that found it; the next run that ends without it resolves it.
     pub run: RunId,
     /// Its queue.
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn evidence_of_a_message_survives_storage_and_older_records_have_none() {
-        let kept = GivenUp {
+        let kept = DeadLetterSummary {
             run: RunId::fresh(),
             queue: "verify.s".to_owned(),
             why: "no such kind".to_owned(),

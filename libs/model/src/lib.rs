@@ -35,7 +35,7 @@ mod uri;
 mod version;
 mod wire;
 
-pub use account::{Account, Attempt, Why};
+pub use account::{Attempt, Provenance, Why};
 pub use audit::{AuditCounts, DifferenceKind};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use counted::{bytes, count, counted, plural};
@@ -43,15 +43,15 @@ pub use damage::{Damage, DamageFound};
 pub use discovery::{DiscoveryRecord, KnownDocument, KnownEntry};
 pub use display::{displayed, displayed_lines};
 pub use document::{DocumentRecord, DocumentState, Told, Validators};
-pub use given_up::{GivenUp, KeptPayload};
+pub use given_up::{DeadLetterSummary, KeptPayload};
 pub use home::HomeSite;
 pub use ids::{DamageId, IdError, JobId, PackId, PackageId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, StoredBitstream, VerifyJob};
 pub use lane::{Lane, LaneError};
-pub use location::{Location, Method, RewrittenPack, Span};
-pub use look::{LookRecord, LookedAt, Remark};
+pub use location::{CompactedPack, Location, Method, Span};
+pub use look::{DiscoveryReport, Remark, VisitedDocument};
 pub use network::{Network, NetworkError};
-pub use notice::Notice;
+pub use notice::ChangeNotification;
 pub use options::{Absent, Origins, Prefer, Push, Robots, RunMode};
 pub use outcome::{Disposition, Evidence, Failure, Outcome, OutcomeResult, Outcomes};
 pub use package::{
@@ -65,9 +65,9 @@ pub use resource::{
     ResourceRecord, content_coding,
 };
 pub use run::{Counters, Mode, Phase, RunRecord};
-pub use set::{CapabilityLink, SetRecord, Untold, Waiting, wait_again};
+pub use set::{CapabilityLink, MissedChanges, SetRecord, Waiting, wait_again};
 pub use site::{registrable_domain, same_site, same_site_hosts};
-pub use standing::Standing;
+pub use standing::ResourceState;
 pub use terms::Terms;
 pub use unpack::{UnpackJob, UnpackTask};
 pub use uri::{ResourceUri, UriError};

@@ -57,7 +57,7 @@ pub struct Span {
 
 /// A compacted pack: its live bitstreams were moved to other packs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RewrittenPack {
+pub struct CompactedPack {
     /// The pack.
     pub pack: PackId,
     /// When the records began to point to the other packs.

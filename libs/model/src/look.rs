@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 /// Report of the last discovery, beyond the sets themselves: the documents on the path, and missing or odd
 /// things. Nothing is decided by it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct LookRecord {
+pub struct DiscoveryReport {
     /// When discovery ran.
     pub at: Timestamp,
     /// The documents that were read. Of a list only the head was.
     #[serde(default)]
-    pub documents: Vec<LookedAt>,
+    pub documents: Vec<VisitedDocument>,
     /// Missing or odd things.
     #[serde(default)]
     pub remarks: Vec<Remark>,
@@ -25,7 +25,7 @@ pub struct LookRecord {
 
 /// A visited document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LookedAt {
+pub struct VisitedDocument {
     /// Its URL, after redirects.
     pub url: String,
     /// Its capability, if stated.

@@ -8,7 +8,7 @@ use crate::{SetId, SourceId};
 
 /// A Change Notification as delivered. Its signature is valid; its content is not parsed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notice {
+pub struct ChangeNotification {
     /// The Source that it concerns.
     pub source: SourceId,
     /// The set of its topic.
@@ -24,12 +24,12 @@ pub struct Notice {
     pub body: Vec<u8>,
 }
 
-impl Notice {
+impl ChangeNotification {
     /// The longest payload that fits into a message, in bytes.
     pub const MOST_BYTES: usize = 750 * 1024;
 }
 
-impl Message for Notice {
+impl Message for ChangeNotification {
     const KIND: &'static str = "notice";
     const VERSION: u16 = 1;
 }
@@ -49,16 +49,16 @@ mod tests {
 
     #[test]
     fn the_longest_payload_fits_a_message_of_any_bus() {
-        let notice = Notice {
+        let notice = ChangeNotification {
             source: "example-1".parse().unwrap(),
             set: SetId::new("s".repeat(2_000)),
             topic: "t".repeat(2_000),
             subscription: "0".repeat(32),
             received_at: Timestamp::UNIX_EPOCH,
-            body: vec![0xff; Notice::MOST_BYTES],
+            body: vec![0xff; ChangeNotification::MOST_BYTES],
         };
         let sent = crate::encode(&notice);
         assert!(sent.len() < 1024 * 1024 - 8192, "{}", sent.len());
-        assert_eq!(crate::decode::<Notice>(&sent).unwrap(), notice);
+        assert_eq!(crate::decode::<ChangeNotification>(&sent).unwrap(), notice);
     }
 }

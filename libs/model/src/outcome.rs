@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Message;
 use crate::{
-    Assurance, Damage, GivenUp, JobId, Lane, ProblemReason, ResourceUri, RunId, Seq, SourceId,
+    Assurance, Damage, DeadLetterSummary, JobId, Lane, ProblemReason, ResourceUri, RunId, Seq, SourceId,
     StoredBitstream, size,
 };
 
@@ -124,7 +124,7 @@ pub struct Evidence {
     pub damage: Option<Box<Damage>>,
     /// The dead letter, when the problem is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub given_up: Option<Box<GivenUp>>,
+    pub given_up: Option<Box<DeadLetterSummary>>,
 }
 
 impl Message for Outcomes {

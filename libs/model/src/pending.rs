@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Account, Declaration, Lane, Listing, Seq, StoredBitstream};
+use crate::{Declaration, Lane, Listing, Provenance, Seq, StoredBitstream};
 
 /// The pending work of a resource. Keyed by its URI, so a later change overwrites an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,8 +31,8 @@ pub struct PendingRecord {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mend: bool,
     /// Why it is planned, and the failed attempts of this run.
-    #[serde(skip_serializing_if = "Account::is_empty")]
-    pub account: Account,
+    #[serde(skip_serializing_if = "Provenance::is_empty")]
+    pub account: Provenance,
 }
 
 impl PendingRecord {
@@ -42,7 +42,7 @@ impl PendingRecord {
         action: Action,
         declaration: Declaration,
         listing: Listing,
-        account: Account,
+        account: Provenance,
     ) -> Self {
         Self {
             seq,
@@ -89,7 +89,7 @@ struct Read {
     #[serde(default)]
     mend: bool,
     #[serde(default)]
-    account: Account,
+    account: Provenance,
 }
 
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use resourcesync::Change;
 use serde::{Deserialize, Serialize};
 
-use crate::{Account, Location, ProblemReason, ResourceUri, RunId, SetId, Validators};
+use crate::{Location, ProblemReason, Provenance, ResourceUri, RunId, SetId, Validators};
 
 /// What a Source declares of a resource's bitstream (RS-8).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -182,8 +182,8 @@ pub struct ChangeLogEntry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub freed_versions: Vec<Location>,
     /// Why it happened.
-    #[serde(default, skip_serializing_if = "Account::is_empty")]
-    pub account: Account,
+    #[serde(default, skip_serializing_if = "Provenance::is_empty")]
+    pub account: Provenance,
 }
 
 impl ChangeLogEntry {
@@ -198,7 +198,7 @@ impl ChangeLogEntry {
             document,
             freed: None,
             freed_versions: Vec::new(),
-            account: Account::default(),
+            account: Provenance::default(),
         }
     }
 }

@@ -31,7 +31,7 @@ pub struct SetRecord {
     pub waiting: Option<Waiting>,
     /// Missed changes: in lists, but not yet from a hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub untold: Option<Untold>,
+    pub untold: Option<MissedChanges>,
 }
 
 impl SetRecord {
@@ -43,7 +43,7 @@ impl SetRecord {
 
 /// Changes that a list had before any notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Untold {
+pub struct MissedChanges {
     /// Their number.
     pub changes: u64,
     /// The time of the first one.

@@ -9,7 +9,7 @@ use crate::{PendingRecord, ProblemRecord, ResourceRecord};
 /// The state of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum ResourceState {
     /// Stored, and as far as is known the current version.
     Present,
     /// The Source deleted it.
@@ -20,7 +20,7 @@ pub enum Standing {
     Problem,
 }
 
-impl Standing {
+impl ResourceState {
     /// The state by its records. Pending wins over problem, and both over a stored version, which is an
     /// earlier one.
     pub fn of(
@@ -47,7 +47,7 @@ impl Standing {
     }
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for ResourceState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

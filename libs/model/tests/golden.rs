@@ -12,9 +12,9 @@ use std::sync::Arc;
 use fixity::{Algorithm, Computed, Hasher, Sha256};
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Assurance, Contents, Declaration, Disposition, Evidence, Failure, FetchItem, FetchJob, Fetched,
-    FetchedResult, JobId, Lane, Location, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult,
-    Message, Method, Notice, Outcome, OutcomeResult, Outcomes, PackageId, PackageJob, PackageOutcome,
+    Assurance, ChangeNotification, Contents, Declaration, Disposition, Evidence, Failure, FetchItem,
+    FetchJob, Fetched, FetchedResult, JobId, Lane, Location, ManifestEntry, ManifestHeader, MemberOutcome,
+    MemberResult, Message, Method, Outcome, OutcomeResult, Outcomes, PackageId, PackageJob, PackageOutcome,
     PackageResult, ProblemReason, ResourceUri, Robots, RunId, Seq, SetId, SourceId, StoredBitstream, Terms,
     UnpackJob, UnpackTask, Validators, VerifyJob, decode, encode,
 };
@@ -52,7 +52,7 @@ fn a_fetch_job_that_mends_is_sent_as_it_is_written_here() {
 
 #[test]
 fn a_notice_is_sent_as_it_is_written_here() {
-    is_sent_as(&Notice {
+    is_sent_as(&ChangeNotification {
         source: "example-org-1".parse().unwrap(),
         set: SetId::new("https://example.org/capabilitylist.xml"),
         topic: "https://example.org/change/".to_owned(),
@@ -106,7 +106,7 @@ fn every_message_that_was_ever_sent_is_still_read() {
             PackageJob::KIND => decode::<PackageJob>(&bytes).map(drop),
             PackageOutcome::KIND => decode::<PackageOutcome>(&bytes).map(drop),
             UnpackJob::KIND => decode::<UnpackJob>(&bytes).map(drop),
-            Notice::KIND => decode::<Notice>(&bytes).map(drop),
+            ChangeNotification::KIND => decode::<ChangeNotification>(&bytes).map(drop),
             other => panic!("{name}: {other} is no message of this crate"),
         };
         result.unwrap_or_else(|error| panic!("{name} is not read any more: {error}"));

@@ -5,7 +5,7 @@ use std::io;
 
 /// A member, and its offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct MemberPosition {
     /// The member's name, without control characters and cut to a line; `None` when a member is read by its
     /// recorded offset.
     pub name: Option<String>,
@@ -14,13 +14,13 @@ pub struct Place {
     pub offset: u64,
 }
 
-impl Place {
+impl MemberPosition {
     pub(crate) fn new(name: &[u8], offset: u64) -> Self {
         Self { name: Some(crate::name::shown(name)), offset }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for MemberPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
             Some(name) => write!(f, "the member “{name}” at byte {}", self.offset),
@@ -153,7 +153,7 @@ errors! {
     "{place} runs to byte {end}, into {into} at byte {next}: members that share bytes are how small archives inflate without end; tell the Source"
     {
         /// The member that is too long.
-        place: Place,
+        place: MemberPosition,
         /// Its end.
         end: u64,
         /// The part that it overlaps.
@@ -166,7 +166,7 @@ errors! {
     "the header of {place} says {field} {header} where the directory says {directory}: readers would not agree on what it is; tell the Source"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
         /// The field that differs.
         field: &'static str,
         /// As in the member's own header.
@@ -179,7 +179,7 @@ errors! {
     "the directory says that {place} has its header there, but there is none; the archive is damaged: tell the Source"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
     }
     /// More members than the limit.
     TooManyMembers "too-many-members" Package
@@ -287,14 +287,14 @@ errors! {
     "{place} is encrypted, which dumps must not be; tell the Source"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
     }
     /// An unsupported compression method.
     UnknownMethod "unknown-method" Member
     "{place} is compressed by method {method}; only stored (0) and deflate (8) are read: tell the Source"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
         /// The method's number (APPNOTE 4.4.5).
         method: u16,
     }
@@ -303,14 +303,14 @@ errors! {
     "{place} has the name of another member, and nobody knows which is meant; tell the Source"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
     }
     /// A name longer than the limit.
     NameTooLong "name-too-long" Member
     "the name of {place} has {bytes} bytes, and the limit is {limit}; raise it if this Source is to be trusted"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
         /// Its length.
         bytes: u64,
         /// The limit.
@@ -321,35 +321,35 @@ errors! {
     "{place} is a folder, not a file"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
     }
     /// A link.
     Link "link" Member
     "{place} is a link; links are not followed: the Source must put the file itself into the package"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
     }
     /// A device, a pipe or a socket.
     Device "device" Member
     "{place} is a device, a pipe or a socket, not a file; tell the Source"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
     }
     /// A sparse file.
     Sparse "sparse" Member
     "{place} is a sparse file, whose holes are not read; the Source must put it into the package whole"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
     }
     /// An unknown type of tar member.
     UnknownType "unknown-type" Member
     "{place} is of the tar type {typeflag:?}, which is not read; tell the Source"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
         /// The type.
         typeflag: char,
     }
@@ -358,7 +358,7 @@ errors! {
     "{place} has {bytes} bytes, and the limit is {limit}; raise it if this Source is to be trusted"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
         /// As declared.
         bytes: u64,
         /// The limit.
@@ -369,7 +369,7 @@ errors! {
     "{place} inflates from {stored} bytes to {inflated}, which is over {limit} times as much; raise the limit if this Source is to be trusted"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
         /// Bytes as stored.
         stored: u64,
         /// Bytes as declared.
@@ -382,7 +382,7 @@ errors! {
     "{place} has the CRC-32 {computed:08x}, not {declared:08x} as declared; it is damaged: fetch the package again, or tell the Source"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
         /// As declared.
         declared: u32,
         /// As computed.
@@ -393,7 +393,7 @@ errors! {
     "{place} {found}, not {declared} bytes as declared; it is damaged, or made to mislead: tell the Source"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
         /// As declared.
         declared: u64,
         /// What was found instead.
@@ -404,7 +404,7 @@ errors! {
     "{place} cannot be inflated after {inflated} bytes: {why}; it is damaged: fetch the package again, or tell the Source"
     {
         /// The member.
-        place: Place,
+        place: MemberPosition,
         /// Bytes that were inflated before.
         inflated: u64,
         /// What is wrong.

@@ -13,7 +13,7 @@ pub mod tar;
 pub mod zip;
 
 pub use blocks::Blocks;
-pub use error::{PackageError, Place, Scope};
+pub use error::{MemberPosition, PackageError, Scope};
 pub use kind::Kind;
 pub use limits::Limits;
 pub use manifest::{Manifest, ManifestFinder, OddPlace};

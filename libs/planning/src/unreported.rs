@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use model::{PendingRecord, ResourceRecord, SetId, Untold};
+use model::{MissedChanges, PendingRecord, ResourceRecord, SetId};
 
 use crate::decide::Decision;
 
@@ -37,9 +37,9 @@ pub fn is_past(then: Timestamp, patience: Duration, now: Timestamp) -> bool {
 }
 
 /// Adds one change.
-pub fn with(untold: Option<Untold>, change: Timestamp) -> Untold {
-    let before = untold.unwrap_or(Untold { changes: 0, oldest: change, latest: change });
-    Untold {
+pub fn with(untold: Option<MissedChanges>, change: Timestamp) -> MissedChanges {
+    let before = untold.unwrap_or(MissedChanges { changes: 0, oldest: change, latest: change });
+    MissedChanges {
         changes: before.changes.saturating_add(1),
         oldest: before.oldest.min(change),
         latest: before.latest.max(change),
@@ -48,14 +48,19 @@ pub fn with(untold: Option<Untold>, change: Timestamp) -> Untold {
 
 /// The rest after a notification with this interval and number of entries was read. A notification that begins later
 /// does not contain the oldest change. One that ends earlier leaves the later changes, at least one.
-pub fn without(untold: Untold, from: Timestamp, until: Timestamp, entries: u64) -> Option<Untold> {
+pub fn without(
+    untold: MissedChanges,
+    from: Timestamp,
+    until: Timestamp,
+    entries: u64,
+) -> Option<MissedChanges> {
     if from > untold.oldest || until < untold.oldest {
         Some(untold)
     } else if until >= untold.latest {
         None
     } else {
         let changes = untold.changes.saturating_sub(entries).max(1);
-        Some(Untold { changes, oldest: until, ..untold })
+        Some(MissedChanges { changes, oldest: until, ..untold })
     }
 }
 
@@ -73,7 +78,7 @@ pub fn is_news(
 
 #[cfg(test)]
 mod tests {
-    use model::{Account, Action, Declaration, Listing, Seq, Why};
+    use model::{Action, Declaration, Listing, Provenance, Seq, Why};
 
     use super::*;
 
@@ -81,8 +86,8 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
-    fn untold(changes: u64, oldest: i64, latest: i64) -> Untold {
-        Untold { changes, oldest: at(oldest), latest: at(latest) }
+    fn untold(changes: u64, oldest: i64, latest: i64) -> MissedChanges {
+        MissedChanges { changes, oldest: at(oldest), latest: at(latest) }
     }
 
     #[test]
@@ -162,7 +167,7 @@ mod tests {
             next_attempt_at: None,
             candidate: None,
             mend: false,
-            account: Account::of(Why::Problem),
+            account: Provenance::of(Why::Problem),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::vec;
 
-use catalog::{Catalog, CatalogError, ResourceWalk, UnreadResource};
+use catalog::{Catalog, CatalogError, LazyResource, ResourceWalk};
 use futures::StreamExt as _;
 use model::Holding;
 use planning::Filter;
@@ -32,7 +32,7 @@ pub enum Records {
 #[derive(Debug)]
 pub struct CatalogRow {
     /// The record, to be read if needed.
-    pub unread: UnreadResource,
+    pub unread: LazyResource,
     /// Its stored bitstream and its sets.
     pub holding: Holding,
 }
@@ -235,7 +235,7 @@ async fn all(
 }
 
 /// Reads the stored state of each wanted resource.
-fn look_at(batch: Vec<UnreadResource>, filter: &Filter) -> Result<Vec<CatalogRow>, CatalogError> {
+fn look_at(batch: Vec<LazyResource>, filter: &Filter) -> Result<Vec<CatalogRow>, CatalogError> {
     let mut known = Vec::with_capacity(batch.len());
     for unread in batch {
         if filter.takes_all() || filter.takes(unread.uri()?) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use catalog::{CatalogError, Lookups};
 use futures::TryStreamExt;
-use model::{DocumentRecord, DocumentState, LookRecord, LookedAt, RunId, SetId};
+use model::{DiscoveryReport, DocumentRecord, DocumentState, RunId, SetId, VisitedDocument};
 use resourcesync::{Capability, Quirk, Root};
 
 use crate::card::{ChangeCoverage, Document};
@@ -34,7 +34,7 @@ type Asked = HashMap<(SetId, Capability), RunId>;
 /// their kind read. Documents that the Source does not name any more are not part of the report.
 pub(crate) async fn look(
     catalog: &Lookups,
-    look: Option<&LookRecord>,
+    look: Option<&DiscoveryReport>,
     findings: &mut Findings,
 ) -> Result<Documents, CatalogError> {
     let seen: BTreeSet<&str> =
@@ -110,7 +110,7 @@ impl Documents {
     }
 
     /// Every document but the topmost must link to its parent.
-    fn link(&self, seen: &LookedAt, findings: &mut Findings) {
+    fn link(&self, seen: &VisitedDocument, findings: &mut Findings) {
         let is_below = seen.capability.as_ref().is_some_and(|kind| *kind != Capability::Description);
         if is_below && !seen.has_up {
             let Fact { name, what, rule } = rules::NO_UP_LINK;
@@ -133,7 +133,7 @@ impl Documents {
     }
 }
 
-fn seen_only(seen: &LookedAt) -> Document {
+fn seen_only(seen: &VisitedDocument) -> Document {
     Document {
         uri: shown::uri(&seen.url),
         set: None,

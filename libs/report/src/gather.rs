@@ -1,7 +1,7 @@
 //! Gathers the card from the catalog alone. No request goes to the Source.
 
 use catalog::{CatalogError, Lookups};
-use model::{CapabilityLink, HomeSite, LookRecord, RunRecord, SetId, SetRecord, SourceId};
+use model::{CapabilityLink, DiscoveryReport, HomeSite, RunRecord, SetId, SetRecord, SourceId};
 use resourcesync::Capability;
 
 use crate::card::{self, Coverage, FORMAT, LastRun, Looked, ReportCard, Source};
@@ -50,7 +50,7 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
     })
 }
 
-fn add_remarks(look: &LookRecord, findings: &mut Findings) {
+fn add_remarks(look: &DiscoveryReport, findings: &mut Findings) {
     for remark in &look.remarks {
         if let Some(Fact { name, what, rule }) = rules::remark(&remark.hint) {
             findings.add(name, what, rule, 1).in_document(&shown::uri(&remark.url));

@@ -1,7 +1,7 @@
 //! The history of a resource in words: each failed attempt, and the final result. The command line and the console
 //! share these texts.
 
-use model::{Account, Attempt, ChangeEvent, ChangeLogEntry, Why};
+use model::{Attempt, ChangeEvent, ChangeLogEntry, Provenance, Why};
 
 /// The lines of one change log entry: the failed attempts before it, the event, and its cause.
 pub fn told(entry: &ChangeLogEntry) -> Vec<String> {
@@ -13,7 +13,7 @@ pub fn told(entry: &ChangeLogEntry) -> Vec<String> {
 
 /// The cause of an event: the document that requested it, and the run that did it.
 pub fn because(entry: &ChangeLogEntry) -> String {
-    let Account { why, change, as_of, .. } = &entry.account;
+    let Provenance { why, change, as_of, .. } = &entry.account;
     let change = change.map_or("listed".to_owned(), |change| change.to_string());
     let when = as_of.map_or(String::new(), |time| format!(" as of {time}"));
     let because = why.map_or(String::new(), |why| format!(", because {}", reason(why)));

@@ -8,9 +8,9 @@ use catalog::{Batch, Catalog, CatalogConfig};
 use fixity::Computed;
 use jiff::Timestamp;
 use model::{
-    Absence, Assurance, Bitstream, CapabilityLink, Declaration, DocumentRecord, DocumentState, Ignored,
-    Listing, Location, LookRecord, LookedAt, Mode, Phase, ProblemReason, ProblemRecord, Remark,
-    ResourceRecord, RunId, RunRecord, SetId, SetRecord, Subject, Validators,
+    Absence, Assurance, Bitstream, CapabilityLink, Declaration, DiscoveryReport, DocumentRecord,
+    DocumentState, Ignored, Listing, Location, Mode, Phase, ProblemReason, ProblemRecord, Remark,
+    ResourceRecord, RunId, RunRecord, SetId, SetRecord, Subject, Validators, VisitedDocument,
 };
 use report::ReportCard;
 use resourcesync::{Capability, Root};
@@ -58,8 +58,8 @@ impl Known {
         Self { batch, run }
     }
 
-    fn look(&mut self, change: impl FnOnce(&mut LookRecord)) {
-        let document = |url: &str, capability, entries| LookedAt {
+    fn look(&mut self, change: impl FnOnce(&mut DiscoveryReport)) {
+        let document = |url: &str, capability, entries| VisitedDocument {
             url: url.to_owned(),
             capability: Some(capability),
             root: Root::UrlSet,
@@ -68,7 +68,7 @@ impl Known {
             has_validators: true,
             quirks: Default::default(),
         };
-        let mut look = LookRecord {
+        let mut look = DiscoveryReport {
             at: time("04T09:59:00"),
             documents: vec![
                 document("https://example.org/.well-known/resourcesync", Capability::Description, 1),

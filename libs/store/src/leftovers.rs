@@ -25,7 +25,7 @@ pub struct Growing {
 
 impl Growing {
     /// Adds an upload that is still in use.
-    pub fn add(&mut self, upload: &crate::UploadLeft) {
+    pub fn add(&mut self, upload: &crate::OrphanUpload) {
         self.packages.extend(upload.package);
         self.uploads.extend(upload.upload.clone());
     }

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use crate::parts::Parts;
 use crate::s3::{Patience, S3Settings};
 use crate::spool::blocking;
-use crate::trouble::{StoreTrouble, TroubleBoard};
+use crate::trouble::{StoreFailure, StoreHealth};
 use crate::unfinished::UploadLister;
 use crate::watched::Watched;
 use crate::{Operations, S3Options, StoreError, StoreTarget, View, probe, spool, temporary, view};
@@ -43,7 +43,7 @@ struct Inner {
     objects: Arc<Watched>,
     parts: Parts,
     root: Arc<str>,
-    board: TroubleBoard,
+    board: StoreHealth,
     local: Option<Local>,
     lister: Option<UploadLister>,
     spool_directory: PathBuf,
@@ -142,7 +142,7 @@ impl Store {
 
     /// The last failure of the store, of our operations and the catalog's. A success clears it: a write
     /// clears a failed write, a read clears a failed read.
-    pub fn trouble(&self) -> watch::Receiver<Option<StoreTrouble>> {
+    pub fn trouble(&self) -> watch::Receiver<Option<StoreFailure>> {
         self.0.board.subscribe()
     }
 
@@ -233,7 +233,7 @@ impl Store {
         lister: Option<UploadLister>,
         spool_directory: PathBuf,
     ) -> Self {
-        let (root, board): (Arc<str>, _) = (root.into(), TroubleBoard::new());
+        let (root, board): (Arc<str>, _) = (root.into(), StoreHealth::new());
         let objects = Arc::new(Watched::new(objects, Arc::clone(&root), board.clone()));
         Self(Arc::new(Inner { objects, parts, root, board, local, lister, spool_directory }))
     }
@@ -246,7 +246,7 @@ impl Store {
         &self.0.parts
     }
 
-    pub(crate) fn board(&self) -> &TroubleBoard {
+    pub(crate) fn board(&self) -> &StoreHealth {
         &self.0.board
     }
 

@@ -9,7 +9,7 @@ use crate::{Key, Store, StoreError};
 
 /// Marks that a store contains a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourceNote {
+pub struct SourceMarker {
     /// The Source.
     pub source: SourceId,
     /// The URL the operator gave.
@@ -21,7 +21,7 @@ impl Store {
     ///
     /// # Errors
     /// The error of the store.
-    pub async fn note_source(&self, note: &SourceNote) -> Result<(), StoreError> {
+    pub async fn note_source(&self, note: &SourceMarker) -> Result<(), StoreError> {
         let key = Key::Source(note.source.clone());
         let json = serde_json::to_vec(note)
             .map_err(|e| StoreError::Other { at: key.to_string(), source: Box::new(e) })?;
@@ -32,7 +32,7 @@ impl Store {
     ///
     /// # Errors
     /// The error of the store; [`StoreError::Damaged`] for a marker that cannot be read.
-    pub async fn sources(&self) -> Result<Vec<SourceNote>, StoreError> {
+    pub async fn sources(&self) -> Result<Vec<SourceMarker>, StoreError> {
         let folder = Key::sources();
         let failed = |e| StoreError::of_object(self.root(), &folder, e);
         let mut listed = self.objects().list(Some(&folder));
@@ -47,7 +47,7 @@ impl Store {
         Ok(notes)
     }
 
-    async fn source_note(&self, key: &Key) -> Result<SourceNote, StoreError> {
+    async fn source_note(&self, key: &Key) -> Result<SourceMarker, StoreError> {
         let failed = |e| StoreError::of_object(self.root(), key, e);
         let result = self.objects().get(&key.path()).await.map_err(failed)?;
         let json = result.bytes().await.map_err(failed)?;

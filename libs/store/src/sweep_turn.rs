@@ -32,7 +32,7 @@ const MARK: &str = "mark";
 
 /// A turn to remove bitstreams. Dropped before its end, it counts until it expires.
 #[derive(Debug)]
-pub(crate) struct SweepTurn {
+pub(crate) struct SweepLock {
     kind: Kind,
     began: Instant,
     began_at: Timestamp,
@@ -44,7 +44,7 @@ enum Kind {
     Marked(String),
 }
 
-impl SweepTurn {
+impl SweepLock {
     /// Whether this turn may still remove objects. Two clocks are read, since one of them stops while a
     /// machine sleeps.
     pub(crate) fn lasts(&self) -> bool {
@@ -68,9 +68,9 @@ impl SweepTurn {
 
 impl Store {
     /// Waits for the turn to remove bitstreams, and takes it.
-    pub(crate) async fn begin_sweep(&self) -> Result<SweepTurn, StoreError> {
+    pub(crate) async fn begin_sweep(&self) -> Result<SweepLock, StoreError> {
         // Counted from before others can see the mark.
-        let turn = |kind, (began, began_at)| SweepTurn { kind, began, began_at };
+        let turn = |kind, (began, began_at)| SweepLock { kind, began, began_at };
         if let Some(path) = self.turn_lock() {
             loop {
                 let now = (Instant::now(), Timestamp::now());
@@ -118,7 +118,7 @@ impl Store {
 
     /// Ends a turn: all its removals are done. The mark of a turn that took very long stays until it expires.
     /// Reading and removing it are two steps, and another process may take it over between them.
-    pub(crate) async fn end_sweep(&self, turn: SweepTurn) -> Result<(), StoreError> {
+    pub(crate) async fn end_sweep(&self, turn: SweepLock) -> Result<(), StoreError> {
         let Kind::Marked(mark) = &turn.kind else { return Ok(()) };
         match self.turn_mark().await? {
             Some((found, _)) if found == *mark && turn.is_ours() => self.remove(&Key::Sweeping).await,

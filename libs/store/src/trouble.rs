@@ -12,7 +12,7 @@ use crate::{Operation, Operations, StoreError};
 
 /// The last failure of the store, until an operation of the same kind succeeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoreTrouble {
+pub struct StoreFailure {
     /// What kind of failure it is.
     pub kind: TroubleKind,
     /// Whether writing failed; otherwise reading.
@@ -36,13 +36,13 @@ pub enum TroubleKind {
 
 /// Records failures and successes.
 #[derive(Debug, Clone)]
-pub(crate) struct TroubleBoard(Arc<Board>);
+pub(crate) struct StoreHealth(Arc<Board>);
 
 #[derive(Debug)]
 struct Board {
     // Successes are many and failures few: a flag spares successes the lock.
     troubled: AtomicBool,
-    state: watch::Sender<Option<StoreTrouble>>,
+    state: watch::Sender<Option<StoreFailure>>,
     operations: Operations,
 }
 
@@ -108,7 +108,7 @@ const FULL: &[&str] = &[
     "Disk quota exceeded",
 ];
 
-impl TroubleBoard {
+impl StoreHealth {
     /// A board without a failure.
     pub(crate) fn new() -> Self {
         Self(Arc::new(Board {
@@ -129,7 +129,7 @@ impl TroubleBoard {
     }
 
     /// Subscribes to changes of the store's condition.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<StoreTrouble>> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<StoreFailure>> {
         self.0.state.subscribe()
     }
 
@@ -166,7 +166,7 @@ impl TroubleBoard {
                         Some(decided) => decided.to_string(),
                         None => format!("the store failed at {at}: {error}"),
                     };
-                    self.failed(StoreTrouble { kind, writing, message });
+                    self.failed(StoreFailure { kind, writing, message });
                 }
             }
         }
@@ -180,11 +180,11 @@ impl TroubleBoard {
             StoreError::Denied { .. } => TroubleKind::Denied,
             _ => TroubleKind::Other,
         };
-        self.failed(StoreTrouble { kind, writing: true, message: error.to_string() });
+        self.failed(StoreFailure { kind, writing: true, message: error.to_string() });
     }
 
     /// Records a failure.
-    pub(crate) fn failed(&self, trouble: StoreTrouble) {
+    pub(crate) fn failed(&self, trouble: StoreFailure) {
         self.0.troubled.store(true, Ordering::Release);
         self.0.state.send_if_modified(|state| {
             let is_news = state.as_ref() != Some(&trouble);
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_success_clears_trouble_of_its_own_kind_only() {
-        let board = TroubleBoard::new();
+        let board = StoreHealth::new();
         let seen = board.subscribe();
         let failure: object_store::Result<()> = Err(generic(io::Error::from_raw_os_error(28)));
         assert!(board.note(Operation::Put, || "a".into(), failure).is_err());

@@ -8,7 +8,7 @@ use crate::{Amount, Key, Listed, Store, StoreError};
 
 /// The objects of a package upload, active or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UploadLeft {
+pub struct OrphanUpload {
     /// The plan that the package is fetched for.
     pub seq: Seq,
     /// The package it becomes; none when its checkpoint is missing or unreadable.
@@ -26,8 +26,8 @@ impl Store {
     ///
     /// # Errors
     /// The error of the store.
-    pub async fn uploads_left(&self, source: &SourceId) -> Result<Vec<UploadLeft>, StoreError> {
-        let mut left: Vec<UploadLeft> = Vec::new();
+    pub async fn uploads_left(&self, source: &SourceId) -> Result<Vec<OrphanUpload>, StoreError> {
+        let mut left: Vec<OrphanUpload> = Vec::new();
         let mut listed = self.list_uploads(source);
         while let Some(Listed { key, size, modified }) = listed.try_next().await? {
             let (seq, note) = match &key {
@@ -37,7 +37,7 @@ impl Store {
             };
             let at = left.iter().position(|upload| upload.seq == seq).unwrap_or_else(|| {
                 let amount = Amount::default();
-                left.push(UploadLeft { seq, package: None, upload: None, modified, amount });
+                left.push(OrphanUpload { seq, package: None, upload: None, modified, amount });
                 left.len() - 1
             });
             left[at].amount.add(size);

@@ -2,7 +2,7 @@
 //!
 //! SlateDB retries failed requests for ever, without telling its callers: on a full disk they would wait
 //! silently. Every operation, ours and the catalog's, goes through this wrapper, which records failures on a
-//! [`TroubleBoard`].
+//! [`StoreHealth`].
 
 use std::fmt;
 use std::ops::Range;
@@ -20,21 +20,21 @@ use object_store::{
 };
 
 use crate::Operation;
-use crate::trouble::TroubleBoard;
+use crate::trouble::StoreHealth;
 
 /// Wraps a store and records how each operation ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Watched {
     inner: Arc<dyn ObjectStore>,
     root: Arc<str>,
-    board: TroubleBoard,
+    board: StoreHealth,
 }
 
 #[derive(Debug)]
 struct WatchedUpload {
     inner: Box<dyn MultipartUpload>,
     at: Arc<str>,
-    board: TroubleBoard,
+    board: StoreHealth,
 }
 
 /// The error of an object that ends before a requested range.
@@ -46,7 +46,7 @@ fn ends_early(location: &Path, range: &Range<u64>, received: usize) -> object_st
 
 impl Watched {
     /// Watches `inner`, which `root` names in messages.
-    pub(crate) fn new(inner: Arc<dyn ObjectStore>, root: Arc<str>, board: TroubleBoard) -> Self {
+    pub(crate) fn new(inner: Arc<dyn ObjectStore>, root: Arc<str>, board: StoreHealth) -> Self {
         Self { inner, root, board }
     }
 

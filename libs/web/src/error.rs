@@ -74,7 +74,7 @@ pub enum ErrorKind {
     /// Not a URL that can be requested.
     BadUrl,
     /// The origin is in cooldown for longer than a request waits; nothing was sent.
-    Resting,
+    CoolingDown,
     /// The host has only addresses that [`AddressPolicy`](crate::AddressPolicy) does not allow.
     RefusedAddress,
     /// The URL's port is one that browsers refuse, since it belongs to another service than HTTP. The port of
@@ -219,11 +219,15 @@ impl WebError {
 
     /// Whether to retry, and how long to wait before.
     pub fn disposition(&self) -> Disposition {
-        use ErrorKind::{Connect, Dns, Interrupted, Resting, Status, Timeout, TooSlow, Walled};
+        use ErrorKind::{Connect, CoolingDown, Dns, Interrupted, Status, Timeout, TooSlow, Walled};
         let again = match self.0.kind {
-            Dns | Connect(_) | Timeout(_) | Interrupted | TooSlow | Resting | Walled(Wall::Challenge(_)) => {
-                true
-            }
+            Dns
+            | Connect(_)
+            | Timeout(_)
+            | Interrupted
+            | TooSlow
+            | CoolingDown
+            | Walled(Wall::Challenge(_)) => true,
             // Of the other 5xx, these say that the server will never do it; the rest, including proxies' own
             // codes, may pass.
             Status(501 | 505 | 506 | 510 | 511) => false,
@@ -249,7 +253,7 @@ impl WebError {
             ErrorKind::Connect(_) | ErrorKind::Builder => ProblemReason::Connect,
             ErrorKind::Tls { .. } => ProblemReason::Tls,
             ErrorKind::Timeout(_) => ProblemReason::Timeout,
-            ErrorKind::Status(429) | ErrorKind::Resting => ProblemReason::Throttled,
+            ErrorKind::Status(429) | ErrorKind::CoolingDown => ProblemReason::Throttled,
             ErrorKind::Status(503) if self.0.retry_after.is_some() => ProblemReason::Throttled,
             ErrorKind::Status(400..=499) => ProblemReason::HttpClientError,
             ErrorKind::Status(500..=599) => ProblemReason::HttpServerError,

@@ -48,7 +48,7 @@ pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Dur
         ErrorKind::RedirectLoop => "the request was sent round in a circle".to_owned(),
         ErrorKind::BadRedirect => format!("{server} sends the request on to nowhere"),
         ErrorKind::BadUrl => "the URL cannot be requested".to_owned(),
-        ErrorKind::Resting => {
+        ErrorKind::CoolingDown => {
             let left = retry_after.unwrap_or_default().as_secs();
             format!("{server} asked to be left alone for another {left} s; no request was made")
         }
@@ -97,7 +97,7 @@ pub(crate) fn advice(kind: ErrorKind, authorized: bool) -> &'static str {
         ErrorKind::Status(404 | 410) => {
             "check the URL; if a list names it, the list is out of date: tell the Source's operator"
         }
-        ErrorKind::Status(429) | ErrorKind::Resting => {
+        ErrorKind::Status(429) | ErrorKind::CoolingDown => {
             "try again after that time, with fewer requests at once (--concurrency) or in a second (--max-rate)"
         }
         ErrorKind::Status(500) => {

@@ -11,7 +11,7 @@ use model::Lane;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::terms::{CommonPlace, Places};
+use crate::terms::{CommonPlace, PermitProvider};
 use host::{Host, Hosts};
 
 mod host;
@@ -66,14 +66,14 @@ pub(crate) struct Permit {
 
 /// The origin's cooldown is longer than a request waits.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Resting {
+pub(crate) struct CoolingDown {
     /// The rest of the cooldown.
     pub(crate) left: Duration,
 }
 
 /// The cooldown of an origin, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Rest {
+pub(crate) struct CooldownUpdate {
     until: Option<Instant>,
 }
 
@@ -100,7 +100,7 @@ struct Origin {
 
 #[derive(Debug)]
 struct State {
-    rest: Rest,
+    rest: CooldownUpdate,
     last_used: Option<Instant>,
     /// The interval before the last request, which also applies before the next.
     spacing: Duration,
@@ -111,19 +111,19 @@ struct State {
 enum Turn {
     Now,
     NotBefore(Instant),
-    Resting,
+    CoolingDown,
 }
 
 /// Updates an origin's cooldown after a response. 429 and 503 with `Retry-After` start a cooldown, and never
 /// shorten one. Other responses change nothing, since they may be older.
-pub(crate) fn decide(rest: Rest, signal: Signal, now: Instant) -> Rest {
+pub(crate) fn decide(rest: CooldownUpdate, signal: Signal, now: Instant) -> CooldownUpdate {
     match signal {
         Signal { status: 429 | 503, retry_after: Some(wait) } => rest.at_least(now + wait),
         _ => rest,
     }
 }
 
-impl Rest {
+impl CooldownUpdate {
     /// Until then, or until the present end if that is later.
     fn at_least(self, until: Instant) -> Self {
         Self { until: self.until.max(Some(until)) }
@@ -145,19 +145,19 @@ impl Politeness {
     /// cooldown. Then it waits for a permit of the host, and for one of `places`, if there are any.
     ///
     /// # Errors
-    /// [`Resting`] when the cooldown is longer than a request waits.
+    /// [`CoolingDown`] when the cooldown is longer than a request waits.
     pub(crate) async fn enter(
         &self,
         lane: &Lane,
         asks: Asks<'_>,
-        places: Option<&dyn Places>,
-    ) -> Result<Permit, Resting> {
+        places: Option<&dyn PermitProvider>,
+    ) -> Result<Permit, CoolingDown> {
         let origin = self.origin(lane);
         loop {
             // Checked before a permit is taken: no request holds a permit while it waits.
             while let Some(left) = origin.rest_left() {
                 if left > self.limits.patience {
-                    return Err(Resting { left });
+                    return Err(CoolingDown { left });
                 }
                 tokio::time::sleep(left).await;
             }
@@ -189,7 +189,7 @@ impl Politeness {
                     // A waiter for this permit would have to wait for that time too.
                     Turn::NotBefore(at) => tokio::time::sleep_until(at).await,
                     // A cooldown began while this request waited.
-                    Turn::Resting => break,
+                    Turn::CoolingDown => break,
                 }
             }
         }
@@ -241,7 +241,11 @@ impl Politeness {
         }
         let origin = Arc::new(Origin {
             places: Arc::new(Semaphore::new(self.limits.at_a_time)),
-            state: Mutex::new(State { rest: Rest::default(), last_used: None, spacing: Duration::ZERO }),
+            state: Mutex::new(State {
+                rest: CooldownUpdate::default(),
+                last_used: None,
+                spacing: Duration::ZERO,
+            }),
         });
         table.origins.insert(lane.clone(), Arc::clone(&origin));
         origin
@@ -280,7 +284,7 @@ impl Origin {
 impl State {
     fn turn(&self, spacing: Duration, now: Instant) -> Turn {
         match self.last_used.map(|last| last + spacing) {
-            _ if self.rest.left(now).is_some() => Turn::Resting,
+            _ if self.rest.left(now).is_some() => Turn::CoolingDown,
             Some(at) if at > now => Turn::NotBefore(at),
             _ => Turn::Now,
         }

@@ -6,11 +6,11 @@ use crate::ErrorKind;
 
 /// The URLs that redirected one request.
 #[derive(Debug, Default)]
-pub(crate) struct Trail {
+pub(crate) struct RedirectChain {
     passed: Vec<Url>,
 }
 
-impl Trail {
+impl RedirectChain {
     /// The target of a redirect from `at`; none when its status is no redirect.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ mod tests {
 
     fn next(location: Option<&str>) -> Result<Option<Url>, ErrorKind> {
         let at = url("http://example.org/a/b");
-        Trail::default().next(302, location.map(str::as_bytes), &at, 5).map_err(|(kind, _)| kind)
+        RedirectChain::default().next(302, location.map(str::as_bytes), &at, 5).map_err(|(kind, _)| kind)
     }
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
     fn only_redirects_are_followed() {
         for status in [200, 204, 206, 300, 304, 305, 306, 404, 500] {
             let at = url("http://example.org/");
-            assert_eq!(Trail::default().next(status, Some(b"/x"), &at, 5).unwrap(), None, "{status}");
+            assert_eq!(RedirectChain::default().next(status, Some(b"/x"), &at, 5).unwrap(), None, "{status}");
         }
     }
 
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_way_that_comes_back_is_a_loop_whatever_the_fragment() {
         assert_eq!(next(Some("b#again")), Err(ErrorKind::RedirectLoop));
-        let mut trail = Trail::default();
+        let mut trail = RedirectChain::default();
         let (a, b) = (url("http://h/a"), url("http://h/b"));
         assert_eq!(trail.next(301, Some(b"/b"), &a, 5).unwrap(), Some(b.clone()));
         assert_eq!(trail.next(301, Some(b"/a"), &b, 5).unwrap_err().0, ErrorKind::RedirectLoop);
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn exactly_as_many_as_allowed_are_followed() {
-        let mut trail = Trail::default();
+        let mut trail = RedirectChain::default();
         let mut at = url("http://h/0");
         for step in 1..=3 {
             let location = format!("/{step}");

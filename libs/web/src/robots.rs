@@ -48,7 +48,7 @@ pub enum Disallow {
 /// The rules of an origin's robots.txt for this client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Robots {
-    standing: RobotsStanding,
+    standing: RobotsFetch,
     /// Whether a server answered at all.
     is_answered: bool,
     rules: Rules,
@@ -59,7 +59,7 @@ pub struct Robots {
 
 /// How the rules of a [`Robots`] were obtained.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RobotsStanding {
+pub enum RobotsFetch {
     /// From a robots.txt.
     Read,
     /// There is none, by this response: everything is allowed (RFC 9309, 2.3.1.3).
@@ -164,18 +164,11 @@ impl Robots {
         }
         let group = if ours.found { ours } else { everybodys };
         let Group { rules, crawl_delay, .. } = group;
-        Self {
-            standing: RobotsStanding::Read,
-            is_answered: true,
-            rules,
-            crawl_delay,
-            sitemaps,
-            location: None,
-        }
+        Self { standing: RobotsFetch::Read, is_answered: true, rules, crawl_delay, sitemaps, location: None }
     }
 
     /// The result for an origin whose robots.txt was not read: it has no rules.
-    pub(crate) fn unread(standing: RobotsStanding, is_answered: bool) -> Self {
+    pub(crate) fn unread(standing: RobotsFetch, is_answered: bool) -> Self {
         let rules = Rules::default();
         Self { standing, is_answered, rules, crawl_delay: None, sitemaps: Vec::new(), location: None }
     }
@@ -191,7 +184,7 @@ impl Robots {
     }
 
     /// How the rules were obtained.
-    pub fn standing(&self) -> &RobotsStanding {
+    pub fn standing(&self) -> &RobotsFetch {
         &self.standing
     }
 

@@ -13,7 +13,7 @@ use url::Url;
 
 use crate::client::Inner;
 use crate::pieces::Pieces;
-use crate::politeness::{Asks, Permit, Resting, Signal};
+use crate::politeness::{Asks, CoolingDown, Permit, Signal};
 use crate::retry_after::retry_after;
 use crate::wall::Look;
 use crate::{Client, Errand, ErrorKind, Exchange, OriginRest, Phase, WebError, ports, uri};
@@ -95,7 +95,7 @@ impl Client {
                 agreed.places.as_deref(),
             )
             .await
-            .map_err(|Resting { left }| WebError::new(ErrorKind::Resting).retry_after(Some(left)))?;
+            .map_err(|CoolingDown { left }| WebError::new(ErrorKind::CoolingDown).retry_after(Some(left)))?;
         *requests += 1;
         self.0.requests.fetch_add(1, Ordering::Relaxed);
         let mut exchange = observer.get().map(|observer| observer.begin(&lane));

@@ -18,7 +18,7 @@ use crate::{Client, Credential, ErrorKind, RobotsPolicy, WebConfig, WebError};
 pub type CommonPlace = Box<dyn Any + Send + Sync>;
 
 /// Permits of origins that several processes share, beside the budget inside a client.
-pub trait Places: Debug + Send + Sync {
+pub trait PermitProvider: Debug + Send + Sync {
     /// Waits for a permit of `lane`. It is requested last, when nothing else blocks the request. It is held
     /// until the body has ended or broken off, or the response is dropped.
     fn place<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, CommonPlace>;
@@ -36,7 +36,7 @@ pub struct Terms {
     /// Credentials of origins that require them, beside the configuration's.
     pub credentials: Vec<Credential>,
     /// The provider of each request's permit.
-    pub places: Option<Arc<dyn Places>>,
+    pub places: Option<Arc<dyn PermitProvider>>,
     /// Networks that may be reached beside what the configuration allows, of whatever class but
     /// [`AddressClass::Metadata`](crate::AddressClass::Metadata).
     pub allow_networks: Vec<Network>,
@@ -54,7 +54,7 @@ pub(crate) struct Agreed {
     /// The interval between the starts of two requests to an origin.
     pub(crate) pace: Duration,
     pub(crate) credentials: Credentials,
-    pub(crate) places: Option<Arc<dyn Places>>,
+    pub(crate) places: Option<Arc<dyn PermitProvider>>,
     pub(crate) access: Arc<Access>,
     pub(crate) entry: Option<Lane>,
     /// Concurrent requests to one host.

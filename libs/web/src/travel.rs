@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::body_limits::Watch;
-use crate::redirect::Trail;
+use crate::redirect::RedirectChain;
 use crate::response::{Response, Way};
 use crate::retry::Retries;
 use crate::send::{Answer, Method};
@@ -56,7 +56,7 @@ impl Client {
     /// same: the caller decides whether to send it again.
     pub async fn post(&self, request: PostRequest) -> Result<Response, WebError> {
         let mut moved = None;
-        let mut trail = Trail::default();
+        let mut trail = RedirectChain::default();
         let mut requests = 0;
         let result = self.carry(&request, &mut moved, &mut trail, &mut requests).await;
         let way = Way { url: request.url, moved, redirects: trail.into_passed(), requests };
@@ -71,7 +71,7 @@ impl Client {
         &self,
         request: &PostRequest,
         moved: &mut Option<Url>,
-        trail: &mut Trail,
+        trail: &mut RedirectChain,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
         loop {
@@ -111,7 +111,7 @@ impl Client {
         errand: Option<Errand>,
     ) -> Result<Response, WebError> {
         let mut moved = None;
-        let mut trail = Trail::default();
+        let mut trail = RedirectChain::default();
         let mut requests = 0;
         let (is_head, largest) = (request.head, request.largest);
         let result = self.walk(&request, errand, &mut moved, &mut trail, &mut requests).await;
@@ -157,7 +157,7 @@ impl Client {
         request: &GetRequest,
         errand: Option<Errand>,
         moved: &mut Option<Url>,
-        trail: &mut Trail,
+        trail: &mut RedirectChain,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
         let method = if request.head { Method::Head } else { Method::Get };

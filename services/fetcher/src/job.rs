@@ -5,7 +5,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use bus::{Bus, Payload, Queue, Work};
+use bus::{Bus, HandlerResult, Payload, Queue};
 use fleet::Credentials;
 use model::{
     Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, Message as _, PackageJob,
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use web::Client;
 
-use crate::package::Loners;
+use crate::package::SingleRangeOrigins;
 use crate::sink::Sink;
 use crate::{FetcherConfig, FetcherMetrics, resource};
 
@@ -35,7 +35,7 @@ pub struct Fetcher {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) config: Arc<FetcherConfig>,
     pub(crate) metrics: FetcherMetrics,
-    pub(crate) loners: Loners,
+    pub(crate) loners: SingleRangeOrigins,
     pub(crate) stop: CancellationToken,
 }
 
@@ -57,7 +57,7 @@ impl Fetcher {
             clock,
             config: Arc::new(config),
             metrics: FetcherMetrics::default(),
-            loners: Loners::default(),
+            loners: SingleRangeOrigins::default(),
             stop: CancellationToken::new(),
         }
     }
@@ -98,68 +98,68 @@ impl Fetcher {
 
     /// Processes one message: reads the job, fetches, stores, sends the result on. The returned value says whether it
     /// may be acknowledged.
-    pub async fn work(&self, payload: Payload) -> Work {
-        Work::from_result(self.try_work(&payload).await)
+    pub async fn work(&self, payload: Payload) -> HandlerResult {
+        HandlerResult::from_result(self.try_work(&payload).await)
     }
 
     /// Returns a message unprocessed, because its Source already uses its share of this process. Its resources come
     /// back as deferred, and the permit of the origin is free for other Sources.
-    pub async fn give_back(&self, payload: Payload) -> Work {
-        Work::from_result(self.try_give_back(&payload).await)
+    pub async fn give_back(&self, payload: Payload) -> HandlerResult {
+        HandlerResult::from_result(self.try_give_back(&payload).await)
     }
 
-    async fn try_give_back(&self, payload: &Payload) -> Result<(), Work> {
+    async fn try_give_back(&self, payload: &Payload) -> Result<(), HandlerResult> {
         match payload.read::<FetchJob>() {
             Err(WireError::Unexpected { found, .. }) if found == PackageJob::KIND => {
-                let job = payload.read::<PackageJob>().map_err(Work::poison)?;
+                let job = payload.read::<PackageJob>().map_err(HandlerResult::poison)?;
                 let PackageJob { id, source, run, lane, uri, seq, .. } = Arc::unwrap_or_clone(job);
                 // The next job reads how much earlier ones have received.
                 let result = PackageResult::Deferred { received: 0 };
                 let queue = Queue::Outcomes { source: source.clone() };
                 let done =
                     PackageOutcome { id, source, run, lane, uri, seq, requests: 0, elapsed_ms: 0, result };
-                bus::send(&*self.bus, queue, id, Arc::new(done)).await.map_err(Work::later)?;
+                bus::send(&*self.bus, queue, id, Arc::new(done)).await.map_err(HandlerResult::later)?;
                 Ok(())
             }
             job => {
                 let FetchJob { id, source, run, lane, items, .. } =
-                    Arc::unwrap_or_clone(job.map_err(Work::poison)?);
+                    Arc::unwrap_or_clone(job.map_err(HandlerResult::poison)?);
                 let items = items.iter().map(|item| fetched(item, FetchedResult::Deferred)).collect();
                 let queue = Queue::Verify { source: source.clone() };
                 let done = VerifyJob { id, source, run, lane, items, requests: 0, elapsed_ms: 0 };
-                bus::send(&*self.bus, queue, id, Arc::new(done)).await.map_err(Work::later)?;
+                bus::send(&*self.bus, queue, id, Arc::new(done)).await.map_err(HandlerResult::later)?;
                 Ok(())
             }
         }
     }
 
-    async fn try_work(&self, payload: &Payload) -> Result<(), Work> {
+    async fn try_work(&self, payload: &Payload) -> Result<(), HandlerResult> {
         let job = match payload.read::<FetchJob>() {
             Err(WireError::Unexpected { found, .. }) if found == PackageJob::KIND => {
                 // Boxed: package jobs are few and their future is large, so jobs of resources need not have room for
                 // it.
                 return Box::pin(self.try_package(payload)).await;
             }
-            job => job.map_err(Work::poison)?,
+            job => job.map_err(HandlerResult::poison)?,
         };
         let _in_hand = self.metrics.begin();
         // A missing credential may exist after a restart of this service, or in another one.
-        let fetcher = self.on(&job.terms).map_err(Work::later)?;
-        let done = Arc::new(fetcher.fetch(&job).await.map_err(Work::later)?);
+        let fetcher = self.on(&job.terms).map_err(HandlerResult::later)?;
+        let done = Arc::new(fetcher.fetch(&job).await.map_err(HandlerResult::later)?);
         let queue = Queue::Verify { source: done.source.clone() };
-        bus::send(&*self.bus, queue, done.id, Arc::clone(&done)).await.map_err(Work::later)?;
+        bus::send(&*self.bus, queue, done.id, Arc::clone(&done)).await.map_err(HandlerResult::later)?;
         self.metrics.count(&done);
         Ok(())
     }
 
-    async fn try_package(&self, payload: &Payload) -> Result<(), Work> {
-        let job = payload.read::<PackageJob>().map_err(Work::poison)?;
+    async fn try_package(&self, payload: &Payload) -> Result<(), HandlerResult> {
+        let job = payload.read::<PackageJob>().map_err(HandlerResult::poison)?;
         let _in_hand = self.metrics.begin();
-        let fetcher = self.on(&job.terms).map_err(Work::later)?;
-        let done = fetcher.fetch_package(Arc::unwrap_or_clone(job)).await.map_err(Work::later)?;
+        let fetcher = self.on(&job.terms).map_err(HandlerResult::later)?;
+        let done = fetcher.fetch_package(Arc::unwrap_or_clone(job)).await.map_err(HandlerResult::later)?;
         let done = Arc::new(done);
         let queue = Queue::Outcomes { source: done.source.clone() };
-        bus::send(&*self.bus, queue, done.id, Arc::clone(&done)).await.map_err(Work::later)?;
+        bus::send(&*self.bus, queue, done.id, Arc::clone(&done)).await.map_err(HandlerResult::later)?;
         self.metrics.count_package(&done);
         Ok(())
     }

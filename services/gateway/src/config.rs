@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::bail;
 use control::KeptNotification;
 use fleet::{NatsConfig, PushConfig, StoreConfig};
-use model::{Network, Notice};
+use model::{ChangeNotification, Network};
 use serde::Deserialize;
 use service::{FrameConfig, ServiceConfig};
 use url::Url;
@@ -232,8 +232,8 @@ impl Settings {
         if let Some(inbox) = &self.inbox {
             inbox.check()?;
         }
-        if !(1..=Notice::MOST_BYTES).contains(&self.push_body_bytes) {
-            bail!("gateway.push_body_bytes is 1 to {}", Notice::MOST_BYTES);
+        if !(1..=ChangeNotification::MOST_BYTES).contains(&self.push_body_bytes) {
+            bail!("gateway.push_body_bytes is 1 to {}", ChangeNotification::MOST_BYTES);
         }
         if !(1..=300).contains(&self.push_body_seconds) || self.push_max_in_flight == 0 {
             bail!("gateway.push_body_seconds is 1 to 300, and gateway.push_max_in_flight at least 1");

@@ -7,7 +7,7 @@ use api::Run;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
-use control::{LeaseRecord, Run as FleetRun, View};
+use control::{LeaseRecord, Run as FleetRun, WatchCache};
 use futures::{Stream, stream};
 use model::{RunId, SourceId};
 use tokio::sync::watch;
@@ -82,8 +82,8 @@ fn told<S: Stream<Item = Result<Event, Infallible>> + Send + 'static>(
 struct Story {
     source: SourceId,
     id: RunId,
-    runs: View<FleetRun>,
-    leases: View<LeaseRecord>,
+    runs: WatchCache<FleetRun>,
+    leases: WatchCache<LeaseRecord>,
     stop: CancellationToken,
     tokens: Tokens,
     changes: watch::Receiver<()>,

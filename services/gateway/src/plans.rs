@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use control::{Plan as FleetPlan, Revised, SourceSpec};
+use control::{Plan as FleetPlan, SourceSpec, Versioned};
 use serde::Deserialize;
 use tokio::time::timeout;
 use utoipa::IntoParams;
@@ -59,7 +59,7 @@ pub(crate) async fn begin(
     gateway: &Gateway,
     caller: &Caller,
     wanted: Wanted,
-) -> Result<Revised<FleetPlan>, Refusal> {
+) -> Result<Versioned<FleetPlan>, Refusal> {
     let kept = gateway.views().plans.all();
     if kept.len() >= MOST_KEPT || kept.iter().filter(|plan| !plan.is_over()).count() >= MOST_WAITING {
         let said = format!("more plans were asked for than are made at a time; come again in {COME_AGAIN} s");
@@ -90,7 +90,7 @@ pub(crate) async fn read(
 }
 
 /// The plan with this ID.
-pub(crate) async fn find(gateway: &Gateway, name: &str) -> Result<Revised<FleetPlan>, Refusal> {
+pub(crate) async fn find(gateway: &Gateway, name: &str) -> Result<Versioned<FleetPlan>, Refusal> {
     let id = name.parse().map_err(|error| Refusal::not_found(format!("there is no such plan: {error}")))?;
     Ok(gateway.control().plans().get(id).await?)
 }
@@ -98,9 +98,9 @@ pub(crate) async fn find(gateway: &Gateway, name: &str) -> Result<Revised<FleetP
 /// Waits until the plan is over, up to this time, and returns it.
 pub(crate) async fn until_over(
     gateway: &Gateway,
-    plan: Revised<FleetPlan>,
+    plan: Versioned<FleetPlan>,
     patience: Duration,
-) -> Revised<FleetPlan> {
+) -> Versioned<FleetPlan> {
     if plan.is_over() {
         return plan;
     }

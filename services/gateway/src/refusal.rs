@@ -161,7 +161,7 @@ impl From<ControlError> for Refusal {
             ControlError::Absent { .. } => Self::not_found(said),
             ControlError::Exists { .. }
             | ControlError::Refused(_)
-            | ControlError::NotAsked(_)
+            | ControlError::NotRequested(_)
             | ControlError::Conflict { .. } => Self::conflict(said),
             ControlError::Invalid(invalid) => {
                 Self::invalid(said).fields(invalid.reasons().iter().map(|(field, why)| (*field, why.clone())))

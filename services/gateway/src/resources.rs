@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use api::{Page, Resource, Story};
 use axum::Json;
 use axum::extract::{Path, State};
-use catalog::{CatalogReader, Known};
+use catalog::{CatalogReader, ResourceSummary};
 use futures::{StreamExt, TryStreamExt};
-use model::{ChangeLogEntry, ResourceUri, Standing, Subject};
+use model::{ChangeLogEntry, ResourceState, ResourceUri, Subject};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -68,12 +68,13 @@ async fn page_of(
     behind: Option<&ResourceUri>,
     limit: usize,
 ) -> Result<Page<Resource>, Refusal> {
-    let mut known: Vec<Known> =
+    let mut known: Vec<ResourceSummary> =
         catalog.scan_known(Some(prefix), behind).await?.take(limit + 1).try_collect().await?;
     let more = known.len() > limit;
     known.truncate(limit);
     let next = known.last().filter(|_| more).map(|last| page::cursor(KIND, last.uri.as_str()));
-    let resource = |known: &Known| Resource::new(&known.uri, known.standing(), known.record.as_ref());
+    let resource =
+        |known: &ResourceSummary| Resource::new(&known.uri, known.standing(), known.record.as_ref());
     Ok(Page { items: known.iter().map(resource).collect(), next })
 }
 
@@ -107,7 +108,7 @@ pub(crate) async fn known(catalog: &CatalogReader, uri: &ResourceUri) -> Result<
             concerns.insert(document, problem);
         }
     }
-    let standing = Standing::of(record.as_ref(), pending.as_ref(), problem.as_ref());
+    let standing = ResourceState::of(record.as_ref(), pending.as_ref(), problem.as_ref());
     let resource = Resource::new(uri, standing, record.as_ref());
     let (changes, changes_left_out) = (VecDeque::new(), 0);
     Ok(Story { resource, record, pending, problem, versions, concerns, changes, changes_left_out })

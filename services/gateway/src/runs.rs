@@ -10,7 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use control::{AskedBy, ControlError, Revised, Run as FleetRun, RunSpec, Submission, SubmissionKey};
+use control::{AskedBy, ControlError, Run as FleetRun, RunSpec, Submission, SubmissionKey, Versioned};
 use model::{RunId, SourceId};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -179,7 +179,7 @@ async fn ask_for(
     source: &SourceId,
     id: RunId,
     asked: &Submit,
-) -> Result<Revised<FleetRun>, Refusal> {
+) -> Result<Versioned<FleetRun>, Refusal> {
     // Refuse here, because no scheduler would ever start a run of a missing Source.
     gateway.control().sources().get(source).await?;
     let spec = RunSpec {

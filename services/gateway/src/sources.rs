@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use control::{ControlError, Revised, SourceSpec};
+use control::{ControlError, SourceSpec, Versioned};
 use model::SourceId;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -177,7 +177,7 @@ pub(crate) async fn delete(
 ///
 /// # Errors
 /// When it names another revision.
-fn is_meant(headers: &HeaderMap, found: &Revised<SourceSpec>) -> Result<bool, Refusal> {
+fn is_meant(headers: &HeaderMap, found: &Versioned<SourceSpec>) -> Result<bool, Refusal> {
     match ask::names(headers, header::IF_MATCH, &etag(found.revision.get())) {
         Some(false) => Err(meanwhile(ControlError::Conflict { what: format!("source {}", found.id) })),
         said => Ok(said.is_some()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control::{Control, LeaseRecord, Plan, Run, SourceSpec, Subscription, View};
+use control::{Control, LeaseRecord, Plan, Run, SourceSpec, Subscription, WatchCache};
 use jiff::Timestamp;
 use model::Clock;
 use store::Store;
@@ -45,11 +45,11 @@ pub(crate) struct Parts {
 /// Views of the control store, which follow its changes.
 #[derive(Debug, Clone)]
 pub(crate) struct Views {
-    pub(crate) sources: View<SourceSpec>,
-    pub(crate) runs: View<Run>,
-    pub(crate) leases: View<LeaseRecord>,
-    pub(crate) plans: View<Plan>,
-    pub(crate) subscriptions: View<Subscription>,
+    pub(crate) sources: WatchCache<SourceSpec>,
+    pub(crate) runs: WatchCache<Run>,
+    pub(crate) leases: WatchCache<LeaseRecord>,
+    pub(crate) plans: WatchCache<Plan>,
+    pub(crate) subscriptions: WatchCache<Subscription>,
 }
 
 impl Gateway {

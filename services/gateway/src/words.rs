@@ -4,7 +4,7 @@ use api::{About, Ignore, Page, Retry, Word};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use control::{WordAbout, WordKind, WordRequest};
+use control::{ProblemActionRequest, WordAbout, WordKind};
 use model::Subject;
 
 use crate::ask::{self, Sent};
@@ -71,7 +71,7 @@ async fn say(
     let about = read(select)?;
     // Refuse here, because no scheduler would ever apply an action on a missing Source.
     gateway.control().sources().get(&source).await?;
-    let request = WordRequest::new(source, about, word, gateway.now());
+    let request = ProblemActionRequest::new(source, about, word, gateway.now());
     gateway.control().words().say(&request).await?;
     tracing::info!(source.id = %request.source, word.id = %request.id, token = caller.name(), "a word about problems is said");
     Ok((StatusCode::ACCEPTED, Json(Word::new(&request))))

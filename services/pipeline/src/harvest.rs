@@ -6,7 +6,7 @@ use bus::BusError;
 use futures::Stream;
 use harvest::{Harvest, HarvestError, Parts, Report};
 use model::ResourceUri;
-use store::{SourceNote, StoreError};
+use store::{SourceMarker, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::Pipeline;
@@ -36,7 +36,7 @@ pub enum PipelineError {
 /// [`PipelineError`]. No data is lost, and the next harvest resumes.
 pub async fn harvest(
     parts: Parts,
-    note: &SourceNote,
+    note: &SourceMarker,
     at_once: &CancellationToken,
 ) -> Result<Report, PipelineError> {
     let pipeline = beside(&parts).await?;

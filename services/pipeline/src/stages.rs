@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::worker::{Trouble, Work, Worker};
+use bus::worker::{HandlerResult, Trouble, Worker};
 use bus::{Bus, BusError, ConsumerSpec, Filter, Message};
 use fetcher::{Fetcher, FetcherConfig};
 use model::Clock;
@@ -122,7 +122,7 @@ impl Pipeline {
 fn worker<H, F>(bus: &Arc<dyn Bus>, report: watch::Sender<Option<String>>, handler: H) -> Worker<H>
 where
     H: Fn(Message) -> F + Send + Sync + 'static,
-    F: Future<Output = Work> + Send + 'static,
+    F: Future<Output = HandlerResult> + Send + 'static,
 {
     Worker::new(Arc::clone(bus), handler).observed(move |trouble: Trouble| {
         tracing::warn!(message.id = %trouble.id, attempt = trouble.attempt, why = trouble.why, "a job has to wait");

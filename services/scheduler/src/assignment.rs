@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::{Member, Role, View, assign};
+use control::{Member, Role, WatchCache, assign};
 use model::SourceId;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,7 @@ use crate::source_task::source_task;
 /// that.
 pub(crate) async fn look_after(
     context: SchedulerContext,
-    mut members: View<Member>,
+    mut members: WatchCache<Member>,
     stop: CancellationToken,
 ) {
     let mut sources = context.sources.clone();
@@ -59,7 +59,7 @@ pub(crate) async fn look_after(
 }
 
 /// This scheduler's share of the Sources, among the live schedulers.
-fn share(context: &SchedulerContext, members: &View<Member>) -> Vec<SourceId> {
+fn share(context: &SchedulerContext, members: &WatchCache<Member>) -> Vec<SourceId> {
     let mut there = members.of(Role::Scheduler);
     if !there.contains(&context.me) {
         // Other schedulers may see this one late, and so may its own view.

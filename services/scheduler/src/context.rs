@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bus::Bus;
 use catalog::CatalogConfig;
-use control::{Control, Hint, MemberId, Run, SourceSpec, Subscription, View};
+use control::{Control, Hint, MemberId, Run, SourceSpec, Subscription, WatchCache};
 use fleet::{Credentials, Push};
 use model::Clock;
 use store::Store;
@@ -20,11 +20,11 @@ use crate::origin_permits::OriginPermits;
 pub(crate) struct SchedulerContext {
     pub(crate) me: MemberId,
     pub(crate) control: Control,
-    pub(crate) sources: View<SourceSpec>,
-    pub(crate) runs: View<Run>,
-    pub(crate) leases: View<control::LeaseRecord>,
-    pub(crate) hints: View<Hint>,
-    pub(crate) subscriptions: View<Subscription>,
+    pub(crate) sources: WatchCache<SourceSpec>,
+    pub(crate) runs: WatchCache<Run>,
+    pub(crate) leases: WatchCache<control::LeaseRecord>,
+    pub(crate) hints: WatchCache<Hint>,
+    pub(crate) subscriptions: WatchCache<Subscription>,
     /// How hubs reach the fleet, if they can.
     pub(crate) push: Option<Push>,
     pub(crate) store: Store,

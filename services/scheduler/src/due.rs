@@ -155,7 +155,7 @@ pub(crate) fn was_success(run: &Run) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use control::{PollBounds, RunSpec, Schedule, Stopped};
+    use control::{PollInterval, RunSpec, Schedule, Stopped};
     use model::{RunId, RunMode};
 
     use super::*;
@@ -261,7 +261,7 @@ mod tests {
         let nobody_asks = || -> bool { panic!("it is not time") };
         assert_eq!(backup(&spec, at(0), every, nobody_asks, at(40)), Due::In(Duration::from_secs(60)));
         let scheduled = SourceSpec { schedule: Some(Schedule::every(60)), ..source() };
-        let bounds = PollBounds { least_seconds: 10, most_seconds: 100 };
+        let bounds = PollInterval { least_seconds: 10, most_seconds: 100 };
         let followed = SourceSpec { continuous: Some(bounds), ..source() };
         let disabled = SourceSpec { enabled: false, ..source() };
         for spec in [scheduled, followed, disabled] {
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_source_that_is_followed_is_looked_at_again_a_pause_after_the_last_end() {
-        let bounds = PollBounds { least_seconds: 10, most_seconds: 100 };
+        let bounds = PollInterval { least_seconds: 10, most_seconds: 100 };
         let spec = SourceSpec { continuous: Some(bounds), ..source() };
         assert_eq!(due(&spec, None, None, at(0)), Due::Now);
         let last = ran(&spec, 0, 20);

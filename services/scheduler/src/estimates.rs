@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use catalog::{CatalogError, CatalogReader};
 use control::{
-    AskedBy, Member, MemberId, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Revised, Role, RunSpec,
-    SourceSpec, View,
+    AskedBy, Member, MemberId, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Role, RunSpec, SourceSpec,
+    Versioned, WatchCache,
 };
 use discovery::{Estimate, StrategyEstimate, estimate};
 use futures::FutureExt as _;
@@ -34,8 +34,8 @@ const LONGEST_WHY: usize = 2_000;
 /// Makes the waiting estimates, until `stop`.
 pub(crate) async fn make(
     context: SchedulerContext,
-    mut plans: View<Plan>,
-    mut members: View<Member>,
+    mut plans: WatchCache<Plan>,
+    mut members: WatchCache<Member>,
     stop: CancellationToken,
 ) {
     let mut making = JoinSet::new();
@@ -70,7 +70,7 @@ pub(crate) async fn make(
 }
 
 /// Makes an estimate, and records its result.
-async fn make_one(context: SchedulerContext, plan: Revised<Plan>) {
+async fn make_one(context: SchedulerContext, plan: Versioned<Plan>) {
     tracing::info!(plan.id = %plan.id, source.entry = %plan.source.entry, "a plan is made");
     let made = AssertUnwindSafe(timeout(LONGEST, estimate_of(&context, &plan.source))).catch_unwind();
     let now = || context.clock.now();

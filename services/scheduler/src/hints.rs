@@ -1,6 +1,6 @@
 //! Consumes hints of a changed Source when a run begins.
 
-use control::{AskedBy, ControlError, Run, Wanted};
+use control::{AskedBy, ControlError, DesiredState, Run};
 use model::{RunMode, SourceId};
 
 use crate::context::SchedulerContext;
@@ -19,7 +19,7 @@ pub(crate) async fn take_up(
     let Some(hint) = context.hints.get(source) else { return Ok(()) };
     // The view of runs may lag: a run that it does not show yet could have begun.
     let run = context.control.runs().get(source).await?.filter(|last| last.spec.id == run.spec.id);
-    let is_new = |run: &Run| run.started_at.is_none() && run.wanted == Wanted::Run;
+    let is_new = |run: &Run| run.started_at.is_none() && run.wanted == DesiredState::Run;
     let looks = |run: &Run| run.spec.mode != RunMode::Audit && run.spec.asked_by != AskedBy::Notification;
     if run.is_some_and(|run| is_new(&run) && looks(&run)) {
         context.control.hints().take_up(&hint).await?;

@@ -224,7 +224,7 @@ impl SchedulerMetrics {
     /// Sets the number of outbox messages, by state.
     pub(crate) fn outbox(&self, all: impl Iterator<Item = OutgoingState>) {
         let all: Vec<_> = all.collect();
-        for state in [OutgoingState::Waiting, OutgoingState::Refused, OutgoingState::GivenUp] {
+        for state in [OutgoingState::Waiting, OutgoingState::Refused, OutgoingState::DeadLetterSummary] {
             let count = all.iter().filter(|one| **one == state).count();
             let label = StateLabel { state: state.name() };
             self.outbox.get_or_create(&label).set(i64::try_from(count).unwrap_or(i64::MAX));

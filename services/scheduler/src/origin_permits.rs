@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bus::{Bus, Place};
+use bus::{Bus, OriginPermit};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use model::Lane;
@@ -42,7 +42,7 @@ pub(crate) struct CappedPermits {
 #[derive(Debug)]
 struct Kept {
     /// A permit, with the time at which it was acquired; without one, others have their turn.
-    place: Option<(Place, Instant)>,
+    place: Option<(OriginPermit, Instant)>,
     /// Until when.
     until: Instant,
 }
@@ -52,7 +52,7 @@ struct Kept {
 struct Used {
     places: Arc<OriginPermits>,
     lane: Lane,
-    place: Option<Place>,
+    place: Option<OriginPermit>,
     given: Instant,
 }
 
@@ -95,7 +95,7 @@ impl OriginPermits {
     }
 }
 
-impl web::Places for CappedPermits {
+impl web::PermitProvider for CappedPermits {
     fn place<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, CommonPlace> {
         async move { Box::new(self.places.take(lane, self.limit).await) as CommonPlace }.boxed()
     }
@@ -129,7 +129,7 @@ mod tests {
 
     /// One request of a tenth of a second.
     async fn request(within: &CappedPermits) {
-        let _place = web::Places::place(within, &lane()).await;
+        let _place = web::PermitProvider::place(within, &lane()).await;
         sleep(Duration::from_millis(100)).await;
     }
 

@@ -1,7 +1,7 @@
 //! Problem actions of the operator since the Source's last run.
 
 use catalog::Catalog;
-use control::{WordKind, WordRequest};
+use control::{ProblemActionRequest, WordKind};
 use harvest::{HarvestError, ProblemAction, apply_problem_action};
 use model::{ProblemRecord, SourceId, Subject};
 
@@ -44,7 +44,7 @@ pub(crate) async fn take_up(
 }
 
 /// Whether an action is about a problem. An ignored problem is retried only if the action says so, or names it.
-fn is_meant(request: &WordRequest, subject: &Subject, problem: &ProblemRecord) -> bool {
+fn is_meant(request: &ProblemActionRequest, subject: &Subject, problem: &ProblemRecord) -> bool {
     let unless_ignored = match request.word {
         WordKind::Retry { ignored } => ignored || problem.ignored.is_none() || request.about.names(subject),
         WordKind::Ignore { .. } | WordKind::Undo => true,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Catalog, CatalogError};
-use control::{ControlError, InSync, Lease, Problems, Run, RunState, SourceSpec, Stopped, Wanted};
+use control::{ControlError, DesiredState, InSync, Lease, Problems, Run, RunState, SourceSpec, Stopped};
 use harvest::{Harvest, HarvestError, Parts, Progress, Report, RunObserver as _, cancel};
 use model::{Mode, Phase, RunId};
 use planning::HarvestOptions;
-use store::{Key, SourceNote};
+use store::{Key, SourceMarker};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -82,7 +82,7 @@ impl<'a> RunExecutor<'a> {
     /// # Errors
     /// When its status can never be recorded: the run stays as it is, for its next owner.
     pub(crate) async fn tend(mut self, run: &Run) -> Result<RunExit, ControlError> {
-        if run.wanted == Wanted::Cancel
+        if run.wanted == DesiredState::Cancel
             && let Err(error) = self.cancel().await
         {
             return self.not_given_up(&error).await;
@@ -189,7 +189,7 @@ impl<'a> RunExecutor<'a> {
                 stop,
             };
             let harvest = Harvest::open(parts).await?;
-            let note = SourceNote { source: source.id.clone(), url: source.entry.to_string() };
+            let note = SourceMarker { source: source.id.clone(), url: source.entry.to_string() };
             context.store.note_source(&note).await?;
             Box::pin(harvest.run()).await
         }
@@ -239,7 +239,7 @@ impl<'a> RunExecutor<'a> {
         };
         match self.context.control.runs().tell(self.lease, self.id, progress, self.context.clock.now()).await
         {
-            Ok(run) => Ok(run.wanted == Wanted::Run),
+            Ok(run) => Ok(run.wanted == DesiredState::Run),
             Err(error) if error.is_temporary() => Ok(true),
             Err(error) => Err(error),
         }
@@ -248,7 +248,7 @@ impl<'a> RunExecutor<'a> {
     /// It stopped on request.
     async fn stopped(&self) -> Result<RunExit, ControlError> {
         let wanted = self.context.control.runs().get(self.lease.source()).await?.map(|run| run.wanted);
-        if wanted == Some(Wanted::Cancel)
+        if wanted == Some(DesiredState::Cancel)
             && let Err(error) = self.cancel().await
         {
             return self.not_given_up(&error).await;

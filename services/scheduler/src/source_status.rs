@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use control::{Run, RunState, SourceSpec, View};
+use control::{Run, RunState, SourceSpec, WatchCache};
 use jiff::{SignedDuration, Timestamp};
 use model::{Clock, SourceId};
 use prometheus_client::collector::Collector;
@@ -64,8 +64,8 @@ impl SourceStatuses {
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) statuses: SourceStatuses,
-    pub(crate) sources: View<SourceSpec>,
-    pub(crate) runs: View<Run>,
+    pub(crate) sources: WatchCache<SourceSpec>,
+    pub(crate) runs: WatchCache<Run>,
     pub(crate) clock: Arc<dyn Clock>,
     /// How many Sources have series of their own.
     pub(crate) most: usize,
@@ -241,7 +241,7 @@ impl Collector for Shown {
 
 #[cfg(test)]
 mod tests {
-    use control::{AskedBy, PollBounds, RunSpec};
+    use control::{AskedBy, PollInterval, RunSpec};
     use model::{RunId, RunMode};
 
     use super::*;
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_source_is_overdue_from_when_it_should_have_been_in_step_again() {
-        let bounds = PollBounds { least_seconds: 10, most_seconds: 100 };
+        let bounds = PollInterval { least_seconds: 10, most_seconds: 100 };
         let spec = SourceSpec { continuous: Some(bounds), ..SourceSpec::new("http://h/".parse().unwrap()) };
         let row = |last_success: Option<i64>, run: Option<&Run>| {
             let since = Some(at(-50));

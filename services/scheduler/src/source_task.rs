@@ -313,8 +313,9 @@ impl SourceTask {
 }
 
 /// Waits for a run that was just submitted: the view follows the server within milliseconds.
-async fn continue_after_submission(runs: &mut control::View<Run>, source: &SourceId) {
-    let seen = |runs: &control::View<Run>| runs.get(source).filter(|run| !run.state.is_over()).map(drop);
+async fn continue_after_submission(runs: &mut control::WatchCache<Run>, source: &SourceId) {
+    let seen =
+        |runs: &control::WatchCache<Run>| runs.get(source).filter(|run| !run.state.is_over()).map(drop);
     let _ = tokio::time::timeout(AFTER_TROUBLE, runs.wait_for(seen)).await;
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use bus::{Bus, MessageId, Queue};
 use catalog::CatalogConfig;
-use control::{AskedBy, Claim, Hint, InSync, MemberId, Offered, Run, RunSpec, RunState, SourceSpec, View};
+use control::{
+    AdvertisedChannel, AskedBy, Claim, Hint, InSync, MemberId, Run, RunSpec, RunState, SourceSpec, WatchCache,
+};
 use fleet::{NatsConfig, Push, open_control};
 use jiff::Timestamp;
 use model::{Clock, RunId, RunMode, SourceId};
@@ -130,7 +132,7 @@ async fn a_cancelling_while_the_store_is_away_is_tried_again_with_a_pause_until_
     let took = testkit::waiting::found("three tries", async || first_calls()).await;
     assert!(took >= Duration::from_secs(1), "tried again at once: {took:?}");
     std::fs::remove_file(&away).unwrap();
-    let over = |runs: &View<Run>| runs.get(&source).filter(|run| run.state.is_over());
+    let over = |runs: &WatchCache<Run>| runs.get(&source).filter(|run| run.state.is_over());
     let over = timeout(LONGEST_WAIT, runs.wait_for(over)).await.expect("it is done");
     assert_eq!(over.state, RunState::Cancelled);
     keep.cancel();
@@ -149,8 +151,12 @@ async fn what_a_hub_has_delivered_asks_for_no_run_at_once_after_one_that_failed(
     let source = spec.id.clone();
     context.control.sources().create(&spec).await.unwrap();
     let (set, topic) = (model::SetId::new("http://h/caps"), "http://h/channel".to_owned());
-    let offered =
-        Offered { source: source.clone(), set, topic, hubs: vec!["http://hub.example/".to_owned()] };
+    let offered = AdvertisedChannel {
+        source: source.clone(),
+        set,
+        topic,
+        hubs: vec!["http://hub.example/".to_owned()],
+    };
     context.control.subscriptions().want(&offered, "key", Timestamp::now()).await.unwrap();
     let queue = Queue::Notices { source: source.clone() };
     context.bus.publish(queue, MessageId::new("1"), "what a hub has delivered".into()).await.unwrap();

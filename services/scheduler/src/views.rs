@@ -1,23 +1,23 @@
 //! Live views of the control store.
 
 use control::{
-    Control, ControlError, Hint, LeaseRecord, Member, Outgoing, Plan, Reading, Run, SourceSpec, Subscription,
-    View,
+    Control, ControlError, Hint, LeaseRecord, Member, OutboxMessage, Plan, Reading, Run, SourceSpec,
+    Subscription, WatchCache,
 };
 use service::Readiness;
 use tokio_util::sync::CancellationToken;
 
 /// Live views of the control store.
 pub(crate) struct Views {
-    pub(crate) sources: View<SourceSpec>,
-    pub(crate) runs: View<Run>,
-    pub(crate) leases: View<LeaseRecord>,
-    pub(crate) members: View<Member>,
-    pub(crate) plans: View<Plan>,
-    pub(crate) hints: View<Hint>,
-    pub(crate) outbox: View<Outgoing>,
-    pub(crate) readings: View<Reading>,
-    pub(crate) subscriptions: View<Subscription>,
+    pub(crate) sources: WatchCache<SourceSpec>,
+    pub(crate) runs: WatchCache<Run>,
+    pub(crate) leases: WatchCache<LeaseRecord>,
+    pub(crate) members: WatchCache<Member>,
+    pub(crate) plans: WatchCache<Plan>,
+    pub(crate) hints: WatchCache<Hint>,
+    pub(crate) outbox: WatchCache<OutboxMessage>,
+    pub(crate) readings: WatchCache<Reading>,
+    pub(crate) subscriptions: WatchCache<Subscription>,
 }
 
 impl Views {

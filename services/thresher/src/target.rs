@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use catalog::{CatalogConfig, CatalogReader};
 use model::SourceId;
-use store::{SourceNote, Store, StoreOptions, StoreTarget};
+use store::{SourceMarker, Store, StoreOptions, StoreTarget};
 use url::Url;
 
 use crate::commands::source::source_id;
@@ -48,7 +48,7 @@ pub(crate) fn shown_url(url: &str) -> String {
 /// A harvest that is opened for reading.
 pub(crate) struct OpenHarvest {
     pub(crate) store: Store,
-    pub(crate) sources: Vec<(SourceNote, CatalogReader)>,
+    pub(crate) sources: Vec<(SourceMarker, CatalogReader)>,
 }
 
 /// Refuses a directory without a harvest.

@@ -10,7 +10,7 @@ use resourcesync::{BadEntry, Datetime, Entry, Header, Interval, Item, Quirks};
 use store::Spool;
 
 use crate::entries::{Entries, Kind, Line, Row, digest_of};
-use crate::trouble::Trouble;
+use crate::trouble::UnpackError;
 
 /// How far a Source's clock may run ahead of the local clock.
 const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(10);
@@ -57,11 +57,11 @@ impl<F: FnMut(u32, &str)> Collector<F> {
         }
     }
 
-    pub(crate) fn begin(&mut self, header: &Header) -> Result<(), Trouble> {
+    pub(crate) fn begin(&mut self, header: &Header) -> Result<(), UnpackError> {
         if header.is_index() {
             let message =
                 "its manifest is an index (sitemapindex), which names no members; tell the Source".to_owned();
-            return Err(Trouble::Refused { reason: ProblemReason::WrongKind, message });
+            return Err(UnpackError::Refused { reason: ProblemReason::WrongKind, message });
         }
         self.tells_changes = header.capability.as_ref().is_some_and(|capability| capability.tells_changes());
         let is_possible = |time: &&Datetime| time.instant() <= self.latest;
@@ -79,7 +79,7 @@ impl<F: FnMut(u32, &str)> Collector<F> {
         Ok(())
     }
 
-    pub(crate) async fn take(&mut self, items: Vec<Item>) -> Result<(), Trouble> {
+    pub(crate) async fn take(&mut self, items: Vec<Item>) -> Result<(), UnpackError> {
         let mut bytes = Vec::new();
         for item in items {
             let number = self.rows.len() as u32;
@@ -92,7 +92,7 @@ impl<F: FnMut(u32, &str)> Collector<F> {
                 Item::Entry(entry) => self.entry(number, *entry),
                 Item::Bad(bad) => bad_line(bad),
             };
-            serde_json::to_writer(&mut bytes, &line).map_err(|error| Trouble::Ours(error.to_string()))?;
+            serde_json::to_writer(&mut bytes, &line).map_err(|error| UnpackError::Ours(error.to_string()))?;
             let length = (bytes.len() - start) as u32;
             self.rows.push(Row { at: self.at + start as u64, length, kind });
         }
@@ -136,7 +136,7 @@ impl<F: FnMut(u32, &str)> Collector<F> {
         (Line { entry: ManifestEntry { loc, lastmod, metadata, line, column }, bad: None }, kind)
     }
 
-    pub(crate) async fn finish(self, quirks: &Quirks) -> Result<Entries, Trouble> {
+    pub(crate) async fn finish(self, quirks: &Quirks) -> Result<Entries, UnpackError> {
         let spooled = self.spool.finish().await?;
         let mut header = self.header;
         header.quirks = quirks.iter().map(|(quirk, times)| (quirk.to_string(), times)).collect();

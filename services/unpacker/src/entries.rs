@@ -11,7 +11,7 @@ use tokio::io::AsyncRead;
 
 use crate::collect::{self, Collector};
 use crate::manifest::{self, Part};
-use crate::trouble::Trouble;
+use crate::trouble::UnpackError;
 
 /// Maximum memory of an entry while its package is opened, in bytes: its row, its place among the URIs, its time.
 pub(crate) const ENTRY_BYTES: u64 = 192;
@@ -72,7 +72,7 @@ impl Entries {
         limit: u64,
         now: Timestamp,
         named: impl FnMut(u32, &str) + Send,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, UnpackError> {
         let latest = collect::horizon(now);
         let options = Options {
             mode: Mode::Tolerant,
@@ -91,7 +91,7 @@ impl Entries {
                     Part::Broken(error) => return Err(error.into()),
                 }
             }
-            Err(Trouble::Ours("the reader of a manifest stopped without a word".to_owned()))
+            Err(UnpackError::Ours("the reader of a manifest stopped without a word".to_owned()))
         };
         let (moved, taken) = tokio::join!(moving, taking);
         // If the archive failed, that is the cause, not the parser's error about the missing rest.
@@ -120,7 +120,7 @@ impl Entries {
     }
 
     /// The entries from number `from` on, as many as one read returns. None at the end.
-    pub(crate) async fn next(&self, from: u32) -> Result<Option<Vec<Line>>, Trouble> {
+    pub(crate) async fn next(&self, from: u32) -> Result<Option<Vec<Line>>, UnpackError> {
         let rows = &self.rows[from as usize..];
         let Some(first) = rows.first() else { return Ok(None) };
         let fits = |row: &&Row| row.at + u64::from(row.length) - first.at <= READ;
@@ -135,7 +135,7 @@ impl Entries {
     }
 
     /// The entry with this number.
-    pub(crate) async fn get(&self, number: u32) -> Result<Line, Trouble> {
+    pub(crate) async fn get(&self, number: u32) -> Result<Line, UnpackError> {
         let Row { at, length, .. } = self.rows[number as usize];
         line(&self.spooled.read_range(at..at + u64::from(length)).await?)
     }
@@ -149,9 +149,9 @@ impl Line {
     }
 }
 
-fn line(bytes: &[u8]) -> Result<Line, Trouble> {
+fn line(bytes: &[u8]) -> Result<Line, UnpackError> {
     serde_json::from_slice(bytes)
-        .map_err(|error| Trouble::Ours(format!("a spooled entry cannot be read: {error}")))
+        .map_err(|error| UnpackError::Ours(format!("a spooled entry cannot be read: {error}")))
 }
 
 /// Sixteen bytes that identify a text: no two texts have the same.

@@ -11,7 +11,7 @@ use store::{PackMember, Packer, Spooled, Store};
 
 use crate::failure;
 use crate::judge::{self, Declared};
-use crate::trouble::Trouble;
+use crate::trouble::UnpackError;
 use crate::unlisted::Unlisted;
 use crate::unpacker::Answers;
 
@@ -46,13 +46,13 @@ impl Content {
     }
 
     /// Stores it as an object, on the first call.
-    async fn location(&mut self, store: &Store) -> Result<Location, Trouble> {
+    async fn location(&mut self, store: &Store) -> Result<Location, UnpackError> {
         let location = match &mut self.kept {
             Kept::At(location) => return Ok(location.clone()),
             Kept::Bytes(bytes) => store.put_small_bitstream(self.computed.sha256(), bytes.clone()).await?,
             Kept::Spooled(spooled) => match spooled.take() {
                 Some(spooled) => store.put_bitstream(spooled).await?,
-                None => return Err(Trouble::Ours("a member could not be stored before".to_owned())),
+                None => return Err(UnpackError::Ours("a member could not be stored before".to_owned())),
             },
         };
         self.kept = Kept::At(location.clone());
@@ -104,7 +104,11 @@ impl<'a> Filling<'a> {
     }
 
     /// Skips entries of settled slices.
-    pub(crate) async fn pass_over(&mut self, answers: &mut Answers<'_>, entries: u64) -> Result<(), Trouble> {
+    pub(crate) async fn pass_over(
+        &mut self,
+        answers: &mut Answers<'_>,
+        entries: u64,
+    ) -> Result<(), UnpackError> {
         for _ in 0..entries {
             self.step(answers).await?;
         }
@@ -117,7 +121,7 @@ impl<'a> Filling<'a> {
         answers: &mut Answers<'_>,
         entry: ManifestEntry,
         content: &mut Content,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UnpackError> {
         if self.is_settled() {
             return self.step(answers).await;
         }
@@ -146,7 +150,7 @@ impl<'a> Filling<'a> {
         answers: &mut Answers<'_>,
         entry: ManifestEntry,
         failure: Failure,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UnpackError> {
         self.push(answers, MemberOutcome { entry, result: MemberResult::Failed(failure) }).await
     }
 
@@ -155,7 +159,7 @@ impl<'a> Filling<'a> {
         &mut self,
         answers: &mut Answers<'_>,
         item: MemberOutcome,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UnpackError> {
         if !self.is_settled() {
             self.items.push(Some(item));
         }
@@ -167,7 +171,7 @@ impl<'a> Filling<'a> {
         &mut self,
         answers: &mut Answers<'_>,
         unlisted: Unlisted,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UnpackError> {
         self.end_slice(answers, unlisted).await
     }
 
@@ -182,7 +186,7 @@ impl<'a> Filling<'a> {
         bytes: &Bytes,
         computed: Computed,
         assurance: Assurance,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UnpackError> {
         let uri: ResourceUri = match entry.loc.parse() {
             Ok(uri) => uri,
             // Its bytes are never read.
@@ -205,7 +209,7 @@ impl<'a> Filling<'a> {
         self.step(answers).await
     }
 
-    async fn step(&mut self, answers: &mut Answers<'_>) -> Result<(), Trouble> {
+    async fn step(&mut self, answers: &mut Answers<'_>) -> Result<(), UnpackError> {
         self.filled += 1;
         // The last slice is reported only when the package was read to its end.
         let is_last = self.number + 1 >= self.progress.slices;
@@ -215,7 +219,7 @@ impl<'a> Filling<'a> {
         self.end_slice(answers, Unlisted::default()).await
     }
 
-    async fn end_slice(&mut self, answers: &mut Answers<'_>, unlisted: Unlisted) -> Result<(), Trouble> {
+    async fn end_slice(&mut self, answers: &mut Answers<'_>, unlisted: Unlisted) -> Result<(), UnpackError> {
         if !self.is_settled() {
             answers.caught_up().await?;
         }

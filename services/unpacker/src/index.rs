@@ -34,7 +34,7 @@ const ROW: u64 = 16;
 /// Location of a member in a ZIP, from the directory. It is compared with the member's own header when the member is
 /// read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct MemberLocation {
     pub(crate) header_offset: u64,
     /// Start of what follows the member.
     pub(crate) end: u64,
@@ -60,7 +60,7 @@ pub(crate) enum Name {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Found {
     /// Location of its member.
-    Member(Place),
+    Member(MemberLocation),
     /// No member is to be read, and why.
     Nothing(Box<MemberResult>),
 }
@@ -79,7 +79,7 @@ impl Found {
     }
 
     /// Location of its member, if one is to be read.
-    pub(crate) fn place(&self) -> Option<&Place> {
+    pub(crate) fn place(&self) -> Option<&MemberLocation> {
         match self {
             Self::Member(place) => Some(place),
             Self::Nothing(_) => None,
@@ -101,7 +101,7 @@ impl Found {
     }
 }
 
-impl Place {
+impl MemberLocation {
     /// Location of the member with this name.
     pub(crate) fn new(claim: Claim, name: &[u8]) -> Self {
         let Claim { header_offset, end, stored_length, method, length, crc32 } = claim;

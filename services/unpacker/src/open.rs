@@ -7,25 +7,25 @@ use packages::{PackageError, Packaging, SNIFF_BYTES, sniff};
 
 use crate::entries::{Entries, Kind};
 use crate::failure;
-use crate::index::{Found, Line, Place, Writer};
+use crate::index::{Found, Line, MemberLocation, Writer};
 use crate::locate::Named;
 use crate::source::{AHEAD, Stored};
-use crate::trouble::Trouble;
+use crate::trouble::UnpackError;
 use crate::unpacker::{Answers, Unpacker};
 
 /// Location of a whole package. Members are adopted in it, so it must be a package.
-pub(crate) fn package_of(job: &UnpackJob) -> Result<(SourceId, PackageId), Trouble> {
+pub(crate) fn package_of(job: &UnpackJob) -> Result<(SourceId, PackageId), UnpackError> {
     match &job.stored.location {
         Location::Package { source, package, offset: 0, .. } => Ok((source.clone(), *package)),
         other => {
-            Err(Trouble::Poison(format!("{} is said to lie at {other:?}, which is no package", job.uri)))
+            Err(UnpackError::Poison(format!("{} is said to lie at {other:?}, which is no package", job.uri)))
         }
     }
 }
 
 impl Unpacker {
     /// Opens a package; one that can only be read from its beginning is unpacked at once.
-    pub(crate) async fn open(&self, answers: &mut Answers<'_>, settled: u32) -> Result<(), Trouble> {
+    pub(crate) async fn open(&self, answers: &mut Answers<'_>, settled: u32) -> Result<(), UnpackError> {
         let job = answers.job;
         let (source, package) = package_of(job)?;
         let (location, computed) = (&job.stored.location, &job.stored.computed);
@@ -54,7 +54,7 @@ impl Unpacker {
         job: &UnpackJob,
         source: &SourceId,
         stored: &Stored,
-    ) -> Result<Contents, Trouble> {
+    ) -> Result<Contents, UnpackError> {
         let directory = Directory::open(stored, &self.config.limits()).await?;
         let (member, manifest) = directory.manifest()?;
         let manifest_member = member.index;
@@ -82,7 +82,12 @@ impl Unpacker {
     }
 
     /// A manifest may list one member many times: the total bytes to inflate for all entries are limited too.
-    fn check_total(&self, directory: &Directory, entries: &Entries, named: &Named) -> Result<(), Trouble> {
+    fn check_total(
+        &self,
+        directory: &Directory,
+        entries: &Entries,
+        named: &Named,
+    ) -> Result<(), UnpackError> {
         let live = (0..entries.len()).filter(|&number| entries.kind(number) == Kind::Named);
         let sizes =
             live.filter_map(|number| named.of_entry(number)).map(|member| directory.member(member).size);
@@ -98,7 +103,7 @@ impl Unpacker {
         directory: &Directory,
         entries: &Entries,
         named: &Named,
-    ) -> Result<Option<(PackageId, u32)>, Trouble> {
+    ) -> Result<Option<(PackageId, u32)>, UnpackError> {
         let mut index = Writer::new(&self.store).await?;
         let mut number = 0;
         while let Some(lines) = entries.next(number).await? {
@@ -118,7 +123,7 @@ impl Unpacker {
                     (Kind::Named, Some(member)) => {
                         let member = directory.member(member);
                         let found = match directory.claim(&member) {
-                            Ok(claim) => Found::Member(Place::new(claim, member.name_bytes)),
+                            Ok(claim) => Found::Member(MemberLocation::new(claim, member.name_bytes)),
                             Err(error) => Found::failed(failure::of_member(&job.uri, &line.entry, &error)),
                         };
                         Line { entry: line.entry, found }

@@ -1,6 +1,6 @@
 //! Maps the members of a package without a directory to entries.
 
-use packages::{PackageError, Place};
+use packages::{MemberPosition, PackageError};
 
 use crate::entries::{Entries, Kind, digest_of};
 
@@ -53,7 +53,7 @@ fn of_name(name: &str) -> [u8; 16] {
 /// The name of a refused member, if known.
 pub(crate) fn refused_name(error: &PackageError) -> Option<&str> {
     use PackageError as E;
-    let place: &Place = match error {
+    let place: &MemberPosition = match error {
         E::DuplicateName { place }
         | E::NameTooLong { place, .. }
         | E::Link { place }

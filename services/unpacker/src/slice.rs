@@ -5,15 +5,15 @@ use std::sync::Arc;
 use fixity::{Computed, Hasher};
 use model::{Location, ManifestEntry, MemberOutcome, MemberResult, PackageId, PackageResult, SourceId};
 use packages::zip::{Data, MemberReader};
-use packages::{Blocks, PackageError, Place as Named, ReadAt};
+use packages::{Blocks, MemberPosition, PackageError, ReadAt};
 use store::StoreError;
 
 use crate::failure;
-use crate::index::{self, Found, Place};
+use crate::index::{self, Found, MemberLocation};
 use crate::judge::{self, Declared};
 use crate::open::package_of;
 use crate::source::{AHEAD, BLOCK, Stored};
-use crate::trouble::Trouble;
+use crate::trouble::UnpackError;
 use crate::unpacker::{Answers, Unpacker};
 
 impl Unpacker {
@@ -23,7 +23,7 @@ impl Unpacker {
         answers: &mut Answers<'_>,
         index: PackageId,
         number: u32,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UnpackError> {
         let (source, package) = package_of(answers.job)?;
         let lines = match index::read(&self.store, &source, index, number, &self.indexes).await {
             Err(error @ StoreError::NotFound { .. }) => {
@@ -69,8 +69,8 @@ impl Unpacker {
         source: &SourceId,
         package: PackageId,
         entry: &ManifestEntry,
-        place: &Place,
-    ) -> Result<MemberResult, Trouble> {
+        place: &MemberLocation,
+    ) -> Result<MemberResult, UnpackError> {
         let declared = Declared::by(entry);
         let uri = &answers.job.uri;
         let source_of = reading.source_of(place);
@@ -101,7 +101,7 @@ impl Unpacker {
         declared: &Declared,
     ) -> Result<Computed, PackageError> {
         let name = failure::shown(entry.metadata.path.as_deref().unwrap_or_default());
-        let named = Named { name: Some(name), offset: data.offset };
+        let named = MemberPosition { name: Some(name), offset: data.offset };
         let mut reader = MemberReader::new(source, data, AHEAD).of(named);
         let mut hasher = Hasher::new(declared.algorithms());
         while let Some(chunk) = reader.chunk().await? {
@@ -119,7 +119,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn of<'a>(stored: Stored, places: impl Iterator<Item = &'a Place>) -> Self {
+    fn of<'a>(stored: Stored, places: impl Iterator<Item = &'a MemberLocation>) -> Self {
         let (mut start, mut end, mut bytes) = (u64::MAX, 0, 0_u64);
         for place in places.filter(|place| is_small(place)) {
             let reach = place.reach();
@@ -137,12 +137,12 @@ impl Reading {
         Self { whole: Arc::new(stored), blocks }
     }
 
-    fn source_of(&self, place: &Place) -> Arc<dyn ReadAt> {
+    fn source_of(&self, place: &MemberLocation) -> Arc<dyn ReadAt> {
         let blocks = self.blocks.as_ref().filter(|_| is_small(place));
         Arc::clone(blocks.unwrap_or(&self.whole))
     }
 }
 
-fn is_small(place: &Place) -> bool {
+fn is_small(place: &MemberLocation) -> bool {
     place.stored_length < BLOCK as u64
 }

@@ -18,7 +18,7 @@ use crate::index::{SLICE_ENTRIES, outcome_bytes};
 use crate::judge::Declared;
 use crate::paths::{Naming, Paths, refused_name};
 use crate::source::{AHEAD, Stored};
-use crate::trouble::Trouble;
+use crate::trouble::UnpackError;
 use crate::unlisted::Unlisted;
 use crate::unpacker::{Answers, Unpacker};
 
@@ -35,7 +35,7 @@ impl Unpacker {
         source: &SourceId,
         stored: &Stored,
         settled: u32,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UnpackError> {
         if answers.is_begun_already() {
             return answers.say_interrupted(settled).await;
         }
@@ -107,7 +107,7 @@ impl Unpacker {
         filling.finish(answers, unlisted).await
     }
 
-    async fn tar(&self, stored: &Stored) -> Result<tar::Entries<'static>, Trouble> {
+    async fn tar(&self, stored: &Stored) -> Result<tar::Entries<'static>, UnpackError> {
         let reader = range_reader(stored.clone(), 0..stored.len(), AHEAD);
         Ok(tar::Entries::open(reader, &self.config.limits()).await?)
     }
@@ -117,7 +117,7 @@ impl Unpacker {
         &self,
         answers: &Answers<'_>,
         stored: &Stored,
-    ) -> Result<(Entries, Paths, u64), Trouble> {
+    ) -> Result<(Entries, Paths, u64), UnpackError> {
         let job = answers.job;
         let mut tar = self.tar(stored).await?;
         let mut finder = ManifestFinder::default();
@@ -140,14 +140,14 @@ impl Unpacker {
                 return Ok((entries, paths, manifest.index));
             }
         }
-        Err(Trouble::Ours("a tar's manifest was seen, and not found again".to_owned()))
+        Err(UnpackError::Ours("a tar's manifest was seen, and not found again".to_owned()))
     }
 
     async fn read_manifest(
         &self,
         job: &UnpackJob,
         tar: &mut tar::Entries<'static>,
-    ) -> Result<(Entries, Paths), Trouble> {
+    ) -> Result<(Entries, Paths), UnpackError> {
         let mut paths = Paths::default();
         let take = |entry: u32, path: &str| paths.take(entry, path);
         let (limit, now) = (self.config.max_members, self.clock.now());
@@ -164,7 +164,7 @@ impl Unpacker {
         naming: Vec<u32>,
         tar: &mut tar::Entries<'static>,
         member: &tar::Member,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UnpackError> {
         let mut algorithms: BTreeSet<Algorithm> = BTreeSet::new();
         let mut first = None;
         for &entry in &naming {
@@ -197,7 +197,7 @@ impl Unpacker {
         tar: &mut tar::Entries<'static>,
         member: &tar::Member,
         mut hasher: Hasher,
-    ) -> Result<(Bytes, Computed), Trouble> {
+    ) -> Result<(Bytes, Computed), UnpackError> {
         let mut bytes = BytesMut::with_capacity(member.size as usize);
         while let Some(chunk) = tar.chunk().await? {
             hasher.update(&chunk);
@@ -207,7 +207,7 @@ impl Unpacker {
         Ok((bytes.freeze(), hasher.finish()))
     }
 
-    async fn large(&self, tar: &mut tar::Entries<'static>, hasher: Hasher) -> Result<Spooled, Trouble> {
+    async fn large(&self, tar: &mut tar::Entries<'static>, hasher: Hasher) -> Result<Spooled, UnpackError> {
         let mut spool = self.store.spool(hasher).await?;
         while let Some(chunk) = tar.chunk().await? {
             self.metrics.bytes.inc_by(chunk.len() as u64);
@@ -223,7 +223,7 @@ impl Unpacker {
         filling: &mut Filling<'_>,
         entries: &Entries,
         done: &[bool],
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), UnpackError> {
         let mut number = 0;
         while let Some(lines) = entries.next(number).await? {
             for line in lines {

@@ -8,7 +8,7 @@ use store::StoreError;
 
 /// Why a job did not succeed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum UnpackError {
     /// The store: missing bytes give an outcome; all other errors are retried.
     #[error(transparent)]
     Store(StoreError),
@@ -40,13 +40,13 @@ pub(crate) enum Trouble {
     Ours(String),
 }
 
-impl From<StoreError> for Trouble {
+impl From<StoreError> for UnpackError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl From<PackageError> for Trouble {
+impl From<PackageError> for UnpackError {
     fn from(error: PackageError) -> Self {
         match error {
             PackageError::Read { offset, length, source } => match source.downcast::<StoreError>() {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::{Bus, Filter, Payload, Queue, Work};
+use bus::{Bus, Filter, HandlerResult, Payload, Queue};
 use fixity::Verdict;
 use model::{Clock, PackageOutcome, PackageResult, UnpackJob, UnpackTask};
 use store::{Store, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::trouble::Trouble;
+use crate::trouble::UnpackError;
 use crate::{UnpackerConfig, UnpackerMetrics, failure, index};
 
 /// Part number of the final failure of a job with several parts.
@@ -61,12 +61,12 @@ impl Unpacker {
     }
 
     /// Processes one message, in its `attempt`th delivery. The returned value says whether it may be acknowledged.
-    pub async fn work(&self, payload: Payload, attempt: u32) -> Work {
-        Work::from_result(self.try_work(&payload, attempt).await)
+    pub async fn work(&self, payload: Payload, attempt: u32) -> HandlerResult {
+        HandlerResult::from_result(self.try_work(&payload, attempt).await)
     }
 
-    async fn try_work(&self, payload: &Payload, attempt: u32) -> Result<(), Work> {
-        let job = payload.read::<UnpackJob>().map_err(Work::poison)?;
+    async fn try_work(&self, payload: &Payload, attempt: u32) -> Result<(), HandlerResult> {
+        let job = payload.read::<UnpackJob>().map_err(HandlerResult::poison)?;
         tracing::debug!(package.uri = %job.uri, task = ?job.task, "an unpack job begins");
         let mut answers =
             Answers { unpacker: self, job: &job, attempt, started: Instant::now(), begun: false };
@@ -88,59 +88,59 @@ impl Answers<'_> {
     }
 
     /// Checks whether to continue a long job.
-    pub(crate) fn go_on(&self) -> Result<(), Trouble> {
-        if self.unpacker.stop.is_cancelled() { Err(Trouble::Stopping) } else { Ok(()) }
+    pub(crate) fn go_on(&self) -> Result<(), UnpackError> {
+        if self.unpacker.stop.is_cancelled() { Err(UnpackError::Stopping) } else { Ok(()) }
     }
 
     /// Waits until no sent outcome could be lost if this process ended now. Then a slice may be stored.
-    pub(crate) async fn caught_up(&self) -> Result<(), Trouble> {
+    pub(crate) async fn caught_up(&self) -> Result<(), UnpackError> {
         let outcomes = Filter::Outcomes(self.job.source.clone());
         tokio::select! {
             caught_up = self.unpacker.bus.caught_up(&outcomes) => Ok(caught_up?),
-            () = self.unpacker.stop.cancelled() => Err(Trouble::Stopping),
+            () = self.unpacker.stop.cancelled() => Err(UnpackError::Stopping),
         }
     }
 
     /// Sends the outcome of the whole job.
-    pub(crate) async fn say(&mut self, result: PackageResult) -> Result<(), Trouble> {
+    pub(crate) async fn say(&mut self, result: PackageResult) -> Result<(), UnpackError> {
         self.publish(None, result).await
     }
 
     /// Sends the outcome of one of several parts of the job. A repetition of the job uses the same numbers.
-    pub(crate) async fn say_part(&mut self, part: u32, result: PackageResult) -> Result<(), Trouble> {
+    pub(crate) async fn say_part(&mut self, part: u32, result: PackageResult) -> Result<(), UnpackError> {
         self.publish(Some(part), result).await
     }
 
     /// Reports that another unpacker had begun this job.
-    pub(crate) async fn say_interrupted(&mut self, settled: u32) -> Result<(), Trouble> {
+    pub(crate) async fn say_interrupted(&mut self, settled: u32) -> Result<(), UnpackError> {
         self.publish(Some(INTERRUPTED), PackageResult::Interrupted { settled }).await
     }
 
     /// Turns some errors into outcomes; after others the job must be repeated.
-    async fn fail(&mut self, trouble: Trouble) -> Result<(), Work> {
+    async fn fail(&mut self, trouble: UnpackError) -> Result<(), HandlerResult> {
         let uri = &self.job.uri;
         let failure = match trouble {
-            Trouble::Store(error @ (StoreError::NotFound { .. } | StoreError::Damaged { .. })) => {
+            UnpackError::Store(error @ (StoreError::NotFound { .. } | StoreError::Damaged { .. })) => {
                 failure::missing(uri, &error.to_string())
             }
-            Trouble::Package(error) => failure::of_package(uri, &self.job.task, &error, self.is_proved()),
-            Trouble::Manifest(error) => failure::of_manifest(uri, &error),
-            Trouble::Refused { reason, message } => {
+            UnpackError::Package(error) => failure::of_package(uri, &self.job.task, &error, self.is_proved()),
+            UnpackError::Manifest(error) => failure::of_manifest(uri, &error),
+            UnpackError::Refused { reason, message } => {
                 failure::refused(reason, format!("the package {uri} is not read: {message}"))
             }
-            Trouble::Poison(why) => return Err(Work::poison(why)),
-            Trouble::Stopping => {
-                let (after, why) = (Some(Duration::ZERO), Trouble::Stopping.to_string());
-                return Err(Work::Later { after, why });
+            UnpackError::Poison(why) => return Err(HandlerResult::poison(why)),
+            UnpackError::Stopping => {
+                let (after, why) = (Some(Duration::ZERO), UnpackError::Stopping.to_string());
+                return Err(HandlerResult::Later { after, why });
             }
-            later @ (Trouble::Store(_) | Trouble::Bus(_) | Trouble::Ours(_)) => {
-                return Err(Work::later(later));
+            later @ (UnpackError::Store(_) | UnpackError::Bus(_) | UnpackError::Ours(_)) => {
+                return Err(HandlerResult::later(later));
             }
         };
         tracing::warn!(package.uri = %uri, reason = failure.reason.as_str(), why = failure.message, "a package is not read");
         // After parts, the failure has a name of its own too.
         let part = self.begun.then_some(FAILED);
-        self.publish(part, PackageResult::Failed(failure)).await.map_err(Work::later)
+        self.publish(part, PackageResult::Failed(failure)).await.map_err(HandlerResult::later)
     }
 
     /// Whether the bytes are proved to be those that the dump declares.
@@ -150,7 +150,7 @@ impl Answers<'_> {
         matches!(verdict, Verdict::Verified { .. })
     }
 
-    async fn publish(&mut self, part: Option<u32>, result: PackageResult) -> Result<(), Trouble> {
+    async fn publish(&mut self, part: Option<u32>, result: PackageResult) -> Result<(), UnpackError> {
         let UnpackJob { id, source, run, lane, uri, seq, .. } = self.job.clone();
         let elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let queue = Queue::Outcomes { source: source.clone() };

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use bus::{Bus, Payload, Queue, Work};
+use bus::{Bus, HandlerResult, Payload, Queue};
 use fixity::Verdict;
 use futures::TryStreamExt;
 use jiff::Timestamp;
@@ -18,7 +18,7 @@ use store::{Store, StoreError};
 
 use crate::VerifierMetrics;
 use crate::failure::{changed_again, mismatch, not_there};
-use crate::seen::SeenPacks;
+use crate::seen::PackLengthCache;
 
 /// Processes verify jobs.
 #[derive(Debug, Clone)]
@@ -26,13 +26,13 @@ pub struct Verifier {
     store: Store,
     bus: Arc<dyn Bus>,
     metrics: VerifierMetrics,
-    seen: SeenPacks,
+    seen: PackLengthCache,
 }
 
 impl Verifier {
     /// A verifier of bitstreams in `store` that reports on `bus`.
     pub fn new(store: Store, bus: Arc<dyn Bus>) -> Self {
-        Self { store, bus, metrics: VerifierMetrics::default(), seen: SeenPacks::default() }
+        Self { store, bus, metrics: VerifierMetrics::default(), seen: PackLengthCache::default() }
     }
 
     /// Adds metrics.
@@ -42,15 +42,17 @@ impl Verifier {
     }
 
     /// Processes one message. The returned value says whether it may be acknowledged.
-    pub async fn work(&self, payload: Payload) -> Work {
-        Work::from_result(self.try_work(&payload).await)
+    pub async fn work(&self, payload: Payload) -> HandlerResult {
+        HandlerResult::from_result(self.try_work(&payload).await)
     }
 
-    async fn try_work(&self, payload: &Payload) -> Result<(), Work> {
-        let job = payload.read::<VerifyJob>().map_err(Work::poison)?;
-        let outcomes = Arc::new(self.judge(&job).await.map_err(Work::later)?);
+    async fn try_work(&self, payload: &Payload) -> Result<(), HandlerResult> {
+        let job = payload.read::<VerifyJob>().map_err(HandlerResult::poison)?;
+        let outcomes = Arc::new(self.judge(&job).await.map_err(HandlerResult::later)?);
         let queue = Queue::Outcomes { source: outcomes.source.clone() };
-        bus::send(&*self.bus, queue, outcomes.id, Arc::clone(&outcomes)).await.map_err(Work::later)?;
+        bus::send(&*self.bus, queue, outcomes.id, Arc::clone(&outcomes))
+            .await
+            .map_err(HandlerResult::later)?;
         self.metrics.count(&outcomes);
         Ok(())
     }

@@ -26,7 +26,7 @@ const REMEMBERED: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
 /// The recently seen packs. Cheap to clone; all clones share one cache.
 #[derive(Debug, Clone)]
-pub(crate) struct SeenPacks(Arc<Mutex<LruCache<(SourceId, PackId), Length>>>);
+pub(crate) struct PackLengthCache(Arc<Mutex<LruCache<(SourceId, PackId), Length>>>);
 
 /// The length of a pack in bytes, once the store has returned it. Concurrent callers wait for the same response.
 type Length = Arc<OnceCell<u64>>;
@@ -37,13 +37,13 @@ enum Unknown {
     Failed(StoreError),
 }
 
-impl Default for SeenPacks {
+impl Default for PackLengthCache {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(LruCache::new(REMEMBERED))))
     }
 }
 
-impl SeenPacks {
+impl PackLengthCache {
     /// Whether a bitstream of this length is at its location. Requests it from the store, unless the pack is cached.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ mod tests {
     struct Case {
         objects: Arc<GatedObjects>,
         store: Store,
-        seen: SeenPacks,
+        seen: PackLengthCache,
     }
 
     impl Case {
@@ -97,7 +97,7 @@ mod tests {
             let (objects, gate) = GatedObjects::closed();
             gate.open(1_000);
             let store = Store::over_objects(Arc::clone(&objects), "memory", std::env::temp_dir());
-            Self { objects, store, seen: SeenPacks::default() }
+            Self { objects, store, seen: PackLengthCache::default() }
         }
 
         /// Two bitstreams of four bytes, in a pack of their own.

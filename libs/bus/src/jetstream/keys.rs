@@ -37,7 +37,7 @@ struct Slot {
 
 /// A key that this process owns. Dropping it returns it.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct OwnedKey {
     keys: Keys,
     key: String,
     /// Identifies the owner: the value is unique.
@@ -52,10 +52,20 @@ impl Keys {
     }
 
     /// Acquires a key for `ttl` (whole seconds), unless another owner has it. `value` identifies the owner.
-    pub(super) async fn take(&self, key: &str, value: Bytes, ttl: Duration) -> Result<Option<Held>, Failure> {
+    pub(super) async fn take(
+        &self,
+        key: &str,
+        value: Bytes,
+        ttl: Duration,
+    ) -> Result<Option<OwnedKey>, Failure> {
         let slot = self.read(key).await?;
-        let held =
-            |revision| Held { keys: self.clone(), key: key.to_owned(), value: value.clone(), revision, ttl };
+        let held = |revision| OwnedKey {
+            keys: self.clone(),
+            key: key.to_owned(),
+            value: value.clone(),
+            revision,
+            ttl,
+        };
         match &slot.value {
             // An earlier attempt wrote it, and only the response was lost.
             Some((found, _)) if *found == value => Ok(Some(held(slot.revision))),
@@ -112,7 +122,7 @@ impl Keys {
     }
 }
 
-impl Held {
+impl OwnedKey {
     pub(super) fn key(&self) -> &str {
         &self.key
     }
@@ -141,7 +151,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for OwnedKey {
     fn drop(&mut self) {
         let (false, Ok(runtime)) = (self.key.is_empty(), Handle::try_current()) else { return };
         let (keys, key, revision) = (self.keys.clone(), std::mem::take(&mut self.key), self.revision);

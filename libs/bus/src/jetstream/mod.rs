@@ -34,7 +34,8 @@ pub use self::link::Health;
 use self::link::{Failure, Link};
 use self::names::{Names, Stage};
 use crate::{
-    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Payload, Place, Published, Queue,
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, OriginPermit, Payload, Published,
+    Queue,
 };
 
 /// The bus of a fleet: it keeps every promise of [`Bus`], even across the death of processes. Cheap to clone.
@@ -136,11 +137,11 @@ impl Bus for JetStreamBus {
         self.0.pull(filter, max, wait).await
     }
 
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<Place, BusError> {
+    async fn place(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
         self.0.place(lane, limit).await
     }
 
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<Place>, BusError> {
+    async fn spare_place(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
         self.0.spare_place(lane).await
     }
 

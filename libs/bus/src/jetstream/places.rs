@@ -20,7 +20,7 @@ use super::Shared;
 use super::consumers::spec_of;
 use super::keys;
 use super::link::Failure;
-use crate::place::{Held, MOST_PLACES, Place, places_within, spare_within};
+use crate::place::{Held, MOST_PLACES, OriginPermit, places_within, spare_within};
 use crate::{BusError, ConsumerSpec, Filter};
 
 /// The silence after which a permit is free again: the same as for the fetcher of a job.
@@ -41,17 +41,17 @@ pub(super) const MEND: Duration = Duration::from_secs(if cfg!(test) { 1 } else {
 
 /// A permit that this process holds.
 #[derive(Debug)]
-struct Seat {
+struct PermitKey {
     shared: Arc<Shared>,
     lane: Lane,
-    key: Arc<Mutex<Option<keys::Held>>>,
+    key: Arc<Mutex<Option<keys::OwnedKey>>>,
     renewer: AbortHandle,
 }
 
-impl Held for Seat {}
+impl Held for PermitKey {}
 
 impl Shared {
-    pub(super) async fn place(self: &Arc<Self>, lane: &Lane, limit: usize) -> Result<Place, BusError> {
+    pub(super) async fn place(self: &Arc<Self>, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
         let held = self.take_place(lane, limit).await?;
         let seat = self.seat(lane, held);
         self.settle(lane, None).await?;
@@ -60,10 +60,10 @@ impl Shared {
             sleep(wait).await;
             wait = (wait * 2).min(LONGEST_WAIT);
         }
-        Ok(Place::new(seat))
+        Ok(OriginPermit::new(seat))
     }
 
-    pub(super) async fn spare_place(self: &Arc<Self>, lane: &Lane) -> Result<Option<Place>, BusError> {
+    pub(super) async fn spare_place(self: &Arc<Self>, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
         let filter = Filter::Fetch(lane.clone());
         let Some(info) = self.info(&filter).await? else { return Ok(None) };
         if info.num_pending > 0 || info.num_ack_pending >= handed_out(&info) {
@@ -76,20 +76,20 @@ impl Shared {
             let seat = self.seat(lane, held);
             self.settle(lane, None).await?;
             // A job may have been delivered meanwhile.
-            return Ok(self.has_room(lane).await?.then(|| Place::new(seat)));
+            return Ok(self.has_room(lane).await?.then(|| OriginPermit::new(seat)));
         }
         Ok(None)
     }
 
     /// Wraps an acquired key. From here on it is returned on every path.
-    fn seat(self: &Arc<Self>, lane: &Lane, held: keys::Held) -> Seat {
+    fn seat(self: &Arc<Self>, lane: &Lane, held: keys::OwnedKey) -> PermitKey {
         let key = Arc::new(Mutex::new(Some(held)));
         let renewer = tokio::spawn(renew(Arc::clone(self), lane.clone(), Arc::clone(&key))).abort_handle();
-        Seat { shared: Arc::clone(self), lane: lane.clone(), key, renewer }
+        PermitKey { shared: Arc::clone(self), lane: lane.clone(), key, renewer }
     }
 
     /// Acquires one of the permits, as soon as one is free.
-    async fn take_place(&self, lane: &Lane, limit: usize) -> Result<keys::Held, BusError> {
+    async fn take_place(&self, lane: &Lane, limit: usize) -> Result<keys::OwnedKey, BusError> {
         let mut wait = FIRST_WAIT;
         loop {
             for number in 0..places_within(limit) {
@@ -102,7 +102,7 @@ impl Shared {
         }
     }
 
-    async fn take_key(&self, key: &str, ttl: Duration) -> Result<Option<keys::Held>, BusError> {
+    async fn take_key(&self, key: &str, ttl: Duration) -> Result<Option<keys::OwnedKey>, BusError> {
         let holder = self.link.client.new_inbox();
         let take = || async { self.keys.take(key, holder.clone().into(), ttl).await };
         self.link.patiently(|| format!("take {key}"), take).await
@@ -201,7 +201,7 @@ impl Shared {
     }
 }
 
-impl Drop for Seat {
+impl Drop for PermitKey {
     fn drop(&mut self) {
         self.renewer.abort();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
@@ -217,7 +217,7 @@ impl Drop for Seat {
 }
 
 /// Renews the key of a permit until it is returned.
-async fn renew(shared: Arc<Shared>, lane: Lane, key: Arc<Mutex<Option<keys::Held>>>) {
+async fn renew(shared: Arc<Shared>, lane: Lane, key: Arc<Mutex<Option<keys::OwnedKey>>>) {
     loop {
         sleep(RENEW).await;
         {

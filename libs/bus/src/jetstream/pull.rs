@@ -38,7 +38,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// A pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ask {
+enum PullRequest {
     /// The available messages, up to `max`.
     AtHand { max: usize },
     /// The next message, behind the requests that wait already.
@@ -47,7 +47,7 @@ enum Ask {
 
 /// The result of a request.
 #[derive(Debug)]
-enum Heard {
+enum PullReply {
     Messages(Vec<async_nats::Message>),
     /// It ended without a message.
     Nothing,
@@ -73,22 +73,22 @@ impl Shared {
         if max == 0 {
             return Ok(Vec::new());
         }
-        let at_hand = Ask::AtHand { max };
+        let at_hand = PullRequest::AtHand { max };
         let mut ask = at_hand;
         loop {
             let heard = self.request(filter, ask, end).await?;
             ask = at_hand;
             match heard {
-                Heard::Messages(messages) => {
+                PullReply::Messages(messages) => {
                     let deliveries = self.hand_out(filter, &mut spec, messages).await?;
                     if !deliveries.is_empty() {
                         return Ok(deliveries);
                     }
                 }
-                Heard::NoRoom => sleep(NO_ROOM.min(end.saturating_duration_since(Instant::now()))).await,
-                Heard::Gone => spec = self.reopen(filter).await?,
-                Heard::Lost => sleep(AGAIN).await,
-                Heard::Nothing | Heard::Queued => ask = Ask::InLine,
+                PullReply::NoRoom => sleep(NO_ROOM.min(end.saturating_duration_since(Instant::now()))).await,
+                PullReply::Gone => spec = self.reopen(filter).await?,
+                PullReply::Lost => sleep(AGAIN).await,
+                PullReply::Nothing | PullReply::Queued => ask = PullRequest::InLine,
             }
             if Instant::now() >= end {
                 if !self.link.health.borrow().up {
@@ -100,18 +100,19 @@ impl Shared {
         }
     }
 
-    async fn request(&self, filter: &Filter, ask: Ask, end: Instant) -> Result<Heard, BusError> {
+    async fn request(&self, filter: &Filter, ask: PullRequest, end: Instant) -> Result<PullReply, BusError> {
         let connections = self.link.connections();
         let (max, longest) = match ask {
-            Ask::AtHand { max } => (max, AT_HAND),
-            Ask::InLine => (1, LONGEST_REQUEST),
+            PullRequest::AtHand { max } => (max, AT_HAND),
+            PullRequest::InLine => (1, LONGEST_REQUEST),
         };
         // With a time of zero, the server would treat the request as one without an end.
         let expires = end.saturating_duration_since(Instant::now()).clamp(AT_HAND, longest);
         let until = Instant::now() + expires;
         let (stream, consumer) = (self.names.stream(Stage::of(filter)), names::consumer(filter));
         let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}");
-        let request = json!({ "batch": max, "expires": nanos(expires), "no_wait": ask != Ask::InLine });
+        let request =
+            json!({ "batch": max, "expires": nanos(expires), "no_wait": ask != PullRequest::InLine });
 
         let unavailable = |source| BusError::Unavailable { action: format!("pull from {filter}"), source };
         let client = &self.link.client;
@@ -129,14 +130,14 @@ impl Shared {
                 () = self.link.reconnected(connections), if messages.is_empty() => {
                     // It may have been sent just now, over the new connection.
                     farewell(&mut inlet, &mut messages).await;
-                    return Ok(if messages.is_empty() { Heard::Lost } else { Heard::Messages(messages) });
+                    return Ok(if messages.is_empty() { PullReply::Lost } else { PullReply::Messages(messages) });
                 }
                 () = sleep_until(patience) => {
                     farewell(&mut inlet, &mut messages).await;
                     break;
                 }
             };
-            let Some(message) = heard else { return Ok(Heard::Lost) };
+            let Some(message) = heard else { return Ok(PullReply::Lost) };
             match judge(&message) {
                 None => messages.push(message),
                 Some(_) if !messages.is_empty() => break,
@@ -146,7 +147,7 @@ impl Shared {
                 break;
             }
         }
-        Ok(if messages.is_empty() { Heard::Nothing } else { Heard::Messages(messages) })
+        Ok(if messages.is_empty() { PullReply::Nothing } else { PullReply::Messages(messages) })
     }
 
     /// Converts messages to deliveries. Those that were delivered too often become dead letters.
@@ -211,18 +212,18 @@ impl Shared {
 }
 
 /// The meaning of a status; none if it is a message.
-fn judge(message: &async_nats::Message) -> Option<Heard> {
+fn judge(message: &async_nats::Message) -> Option<PullReply> {
     let said = message.description.as_deref().unwrap_or_default();
     Some(match message.status? {
         StatusCode::OK => return None,
-        StatusCode::NO_RESPONDERS => Heard::Gone,
-        StatusCode::TIMEOUT if said == "Requests Pending" => Heard::Queued,
-        StatusCode::TIMEOUT | StatusCode::NOT_FOUND => Heard::Nothing,
-        _ if said == "Consumer Deleted" => Heard::Gone,
-        _ if said.starts_with("Exceeded MaxWaiting") => Heard::NoRoom,
+        StatusCode::NO_RESPONDERS => PullReply::Gone,
+        StatusCode::TIMEOUT if said == "Requests Pending" => PullReply::Queued,
+        StatusCode::TIMEOUT | StatusCode::NOT_FOUND => PullReply::Nothing,
+        _ if said == "Consumer Deleted" => PullReply::Gone,
+        _ if said.starts_with("Exceeded MaxWaiting") => PullReply::NoRoom,
         status => {
             tracing::debug!(%status, said, "a pull request ended early");
-            Heard::Lost
+            PullReply::Lost
         }
     })
 }

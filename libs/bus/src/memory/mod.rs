@@ -22,7 +22,8 @@ use self::seen::SeenIds;
 use self::stage::{Handed, Stage, Stored};
 use crate::dead::{self, DeadLetter};
 use crate::{
-    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Payload, Place, Published, Queue,
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, OriginPermit, Payload, Published,
+    Queue,
 };
 
 /// The bus inside one process: it keeps every promise of [`Bus`], but its messages end with the process.
@@ -225,7 +226,7 @@ impl Bus for MemoryBus {
         }
     }
 
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<Place, BusError> {
+    async fn place(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
         let filter = Filter::Fetch(lane.clone());
         let mut taken = None;
         loop {
@@ -238,7 +239,7 @@ impl Bus for MemoryBus {
                 if stage.has_room(limit)
                     && let Some(taken) = taken
                 {
-                    return Ok(Place::new(taken));
+                    return Ok(OriginPermit::new(taken));
                 }
                 stage.changed()
             };
@@ -246,10 +247,10 @@ impl Bus for MemoryBus {
         }
     }
 
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<Place>, BusError> {
+    async fn spare_place(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
         let filter = Filter::Fetch(lane.clone());
         let is_taken = self.shared.state().stages.get_mut(&filter).is_some_and(Stage::take_spare_place);
-        Ok(is_taken.then(|| Place::new(MemoryPlace::new(Arc::clone(&self.shared), filter))))
+        Ok(is_taken.then(|| OriginPermit::new(MemoryPlace::new(Arc::clone(&self.shared), filter))))
     }
 
     async fn caught_up(&self, filter: &Filter) -> Result<(), BusError> {

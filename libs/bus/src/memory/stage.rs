@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::later;
-use super::turns::Turns;
+use super::turns::FairQueue;
 use crate::place::{places_within, spare_within};
 use crate::{ConsumerSpec, Depth, Message, MessageId, Payload, Queue};
 
@@ -18,7 +18,7 @@ use crate::{ConsumerSpec, Depth, Message, MessageId, Payload, Queue};
 #[derive(Debug, Default)]
 pub(super) struct Stage {
     spec: Option<ConsumerSpec>,
-    waiting: Turns<Stored>,
+    waiting: FairQueue<Stored>,
     out: BTreeMap<u64, Out>,
     /// Acquired permits. Each counts as one more in flight.
     places: usize,
@@ -55,13 +55,13 @@ pub(super) struct Key {
 #[derive(Debug)]
 struct Out {
     stored: Stored,
-    standing: Standing,
+    standing: DeliveryState,
     /// It must not be redelivered, but its worker is still busy with it, so it counts as in flight.
     forgotten: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Standing {
+enum DeliveryState {
     /// Delivered to a worker, until it is silent for too long.
     Held { delivery: u64, until: Instant },
     /// To be redelivered, not before this time.
@@ -74,7 +74,7 @@ impl Stored {
     }
 }
 
-impl Standing {
+impl DeliveryState {
     fn until(self) -> Instant {
         match self {
             Self::Held { until, .. } | Self::Resting { until } => until,
@@ -157,7 +157,7 @@ impl Stage {
             stored.deliveries += 1;
             let message = stored.message(stored.deliveries);
             let key = Key { message: self.number(), delivery: self.number() };
-            let standing = Standing::Held { delivery: key.delivery, until: later(now, spec.ack_wait()) };
+            let standing = DeliveryState::Held { delivery: key.delivery, until: later(now, spec.ack_wait()) };
             self.out.insert(key.message, Out { stored, standing, forgotten: false });
             handed.deliveries.push((key, message));
         }
@@ -190,7 +190,7 @@ impl Stage {
             } else if handed.deliveries.len() < max && held < limit {
                 held += 1;
                 out.stored.deliveries += 1;
-                out.standing = Standing::Held { delivery, until: later(now, spec.ack_wait()) };
+                out.standing = DeliveryState::Held { delivery, until: later(now, spec.ack_wait()) };
                 let message = out.stored.message(out.stored.deliveries);
                 handed.deliveries.push((Key { message: number, delivery }, message));
             }
@@ -232,7 +232,7 @@ impl Stage {
         self.out.retain(|_, out| {
             let ours = out.stored.queue.source() == source;
             out.forgotten |= ours;
-            !(ours && matches!(out.standing, Standing::Resting { .. }))
+            !(ours && matches!(out.standing, DeliveryState::Resting { .. }))
         });
         waiting + before - self.out.len()
     }
@@ -241,8 +241,8 @@ impl Stage {
     pub(super) fn settle(&mut self, key: Key) {
         let Some(out) = self.out.get_mut(&key.message) else { return };
         match out.standing {
-            Standing::Held { delivery, .. } if delivery != key.delivery => out.forgotten = true,
-            Standing::Held { .. } | Standing::Resting { .. } => {
+            DeliveryState::Held { delivery, .. } if delivery != key.delivery => out.forgotten = true,
+            DeliveryState::Held { .. } | DeliveryState::Resting { .. } => {
                 self.out.remove(&key.message);
             }
         }
@@ -257,7 +257,7 @@ impl Stage {
         if out.forgotten {
             self.out.remove(&key.message);
         } else {
-            out.standing = Standing::Resting { until: later(now, delay) };
+            out.standing = DeliveryState::Resting { until: later(now, delay) };
         }
     }
 
@@ -265,18 +265,18 @@ impl Stage {
     pub(super) fn progress(&mut self, key: Key, now: Instant) {
         let Some(ack_wait) = self.spec.as_ref().map(ConsumerSpec::ack_wait) else { return };
         if let Some(out) = self.out.get_mut(&key.message).filter(|out| out.is_held_by(key)) {
-            out.standing = Standing::Held { delivery: key.delivery, until: later(now, ack_wait) };
+            out.standing = DeliveryState::Held { delivery: key.delivery, until: later(now, ack_wait) };
         }
     }
 }
 
 impl Out {
     fn is_held_by(&self, key: Key) -> bool {
-        matches!(self.standing, Standing::Held { delivery, .. } if delivery == key.delivery)
+        matches!(self.standing, DeliveryState::Held { delivery, .. } if delivery == key.delivery)
     }
 
     /// Whether no worker has the message, as far as the bus can tell.
     fn is_free(&self, now: Instant) -> bool {
-        matches!(self.standing, Standing::Resting { .. }) || self.standing.until() <= now
+        matches!(self.standing, DeliveryState::Resting { .. }) || self.standing.until() <= now
     }
 }

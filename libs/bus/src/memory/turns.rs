@@ -7,13 +7,13 @@ use model::SourceId;
 /// A queue in which Sources take turns, and each keeps its own order. A Source with thousands of messages does not
 /// delay another one.
 #[derive(Debug)]
-pub(super) struct Turns<T> {
+pub(super) struct FairQueue<T> {
     /// Sources with queued messages, in the order of their turns.
     turns: VecDeque<SourceId>,
     waiting: HashMap<SourceId, VecDeque<T>>,
 }
 
-impl<T> Turns<T> {
+impl<T> FairQueue<T> {
     pub(super) fn push(&mut self, source: &SourceId, item: T) {
         match self.waiting.get_mut(source) {
             Some(queue) => queue.push_back(item),
@@ -55,7 +55,7 @@ impl<T> Turns<T> {
     }
 }
 
-impl<T> Default for Turns<T> {
+impl<T> Default for FairQueue<T> {
     fn default() -> Self {
         Self { turns: VecDeque::new(), waiting: HashMap::new() }
     }
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn sources_take_turns_and_each_keeps_its_order() {
         let [a, b] = ["a", "b"].map(|s| s.parse::<SourceId>().unwrap());
-        let mut turns = Turns::default();
+        let mut turns = FairQueue::default();
         for n in [1, 2, 3] {
             turns.push(&a, n);
         }
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_removed_source_leaves_the_others_and_may_come_again() {
         let [a, b] = ["a", "b"].map(|s| s.parse::<SourceId>().unwrap());
-        let mut turns = Turns::default();
+        let mut turns = FairQueue::default();
         turns.push(&a, 1);
         turns.push(&a, 2);
         turns.push(&b, 10);

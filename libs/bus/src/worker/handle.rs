@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::{Trouble, Work, Worker, backoff};
+use super::{HandlerResult, Trouble, Worker, backoff};
 use crate::{BusError, ConsumerSpec, DeadLetter, Delivery, Message};
 
 /// Progress reports within one `ack_wait`: two of them may get lost.
@@ -23,7 +23,7 @@ const LAST_PANIC: u32 = 3;
 impl<H, F> Worker<H>
 where
     H: Fn(Message) -> F + Send + Sync + 'static,
-    F: Future<Output = Work> + Send + 'static,
+    F: Future<Output = HandlerResult> + Send + 'static,
 {
     /// Handles one message and settles it. An error is a reason to stop the worker.
     pub(super) async fn work(
@@ -40,7 +40,7 @@ where
         async {
             let work = self.handle(&spec, &delivery).await;
             let ended = match &work {
-                Work::Halt { why } => {
+                HandlerResult::Halt { why } => {
                     halt.cancel();
                     Err(BusError::Halted { filter: spec.filter().clone(), why: why.clone() })
                 }
@@ -58,7 +58,7 @@ where
     }
 
     /// Runs the handler, and reports its progress to the bus. A panic counts as an answer too.
-    async fn handle(&self, spec: &ConsumerSpec, delivery: &Delivery) -> Work {
+    async fn handle(&self, spec: &ConsumerSpec, delivery: &Delivery) -> HandlerResult {
         let message = Message::clone(delivery);
         let mut handler = std::pin::pin!(
             AssertUnwindSafe(async {
@@ -84,29 +84,34 @@ where
             biased;
             work = &mut handler => {
                 work.unwrap_or_else(|panic| match panic_message(&*panic) {
-                    why if delivery.attempt >= LAST_PANIC => Work::Poison { why },
-                    why => Work::Later { after: None, why },
+                    why if delivery.attempt >= LAST_PANIC => HandlerResult::Poison { why },
+                    why => HandlerResult::Later { after: None, why },
                 })
             }
             never = alive => match never {},
         }
     }
 
-    async fn answer(&self, spec: &ConsumerSpec, delivery: &Delivery, work: Work) -> Result<(), BusError> {
+    async fn answer(
+        &self,
+        spec: &ConsumerSpec,
+        delivery: &Delivery,
+        work: HandlerResult,
+    ) -> Result<(), BusError> {
         match work {
-            Work::Done => delivery.ack().await,
-            Work::Poison { why } => self.give_up(spec, delivery, &why).await,
-            Work::Later { why, .. } if delivery.attempt >= spec.max_deliver() => {
+            HandlerResult::Done => delivery.ack().await,
+            HandlerResult::Poison { why } => self.give_up(spec, delivery, &why).await,
+            HandlerResult::Later { why, .. } if delivery.attempt >= spec.max_deliver() => {
                 let why = format!("{why} (the last of {} attempts)", delivery.attempt);
                 self.give_up(spec, delivery, &why).await
             }
-            Work::Later { after, why } => {
+            HandlerResult::Later { after, why } => {
                 let wait = after.unwrap_or_else(|| backoff(delivery.attempt.saturating_sub(1)));
                 tracing::warn!(why, retry_in_ms = wait.as_millis(), "a message cannot be worked on now");
                 self.tell(spec, delivery, why, false);
                 delivery.nak(wait).await
             }
-            Work::Halt { why } => {
+            HandlerResult::Halt { why } => {
                 self.tell(spec, delivery, why, false);
                 delivery.nak(Duration::ZERO).await
             }

@@ -8,7 +8,7 @@ use model::Lane;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{Work, Worker};
+use super::{HandlerResult, Worker};
 use crate::{BusError, ConsumerSpec, Lanes, Message};
 
 /// The wait after a worker found its origin queue closed, before a new worker checks whether it is open again.
@@ -17,13 +17,13 @@ const CLOSED_WAIT: Duration = Duration::from_secs(1);
 /// The running workers.
 #[derive(Debug, Default)]
 struct Running {
-    lanes: BTreeMap<Lane, LaneWorker>,
+    lanes: BTreeMap<Lane, OriginWorker>,
     tasks: JoinSet<Result<(), BusError>>,
 }
 
 /// The worker of an origin queue, and the consumer it was started for.
 #[derive(Debug)]
-struct LaneWorker {
+struct OriginWorker {
     spec: ConsumerSpec,
     stop: CancellationToken,
     task: Id,
@@ -32,7 +32,7 @@ struct LaneWorker {
 impl<H, F> Worker<H>
 where
     H: Fn(Message) -> F + Send + Sync + 'static,
-    F: Future<Output = Work> + Send + 'static,
+    F: Future<Output = HandlerResult> + Send + 'static,
 {
     /// Handles the fetch jobs of every open origin queue, each with its own limit. Workers start and stop as origin
     /// queues open and close. When `stop` is cancelled, it pulls no more, completes the running jobs and returns.
@@ -76,7 +76,7 @@ where
             if !running.lanes.contains_key(lane) {
                 let (worker, spec, stop) = (self.clone(), spec.clone(), stop.child_token());
                 let task = running.tasks.spawn(work_lane(worker, spec.clone(), stop.clone())).id();
-                running.lanes.insert(lane.clone(), LaneWorker { spec, stop, task });
+                running.lanes.insert(lane.clone(), OriginWorker { spec, stop, task });
             }
         }
     }
@@ -101,7 +101,7 @@ async fn work_lane<H, F>(
 ) -> Result<(), BusError>
 where
     H: Fn(Message) -> F + Send + Sync + 'static,
-    F: Future<Output = Work> + Send + 'static,
+    F: Future<Output = HandlerResult> + Send + 'static,
 {
     match worker.run(spec, stop.clone()).await {
         Err(BusError::NotOpen { .. }) => {

@@ -1,7 +1,7 @@
 //! The work loop: pull only what can be started, and acknowledge last.
 //!
 //! A handler gets a [`Message`], does its work, publishes the results and waits until they are queued. Only then it
-//! returns [`Work::Done`], and the message is acknowledged. If the worker dies in between, the message is redelivered.
+//! returns [`HandlerResult::Done`], and the message is acknowledged. If the worker dies in between, the message is redelivered.
 
 mod handle;
 mod lanes;
@@ -30,7 +30,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// The result of a handler, which decides how the message is settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Work {
+pub enum HandlerResult {
     /// Done, and the results are queued: acknowledge.
     Done,
     /// A dependency does not work now: redeliver.
@@ -52,7 +52,7 @@ pub enum Work {
     },
 }
 
-impl Work {
+impl HandlerResult {
     /// A dependency does not work now: redeliver after the usual delay.
     pub fn later(why: impl fmt::Display) -> Self {
         Self::Later { after: None, why: why.to_string() }
@@ -109,7 +109,7 @@ pub async fn run<H, F>(
 ) -> Result<(), BusError>
 where
     H: Fn(Message) -> F + Send + Sync + 'static,
-    F: Future<Output = Work> + Send + 'static,
+    F: Future<Output = HandlerResult> + Send + 'static,
 {
     Worker::new(bus, handler).run(spec, stop).await
 }
@@ -121,7 +121,7 @@ where
 pub async fn run_lanes<H, F>(bus: Arc<dyn Bus>, stop: CancellationToken, handler: H) -> Result<(), BusError>
 where
     H: Fn(Message) -> F + Send + Sync + 'static,
-    F: Future<Output = Work> + Send + 'static,
+    F: Future<Output = HandlerResult> + Send + 'static,
 {
     Worker::new(bus, handler).run_lanes(stop).await
 }
@@ -129,7 +129,7 @@ where
 impl<H, F> Worker<H>
 where
     H: Fn(Message) -> F + Send + Sync + 'static,
-    F: Future<Output = Work> + Send + 'static,
+    F: Future<Output = HandlerResult> + Send + 'static,
 {
     /// A worker that gives every message to `handler`, each in a task of its own.
     pub fn new(bus: Arc<dyn Bus>, handler: H) -> Self {
@@ -179,7 +179,7 @@ where
     /// cancelled, it pulls no more, completes the running messages and returns.
     ///
     /// While a handler works, the worker reports progress to the bus well within `ack_wait`. A message with the result
-    /// [`Work::Later`] is redelivered until `max_deliver` is reached; then it becomes a dead letter. A message whose
+    /// [`HandlerResult::Later`] is redelivered until `max_deliver` is reached; then it becomes a dead letter. A message whose
     /// handler panics is delivered at most three times. If the worker is dropped, its messages are redelivered.
     ///
     /// # Errors

@@ -11,10 +11,10 @@ use futures::future::BoxFuture;
 use model::SourceId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Work;
+use super::HandlerResult;
 use crate::Message;
 
-type GiveBack = Arc<dyn Fn(Message) -> BoxFuture<'static, Work> + Send + Sync>;
+type GiveBack = Arc<dyn Fn(Message) -> BoxFuture<'static, HandlerResult> + Send + Sync>;
 
 /// The limit of one Source's messages in work, so that slow Sources leave capacity to others. Cheap to clone; clones
 /// share the limit.
@@ -32,7 +32,7 @@ impl Shares {
     pub fn new<G, F>(each: usize, patience: Duration, give_back: G) -> Self
     where
         G: Fn(Message) -> F + Send + Sync + 'static,
-        F: Future<Output = Work> + Send + 'static,
+        F: Future<Output = HandlerResult> + Send + 'static,
     {
         let give_back: GiveBack = Arc::new(move |message| give_back(message).boxed());
         Self { each: each.clamp(1, Semaphore::MAX_PERMITS), patience, give_back, held: Arc::default() }
@@ -46,7 +46,7 @@ impl Shares {
     }
 
     /// Handles a message that got no share.
-    pub(super) async fn give_back(&self, message: Message) -> Work {
+    pub(super) async fn give_back(&self, message: Message) -> HandlerResult {
         (self.give_back)(message).await
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
 use futures::{StreamExt, TryStreamExt};
-use model::{LookRecord, ResourceRecord, ResourceUri, Seq, SetId, SetRecord, Standing, Subject};
+use model::{DiscoveryReport, ResourceRecord, ResourceState, ResourceUri, Seq, SetId, SetRecord, Subject};
 use object_store::ObjectStore;
 use slatedb::Db;
 use testkit::waiting::found;
@@ -66,8 +66,10 @@ async fn every_record_comes_back_as_it_was_put(store: &Store) {
     batch.put_run(&first);
     batch.put_run(&second);
     batch.put_last_seq(Seq::new(2));
-    let look =
-        LookRecord { well_known_missing: Some("https://example.org/".to_owned()), ..LookRecord::default() };
+    let look = DiscoveryReport {
+        well_known_missing: Some("https://example.org/".to_owned()),
+        ..DiscoveryReport::default()
+    };
     batch.put_look(&look);
     catalog.commit(batch).await.unwrap();
 
@@ -370,7 +372,7 @@ async fn what_moves_while_it_is_read_is_met_once_and_never_in_none_of_its_places
             scan.map_ok(|known| (known.uri.clone(), known.standing())).try_collect::<Vec<_>>().await.unwrap()
         }
     };
-    let stands = [(uris[94].clone(), Standing::Problem), (uris[95].clone(), Standing::Present)];
+    let stands = [(uris[94].clone(), ResourceState::Problem), (uris[95].clone(), ResourceState::Present)];
     assert_eq!(below("009", Some(93)).await[..2], stands);
     assert_eq!(below("02", None).await.len(), 100);
     assert_eq!(below("03", None).await, []);

@@ -11,7 +11,7 @@ use tracing::{debug, warn};
 use super::record::LeaseRecord;
 use crate::Revision;
 use crate::bucket::WriteError;
-use crate::runs::Tenure;
+use crate::runs::LeaseTerm;
 use crate::table::Table;
 
 /// The times of a lease, all derived from its duration.
@@ -49,7 +49,7 @@ pub(crate) struct Keeper {
     pub(crate) table: Table<LeaseRecord>,
     pub(crate) source: SourceId,
     pub(crate) record: LeaseRecord,
-    pub(crate) tenure: Tenure,
+    pub(crate) tenure: LeaseTerm,
     pub(crate) timing: Timing,
     pub(crate) revision: Revision,
     pub(crate) deadline: Arc<Mutex<Instant>>,

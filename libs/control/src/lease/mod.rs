@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bucket::WriteError;
 use crate::members::MemberId;
-use crate::runs::Tenure;
+use crate::runs::LeaseTerm;
 use crate::table::Table;
-use crate::view::View;
-use crate::{ControlError, Revised};
+use crate::view::WatchCache;
+use crate::{ControlError, Versioned};
 use keeper::{Keeper, Timing};
 
 pub use record::LeaseRecord;
@@ -35,7 +35,7 @@ pub enum Claim {
     /// This process has acquired the lease.
     Taken(Lease),
     /// Another process holds the lease.
-    Held(Revised<LeaseRecord>),
+    Held(Versioned<LeaseRecord>),
 }
 
 /// The ownership of a Source. It is renewed in the background, and returned when this is dropped, so stop the work
@@ -46,7 +46,7 @@ pub enum Claim {
 #[derive(Debug)]
 pub struct Lease {
     source: SourceId,
-    tenure: Tenure,
+    tenure: LeaseTerm,
     deadline: Arc<Mutex<Instant>>,
     lost: CancellationToken,
     released: CancellationToken,
@@ -77,7 +77,7 @@ impl Leases {
             let asked = Instant::now();
             match self.table.put(source, &record, Some(revision), Some(self.timing.ttl)).await {
                 Ok(revision) => {
-                    let tenure = Tenure::new(holder.clone(), revision);
+                    let tenure = LeaseTerm::new(holder.clone(), revision);
                     return Ok(Claim::Taken(self.keep(source, record, tenure, asked)));
                 }
                 // Another process was faster, or the delete marker of the last lease is just gone: read again.
@@ -91,11 +91,11 @@ impl Leases {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<View<LeaseRecord>, ControlError> {
+    pub async fn view(&self) -> Result<WatchCache<LeaseRecord>, ControlError> {
         self.table.view().await
     }
 
-    fn keep(&self, source: &SourceId, record: LeaseRecord, tenure: Tenure, asked: Instant) -> Lease {
+    fn keep(&self, source: &SourceId, record: LeaseRecord, tenure: LeaseTerm, asked: Instant) -> Lease {
         let (lost, released) = (CancellationToken::new(), CancellationToken::new());
         let deadline = Arc::new(Mutex::new(self.timing.deadline(asked)));
         let keeper = Keeper {
@@ -121,7 +121,7 @@ impl Lease {
     }
 
     /// The tenure of this ownership.
-    pub fn tenure(&self) -> Tenure {
+    pub fn tenure(&self) -> LeaseTerm {
         self.tenure.clone()
     }
 

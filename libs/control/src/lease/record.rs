@@ -5,9 +5,9 @@ use model::{Message, SourceId};
 use serde::{Deserialize, Serialize};
 
 use crate::members::MemberId;
-use crate::runs::Tenure;
+use crate::runs::LeaseTerm;
 use crate::table::Kept;
-use crate::{Revised, Revision};
+use crate::{Revision, Versioned};
 
 /// The owner of a Source. The record exists as long as the holder renews it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,10 +22,10 @@ pub struct LeaseRecord {
     pub since: Timestamp,
 }
 
-impl Revised<LeaseRecord> {
+impl Versioned<LeaseRecord> {
     /// The tenure of this ownership.
-    pub fn tenure(&self) -> Tenure {
-        Tenure::new(self.holder.clone(), self.epoch.unwrap_or(self.revision))
+    pub fn tenure(&self) -> LeaseTerm {
+        LeaseTerm::new(self.holder.clone(), self.epoch.unwrap_or(self.revision))
     }
 }
 

@@ -13,7 +13,7 @@ use tracing::debug;
 
 use crate::ControlError;
 use crate::table::Table;
-use crate::view::View;
+use crate::view::WatchCache;
 
 pub use assign::assign;
 pub use member::{Member, MemberId, MemberIdError, Role};
@@ -55,12 +55,12 @@ impl Members {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<View<Member>, ControlError> {
+    pub async fn view(&self) -> Result<WatchCache<Member>, ControlError> {
         self.table.view().await
     }
 }
 
-impl View<Member> {
+impl WatchCache<Member> {
     /// The members with a role, by ID.
     pub fn of(&self, role: Role) -> Vec<MemberId> {
         let all = self.all();

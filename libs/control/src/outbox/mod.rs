@@ -12,11 +12,11 @@ use model::SourceId;
 use url::Url;
 
 use crate::bucket::WriteError;
-use crate::table::{Next, Table};
-use crate::view::View;
-use crate::{ControlError, Revised};
+use crate::table::{Table, Update};
+use crate::view::WatchCache;
+use crate::{ControlError, Versioned};
 
-pub use record::{Change, Outgoing, OutgoingState};
+pub use record::{Change, OutboxMessage, OutgoingState};
 
 /// How long a refused or abandoned notification stays visible.
 const SETTLED: Duration = Duration::from_secs(7 * 24 * 3_600);
@@ -24,11 +24,11 @@ const SETTLED: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// The notifications to send.
 #[derive(Debug, Clone)]
 pub struct Outbox {
-    table: Table<Outgoing>,
+    table: Table<OutboxMessage>,
 }
 
 impl Outbox {
-    pub(crate) fn new(table: Table<Outgoing>) -> Self {
+    pub(crate) fn new(table: Table<OutboxMessage>) -> Self {
         Self { table }
     }
 
@@ -45,9 +45,9 @@ impl Outbox {
         now: Timestamp,
     ) -> Result<(), ControlError> {
         let id = (source.clone(), target.clone());
-        let with = |found: Option<&Outgoing>| {
-            Ok(Next::Becomes(match found {
-                None => Outgoing::new(source.clone(), target.clone(), change.clone(), now),
+        let with = |found: Option<&OutboxMessage>| {
+            Ok(Update::Becomes(match found {
+                None => OutboxMessage::new(source.clone(), target.clone(), change.clone(), now),
                 Some(found) => found.and(change, now),
             }))
         };
@@ -61,9 +61,9 @@ impl Outbox {
     /// [`ControlError::Unavailable`].
     pub async fn take(
         &self,
-        outgoing: &Revised<Outgoing>,
+        outgoing: &Versioned<OutboxMessage>,
         now: Timestamp,
-    ) -> Result<Option<Revised<Outgoing>>, ControlError> {
+    ) -> Result<Option<Versioned<OutboxMessage>>, ControlError> {
         self.replace(outgoing, outgoing.taken(now)).await
     }
 
@@ -74,9 +74,9 @@ impl Outbox {
     /// [`ControlError::Unavailable`].
     pub async fn failed(
         &self,
-        outgoing: &Revised<Outgoing>,
-        next: Outgoing,
-    ) -> Result<Option<Revised<Outgoing>>, ControlError> {
+        outgoing: &Versioned<OutboxMessage>,
+        next: OutboxMessage,
+    ) -> Result<Option<Versioned<OutboxMessage>>, ControlError> {
         self.replace(outgoing, next).await
     }
 
@@ -85,7 +85,7 @@ impl Outbox {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn forget(&self, outgoing: &Revised<Outgoing>) -> Result<(), ControlError> {
+    pub async fn forget(&self, outgoing: &Versioned<OutboxMessage>) -> Result<(), ControlError> {
         let id = (outgoing.source.clone(), outgoing.target.clone());
         match self.table.remove(&id, Some(outgoing.revision)).await {
             Ok(()) | Err(WriteError::Conflict) => Ok(()),
@@ -97,19 +97,19 @@ impl Outbox {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<View<Outgoing>, ControlError> {
+    pub async fn view(&self) -> Result<WatchCache<OutboxMessage>, ControlError> {
         self.table.view().await
     }
 
     async fn replace(
         &self,
-        outgoing: &Revised<Outgoing>,
-        next: Outgoing,
-    ) -> Result<Option<Revised<Outgoing>>, ControlError> {
+        outgoing: &Versioned<OutboxMessage>,
+        next: OutboxMessage,
+    ) -> Result<Option<Versioned<OutboxMessage>>, ControlError> {
         let id = (outgoing.source.clone(), outgoing.target.clone());
         let lasts = (!next.is_waiting()).then_some(SETTLED);
         match self.table.put(&id, &next, Some(outgoing.revision), lasts).await {
-            Ok(revision) => Ok(Some(Revised { value: next.into(), revision })),
+            Ok(revision) => Ok(Some(Versioned { value: next.into(), revision })),
             Err(WriteError::Conflict) => Ok(None),
             Err(error) => Err(error.of(|| what(&next.source, &next.target))),
         }

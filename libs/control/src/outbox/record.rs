@@ -36,7 +36,7 @@ pub struct Change {
 
 /// A notification to a target about a Source, with all changes since the last one that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outgoing {
+pub struct OutboxMessage {
     /// The Source.
     pub source: SourceId,
     /// The target: the page that advertises the inbox, not the inbox itself.
@@ -69,7 +69,7 @@ pub enum OutgoingState {
     /// The target understood it and refused. It is not sent again before there are more changes.
     Refused,
     /// Retries failed for days.
-    GivenUp,
+    DeadLetterSummary,
 }
 
 impl OutgoingState {
@@ -78,7 +78,7 @@ impl OutgoingState {
         match self {
             Self::Waiting => "waiting",
             Self::Refused => "refused",
-            Self::GivenUp => "given-up",
+            Self::DeadLetterSummary => "given-up",
         }
     }
 }
@@ -101,7 +101,7 @@ impl Change {
     }
 }
 
-impl Outgoing {
+impl OutboxMessage {
     /// A notification that is due now.
     pub fn new(source: SourceId, target: Url, change: Change, now: Timestamp) -> Self {
         Self {
@@ -178,7 +178,7 @@ impl Outgoing {
     pub fn failed(&self, why: &str, not_before: Option<Timestamp>, now: Timestamp) -> Self {
         let trouble = Some(reason(why));
         if now.duration_since(self.since) >= PATIENCE {
-            return Self { state: OutgoingState::GivenUp, trouble, ..self.clone() };
+            return Self { state: OutgoingState::DeadLetterSummary, trouble, ..self.clone() };
         }
         let next_at = later(now, pause(FIRST_PAUSE, LONGEST_PAUSE, self.tries)).max(wish(not_before, now));
         Self { next_at, trouble, ..self.clone() }
@@ -191,12 +191,12 @@ impl Outgoing {
     }
 }
 
-impl Message for Outgoing {
+impl Message for OutboxMessage {
     const KIND: &'static str = "outgoing";
     const VERSION: u16 = 1;
 }
 
-impl Kept for Outgoing {
+impl Kept for OutboxMessage {
     type Id = (SourceId, Url);
 
     fn key((source, target): &(SourceId, Url)) -> String {

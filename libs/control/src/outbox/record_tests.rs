@@ -19,9 +19,9 @@ fn change(n: u8, stored: u64) -> Change {
     Change { run: run(n), from, until: at(i64::from(n) * 100 + 10), stored, deleted: 1 }
 }
 
-fn outgoing() -> Outgoing {
+fn outgoing() -> OutboxMessage {
     let source = "example-org-1".parse().unwrap();
-    Outgoing::new(source, "https://index.example.com/".parse().unwrap(), change(0, 5), at(10))
+    OutboxMessage::new(source, "https://index.example.com/".parse().unwrap(), change(0, 5), at(10))
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn the_name_follows_from_what_is_told_and_to_whom() {
     let parts: Vec<_> = one.name().strip_prefix("urn:uuid:").unwrap().split('-').map(str::len).collect();
     assert_eq!((parts, &one.name()[23..24]), (vec![8, 4, 4, 4, 12], "8"));
     assert_eq!(one.name(), one.taken(at(50)).name(), "a try changes nothing");
-    let elsewhere = Outgoing { target: "https://other.example.com/".parse().unwrap(), ..one.clone() };
+    let elsewhere = OutboxMessage { target: "https://other.example.com/".parse().unwrap(), ..one.clone() };
     assert_ne!(one.name(), elsewhere.name());
     assert_ne!(one.name(), one.and(&change(1, 1), at(0)).name());
 }
@@ -61,7 +61,7 @@ fn pauses_double_up_to_an_hour_and_after_three_days_it_is_given_up() {
         }
     }
     assert_eq!(pauses[..11], [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600]);
-    assert_eq!(outgoing.state, OutgoingState::GivenUp);
+    assert_eq!(outgoing.state, OutgoingState::DeadLetterSummary);
     let took = now.duration_since(at(10)).as_secs();
     assert!((72 * HOUR..74 * HOUR).contains(&took), "{took}");
     assert_eq!(outgoing.trouble.as_deref(), Some("503"));
@@ -94,7 +94,7 @@ proptest! {
         // Runs of a Source follow each other. Each may be reported several times while it is the last one.
         let mut steps = steps;
         steps.sort_by_key(|(run, _, _)| *run);
-        let mut told = Outgoing { latest: change(0, 0), ..outgoing() };
+        let mut told = OutboxMessage { latest: change(0, 0), ..outgoing() };
         let mut last = [None; 6];
         last[0] = Some(0);
         for (second, (run, stored, refused)) in (0..).zip(steps) {

@@ -8,8 +8,8 @@ use model::SourceId;
 
 use crate::bucket::WriteError;
 use crate::table::Table;
-use crate::view::View;
-use crate::{ControlError, Revised, Revision};
+use crate::view::WatchCache;
+use crate::{ControlError, Revision, Versioned};
 
 pub use record::{MOST_SEEN, Reading, Seen};
 
@@ -41,7 +41,10 @@ impl Readings {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
-    pub async fn get(&self, source: &SourceId) -> Result<(Option<Revised<Reading>>, Revision), ControlError> {
+    pub async fn get(
+        &self,
+        source: &SourceId,
+    ) -> Result<(Option<Versioned<Reading>>, Revision), ControlError> {
         self.table.slot(source).await
     }
 
@@ -49,7 +52,7 @@ impl Readings {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn forget(&self, read: &Revised<Reading>) -> Result<(), ControlError> {
+    pub async fn forget(&self, read: &Versioned<Reading>) -> Result<(), ControlError> {
         match self.table.remove(&read.source, Some(read.revision)).await {
             Ok(()) | Err(WriteError::Conflict) => Ok(()),
             Err(error) => Err(error.of(|| what(&read.source))),
@@ -60,7 +63,7 @@ impl Readings {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<View<Reading>, ControlError> {
+    pub async fn view(&self) -> Result<WatchCache<Reading>, ControlError> {
         self.table.view().await
     }
 }

@@ -8,14 +8,15 @@ use model::{RunId, SourceId};
 
 use crate::bucket::WriteError;
 use crate::lease::Lease;
-use crate::table::{Next, TRIES, Table};
-use crate::view::View;
-use crate::{ControlError, Revised, Revision};
+use crate::table::{TRIES, Table, Update};
+use crate::view::WatchCache;
+use crate::{ControlError, Revision, Versioned};
 
 pub use run::{
-    AskedBy, Before, Problems, Progress, Run, RunSpec, RunState, Standing, Stopped, Tenure, Wanted,
+    AskedBy, DesiredState, LeaseTerm, Problems, Progress, Run, RunSpec, RunState, RunStatus, Stopped,
+    SyncSummary,
 };
-pub use step::{InSync, Step, StepRefused, Why};
+pub use step::{InSync, InvalidTransition, Step, Why};
 
 /// The runs of all Sources: for each its current or last one, and some before it.
 #[derive(Debug, Clone)]
@@ -29,10 +30,10 @@ impl Run {
     pub fn submitted(spec: RunSpec) -> Self {
         Self {
             spec,
-            wanted: Wanted::Run,
+            wanted: DesiredState::Run,
             state: RunState::Queued,
             progress: Progress::default(),
-            before: Before::default(),
+            before: SyncSummary::default(),
             started_at: None,
             finished_at: None,
         }
@@ -48,7 +49,7 @@ impl Runs {
     ///
     /// # Errors
     /// [`ControlError::Exists`] when the last run of the Source is not over.
-    pub async fn submit(&self, spec: RunSpec) -> Result<Revised<Run>, ControlError> {
+    pub async fn submit(&self, spec: RunSpec) -> Result<Versioned<Run>, ControlError> {
         let source = spec.source.clone();
         let mut run = Run::submitted(spec);
         for _ in 0..TRIES {
@@ -62,7 +63,7 @@ impl Runs {
                     let what = format!("run {} of {source} that is {}", last.spec.id, last.state.name());
                     return Err(ControlError::Exists { what });
                 }
-                // Before it is overwritten. A run that is over does not change any more, so writing it twice is
+                // SyncSummary it is overwritten. A run that is over does not change any more, so writing it twice is
                 // harmless.
                 let kept = self.past.put(&source, &last, None, None).await;
                 kept.map_err(|error| error.of(|| format!("the past run of {source}")))?;
@@ -71,7 +72,7 @@ impl Runs {
             match self.table.put(&source, &run, Some(revision), None).await {
                 Err(WriteError::Conflict) => {}
                 Err(error) => return Err(error.of(|| format!("run of {source}"))),
-                Ok(revision) => return Ok(Revised { value: run.into(), revision }),
+                Ok(revision) => return Ok(Versioned { value: run.into(), revision }),
             }
         }
         Err(ControlError::Conflict { what: format!("run of {source}") })
@@ -86,7 +87,7 @@ impl Runs {
         source: &SourceId,
         run: RunId,
         now: Timestamp,
-    ) -> Result<Revised<Run>, ControlError> {
+    ) -> Result<Versioned<Run>, ControlError> {
         self.step(source, run, Step::Pause, now).await
     }
 
@@ -99,7 +100,7 @@ impl Runs {
         source: &SourceId,
         run: RunId,
         now: Timestamp,
-    ) -> Result<Revised<Run>, ControlError> {
+    ) -> Result<Versioned<Run>, ControlError> {
         self.step(source, run, Step::Resume, now).await
     }
 
@@ -113,7 +114,7 @@ impl Runs {
         source: &SourceId,
         run: RunId,
         now: Timestamp,
-    ) -> Result<Revised<Run>, ControlError> {
+    ) -> Result<Versioned<Run>, ControlError> {
         self.step(source, run, Step::Cancel, now).await
     }
 
@@ -127,7 +128,7 @@ impl Runs {
         lease: &Lease,
         run: RunId,
         now: Timestamp,
-    ) -> Result<Revised<Run>, ControlError> {
+    ) -> Result<Versioned<Run>, ControlError> {
         self.step(lease.source(), run, Step::Start(lease.tenure()), now).await
     }
 
@@ -141,7 +142,7 @@ impl Runs {
         run: RunId,
         progress: Progress,
         now: Timestamp,
-    ) -> Result<Revised<Run>, ControlError> {
+    ) -> Result<Versioned<Run>, ControlError> {
         let progress = Progress { told_at: Some(now), ..progress };
         self.step(lease.source(), run, Step::Tell(lease.tenure(), progress.into()), now).await
     }
@@ -155,7 +156,7 @@ impl Runs {
         lease: &Lease,
         run: RunId,
         now: Timestamp,
-    ) -> Result<Revised<Run>, ControlError> {
+    ) -> Result<Versioned<Run>, ControlError> {
         self.step(lease.source(), run, Step::LetGo(lease.tenure()), now).await
     }
 
@@ -169,7 +170,7 @@ impl Runs {
         run: RunId,
         in_sync: InSync,
         now: Timestamp,
-    ) -> Result<Revised<Run>, ControlError> {
+    ) -> Result<Versioned<Run>, ControlError> {
         self.step(lease.source(), run, Step::Finish(lease.tenure(), in_sync), now).await
     }
 
@@ -183,7 +184,7 @@ impl Runs {
         run: RunId,
         why: Stopped,
         now: Timestamp,
-    ) -> Result<Revised<Run>, ControlError> {
+    ) -> Result<Versioned<Run>, ControlError> {
         self.step(lease.source(), run, Step::Fail(lease.tenure(), why), now).await
     }
 
@@ -191,7 +192,7 @@ impl Runs {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
-    pub async fn get(&self, source: &SourceId) -> Result<Option<Revised<Run>>, ControlError> {
+    pub async fn get(&self, source: &SourceId) -> Result<Option<Versioned<Run>>, ControlError> {
         self.table.get(source).await
     }
 
@@ -211,7 +212,7 @@ impl Runs {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<View<Run>, ControlError> {
+    pub async fn view(&self) -> Result<WatchCache<Run>, ControlError> {
         self.table.view().await
     }
 
@@ -239,18 +240,18 @@ impl Runs {
         run: RunId,
         step: Step,
         now: Timestamp,
-    ) -> Result<Revised<Run>, ControlError> {
+    ) -> Result<Versioned<Run>, ControlError> {
         let what = || format!("run {run} of {source}");
         let absent = || ControlError::Absent { what: what() };
         let stepped = |found: Option<&Run>| {
             let found = found.filter(|found| found.spec.id == run).ok_or_else(absent)?;
-            Ok(Next::Becomes(found.step(step.clone(), now)?))
+            Ok(Update::Becomes(found.step(step.clone(), now)?))
         };
         self.table.change(source, what, stepped).await?.ok_or_else(absent)
     }
 }
 
-impl Tenure {
+impl LeaseTerm {
     pub(crate) fn new(owner: crate::members::MemberId, epoch: Revision) -> Self {
         Self { owner, epoch }
     }

@@ -50,15 +50,15 @@ pub struct Run {
     /// The request.
     pub spec: RunSpec,
     /// The desired state.
-    pub wanted: Wanted,
+    pub wanted: DesiredState,
     /// The observed state. Readers use [`standing`](Self::standing) instead.
     pub state: RunState,
     /// Its progress.
     #[serde(default)]
     pub progress: Progress,
     /// Results carried over from earlier runs.
-    #[serde(default, skip_serializing_if = "Before::is_empty")]
-    pub before: Before,
+    #[serde(default, skip_serializing_if = "SyncSummary::is_empty")]
+    pub before: SyncSummary,
     /// When a scheduler first started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
@@ -70,7 +70,7 @@ pub struct Run {
 /// The desired state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Wanted {
+pub enum DesiredState {
     /// To go on to its end.
     Run,
     /// To wait.
@@ -89,7 +89,7 @@ pub enum RunState {
     Running {
         /// The owner and its tenure.
         #[serde(flatten)]
-        owner: Tenure,
+        owner: LeaseTerm,
     },
     /// It waits until an operator resumes it.
     Paused,
@@ -128,7 +128,7 @@ impl Stopped {
 
 /// An ownership of a Source: from acquiring its lease until losing it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tenure {
+pub struct LeaseTerm {
     /// The owner.
     pub owner: MemberId,
     /// The epoch: larger than that of every earlier tenure.
@@ -171,7 +171,7 @@ pub struct Problems {
 /// Sync time and problem counts carried over from earlier runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Before {
+pub struct SyncSummary {
     /// When the last run began that ended in sync. What the Source offered until then is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_sync_as_of: Option<Timestamp>,
@@ -182,7 +182,7 @@ pub struct Before {
 
 /// The state of a run for readers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing<'a> {
+pub enum RunStatus<'a> {
     /// It waits for a scheduler.
     Queued,
     /// A scheduler works on it.
@@ -216,26 +216,26 @@ pub enum Standing<'a> {
 impl Run {
     /// The state of the run, given the current lease of its Source. A run whose owner does not hold the lease is
     /// interrupted, whatever was last written.
-    pub fn standing(&self, present: Option<&Tenure>) -> Standing<'_> {
+    pub fn standing(&self, present: Option<&LeaseTerm>) -> RunStatus<'_> {
         match &self.state {
-            RunState::Queued => Standing::Queued,
+            RunState::Queued => RunStatus::Queued,
             RunState::Running { owner } if present == Some(owner) => {
-                Standing::Running { owner: &owner.owner, stopping: self.wanted != Wanted::Run }
+                RunStatus::Running { owner: &owner.owner, stopping: self.wanted != DesiredState::Run }
             }
-            RunState::Running { owner } => Standing::Interrupted { owner: &owner.owner },
-            RunState::Paused => Standing::Paused,
-            RunState::Finished { in_sync } => Standing::Finished { in_sync: *in_sync },
-            RunState::Failed(Stopped { why, .. }) => Standing::Failed { why },
-            RunState::Cancelled => Standing::Cancelled,
+            RunState::Running { owner } => RunStatus::Interrupted { owner: &owner.owner },
+            RunState::Paused => RunStatus::Paused,
+            RunState::Finished { in_sync } => RunStatus::Finished { in_sync: *in_sync },
+            RunState::Failed(Stopped { why, .. }) => RunStatus::Failed { why },
+            RunState::Cancelled => RunStatus::Cancelled,
         }
     }
 
     /// The results that the next run carries over. With them, the condition of a Source is known without opening its
     /// catalog.
-    pub fn leaves(&self) -> Before {
+    pub fn leaves(&self) -> SyncSummary {
         let is_in_sync = matches!(self.state, RunState::Finished { in_sync: true });
         let began = self.started_at.unwrap_or(self.spec.asked_at);
-        Before {
+        SyncSummary {
             in_sync_as_of: if is_in_sync { Some(began) } else { self.before.in_sync_as_of },
             problems: self.progress.problems.or(self.before.problems),
         }
@@ -247,7 +247,7 @@ impl Run {
     }
 }
 
-impl Before {
+impl SyncSummary {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -272,7 +272,7 @@ impl RunState {
     }
 }
 
-impl Standing<'_> {
+impl RunStatus<'_> {
     /// Its name, as it is shown.
     pub fn name(&self) -> &'static str {
         match self {

@@ -19,7 +19,7 @@
 use jiff::Timestamp;
 use model::{RunId, SourceId};
 
-use super::run::{Progress, Run, RunState, Stopped, Tenure, Wanted};
+use super::run::{DesiredState, LeaseTerm, Progress, Run, RunState, Stopped};
 
 /// A step of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,15 +32,15 @@ pub enum Step {
     Cancel,
     /// An owner starts it, or takes it over. If the operator requested something else meanwhile, the run enters that
     /// state.
-    Start(Tenure),
+    Start(LeaseTerm),
     /// The owner reports its progress.
-    Tell(Tenure, Box<Progress>),
+    Tell(LeaseTerm, Box<Progress>),
     /// The owner releases it. The run enters the desired state.
-    LetGo(Tenure),
+    LetGo(LeaseTerm),
     /// The owner has finished it.
-    Finish(Tenure, InSync),
+    Finish(LeaseTerm, InSync),
     /// The owner cannot go on.
-    Fail(Tenure, Stopped),
+    Fail(LeaseTerm, Stopped),
 }
 
 /// Whether all that a Source offers is stored.
@@ -50,7 +50,7 @@ pub struct InSync(pub bool);
 /// Why a step was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the run {run} of {source_id} cannot {step}: {why}")]
-pub struct StepRefused {
+pub struct InvalidTransition {
     run: RunId,
     source_id: SourceId,
     step: &'static str,
@@ -68,10 +68,10 @@ pub enum Why {
     Cancelling,
     /// The run has another owner, or a later tenure of the same one.
     #[error("{owner} works on it in a later tenure; stop working on it", owner = .0.owner)]
-    NotYours(Tenure),
+    NotYours(LeaseTerm),
 }
 
-impl StepRefused {
+impl InvalidTransition {
     /// What prevents the step.
     pub fn why(&self) -> &Why {
         &self.why
@@ -97,10 +97,10 @@ impl Run {
     /// The run after a step. An unchanged run means that there is nothing to do.
     ///
     /// # Errors
-    /// [`StepRefused`] where its state or its owner prevents the step.
-    pub fn step(&self, step: Step, now: Timestamp) -> Result<Run, StepRefused> {
+    /// [`InvalidTransition`] where its state or its owner prevents the step.
+    pub fn step(&self, step: Step, now: Timestamp) -> Result<Run, InvalidTransition> {
         let name = step.name();
-        self.next(step, now).map_err(|why| StepRefused {
+        self.next(step, now).map_err(|why| InvalidTransition {
             run: self.spec.id,
             source_id: self.spec.source.clone(),
             step: name,
@@ -111,19 +111,25 @@ impl Run {
     fn next(&self, step: Step, now: Timestamp) -> Result<Run, Why> {
         let state = Why::State(self.state.name());
         match (&self.state, step) {
-            (RunState::Queued | RunState::Paused, Step::Pause) => Ok(self.becoming(Wanted::Pause, now)),
-            (RunState::Queued | RunState::Paused, Step::Resume) => Ok(self.becoming(Wanted::Run, now)),
-            (RunState::Queued | RunState::Paused, Step::Cancel) => Ok(self.becoming(Wanted::Cancel, now)),
-            (RunState::Running { .. }, Step::Pause | Step::Resume) if self.wanted == Wanted::Cancel => {
+            (RunState::Queued | RunState::Paused, Step::Pause) => Ok(self.becoming(DesiredState::Pause, now)),
+            (RunState::Queued | RunState::Paused, Step::Resume) => Ok(self.becoming(DesiredState::Run, now)),
+            (RunState::Queued | RunState::Paused, Step::Cancel) => {
+                Ok(self.becoming(DesiredState::Cancel, now))
+            }
+            (RunState::Running { .. }, Step::Pause | Step::Resume) if self.wanted == DesiredState::Cancel => {
                 Err(Why::Cancelling)
             }
-            (RunState::Running { .. }, Step::Pause) => Ok(Run { wanted: Wanted::Pause, ..self.clone() }),
-            (RunState::Running { .. }, Step::Resume) => Ok(Run { wanted: Wanted::Run, ..self.clone() }),
-            (RunState::Running { .. }, Step::Cancel) => Ok(Run { wanted: Wanted::Cancel, ..self.clone() }),
+            (RunState::Running { .. }, Step::Pause) => {
+                Ok(Run { wanted: DesiredState::Pause, ..self.clone() })
+            }
+            (RunState::Running { .. }, Step::Resume) => Ok(Run { wanted: DesiredState::Run, ..self.clone() }),
+            (RunState::Running { .. }, Step::Cancel) => {
+                Ok(Run { wanted: DesiredState::Cancel, ..self.clone() })
+            }
             (RunState::Queued, Step::Start(tenure)) => Ok(self.started(tenure, now)),
             (RunState::Running { owner }, Step::Start(tenure)) if tenure.epoch > owner.epoch => {
                 match self.wanted {
-                    Wanted::Run => Ok(self.started(tenure, now)),
+                    DesiredState::Run => Ok(self.started(tenure, now)),
                     wanted => Ok(self.becoming(wanted, now)),
                 }
             }
@@ -157,15 +163,15 @@ impl Run {
     }
 
     /// The run without an owner, in this desired state.
-    fn becoming(&self, wanted: Wanted, now: Timestamp) -> Run {
+    fn becoming(&self, wanted: DesiredState, now: Timestamp) -> Run {
         match wanted {
-            Wanted::Run => Run { wanted, state: RunState::Queued, ..self.clone() },
-            Wanted::Pause => Run { wanted, state: RunState::Paused, ..self.clone() },
-            Wanted::Cancel => Run { wanted, ..self.over(RunState::Cancelled, now) },
+            DesiredState::Run => Run { wanted, state: RunState::Queued, ..self.clone() },
+            DesiredState::Pause => Run { wanted, state: RunState::Paused, ..self.clone() },
+            DesiredState::Cancel => Run { wanted, ..self.over(RunState::Cancelled, now) },
         }
     }
 
-    fn started(&self, owner: Tenure, now: Timestamp) -> Run {
+    fn started(&self, owner: LeaseTerm, now: Timestamp) -> Run {
         let started_at = self.started_at.or(Some(now));
         Run { state: RunState::Running { owner }, started_at, ..self.clone() }
     }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Revision;
-use crate::runs::{AskedBy, RunSpec, Standing};
+use crate::runs::{AskedBy, RunSpec, RunStatus};
 
 fn now() -> Timestamp {
     "2026-03-01T12:00:00Z".parse().unwrap()
@@ -23,12 +23,12 @@ fn run() -> Run {
     })
 }
 
-fn tenure(owner: &str, epoch: u64) -> Tenure {
-    Tenure::new(owner.parse().unwrap(), Revision::new(epoch))
+fn tenure(owner: &str, epoch: u64) -> LeaseTerm {
+    LeaseTerm::new(owner.parse().unwrap(), Revision::new(epoch))
 }
 
 /// The second of three tenures; the first and the third are those of other owners.
-fn mine() -> Tenure {
+fn mine() -> LeaseTerm {
     tenure("me", 20)
 }
 
@@ -38,13 +38,13 @@ fn states() -> Vec<(&'static str, Run)> {
     let over = |state| Run { finished_at: Some(now()), state, ..run() };
     vec![
         ("queued", run()),
-        ("running", running(Wanted::Run)),
-        ("running, pause wanted", running(Wanted::Pause)),
-        ("running, cancel wanted", running(Wanted::Cancel)),
-        ("paused", Run { wanted: Wanted::Pause, state: RunState::Paused, ..run() }),
+        ("running", running(DesiredState::Run)),
+        ("running, pause wanted", running(DesiredState::Pause)),
+        ("running, cancel wanted", running(DesiredState::Cancel)),
+        ("paused", Run { wanted: DesiredState::Pause, state: RunState::Paused, ..run() }),
         ("finished", over(RunState::Finished { in_sync: true })),
         ("failed", over(RunState::Failed(Stopped::because("no way in")))),
-        ("cancelled", Run { wanted: Wanted::Cancel, ..over(RunState::Cancelled) }),
+        ("cancelled", Run { wanted: DesiredState::Cancel, ..over(RunState::Cancelled) }),
     ]
 }
 
@@ -70,7 +70,7 @@ fn steps() -> Vec<(&'static str, Step)> {
     ]
 }
 
-fn describe(before: &Run, after: Result<Run, StepRefused>) -> String {
+fn describe(before: &Run, after: Result<Run, InvalidTransition>) -> String {
     match after {
         Err(refused) => match refused.why() {
             Why::State(_) => "refused".to_owned(),
@@ -167,14 +167,14 @@ fn every_step_from_every_state() {
 fn a_run_whose_owner_does_not_hold_the_lease_is_interrupted_to_every_reader() {
     let running = run().step(Step::Start(mine()), now()).unwrap();
     let me = &mine().owner;
-    assert_eq!(running.standing(Some(&mine())), Standing::Running { owner: me, stopping: false });
+    assert_eq!(running.standing(Some(&mine())), RunStatus::Running { owner: me, stopping: false });
     for present in [None, Some(tenure("after", 30)), Some(tenure("me", 30))] {
-        assert_eq!(running.standing(present.as_ref()), Standing::Interrupted { owner: me });
+        assert_eq!(running.standing(present.as_ref()), RunStatus::Interrupted { owner: me });
     }
     assert!(running.wants_work());
     let stopping = running.step(Step::Cancel, now()).unwrap();
-    assert_eq!(stopping.standing(Some(&mine())), Standing::Running { owner: me, stopping: true });
-    assert_eq!(run().standing(Some(&mine())), Standing::Queued);
+    assert_eq!(stopping.standing(Some(&mine())), RunStatus::Running { owner: me, stopping: true });
+    assert_eq!(run().standing(Some(&mine())), RunStatus::Queued);
 }
 
 #[test]
@@ -216,9 +216,9 @@ proptest! {
             prop_assert!(!before.state.is_over() || run == before, "{} changed what was over", name);
             cancelled |= cancels;
             prop_assert_eq!(run.state.is_over(), run.finished_at.is_some());
-            prop_assert!(run.state != RunState::Paused || run.wanted == Wanted::Pause);
+            prop_assert!(run.state != RunState::Paused || run.wanted == DesiredState::Pause);
             if cancelled {
-                prop_assert_eq!(run.wanted, Wanted::Cancel);
+                prop_assert_eq!(run.wanted, DesiredState::Cancel);
             }
             if let (RunState::Running { owner: a }, RunState::Running { owner: b }) = (&before.state, &run.state) {
                 prop_assert!(a.epoch <= b.epoch, "an earlier tenure took over");

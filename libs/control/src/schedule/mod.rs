@@ -10,7 +10,7 @@ use model::SourceId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-pub use pace::{PaceError, PollBounds};
+pub use pace::{PaceError, PollInterval};
 
 /// The shortest interval between runs. For anything faster, follow the Source continuously.
 const SHORTEST_SECONDS: u64 = 10;

@@ -12,7 +12,7 @@ const LONGEST_SECONDS: u64 = 24 * 3600;
 /// The bounds of the pause between two polls of a Source that is followed continuously. The pause adapts within them:
 /// it halves when a poll found changes, and grows by half when it found none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PollBounds {
+pub struct PollInterval {
     /// The shortest pause, in seconds, at least 1. The first pause is this long.
     pub least_seconds: u64,
     /// The longest pause, in seconds, at most a day.
@@ -30,7 +30,7 @@ pub struct PaceError {
     most: u64,
 }
 
-impl PollBounds {
+impl PollInterval {
     /// Checks the bounds.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl PollBounds {
     }
 }
 
-impl Default for PollBounds {
+impl Default for PollInterval {
     /// Ten seconds to ten minutes.
     fn default() -> Self {
         Self { least_seconds: 10, most_seconds: 600 }
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    const BOUNDS: PollBounds = PollBounds { least_seconds: 4, most_seconds: 60 };
+    const BOUNDS: PollInterval = PollInterval { least_seconds: 4, most_seconds: 60 };
 
     fn pauses(found: &[u64]) -> Vec<u128> {
         let mut last = None;
@@ -96,9 +96,9 @@ mod tests {
     #[test]
     fn bounds_that_are_none_are_refused() {
         BOUNDS.check().unwrap();
-        PollBounds::default().check().unwrap();
+        PollInterval::default().check().unwrap();
         for (least_seconds, most_seconds) in [(0, 5), (6, 5), (1, 86_401)] {
-            assert!(PollBounds { least_seconds, most_seconds }.check().is_err());
+            assert!(PollInterval { least_seconds, most_seconds }.check().is_err());
         }
     }
 
@@ -107,7 +107,7 @@ mod tests {
         fn a_pause_never_leaves_its_bounds(
             least in 1u64..100, more in 0u64..1000, last in proptest::option::of(0u64..10_000_000), found in 0u64..3
         ) {
-            let bounds = PollBounds { least_seconds: least, most_seconds: least + more };
+            let bounds = PollInterval { least_seconds: least, most_seconds: least + more };
             let pause = bounds.next_pause(last.map(Duration::from_millis), found);
             prop_assert!(pause >= seconds(least) && pause <= seconds(least + more));
         }

@@ -127,7 +127,7 @@ mod tests {
     use model::RunMode;
 
     use super::*;
-    use crate::schedule::{PollBounds, Schedule};
+    use crate::schedule::{PollInterval, Schedule};
 
     fn spec(entry: &str) -> SourceSpec {
         SourceSpec::new(Url::parse(entry).unwrap())
@@ -150,7 +150,7 @@ mod tests {
         let mut wrong = spec("https://example.org/");
         wrong.mode = RunMode::Audit;
         wrong.schedule = Some(Schedule::cron("every day"));
-        wrong.continuous = Some(PollBounds { least_seconds: 9, most_seconds: 3 });
+        wrong.continuous = Some(PollInterval { least_seconds: 9, most_seconds: 3 });
         wrong.include = Some("(".to_owned());
         wrong.exclude = Some("[".to_owned());
         wrong.max_deletes_percent = 101;

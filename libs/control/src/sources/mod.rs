@@ -6,8 +6,8 @@ mod spec;
 use model::SourceId;
 
 use crate::table::Table;
-use crate::view::View;
-use crate::{ControlError, Revised, Revision};
+use crate::view::WatchCache;
+use crate::{ControlError, Revision, Versioned};
 
 pub use check::InvalidSource;
 pub use spec::{CredentialName, CredentialNameError, SourceSpec};
@@ -62,16 +62,16 @@ impl Sources {
     ///
     /// # Errors
     /// [`ControlError::Absent`]; [`ControlError::Unreadable`].
-    pub async fn get(&self, id: &SourceId) -> Result<Revised<SourceSpec>, ControlError> {
+    pub async fn get(&self, id: &SourceId) -> Result<Versioned<SourceSpec>, ControlError> {
         let found = self.table.get(id).await?;
         found.ok_or_else(|| ControlError::Absent { what: format!("source {id}") })
     }
 
-    /// All Sources, by ID, as they are now. [`View::unreadable`] reports those that cannot be read.
+    /// All Sources, by ID, as they are now. [`WatchCache::unreadable`] reports those that cannot be read.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn list(&self) -> Result<Vec<Revised<SourceSpec>>, ControlError> {
+    pub async fn list(&self) -> Result<Vec<Versioned<SourceSpec>>, ControlError> {
         Ok(self.view().await?.all())
     }
 
@@ -79,7 +79,7 @@ impl Sources {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<View<SourceSpec>, ControlError> {
+    pub async fn view(&self) -> Result<WatchCache<SourceSpec>, ControlError> {
         self.table.view().await
     }
 
@@ -88,7 +88,7 @@ impl Sources {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn is_there(&self, id: &SourceId, view: &View<SourceSpec>) -> Result<bool, ControlError> {
+    pub async fn is_there(&self, id: &SourceId, view: &WatchCache<SourceSpec>) -> Result<bool, ControlError> {
         if view.get(id).is_some() {
             return Ok(true);
         }

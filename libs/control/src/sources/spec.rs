@@ -8,7 +8,7 @@ use model::{Absent, Message, Network, Origins, Prefer, Push, Robots, RunMode, So
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::schedule::{PollBounds, Schedule};
+use crate::schedule::{PollInterval, Schedule};
 use crate::table::Kept;
 
 /// The spec of a Source: its entry URL, and how and when to harvest it.
@@ -26,7 +26,7 @@ pub struct SourceSpec {
     pub schedule: Option<Schedule>,
     /// Whether and how closely schedulers follow the changes between runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub continuous: Option<PollBounds>,
+    pub continuous: Option<PollInterval>,
     /// The mode of each scheduled run.
     #[serde(default)]
     pub mode: RunMode,

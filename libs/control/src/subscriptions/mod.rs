@@ -6,14 +6,15 @@ mod step;
 use jiff::Timestamp;
 use model::SourceId;
 
-use crate::table::{Next, Table};
-use crate::view::View;
-use crate::{ControlError, Revised};
+use crate::table::{Table, Update};
+use crate::view::WatchCache;
+use crate::{ControlError, Versioned};
 
 pub use record::{
-    Asked, AskedMode, Offered, Received, Subscription, SubscriptionId, SubscriptionIdError, SubscriptionState,
+    AdvertisedChannel, Asked, AskedMode, DeliveryStats, Subscription, SubscriptionId, SubscriptionIdError,
+    SubscriptionState,
 };
-pub use step::{NotAsked, SubscriptionStep};
+pub use step::{NotRequested, SubscriptionStep};
 
 /// The subscriptions of the fleet.
 #[derive(Debug, Clone)]
@@ -33,13 +34,13 @@ impl Subscriptions {
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
     pub async fn want(
         &self,
-        offered: &Offered,
+        offered: &AdvertisedChannel,
         key: &str,
         now: Timestamp,
-    ) -> Result<Revised<Subscription>, ControlError> {
+    ) -> Result<Versioned<Subscription>, ControlError> {
         let id = SubscriptionId::of(&offered.source, &offered.topic, key);
         let wanted = |found: Option<&Subscription>| {
-            Ok(Next::Becomes(match found {
+            Ok(Update::Becomes(match found {
                 None => Subscription::wanted(id.clone(), offered, key, now),
                 Some(found) => found.offered(offered, now),
             }))
@@ -52,17 +53,17 @@ impl Subscriptions {
     /// then removed.
     ///
     /// # Errors
-    /// [`ControlError::Absent`] where there is none; [`ControlError::NotAsked`] where its state does not allow the
+    /// [`ControlError::Absent`] where there is none; [`ControlError::NotRequested`] where its state does not allow the
     /// step.
     pub async fn step(
         &self,
         id: &SubscriptionId,
         step: &SubscriptionStep,
         now: Timestamp,
-    ) -> Result<Option<Revised<Subscription>>, ControlError> {
+    ) -> Result<Option<Versioned<Subscription>>, ControlError> {
         let stepped = |found: Option<&Subscription>| {
             let found = found.ok_or_else(|| ControlError::Absent { what: what(id) })?;
-            Ok(found.step(step, now)?.map_or(Next::Ends, Next::Becomes))
+            Ok(found.step(step, now)?.map_or(Update::Ends, Update::Becomes))
         };
         self.table.change(id, || what(id), stepped).await
     }
@@ -71,7 +72,7 @@ impl Subscriptions {
     ///
     /// # Errors
     /// [`ControlError::Absent`]; [`ControlError::Unavailable`], [`ControlError::Unreadable`].
-    pub async fn get(&self, id: &SubscriptionId) -> Result<Revised<Subscription>, ControlError> {
+    pub async fn get(&self, id: &SubscriptionId) -> Result<Versioned<Subscription>, ControlError> {
         let found = self.table.get(id).await?;
         found.ok_or_else(|| ControlError::Absent { what: what(id) })
     }
@@ -80,7 +81,7 @@ impl Subscriptions {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn of(&self, source: &SourceId) -> Result<Vec<Revised<Subscription>>, ControlError> {
+    pub async fn of(&self, source: &SourceId) -> Result<Vec<Versioned<Subscription>>, ControlError> {
         let all = self.view().await?.all();
         Ok(all.into_iter().filter(|subscription| subscription.source == *source).collect())
     }
@@ -89,7 +90,7 @@ impl Subscriptions {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<View<Subscription>, ControlError> {
+    pub async fn view(&self) -> Result<WatchCache<Subscription>, ControlError> {
         self.table.view().await
     }
 }

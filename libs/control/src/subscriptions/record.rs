@@ -16,7 +16,7 @@ const ID_BYTES: usize = 16;
 
 /// A channel that a Source offers for one of its sets (CN-1).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Offered {
+pub struct AdvertisedChannel {
     /// The Source.
     pub source: SourceId,
     /// The set whose changes the channel announces.
@@ -74,7 +74,7 @@ pub struct Subscription {
     pub revived_at: Option<Timestamp>,
     /// Counts of its deliveries.
     #[serde(default)]
-    pub received: Received,
+    pub received: DeliveryStats,
 }
 
 /// The state of a subscription.
@@ -127,7 +127,7 @@ pub enum AskedMode {
 /// Counts of the deliveries of a subscription. They are written a few seconds after the deliveries arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Received {
+pub struct DeliveryStats {
     /// Deliveries that were queued.
     pub queued: u64,
     /// Deliveries that were dropped or refused, for whatever reason.
@@ -155,8 +155,8 @@ impl SubscriptionId {
 
 impl Subscription {
     /// A new subscription, which the hub was not asked for yet.
-    pub(super) fn wanted(id: SubscriptionId, offered: &Offered, key: &str, now: Timestamp) -> Self {
-        let Offered { source, set, topic, hubs } = offered.clone();
+    pub(super) fn wanted(id: SubscriptionId, offered: &AdvertisedChannel, key: &str, now: Timestamp) -> Self {
+        let AdvertisedChannel { source, set, topic, hubs } = offered.clone();
         Self {
             id,
             source,
@@ -171,7 +171,7 @@ impl Subscription {
             tries: 0,
             trouble: None,
             revived_at: None,
-            received: Received::default(),
+            received: DeliveryStats::default(),
         }
     }
 

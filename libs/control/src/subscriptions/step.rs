@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::record::{Asked, AskedMode, Offered, Received, Subscription, SubscriptionState};
+use super::record::{AdvertisedChannel, Asked, AskedMode, DeliveryStats, Subscription, SubscriptionState};
 use crate::tries::{later, reason, wish};
 
 /// How long a hub may take to verify before it is asked again.
@@ -66,7 +66,7 @@ pub enum SubscriptionStep {
     /// The subscription is not wanted any more.
     Unwanted,
     /// Deliveries since the last report.
-    Count(Received),
+    Count(DeliveryStats),
     /// Lists contained changes that the hub should have delivered and did not.
     Missed {
         /// How many.
@@ -77,7 +77,7 @@ pub enum SubscriptionStep {
 /// The state of the subscription does not allow the step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the subscription {subscription} is {state}, and {why}")]
-pub struct NotAsked {
+pub struct NotRequested {
     subscription: String,
     state: &'static str,
     why: &'static str,
@@ -87,9 +87,9 @@ impl Subscription {
     /// The subscription after a step; none when it has ended. An unchanged one means that there is nothing to do.
     ///
     /// # Errors
-    /// [`NotAsked`] where the state does not allow the step: the hub was not asked for it, or it is not due.
-    pub fn step(&self, step: &SubscriptionStep, now: Timestamp) -> Result<Option<Self>, NotAsked> {
-        let refuse = |why| NotAsked { subscription: self.id.to_string(), state: self.standing(now), why };
+    /// [`NotRequested`] where the state does not allow the step: the hub was not asked for it, or it is not due.
+    pub fn step(&self, step: &SubscriptionStep, now: Timestamp) -> Result<Option<Self>, NotRequested> {
+        let refuse = |why| NotRequested { subscription: self.id.to_string(), state: self.standing(now), why };
         match step {
             SubscriptionStep::Ask => self.asking(now).map_err(refuse),
             SubscriptionStep::Failed { asked_at, why, refused, not_before } => {
@@ -113,7 +113,7 @@ impl Subscription {
     }
 
     /// The subscription with what its Source offers now.
-    pub(super) fn offered(&self, offered: &Offered, now: Timestamp) -> Self {
+    pub(super) fn offered(&self, offered: &AdvertisedChannel, now: Timestamp) -> Self {
         let mut next = Self { set: offered.set.clone(), ..self.clone() };
         let knows = |hub: &String| self.hubs.contains(hub);
         if self.hubs.len() != offered.hubs.len() || !offered.hubs.iter().all(knows) {
@@ -245,7 +245,7 @@ impl Subscription {
     }
 
     fn missed(&self, changes: u64, now: Timestamp) -> Self {
-        let missed = Received { missed: changes, ..Received::default() };
+        let missed = DeliveryStats { missed: changes, ..DeliveryStats::default() };
         let mut next = Self { received: self.received.and(&missed), ..self.clone() };
         // A hub with an open request is not asked twice. A hub that verifies and still delivers nothing is asked only
         // once in a while.
@@ -261,7 +261,7 @@ impl Subscription {
     }
 }
 
-impl Received {
+impl DeliveryStats {
     /// The sum of both.
     fn and(&self, more: &Self) -> Self {
         Self {

@@ -11,8 +11,8 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
-fn offered(hubs: &[&str]) -> Offered {
-    Offered {
+fn offered(hubs: &[&str]) -> AdvertisedChannel {
+    AdvertisedChannel {
         source: "example-1".parse().unwrap(),
         set: model::SetId::new("http://example.com/capabilitylist.xml"),
         topic: TOPIC.to_owned(),
@@ -217,10 +217,10 @@ fn missed_changes_have_the_hub_asked_anew_unless_it_is_being_asked() {
 #[test]
 fn counts_add_up() {
     let count = |queued, second| {
-        SubscriptionStep::Count(Received { queued, dropped: 1, last_at: Some(at(second)), missed: 0 })
+        SubscriptionStep::Count(DeliveryStats { queued, dropped: 1, last_at: Some(at(second)), missed: 0 })
     };
     let counted = after(&active(), &[(20, count(2, 19)), (30, count(3, 15))]);
-    assert_eq!(counted.received, Received { queued: 5, dropped: 2, last_at: Some(at(19)), missed: 0 });
+    assert_eq!(counted.received, DeliveryStats { queued: 5, dropped: 2, last_at: Some(at(19)), missed: 0 });
 }
 
 fn any_step() -> impl Strategy<Value = SubscriptionStep> {

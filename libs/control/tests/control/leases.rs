@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use control::{Claim, Config, Control, Lease, LeaseRecord, MemberId, View};
+use control::{Claim, Config, Control, Lease, LeaseRecord, MemberId, WatchCache};
 use futures::future::join_all;
 use testkit::servers::NatsServer;
 use tokio::time::Instant;
@@ -19,15 +19,15 @@ async fn take(control: &Control, holder: &str) -> Lease {
 }
 
 /// Acquires the lease as soon as it is free.
-async fn take_when_free(control: &Control, leases: &mut View<LeaseRecord>, holder: &str) -> Lease {
+async fn take_when_free(control: &Control, leases: &mut WatchCache<LeaseRecord>, holder: &str) -> Lease {
     soon("the lease is free", leases.wait_for(|leases| leases.get(&source(1)).is_none().then_some(()))).await;
     take(control, holder).await
 }
 
 /// Waits until the lease was renewed so many times.
-async fn renewed(leases: &mut View<LeaseRecord>, times: usize) {
+async fn renewed(leases: &mut WatchCache<LeaseRecord>, times: usize) {
     let mut seen = Vec::new();
-    let look = |leases: &View<LeaseRecord>| {
+    let look = |leases: &WatchCache<LeaseRecord>| {
         let revision = leases.get(&source(1)).expect("it was never gone").revision;
         if seen.last() != Some(&revision) {
             seen.push(revision);

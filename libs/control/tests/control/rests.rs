@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use control::{Control, Rest};
+use control::{Control, Cooldown};
 use jiff::SignedDuration;
 use model::Lane;
 use tokio::time::Instant;
@@ -11,8 +11,8 @@ fn lane() -> Lane {
     "https://example.org".parse().unwrap()
 }
 
-fn rest(seconds: i64) -> Rest {
-    Rest { lane: lane(), until: now() + SignedDuration::from_secs(seconds), status: 503 }
+fn rest(seconds: i64) -> Cooldown {
+    Cooldown { lane: lane(), until: now() + SignedDuration::from_secs(seconds), status: 503 }
 }
 
 #[tokio::test]

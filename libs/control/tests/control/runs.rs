@@ -1,5 +1,6 @@
 use control::{
-    Claim, Config, Control, ControlError, InSync, Lease, Problems, Progress, RunState, Standing, Wanted,
+    Claim, Config, Control, ControlError, DesiredState, InSync, Lease, Problems, Progress, RunState,
+    RunStatus,
 };
 use futures::future::join_all;
 
@@ -108,7 +109,7 @@ async fn the_operator_is_heard_by_the_owner_with_its_next_word() {
     runs.start(&lease, id, now()).await.unwrap();
     runs.pause(&source(1), id, now()).await.unwrap();
     let told = runs.tell(&lease, id, Progress::default(), now()).await.unwrap();
-    assert_eq!(told.wanted, Wanted::Pause);
+    assert_eq!(told.wanted, DesiredState::Pause);
     assert_eq!(runs.let_go(&lease, id, now()).await.unwrap().state, RunState::Paused);
     assert!(runs.start(&lease, id, now()).await.is_err(), "it waits for the operator");
     assert_eq!(runs.resume(&source(1), id, now()).await.unwrap().state, RunState::Queued);
@@ -129,7 +130,7 @@ async fn words_of_owner_and_operator_at_the_same_time_are_all_kept() {
     paused.unwrap();
     assert!(told.iter().all(Result::is_ok));
     let run = runs.get(&source).await.unwrap().unwrap();
-    assert_eq!(run.wanted, Wanted::Pause);
+    assert_eq!(run.wanted, DesiredState::Pause);
     assert!(run.progress.pending.is_some());
 }
 
@@ -146,12 +147,12 @@ async fn a_run_whose_owner_dies_is_interrupted_and_the_next_owner_takes_it_over(
     let mut leases = second.leases().view().await.unwrap();
     let run = second.runs().get(&source(1)).await.unwrap().unwrap();
     let present = leases.get(&source(1)).unwrap().tenure();
-    assert!(matches!(run.standing(Some(&present)), Standing::Running { stopping: false, .. }));
+    assert!(matches!(run.standing(Some(&present)), RunStatus::Running { stopping: false, .. }));
     line.cut();
     soon("the lease is gone", leases.wait_for(|leases| leases.get(&source(1)).is_none().then_some(()))).await;
     let run = second.runs().get(&source(1)).await.unwrap().unwrap();
     assert!(matches!(run.state, RunState::Running { .. }), "nobody has written another word");
-    assert!(matches!(run.standing(None), Standing::Interrupted { .. }));
+    assert!(matches!(run.standing(None), RunStatus::Interrupted { .. }));
 
     let taken = lease(&second, "second").await;
     second.runs().start(&taken, id, now()).await.unwrap();

@@ -1,13 +1,14 @@
 use control::{
-    AskedMode, ControlError, Offered, Received, SubscriptionId, SubscriptionState, SubscriptionStep,
+    AdvertisedChannel, AskedMode, ControlError, DeliveryStats, SubscriptionId, SubscriptionState,
+    SubscriptionStep,
 };
 use jiff::SignedDuration;
 use model::SetId;
 
 use crate::support::{control, now, soon, source};
 
-fn offered() -> Offered {
-    Offered {
+fn offered() -> AdvertisedChannel {
+    AdvertisedChannel {
         source: source(1),
         set: SetId::new("https://example.org/1"),
         topic: "https://example.org/change".to_owned(),
@@ -29,7 +30,7 @@ async fn two_who_want_the_same_channel_want_one_subscription_and_one_of_them_ask
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
     let asks = (0..8).map(|_| subscriptions.step(&ids[0], &SubscriptionStep::Ask, now));
     let asked = futures::future::join_all(asks).await;
-    let refused = |asked: &&Result<_, ControlError>| matches!(asked, Err(ControlError::NotAsked(_)));
+    let refused = |asked: &&Result<_, ControlError>| matches!(asked, Err(ControlError::NotRequested(_)));
     assert_eq!(asked.iter().filter(|asked| asked.is_ok()).count(), 1);
     assert_eq!(asked.iter().filter(refused).count(), 7);
 }
@@ -42,11 +43,12 @@ async fn a_subscription_is_seen_by_all_through_its_life_and_gone_at_its_end() {
     let id = subscriptions.want(&offered(), "key", now).await.unwrap().id.clone();
     assert!(matches!(
         subscriptions.step(&id, &verify(AskedMode::Subscribe), now).await,
-        Err(ControlError::NotAsked(_))
+        Err(ControlError::NotRequested(_))
     ));
     subscriptions.step(&id, &SubscriptionStep::Ask, now).await.unwrap();
     subscriptions.step(&id, &verify(AskedMode::Subscribe), now).await.unwrap();
-    let count = SubscriptionStep::Count(Received { queued: 2, last_at: Some(now), ..Received::default() });
+    let count =
+        SubscriptionStep::Count(DeliveryStats { queued: 2, last_at: Some(now), ..DeliveryStats::default() });
     subscriptions.step(&id, &count, now).await.unwrap();
     let seen = soon(
         "it is active in the view",

@@ -1,4 +1,4 @@
-use control::{SourceSpec, WordAbout, WordKind, WordRequest};
+use control::{ProblemActionRequest, SourceSpec, WordAbout, WordKind};
 
 use crate::support::{control, now};
 
@@ -8,11 +8,12 @@ async fn words_wait_in_their_order_for_the_owner_of_their_source_and_are_gone_wh
     let source = |url: &str| SourceSpec::new(url.parse().unwrap()).id;
     let (one, other) = (source("https://one.example/"), source("https://other.example/"));
     let about = || WordAbout { prefix: Some("https://one.example/".to_owned()), ..WordAbout::default() };
-    let ignore = WordRequest::new(one.clone(), about(), WordKind::Ignore { note: "old".to_owned() }, now());
+    let ignore =
+        ProblemActionRequest::new(one.clone(), about(), WordKind::Ignore { note: "old".to_owned() }, now());
     // IDs of the same millisecond have no defined order.
     tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    let retry = WordRequest::new(one.clone(), about(), WordKind::Retry { ignored: false }, now());
-    for word in [&retry, &ignore, &WordRequest::new(other.clone(), about(), WordKind::Undo, now())] {
+    let retry = ProblemActionRequest::new(one.clone(), about(), WordKind::Retry { ignored: false }, now());
+    for word in [&retry, &ignore, &ProblemActionRequest::new(other.clone(), about(), WordKind::Undo, now())] {
         control.words().say(word).await.unwrap();
     }
     let waiting = control.words().of(&one).await.unwrap();

@@ -12,7 +12,7 @@ use url::Url;
 
 use self::package::{Described, PackageWriter};
 use crate::ExportError;
-use crate::body::Held;
+use crate::body::StoredResource;
 use crate::work::{DATA, Work};
 
 /// Writes packages, one after the other, and finally the documents that list them. A resumed export continues
@@ -50,8 +50,12 @@ async fn close(work: &mut Work<'_>, package: Option<PackageWriter>) -> Result<()
 }
 
 /// Adds a resource. If its stored bytes are damaged, nothing of it is in the package.
-async fn add(work: &mut Work<'_>, package: &mut PackageWriter, held: Held) -> Result<(), ExportError> {
-    let Held { uri, record, bitstream, body } = held;
+async fn add(
+    work: &mut Work<'_>,
+    package: &mut PackageWriter,
+    held: StoredResource,
+) -> Result<(), ExportError> {
+    let StoredResource { uri, record, bitstream, body } = held;
     package.begin(Described::of(&uri, &record, &bitstream)).await.map_err(ExportError::Format)?;
     let mut pieces = body.pieces();
     let failed: Option<StoreError> = loop {

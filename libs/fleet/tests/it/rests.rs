@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::{Control, Rest};
+use control::{Control, Cooldown};
 use fleet::{NatsConfig, SharedRests, open_control, share_rests};
 use jiff::{SignedDuration, Timestamp};
 use model::{Clock, Lane, ManualClock, SystemClock};
@@ -65,7 +65,7 @@ async fn a_process_whose_clock_is_ahead_keeps_to_a_rest_until_the_server_ends_it
     let now = Timestamp::now();
     let ahead = process(&config, Arc::new(ManualClock::new(now + SignedDuration::from_hours(1)))).await;
     let lane: Lane = "https://example.org".parse().unwrap();
-    let rest = Rest { lane: lane.clone(), until: now + SignedDuration::from_secs(3), status: 503 };
+    let rest = Cooldown { lane: lane.clone(), until: now + SignedDuration::from_secs(3), status: 503 };
     ahead.control.rests().put(&rest, now).await.unwrap();
     until_resting(&ahead.client, &lane).await;
     let mut view = ahead.control.rests().view().await.unwrap();

@@ -11,7 +11,7 @@ use model::{
     Assurance, Bitstream, Counters, Declaration, Listing, Location, ManualClock, Method, Mode, PackageId,
     Phase, ResourceRecord, ResourceUri, RunId, RunRecord, SetId, SourceId, StoredBitstream,
 };
-use store::{Key, PackBuilder, PackLimits, PackMember, SourceNote, Store};
+use store::{Key, PackBuilder, PackLimits, PackMember, SourceMarker, Store};
 
 /// The retention of most cases.
 pub(crate) const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -47,7 +47,7 @@ impl World {
     pub(crate) async fn source(&self, name: &str) -> Held {
         let held = Held::open(&self.store, name).await;
         held.run(Phase::Finished, Timestamp::now()).await;
-        let note = SourceNote { source: held.source.clone(), url: format!("http://{name}/") };
+        let note = SourceMarker { source: held.source.clone(), url: format!("http://{name}/") };
         self.store.note_source(&note).await.unwrap();
         held
     }

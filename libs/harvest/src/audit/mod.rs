@@ -16,7 +16,7 @@ mod repair;
 use std::sync::Arc;
 
 use model::{
-    Account, Action, AuditCounts, DifferenceKind, PendingRecord, ResourceRecord, ResourceUri, Seq, SetId,
+    Action, AuditCounts, DifferenceKind, PendingRecord, Provenance, ResourceRecord, ResourceUri, Seq, SetId,
     SetRecord, Why,
 };
 use planning::{
@@ -318,6 +318,6 @@ fn plan(
     let why = if mend { Why::Mend } else { why(decision, &word.declaration, record) };
     Some(PendingRecord {
         mend,
-        ..PendingRecord::new(Seq::default(), action, word.declaration, word.listing, Account::of(why))
+        ..PendingRecord::new(Seq::default(), action, word.declaration, word.listing, Provenance::of(why))
     })
 }

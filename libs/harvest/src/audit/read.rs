@@ -45,7 +45,7 @@ pub(crate) struct Audited {
 }
 
 /// A document to read.
-struct Next {
+struct QueuedDocument {
     uri: String,
     /// Start of its interval, from its index.
     from: Option<Timestamp>,
@@ -61,7 +61,7 @@ pub(crate) struct Reading<'a> {
     /// The lists contain the changes up to this time.
     after: Option<Timestamp>,
     pub(crate) told: Told,
-    parts: Vec<Next>,
+    parts: Vec<QueuedDocument>,
     /// The document of the spooled entries, by number.
     pub(crate) number: usize,
     pub(crate) set: &'a SetId,
@@ -157,8 +157,8 @@ impl Auditor {
         kind: Capability,
         after: Option<Timestamp>,
     ) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
-        let first = |uri: &str| Next { uri: uri.to_owned(), from: None, parent: None, above: 0 };
-        let mut queue: VecDeque<Next> = set.documents(&kind).map(first).collect();
+        let first = |uri: &str| QueuedDocument { uri: uri.to_owned(), from: None, parent: None, above: 0 };
+        let mut queue: VecDeque<QueuedDocument> = set.documents(&kind).map(first).collect();
         let mut seen: HashSet<String> = queue.iter().map(|next| next.uri.clone()).collect();
         let mut documents = Vec::new();
         while let Some(next) = queue.pop_front() {
@@ -167,7 +167,7 @@ impl Auditor {
             let record = queued_document(ctx.run.id, id, &kind, None);
             let (record, parts) = self.hear_document(ctx, heard, id, &next, record, after).await?;
             documents.push((next.uri, record));
-            let mut parts: Vec<Next> =
+            let mut parts: Vec<QueuedDocument> =
                 parts.into_iter().filter(|part| seen.insert(part.uri.clone())).collect();
             self.budget.queue(parts.len());
             // Changes in chronological order, whatever order an index has.
@@ -182,10 +182,10 @@ impl Auditor {
         ctx: &mut RunContext,
         heard: &mut Heard,
         set: &SetId,
-        next: &Next,
+        next: &QueuedDocument,
         mut record: DocumentRecord,
         after: Option<Timestamp>,
-    ) -> Result<(DocumentRecord, Vec<Next>), HarvestError> {
+    ) -> Result<(DocumentRecord, Vec<QueuedDocument>), HarvestError> {
         let uri = &next.uri;
         (record.parent, record.from) = (next.parent.clone(), next.from);
         record.state = DocumentState::Failed;
@@ -386,7 +386,7 @@ impl Reading<'_> {
         }
         let from = entry.metadata.from.and_then(|from| horizon.certain_instant(&from));
         let parent = self.context.as_ref().map(|context| context.document.as_ref().to_owned());
-        self.parts.push(Next { uri: entry.loc, from, parent, above: self.above + 1 });
+        self.parts.push(QueuedDocument { uri: entry.loc, from, parent, above: self.above + 1 });
     }
 
     fn end(&mut self, summary: &Summary) {

@@ -6,7 +6,8 @@ use bus::{DeadLetter, DeadPayload, Delivery, MessageId};
 use catalog::Batch;
 use futures::TryStreamExt;
 use model::{
-    Action, Disposition, Evidence, Failure, GivenUp, KeptPayload, ProblemReason, ProblemRecord, Subject,
+    Action, DeadLetterSummary, Disposition, Evidence, Failure, KeptPayload, ProblemReason, ProblemRecord,
+    Subject,
 };
 
 use crate::dispatcher::Dispatcher;
@@ -103,7 +104,7 @@ pub(crate) async fn record_letter(
         DeadPayload::Text(text) => KeptPayload::Text(text),
         DeadPayload::Base64(text) => KeptPayload::Base64(text),
     };
-    let kept = GivenUp {
+    let kept = DeadLetterSummary {
         run: ctx.run.id,
         queue: letter.subject,
         why: letter.why,

@@ -3,8 +3,8 @@
 use catalog::Batch;
 use fixity::Computed;
 use model::{
-    Account, Action, Assurance, Bitstream, Failure, HomeSite, MemberOutcome, MemberResult, PendingRecord,
-    ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, StoredBitstream,
+    Action, Assurance, Bitstream, Failure, HomeSite, MemberOutcome, MemberResult, PendingRecord,
+    ProblemReason, ProblemRecord, Provenance, ResourceRecord, ResourceUri, StoredBitstream,
 };
 use planning::{CurrentState, Decision, EntryContext, ListedEntry, agree, decide, strategy, why};
 use resourcesync::{Entry, Position};
@@ -176,7 +176,7 @@ fn step(
         // It is never requested, and need not be: `apply` reports what is wrong with it.
         Err(_) => return Step::Plan { planned, decision, failure: None },
     };
-    let account = Account::of(why(decision, &planned.declaration, held));
+    let account = Provenance::of(why(decision, &planned.declaration, held));
     let action = Action::Fetch { lane };
     let pending = PendingRecord {
         mend,

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 use catalog::Batch;
 use model::{
-    Absence, Absent, Account, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason,
-    ResourceRecord, ResourceUri, SetId, SetRecord, Subject, Validators, Why,
+    Absence, Absent, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason,
+    Provenance, ResourceRecord, ResourceUri, SetId, SetRecord, Subject, Validators, Why,
 };
 use planning::{
     AbsenceCount, GuardReport, Lists, ManyAbsent, is_listed_by_others, is_newer, is_stored_in, strategy,
@@ -189,7 +189,7 @@ impl Planner {
                 as_of: lists.at,
                 latest: None,
             };
-            let account = Account::of(Why::Absent);
+            let account = Provenance::of(Why::Absent);
             let pending =
                 PendingRecord::new(ctx.next_seq(), Action::Delete, record.declaration, listing, account);
             ctx.put_pending(batch, uri, &pending);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bus::{ConsumerSpec, DeadLetter, Delivery, Filter};
 use catalog::Batch;
-use model::{DocumentRecord, DocumentState, Notice, SetId, SetRecord};
+use model::{ChangeNotification, DocumentRecord, DocumentState, SetId, SetRecord};
 use planning::{Horizon, continuity, queued_document};
 use resourcesync::Capability;
 use tokio::time::Instant;
@@ -149,7 +149,7 @@ impl Planner {
 
     /// Plans one notification. Returns whether it was complete. The caller acknowledges it.
     async fn plan_notice(&mut self, ctx: &mut RunContext, delivery: &Delivery) -> Result<bool, HarvestError> {
-        let notice: Notice = match delivery.payload.read() {
+        let notice: ChangeNotification = match delivery.payload.read() {
             Ok(notice) => Arc::unwrap_or_clone(notice),
             Err(error) => {
                 // Only a gateway writes here, so an operator should see this.
@@ -172,7 +172,7 @@ impl Planner {
         &mut self,
         ctx: &mut RunContext,
         uri: &str,
-        notice: Notice,
+        notice: ChangeNotification,
         base: Url,
     ) -> Result<bool, HarvestError> {
         let before = ctx.catalog().await?.document(uri).await?;
@@ -225,7 +225,7 @@ pub(crate) async fn lacks_notices(ctx: &mut RunContext) -> Result<bool, HarvestE
 
 /// Identity of a notification: its channel and the name of its message. The name is the same for a duplicate
 /// delivery.
-fn uri_of(notice: &Notice, message: &str) -> String {
+fn uri_of(notice: &ChangeNotification, message: &str) -> String {
     format!("{}#{message}", topic_of(&notice.topic))
 }
 

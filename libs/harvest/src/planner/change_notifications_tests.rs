@@ -4,8 +4,8 @@ use bus::{Bus, Filter, MemoryBus, MessageId, Payload, Queue};
 use catalog::{Catalog, CatalogConfig};
 use jiff::Timestamp;
 use model::{
-    CapabilityLink, Counters, DiscoveryRecord, Listing, ManualClock, Mode, Phase, ProblemRecord, ResourceUri,
-    RunId, RunRecord, SourceId, Subject, Untold,
+    CapabilityLink, Counters, DiscoveryRecord, Listing, ManualClock, MissedChanges, Mode, Phase,
+    ProblemRecord, ResourceUri, RunId, RunRecord, SourceId, Subject,
 };
 use planning::HarvestOptions;
 use store::{Store, StoreOptions, StoreTarget};
@@ -137,7 +137,7 @@ impl Case {
 
     /// Delivers, as a hub, the changes between two times.
     async fn deliver(&self, name: &str, from: i64, until: i64, entries: &str) {
-        let notice = Notice {
+        let notice = ChangeNotification {
             source: self.source.clone(),
             set: id(),
             topic: TOPIC.to_owned(),
@@ -228,7 +228,7 @@ async fn a_notice_is_no_more_whole_when_it_is_delivered_again_than_it_was_before
     case.deliver("good", 5, 9, "").await;
     for time in 1..=2 {
         // The state after a crash between the two batches.
-        let untold = Untold { changes: 1, oldest: at(7), latest: at(7) };
+        let untold = MissedChanges { changes: 1, oldest: at(7), latest: at(7) };
         harvest.context.sets.get_mut(&id()).unwrap().untold = Some(untold);
         assert!(harvest.planner.plan_notice(&mut harvest.context, &pull().await).await.unwrap());
         assert_eq!(harvest.context.sets[&id()].untold, None, "the {time}. time");

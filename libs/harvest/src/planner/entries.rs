@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use catalog::Batch;
 use jiff::Timestamp;
 use model::{
-    Account, Action, DocumentRecord, HomeSite, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord,
-    ResourceUri, SetId, SetRecord, Subject, Told, Validators,
+    Action, DocumentRecord, HomeSite, PendingRecord, ProblemReason, ProblemRecord, Provenance,
+    ResourceRecord, ResourceUri, SetId, SetRecord, Subject, Told, Validators,
 };
 use planning::{
     ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part,
@@ -260,7 +260,7 @@ pub(crate) fn apply(
     let earlier = plans.get(&uri);
     let candidate = earlier.filter(|_| decision == Decision::Fetch).and_then(|plan| plan.candidate.clone());
     let tried = earlier.map(|plan| plan.account.tried.clone()).unwrap_or_default();
-    let account = Account { tried, ..Account::of(why(decision, &declaration, record)) };
+    let account = Provenance { tried, ..Provenance::of(why(decision, &declaration, record)) };
     let mend = earlier.is_some_and(|plan| plan.mend);
     let pending = PendingRecord {
         candidate,

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use bus::Filter;
 use catalog::Batch;
 use jiff::Timestamp;
-use model::{DocumentRecord, PendingRecord, ResourceRecord, ResourceUri, SetId, Untold};
+use model::{DocumentRecord, MissedChanges, PendingRecord, ResourceRecord, ResourceUri, SetId};
 use planning::{Decision, ListedEntry, unreported};
 
 use crate::error::HarvestError;
@@ -83,7 +83,7 @@ pub(crate) async fn take_back_untold(
 pub(crate) async fn judge_untold(ctx: &mut RunContext) -> Result<(), HarvestError> {
     let now = ctx.clock.now();
     let channels = &ctx.options.channels;
-    let is_over = |untold: Untold| unreported::is_past(untold.oldest, channels.patience, now);
+    let is_over = |untold: MissedChanges| unreported::is_past(untold.oldest, channels.patience, now);
     if !ctx.sets.values().any(|set| set.untold.is_some_and(is_over)) {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use catalog::Batch;
 use futures::TryStreamExt;
-use model::{Account, Action, PendingRecord, Subject, Why};
+use model::{Action, PendingRecord, Provenance, Subject, Why};
 
 use crate::error::HarvestError;
 use crate::planner::Planner;
@@ -39,7 +39,7 @@ impl Planner {
                 continue;
             }
             *self.requeued.entry(listing.document.as_ref().to_owned()).or_default() += 1;
-            let account = Account::of(Why::Problem);
+            let account = Provenance::of(Why::Problem);
             let action = Action::Fetch { lane };
             let pending = PendingRecord {
                 candidate: problem.evidence.candidate,

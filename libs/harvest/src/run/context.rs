@@ -7,7 +7,7 @@ use std::time::Duration;
 use bus::Bus;
 use jiff::Timestamp;
 use model::{
-    Account, ChangeEvent, ChangeLogEntry, Clock, ResourceUri, RunRecord, SetId, SetRecord, SourceId,
+    ChangeEvent, ChangeLogEntry, Clock, Provenance, ResourceUri, RunRecord, SetId, SetRecord, SourceId,
 };
 use planning::{DeletionGuard, HarvestOptions};
 use resourcesync::Mode as ReadMode;
@@ -81,7 +81,7 @@ impl RunContext {
         uri: &ResourceUri,
         event: ChangeEvent,
         document: &Arc<str>,
-        account: Account,
+        account: Provenance,
     ) -> ChangeLogEntry {
         let change =
             ChangeLogEntry::new(uri.clone(), event, self.clock.now(), self.run.id, Arc::clone(document));

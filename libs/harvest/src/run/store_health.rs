@@ -1,13 +1,13 @@
 //! Store failures that waiting does not fix. The catalog's LSM tree retries for ever, so its owner must watch the
 //! store.
 
-use store::{Store, StoreTrouble, TroubleKind};
+use store::{Store, StoreFailure, TroubleKind};
 
 /// Returns when the store has a failure that the operator must fix: a full disk, a refused key. Otherwise never
 /// returns.
-pub(crate) async fn lasting(store: &Store) -> StoreTrouble {
+pub(crate) async fn lasting(store: &Store) -> StoreFailure {
     let mut watched = store.trouble();
-    let is_lasting = |trouble: &Option<StoreTrouble>| {
+    let is_lasting = |trouble: &Option<StoreFailure>| {
         trouble
             .as_ref()
             .is_some_and(|t| t.writing && matches!(t.kind, TroubleKind::Full | TroubleKind::Denied))

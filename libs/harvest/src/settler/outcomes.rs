@@ -7,9 +7,9 @@ use catalog::Batch;
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use model::{
-    Account, Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Disposition, Evidence, Failure, Lane,
-    Listing, Outcome, OutcomeResult, Outcomes, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord,
-    ResourceUri, SetId, StoredBitstream, Versions,
+    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Disposition, Evidence, Failure, Lane, Listing,
+    Outcome, OutcomeResult, Outcomes, PendingRecord, ProblemReason, ProblemRecord, Provenance,
+    ResourceRecord, ResourceUri, SetId, StoredBitstream, Versions,
 };
 use resourcesync::Change;
 
@@ -321,7 +321,7 @@ fn confirm(
     batch: &mut Batch,
     uri: &ResourceUri,
     sha256: fixity::Sha256,
-    account: &Account,
+    account: &Provenance,
     document: &Arc<str>,
     was_problem: bool,
 ) {
@@ -351,9 +351,9 @@ async fn pending_of(
 }
 
 /// Provenance of the settled state, and the document that asked for it.
-pub(crate) fn told(pending: &PendingRecord) -> (Account, Arc<str>) {
+pub(crate) fn told(pending: &PendingRecord) -> (Provenance, Arc<str>) {
     let Listing { change, as_of, document, .. } = &pending.listing;
-    (Account { change: *change, as_of: *as_of, ..pending.account.clone() }, Arc::clone(document))
+    (Provenance { change: *change, as_of: *as_of, ..pending.account.clone() }, Arc::clone(document))
 }
 
 fn settled(batch: &mut Batch, uri: &ResourceUri, had_problem: bool) {

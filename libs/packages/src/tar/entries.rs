@@ -13,7 +13,7 @@ use super::extension::{Extension, check_global};
 use super::header::{BLOCK, Header};
 use super::inflated::Inflated;
 use crate::range::reader_of;
-use crate::{Compression, Limits, NameOddity, PackageError, Packaging, Place, name};
+use crate::{Compression, Limits, MemberPosition, NameOddity, PackageError, Packaging, name};
 
 /// The next item of a tar. Folders are skipped: they have no content.
 #[derive(Debug)]
@@ -50,8 +50,8 @@ impl Member {
     }
 
     /// The member's place, for messages.
-    pub fn place(&self) -> Place {
-        Place::new(&self.name_bytes, self.header_offset)
+    pub fn place(&self) -> MemberPosition {
+        MemberPosition::new(&self.name_bytes, self.header_offset)
     }
 }
 
@@ -167,7 +167,7 @@ impl<'a> Entries<'a> {
     /// As [`chunk`](Self::chunk); and [`PackageError::MemberTooLarge`] for more than `limit` bytes.
     pub async fn to_end(&mut self, limit: u64) -> Result<Vec<u8>, PackageError> {
         if self.readable && self.left > limit {
-            let place = Place { name: None, offset: self.inflated.position };
+            let place = MemberPosition { name: None, offset: self.inflated.position };
             return Err(PackageError::MemberTooLarge { place, bytes: self.left, limit });
         }
         let mut content = Vec::new();
@@ -266,7 +266,7 @@ impl<'a> Entries<'a> {
             map_follows = block[504] != 0;
         }
         (self.left, self.padding, self.readable) = (size, padding(size), false);
-        let place = || Place::new(&name_bytes, offset);
+        let place = || MemberPosition::new(&name_bytes, offset);
         // If these have content, some readers skip it and others look for the next header in it.
         if matches!(header.typeflag, b'1'..=b'4' | b'6') && size > 0 {
             return Err(bad("a link or device has content"));

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::entry::{ENCRYPTED, PATCH};
 use super::local::{self, Header};
 use super::{Data, Directory, Member, Method};
-use crate::{Kind, PackageError, Place, ReadAt};
+use crate::{Kind, MemberPosition, PackageError, ReadAt};
 
 /// The directory's data of a member without known errors. [`Claim::locate`] compares it with the member's own
 /// header whenever the member is read, without the directory.
@@ -84,7 +84,7 @@ impl Claim {
     /// All of the package: the header is missing, contradicts the directory, or makes the member overlap what
     /// follows. And [`PackageError::Read`].
     pub async fn locate(&self, source: &dyn ReadAt, name: &[u8]) -> Result<Data, PackageError> {
-        let place = || Place::new(name, self.header_offset);
+        let place = || MemberPosition::new(name, self.header_offset);
         let header = Header::read(source, self.header_range(name.len()), self.end, place).await?;
         header.check(self, name, place)?;
         let end = header.data_offset.saturating_add(self.stored_length);

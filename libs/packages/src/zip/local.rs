@@ -7,7 +7,7 @@ use super::claim::Claim;
 use super::entry::{DESCRIPTOR, ENCRYPTED};
 use super::{Data, Directory, Member, Method};
 use crate::read_at::read_exactly;
-use crate::{PackageError, Place, ReadAt, name};
+use crate::{MemberPosition, PackageError, ReadAt, name};
 
 /// Bytes of a local header before its name.
 pub(super) const HEAD: usize = 30;
@@ -48,7 +48,7 @@ impl Header {
         source: &dyn ReadAt,
         range: Range<u64>,
         end: u64,
-        place: impl Fn() -> Place,
+        place: impl Fn() -> MemberPosition,
     ) -> Result<Self, PackageError> {
         let start = range.start;
         let mut bytes = read_exactly(source, start, (range.end - start) as usize).await?;
@@ -97,7 +97,7 @@ impl Header {
         &self,
         claim: &Claim,
         name: &[u8],
-        place: impl Fn() -> Place,
+        place: impl Fn() -> MemberPosition,
     ) -> Result<(), PackageError> {
         let contradicts = |field, header: String, directory: String| {
             Err(PackageError::HeaderContradicts { place: place(), field, header, directory })

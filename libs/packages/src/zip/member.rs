@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::{Kind, NameOddity, Place, name};
+use crate::{Kind, MemberPosition, NameOddity, name};
 
 /// A member, as the directory describes it. It is not checked yet:
 /// [`Directory::locate`](super::Directory::locate) does that.
@@ -42,8 +42,8 @@ impl<'a> Member<'a> {
     }
 
     /// The member's place, for messages.
-    pub fn place(&self) -> Place {
-        Place::new(self.name_bytes, self.header_offset)
+    pub fn place(&self) -> MemberPosition {
+        MemberPosition::new(self.name_bytes, self.header_offset)
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::io::AsyncBufRead;
 
 use super::{Data, Method};
 use crate::range::reader_of;
-use crate::{PackageError, Place, ReadAhead, ReadAt, range_stream};
+use crate::{MemberPosition, PackageError, ReadAhead, ReadAt, range_stream};
 
 /// Bytes inflated and returned at once: as many as stay in the processor's cache from CRC-32 to the caller's
 /// digests.
@@ -28,7 +28,7 @@ const CHUNK: u64 = 64 << 10;
 /// can be read only from its start: everything before the part is read, inflated and dropped, so a part costs
 /// as much as all bytes before its end. Neither is checked, since CRC-32 and size belong to the whole.
 pub struct MemberReader<'a> {
-    place: Place,
+    place: MemberPosition,
     data: Data,
     stored: BoxStream<'a, io::Result<Bytes>>,
     /// The offset of the next stored bytes that the stream has not returned.
@@ -79,7 +79,7 @@ impl<'a> MemberReader<'a> {
         let end = data.offset.saturating_add(data.stored_length).min(source.len());
         let inflate = (data.method == Method::Deflated).then(|| Box::new(Decompress::new(false)));
         Self {
-            place: Place { name: None, offset: data.offset },
+            place: MemberPosition { name: None, offset: data.offset },
             data,
             stored: range_stream(source, data.offset.min(end)..end, ahead),
             stored_at: data.offset.min(end),
@@ -94,7 +94,7 @@ impl<'a> MemberReader<'a> {
     }
 
     /// The same reader, with the member's place in its errors.
-    pub fn of(self, place: Place) -> Self {
+    pub fn of(self, place: MemberPosition) -> Self {
         Self { place, ..self }
     }
 

@@ -20,7 +20,7 @@ use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use model::{Assurance, Bitstream, Location, Method, PackId, ResourceUri, SourceId, Span};
 use object_store::{ObjectStoreExt, PutMode};
-use store::{Key, Pack, PackBuilder, PackLimits, PackMember, SourceNote, Store, StoreError};
+use store::{Key, Pack, PackBuilder, PackLimits, PackMember, SourceMarker, Store, StoreError};
 
 const MIB: usize = 1024 * 1024;
 
@@ -254,7 +254,7 @@ pub(crate) async fn existence_is_judged_by_length(store: &Store) {
 
 pub(crate) async fn sources_are_noted_and_listed(store: &Store) {
     assert_eq!(store.sources().await.unwrap(), []);
-    let note = |id: &str, url: &str| SourceNote { source: id.parse().unwrap(), url: url.into() };
+    let note = |id: &str, url: &str| SourceMarker { source: id.parse().unwrap(), url: url.into() };
     let (a, b) = (note("a-1", "http://a/"), note("b-2", "http://b/"));
     for note in [&b, &a, &a] {
         store.note_source(note).await.unwrap();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use url::{Position, Url};
-use web::{Robots, RobotsStanding};
+use web::{Robots, RobotsFetch};
 
 use plain::Plain;
 
@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
     let end = input.iter().position(|&byte| byte == b'\n').unwrap_or(input.len());
     let (path, text) = (&input[..end.min(200)], input.get(end + 1..).unwrap_or_default());
     let robots = Robots::parse(text, "thresher/1.0");
-    assert_eq!(*robots.standing(), RobotsStanding::Read);
+    assert_eq!(*robots.standing(), RobotsFetch::Read);
     assert!(robots.crawl_delay().is_none_or(|delay| delay <= DAY));
     assert!(robots.sitemaps().iter().map(|url| url.len() + "sitemap:".len()).sum::<usize>() <= text.len());
 

@@ -15,7 +15,7 @@ fn again(kind: ErrorKind) -> bool {
 
 #[test]
 fn passing_troubles_are_tried_again() {
-    use ErrorKind::{Connect, Dns, Interrupted, Resting, Timeout, TooSlow};
+    use ErrorKind::{Connect, CoolingDown, Dns, Interrupted, Timeout, TooSlow};
     for kind in [
         Dns,
         Connect(ConnectFault::Refused),
@@ -25,7 +25,7 @@ fn passing_troubles_are_tried_again() {
         Timeout(Phase::Body),
         Interrupted,
         TooSlow,
-        Resting,
+        CoolingDown,
     ] {
         assert!(again(kind), "{kind:?}");
     }

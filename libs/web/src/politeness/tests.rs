@@ -24,13 +24,13 @@ fn asks_for(status: u16, seconds: u64) -> Signal {
 #[tokio::test(start_paused = true)]
 async fn only_throttling_answers_with_a_wait_begin_a_rest() {
     let now = Instant::now();
-    let in_seconds = |seconds| Rest { until: Some(now + Duration::from_secs(seconds)) };
+    let in_seconds = |seconds| CooldownUpdate { until: Some(now + Duration::from_secs(seconds)) };
     for (before, signal, after) in [
-        (Rest::default(), asks_for(429, 5), in_seconds(5)),
-        (Rest::default(), asks_for(503, 5), in_seconds(5)),
-        (Rest::default(), asks_for(500, 5), Rest::default()),
-        (Rest::default(), asks_for(200, 5), Rest::default()),
-        (Rest::default(), Signal { status: 503, retry_after: None }, Rest::default()),
+        (CooldownUpdate::default(), asks_for(429, 5), in_seconds(5)),
+        (CooldownUpdate::default(), asks_for(503, 5), in_seconds(5)),
+        (CooldownUpdate::default(), asks_for(500, 5), CooldownUpdate::default()),
+        (CooldownUpdate::default(), asks_for(200, 5), CooldownUpdate::default()),
+        (CooldownUpdate::default(), Signal { status: 503, retry_after: None }, CooldownUpdate::default()),
         (in_seconds(9), asks_for(429, 5), in_seconds(9)),
         (in_seconds(3), asks_for(429, 5), in_seconds(5)),
         (in_seconds(3), Signal { status: 200, retry_after: None }, in_seconds(3)),
@@ -109,7 +109,7 @@ async fn a_rest_longer_than_the_patience_is_told_at_once() {
     let start = Instant::now();
     assert_eq!(
         politeness.enter(&lane, spaced(NONE), None).await.unwrap_err(),
-        Resting { left: Duration::from_secs(101) }
+        CoolingDown { left: Duration::from_secs(101) }
     );
     assert!(start.elapsed().is_zero());
 }

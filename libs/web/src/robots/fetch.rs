@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use model::{Disposition, Lane};
 use url::Url;
 
-use super::{MOST_READ, Robots, RobotsStanding};
+use super::{MOST_READ, Robots, RobotsFetch};
 use crate::{Client, CrawlDelay, Errand, ErrorKind, GetRequest, Phase, Response, Wall, WebError};
 
 /// A file that was read is requested again after a day, as RFC 9309, 2.4, says.
@@ -63,7 +63,7 @@ impl Client {
         if binds {
             // If another site's server does not answer at all, the request's own error says so better.
             let is_asked_in_vain = robots.is_silent() && !policy.disallow.binds(errand, false);
-            if let RobotsStanding::Unreachable(why) = robots.standing()
+            if let RobotsFetch::Unreachable(why) = robots.standing()
                 && !is_asked_in_vain
             {
                 return Err(WebError::new(ErrorKind::RobotsUnreachable).detail(why));
@@ -145,17 +145,17 @@ impl Client {
             );
             // The origin was in cooldown and got no request, so nothing is known yet.
             let keep = match error.kind() {
-                ErrorKind::Resting | ErrorKind::Walled(Wall::Challenge(_)) => Duration::ZERO,
+                ErrorKind::CoolingDown | ErrorKind::Walled(Wall::Challenge(_)) => Duration::ZERO,
                 _ => KEPT_UNREACHABLE,
             };
-            let standing = RobotsStanding::Unreachable(error.to_string());
+            let standing = RobotsFetch::Unreachable(error.to_string());
             let is_silent = matches!(
                 error.kind(),
                 ErrorKind::Dns
                     | ErrorKind::Connect(_)
                     | ErrorKind::Tls { .. }
                     | ErrorKind::Timeout(Phase::Connect | Phase::FirstByte)
-                    | ErrorKind::Resting
+                    | ErrorKind::CoolingDown
             );
             let robots = Robots::unread(standing, !is_silent);
             Fetched { robots, keep, requests }
@@ -179,7 +179,7 @@ impl Fetched {
     }
 
     fn absent(why: String, requests: u32) -> Self {
-        Self { robots: Robots::unread(RobotsStanding::Absent(why), true), keep: KEPT, requests }
+        Self { robots: Robots::unread(RobotsFetch::Absent(why), true), keep: KEPT, requests }
     }
 }
 

@@ -185,7 +185,7 @@ async fn a_server_that_wants_a_long_rest_is_left_alone() {
     let lane: Lane = server.url().parse().unwrap();
     assert!(client.resting(&lane).is_some_and(|left| left > Duration::from_secs(500)));
     let error = client.get_with_retries(request(&server.uri("/b"))).await.unwrap_err();
-    assert_eq!((error.kind(), error.requests()), (ErrorKind::Resting, 0));
+    assert_eq!((error.kind(), error.requests()), (ErrorKind::CoolingDown, 0));
     assert!(
         matches!(error.disposition(), Disposition::Retry { after: Some(after) } if after.as_secs() > 500)
     );

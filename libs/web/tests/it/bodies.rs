@@ -10,7 +10,7 @@ use futures::stream::{self, StreamExt as _};
 use model::{Disposition, ProblemReason, SystemClock};
 use tokio::time::Instant;
 use web::{
-    BodyLimits, Carried, Client, ErrorKind, GetRequest, Phase, Range, RobotsStanding, Transport, WebConfig,
+    BodyLimits, Carried, Client, ErrorKind, GetRequest, Phase, Range, RobotsFetch, Transport, WebConfig,
     WebError,
 };
 
@@ -173,7 +173,7 @@ async fn robots_txt_by_drips_keeps_its_origin_waiting_for_a_minute_at_most() {
         let client = client(server.saying("content-length", 1_u64 << 40), BodyLimits::default());
         let begun = Instant::now();
         let (robots, _) = client.robots(&lane).await;
-        assert!(matches!(robots.standing(), RobotsStanding::Unreachable(_)), "{:?}", robots.standing());
+        assert!(matches!(robots.standing(), RobotsFetch::Unreachable(_)), "{:?}", robots.standing());
         assert_eq!(begun.elapsed(), seconds(60));
     }
 }

@@ -9,7 +9,7 @@ use model::{Disposition, Lane, ProblemReason};
 use secrets::Secret;
 use testkit::scripted::{Reply, ScriptedServer};
 use web::{
-    Client, CrawlDelay, Credential, Errand, ErrorKind, GetRequest, RobotsPolicy, RobotsStanding, WebConfig,
+    Client, CrawlDelay, Credential, Errand, ErrorKind, GetRequest, RobotsFetch, RobotsPolicy, WebConfig,
 };
 
 use crate::support::{config, request};
@@ -67,7 +67,7 @@ async fn it_is_read_for_whoever_asks() {
     assert_eq!(robots.crawl_delay(), Some(Duration::from_secs(7)));
     assert_eq!(robots.sitemaps(), ["/list.xml"]);
     assert!(!robots.allows(&server.uri("/no").parse().unwrap()));
-    assert_eq!(*robots.standing(), RobotsStanding::Read);
+    assert_eq!(*robots.standing(), RobotsFetch::Read);
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn where_there_is_none_everything_is_allowed() {
         client.get(request(&server.uri("/a"))).await.unwrap();
         client.get(request(&server.uri("/no"))).await.unwrap();
         let (robots, _) = client.robots(&lane(&server.url())).await;
-        let RobotsStanding::Absent(why) = robots.standing() else { panic!("{robots:?}") };
+        let RobotsFetch::Absent(why) = robots.standing() else { panic!("{robots:?}") };
         assert!(why.contains(&status.to_string()), "{why}");
         assert_eq!(asked_for_robots(&server), 1);
     }
@@ -108,7 +108,7 @@ async fn where_it_cannot_be_had_only_the_invited_go_on_and_that_is_said() {
         assert_eq!(error.kind(), ErrorKind::RobotsUnreachable, "{error}");
         assert_eq!((error.reason(), error.requests()), (ProblemReason::Disallowed, 0));
         let (robots, requests) = client.robots(&lane(&server.url())).await;
-        let RobotsStanding::Unreachable(why) = robots.standing() else { panic!("{robots:?}") };
+        let RobotsFetch::Unreachable(why) = robots.standing() else { panic!("{robots:?}") };
         assert!(why.contains("/robots.txt") && error.to_string().contains(why), "{error}");
         assert_eq!((asked_for_robots(&server), requests), (1, 0));
     }
@@ -120,7 +120,7 @@ async fn one_that_leads_round_in_circles_is_none() {
     let client = client(RobotsPolicy::obey());
     client.get(request(&server.uri("/no"))).await.unwrap();
     let (robots, _) = client.robots(&lane(&server.url())).await;
-    assert!(matches!(robots.standing(), RobotsStanding::Absent(_)), "{robots:?}");
+    assert!(matches!(robots.standing(), RobotsFetch::Absent(_)), "{robots:?}");
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn a_rest_that_robots_txt_begins_holds_for_the_request() {
     let client = client(RobotsPolicy::invited());
     client.get(request(&server.uri("/a"))).await.unwrap();
     let error = client.get(request(&server.uri("/a"))).await.unwrap_err();
-    assert_eq!((error.kind(), server.requests().len()), (ErrorKind::Resting, 2));
+    assert_eq!((error.kind(), server.requests().len()), (ErrorKind::CoolingDown, 2));
 }
 
 #[tokio::test]

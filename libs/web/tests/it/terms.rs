@@ -11,7 +11,7 @@ use secrets::Secret;
 use testkit::scripted::{Reply, ScriptedServer};
 use tokio::time::Instant;
 use web::{
-    AddressPolicy, Client, CommonPlace, Credential, ErrorKind, Places, RobotsPolicy, Terms, WebConfig,
+    AddressPolicy, Client, CommonPlace, Credential, ErrorKind, PermitProvider, RobotsPolicy, Terms, WebConfig,
 };
 
 use crate::support::{config, request};
@@ -25,7 +25,7 @@ struct Counted {
 
 struct Taken(Arc<AtomicUsize>);
 
-impl Places for Counted {
+impl PermitProvider for Counted {
     fn place<'a>(&'a self, _: &'a Lane) -> BoxFuture<'a, CommonPlace> {
         self.ever.fetch_add(1, Ordering::SeqCst);
         self.taken.fetch_add(1, Ordering::SeqCst);

@@ -129,7 +129,7 @@ async fn a_job_that_is_given_back_comes_back_as_deferred_without_a_request() {
     let fetcher = Fetcher::new(client, Store::in_memory(), Arc::clone(&bus) as _, clock, config);
     let job = job(&server, 0);
     let (id, asked) = (job.id, job.items.len());
-    assert_eq!(fetcher.give_back(Payload::of(Arc::new(job))).await, Work::Done);
+    assert_eq!(fetcher.give_back(Payload::of(Arc::new(job))).await, HandlerResult::Done);
     let filter = bus::Filter::Verify;
     bus.open(bus::ConsumerSpec::new(filter.clone(), 1, std::time::Duration::from_secs(60), 2)).await.unwrap();
     let pulled = bus.pull(&filter, 1, std::time::Duration::ZERO).await.unwrap();

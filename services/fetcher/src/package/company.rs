@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bus::{Bus, Place};
+use bus::{Bus, OriginPermit};
 use model::Lane;
 use tokio::time::{Instant, timeout};
 
@@ -19,11 +19,11 @@ const LEFT_ALONE: Duration = Duration::from_secs(600);
 
 /// The permits of one job.
 #[derive(Debug)]
-pub(super) struct Company {
+pub(super) struct RangePermits {
     bus: Arc<dyn Bus>,
     lane: Lane,
     most: usize,
-    places: Vec<Place>,
+    places: Vec<OriginPermit>,
     /// Since when the oldest is kept.
     since: Instant,
     not_before: Instant,
@@ -31,9 +31,9 @@ pub(super) struct Company {
 
 /// Origins that get one range of a package at a time, whatever is spare. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Loners(Arc<Mutex<HashMap<Lane, Instant>>>);
+pub(crate) struct SingleRangeOrigins(Arc<Mutex<HashMap<Lane, Instant>>>);
 
-impl Company {
+impl RangePermits {
     /// No permit yet, and never more than `most`.
     pub(super) fn new(bus: Arc<dyn Bus>, lane: Lane, most: usize) -> Self {
         let now = Instant::now();
@@ -84,7 +84,7 @@ impl Company {
     }
 }
 
-impl Loners {
+impl SingleRangeOrigins {
     /// Excludes an origin from parallel ranges for a while.
     pub(super) fn add(&self, lane: &Lane) {
         let now = Instant::now();
@@ -116,7 +116,7 @@ mod tests {
         bus
     }
 
-    async fn gathered(company: &mut Company) -> usize {
+    async fn gathered(company: &mut RangePermits) -> usize {
         if company.wants_more() {
             company.gather().await;
         }
@@ -126,7 +126,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_more_are_taken_than_are_wanted_or_can_be_spared() {
         for (limit, most, expected) in [(2, 3, 0), (3, 3, 1), (4, 3, 2), (10, 3, 3), (10, 1, 1), (10, 0, 0)] {
-            let mut company = Company::new(bus_of(limit).await, lane(), most);
+            let mut company = RangePermits::new(bus_of(limit).await, lane(), most);
             assert_eq!(gathered(&mut company).await, expected, "limit {limit}, {most} wanted");
         }
     }
@@ -134,7 +134,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn after_a_while_others_have_a_turn() {
         let bus = bus_of(4).await;
-        let mut company = Company::new(Arc::clone(&bus), lane(), 3);
+        let mut company = RangePermits::new(Arc::clone(&bus), lane(), 3);
         assert_eq!(gathered(&mut company).await, 2);
         tokio::time::advance(LONGEST - TURN).await;
         assert_eq!(gathered(&mut company).await, 2);
@@ -151,7 +151,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_origin_is_left_alone_for_a_while_and_no_other_is() {
-        let loners = Loners::default();
+        let loners = SingleRangeOrigins::default();
         loners.add(&lane());
         assert!(loners.contains(&lane()) && !loners.contains(&"http://other".parse().unwrap()));
         tokio::time::advance(LEFT_ALONE).await;

@@ -14,8 +14,8 @@ mod piece;
 mod receive;
 mod version;
 
-use company::Company;
-pub(crate) use company::Loners;
+use company::RangePermits;
+pub(crate) use company::SingleRangeOrigins;
 use receive::{End, Receiving};
 use version::condition;
 
@@ -35,7 +35,7 @@ impl Fetcher {
         let upload = self.store.package_upload(&job.source, job.seq, &algorithms, largest).await?;
         let before = upload.received();
         let beside = self.config.max_package_ranges.saturating_sub(1);
-        let company = Company::new(Arc::clone(&self.bus), job.lane.clone(), beside);
+        let company = RangePermits::new(Arc::clone(&self.bus), job.lane.clone(), beside);
         let mut receiving = Receiving::new(self, &job, upload, company, start + self.config.package_time());
         let end = receiving.receive().await?;
         let (upload, requests) = receiving.into_parts();

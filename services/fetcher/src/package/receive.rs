@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use web::{ErrorKind, GetRequest, Range, Response, WebError};
 
 use super::answer::Ended;
-use super::company::Company;
+use super::company::RangePermits;
 use super::piece::Piece;
 use super::version::{accepts_ranges, can_go_on, condition, is_no_such_range, is_same};
 use crate::{Fetcher, modified, page};
@@ -23,7 +23,7 @@ pub(super) struct Receiving<'a> {
     pub(super) deadline: Instant,
     /// Whether the job may end in the middle: only if another can continue.
     pub(super) limited: bool,
-    pub(super) company: Company,
+    pub(super) company: RangePermits,
     /// Pieces of the current part that are received in parallel with its front, in order and without gaps.
     pub(super) pieces: VecDeque<Piece>,
     /// Whether parts are requested one by one, so that no response is longer than needed.
@@ -53,7 +53,7 @@ impl<'a> Receiving<'a> {
         fetcher: &'a Fetcher,
         job: &'a PackageJob,
         upload: PackageUpload,
-        company: Company,
+        company: RangePermits,
         deadline: Instant,
     ) -> Self {
         Self {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bus::{MemoryBus, Work};
+use bus::{HandlerResult, MemoryBus};
 use fetcher::{Fetcher, FetcherConfig};
 use fixity::{Computed, Sha256};
 use fleet::Credentials;
@@ -248,10 +248,10 @@ async fn a_job_is_asked_for_as_its_source_wants_and_waits_for_a_credential_that_
     let terms = Terms { contact, credential: Some("partner".to_owned()), ..Terms::default() };
     let job = model::encode(&FetchJob { terms, ..case.job(vec![case.item("/a")]) });
     let later = fetcher.work(job.clone().into()).await;
-    assert!(matches!(&later, Work::Later { why, .. } if why.contains("\"partner\"")), "{later:?}");
+    assert!(matches!(&later, HandlerResult::Later { why, .. } if why.contains("\"partner\"")), "{later:?}");
     assert!(case.server.requests().is_empty(), "nothing is asked without it");
 
-    assert_eq!(fetcher.knowing(credentials).work(job.into()).await, Work::Done);
+    assert_eq!(fetcher.knowing(credentials).work(job.into()).await, HandlerResult::Done);
     let seen = &case.server.requests()[0];
     assert_eq!(seen.header("authorization"), Some("Bearer sesame"));
     assert!(seen.header("user-agent").unwrap().ends_with("(+mailto:partner@example.org)"));
@@ -266,7 +266,7 @@ async fn a_third_partys_robots_txt_binds_and_that_of_the_entrys_site_does_not() 
         let robots = Some(Robots::LinksOnly);
         let terms = Terms { robots, entry: Some(entry.parse().unwrap()), ..Terms::default() };
         let job = model::encode(&FetchJob { terms, ..case.job(vec![case.item("/a")]) });
-        assert_eq!(case.fetcher().work(job.into()).await, Work::Done);
+        assert_eq!(case.fetcher().work(job.into()).await, HandlerResult::Done);
         assert_eq!(case.server.requests_at("/a").len(), asked, "{entry}");
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::package_job as job;
-use bus::{Bus, ConsumerSpec, Filter, MemoryBus, Work};
+use bus::{Bus, ConsumerSpec, Filter, HandlerResult, MemoryBus};
 use fetcher::{Fetcher, FetcherConfig};
 use fixity::Computed;
 use model::{
@@ -324,7 +324,7 @@ async fn a_job_on_the_queue_is_answered_among_the_outcomes() {
     let spec = ConsumerSpec::new(Filter::Outcomes(job_at.source.clone()), 1, Duration::from_secs(60), 5);
     bus.open(spec.clone()).await.unwrap();
     let fetcher = case.fetcher(Arc::clone(&bus));
-    assert_eq!(fetcher.work(model::encode(&job_at).into()).await, Work::Done);
+    assert_eq!(fetcher.work(model::encode(&job_at).into()).await, HandlerResult::Done);
     // The request uses the terms of its Source.
     let asked = case.server.requests().remove(0);
     assert!(asked.header("user-agent").unwrap().ends_with("(+mailto:partner@example.org)"));
@@ -337,10 +337,10 @@ async fn a_job_on_the_queue_is_answered_among_the_outcomes() {
             assert_eq!(message.id.job(), Some(job_at.id));
             let outcome: PackageOutcome = Arc::unwrap_or_clone(message.payload.read().unwrap());
             assert!(matches!(outcome.result, PackageResult::Stored(_)), "{outcome:?}");
-            Work::Done
+            HandlerResult::Done
         }
     });
     answered.await.unwrap();
     let odd = br#"{"kind":"package-job","version":1,"body":{}}"#;
-    assert!(matches!(fetcher.work(odd.to_vec().into()).await, Work::Poison { .. }));
+    assert!(matches!(fetcher.work(odd.to_vec().into()).await, HandlerResult::Poison { .. }));
 }

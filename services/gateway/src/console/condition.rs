@@ -1,6 +1,6 @@
 //! The condition of a Source, derived from the control store alone. No catalog is opened for it.
 
-use control::{Before, Run, SourceSpec, Standing};
+use control::{Run, RunStatus, SourceSpec, SyncSummary};
 use jiff::{SignedDuration, Timestamp};
 
 /// The condition of a Source, the worst first.
@@ -44,7 +44,7 @@ impl Condition {
     pub(super) fn of(
         spec: &SourceSpec,
         run: Option<&Run>,
-        standing: Option<&Standing<'_>>,
+        standing: Option<&RunStatus<'_>>,
         now: Timestamp,
     ) -> Self {
         let before = run.map(Run::leaves).unwrap_or_default();
@@ -52,12 +52,12 @@ impl Condition {
             return Self::Off;
         }
         match (standing, run) {
-            (Some(Standing::Failed { .. }), _) => return Self::Failed,
-            (Some(Standing::Interrupted { .. }), _) => return Self::Waiting,
-            (Some(Standing::Running { .. }), Some(run)) if run.progress.waits_for.is_some() => {
+            (Some(RunStatus::Failed { .. }), _) => return Self::Failed,
+            (Some(RunStatus::Interrupted { .. }), _) => return Self::Waiting,
+            (Some(RunStatus::Running { .. }), Some(run)) if run.progress.waits_for.is_some() => {
                 return Self::Waiting;
             }
-            (Some(Standing::Paused), _) => return Self::Paused,
+            (Some(RunStatus::Paused), _) => return Self::Paused,
             _ => {}
         }
         if is_behind(spec, &before, now) {
@@ -67,7 +67,7 @@ impl Condition {
             return Self::Problems;
         }
         match standing {
-            Some(Standing::Running { .. } | Standing::Queued) => Self::Running,
+            Some(RunStatus::Running { .. } | RunStatus::Queued) => Self::Running,
             _ if before.in_sync_as_of.is_none() => Self::New,
             _ => Self::InStep,
         }
@@ -116,7 +116,7 @@ impl Condition {
 
 /// Whether two scheduled times have passed since the Source was in sync. The run of one may be under way; two mean that
 /// it is stale.
-fn is_behind(spec: &SourceSpec, before: &Before, now: Timestamp) -> bool {
+fn is_behind(spec: &SourceSpec, before: &SyncSummary, now: Timestamp) -> bool {
     let Some(as_of) = before.in_sync_as_of else { return false };
     let scheduled = spec.schedule.as_ref().is_some_and(|schedule| {
         let next = |after| schedule.next_after(&spec.id, after).ok();

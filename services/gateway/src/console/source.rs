@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use api::{Page, Run};
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
-use control::{Run as FleetRun, SourceSpec, Standing};
+use control::{Run as FleetRun, RunStatus, SourceSpec};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use model::RunId;
@@ -64,7 +64,7 @@ pub(super) async fn page(
 fn stands(
     spec: &SourceSpec,
     last: Option<&FleetRun>,
-    standing: Option<&Standing<'_>>,
+    standing: Option<&RunStatus<'_>>,
     here: &str,
     now: Timestamp,
 ) -> Markup {
@@ -73,7 +73,7 @@ fn stands(
     let due = spec.schedule.as_ref().filter(|_| spec.enabled);
     let due = due.and_then(|schedule| schedule.next_after(&spec.id, now).ok());
     let why = match standing {
-        Some(Standing::Failed { why }) => Some(*why),
+        Some(RunStatus::Failed { why }) => Some(*why),
         _ => last.and_then(|run| run.progress.waits_for.as_deref()),
     };
     html! {

@@ -97,7 +97,7 @@ fn every(fields: &Fields) -> Result<u64, Refusal> {
 }
 
 fn bounds(fields: &Fields) -> Result<Value, Refusal> {
-    let usual = control::PollBounds::default();
+    let usual = control::PollInterval::default();
     let least = number(fields, "least_seconds")?.unwrap_or(usual.least_seconds);
     let most = number(fields, "most_seconds")?.unwrap_or(usual.most_seconds);
     Ok(json!({"least_seconds": least, "most_seconds": most}))
@@ -184,7 +184,7 @@ mod tests {
         let plain = SourceSpec::from(read(&Fields::from([("entry", "https://example.org/")])).unwrap());
         assert_eq!(plain, SourceSpec::new("https://example.org/".parse().unwrap()));
         let followed = read(&Fields::from([("entry", "https://example.org/"), ("follow", "on")])).unwrap();
-        assert_eq!(followed.continuous, Some(control::PollBounds::default()));
+        assert_eq!(followed.continuous, Some(control::PollInterval::default()));
         SourceSpec::from(followed).check().unwrap();
     }
 

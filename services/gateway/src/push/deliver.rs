@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use control::{Hint, Subscription, SubscriptionState};
 use data_encoding::HEXLOWER;
-use model::{Notice, Push as Wish};
+use model::{ChangeNotification, Push as Wish};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use url::Url;
@@ -115,7 +115,7 @@ impl Callbacks {
 
     async fn queue(&self, subscription: &Subscription, body: Vec<u8>) -> (Verdict, Response) {
         let id = name(subscription, &body);
-        let notice = Notice {
+        let notice = ChangeNotification {
             source: subscription.source.clone(),
             set: subscription.set.clone(),
             topic: subscription.topic.clone(),

@@ -24,7 +24,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::get;
-use control::{Control, Hints, SourceSpec, Subscription, Subscriptions, View};
+use control::{Control, Hints, SourceSpec, Subscription, Subscriptions, WatchCache};
 use fleet::Push;
 use model::Clock;
 use tokio::time::Instant;
@@ -74,8 +74,8 @@ struct Parts {
     push: Push,
     subscriptions: Subscriptions,
     hints: Hints,
-    view: View<Subscription>,
-    sources: View<SourceSpec>,
+    view: WatchCache<Subscription>,
+    sources: WatchCache<SourceSpec>,
     bus: Arc<dyn Bus>,
     limits: Limits,
     hands: Hands,
@@ -88,7 +88,7 @@ impl Callbacks {
     pub(crate) fn new(
         push: Push,
         control: &Control,
-        (view, sources): (View<Subscription>, View<SourceSpec>),
+        (view, sources): (WatchCache<Subscription>, WatchCache<SourceSpec>),
         bus: Arc<dyn Bus>,
         limits: Limits,
         metrics: GatewayMetrics,

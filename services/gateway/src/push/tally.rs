@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use control::{Received, SubscriptionId, SubscriptionStep, Subscriptions};
+use control::{DeliveryStats, SubscriptionId, SubscriptionStep, Subscriptions};
 use jiff::Timestamp;
 use model::Clock;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +17,7 @@ const TELL: Duration = Duration::from_secs(5);
 
 /// Counts since the last report.
 #[derive(Debug, Default)]
-pub(super) struct Tally(Mutex<HashMap<SubscriptionId, Received>>);
+pub(super) struct Tally(Mutex<HashMap<SubscriptionId, DeliveryStats>>);
 
 impl Tally {
     /// Counts a delivery.

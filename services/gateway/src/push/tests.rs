@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ::bus::{Bus, ConsumerSpec, Filter, MemoryBus};
-use control::{Config, Control, Offered, Subscription, SubscriptionId, SubscriptionState, SubscriptionStep};
+use control::{
+    AdvertisedChannel, Config, Control, Subscription, SubscriptionId, SubscriptionState, SubscriptionStep,
+};
 use fleet::PushConfig;
 use jiff::Timestamp;
-use model::{Notice, RunId, SetId, SourceId, SystemClock};
+use model::{ChangeNotification, RunId, SetId, SourceId, SystemClock};
 use secrets::Vars;
 use service::{About, Metrics};
 use testkit::servers::NatsFixture;
@@ -55,7 +57,7 @@ impl Case {
         let push = r#"{"public_url": "http://push.example/", "key": {"env": "KEY"}, "previous_keys": [{"env": "OLD"}]}"#;
         let vars = Vars::default().with("KEY", &"k".repeat(32)).with("OLD", &"o".repeat(32));
         let push = serde_json::from_str::<PushConfig>(push).unwrap().open(&vars).unwrap().unwrap();
-        let offered = Offered {
+        let offered = AdvertisedChannel {
             source: source(),
             set: SetId::new("http://example.com/caps"),
             topic: TOPIC.to_owned(),
@@ -122,7 +124,7 @@ impl Case {
     }
 
     /// The messages in the queue.
-    async fn queued(&self) -> Vec<Notice> {
+    async fn queued(&self) -> Vec<ChangeNotification> {
         let filter = Filter::Notices(source());
         self.bus.open(ConsumerSpec::new(filter.clone(), 10, Duration::from_secs(60), 5)).await.unwrap();
         let mut notices = Vec::new();

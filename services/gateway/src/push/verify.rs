@@ -55,7 +55,7 @@ async fn answer(callbacks: &Callbacks, id: &SubscriptionId, intent: Intent) -> R
             tracing::info!(subscription.id = %id, standing, "a hub has asked back");
             challenge.map_or_else(|| StatusCode::OK.into_response(), echo)
         }
-        Err(ControlError::NotAsked(why)) => {
+        Err(ControlError::NotRequested(why)) => {
             tracing::info!(subscription.id = %id, %why, "a hub asks about what was not asked for");
             StatusCode::NOT_FOUND.into_response()
         }

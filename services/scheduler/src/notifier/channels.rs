@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use control::{ControlError, Offered, SourceSpec, SubscriptionState, SubscriptionStep};
+use control::{AdvertisedChannel, ControlError, SourceSpec, SubscriptionState, SubscriptionStep};
 use model::{CapabilityLink, Push, SetId, SourceId};
 use planning::Channels;
 use resourcesync::Capability;
@@ -25,7 +25,8 @@ pub(crate) async fn want(
 ) {
     let Some(push) = &context.push else { return };
     let offers = if source.push == Push::Off { &[] } else { offers };
-    let (mut wanted, mut left_alone): (Vec<Offered>, HashSet<&SetId>) = (Vec::new(), HashSet::new());
+    let (mut wanted, mut left_alone): (Vec<AdvertisedChannel>, HashSet<&SetId>) =
+        (Vec::new(), HashSet::new());
     for (set, link) in offers.iter().filter(|(_, link)| link.capability == Capability::ChangeNotification) {
         let named = match link.hubs.is_empty() {
             false => Some((link.uri.clone(), link.hubs.clone())),
@@ -50,7 +51,7 @@ pub(crate) async fn want(
             );
             continue;
         }
-        wanted.push(Offered { source: source.id.clone(), set: set.clone(), topic, hubs });
+        wanted.push(AdvertisedChannel { source: source.id.clone(), set: set.clone(), topic, hubs });
     }
     let key = push.keys().current().name();
     if let Err(error) = tell(context, source, &wanted, &left_alone, key).await {
@@ -68,7 +69,7 @@ fn is_subscribed(context: &SchedulerContext, source: &SourceId, set: &SetId) -> 
 async fn tell(
     context: &SchedulerContext,
     source: &SourceSpec,
-    wanted: &[Offered],
+    wanted: &[AdvertisedChannel],
     left_alone: &HashSet<&SetId>,
     key: &str,
 ) -> Result<(), ControlError> {
@@ -158,7 +159,7 @@ async fn named_by(client: &Client, channel: &str) -> Option<(String, Vec<String>
 mod tests {
     use std::sync::Arc;
 
-    use control::{Subscription, View};
+    use control::{Subscription, WatchCache};
     use jiff::Timestamp;
     use tempfile::TempDir;
     use testkit::scripted::{Reply, ScriptedServer};
@@ -178,7 +179,7 @@ mod tests {
         let offers = [(SetId::new("http://h/caps"), link)];
         let want = async |is_poll| want(&context, &context.client, &source, &offers, is_poll).await;
         let stands = async |state: fn(&SubscriptionState) -> bool| {
-            let stands = |all: &View<Subscription>| all.any(|one| state(&one.state)).then_some(());
+            let stands = |all: &WatchCache<Subscription>| all.any(|one| state(&one.state)).then_some(());
             let seen = timeout(LONGEST_WAIT, context.subscriptions.clone().wait_for(stands)).await;
             seen.expect("it comes to stand so");
         };

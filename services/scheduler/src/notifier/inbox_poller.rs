@@ -8,7 +8,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::{Control, ControlError, Hint, MOST_SEEN, Member, MemberId, Reading, Revised, SourceSpec, View};
+use control::{
+    Control, ControlError, Hint, MOST_SEEN, Member, MemberId, Reading, SourceSpec, Versioned, WatchCache,
+};
 use jiff::Timestamp;
 use ldn::{Limits, NoInbox, Notification};
 use model::{Clock, SourceId, Validators};
@@ -38,9 +40,9 @@ const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 pub(crate) struct InboxPoller {
     pub(crate) me: MemberId,
     pub(crate) control: Control,
-    pub(crate) sources: View<SourceSpec>,
-    pub(crate) readings: View<Reading>,
-    pub(crate) members: View<Member>,
+    pub(crate) sources: WatchCache<SourceSpec>,
+    pub(crate) readings: WatchCache<Reading>,
+    pub(crate) members: WatchCache<Member>,
     /// HTTP client for others, with permits of their origins.
     pub(crate) client: Client,
     /// Time between two polls of an inbox.
@@ -52,7 +54,7 @@ pub(crate) struct InboxPoller {
 /// Task for an inbox.
 pub(crate) enum Errand {
     Look { source: Arc<SourceSpec>, page: Url },
-    Forget(Revised<Reading>),
+    Forget(Versioned<Reading>),
 }
 
 /// Content of an inbox.
@@ -68,8 +70,8 @@ impl InboxPoller {
     /// When its configuration is wrong.
     pub(crate) fn of(
         context: &SchedulerContext,
-        readings: View<Reading>,
-        members: View<Member>,
+        readings: WatchCache<Reading>,
+        members: WatchCache<Member>,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             me: context.me.clone(),

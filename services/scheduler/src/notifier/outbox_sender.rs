@@ -8,7 +8,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::{Control, ControlError, Member, MemberId, Outgoing, OutgoingState, Revised, SourceSpec, View};
+use control::{
+    Control, ControlError, Member, MemberId, OutboxMessage, OutgoingState, SourceSpec, Versioned, WatchCache,
+};
 use jiff::Timestamp;
 use ldn::Announcement;
 use model::{Clock, SourceId};
@@ -32,9 +34,9 @@ const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 pub(crate) struct OutboxSender {
     pub(crate) me: MemberId,
     pub(crate) control: Control,
-    pub(crate) sources: View<SourceSpec>,
-    pub(crate) outbox: View<Outgoing>,
-    pub(crate) members: View<Member>,
+    pub(crate) sources: WatchCache<SourceSpec>,
+    pub(crate) outbox: WatchCache<OutboxMessage>,
+    pub(crate) members: WatchCache<Member>,
     /// HTTP client for others, with permits of their origins.
     pub(crate) client: Client,
     /// Identity of the fleet.
@@ -45,8 +47,8 @@ pub(crate) struct OutboxSender {
 
 /// Task for an outbox message.
 pub(crate) enum Errand {
-    Send(Revised<Outgoing>),
-    Forget(Revised<Outgoing>),
+    Send(Versioned<OutboxMessage>),
+    Forget(Versioned<OutboxMessage>),
 }
 
 /// The client for inboxes, with permits of their origins and the credentials configured for them.
@@ -64,8 +66,8 @@ impl OutboxSender {
     /// When its configuration is wrong.
     pub(crate) fn of(
         context: &SchedulerContext,
-        outbox: View<Outgoing>,
-        members: View<Member>,
+        outbox: WatchCache<OutboxMessage>,
+        members: WatchCache<Member>,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             me: context.me.clone(),
@@ -80,7 +82,7 @@ impl OutboxSender {
         })
     }
 
-    async fn send(&self, outgoing: &Revised<Outgoing>) -> Result<(), ControlError> {
+    async fn send(&self, outgoing: &Versioned<OutboxMessage>) -> Result<(), ControlError> {
         let outbox = self.control.outbox();
         let Some(taken) = outbox.take(outgoing, self.clock.now()).await? else { return Ok(()) };
         let (source, target) = (&taken.source, taken.target.as_str());
@@ -110,7 +112,7 @@ impl OutboxSender {
                 tracing::error!(source.id = %source, target, why, "a change is not told: that is refused");
                 self.metrics.told("refused");
             }
-            OutgoingState::GivenUp => {
+            OutgoingState::DeadLetterSummary => {
                 tracing::error!(source.id = %source, target, why, tries = next.tries, since = %next.since, "a change is not told: it is given up");
                 self.metrics.told("given-up");
             }
@@ -119,14 +121,14 @@ impl OutboxSender {
     }
 
     /// Finds the inbox, and sends the notification.
-    async fn deliver(&self, outgoing: &Outgoing) -> Result<Url, InboxError> {
+    async fn deliver(&self, outgoing: &OutboxMessage) -> Result<Url, InboxError> {
         let inbox = inbox::find(&self.client, &outgoing.target).await?;
         let said = self.announcement(outgoing).to_json().to_string();
         self.client.post(PostRequest::new(inbox.clone(), ldn::JSON_LD, said)).await?;
         Ok(inbox)
     }
 
-    fn announcement(&self, outgoing: &Outgoing) -> Announcement {
+    fn announcement(&self, outgoing: &OutboxMessage) -> Announcement {
         let change = outgoing.change();
         let source = self.sources.get(&outgoing.source);
         Announcement {
@@ -143,7 +145,7 @@ impl OutboxSender {
     }
 
     /// Whether a message is still wanted. If that is unknown, it is.
-    fn is_wanted(&self, outgoing: &Outgoing) -> bool {
+    fn is_wanted(&self, outgoing: &OutboxMessage) -> bool {
         let source = self.sources.get(&outgoing.source);
         !self.sources.is_live() || source.is_some_and(|source| source.notify.contains(&outgoing.target))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use control::{Change, Control, SourceSpec, View};
+use control::{Change, Control, SourceSpec, WatchCache};
 use harvest::{ObserverError, RunObserver};
 use model::{Clock, RunRecord, SourceId};
 
@@ -12,7 +12,7 @@ use crate::context::SchedulerContext;
 /// Observes the runs of one Source, and writes their receivers into the outbox.
 pub(crate) struct OutboxWriter {
     source: SourceId,
-    sources: View<SourceSpec>,
+    sources: WatchCache<SourceSpec>,
     control: Control,
     clock: Arc<dyn Clock>,
 }

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::{Member, MemberId, Role, View, assign};
+use control::{Member, MemberId, Role, WatchCache, assign};
 use jiff::Timestamp;
 use model::{Clock, SourceId};
 use tokio::task::JoinSet;
@@ -100,7 +100,7 @@ fn until(at: Timestamp, now: Timestamp) -> Duration {
 }
 
 /// Whether a Source is assigned to this scheduler.
-pub(crate) fn is_ours(me: &MemberId, members: &View<Member>) -> impl Fn(&SourceId) -> bool + use<> {
+pub(crate) fn is_ours(me: &MemberId, members: &WatchCache<Member>) -> impl Fn(&SourceId) -> bool + use<> {
     let me = me.clone();
     let mut there = members.of(Role::Scheduler);
     if !there.contains(&me) {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::{
-    AskedMode, Control, ControlError, Member, MemberId, Offered, Revised, SourceSpec, Subscription,
-    SubscriptionId, SubscriptionStep, View,
+    AdvertisedChannel, AskedMode, Control, ControlError, Member, MemberId, SourceSpec, Subscription,
+    SubscriptionId, SubscriptionStep, Versioned, WatchCache,
 };
 use fleet::Push;
 use jiff::Timestamp;
@@ -35,9 +35,9 @@ pub(crate) struct SubscriptionManager {
     pub(crate) me: MemberId,
     pub(crate) control: Control,
     pub(crate) push: Push,
-    pub(crate) sources: View<SourceSpec>,
-    pub(crate) subscriptions: View<Subscription>,
-    pub(crate) members: View<Member>,
+    pub(crate) sources: WatchCache<SourceSpec>,
+    pub(crate) subscriptions: WatchCache<Subscription>,
+    pub(crate) members: WatchCache<Member>,
     /// HTTP client for hubs: with permits of their origins, and without credentials of a Source.
     pub(crate) client: Client,
     pub(crate) clock: Arc<dyn Clock>,
@@ -49,7 +49,10 @@ impl SubscriptionManager {
     ///
     /// # Errors
     /// When the client for hubs cannot be built.
-    pub(crate) fn of(context: &SchedulerContext, members: View<Member>) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn of(
+        context: &SchedulerContext,
+        members: WatchCache<Member>,
+    ) -> anyhow::Result<Option<Self>> {
         let Some(push) = context.push.clone() else { return Ok(None) };
         let places = CappedPermits { places: Arc::clone(&context.places), limit: PER_HUB };
         let client = context.client.on(Terms { places: Some(Arc::new(places)), ..Terms::default() })?;
@@ -98,7 +101,7 @@ impl SubscriptionManager {
             Task::Ask => self.ask(subscription).await,
             Task::End => self.step(subscription, SubscriptionStep::Unwanted).await.map(drop),
             Task::Replace => {
-                let offered = Offered {
+                let offered = AdvertisedChannel {
                     source: subscription.source.clone(),
                     set: subscription.set.clone(),
                     topic: subscription.topic.clone(),
@@ -173,9 +176,9 @@ impl SubscriptionManager {
         &self,
         subscription: &Subscription,
         step: SubscriptionStep,
-    ) -> Result<Option<Revised<Subscription>>, ControlError> {
+    ) -> Result<Option<Versioned<Subscription>>, ControlError> {
         match self.control.subscriptions().step(&subscription.id, &step, self.clock.now()).await {
-            Err(ControlError::NotAsked(_) | ControlError::Absent { .. }) => Ok(None),
+            Err(ControlError::NotRequested(_) | ControlError::Absent { .. }) => Ok(None),
             done => done,
         }
     }
@@ -223,7 +226,7 @@ impl Periodic for SubscriptionManager {
 
 /// A subscription with a task.
 pub(crate) struct Errand {
-    subscription: Revised<Subscription>,
+    subscription: Versioned<Subscription>,
     task: Task,
 }
 

@@ -1,6 +1,6 @@
 //! A keeper on a real control store, and a scripted hub.
 
-use control::{Config, Received, SubscriptionState};
+use control::{Config, DeliveryStats, SubscriptionState};
 use fleet::PushConfig;
 use jiff::SignedDuration;
 use model::{ManualClock, RunId, SetId, SourceId};
@@ -69,7 +69,7 @@ impl Case {
 
     /// The same, at this hub.
     async fn want_at(&self, hub: String) -> SubscriptionId {
-        let offered = Offered {
+        let offered = AdvertisedChannel {
             source: self.source.id.clone(),
             set: SetId::new("http://example.com/caps"),
             topic: TOPIC.to_owned(),
@@ -136,7 +136,7 @@ async fn a_channel_is_subscribed_to_and_renewed_with_the_same_secret_and_callbac
     assert_eq!(case.hub.requests().len(), 1, "nobody is asked before it is time");
     case.clock.advance(SignedDuration::from_secs(401));
     // Any update wakes the keeper, whose clock is not the machine's.
-    let word = SubscriptionStep::Count(Received { queued: 1, ..Received::default() });
+    let word = SubscriptionStep::Count(DeliveryStats { queued: 1, ..DeliveryStats::default() });
     case.control.subscriptions().step(&id, &word, case.clock.now()).await.unwrap();
     let second = case.requests(2).await.remove(1);
     assert_eq!(second, first);
@@ -168,7 +168,7 @@ async fn a_hub_that_refuses_is_asked_again_seldom() {
     case.stands(&id, "a refusal puts it off for an hour", |seen| seen.next_at == again).await;
     case.clock.advance(SignedDuration::from_hours(1));
     // Any update wakes the keeper, whose clock is not the machine's.
-    let word = SubscriptionStep::Count(Received { dropped: 1, ..Received::default() });
+    let word = SubscriptionStep::Count(DeliveryStats { dropped: 1, ..DeliveryStats::default() });
     case.control.subscriptions().step(&id, &word, case.clock.now()).await.unwrap();
     case.requests(2).await;
     case.stands(&id, "it is pending", |now| now.state == SubscriptionState::Pending).await;
@@ -204,7 +204,7 @@ async fn a_hub_over_plain_http_gets_no_secret_and_is_asked_only_where_the_operat
     let read = case.control.sources().get(&case.source.id).await.unwrap();
     let admits = SourceSpec { push: Wish::Unsigned, ..case.source.clone() };
     case.control.sources().update(&admits, read.revision).await.unwrap();
-    let admitted = |sources: &View<SourceSpec>| {
+    let admitted = |sources: &WatchCache<SourceSpec>| {
         sources.get(&case.source.id).filter(|source| source.push == Wish::Unsigned).map(drop)
     };
     sources.wait_for(admitted).await;

@@ -6,7 +6,7 @@ use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{Bitstream, ResourceUri};
-use store::{SourceNote, Store};
+use store::{SourceMarker, Store};
 
 use crate::cli::CatArgs;
 use crate::commands::moment::{self, At};
@@ -47,7 +47,10 @@ async fn now(harvested: &OpenHarvest, uri: &ResourceUri, decode: bool) -> Comman
 
 /// The stored version, if exactly one Source has it. Of several none is chosen: any Source may list another's
 /// resource.
-fn only_one(uri: &ResourceUri, holders: Vec<(&SourceNote, Bitstream)>) -> Result<Option<Bitstream>, Failed> {
+fn only_one(
+    uri: &ResourceUri,
+    holders: Vec<(&SourceMarker, Bitstream)>,
+) -> Result<Option<Bitstream>, Failed> {
     if holders.len() > 1 {
         let names: Vec<_> =
             holders.iter().map(|(note, _)| format!("{} ({})", note.source, note.url)).collect();

@@ -8,7 +8,7 @@ use export::{Destination, Export, ExportError, Format, Seen, Selection, Sizes};
 use indicatif::HumanBytes;
 use jiff::Timestamp;
 use model::counted;
-use store::SourceNote;
+use store::SourceMarker;
 use url::Url;
 
 use crate::cli::{ExportArgs, ExportFormat};
@@ -78,11 +78,12 @@ fn asked_for(args: &ExportArgs) -> Result<Export, Failed> {
 
 /// The Source to export: the only one, or the named one.
 fn one_of<'a>(
-    sources: &'a [(SourceNote, CatalogReader)],
+    sources: &'a [(SourceMarker, CatalogReader)],
     wanted: Option<&str>,
-) -> Result<&'a (SourceNote, CatalogReader), Failed> {
-    let is_wanted =
-        |note: &SourceNote| wanted.is_none_or(|wanted| note.source.as_str() == wanted || note.url == wanted);
+) -> Result<&'a (SourceMarker, CatalogReader), Failed> {
+    let is_wanted = |note: &SourceMarker| {
+        wanted.is_none_or(|wanted| note.source.as_str() == wanted || note.url == wanted)
+    };
     let mut found = sources.iter().filter(|(note, _)| is_wanted(note));
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),

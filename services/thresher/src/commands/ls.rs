@@ -3,11 +3,11 @@
 use std::pin::{Pin, pin};
 
 use api::Resource;
-use catalog::{CatalogError, CatalogReader, Known};
+use catalog::{CatalogError, CatalogReader, ResourceSummary};
 use futures::stream::{self, Peekable};
 use futures::{Stream, StreamExt, TryStreamExt};
 use jiff::Timestamp;
-use model::{Bitstream, HomeSite, Location, ResourceRecord, ResourceUri, Standing};
+use model::{Bitstream, HomeSite, Location, ResourceRecord, ResourceState, ResourceUri};
 use serde::Serialize;
 
 use crate::cli::LsArgs;
@@ -21,7 +21,7 @@ use crate::terminal::Out;
 #[derive(Debug, Serialize)]
 pub(crate) struct Line {
     pub(crate) uri: String,
-    pub(crate) state: Standing,
+    pub(crate) state: ResourceState,
     pub(crate) length: Option<u64>,
     pub(crate) sha256: Option<String>,
     /// The Content-Encoding of the stored bytes.
@@ -179,7 +179,7 @@ impl From<Resource> for Line {
 }
 
 impl Line {
-    pub(crate) fn new(uri: &ResourceUri, state: Standing, record: Option<&ResourceRecord>) -> Self {
+    pub(crate) fn new(uri: &ResourceUri, state: ResourceState, record: Option<&ResourceRecord>) -> Self {
         let bitstream = record.and_then(|record| record.bitstream.as_ref());
         Self {
             uri: uri.to_string(),
@@ -194,7 +194,7 @@ impl Line {
         }
     }
 
-    fn of(known: &Known) -> Self {
+    fn of(known: &ResourceSummary) -> Self {
         Self::new(&known.uri, known.standing(), known.record.as_ref())
     }
 
@@ -202,7 +202,7 @@ impl Line {
     fn of_version(uri: &ResourceUri, bitstream: &Bitstream, change_time: Option<Timestamp>) -> Self {
         Self {
             uri: uri.to_string(),
-            state: Standing::Present,
+            state: ResourceState::Present,
             length: Some(bitstream.computed.length()),
             sha256: Some(bitstream.computed.sha256().to_string()),
             encoding: bitstream.encoding.clone(),

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use catalog::CatalogReader;
 use model::SourceId;
-use store::SourceNote;
+use store::SourceMarker;
 use url::Url;
 
 use crate::cli::ReportArgs;
@@ -50,10 +50,10 @@ async fn from_gateway(client: &OperatorClient, args: &ReportArgs) -> CommandResu
 
 /// The Source of the report; a single one need not be named.
 fn choose<'a>(
-    sources: &'a [(SourceNote, CatalogReader)],
+    sources: &'a [(SourceMarker, CatalogReader)],
     asked: Option<&str>,
     into: &str,
-) -> Result<&'a (SourceNote, CatalogReader), Failed> {
+) -> Result<&'a (SourceMarker, CatalogReader), Failed> {
     let names = || sources.iter().map(|(note, _)| note.source.as_str()).collect::<Vec<_>>().join(", ");
     match (asked, sources) {
         (None, [only]) => Ok(only),
@@ -65,7 +65,7 @@ fn choose<'a>(
         (Some(asked), _) => {
             let by_url = Url::parse(asked).ok().map(|url| SourceId::of_entry(&url));
             let is_asked =
-                |note: &SourceNote| note.source.as_str() == asked || Some(&note.source) == by_url.as_ref();
+                |note: &SourceMarker| note.source.as_str() == asked || Some(&note.source) == by_url.as_ref();
             sources
                 .iter()
                 .find(|(note, _)| is_asked(note))

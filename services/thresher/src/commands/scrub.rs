@@ -13,7 +13,7 @@ use std::time::Instant;
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use store::{Store, StoreOptions, StoreTarget};
-use verifier::scrub::{Choice, Held, Scrub, ScrubOptions, Share};
+use verifier::scrub::{Choice, Scrub, ScrubItem, ScrubOptions, Share};
 
 use crate::cli::ScrubArgs;
 use crate::exit::{CommandResult, Failed, usage};
@@ -96,7 +96,7 @@ async fn read(
         while let Some((uri, record)) = resources.try_next().await? {
             let Some(bitstream) = record.bitstream else { continue };
             let (location, computed) = (bitstream.location, bitstream.computed);
-            scrub.offer(Held { source: note.source.clone(), uri, location, computed, version: None })?;
+            scrub.offer(ScrubItem { source: note.source.clone(), uri, location, computed, version: None })?;
         }
         // After the resources: a replaced version moves from its resource to the kept versions.
         let mut versions = catalog.scan_versions(None).await?;
@@ -104,7 +104,7 @@ async fn read(
             for kept in versions.kept.into_iter().filter(|version| version.lost.is_none()) {
                 let (location, computed) = (kept.bitstream.location, kept.bitstream.computed);
                 let (source, uri, version) = (note.source.clone(), uri.clone(), Some(kept.from));
-                scrub.offer(Held { source, uri, location, computed, version })?;
+                scrub.offer(ScrubItem { source, uri, location, computed, version })?;
             }
         }
     }

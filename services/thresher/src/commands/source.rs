@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use api::{Source, Submit, Subscription, Wanted};
 use comfy_table::{Table, presets};
-use control::{PollBounds, Schedule, SourceSpec, Times};
+use control::{PollInterval, Schedule, SourceSpec, Times};
 use model::{SourceId, displayed};
 use url::Url;
 
@@ -160,7 +160,7 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
     Ok(SourceSpec {
         enabled: !args.disabled,
         schedule,
-        continuous: args.follow.then(PollBounds::default),
+        continuous: args.follow.then(PollInterval::default),
         concurrency: args.concurrency,
         requests_per_second: args.max_rate,
         robots: args.robots,

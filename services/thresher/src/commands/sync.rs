@@ -13,7 +13,7 @@ use harvest::{HarvestError, Parts, Progress, Report};
 use model::{HomeSite, Mode, Origins, RunMode, SourceId, SystemClock};
 use planning::{Filter, HarvestOptions, RetryPolicy};
 use serde::Serialize;
-use store::{SourceNote, Store, StoreOptions};
+use store::{SourceMarker, Store, StoreOptions};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -201,7 +201,7 @@ async fn harvest_over(
         (true, Some(run)) => view.filter(|_| run.view),
         _ => view,
     };
-    let note = SourceNote { source: source.clone(), url: request.url.to_string() };
+    let note = SourceMarker { source: source.clone(), url: request.url.to_string() };
 
     let notices = Notices::of(&client);
     let (stop, at_once) = stop_on_interrupt();

@@ -9,7 +9,7 @@ use crate::common::{Fleet, Service, source, truth};
 use bus::{JetStreamBus, JetStreamConfig};
 use futures::StreamExt as _;
 use futures::stream;
-use model::Notice;
+use model::ChangeNotification;
 use secrets::Vars;
 use simulated_source::{Changes, SourceSpec};
 use testkit::hub::{SimulatedHub, sign};
@@ -37,7 +37,7 @@ async fn queued(fleet: &Fleet) -> Vec<String> {
     for sequence in state.first_sequence..=state.last_sequence {
         // Planned notifications are not in the stream any more.
         let Ok(message) = stream.get_raw_message(sequence).await else { continue };
-        let notice: Notice = model::decode(&message.payload).unwrap();
+        let notice: ChangeNotification = model::decode(&message.payload).unwrap();
         bodies.push(String::from_utf8(notice.body).unwrap());
     }
     bodies

@@ -13,7 +13,7 @@ fn line(number: u64, length: u64, loc: String) -> Line {
     let name = if number.is_multiple_of(2) { "a".as_bytes() } else { b"\xff" };
     let method = zip::Method::Deflated;
     let claim = Claim { header_offset: number, end: number, stored_length: 1, method, length, crc32: 7 };
-    let place = Place::new(claim, name);
+    let place = MemberLocation::new(claim, name);
     assert_eq!((place.claim(), place.name.bytes()), (claim, name));
     Line { entry, found: Found::Member(place) }
 }

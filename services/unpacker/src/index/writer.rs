@@ -7,7 +7,7 @@ use model::{PackageId, SourceId};
 use store::{Spool, Store};
 
 use super::{INFLATED_BYTE, Line, ROW, SLICE_ENTRIES, VERSION, outcome_bytes};
-use crate::trouble::Trouble;
+use crate::trouble::UnpackError;
 
 /// Maximum bytes to which the members of a slice inflate; a single member may have more.
 pub(super) const SLICE_BYTES: u64 = 64 << 20;
@@ -46,14 +46,14 @@ struct Slice {
 
 impl Writer {
     /// Starts an empty index.
-    pub(crate) async fn new(store: &Store) -> Result<Self, Trouble> {
+    pub(crate) async fn new(store: &Store) -> Result<Self, UnpackError> {
         let spool = store.spool(Hasher::new([])).await?;
         Ok(Self { spool, at: 0, slice: Slice::default(), rows: Vec::new() })
     }
 
     /// Adds a line.
-    pub(crate) async fn add(&mut self, line: &Line) -> Result<(), Trouble> {
-        let mut bytes = serde_json::to_vec(line).map_err(|error| Trouble::Ours(error.to_string()))?;
+    pub(crate) async fn add(&mut self, line: &Line) -> Result<(), UnpackError> {
+        let mut bytes = serde_json::to_vec(line).map_err(|error| UnpackError::Ours(error.to_string()))?;
         bytes.push(b'\n');
         let inflated = line.found.length();
         let payload = outcome_bytes(bytes.len() as u64);
@@ -72,7 +72,7 @@ impl Writer {
         Ok(())
     }
 
-    async fn end_slice(&mut self) -> Result<(), Trouble> {
+    async fn end_slice(&mut self) -> Result<(), UnpackError> {
         let Slice { lines, entries, work, .. } = std::mem::take(&mut self.slice);
         if entries > 0 {
             let length = lines.len() as u32;
@@ -88,7 +88,7 @@ impl Writer {
         mut self,
         store: &Store,
         source: &SourceId,
-    ) -> Result<Option<(PackageId, u32)>, Trouble> {
+    ) -> Result<Option<(PackageId, u32)>, UnpackError> {
         self.end_slice().await?;
         if self.rows.is_empty() {
             return Ok(None);

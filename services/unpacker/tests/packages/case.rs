@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::{Bus, ConsumerSpec, Filter, MemoryBus, Work};
+use bus::{Bus, ConsumerSpec, Filter, HandlerResult, MemoryBus};
 use bytes::Bytes;
 use fixity::{Hasher, Sha256};
 use model::{
@@ -105,12 +105,12 @@ impl Case {
     }
 
     /// Processes a job, and returns its outcomes.
-    pub async fn work(&self, job: &UnpackJob) -> (Work, Vec<PackageResult>) {
+    pub async fn work(&self, job: &UnpackJob) -> (HandlerResult, Vec<PackageResult>) {
         self.work_again(job, 1).await
     }
 
     /// Processes a job in its `attempt`th delivery.
-    pub async fn work_again(&self, job: &UnpackJob, attempt: u32) -> (Work, Vec<PackageResult>) {
+    pub async fn work_again(&self, job: &UnpackJob, attempt: u32) -> (HandlerResult, Vec<PackageResult>) {
         let unpacker = self.unpacker();
         let mut working = std::pin::pin!(unpacker.work(model::encode(job).into(), attempt));
         let mut said = Vec::new();
@@ -142,7 +142,7 @@ impl Case {
     /// The only outcome of a job.
     pub async fn answer(&self, job: &UnpackJob) -> PackageResult {
         let (work, mut said) = self.work(job).await;
-        assert_eq!((work, said.len()), (Work::Done, 1), "{said:?}");
+        assert_eq!((work, said.len()), (HandlerResult::Done, 1), "{said:?}");
         said.remove(0)
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bus::Work;
+use bus::HandlerResult;
 use fixity::Sha256;
 use model::{Disposition, Location, PackageId, PackageResult, ProblemReason, UnpackTask};
 use store::Store;
@@ -30,7 +30,7 @@ async fn a_package_is_what_its_dump_declares_or_it_is_fetched_again() {
     job.declaration.length = None;
     job.declaration.digests = vec![Sha256::of(b"other").into()];
     let (work, said) = case.work(&case.job(&stored, UnpackTask::default())).await;
-    assert!(work == Work::Done && matches!(said[..], [PackageResult::Opened(_)]));
+    assert!(work == HandlerResult::Done && matches!(said[..], [PackageResult::Opened(_)]));
     job.id = model::JobId::fresh();
     let PackageResult::Failed(failure) = case.answer(&job).await else { panic!("it was opened") };
     assert_eq!(failure.reason, ProblemReason::DigestMismatch);
@@ -145,7 +145,7 @@ async fn a_job_that_is_worked_again_under_its_name_is_heard_once() {
     let job = case.job(&stored, UnpackTask::default());
     for attempt in [1, 2] {
         let payload = model::encode(&job).into();
-        assert_eq!(case.unpacker().work(payload, attempt).await, Work::Done);
+        assert_eq!(case.unpacker().work(payload, attempt).await, HandlerResult::Done);
     }
     assert_eq!(case.said(Duration::ZERO).await.len(), 1);
 }
@@ -153,11 +153,11 @@ async fn a_job_that_is_worked_again_under_its_name_is_heard_once() {
 #[tokio::test]
 async fn what_makes_no_sense_is_poison() {
     let case = Case::new().await;
-    assert!(matches!(case.unpacker().work("{}".into(), 1).await, Work::Poison { .. }));
+    assert!(matches!(case.unpacker().work("{}".into(), 1).await, HandlerResult::Poison { .. }));
     let mut stored = case.put(zip()).await;
     stored.location = Location::Object { sha256: stored.computed.sha256() };
     let (work, said) = case.work(&case.job(&stored, UnpackTask::default())).await;
-    assert!(matches!(work, Work::Poison { .. }) && said.is_empty(), "{work:?}");
+    assert!(matches!(work, HandlerResult::Poison { .. }) && said.is_empty(), "{work:?}");
 }
 
 #[tokio::test]

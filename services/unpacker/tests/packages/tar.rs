@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bus::{Bus as _, Work};
+use bus::{Bus as _, HandlerResult};
 use fixity::Computed;
 use model::{
     Contents, Disposition, Location, MemberOutcome, MemberResult, PackageResult, ProblemReason, UnpackTask,
@@ -53,7 +53,7 @@ fn unpacked(mut said: Vec<PackageResult>) -> Unpacked {
 async fn unpack(case: &Case, package: Vec<u8>) -> Unpacked {
     let stored = case.put(package).await;
     let (work, said) = case.work(&case.job(&stored, UnpackTask::default())).await;
-    assert_eq!(work, Work::Done);
+    assert_eq!(work, HandlerResult::Done);
     unpacked(said)
 }
 
@@ -118,7 +118,7 @@ async fn settled_slices_are_not_stored_again() {
     let stored = case.put(package).await;
     let packs_before = packs(&case).await;
     let (work, said) = case.work(&case.job(&stored, UnpackTask::Open { settled: 2 })).await;
-    assert_eq!(work, Work::Done);
+    assert_eq!(work, HandlerResult::Done);
     let [PackageResult::Opened(contents), PackageResult::Slice { number: 2, items, .. }] = &said[..] else {
         panic!("{said:?}")
     };
@@ -148,7 +148,7 @@ async fn an_unpacker_that_is_to_stop_leaves_the_rest_of_a_tar_to_another() {
         stop.cancel();
         said
     });
-    assert!(matches!(work, Work::Later { after: Some(Duration::ZERO), .. }), "{work:?}");
+    assert!(matches!(work, HandlerResult::Later { after: Some(Duration::ZERO), .. }), "{work:?}");
     let [PackageResult::Opened(_), PackageResult::Slice { number: 0, .. }] = &said[..] else {
         panic!("{said:?}")
     };
@@ -170,7 +170,7 @@ async fn no_slice_is_stored_before_the_one_before_it_is_settled() {
         settled += usize::from(held.id.as_str().contains('.'));
         held.ack().await.unwrap();
     }
-    assert_eq!((working.await.unwrap(), settled), (Work::Done, 6));
+    assert_eq!((working.await.unwrap(), settled), (HandlerResult::Done, 6));
     assert_eq!(ahead, [0, 1, 1, 1, 1, 1, 1], "packs that would be stored again");
 }
 
@@ -185,9 +185,9 @@ async fn a_job_that_was_killed_between_slices_says_what_was_not_heard_yet() {
     // Killed before its acknowledgement: the next unpacker of the job only asks the owner.
     let packs = packs(&case).await;
     let (work, again) = case.work_again(&job, 2).await;
-    assert_eq!((work, again), (Work::Done, vec![PackageResult::Interrupted { settled: 0 }]));
+    assert_eq!((work, again), (HandlerResult::Done, vec![PackageResult::Interrupted { settled: 0 }]));
     let (work, again) = case.work_again(&job, 3).await;
-    assert_eq!((work, again.len()), (Work::Done, 0), "it asks once: {again:?}");
+    assert_eq!((work, again.len()), (HandlerResult::Done, 0), "it asks once: {again:?}");
     assert_eq!(self::packs(&case).await, packs);
 
     // Killed after the first slice: the owner asks for the rest.
@@ -322,7 +322,7 @@ async fn a_tar_that_breaks_off_fails_under_a_name_of_its_own_after_what_was_told
     let whole = tar(600, true);
     let stored = case.put(whole[..whole.len() * 3 / 4].to_vec()).await;
     let (work, said) = case.work(&case.job(&stored, UnpackTask::default())).await;
-    assert_eq!(work, Work::Done);
+    assert_eq!(work, HandlerResult::Done);
     let Some(PackageResult::Failed(failure)) = said.last() else { panic!("{said:?}") };
     assert_eq!(failure.reason, ProblemReason::Truncated);
     assert_eq!(failure.disposition, Disposition::Retry { after: None });

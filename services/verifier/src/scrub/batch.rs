@@ -7,7 +7,7 @@ use model::{Assurance, Bitstream, Span, Validators};
 use store::Key;
 
 use super::order::Sorted;
-use super::{Held, ScrubError};
+use super::{ScrubError, ScrubItem};
 
 /// Maximum bytes of a batch, with the gaps between, and inflated.
 const BYTES: u64 = 4 * 1024 * 1024;
@@ -21,7 +21,7 @@ const LARGE: u64 = 1024 * 1024;
 pub(super) struct Read {
     pub(super) bitstream: Bitstream,
     /// The records that refer to it; one at least.
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<ScrubItem>,
 }
 
 /// Bitstreams that are read together.
@@ -38,13 +38,13 @@ pub(super) struct Batch {
 /// Groups sorted lines into batches, in order.
 pub(super) struct Batches {
     lines: Sorted,
-    ahead: Option<Held>,
+    ahead: Option<ScrubItem>,
     next: Option<Read>,
     object: Option<Key>,
 }
 
 /// A line that sorts by location.
-pub(super) fn line(held: &Held) -> Result<String, ScrubError> {
+pub(super) fn line(held: &ScrubItem) -> Result<String, ScrubError> {
     let offset = held.location.span().map_or(0, |span| span.offset);
     Ok(format!("{}\t{offset:020}\t{}", Key::of(&held.location), serde_json::to_string(held)?))
 }
@@ -80,7 +80,7 @@ impl Batch {
 }
 
 impl Read {
-    fn of(held: Held) -> Self {
+    fn of(held: ScrubItem) -> Self {
         let bitstream = Bitstream {
             location: held.location.clone(),
             computed: held.computed.clone(),
@@ -112,7 +112,7 @@ impl Read {
     }
 
     /// Whether this record refers to it, too.
-    fn is_of(&self, held: &Held) -> bool {
+    fn is_of(&self, held: &ScrubItem) -> bool {
         let Bitstream { location, computed, .. } = &self.bitstream;
         *location == held.location
             && (computed.length(), computed.sha256()) == (held.computed.length(), held.computed.sha256())
@@ -124,7 +124,7 @@ impl Batches {
         Self { lines, ahead: None, next: None, object: None }
     }
 
-    fn held(&mut self) -> Result<Option<Held>, ScrubError> {
+    fn held(&mut self) -> Result<Option<ScrubItem>, ScrubError> {
         if let Some(ahead) = self.ahead.take() {
             return Ok(Some(ahead));
         }

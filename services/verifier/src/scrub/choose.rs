@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use fixity::Sha256;
 use store::Key;
 
-use super::{Held, Reservoir};
+use super::{Reservoir, ScrubItem};
 
 /// What a scrub reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Share {
 pub(super) enum Chosen {
     All,
     Share(Share),
-    Sample(Box<Reservoir<Held>>),
+    Sample(Box<Reservoir<ScrubItem>>),
 }
 
 impl Chosen {
@@ -63,7 +63,7 @@ impl Chosen {
     }
 
     /// Returns an item that is certain to be read; a sample is known only at the end.
-    pub(super) fn take(&mut self, held: Held) -> Option<Held> {
+    pub(super) fn take(&mut self, held: ScrubItem) -> Option<ScrubItem> {
         match self {
             Self::All => Some(held),
             Self::Share(share) => share.has(&Key::of(&held.location).to_string()).then_some(held),
@@ -74,7 +74,7 @@ impl Chosen {
         }
     }
 
-    pub(super) fn drawn(self) -> Vec<Held> {
+    pub(super) fn drawn(self) -> Vec<ScrubItem> {
         match self {
             Self::All | Self::Share(_) => Vec::new(),
             Self::Sample(sample) => sample.into_items(),

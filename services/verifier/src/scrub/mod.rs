@@ -31,12 +31,12 @@ pub use sample::{CONFIDENCE, Reservoir, upper_bound};
 
 use batch::{Batch, Batches};
 use choose::Chosen;
-use order::Order;
+use order::ExternalSort;
 use pace::Pace;
 
 /// A stored bitstream to read again: the current one of a resource, or a kept version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct ScrubItem {
     /// The Source.
     pub source: SourceId,
     /// The resource.
@@ -54,7 +54,7 @@ pub struct Held {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damaged {
     /// Its resource. If several resources share the bytes, each is reported.
-    pub held: Held,
+    pub held: ScrubItem,
     /// What was found at its location.
     pub found: DamageFound,
 }
@@ -111,14 +111,14 @@ pub enum ScrubError {
 /// A scrub that is being prepared.
 pub struct Scrub {
     chosen: Chosen,
-    order: Order,
+    order: ExternalSort,
     report: ScrubReport,
 }
 
 impl Scrub {
     /// A scrub of the items that will be offered.
     pub fn new(choice: Choice) -> Self {
-        Self { chosen: Chosen::new(choice), order: Order::new(), report: ScrubReport::default() }
+        Self { chosen: Chosen::new(choice), order: ExternalSort::new(), report: ScrubReport::default() }
     }
 
     /// Offers a stored bitstream of a resource, or a kept version. A sample is drawn from current versions only,
@@ -126,7 +126,7 @@ impl Scrub {
     ///
     /// # Errors
     /// When it cannot be spooled.
-    pub fn offer(&mut self, held: Held) -> Result<(), ScrubError> {
+    pub fn offer(&mut self, held: ScrubItem) -> Result<(), ScrubError> {
         let is_version = held.version.is_some();
         if is_version && matches!(self.chosen, Chosen::Sample(_)) {
             return Ok(());
@@ -202,7 +202,7 @@ impl Counted {
 impl Damaged {
     /// Content of its problem.
     pub fn damage(&self) -> Damage {
-        let Held { location, computed, .. } = &self.held;
+        let ScrubItem { location, computed, .. } = &self.held;
         Damage {
             key: Key::of(location).to_string(),
             offset: location.span().map_or(0, |span| span.offset),

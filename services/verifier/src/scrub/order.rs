@@ -13,7 +13,7 @@ const AHEAD: usize = 16 * 1024;
 
 /// Sorts lines by their bytes. Their memory is bounded; the rest is in a temporary file, which is removed with this
 /// value.
-pub(crate) struct Order {
+pub(crate) struct ExternalSort {
     gathered: Vec<String>,
     bytes: usize,
     limit: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Sorted {
     next: BinaryHeap<Reverse<(String, usize)>>,
 }
 
-impl Order {
+impl ExternalSort {
     pub(crate) fn new() -> Self {
         Self::with_limit(GATHERED)
     }
@@ -139,11 +139,11 @@ mod tests {
         let mut expected = lines.clone();
         expected.sort_unstable();
         for limit in [1, 10_000, usize::MAX] {
-            let mut order = Order::with_limit(limit);
+            let mut order = ExternalSort::with_limit(limit);
             lines.iter().for_each(|line| order.add(line.clone()).unwrap());
             let sorted: Vec<String> = order.sorted().unwrap().map(Result::unwrap).collect();
             assert_eq!(sorted, expected, "{limit}");
         }
-        assert_eq!(Order::new().sorted().unwrap().count(), 0);
+        assert_eq!(ExternalSort::new().sorted().unwrap().count(), 0);
     }
 }

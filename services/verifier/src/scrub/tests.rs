@@ -17,7 +17,7 @@ const OPTIONS: ScrubOptions =
 
 struct World {
     store: Store,
-    held: Vec<Held>,
+    held: Vec<ScrubItem>,
 }
 
 fn source() -> SourceId {
@@ -31,7 +31,7 @@ impl World {
 
     fn holds(&mut self, name: &str, location: Location, bytes: &[u8]) {
         let uri = format!("http://e.org/{name}").parse().unwrap();
-        self.held.push(Held {
+        self.held.push(ScrubItem {
             source: source(),
             uri,
             location,
@@ -97,7 +97,7 @@ impl World {
         self.store.object_store().delete(&path).await.unwrap();
     }
 
-    fn held(&self, name: &str) -> &Held {
+    fn held(&self, name: &str) -> &ScrubItem {
         self.held.iter().find(|held| held.uri.as_str().ends_with(&format!("/{name}"))).unwrap()
     }
 
@@ -143,7 +143,7 @@ async fn filled() -> World {
         .await;
     // Two resources with the same bytes.
     let same = world.held("small").clone();
-    world.held.push(Held { uri: "http://e.org/same".parse().unwrap(), ..same });
+    world.held.push(ScrubItem { uri: "http://e.org/same".parse().unwrap(), ..same });
     world
 }
 
@@ -206,7 +206,7 @@ async fn kept_versions_are_read_beside_what_is_held_and_counted_apart() {
     let mut world = filled().await;
     let from = Timestamp::UNIX_EPOCH;
     for name in ["p1", "small"] {
-        let version = Held { version: Some(from), ..world.held(name).clone() };
+        let version = ScrubItem { version: Some(from), ..world.held(name).clone() };
         world.held.push(version);
     }
     world.object("before", b"before".to_vec()).await;

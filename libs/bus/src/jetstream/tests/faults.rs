@@ -6,7 +6,7 @@ use testkit::servers::NatsServer;
 use tokio::time::timeout;
 
 use super::*;
-use crate::worker::{Work, run};
+use crate::worker::{HandlerResult, run};
 
 /// The time limit for expected events, a restart of the server included.
 const SOON: Duration = Duration::from_secs(20);
@@ -142,7 +142,7 @@ async fn worker_goes_on_by_itself_when_the_server_is_back() {
     let (stop, noted) = (CancellationToken::new(), Arc::clone(&done));
     let worker = tokio::spawn(run(Arc::new(bus.clone()), verify_spec(2), stop.clone(), move |message| {
         noted.lock().unwrap().insert(message.id.to_string());
-        async { Work::Done }
+        async { HandlerResult::Done }
     }));
     for round in 0..3 {
         publish(&bus, verify(), &round.to_string()).await;

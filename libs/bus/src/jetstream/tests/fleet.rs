@@ -6,7 +6,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, timeout};
 
 use super::*;
-use crate::worker::{Work, run_lanes};
+use crate::worker::{HandlerResult, run_lanes};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -39,7 +39,7 @@ async fn two_processes_never_exceed_the_limit_of_a_lane_together() {
                 now.fetch_sub(1, Ordering::SeqCst);
                 share.fetch_add(1, Ordering::SeqCst);
                 done.fetch_add(1, Ordering::SeqCst);
-                Work::Done
+                HandlerResult::Done
             }
         })));
     }
@@ -188,7 +188,7 @@ async fn places_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane(
                 let open = open();
                 async move {
                     open.await;
-                    Work::Done
+                    HandlerResult::Done
                 }
             });
             tasks.push(tokio::spawn(async move { worker.await.unwrap() }));

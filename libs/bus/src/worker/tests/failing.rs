@@ -7,7 +7,7 @@ use model::Lane;
 use tokio::sync::watch;
 
 use super::*;
-use crate::{Lanes, Payload, Place, Published, Receipt};
+use crate::{Lanes, OriginPermit, Payload, Published, Receipt};
 
 /// A bus that fails on request, like an unreachable server.
 #[derive(Debug)]
@@ -76,10 +76,10 @@ impl Bus for Failing {
         };
         Ok(pulled.into_iter().map(wrap).collect())
     }
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<Place, BusError> {
+    async fn place(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
         self.bus.place(lane, limit).await
     }
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<Place>, BusError> {
+    async fn spare_place(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
         self.bus.spare_place(lane).await
     }
     async fn caught_up(&self, filter: &Filter) -> Result<(), BusError> {
@@ -108,7 +108,7 @@ async fn failing_bus_is_asked_again_and_an_ack_that_failed_costs_another_deliver
     let (noted, begin) = (Arc::clone(&times), Instant::now());
     let (stop, worker) = start(&failing, spec(2), move |message| {
         noted.lock().unwrap().push((message.attempt, begin.elapsed().as_secs()));
-        async { Work::Done }
+        async { HandlerResult::Done }
     });
     sleep(Duration::from_secs(30)).await;
     // Pulls fail at 0, 1 and 3 s.
@@ -132,7 +132,7 @@ async fn lane_whose_worker_found_it_closed_gets_another_worker_while_it_is_liste
         acks: Arc::default(),
     });
     let stop = CancellationToken::new();
-    let running = tokio::spawn(run_lanes(failing, stop.clone(), |_| async { Work::Done }));
+    let running = tokio::spawn(run_lanes(failing, stop.clone(), |_| async { HandlerResult::Done }));
     sleep(Duration::from_secs(30)).await;
     assert_eq!(depth(&bus, filter).await, (0, 0));
     stop.cancel();

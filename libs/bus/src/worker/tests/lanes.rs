@@ -24,7 +24,7 @@ async fn lanes_are_worked_as_they_come_each_with_its_own_limit() {
     bus.open(lane_spec(0, 1)).await.unwrap();
     let running = tokio::spawn(run_lanes(Arc::clone(&bus), stop.clone(), |_| async {
         sleep(Duration::from_secs(3)).await;
-        Work::Done
+        HandlerResult::Done
     }));
     for id in ["0a", "0b", "0c"] {
         publish_fetch(&bus, 0, id).await;
@@ -52,7 +52,7 @@ async fn lanes_are_worked_as_they_come_each_with_its_own_limit() {
 async fn lane_that_is_closed_and_opened_again_is_worked_again() {
     let bus = bus_with(0).await;
     let stop = CancellationToken::new();
-    let running = tokio::spawn(run_lanes(Arc::clone(&bus), stop.clone(), |_| async { Work::Done }));
+    let running = tokio::spawn(run_lanes(Arc::clone(&bus), stop.clone(), |_| async { HandlerResult::Done }));
     for (id, pause) in [("a", None), ("b", Some(Duration::from_secs(30))), ("c", None)] {
         bus.open(lane_spec(0, 1)).await.unwrap();
         publish_fetch(&bus, 0, id).await;
@@ -78,10 +78,10 @@ async fn halt_in_one_lane_stops_them_all() {
     publish_fetch(&bus, 1, "slow").await;
     let ended = run_lanes(Arc::clone(&bus), CancellationToken::new(), |message| async move {
         if message.payload.to_bytes() == "halts" {
-            return Work::Halt { why: "no room".to_owned() };
+            return HandlerResult::Halt { why: "no room".to_owned() };
         }
         sleep(Duration::from_secs(3)).await;
-        Work::Done
+        HandlerResult::Done
     })
     .await;
     assert!(matches!(&ended, Err(BusError::Halted { why, .. }) if why == "no room"), "{ended:?}");

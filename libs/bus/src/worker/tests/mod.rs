@@ -57,7 +57,7 @@ fn start<H, F>(
 ) -> (CancellationToken, JoinHandle<Result<(), BusError>>)
 where
     H: Fn(Message) -> F + Send + Sync + 'static,
-    F: Future<Output = Work> + Send + 'static,
+    F: Future<Output = HandlerResult> + Send + 'static,
 {
     let stop = CancellationToken::new();
     (stop.clone(), tokio::spawn(run(Arc::clone(bus), spec, stop, handler)))
@@ -73,8 +73,8 @@ async fn dead_letters(bus: &Arc<dyn Bus>) -> Vec<DeadLetter> {
     pulled.iter().map(|delivery| Arc::unwrap_or_clone(delivery.payload.read().unwrap())).collect()
 }
 
-fn later(after: Option<Duration>) -> Work {
-    Work::Later { after, why: "the disk is full".to_owned() }
+fn later(after: Option<Duration>) -> HandlerResult {
+    HandlerResult::Later { after, why: "the disk is full".to_owned() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +88,7 @@ async fn message_is_acknowledged_only_after_the_handler_is_done() {
             let queue = Queue::Outcomes { source: source() };
             bus.publish(queue, MessageId::new("outcomes"), message.payload).await.unwrap();
             sleep(Duration::from_secs(1)).await;
-            Work::Done
+            HandlerResult::Done
         }
     });
     settle_down().await;
@@ -110,7 +110,7 @@ async fn no_more_is_pulled_than_can_be_started() {
         let wait = Arc::clone(&wait);
         async move {
             wait.notified().await;
-            Work::Done
+            HandlerResult::Done
         }
     });
     settle_down().await;
@@ -133,7 +133,7 @@ async fn long_work_is_done_once_although_it_lasts_longer_than_the_ack_wait() {
         count.fetch_add(1, Ordering::SeqCst);
         async {
             sleep(ACK_WAIT * 5).await;
-            Work::Done
+            HandlerResult::Done
         }
     });
     sleep(ACK_WAIT * 6).await;
@@ -172,7 +172,7 @@ fn waits_double_up_to_the_longest() {
 #[tokio::test(start_paused = true)]
 async fn poison_lies_with_the_dead_letters_at_once() {
     let bus = bus_with(1).await;
-    let poison = |_| async { Work::Poison { why: "not a verify-job".to_owned() } };
+    let poison = |_| async { HandlerResult::Poison { why: "not a verify-job".to_owned() } };
     let (stop, worker) = start(&bus, spec(4), poison);
     settle_down().await;
     assert_eq!(depth(&bus, Filter::Verify).await, (0, 0));
@@ -188,7 +188,7 @@ async fn panic_costs_an_attempt_and_at_last_the_message_but_no_other() {
     let bus = bus_with(3).await;
     let (stop, worker) = start(&bus, spec(1), |message| async move {
         assert_ne!(message.payload.to_bytes(), "1", "cannot work on this");
-        Work::Done
+        HandlerResult::Done
     });
     sleep(Duration::from_secs(60)).await;
     assert_eq!(depth(&bus, Filter::Verify).await, (0, 0));
@@ -217,7 +217,7 @@ async fn stop_finishes_what_runs_and_takes_nothing_new() {
     let bus = bus_with(5).await;
     let (stop, worker) = start(&bus, spec(2), |_| async {
         sleep(Duration::from_secs(3)).await;
-        Work::Done
+        HandlerResult::Done
     });
     settle_down().await;
     let begin = Instant::now();
@@ -230,7 +230,7 @@ async fn stop_finishes_what_runs_and_takes_nothing_new() {
 #[tokio::test(start_paused = true)]
 async fn idle_worker_stops_at_once() {
     let bus = bus_with(0).await;
-    let (stop, worker) = start(&bus, spec(2), |_| async { Work::Done });
+    let (stop, worker) = start(&bus, spec(2), |_| async { HandlerResult::Done });
     settle_down().await;
     let begin = Instant::now();
     stop.cancel();
@@ -254,10 +254,10 @@ async fn halt_stops_the_worker_after_the_others_are_done_and_keeps_the_message()
     let bus = bus_with(4).await;
     let (_stop, worker) = start(&bus, spec(2), |message| async move {
         if message.payload.to_bytes() == "0" {
-            return Work::Halt { why: "no key for the store: set AWS_ACCESS_KEY_ID".to_owned() };
+            return HandlerResult::Halt { why: "no key for the store: set AWS_ACCESS_KEY_ID".to_owned() };
         }
         sleep(Duration::from_secs(3)).await;
-        Work::Done
+        HandlerResult::Done
     });
     let halted = worker.await.unwrap().unwrap_err();
     assert_eq!(
@@ -294,7 +294,7 @@ async fn observer_hears_of_trouble_and_can_stop_the_run() {
 #[tokio::test(start_paused = true)]
 async fn worker_of_a_closed_consumer_ends_and_says_so() {
     let bus = bus_with(0).await;
-    let (_stop, worker) = start(&bus, spec(2), |_| async { Work::Done });
+    let (_stop, worker) = start(&bus, spec(2), |_| async { HandlerResult::Done });
     settle_down().await;
     assert!(bus.close(&Filter::Verify).await.unwrap());
     let ended = worker.await.unwrap();
@@ -320,7 +320,7 @@ async fn workers_that_share_a_capacity_work_on_no_more_than_that_together() {
             sleep(Duration::from_secs(1)).await;
             now.fetch_sub(1, Ordering::Relaxed);
             finished.fetch_add(1, Ordering::Relaxed);
-            Work::Done
+            HandlerResult::Done
         }
     })
     .within(Arc::new(Semaphore::new(2)));

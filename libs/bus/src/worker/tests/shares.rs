@@ -20,7 +20,7 @@ fn start_sharing(bus: &Arc<dyn Bus>) -> (CancellationToken, Arc<Mutex<Vec<String
     let (done, back) = (Arc::clone(&told), Arc::clone(&told));
     let shares = Shares::new(2, PATIENCE, move |message: Message| {
         back.lock().unwrap().push(format!("{} is given back", message.id));
-        async { Work::Done }
+        async { HandlerResult::Done }
     });
     let worker = Worker::new(Arc::clone(bus), move |message: Message| {
         let done = Arc::clone(&done);
@@ -29,7 +29,7 @@ fn start_sharing(bus: &Arc<dyn Bus>) -> (CancellationToken, Arc<Mutex<Vec<String
                 std::future::pending::<()>().await;
             }
             done.lock().unwrap().push(message.id.to_string());
-            Work::Done
+            HandlerResult::Done
         }
     });
     let worker = worker.within(Arc::new(Semaphore::new(4))).sharing(shares);

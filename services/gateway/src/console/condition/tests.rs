@@ -1,4 +1,4 @@
-use control::{AskedBy, MemberId, PollBounds, Problems, RunSpec, RunState, Schedule, Stopped};
+use control::{AskedBy, MemberId, PollInterval, Problems, RunSpec, RunState, Schedule, Stopped};
 use model::{RunId, RunMode};
 
 use super::*;
@@ -43,7 +43,7 @@ fn one_turn_may_be_missed_and_two_are_too_many() {
     let unscheduled = SourceSpec { schedule: None, ..spec() };
     assert_eq!(condition(&unscheduled, &done, 1_000_000), Condition::InStep);
     let followed =
-        SourceSpec { continuous: Some(PollBounds { least_seconds: 10, most_seconds: 100 }), ..unscheduled };
+        SourceSpec { continuous: Some(PollInterval { least_seconds: 10, most_seconds: 100 }), ..unscheduled };
     assert_eq!(condition(&followed, &done, 150), Condition::InStep);
     assert_eq!(condition(&followed, &done, 250), Condition::Behind);
 }
@@ -58,7 +58,7 @@ fn what_is_broken_comes_before_what_is_only_late_or_has_problems() {
     again.progress.problems = None;
     again.before = finished.leaves();
     assert_eq!(condition(&spec(), &again, 1), Condition::Problems, "as long as nobody knows better");
-    again.before = Before { in_sync_as_of: Some(at(0)), problems: None };
+    again.before = SyncSummary { in_sync_as_of: Some(at(0)), problems: None };
     assert_eq!(condition(&spec(), &again, 1), Condition::Running);
     assert_eq!(condition(&spec(), &run(RunState::Paused, 0), 1), Condition::Paused);
     let off = SourceSpec { enabled: false, ..spec() };
@@ -72,12 +72,12 @@ fn a_run_that_does_not_go_on_is_told_from_one_that_does() {
     let owner: MemberId = "pod-1".parse().unwrap();
     let mut running = run(RunState::Queued, 0);
     let of = |running: &Run| {
-        let standing = Standing::Running { owner: &owner, stopping: false };
+        let standing = RunStatus::Running { owner: &owner, stopping: false };
         Condition::of(&spec(), Some(running), Some(&standing), at(0))
     };
     assert_eq!(of(&running), Condition::Running);
     running.progress.waits_for = Some("the Source does not answer".to_owned());
     assert_eq!(of(&running), Condition::Waiting);
-    let interrupted = Standing::Interrupted { owner: &owner };
+    let interrupted = RunStatus::Interrupted { owner: &owner };
     assert_eq!(Condition::of(&spec(), Some(&running), Some(&interrupted), at(0)), Condition::Waiting);
 }

@@ -1,6 +1,6 @@
 //! Shows a dead letter.
 
-use model::{GivenUp, KeptPayload, ProblemRecord, Subject, bytes, displayed};
+use model::{DeadLetterSummary, KeptPayload, ProblemRecord, Subject, bytes, displayed};
 use serde::Serialize;
 
 use crate::exit::Failed;
@@ -45,7 +45,7 @@ impl MessageHistory<'_> {
     }
 }
 
-fn payload(kept: &GivenUp) -> Vec<String> {
+fn payload(kept: &DeadLetterSummary) -> Vec<String> {
     let form = match kept.payload {
         KeptPayload::Text(_) => "text",
         KeptPayload::Base64(_) => "base64",

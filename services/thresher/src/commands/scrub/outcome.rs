@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{HumanBytes, HumanDuration};
 use model::{Damage, ResourceUri, SourceId, bytes, count, counted, plural};
 use serde::Serialize;
-use verifier::scrub::{CONFIDENCE, Choice, Damaged, Held, ScrubReport, Share, upper_bound};
+use verifier::scrub::{CONFIDENCE, Choice, Damaged, ScrubItem, ScrubReport, Share, upper_bound};
 
 use super::live::Live;
 use crate::exit::{CommandResult, Exit};
@@ -88,7 +88,7 @@ impl Outcome {
     /// Prints findings as they come: with `--json` on standard error, where the result is alone on standard
     /// output.
     pub(super) fn print_finding(&self, damaged: &Damaged) -> io::Result<()> {
-        let Held { uri, version, .. } = &damaged.held;
+        let ScrubItem { uri, version, .. } = &damaged.held;
         let version = version.map_or(String::new(), |from| format!("the version stored from {from} on: "));
         self.line(&format!("{uri}: {version}{}", text_of(&damaged.damage())))
     }

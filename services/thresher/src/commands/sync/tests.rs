@@ -189,10 +189,10 @@ impl Bus for Harming {
     ) -> Result<Vec<Delivery>, BusError> {
         self.bus.pull(filter, max, wait).await
     }
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<bus::Place, BusError> {
+    async fn place(&self, lane: &Lane, limit: usize) -> Result<bus::OriginPermit, BusError> {
         self.bus.place(lane, limit).await
     }
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<bus::Place>, BusError> {
+    async fn spare_place(&self, lane: &Lane) -> Result<Option<bus::OriginPermit>, BusError> {
         self.bus.spare_place(lane).await
     }
     async fn caught_up(&self, filter: &bus::Filter) -> Result<(), BusError> {
