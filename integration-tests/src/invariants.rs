@@ -200,9 +200,10 @@ fn memory_is_flat(world: &World) -> Result<(), String> {
         return Err(format!("promise 4, memory is flat: {} messages were under way", world.most_under_way));
     }
     // A queue cannot be closed while its last message is not acknowledged.
-    match world.most_lanes > world.plan.window.origins.get() + LEFT_BEHIND {
-        true => Err(format!("promise 4, memory is flat: {} origins had a queue", world.most_lanes)),
-        false => Ok(()),
+    if world.most_lanes > world.plan.window.origins.get() + LEFT_BEHIND {
+        Err(format!("promise 4, memory is flat: {} origins had a queue", world.most_lanes))
+    } else {
+        Ok(())
     }
 }
 
@@ -211,13 +212,14 @@ fn a_source_is_never_hurt(world: &World) -> Result<(), String> {
     if let Some(wrong) = world.site.wrongs().first() {
         return Err(format!("promise 5, a source is never hurt: {wrong}"));
     }
-    match world.site.most_open() > world.plan.per_origin {
-        true => Err(format!(
+    if world.site.most_open() > world.plan.per_origin {
+        Err(format!(
             "promise 5, a source is never hurt: {} requests were open at a time, {} are allowed",
             world.site.most_open(),
             world.plan.per_origin
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

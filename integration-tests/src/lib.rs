@@ -50,7 +50,8 @@ pub fn simulate(seed: u64) -> Result<Summary, String> {
 pub fn simulate_plan(plan: Plan) -> Result<Summary, String> {
     let mut world = World::new(plan);
     run(&mut world).map_err(|why| {
-        let (told, effects) = (world.told.join("\n  "), world.last_effects.join("\n  "));
+        let told = world.told.join("\n  ");
+        let effects = world.last_effects.join("\n  ");
         format!(
             "{why}\n\n{}\nwhat happened:\n  {told}\n\nthe last effects of the last process:\n  {effects}",
             world.plan

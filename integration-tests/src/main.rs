@@ -42,7 +42,9 @@ fn main() -> ExitCode {
         seeds.for_each(|seed| println!("{}", Plan::of(seed)));
         return ExitCode::SUCCESS;
     }
-    let (next, failed, begin) = (AtomicU64::new(seeds.start), AtomicU64::new(0), Instant::now());
+    let next = AtomicU64::new(seeds.start);
+    let failed = AtomicU64::new(0);
+    let begin = Instant::now();
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::SeqCst);

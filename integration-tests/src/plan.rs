@@ -210,10 +210,13 @@ impl Draw {
                 deleted: self.up_to(0, 2),
             },
             4..=6 => Step::Publish { snapshots: !self.one_in(3), changes: !self.one_in(3) },
-            7 => match self.one_in(2) {
-                true => Step::Forget,
-                false => Step::Publish { snapshots: true, changes: true },
-            },
+            7 => {
+                if self.one_in(2) {
+                    Step::Forget
+                } else {
+                    Step::Publish { snapshots: true, changes: true }
+                }
+            }
             8 => Step::Pass(self.of(&[1, 30, 1_200, 4_000, 90_000])),
             9 if trouble > 1 => {
                 let mut first = self.sync(site, trouble);
@@ -327,10 +330,7 @@ impl fmt::Display for Step {
                     f,
                     "the Source publishes{}{}",
                     if *snapshots { " what is there" } else { "" },
-                    match changes {
-                        true => " what has changed",
-                        false => "",
-                    }
+                    if *changes { " what has changed" } else { "" }
                 )
             }
             Self::Forget => f.write_str("the Source forgets its changes"),

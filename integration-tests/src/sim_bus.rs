@@ -86,9 +86,10 @@ impl Bus for SimBus {
         self.most_under_way.fetch_max(self.inner.under_way(&source).await?, Ordering::SeqCst);
         self.effects.end(begun).await;
         self.late(begun.lot).await;
-        match begun.is_one_of(self.effects.rates.unsure, 2) {
-            true => Err(lost("hear that a message is queued")),
-            false => published,
+        if begun.is_one_of(self.effects.rates.unsure, 2) {
+            Err(lost("hear that a message is queued"))
+        } else {
+            published
         }
     }
 

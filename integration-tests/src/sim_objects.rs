@@ -186,7 +186,8 @@ struct SimUpload {
 impl MultipartUpload for SimUpload {
     fn put_part(&mut self, data: PutPayload) -> object_store::UploadPart {
         let part = self.upload.put_part(data);
-        let (of, at) = (self.of.clone(), self.at.clone());
+        let of = self.of.clone();
+        let at = self.at.clone();
         Box::pin(async move {
             let begun = of.begin("put a part of", &at).await?;
             let result = part.await;

@@ -202,7 +202,9 @@ impl World {
 
     fn restore(&mut self) -> Option<Ended> {
         let effects = self.process(None, Default::default());
-        let (store, source, clock) = (self.store(&effects), self.source.clone(), Arc::clone(&self.clock));
+        let store = self.store(&effects);
+        let source = self.source.clone();
+        let clock = Arc::clone(&self.clock);
         let lot = mix(self.plan.seed ^ self.processes) as usize;
         let restoring = async move {
             let path = Key::Catalog(source).to_string();
@@ -270,7 +272,9 @@ impl World {
             terms: Terms { max_body_bytes: NonZeroU64::new(LARGEST), ..Terms::default() },
             ..HarvestOptions::default()
         };
-        let (source, entry, clock) = (self.source.clone(), self.entry.clone(), Arc::clone(&self.clock));
+        let source = self.source.clone();
+        let entry = self.entry.clone();
+        let clock = Arc::clone(&self.clock);
         let bus = Arc::clone(bus);
         async move {
             let note = SourceMarker { source: source.clone(), url: entry.to_string() };

@@ -99,7 +99,8 @@ pub(crate) fn harvest(
     sample: usize,
 ) -> anyhow::Result<Vec<Check>> {
     let truth: HashMap<&str, &Expected> = expected.iter().map(|each| (each.uri.as_str(), each)).collect();
-    let (mut right, mut lines) = (0, 0);
+    let mut right = 0;
+    let mut lines = 0;
     thresher.held(place, |held| {
         lines += 1;
         let is_right = truth.get(held.uri.as_str()).is_some_and(|truth| {

@@ -48,7 +48,8 @@ mod tests {
 
     #[test]
     fn only_what_came_to_it_counts_and_a_million_takes_more_by_as_much() {
-        let (before, after) = (Cost([5; KINDS.len()]), Cost([205, 5, 5, 5, 5, 605, 205, 205, 205]));
+        let before = Cost([5; KINDS.len()]);
+        let after = Cost([205, 5, 5, 5, 5, 605, 205, 205, 205]);
         let told = after.since(before, 20_000);
         let of = |what: &str| told.iter().find(|(name, _)| name == what).map(|(_, count)| *count);
         assert_eq!((of("store_puts"), of("store_puts_of_a_million")), (Some(200), Some(10_000)));

@@ -59,7 +59,9 @@ impl ResourceList<'_> {
         }
         self.document(docroot, LIST_PATH, "sitemapindex", |out| {
             (1..=parts).try_for_each(|part| {
-                let (base, path, at) = (self.base, part_path(part), self.at());
+                let base = self.base;
+                let path = part_path(part);
+                let at = self.at();
                 writeln!(out, "  <sitemap><loc>{base}{path}</loc><rs:md at=\"{at}\"/></sitemap>")
             })
         })
@@ -83,7 +85,8 @@ impl ResourceList<'_> {
         self.document(docroot, path, "urlset", |out| {
             for index in indices {
                 let Declared { length, sha256 } = declared(index);
-                let (base, path) = (self.base, resource_path(index));
+                let base = self.base;
+                let path = resource_path(index);
                 writeln!(
                     out,
                     "  <url><loc>{base}{path}</loc><lastmod>{LAST_CHANGE}</lastmod>\
@@ -185,7 +188,8 @@ mod tests {
 
     #[test]
     fn editions_differ_in_at_and_in_the_time_of_the_file_but_not_in_entries() {
-        let (first, second) = (write(3, 0), write(3, 1));
+        let first = write(3, 0);
+        let second = write(3, 1);
         let modified = |folder: &TempDir| {
             folder.path().join("set/resourcelist.xml").metadata().unwrap().modified().unwrap()
         };

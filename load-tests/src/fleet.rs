@@ -64,8 +64,11 @@ impl Fleet {
         store: FleetStore,
         folder: &Path,
     ) -> Self {
-        let (nats, namespace, folder) = (nats.to_owned(), namespace.to_owned(), folder.to_owned());
-        let (services, gateway) = (Vec::new(), OnceLock::new());
+        let nats = nats.to_owned();
+        let namespace = namespace.to_owned();
+        let folder = folder.to_owned();
+        let services = Vec::new();
+        let gateway = OnceLock::new();
         Self { thresher: thresher.clone(), nats, namespace, store, folder, services, gateway }
     }
 
@@ -78,7 +81,9 @@ impl Fleet {
 
     fn spawn(&self, label: &str, service: &str, more: &str) -> anyhow::Result<Service> {
         let config = self.folder.join(format!("{label}-{service}.yaml"));
-        let (nats, namespace, place) = (&self.nats, &self.namespace, self.place());
+        let nats = &self.nats;
+        let namespace = &self.namespace;
+        let place = self.place();
         let server = match &self.store {
             FleetStore::S3(s3) => format!(", endpoint: '{}', region: {}", s3.endpoint, s3.region),
             FleetStore::Directory(_) => String::new(),

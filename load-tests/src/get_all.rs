@@ -128,7 +128,8 @@ impl Work {
             }
             return Ok(settling);
         };
-        let (mut incoming, mut bytes) = (self.ask(list).await?.into_body(), Vec::new());
+        let mut incoming = self.ask(list).await?.into_body();
+        let mut bytes = Vec::new();
         while let Some(part) = next_part(&mut incoming).await? {
             bytes.extend_from_slice(&part);
         }
@@ -162,12 +163,15 @@ async fn next_part(incoming: &mut Incoming) -> hyper::Result<Option<Bytes>> {
 
 /// Gets, one after another, resources that no other task has taken.
 async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
-    let (mut sum, mut received) = (Sum::default(), Vec::new());
+    let mut sum = Sum::default();
+    let mut received = Vec::new();
     loop {
         let n = work.next.fetch_add(1, Ordering::Relaxed);
         let Some(url) = work.urls.get(n) else { break };
         let mut incoming = work.ask(url).await?.into_body();
-        let (mut digest, mut bytes, mut kept) = (Sha256::new(), 0, Vec::new());
+        let mut digest = Sha256::new();
+        let mut bytes = 0;
+        let mut kept = Vec::new();
         while let Some(part) = next_part(&mut incoming).await? {
             digest.update(&part);
             bytes += part.len() as u64;
@@ -246,7 +250,8 @@ mod tests {
 
     #[test]
     fn a_body_that_differs_is_seen_though_its_length_is_right() {
-        let (one, other) = (sum(&["a", "bc"]), sum(&["a", "bd"]));
+        let one = sum(&["a", "bc"]);
+        let other = sum(&["a", "bd"]);
         assert_eq!((one.bodies, one.bytes), (other.bodies, other.bytes));
         assert_ne!(one, other);
     }

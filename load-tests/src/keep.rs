@@ -57,14 +57,16 @@ pub(crate) struct Settling {
 
 /// Opens an empty harvest.
 pub(crate) async fn open(place: &StoreTarget, entry: &ResourceUri) -> anyhow::Result<(Keeper, Settling)> {
-    let (lane, entry) = (entry.lane().context("it has no origin")?, Url::parse(entry.as_str())?);
+    let lane = entry.lane().context("it has no origin")?;
+    let entry = Url::parse(entry.as_str())?;
     let source = SourceId::of_entry(&entry);
     let store = Store::open(place, StoreOptions::default()).await?;
     store.note_source(&SourceMarker { source: source.clone(), url: entry.to_string() }).await?;
     let path = Key::Catalog(source.clone()).to_string();
     let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
     let (sender, packed) = mpsc::channel(SETTLED_TOGETHER);
-    let (run, list) = (RunId::fresh(), entry.to_string());
+    let run = RunId::fresh();
+    let list = entry.to_string();
     let settling = Settling { catalog, packed, run, list, lane, planned: 0 };
     Ok((Keeper { store, source, packed: sender }, settling))
 }
@@ -114,7 +116,8 @@ impl Settling {
     }
 
     fn settle(&self, batch: &mut Batch, uri: ResourceUri, computed: Computed, location: Location) {
-        let (at, listing) = (Timestamp::now(), self.listing());
+        let at = Timestamp::now();
+        let listing = self.listing();
         let event = ChangeEvent::Created { sha256: computed.sha256() };
         let declaration = declaration(&computed);
         let bitstream = Bitstream {

@@ -70,7 +70,8 @@ fn file_system(mountinfo: &str, folder: &Path) -> Option<String> {
     let mounts = mountinfo.lines().filter_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(4);
-        let (point, options) = (mount.next()?, mount.next()?);
+        let point = mount.next()?;
+        let options = mount.next()?;
         folder.starts_with(point).then(|| (point.len(), kind.split(' ').next().unwrap_or_default(), options))
     });
     // Of several on one point the last one hides the others.

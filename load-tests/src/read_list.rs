@@ -71,7 +71,8 @@ fn whole(file: File) -> anyhow::Result<Read> {
 /// Parses it, and counts entries and links by the element names of our own writer.
 fn events(file: impl io::Read) -> anyhow::Result<Read> {
     let mut xml = XmlReader::from_reader(BufReader::with_capacity(EVENTS_BUFFER_BYTES, file));
-    let (mut read, mut event) = (Read::default(), Vec::new());
+    let mut read = Read::default();
+    let mut event = Vec::new();
     loop {
         event.clear();
         match xml.read_event_into(&mut event)? {

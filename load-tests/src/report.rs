@@ -78,7 +78,8 @@ pub(crate) struct Summary {
 impl Round {
     /// This command and then another one, counted as one.
     pub(crate) fn and_then(mut self, next: &Self) -> Self {
-        let (own, other) = (&mut self.usage, &next.usage);
+        let own = &mut self.usage;
+        let other = &next.usage;
         own.seconds = rounded(own.seconds + other.seconds);
         own.cpu_seconds = rounded(own.cpu_seconds + other.cpu_seconds);
         own.peak_rss_bytes = own.peak_rss_bytes.max(other.peak_rss_bytes);

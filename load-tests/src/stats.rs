@@ -18,7 +18,8 @@ impl Spread {
     pub(crate) fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = numbers.into_iter().collect();
         sorted.sort_unstable_by(f64::total_cmp);
-        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let min = *sorted.first()?;
+        let max = *sorted.last()?;
         let middle = sorted.len() / 2;
         let median = if sorted.len() % 2 == 1 {
             sorted[middle]

@@ -59,10 +59,8 @@ impl Site {
         if first < state.log.len() {
             let mut filling = Filling::default();
             for change in &state.log[first..] {
-                let (uri, md) = (
-                    self.uri(change.resource),
-                    format!("change=\"{}\" datetime=\"{}\"", change.kind, change.at),
-                );
+                let uri = self.uri(change.resource);
+                let md = format!("change=\"{}\" datetime=\"{}\"", change.kind, change.at);
                 match &change.body {
                     Some(body) => {
                         let lastmod = self.spec.lastmod.then_some(change.at);

@@ -43,7 +43,8 @@ async fn main() -> Result<(), BusError> {
     open.try_for_each(|()| std::future::ready(Ok(()))).await?;
     println!("{lanes} lanes opened in {:.1} s", begin.elapsed().as_secs_f64());
 
-    let (stop, done) = (CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
+    let stop = CancellationToken::new();
+    let done = Arc::new(AtomicUsize::new(0));
     let noted = Arc::clone(&done);
     let bus: Arc<dyn Bus> = Arc::new(fetcher.clone());
     let worker = tokio::spawn(bus::worker::run_lanes(bus, stop.clone(), move |_| {

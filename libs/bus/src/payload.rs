@@ -78,7 +78,8 @@ impl Payload {
             Form::Written(bytes) => return model::decode(bytes).map(Arc::new),
             Form::Whole(whole) => whole,
         };
-        let (found, found_version) = (whole.kind(), whole.version());
+        let found = whole.kind();
+        let found_version = whole.version();
         let any: Arc<dyn Any + Send + Sync> = Arc::clone(whole) as _;
         any.downcast().map_err(|_| WireError::Unexpected {
             kind: M::KIND,

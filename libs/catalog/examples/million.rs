@@ -132,7 +132,8 @@ async fn phase(
     folder: &Path,
     work: impl Future<Output = Outcome<()>>,
 ) -> Outcome<()> {
-    let (started, busy) = (Instant::now(), processor_seconds());
+    let started = Instant::now();
+    let busy = processor_seconds();
     work.await?;
     let seconds = started.elapsed().as_secs_f64();
     println!(

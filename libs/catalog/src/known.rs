@@ -98,7 +98,8 @@ impl Merge {
 
     async fn next(&mut self) -> Result<Option<ResourceSummary>, CatalogError> {
         if self.began.elapsed() > ONE_STATE {
-            let (lookups, prefix) = (self.lookups.clone(), Arc::clone(&self.prefix));
+            let lookups = self.lookups.clone();
+            let prefix = Arc::clone(&self.prefix);
             *self = *Self::begin(lookups, prefix, self.last.clone()).await?;
         }
         let uris = [uri_of(&self.pending.1), uri_of(&self.problems.1), uri_of(&self.resources.1)];

@@ -176,7 +176,8 @@ impl Catalog {
         self.check()?;
         let batches: Vec<Batch> = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
         if let Some(TooLong { key, length }) = batches.iter().find_map(Batch::too_long) {
-            let (path, key) = (self.path().to_owned(), key.clone());
+            let path = self.path().to_owned();
+            let key = key.clone();
             return Err(CatalogError::KeyTooLong { path, key, length: *length, limit: LONGEST_KEY });
         }
         Ok(batches)

@@ -195,7 +195,8 @@ impl Bucket {
     /// but the server keeps it for a while after each read, and their number is limited.
     pub(crate) async fn history(&self, key: &str) -> Result<Vec<Bytes>, ControlError> {
         let subject = format!("{}{key}", self.0.store.prefix);
-        let (mut next, mut values) = (1, Vec::new());
+        let mut next = 1;
+        let mut values = Vec::new();
         loop {
             let asked = self.0.store.stream.raw_message_builder().next_by_subject(&subject).sequence(next);
             let message = match asked.send().await {
@@ -241,7 +242,8 @@ impl Feed {
             let message = self.messages.next().await.ok_or_else(ended)?;
             let message = message.map_err(ControlError::unavailable("go on watching"))?;
             let info = message.info().map_err(ControlError::unavailable("read the place of a change"))?;
-            let (revision, behind) = (info.stream_sequence, info.pending);
+            let revision = info.stream_sequence;
+            let behind = info.pending;
             let jetstream::Message { message, .. } = message;
             let Some(key) = message.subject.strip_prefix(self.prefix.as_str()) else { continue };
             let value = (!marks_the_end(message.headers.as_ref())).then_some(message.payload);

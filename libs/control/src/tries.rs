@@ -36,7 +36,8 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_longest_however_many_tries_there_were() {
-        let (first, longest) = (Duration::from_secs(5), Duration::from_secs(60));
+        let first = Duration::from_secs(5);
+        let longest = Duration::from_secs(60);
         let pauses = [0, 1, 2, 4, 5, u32::MAX].map(|tries| pause(first, longest, tries).as_secs());
         assert_eq!(pauses, [5, 5, 10, 40, 60, 60]);
     }

@@ -213,7 +213,8 @@ fn plans() {
 #[test]
 fn hints() {
     let source = "example-org-1".parse().unwrap();
-    let (given_at, by) = (at("2026-03-01T12:00:00Z"), "repository-1".to_owned());
+    let given_at = at("2026-03-01T12:00:00Z");
+    let by = "repository-1".to_owned();
     golden("hint", &Hint { source, given_at, by, unproved: false });
 }
 
@@ -267,7 +268,8 @@ fn subscriptions() {
         ..wanted
     };
     golden("subscription-pending", &pending);
-    let (since, until) = (at("2026-03-01T12:00:02Z"), at("2026-03-11T12:00:02Z"));
+    let since = at("2026-03-01T12:00:02Z");
+    let until = at("2026-03-11T12:00:02Z");
     let received = DeliveryStats { queued: 7, dropped: 1, last_at: Some(since), missed: 2 };
     let active = Subscription {
         state: SubscriptionState::Active { since, until },
@@ -278,7 +280,8 @@ fn subscriptions() {
         ..pending
     };
     golden("subscription-active", &active);
-    let (at, reason) = (until, Some("full".to_owned()));
+    let at = until;
+    let reason = Some("full".to_owned());
     golden(
         "subscription-denied",
         &Subscription { state: SubscriptionState::Denied { at, reason }, asked: None, ..active.clone() },

@@ -71,7 +71,8 @@ impl Search<'_> {
 
     /// Skips a capability that is not harvested. Offering it is no fault of the Source.
     fn leave_alone(&mut self, document: &Url, capability: &Capability, uri: &str) {
-        let (capability, uri) = (capability.to_string(), uri.to_owned());
+        let capability = capability.to_string();
+        let uri = uri.to_owned();
         self.hint(document, HintKind::LeftAlone { capability, uri });
     }
 
@@ -130,7 +131,8 @@ impl Search<'_> {
                     // Hubs are relative to the URL of the document.
                     let resolved = |hub: &String| small.url.join(hub).ok().map(String::from);
                     let hubs = named.hubs.iter().filter_map(resolved).collect();
-                    let (capability, uri) = (capability.clone(), named.uri.clone());
+                    let capability = capability.clone();
+                    let uri = named.uri.clone();
                     capabilities.push(CapabilityLink { capability, uri, hubs });
                 }
                 None => without += 1,

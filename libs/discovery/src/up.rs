@@ -55,7 +55,8 @@ impl Search<'_> {
     /// Whether a link upwards leads to the expected kind of document. If so, the tree records it as the one above.
     fn is_above(&mut self, trail: &[Small], route: Route, small: &Small) -> bool {
         let Some(below) = trail.last() else { return false };
-        let (from, to) = (&below.parsed, &small.parsed);
+        let from = &below.parsed;
+        let to = &small.parsed;
         let is_right = match route {
             Route::Index => {
                 from.level == to.level

@@ -78,7 +78,8 @@ pub fn open_member(member: MemberReader<'static>, url: Url, options: Options) ->
     let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
     tokio::spawn(inflate(member, chunks_in));
     let (bytes, parts) = parts_of(chunks_out, options);
-    let (validators, evidence) = (Validators::default(), Box::default());
+    let validators = Validators::default();
+    let evidence = Box::default();
     DocumentStream { url, validators, requests: 0, evidence, sent_at: None, bytes, parts }
 }
 
@@ -89,7 +90,8 @@ pub fn open_bytes(bytes: Vec<u8>, url: Url, options: Options) -> DocumentStream 
     // The channel has room: it is empty.
     let _ = chunks_in.try_send(Ok(bytes.into()));
     let (bytes, parts) = parts_of(chunks_out, options);
-    let (validators, evidence) = (Validators::default(), Box::default());
+    let validators = Validators::default();
+    let evidence = Box::default();
     DocumentStream { url, validators, requests: 0, evidence, sent_at: None, bytes, parts }
 }
 
@@ -98,7 +100,8 @@ impl DocumentStream {
     pub fn of(response: Response, pieces: Vec<Bytes>, options: Options) -> Self {
         let url = response.final_url().clone();
         let validators = response.validators();
-        let (requests, evidence) = (response.requests(), Box::new(response.evidence()));
+        let requests = response.requests();
+        let evidence = Box::new(response.evidence());
         let sent_at = response.date();
         let options = Options { base: Some(url.clone()), ..options };
         let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);

@@ -26,7 +26,8 @@ pub(crate) fn batch(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
         }
         Arc::new(lists.finish())
     };
-    let (always, perhaps) = (false, true);
+    let always = false;
+    let perhaps = true;
     RecordBatch::try_from_iter_with_nullable([
         ("uri", text(|row| Some(&row.uri)), always),
         ("state", text(|row| Some(row.state)), always),

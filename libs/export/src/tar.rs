@@ -19,7 +19,8 @@ use crate::work::Work;
 pub(crate) async fn to_file(work: &mut Work<'_>, path: &Path) -> Result<(), ExportError> {
     let mut tar = Builder::new(work.file(path)?);
     let mut held = pin!(work.held().await?);
-    let (mut members, mut bytes) = (0, 0);
+    let mut members = 0;
+    let mut bytes = 0;
     while let Some(resource) = held.try_next().await? {
         members += 1;
         bytes += resource.bitstream.computed.length();

@@ -218,7 +218,8 @@ impl Work<'_> {
     /// The file of a single-file export, opened for writing behind its checkpoint.
     pub(crate) fn file(&self, path: &Path) -> Result<BufWriter<File>, ExportError> {
         let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-        let (kept, there) = (self.kept.note.bytes, file.metadata()?.len());
+        let kept = self.kept.note.bytes;
+        let there = file.metadata()?.len();
         if there < kept {
             return Err(note::changed(path, &format!("has {there} bytes of {kept} that were written")));
         }

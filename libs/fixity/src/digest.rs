@@ -56,7 +56,8 @@ impl Digest {
     /// [`DigestError::Length`] when the algorithm's digests have another length.
     pub fn new(algorithm: Algorithm, bytes: impl AsRef<[u8]>) -> Result<Self, DigestError> {
         let bytes = bytes.as_ref();
-        let (expected, actual) = (algorithm.digest_len(), bytes.len());
+        let expected = algorithm.digest_len();
+        let actual = bytes.len();
         if expected != actual {
             return Err(DigestError::Length { algorithm, expected, actual });
         }
@@ -173,7 +174,8 @@ impl Digest {
     /// Writes the output of [`Display`](fmt::Display) in one piece: each record has several of them.
     fn text<'a>(&self, room: &'a mut [u8; LONGEST_TEXT]) -> &'a str {
         let name = self.algorithm.as_str().as_bytes();
-        let (from, end) = (name.len() + 1, name.len() + 1 + 2 * self.bytes().len());
+        let from = name.len() + 1;
+        let end = name.len() + 1 + 2 * self.bytes().len();
         room[..name.len()].copy_from_slice(name);
         room[name.len()] = b':';
         HEXLOWER.encode_mut(self.bytes(), &mut room[from..end]);

@@ -78,7 +78,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_lost_connection_takes_the_readiness_and_a_new_one_gives_it_back() {
-        let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+        let readiness = Readiness::default();
+        let stop = CancellationToken::new();
         readiness.latch("service", "starting").release();
         let up = Health { up: true, connections: 1, trouble: None };
         let (said, health) = watch::channel(up.clone());

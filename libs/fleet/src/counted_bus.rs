@@ -28,7 +28,8 @@ pub(crate) fn counted(bus: Arc<dyn Bus>, metrics: &Metrics) -> Arc<dyn Bus> {
 pub(crate) async fn tell_depth(bus: &dyn Bus, filter: &Filter, metrics: &Metrics) {
     let counted = Counted::of(metrics);
     let gauge = |state| counted.waiting.get_or_create_owned(&StateLabel { queue: queue_of(filter), state });
-    let (waiting, in_flight) = (gauge("waiting"), gauge("in-flight"));
+    let waiting = gauge("waiting");
+    let in_flight = gauge("in-flight");
     let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     loop {
         // The readiness reports a bus that does not respond. Until it does, the last known depth stays.

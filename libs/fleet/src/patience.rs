@@ -86,7 +86,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_passes_is_waited_for_and_readiness_says_so() {
-        let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+        let readiness = Readiness::default();
+        let stop = CancellationToken::new();
         let attempts = AtomicU32::new(0);
         let seen = std::sync::Mutex::new(Vec::new());
         let connected = connect(
@@ -111,7 +112,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_does_not_pass_is_an_error_at_once_and_a_stop_ends_the_wait() {
-        let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+        let readiness = Readiness::default();
+        let stop = CancellationToken::new();
         let passes = |error: &Refusal| matches!(error, Refusal::Nobody);
         let refused =
             connect("bus", &readiness, &stop, passes, async || Err::<(), _>(Refusal::Password)).await;

@@ -54,14 +54,13 @@ impl PushConfig {
         if !matches!(base.scheme(), "http" | "https") || base.query().is_some() || base.fragment().is_some() {
             bail!("push.public_url is {base}: it is to be an http or https URL without query");
         }
-        let base = match base.path().ends_with('/') {
-            true => base,
-            false => {
-                let path = format!("{}/", base.path());
-                let mut base = base;
-                base.set_path(&path);
-                base
-            }
+        let base = if base.path().ends_with('/') {
+            base
+        } else {
+            let path = format!("{}/", base.path());
+            let mut base = base;
+            base.set_path(&path);
+            base
         };
         let read = |key: &SecretRef| -> anyhow::Result<PushKey> {
             PushKey::new(key.read(vars)?.expose()).with_context(|| format!("push key of {key}"))

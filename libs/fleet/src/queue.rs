@@ -73,11 +73,15 @@ mod tests {
             let id = queue.message_of(JobId::fresh());
             bus.publish(queue, id, "a job".into()).await.unwrap();
         }
-        let (at_a_time, most, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let at_a_time = AtomicUsize::new(0);
+        let most = AtomicUsize::new(0);
+        let done = AtomicUsize::new(0);
         let counts = Arc::new((at_a_time, most, done));
-        let (seen, stop) = (Arc::clone(&counts), context.stop.clone());
+        let seen = Arc::clone(&counts);
+        let stop = context.stop.clone();
         let handler = move |_| {
-            let (seen, stop) = (Arc::clone(&seen), stop.clone());
+            let seen = Arc::clone(&seen);
+            let stop = stop.clone();
             async move {
                 let now = seen.0.fetch_add(1, Ordering::SeqCst) + 1;
                 seen.1.fetch_max(now, Ordering::SeqCst);

@@ -173,7 +173,8 @@ mod tests {
     #[tokio::test]
     async fn a_directory_opens_and_a_mistake_is_not_waited_for() {
         let directory = tempfile::tempdir().unwrap();
-        let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+        let readiness = Readiness::default();
+        let stop = CancellationToken::new();
         let open = |url: String| StoreConfig { url, ..config(r#"{"url": "."}"#) };
         let good = open(directory.path().display().to_string());
         open_store(&good, &Vars::default(), &readiness, &stop).await.unwrap();
@@ -186,7 +187,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_only_reads_a_directory_waits_for_who_writes_there() {
         let directory = tempfile::tempdir().unwrap();
-        let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+        let readiness = Readiness::default();
+        let stop = CancellationToken::new();
         let config = StoreConfig { url: directory.path().display().to_string(), ..config(r#"{"url": "."}"#) };
         let vars = Vars::default();
         let reading = open(&config, &vars, &readiness, &stop, true);

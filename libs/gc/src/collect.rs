@@ -135,9 +135,10 @@ impl Collection<'_> {
         let reader = self.reader(source).await?;
         let run = reader.last_run().await.map_err(|error| unreadable(source, error))?;
         reader.close().await.ok();
-        let done = match run.as_ref().is_none_or(is_at_rest) {
-            true => self.write(source, uploads, dead).await.map(Some),
-            false => Ok(None),
+        let done = if run.as_ref().is_none_or(is_at_rest) {
+            self.write(source, uploads, dead).await.map(Some)
+        } else {
+            Ok(None)
         };
         match done {
             Ok(Some((standing, given_up))) => {
@@ -166,7 +167,8 @@ impl Collection<'_> {
         let path = Key::Catalog(source.clone()).to_string();
         let opened = Catalog::open(self.store.object_store(), &path, self.config.clone()).await;
         let catalog = opened.map_err(failed)?;
-        let (since, now) = (self.times.retained_since(), self.times.began());
+        let since = self.times.retained_since();
+        let now = self.times.began();
         let given_up = Box::pin(tombstones::give_up(&catalog, since, now)).await.map_err(failed)?;
         Box::pin(rewrite::rewrite(self.store, &catalog, source, dead, since, self.clock)).await?;
         // No other process can write now. A resource whose bytes were about to be removed may have been restored
@@ -193,7 +195,8 @@ impl Collection<'_> {
 
     /// Removes what is neither needed nor within the retention. All catalogs were read before.
     async fn sweep(&mut self, standings: &[(SourceMarks, Vec<OrphanUpload>)]) -> Result<(), GcError> {
-        let (store, dry_run) = (self.store, self.options.dry_run);
+        let store = self.store;
+        let dry_run = self.options.dry_run;
         let mut growing = Growing::default();
         let mut young = self.times.young_since(None);
         for (standing, uploads) in standings {

@@ -136,17 +136,15 @@ async fn first_change_since(catalog: &Lookups, since: Timestamp) -> Result<u64, 
         let next = catalog.scan_changes(number).await?.try_next().await?;
         Ok(next.is_some_and(|(_, change)| change.at < since))
     };
-    let (mut low, mut high) = (0, 1);
+    let mut low = 0;
+    let mut high = 1;
     while is_before(high).await? {
         (low, high) = (high, high * 2);
     }
     // The entry at `low` is of an earlier time, the one at `high` is not.
     while low + 1 < high {
         let middle = low + (high - low) / 2;
-        match is_before(middle).await? {
-            true => low = middle,
-            false => high = middle,
-        }
+        if is_before(middle).await? { low = middle } else { high = middle }
     }
     Ok(low)
 }

@@ -47,7 +47,8 @@ impl Spill {
         file.rewind()?;
         let whole = file.metadata()?.len() / 32;
         let mut file = BufReader::new(file);
-        let (mut digests, mut bytes) = (HashSet::new(), [0; 32]);
+        let mut digests = HashSet::new();
+        let mut bytes = [0; 32];
         for _ in 0..whole {
             file.read_exact(&mut bytes)?;
             digests.insert(Sha256::from_bytes(bytes));

@@ -17,7 +17,8 @@ pub(crate) async fn give_up(
     before: Timestamp,
     now: Timestamp,
 ) -> Result<u64, CatalogError> {
-    let (mut given_up, mut batch) = (0, Batch::new());
+    let mut given_up = 0;
+    let mut batch = Batch::new();
     let mut resources = catalog.scan_resources(None, None).await?;
     while let Some((uri, record)) = resources.try_next().await? {
         if !is_due(&record, before) {

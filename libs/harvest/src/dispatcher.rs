@@ -203,8 +203,10 @@ impl Dispatcher {
                             Step::Confirm(kept) => kept.validators.clone(),
                             Step::Fetch | Step::Judge(_) => Default::default(),
                         };
-                        let (seq, listed_until) = (record.seq, record.listing.latest);
-                        let (declaration, mend) = (record.declaration.clone(), record.mend);
+                        let seq = record.seq;
+                        let listed_until = record.listing.latest;
+                        let declaration = record.declaration.clone();
+                        let mend = record.mend;
                         self.window.add(
                             lane,
                             FetchItem { uri, seq, declaration, listed_until, held, mend, held_type: None },
@@ -225,7 +227,8 @@ impl Dispatcher {
         }
         loop {
             while let Some((id, lane, items)) = self.window.next_job(is_last) {
-                let (source, terms) = (ctx.source.clone(), ctx.options.terms.clone());
+                let source = ctx.source.clone();
+                let terms = ctx.options.terms.clone();
                 send(ctx, FetchJob { id, source, run: ctx.run.id, lane, terms, items }).await?;
                 self.events.note_sent();
             }
@@ -250,7 +253,8 @@ async fn send_candidates(
     lane: Lane,
     items: Vec<Fetched>,
 ) -> Result<(), HarvestError> {
-    let (source, run) = (ctx.source.clone(), ctx.run.id);
+    let source = ctx.source.clone();
+    let run = ctx.run.id;
     let job = VerifyJob { id, source, run, lane, items, requests: 0, elapsed_ms: 0 };
     let queue = Queue::Verify { source: job.source.clone() };
     bus::send(&*ctx.bus, queue, id, Arc::new(job)).await?;

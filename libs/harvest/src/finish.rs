@@ -25,7 +25,9 @@ pub(crate) async fn finish(ctx: &mut RunContext) -> Result<(), HarvestError> {
     missed_notifications::judge_untold(ctx).await?;
     let mut batch = Batch::new();
     let (mut documents, notices) = document_queue::by_set_with_notices(&*ctx.catalog().await?).await?;
-    let (mut listed, mut told, mut followed) = (HashSet::new(), HashSet::new(), HashSet::new());
+    let mut listed = HashSet::new();
+    let mut told = HashSet::new();
+    let mut followed = HashSet::new();
     for (id, set) in &mut ctx.sets {
         let documents = documents.remove(id).unwrap_or_default();
         if strategy::advance(set, ctx.run.id, &documents) {

@@ -201,13 +201,15 @@ impl Harvest {
             return Ok(true);
         }
         self.read_all().await?;
-        let (context, planner) = (&mut self.context, &mut self.planner);
+        let context = &mut self.context;
+        let planner = &mut self.planner;
         let gaps = planner.gaps(context).await?;
         context.run.counters.gaps += gaps.iter().map(|set| set.gaps.len() as u64).sum::<u64>();
         if planner.queue_lists(context, &gaps).await? {
             self.read_all().await?;
         }
-        let (context, planner) = (&mut self.context, &mut self.planner);
+        let context = &mut self.context;
+        let planner = &mut self.planner;
         planner.record_gaps(context).await?;
         if planner.queue_unread_lists(context).await? {
             planner.read_queued(context).await?;
@@ -222,7 +224,8 @@ impl Harvest {
     /// Reads every queued document and its packages. If packages cannot be read, reads the lists with the same
     /// content.
     async fn read_all(&mut self) -> Result<(), HarvestError> {
-        let (context, planner) = (&mut self.context, &mut self.planner);
+        let context = &mut self.context;
+        let planner = &mut self.planner;
         planner.read_queued(context).await?;
         // Boxed: these futures, inlined into all others of a run, overflow the stack of a debug build's worker.
         Box::pin(packages::choose_dumps(context, planner)).await?;

@@ -33,7 +33,8 @@ impl Announcement {
     /// As JSON-LD: `Announce` of an `Update`, whose results are two collections with their sizes. A receiver
     /// need not fetch them.
     pub fn to_json(&self) -> Value {
-        let (stored, deleted) = (self.stored, self.deleted);
+        let stored = self.stored;
+        let deleted = self.deleted;
         let mut said = json!({
             "@context": AS_CONTEXT,
             "id": self.id,

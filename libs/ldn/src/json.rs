@@ -89,9 +89,10 @@ impl<'a> Seed<'a> {
     /// The same, one level deeper.
     fn within<E: serde::de::Error>(self) -> Result<Seed<'a>, E> {
         let limit = self.reading.limits.depth;
-        match self.depth < limit {
-            true => Ok(Self { depth: self.depth + 1, ..self }),
-            false => Err(self.reading.fault(Unreadable::TooDeep { limit })),
+        if self.depth < limit {
+            Ok(Self { depth: self.depth + 1, ..self })
+        } else {
+            Err(self.reading.fault(Unreadable::TooDeep { limit }))
         }
     }
 }

@@ -36,9 +36,10 @@ impl<'a> Document<'a> {
         let mut nodes = Vec::new();
         for value in items(value) {
             let Value::Object(members) = value else { continue };
-            let root = match members.contains_key("@context") {
-                true => Context::default(),
-                false => Context::activity_streams(),
+            let root = if members.contains_key("@context") {
+                Context::default()
+            } else {
+                Context::activity_streams()
             };
             gather(Node::of(members, &Rc::new(root)), &mut nodes);
         }

@@ -127,7 +127,8 @@ fn objects<'a>(document: &Document<'a>, activity: &Node<'a>) -> Vec<Url> {
             found.push(url);
         }
     };
-    let (object, context) = (format!("{AS}object"), format!("{AS}context"));
+    let object = format!("{AS}object");
+    let context = format!("{AS}context");
     for item in activity.values(&object) {
         let inner = match &item {
             Item::Node(node) => Some(document.whole(node)),

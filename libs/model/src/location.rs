@@ -143,9 +143,11 @@ mod tests {
 
     #[test]
     fn each_kind_is_read_as_it_is_written_and_not_without_one_of_its_fields() {
-        let (source, span) = (SourceId::try_from("s".to_owned()).unwrap(), (7, 9, Method::Deflated));
+        let source = SourceId::try_from("s".to_owned()).unwrap();
+        let span = (7, 9, Method::Deflated);
         let (offset, stored_length, method) = span;
-        let (pack, package) = (PackId::fresh(), PackageId::fresh());
+        let pack = PackId::fresh();
+        let package = PackageId::fresh();
         for location in [
             Location::Object { sha256: Sha256::of(b"abc") },
             Location::Pack { source: source.clone(), pack, offset, stored_length, method },

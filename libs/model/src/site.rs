@@ -30,7 +30,8 @@ pub fn same_site(one: &Url, other: &Url) -> bool {
 
 /// [`same_site`] of two hosts, each written as in a parsed URL.
 pub fn same_site_hosts(one: &str, other: &str) -> bool {
-    let (one, other) = (without_last_dot(one), without_last_dot(other));
+    let one = without_last_dot(one);
+    let other = without_last_dot(other);
     one == other || registrable_domain(one).is_some_and(|domain| registrable_domain(other) == Some(domain))
 }
 

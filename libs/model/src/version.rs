@@ -89,7 +89,8 @@ mod tests {
             as_of: None,
             latest: None,
         };
-        let (from, until) = (second(from), second(until));
+        let from = second(from);
+        let until = second(until);
         Version { bitstream, declaration: Declaration::default(), listing, from, until, lost: None }
     }
 

@@ -103,7 +103,8 @@ pub fn decode<T: Message>(bytes: &[u8]) -> Result<T, WireError> {
     let malformed = |source| WireError::Malformed { kind: T::KIND, source };
     let Envelope { kind, version, body } = serde_json::from_slice(bytes).map_err(malformed)?;
     if kind != T::KIND || version > T::VERSION {
-        let (found, found_version) = (kind, version);
+        let found = kind;
+        let found_version = version;
         return Err(WireError::Unexpected { kind: T::KIND, version: T::VERSION, found, found_version });
     }
     match body {
@@ -126,7 +127,9 @@ impl<'de, T: Message> Deserialize<'de> for Envelope<T> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let (mut kind, mut version, mut body) = (None::<String>, None::<u16>, None);
+                let mut kind = None::<String>;
+                let mut version = None::<u16>;
+                let mut body = None;
                 while let Some(field) = map.next_key()? {
                     let is_expected = kind.as_deref() == Some(T::KIND)
                         && version.is_some_and(|version| version <= T::VERSION);

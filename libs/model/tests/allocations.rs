@@ -40,7 +40,8 @@ fn a_clone_of_outcomes_allocates_for_their_list_and_lane_alone() {
     let lane: Lane = "http://h:80".parse().unwrap();
     let pack = PackId::fresh();
     let items = (0..100).map(|n| outcome(n, &source, pack)).collect();
-    let (id, run) = (JobId::fresh(), RunId::fresh());
+    let id = JobId::fresh();
+    let run = RunId::fresh();
     let outcomes = Outcomes { id, source, run, lane, items, requests: 100, elapsed_ms: 1 };
     let cloned = measure(|| drop(outcomes.clone()));
     assert_eq!(cloned.count_total, 2);

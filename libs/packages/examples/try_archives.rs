@@ -128,7 +128,8 @@ async fn main() -> io::Result<()> {
     let mut out = io::stdout().lock();
     let mut totals: BTreeMap<String, Outcome> = BTreeMap::new();
     for path in std::env::args().skip(1) {
-        let (mut outcome, begun) = (Outcome::default(), Instant::now());
+        let mut outcome = Outcome::default();
+        let begun = Instant::now();
         let result = read(&path, &mut outcome).await;
         let ms = begun.elapsed().as_secs_f64() * 1000.0;
         let Outcome { read, bytes, refused, .. } = &outcome;

@@ -126,7 +126,8 @@ impl<R: ReadAt + Clone + 'static> ReadAt for Blocks<R> {
         }
         let mut slots = self.slots.lock().await;
         let number = |at: u64| (at - self.part.start) / self.block;
-        let (first, last) = (number(offset), number(end - 1));
+        let first = number(offset);
+        let last = number(end - 1);
         let one = self.block(&mut slots, first).await?;
         let from = (offset - self.start(first)) as usize;
         if first == last {

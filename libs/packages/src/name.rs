@@ -77,9 +77,12 @@ pub(crate) fn to_cp437(text: &str) -> Option<Vec<u8>> {
     if text.is_ascii() {
         return None;
     }
-    let byte = |c: char| match c.is_ascii() {
-        true => Some(c as u8),
-        false => CP437.chars().position(|other| other == c).map(|position| 0x80 + position as u8),
+    let byte = |c: char| {
+        if c.is_ascii() {
+            Some(c as u8)
+        } else {
+            CP437.chars().position(|other| other == c).map(|position| 0x80 + position as u8)
+        }
     };
     text.chars().map(byte).collect()
 }

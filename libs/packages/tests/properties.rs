@@ -98,9 +98,8 @@ fn change(bytes: &mut [u8], changes: &[(usize, u8)]) {
 }
 
 fn build_zip(contents: &[(String, Vec<u8>)], deflate: bool) -> Zip {
-    contents.iter().fold(Zip::new(), |zip, (name, content)| match deflate {
-        true => zip.deflated(name, content),
-        false => zip.stored(name, content),
+    contents.iter().fold(Zip::new(), |zip, (name, content)| {
+        if deflate { zip.deflated(name, content) } else { zip.stored(name, content) }
     })
 }
 

@@ -228,7 +228,8 @@ fn archive_of_the_tar_crate_is_read() {
         builder.append_data(&mut header, name, &content[..]).unwrap();
     }
     let tar = builder.into_inner().unwrap();
-    let (b, c) = (noise(1, 100_000), noise(2, 200_000));
+    let b = noise(1, 100_000);
+    let c = noise(2, 200_000);
     reads_as(&tar, &[("a", b""), ("b/c", &b), (&long, &c)]);
     reads_as(&compressed(&tar, Compression::Xz), &[("a", b""), ("b/c", &b), (&long, &c)]);
 }

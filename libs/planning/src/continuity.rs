@@ -61,7 +61,8 @@ pub fn follow<'a>(
         }
     }
     // End of the covered time, though perhaps behind a gap; and whether a document covers all changes from there on.
-    let (mut told, mut is_open) = (reached, false);
+    let mut told = reached;
+    let mut is_open = false;
     let mut is_known = true;
     for record in &dated {
         let Some(from) = record.from else { continue };

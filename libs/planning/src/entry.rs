@@ -66,9 +66,10 @@ impl EntryContext {
         let metadata = entry.metadata;
         let hashes = metadata.hash.as_deref().map(fixity::parse_hashes).unwrap_or_default();
         let change = self.changes.then(|| change_of(metadata.change));
-        let (given, completed) = match self.changes {
-            true => (metadata.datetime.as_ref(), None),
-            false => (self.at.as_ref(), self.completed.as_ref()),
+        let (given, completed) = if self.changes {
+            (metadata.datetime.as_ref(), None)
+        } else {
+            (self.at.as_ref(), self.completed.as_ref())
         };
         let moments = [given, entry.lastmod.as_ref(), completed];
         let listed_until =

@@ -62,7 +62,8 @@ mod tests {
             exclude: Some(Regex::new("[.]tmp$").unwrap()),
             ..Filter::default()
         };
-        let (same, any) = (only_of(Some(home)), only_of(None));
+        let same = only_of(Some(home));
+        let any = only_of(None);
         assert!(same.takes("https://files.example.org/a") && !same.takes_all());
         assert!(!same.takes("https://example.com/a") && same.leaves_out_as_foreign("https://example.com/a"));
         assert!(!same.leaves_out_as_foreign("https://example.com/a.tmp"), "it is not wanted anyhow");

@@ -126,10 +126,7 @@ impl ReadBudget {
             return (0, Some(LimitReached::IndexLevels(limits.index_levels)));
         }
         let room = usize::try_from(limits.documents.saturating_sub(self.queued)).unwrap_or(usize::MAX);
-        match named > room {
-            true => (room, Some(LimitReached::Documents(limits.documents))),
-            false => (named, None),
-        }
+        if named > room { (room, Some(LimitReached::Documents(limits.documents))) } else { (named, None) }
     }
 
     /// Counts documents that were queued.

@@ -125,11 +125,13 @@ mod tests {
             assert!(!is_news(change, decision, None, None));
         }
         for (told, is_new) in [(9, true), (10, false), (11, false)] {
-            let (held, planned) = (held(told), planned(told));
+            let held = held(told);
+            let planned = planned(told);
             assert_eq!(is_news(change, Decision::Fetch, Some(&held), None), is_new, "held: {told}");
             assert_eq!(is_news(change, Decision::Fetch, None, Some(&planned)), is_new, "planned: {told}");
         }
-        let (early, late) = (held(9), planned(11));
+        let early = held(9);
+        let late = planned(11);
         assert!(!is_news(change, Decision::Fetch, Some(&early), Some(&late)), "one of them speaks of it");
     }
 

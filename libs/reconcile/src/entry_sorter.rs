@@ -106,14 +106,11 @@ impl EntrySorter {
         }
         let (entries, receiver) = mpsc::channel(BATCHES_AHEAD);
         spawn_blocking(move || {
-            let merged = match is_few {
-                true => {
-                    self.portion.sorted().and_then(|few| merge(vec![few], &self.void, counting, &entries))
-                }
-                false => {
-                    let file = |run| BufReader::with_capacity(128 * 1024, run);
-                    merge(self.runs.into_iter().map(file).collect(), &self.void, counting, &entries)
-                }
+            let merged = if is_few {
+                self.portion.sorted().and_then(|few| merge(vec![few], &self.void, counting, &entries))
+            } else {
+                let file = |run| BufReader::with_capacity(128 * 1024, run);
+                merge(self.runs.into_iter().map(file).collect(), &self.void, counting, &entries)
             };
             if let Err(error) = merged {
                 // The receiver is gone, so the error is not needed.
@@ -347,7 +344,8 @@ mod tests {
             assert_eq!(last.len(), 2);
             assert_eq!(last[0].plain(), Some((Sha256::of(b"changed"), Some(7))));
             assert_eq!(last[1].plain(), None, "a deletion is never plain");
-            let (b, a) = (last.pop().unwrap(), last.pop().unwrap());
+            let b = last.pop().unwrap();
+            let a = last.pop().unwrap();
             assert_eq!(read_back(b).listing.change, Some(Change::Deleted), "{limit}");
             let a = read_back(a);
             assert_eq!((&a.declaration, &a.listing, a.moment), {

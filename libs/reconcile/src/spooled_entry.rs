@@ -257,7 +257,8 @@ impl<'a> Decoder<'a> {
         let [given] = self.take()?;
         let mut times = [None; 5];
         for (_, time) in times.iter_mut().enumerate().filter(|(n, _)| given & 1 << n != 0) {
-            let (second, nanosecond) = (i64::from_le_bytes(self.take()?), i32::from_le_bytes(self.take()?));
+            let second = i64::from_le_bytes(self.take()?);
+            let nanosecond = i32::from_le_bytes(self.take()?);
             *time = Some(Timestamp::new(second, nanosecond).map_err(io::Error::other)?);
         }
         Ok(times)

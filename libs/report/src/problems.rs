@@ -33,7 +33,8 @@ pub(crate) async fn group(
     findings: &mut Findings,
 ) -> Result<Grouped, CatalogError> {
     let mut to_let_in = None;
-    let (mut open, mut ignored) = (Groups::new(), Groups::new());
+    let mut open = Groups::new();
+    let mut ignored = Groups::new();
     let mut problems = catalog.scan_problems().await?;
     while let Some((subject, record)) = problems.try_next().await? {
         if rules::is_own(record.reason) {

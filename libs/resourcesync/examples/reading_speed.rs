@@ -38,7 +38,8 @@ fn entries(document: impl Read) -> Result<u64, Box<dyn std::error::Error>> {
 /// Compares element names only.
 fn events(document: impl Read) -> Result<u64, Box<dyn std::error::Error>> {
     let mut parser = quick_xml::Reader::from_reader(BufReader::with_capacity(64 * 1024, document));
-    let (mut buffer, mut entries) = (Vec::new(), 0);
+    let mut buffer = Vec::new();
+    let mut entries = 0;
     loop {
         match parser.read_event_into(&mut buffer)? {
             Event::Start(start) if start.name().into_inner() == "url" => entries += 1,

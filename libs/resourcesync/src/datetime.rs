@@ -150,7 +150,8 @@ impl fmt::Display for Datetime {
         match self.zone {
             Zone::Utc | Zone::Missing => f.write_str("Z"),
             Zone::Offset(ahead) => {
-                let (sign, minutes) = (if ahead < 0 { '-' } else { '+' }, ahead.unsigned_abs() / 60);
+                let sign = if ahead < 0 { '-' } else { '+' };
+                let minutes = ahead.unsigned_abs() / 60;
                 write!(f, "{sign}{:02}:{:02}", minutes / 60, minutes % 60)
             }
         }

@@ -48,7 +48,8 @@ pub fn parse(header: &str) -> Vec<LinkValue> {
 
 /// `rel`, `anchor`, and the text behind the link. Of several `rel` only the first counts (RFC 8288, 3.3).
 fn parameters(mut rest: &str) -> (Option<String>, Option<String>, &str) {
-    let (mut rel, mut anchor) = (None, None);
+    let mut rel = None;
+    let mut anchor = None;
     loop {
         rest = rest.trim_ascii_start();
         let Some(parameter) = rest.strip_prefix(';') else {

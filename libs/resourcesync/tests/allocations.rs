@@ -43,7 +43,8 @@ fn entry_read_token_by_token_takes_no_more_than_it_holds() {
 
 #[test]
 fn memory_is_that_of_one_entry_however_many_there_are() {
-    let (few, many) = (allocations(200, 64 * 1024).1, allocations(4_000, 64 * 1024).1);
+    let few = allocations(200, 64 * 1024).1;
+    let many = allocations(4_000, 64 * 1024).1;
     assert!(
         many.bytes_max <= few.bytes_max + 64,
         "{} bytes, and with more entries {}",

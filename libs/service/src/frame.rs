@@ -95,7 +95,8 @@ where
         return refuse(about, MISCONFIGURED, &error);
     }
     tracing::info!(service.name = about.name, service.version = about.version, ?config, "starting");
-    let (readiness, metrics) = (Readiness::default(), Metrics::new(about));
+    let readiness = Readiness::default();
+    let metrics = Metrics::new(about);
     metrics.tell_of(&readiness);
     let admin = match Admin::bind(frame.admin.listen, readiness.clone(), metrics.clone()).await {
         Ok(admin) => admin,

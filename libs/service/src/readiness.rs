@@ -107,7 +107,8 @@ impl fmt::Display for Waiting {
 impl Collector for Readiness {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let waiting_for = self.waiting_for();
-        let (help, kind) = ("Whether the service is ready", MetricType::Gauge);
+        let help = "Whether the service is ready";
+        let kind = MetricType::Gauge;
         let ready = ConstGauge::new(u64::from(waiting_for.is_empty()));
         ready.encode(encoder.encode_descriptor("service_ready", help, None, kind)?)?;
         let help = "The parts that the service waits for";

@@ -82,7 +82,8 @@ fn respond(
         Some(home(inner))
     } else if path == "/robots.txt" {
         let delay = inner.spec.crawl_delay.map(|delay| format!("Crawl-delay: {}\n", delay.as_secs_f64()));
-        let (delay, list) = (delay.unwrap_or_default(), inner.uri("resourcelist.xml"));
+        let delay = delay.unwrap_or_default();
+        let list = inner.uri("resourcelist.xml");
         let robots = format!("User-agent: *\nDisallow:\n{delay}\nSitemap: {list}\n");
         Some(text(StatusCode::OK, "text/plain", robots))
     } else if open.is_some() {

@@ -121,7 +121,8 @@ impl World {
             let starts = (0..self.next_index).step_by(usize::try_from(step).unwrap_or(usize::MAX));
             parts.extend(starts.map(|start| start..(start.saturating_add(step)).min(self.next_index)));
         } else {
-            let (mut start, mut count) = (0, 0);
+            let mut start = 0;
+            let mut count = 0;
             for index in 0..self.next_index {
                 if self.at(index, at).is_some() {
                     if count == self.entries_per_list {
@@ -228,7 +229,8 @@ impl World {
             all.truncate(count);
             return all;
         }
-        let (mut chosen, mut seen) = (Vec::with_capacity(count), BTreeSet::new());
+        let mut chosen = Vec::with_capacity(count);
+        let mut seen = BTreeSet::new();
         while chosen.len() < count {
             let index = self.rng.random_range(0..self.next_index);
             if self.at(index, now).is_some() && seen.insert(index) {

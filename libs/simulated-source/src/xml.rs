@@ -58,7 +58,8 @@ impl Document {
 
     /// The bytes, plain or as a gzip file; damaged in the entry number `damage.1`.
     pub(crate) fn pieces(self, gzip: bool, damage: Option<(Damage, usize)>) -> DocumentPieces {
-        let (head, tail) = (std::iter::once(self.head), std::iter::once(self.tail.to_owned()));
+        let head = std::iter::once(self.head);
+        let tail = std::iter::once(self.tail.to_owned());
         let parts: Box<dyn Iterator<Item = String> + Send> = match damage {
             None => Box::new(head.chain(self.entries).chain(tail)),
             Some((Damage::Truncated, place)) => {

@@ -32,8 +32,10 @@ impl Store {
     /// The error of the store; [`StoreError::Busy`] when the object was removed at this very moment. The same
     /// content can always be put again.
     pub async fn put_bitstream(&self, spooled: Spooled) -> Result<Location, StoreError> {
-        let (sha256, length) = (spooled.computed().sha256(), spooled.computed().length());
-        let (key, location) = (Key::Bitstream(sha256), Location::Object { sha256 });
+        let sha256 = spooled.computed().sha256();
+        let length = spooled.computed().length();
+        let key = Key::Bitstream(sha256);
+        let location = Location::Object { sha256 };
         let found = self.head_if_there(&key).await?;
         let is_whole = found.as_ref().is_some_and(|meta| meta.size == length);
         if !(is_whole && self.touch(&key).await?) {
@@ -49,7 +51,8 @@ impl Store {
     /// # Errors
     /// As [`Store::put_bitstream`].
     pub async fn put_bitstream_anew(&self, spooled: Spooled) -> Result<Location, StoreError> {
-        let (sha256, length) = (spooled.computed().sha256(), spooled.computed().length());
+        let sha256 = spooled.computed().sha256();
+        let length = spooled.computed().length();
         let location = Location::Object { sha256 };
         self.place(&Key::Bitstream(sha256), spooled).await?;
         self.settle_put(&location, length, true).await?;
@@ -124,7 +127,8 @@ impl Store {
     /// As [`Store::put_bitstream`].
     pub async fn put_small_bitstream(&self, sha256: Sha256, body: Bytes) -> Result<Location, StoreError> {
         debug_assert_eq!(sha256, Sha256::of(&body));
-        let (key, location) = (Key::Bitstream(sha256), Location::Object { sha256 });
+        let key = Key::Bitstream(sha256);
+        let location = Location::Object { sha256 };
         let length = body.len() as u64;
         let found = self.head_if_there(&key).await?;
         let is_whole = found.as_ref().is_some_and(|meta| meta.size == length);
@@ -144,7 +148,8 @@ impl Store {
         sha256: Sha256,
         body: Bytes,
     ) -> Result<Location, StoreError> {
-        let (location, length) = (Location::Object { sha256 }, body.len() as u64);
+        let location = Location::Object { sha256 };
+        let length = body.len() as u64;
         self.put(&Key::Bitstream(sha256), body.into(), PutMode::Overwrite).await?;
         self.settle_put(&location, length, true).await?;
         Ok(location)
@@ -188,7 +193,8 @@ impl Store {
     async fn adopt(&self, local: &Local, key: &Key, spooled: Spooled) -> Result<(), StoreError> {
         let failed = |e| StoreError::of_object(self.root(), key, e);
         let to = local.objects.path_to_filesystem(&key.path()).map_err(failed)?;
-        let (fsync, length) = (local.fsync, spooled.computed().length());
+        let fsync = local.fsync;
+        let length = spooled.computed().length();
         let moved = blocking("store a bitstream", move || adopt_file(spooled, &to, fsync)).await;
         match moved {
             Ok(Adopted::Moved) => {
@@ -318,7 +324,8 @@ struct Parts {
 
 impl Parts {
     async fn next(&mut self) -> Result<Option<Bytes>, StoreError> {
-        let (file, part) = (self.file.take(), self.part);
+        let file = self.file.take();
+        let part = self.part;
         let (file, bytes) = blocking("read a spool file", move || {
             let mut bytes = Vec::new();
             if let Some(file) = &file {

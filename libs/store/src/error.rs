@@ -159,7 +159,8 @@ impl StoreError {
 
     /// The error of a failure that concerns the whole store, where its kind decides.
     pub(crate) fn of_trouble(kind: TroubleKind, at: &str, error: &object_store::Error) -> Option<Self> {
-        let (at, message) = (at.to_owned(), root_cause(error));
+        let at = at.to_owned();
+        let message = root_cause(error);
         match kind {
             TroubleKind::Full => Some(Self::Full { at, message }),
             TroubleKind::Denied => Some(Self::Denied { at, message }),

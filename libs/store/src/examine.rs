@@ -30,10 +30,7 @@ impl Store {
         };
         let pieces = self.raw(key, range).await?;
         let is_plain = method == Method::Stored;
-        let pieces = match is_plain {
-            true => pieces,
-            false => inflate::stream(pieces, Expected::of(bitstream)),
-        };
+        let pieces = if is_plain { pieces } else { inflate::stream(pieces, Expected::of(bitstream)) };
         match digest(pieces).await {
             Ok((length, sha256)) => {
                 Ok(DamageFound { is_there: true, length: Some(length), sha256: Some(sha256) })

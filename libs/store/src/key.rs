@@ -196,7 +196,8 @@ fn parse(text: &str) -> Option<Key> {
         UPLOADS => {
             let (source, name) = rest.split_once('/')?;
             let (seq, kind) = name.split_once('.')?;
-            let (source, seq) = (source.parse().ok()?, Seq::new(seq.parse().ok()?));
+            let source = source.parse().ok()?;
+            let seq = Seq::new(seq.parse().ok()?);
             match kind {
                 "json" => Some(Key::Upload { source, seq }),
                 "tail" => Some(Key::UploadTail { source, seq }),

@@ -33,9 +33,11 @@ impl Store {
         view: &View,
         uri: ResourceUri,
     ) -> Result<(), StoreError> {
-        let (location, expected) = (&bitstream.location, Expected::of(bitstream));
+        let location = &bitstream.location;
+        let expected = Expected::of(bitstream);
         let found = self.get(location, &expected).await?;
-        let (range, is_whole) = (found.range.clone(), location.span().is_none());
+        let range = found.range.clone();
+        let is_whole = location.span().is_none();
         match (found.payload, expected.method()) {
             (GetResultPayload::File(from, path), Method::Stored) => {
                 let to = view.temporary().await?;

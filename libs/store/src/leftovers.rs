@@ -138,7 +138,8 @@ mod tests {
         let target = StoreTarget::Directory(directory.path().to_owned());
         let store = Store::open(&target, StoreOptions::default()).await.unwrap();
         let data = directory.path().join(DATA_DIRECTORY);
-        let (now, going_on) = (Timestamp::now(), PackageId::fresh());
+        let now = Timestamp::now();
+        let going_on = PackageId::fresh();
         let make = |path: &str, age: i64| {
             let path = data.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();

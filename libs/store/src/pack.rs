@@ -168,7 +168,8 @@ impl PackBuilder {
     /// # Errors
     /// As [`PackBuilder::new`].
     pub fn finish(mut self) -> Result<Pack, StoreError> {
-        let (source, pack) = (self.source.clone(), self.pack);
+        let source = self.source.clone();
+        let pack = self.pack;
         let empty = Writer::new(Vec::new(), &Header::new(Root::UrlSet, None));
         let empty = empty.map_err(|e| failed(&source, pack, e))?;
         let manifest = std::mem::replace(&mut self.manifest, empty);

@@ -31,7 +31,8 @@ fn members(count: usize) -> Vec<(ResourceUri, Vec<u8>)> {
 fn add(builder: &mut PackBuilder, uri: &ResourceUri, bytes: &[u8]) -> usize {
     let mut hasher = Hasher::new([Algorithm::Md5]);
     hasher.update(bytes);
-    let (computed, media_type) = (hasher.finish(), Some("text/plain"));
+    let computed = hasher.finish();
+    let media_type = Some("text/plain");
     builder.add(PackMember { uri, bytes, computed: &computed, media_type, last_modified: None }).unwrap()
 }
 

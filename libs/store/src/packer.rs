@@ -71,7 +71,8 @@ mod tests {
 
     #[tokio::test]
     async fn bitstreams_fill_as_many_packs_as_they_need_and_each_is_told_where_it_lies() {
-        let (store, source) = (Store::in_memory(), "s".parse().unwrap());
+        let store = Store::in_memory();
+        let source = "s".parse().unwrap();
         let mut packer = Packer::new(&store, &source, "2026-01-01T00:00:00Z".parse().unwrap());
         let bodies: Vec<Vec<u8>> =
             (0..PackLimits::default().members as u32 + 1).map(|n| n.to_le_bytes().to_vec()).collect();
@@ -96,7 +97,8 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_bitstream_nothing_is_stored() {
-        let (store, source) = (Store::in_memory(), "s".parse().unwrap());
+        let store = Store::in_memory();
+        let source = "s".parse().unwrap();
         let packer = Packer::<()>::new(&store, &source, "2026-01-01T00:00:00Z".parse().unwrap());
         assert_eq!(packer.finish().await.unwrap(), []);
     }

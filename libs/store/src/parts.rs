@@ -85,8 +85,11 @@ impl Store {
                 Ok(self.noted(&of.key, part)?.content_id)
             }
             (Parts::File, Some(local)) => {
-                let (path, at) = (growing(local, &of.key)?, number as u64 * of.part_bytes);
-                let (key, root, fsync) = (of.key.to_string(), self.root().to_owned(), local.fsync);
+                let path = growing(local, &of.key)?;
+                let at = number as u64 * of.part_bytes;
+                let key = of.key.to_string();
+                let root = self.root().to_owned();
+                let fsync = local.fsync;
                 let write = move || {
                     let mut file = open_growing(&path, key, root)?;
                     let written = file.seek(SeekFrom::Start(at)).and_then(|_| file.write_all(&bytes));
@@ -118,7 +121,9 @@ impl Store {
                 let from = growing(local, &of.key)?;
                 let to = local.objects.path_to_filesystem(&of.key.path());
                 let to = to.map_err(|e| StoreError::of_object(self.root(), &of.key, e))?;
-                let (key, root, fsync) = (of.key.to_string(), self.root().to_owned(), local.fsync);
+                let key = of.key.to_string();
+                let root = self.root().to_owned();
+                let fsync = local.fsync;
                 let rename = move || {
                     let file = open_growing(&from, key, root)?;
                     // A part that was written but not recorded may be behind the end.

@@ -141,7 +141,8 @@ impl Store {
 
     /// The bytes of a response, in pieces.
     pub(crate) fn pieces_of(&self, result: GetResult, key: Key) -> ByteStream {
-        let (range, root) = (result.range.clone(), self.root().to_owned());
+        let range = result.range.clone();
+        let root = self.root().to_owned();
         match result.payload {
             GetResultPayload::File(file, path) => file_pieces(file, path, range),
             GetResultPayload::Stream(stream) => {
@@ -183,7 +184,8 @@ impl Store {
         expected: &Expected,
         options: GetOptions,
     ) -> Result<GetResult, StoreError> {
-        let (path, wanted) = (Key::of(location).path(), options.range.clone());
+        let path = Key::of(location).path();
+        let wanted = options.range.clone();
         let result = match self.objects().get_opts(&path, options).await {
             Ok(result) => result,
             Err(error) => {

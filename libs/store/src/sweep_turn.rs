@@ -285,7 +285,8 @@ mod tests {
 
         let _killed = store.begin_sweep().await.unwrap();
         let mut turns = [Box::pin(store.begin_sweep()), Box::pin(store.begin_sweep())].into_iter();
-        let (mut one, mut two) = (turns.next().unwrap(), turns.next().unwrap());
+        let mut one = turns.next().unwrap();
+        let mut two = turns.next().unwrap();
         let turn = tokio::select! {
             turn = &mut one => turn.unwrap(),
             turn = &mut two => { two = one; turn.unwrap() }

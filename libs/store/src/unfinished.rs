@@ -143,8 +143,10 @@ impl Store {
 
 fn read_page(body: &[u8]) -> Result<Page, String> {
     let mut page = Page::default();
-    let (mut path, mut text) = (Vec::<String>::new(), String::new());
-    let (mut begun, mut truncated) = (Begun::default(), false);
+    let mut path = Vec::<String>::new();
+    let mut text = String::new();
+    let mut begun = Begun::default();
+    let mut truncated = false;
     let mut next = (String::new(), String::new());
     let mut reader = Reader::from_reader(body);
     loop {

@@ -45,7 +45,8 @@ impl UploadLock {
 #[cfg(unix)]
 fn is_there(file: &fs::File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let (held, found) = (file.metadata(), fs::metadata(path));
+    let held = file.metadata();
+    let found = fs::metadata(path);
     matches!((held, found), (Ok(held), Ok(found)) if (held.dev(), held.ino()) == (found.dev(), found.ino()))
 }
 

@@ -57,7 +57,9 @@ impl Watched {
         at: Option<&Path>,
         stream: BoxStream<'static, Result<T>>,
     ) -> BoxStream<'static, Result<T>> {
-        let (board, root, at) = (self.board.clone(), Arc::clone(&self.root), at.cloned().unwrap_or_default());
+        let board = self.board.clone();
+        let root = Arc::clone(&self.root);
+        let at = at.cloned().unwrap_or_default();
         stream.map(move |item| board.note_piece(operation, || format!("{root}/{at}"), item)).boxed()
     }
 
@@ -119,9 +121,10 @@ impl ObjectStore for Watched {
         let fetch = |range: Range<u64>| async move {
             let bytes =
                 self.note(Operation::Get, location, self.inner.get_range(location, range.clone()).await)?;
-            match bytes.len() as u64 == range.end.saturating_sub(range.start) {
-                true => Ok(bytes),
-                false => Err(ends_early(location, &range, bytes.len())),
+            if bytes.len() as u64 == range.end.saturating_sub(range.start) {
+                Ok(bytes)
+            } else {
+                Err(ends_early(location, &range, bytes.len()))
             }
         };
         coalesce_ranges(ranges, fetch, OBJECT_STORE_COALESCE_DEFAULT).await
@@ -129,7 +132,8 @@ impl ObjectStore for Watched {
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
         // Each object is an operation of its own.
-        let (board, root) = (self.board.clone(), Arc::clone(&self.root));
+        let board = self.board.clone();
+        let root = Arc::clone(&self.root);
         let deleted = self.inner.delete_stream(locations);
         deleted.map(move |item| board.note(Operation::Delete, || format!("{root}/"), item)).boxed()
     }
@@ -168,7 +172,8 @@ impl ObjectStore for Watched {
 impl MultipartUpload for WatchedUpload {
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
         let part = self.inner.put_part(data);
-        let (board, at) = (self.board.clone(), Arc::clone(&self.at));
+        let board = self.board.clone();
+        let at = Arc::clone(&self.at);
         Box::pin(async move { board.note(Operation::Put, || at.to_string(), part.await) })
     }
 
@@ -206,7 +211,8 @@ mod tests {
     async fn the_catalogs_failing_writes_show_at_once_and_reads_do_not_hide_them() {
         let store = full_store();
         let mut trouble = store.trouble();
-        let (objects, path) = (store.object_store(), "catalogs/x/wal/1".into());
+        let objects = store.object_store();
+        let path = "catalogs/x/wal/1".into();
         objects.put(&path, "x".into()).await.unwrap_err();
         trouble.changed().await.unwrap();
         assert!(matches!(objects.get(&path).await, Err(object_store::Error::NotFound { .. })));

@@ -137,7 +137,8 @@ async fn a_store_that_was_opened_before_is_opened_again_with_what_it_holds() {
 
 #[tokio::test]
 async fn a_spool_on_another_file_system_or_flushed_to_disk_gives_the_same_object() {
-    let (directory, spool) = (tempfile::tempdir().unwrap(), tempfile::tempdir_in("/dev/shm"));
+    let directory = tempfile::tempdir().unwrap();
+    let spool = tempfile::tempdir_in("/dev/shm");
     let spool_directory = spool.as_ref().ok().map(|spool| spool.path().to_owned());
     let options = StoreOptions { fsync: true, spool_directory, ..StoreOptions::default() };
     let target = StoreTarget::Directory(directory.path().to_owned());

@@ -75,7 +75,8 @@ impl Gate {
 impl GatedObjects {
     /// An empty store, and its closed gate.
     pub fn closed() -> (Arc<Self>, Arc<Gate>) {
-        let (come, refused) = (watch::Sender::new(0), AtomicUsize::new(0));
+        let come = watch::Sender::new(0);
+        let refused = AtomicUsize::new(0);
         let gate = Arc::new(Gate { come, through: Semaphore::new(0), refused });
         let objects = Self { inner: InMemory::new(), gate: Arc::clone(&gate), heads: AtomicUsize::new(0) };
         (Arc::new(objects), gate)

@@ -134,7 +134,9 @@ impl Inner {
     /// Verifies a request, and applies it if it is confirmed.
     async fn verify(&self, form: BTreeMap<String, String>) {
         let field = |name: &str| form.get(name).cloned().unwrap_or_default();
-        let (mode, callback, topic) = (field("hub.mode"), field("hub.callback"), field("hub.topic"));
+        let mode = field("hub.mode");
+        let callback = field("hub.callback");
+        let topic = field("hub.topic");
         let lease = self.told().lease.to_string();
         let query = form_urlencoded::Serializer::new(String::new())
             .append_pair("hub.mode", &mode)

@@ -111,7 +111,8 @@ impl Inner {
         let url = format!("{server}{}", passed.path);
         let request = self.client.request(passed.method.clone(), url).headers(headers);
         let answer = request.body(passed.body.clone()).send().await?;
-        let (status, mut headers) = (answer.status(), answer.headers().clone());
+        let status = answer.status();
+        let mut headers = answer.headers().clone();
         // The length is that of the body as the relay sends it.
         headers.remove(header::TRANSFER_ENCODING);
         let body = Body::from_stream(answer.bytes_stream());
@@ -127,7 +128,8 @@ async fn pass(State(inner): State<Arc<Inner>>, request: Request<Body>) -> Respon
     let path = head.uri.path_and_query().map_or_else(String::new, ToString::to_string);
     let mut passed =
         Passed { method: head.method, path, headers: head.headers, body, status: 0, is_handed_on: false };
-    let (refusal, server) = (inner.refusal(&passed.method), inner.told().server.clone());
+    let refusal = inner.refusal(&passed.method);
+    let server = inner.told().server.clone();
     let response = match (refusal, server) {
         (Some(status), _) => status.into_response(),
         (None, None) => StatusCode::BAD_GATEWAY.into_response(),
@@ -150,7 +152,8 @@ mod tests {
 
     #[tokio::test]
     async fn it_hands_on_what_it_is_not_told_to_answer_itself() {
-        let (relay, server) = (Relay::start().unwrap(), ScriptedServer::start().await.unwrap());
+        let relay = Relay::start().unwrap();
+        let server = ScriptedServer::start().await.unwrap();
         server.always("/a?b", Reply::status(202).header("x-word", "yes"));
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let ask = || client.post(format!("{}/a?b", relay.url())).header("x-ask", "1").body("text").send();

@@ -115,9 +115,10 @@ impl Watch {
         if all <= limit {
             return Ok(());
         }
-        Err(match all > come {
-            true => format!("{all} bytes are announced, and {limit} bytes are the most that is taken"),
-            false => format!("more than {limit} bytes came, which are the most that is taken"),
+        Err(if all > come {
+            format!("{all} bytes are announced, and {limit} bytes are the most that is taken")
+        } else {
+            format!("more than {limit} bytes came, which are the most that is taken")
         })
     }
 
@@ -132,12 +133,13 @@ impl Watch {
         if self.quiet + waited >= self.stall {
             return (ErrorKind::Timeout(crate::Phase::Body), format!("then none for {:?}", self.stall));
         }
-        let slow = match all >= self.allowed() {
-            true => format!("within {:?}, all the time that such a body may take", self.allowed()),
-            false => format!(
+        let slow = if all >= self.allowed() {
+            format!("within {:?}, all the time that such a body may take", self.allowed())
+        } else {
+            format!(
                 "of these {} within {:?}, where {} are the least",
                 self.window_received, self.limits.window, self.limits.least
-            ),
+            )
         };
         (ErrorKind::TooSlow, slow)
     }

@@ -82,7 +82,8 @@ impl Service<Uri> for Connector {
     fn call(&mut self, to: Uri) -> Self::Future {
         let usual = if to.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
         let port = to.port_u16().unwrap_or(usual);
-        let (connecting, within) = (self.0.to_port(port).call(to), self.0.within);
+        let connecting = self.0.to_port(port).call(to);
+        let within = self.0.within;
         Box::pin(async move {
             match tokio::time::timeout(within, connecting).await {
                 Ok(connected) => connected,

@@ -165,9 +165,10 @@ impl Credentials {
 
 /// Whether a header can carry the text: it would lose white space at its ends.
 fn carried(origin: &Lane, text: &str) -> Result<(), CredentialError> {
-    match text.is_empty() || text.trim() != text {
-        true => Err(CredentialError::Secret { origin: origin.clone() }),
-        false => Ok(()),
+    if text.is_empty() || text.trim() != text {
+        Err(CredentialError::Secret { origin: origin.clone() })
+    } else {
+        Ok(())
     }
 }
 

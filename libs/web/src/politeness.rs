@@ -165,7 +165,8 @@ impl Politeness {
                 Arc::clone(&origin.places).acquire_owned().await.expect("the semaphore is never closed");
             let host_spacing = self.share(asks.pace) / self.limits.host_share;
             let host = self.hosts.of(lane.host(), asks.entry, asks.per_host, host_spacing);
-            let (mut at_host, mut common) = (None, None);
+            let mut at_host = None;
+            let mut common = None;
             loop {
                 let spacing = self.share(asks.spacing.max(asks.pace));
                 let mut turn = origin.look(spacing);
@@ -295,7 +296,8 @@ impl Permit {
     /// Records a response. Returns the origin's cooldown if this response started or extended it.
     pub(crate) fn note(&self, signal: Signal) -> Option<Duration> {
         let mut state = lock(&self.origin.state);
-        let (before, now) = (state.rest, Instant::now());
+        let before = state.rest;
+        let now = Instant::now();
         state.rest = decide(before, signal, now);
         state.rest.left(now).filter(|_| state.rest != before)
     }

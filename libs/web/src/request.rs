@@ -122,7 +122,8 @@ impl GetRequest {
 impl PostRequest {
     /// A POST of this body to `url`.
     pub fn new(url: Url, media_type: impl Into<String>, body: impl Into<Bytes>) -> Self {
-        let (media_type, body) = (media_type.into(), body.into());
+        let media_type = media_type.into();
+        let body = body.into();
         Self { url, media_type, body, headers: Vec::new(), errand: Errand::default() }
     }
 

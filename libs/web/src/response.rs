@@ -65,7 +65,8 @@ impl Response {
         let Answer { http, permit, exchange, look, looked_for, .. } = answer;
         let (head, pieces) = http.into_parts();
         let body = Body::Open { pieces, exchange, _permit: permit };
-        let (status, headers) = (head.status.as_u16(), head.headers);
+        let status = head.status.as_u16();
+        let headers = head.headers;
         let mut response = Self { status, headers, way, watch, received: 0, look, body };
         // A 304 states the length of the body that it does not send.
         let announced = response.content_length().filter(|_| status != 304);

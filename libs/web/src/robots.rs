@@ -129,10 +129,13 @@ impl Robots {
             }
             _ => text,
         };
-        let (mut ours, mut everybodys) = (Group::default(), Group::default());
+        let mut ours = Group::default();
+        let mut everybodys = Group::default();
         let mut sitemaps = Vec::new();
         // The agents of the present lines, and whether more agent lines may follow.
-        let (mut for_us, mut for_all, mut naming) = (false, false, false);
+        let mut for_us = false;
+        let mut for_all = false;
+        let mut naming = false;
         for (name, value) in text.split(|&byte| is_line_end(byte)).filter_map(line) {
             if name.eq_ignore_ascii_case(b"user-agent") {
                 if !naming {

@@ -113,7 +113,8 @@ impl Client {
         let mut moved = None;
         let mut trail = RedirectChain::default();
         let mut requests = 0;
-        let (is_head, largest) = (request.head, request.largest);
+        let is_head = request.head;
+        let largest = request.largest;
         let result = self.walk(&request, errand, &mut moved, &mut trail, &mut requests).await;
         let way = Way { url: request.url, moved, redirects: trail.into_passed(), requests };
         match result {
@@ -134,7 +135,8 @@ impl Client {
 
     /// Checks for a bot defence or a login form. A body whose announced length is too large is not read.
     async fn look(&self, answer: &mut Answer, request: &GetRequest, at: &Url) {
-        let (status, headers) = (answer.http.status().as_u16(), answer.http.headers());
+        let status = answer.http.status().as_u16();
+        let headers = answer.http.headers();
         let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         let largest = request.largest.unwrap_or(self.config().bodies.largest);
         if status == 304 || length.is_some_and(|length: u64| length > largest) {

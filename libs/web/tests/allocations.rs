@@ -54,7 +54,8 @@ fn runtime() -> Runtime {
 
 /// Allocations per GET over an open connection.
 fn allocations() -> (f64, u64) {
-    let (url, client) = (server(), support::client());
+    let url = server();
+    let client = support::client();
     let runtime = runtime();
     runtime.block_on(get(&client, &url));
     let all = measure(|| {

@@ -58,9 +58,10 @@ impl Intent {
         let find = |name: &'static str| {
             let mut found = parse(query.as_bytes()).filter(|(key, _)| key == name).map(|(_, value)| value);
             let first = found.next();
-            match found.any(|value| Some(value) != first) {
-                true => Err(IntentError::Twice(name)),
-                false => Ok(first.map(|value| value.into_owned())),
+            if found.any(|value| Some(value) != first) {
+                Err(IntentError::Twice(name))
+            } else {
+                Ok(first.map(|value| value.into_owned()))
             }
         };
         let need = |name| find(name)?.ok_or(IntentError::Missing(name));

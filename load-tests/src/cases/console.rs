@@ -105,9 +105,11 @@ fn s3_and_fixture(s3: SeaweedServer) -> (SeaweedServer, testkit::servers::S3Fixt
 impl Bench {
     /// The same page, repeatedly, each time from its head to its last byte.
     fn run(&self, path: &str) -> anyhow::Result<Round> {
-        let (machine, working) = (meter::machine_cpu_seconds()?, self.fleet.cpu_seconds());
+        let machine = meter::machine_cpu_seconds()?;
+        let working = self.fleet.cpu_seconds();
         let start = Instant::now();
-        let (mut millis, mut bytes) = (Vec::with_capacity(self.requests), 0);
+        let mut millis = Vec::with_capacity(self.requests);
+        let mut bytes = 0;
         for _ in 0..self.requests {
             let asked = Instant::now();
             let page = self.visitor.get(path)?;

@@ -123,7 +123,8 @@ impl Bench {
         };
 
         make_ready();
-        let (machine, working) = (meter::machine_cpu_seconds()?, fleet.cpu_seconds());
+        let machine = meter::machine_cpu_seconds()?;
+        let working = fleet.cpu_seconds();
         let start = Instant::now();
         for source in &honest {
             fleet.submit(&source.resource_list())?;

@@ -60,7 +60,9 @@ struct Bench {
 /// Runs the case.
 pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let resources = options.resources.unwrap_or(RESOURCES);
-    let (thresher, curl, sha256sum) = (Thresher::get(options)?, peers::curl()?, peers::sha256sum()?);
+    let thresher = Thresher::get(options)?;
+    let curl = peers::curl()?;
+    let sha256sum = peers::sha256sum()?;
     let work = WorkFolder::new(options, "large-files")?;
     let machine = Machine::here(work.path());
     eprintln!("writing {resources} resources of {BYTES_EACH} bytes");
@@ -159,7 +161,9 @@ impl Bench {
     }
 
     fn write_lists(&self, folder: &Path, base: &str) -> anyhow::Result<()> {
-        let (mut urls, mut sums, mut files) = (String::new(), String::new(), String::new());
+        let mut urls = String::new();
+        let mut sums = String::new();
+        let mut files = String::new();
         for Expected { uri, sha256, .. } in &self.expected {
             let path = uri.strip_prefix(base).unwrap_or(uri);
             writeln!(urls, "url = \"{uri}\"\noutput = \"into{path}\"")?;

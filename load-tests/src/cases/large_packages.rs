@@ -91,13 +91,16 @@ impl Case {
     /// Runs the case.
     pub(crate) fn run(self, options: &Options) -> anyhow::Result<Report> {
         let members = options.resources.unwrap_or(self.members);
-        let (thresher, unzip, sha256sum) = (Thresher::get(options)?, peers::unzip()?, peers::sha256sum()?);
+        let thresher = Thresher::get(options)?;
+        let unzip = peers::unzip()?;
+        let sha256sum = peers::sha256sum()?;
         let nginx = peers::nginx()?;
         let work = WorkFolder::new(options, self.name)?;
         let machine = Machine::here(work.path());
         let docroot = work.make("docroot")?;
         let below = |path: &str| docroot.join(path.trim_start_matches('/'));
-        let (archive, sample) = (below(PACKAGE_PATH), work.path().join("content.bin"));
+        let archive = below(PACKAGE_PATH);
+        let sample = work.path().join("content.bin");
         fs::create_dir_all(docroot.join("set"))?;
         eprintln!("writing a package of {members} members");
         let package = package::write(&archive, self.profile, members, (&sample, SAMPLE_BYTES))?;
@@ -218,7 +221,8 @@ impl Bench {
         fleet.add(&self.source.list(), &[])?;
         fleet.until_ready()?;
         make_ready();
-        let (store, bus) = (s3.process_id(), nats.process_id());
+        let store = s3.process_id();
+        let bus = nats.process_id();
         let watched = Watched { fleet: &fleet, source: &self.source, store, bus };
         let members = self.package.members.len() as u64;
         let (phase, end_to_end) = watched.harvest(members)?;

@@ -55,7 +55,8 @@ impl Bench {
 
     /// Every resource is stored with the right digest, as Thresher reports.
     fn held(&self, place: &Place) -> anyhow::Result<Vec<Check>> {
-        let (mut lines, mut right) = (0, 0);
+        let mut lines = 0;
+        let mut right = 0;
         self.thresher.held(place, |held| {
             lines += 1;
             let is_right =

@@ -25,7 +25,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let work = WorkFolder::new(options, "million-audit")?;
     let machine = Machine::here(work.path());
     let million = Million::start(options.source, &work, resources)?;
-    let (source, documents) = (&million.source, million.documents());
+    let source = &million.source;
+    let documents = million.documents();
     let folder = work.make("runs")?;
 
     eprintln!("the harvest of {resources} resources that are audited then");

@@ -70,7 +70,8 @@ fn interleaved<E: Copy>(
 fn measured(command: &CommandLine, folder: &Path, source: Option<&Source>) -> anyhow::Result<(Ended, Round)> {
     make_ready();
     let served = || source.map_or(0.0, Source::cpu_seconds);
-    let (machine, serving) = (meter::machine_cpu_seconds()?, served());
+    let machine = meter::machine_cpu_seconds()?;
+    let serving = served();
     let ended = command.measured(folder)?;
     let served = served() - serving;
     let all = meter::machine_cpu_seconds()? - machine;
@@ -88,7 +89,8 @@ fn harvested(fleet: &Fleet, source: &Source) -> anyhow::Result<Round> {
     let start = Instant::now();
     fleet.harvest(&source.list())?;
     let seconds = start.elapsed().as_secs_f64();
-    let (served, used) = (source.cpu_seconds() - serving, fleet.cpu_seconds() - working);
+    let served = source.cpu_seconds() - serving;
+    let used = fleet.cpu_seconds() - working;
     let all = meter::machine_cpu_seconds()? - machine;
     let usage = Usage {
         seconds: rounded(seconds),

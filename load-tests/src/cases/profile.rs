@@ -114,7 +114,8 @@ impl Bench {
             let report = self.harvest(served, "valgrind", &options)?.join("callgrind.out");
             Instructions::read(&report)
         };
-        let (less, more) = (count(&self.less)?, count(&self.more)?);
+        let less = count(&self.less)?;
+        let more = count(&self.more)?;
         let resources = self.resources_more();
         Ok(Some(Instructions {
             by_stage: self.of_one(&less.by_stage, &more.by_stage),

@@ -77,7 +77,8 @@ struct Honest {
 /// Runs the case.
 pub(crate) fn run(options: &PushFloodOptions) -> anyhow::Result<Report> {
     let resources = options.common.resources.unwrap_or(RESOURCES);
-    let (per_second, seconds) = (options.per_second.get(), options.seconds.get());
+    let per_second = options.per_second.get();
+    let seconds = options.seconds.get();
     let thresher = Thresher::get(&options.common)?;
     let work = WorkFolder::new(&options.common, "push-flood")?;
     let machine = Machine::here(work.path());
@@ -107,7 +108,8 @@ impl Bench {
     fn run(&self, flood: Flood, round: usize) -> anyhow::Result<Round> {
         let mut beset = self.start(flood, round)?;
         make_ready();
-        let (machine, working) = (meter::machine_cpu_seconds()?, beset.fleet.cpu_seconds());
+        let machine = meter::machine_cpu_seconds()?;
+        let working = beset.fleet.cpu_seconds();
         let start = Instant::now();
         let (flooded, honest) = self.runtime.block_on(async {
             let until = Instant::now() + Duration::from_secs(self.seconds);
@@ -233,7 +235,8 @@ impl Bench {
 impl Beset {
     /// The hub of the other Source delivers changes repeatedly, until the given time.
     async fn deliver_honestly(&self, until: Instant) -> Honest {
-        let (source, to) = (&self.sources[1], &self.subscribers[1]);
+        let source = &self.sources[1];
+        let to = &self.subscribers[1];
         let mut honest = Honest::default();
         let mut told: SimTime = source.now();
         let mut times = tokio::time::interval(HONEST_EVERY);

@@ -93,7 +93,8 @@ impl Bench {
         self.runtime.block_on(until("the hub has verified", || !hub.subscribers().is_empty()));
 
         make_ready();
-        let (machine, working) = (meter::machine_cpu_seconds()?, fleet.cpu_seconds());
+        let machine = meter::machine_cpu_seconds()?;
+        let working = fleet.cpu_seconds();
         let start = Instant::now();
         let changes = usize::try_from(self.changes)?;
         let told = self.runtime.block_on(telling::tell(&source, &hub, way, changes));
@@ -116,7 +117,8 @@ impl Bench {
     /// A fleet with one of each needed service, whose callbacks the hub finds.
     fn fleet(&self, name: &str, s3: &S3Fixture, hub: &SimulatedHub) -> anyhow::Result<Fleet> {
         let folder = self.work.make(name)?;
-        let (tokens, key) = (folder.join("tokens.yaml"), folder.join("push-key"));
+        let tokens = folder.join("tokens.yaml");
+        let key = folder.join("push-key");
         std::fs::write(&tokens, format!("- {{name: load, role: admin, token: {TOKEN}}}\n"))?;
         std::fs::write(&key, "a key of the load test, of more than 32 bytes\n")?;
         let push =
@@ -156,7 +158,8 @@ impl Bench {
             ("runs".to_owned(), fleet.counted("scheduler", "thresher_scheduler_runs")?),
         ]);
         let truth: BTreeMap<String, String> = source.expected().map(|each| (each.uri, each.sha256)).collect();
-        let (mut present, mut right) = (0, 0);
+        let mut present = 0;
+        let mut right = 0;
         self.thresher.held(&fleet.place(), |held| {
             let is_present = held.state == "present";
             present += u64::from(is_present);

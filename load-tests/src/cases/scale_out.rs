@@ -105,7 +105,8 @@ impl Bench {
     }
 
     fn checks(&self, fleet: &Fleet, fetchers: u64, most: u64) -> anyhow::Result<Vec<Check>> {
-        let (mut lines, mut right) = (0, 0);
+        let mut lines = 0;
+        let mut right = 0;
         self.thresher.held(&fleet.place(), |held| {
             lines += 1;
             right += u64::from(held.sha256.is_some() && held.sha256.as_ref() == self.truth.get(&held.uri));

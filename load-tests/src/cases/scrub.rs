@@ -64,7 +64,8 @@ struct Scrubbed {
 /// Runs the case.
 pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let resources = options.resources.unwrap_or(RESOURCES);
-    let (thresher, sha256sum) = (Thresher::get(options)?, peers::sha256sum()?);
+    let thresher = Thresher::get(options)?;
+    let sha256sum = peers::sha256sum()?;
     let work = WorkFolder::new(options, "scrub")?;
     let machine = Machine::here(work.path());
     let (source, expected) = serving::start(options.source, &work, resources, BYTES_EACH)?;
@@ -79,7 +80,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     drop(source);
 
     let folders = ["packs", "bitstreams"].map(|folder| into.join(".thresher").join(folder));
-    let (mut files, mut bytes) = (Vec::new(), 0);
+    let mut files = Vec::new();
+    let mut bytes = 0;
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         bytes += bytes_below(folder)?;
         for file in files_below(folder) {

@@ -47,7 +47,10 @@ struct Bench {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let resources = options.resources.unwrap_or(RESOURCES);
     let thresher = Thresher::get(options)?;
-    let (curl, aria2c, wget, resync) = (peers::curl()?, peers::aria2c()?, peers::wget()?, peers::resync()?);
+    let curl = peers::curl()?;
+    let aria2c = peers::aria2c()?;
+    let wget = peers::wget()?;
+    let resync = peers::resync()?;
     let work = WorkFolder::new(options, "small-files")?;
     let machine = Machine::here(work.path());
     let (source, expected) = serving::start(options.source, &work, resources, BYTES_EACH)?;

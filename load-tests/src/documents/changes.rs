@@ -55,7 +55,9 @@ impl ChangeLists<'_> {
         let head = format!("<rs:md capability=\"changelist\" from=\"{}\"/>", at(0));
         document(docroot, CHANGES_PATH, "sitemapindex", &head, at(self.changes), |out| {
             (0..parts).try_for_each(|part| {
-                let (base, path, period) = (self.base, part_path(part), self.period(part));
+                let base = self.base;
+                let path = part_path(part);
+                let period = self.period(part);
                 writeln!(out, "  <sitemap><loc>{base}{path}</loc><rs:md {period}/></sitemap>")
             })
         })
@@ -81,7 +83,9 @@ impl ChangeLists<'_> {
         document(docroot, path, "urlset", &head, at(end), |out| {
             for number in first..end {
                 let Change { index, declared: Declared { length, sha256 } } = change(number);
-                let (base, path, time) = (self.base, resource_path(index), at(number + 1));
+                let base = self.base;
+                let path = resource_path(index);
+                let time = at(number + 1);
                 writeln!(
                     out,
                     "  <url><loc>{base}{path}</loc><lastmod>{time}</lastmod><rs:md change=\"updated\" \

@@ -182,7 +182,8 @@ impl Fetcher {
                 results.push(FetchedResult::Deferred);
                 continue;
             }
-            let (now, accepts_html) = (self.clock.now(), terms.accept_html);
+            let now = self.clock.now();
+            let accepts_html = terms.accept_html;
             let got =
                 resource::fetch(&self.client, &self.store, &self.config, item, accepts_html, now).await?;
             requests += got.requests;
@@ -204,7 +205,8 @@ impl Fetcher {
         }
         let items = items.iter().zip(results).map(|(item, result)| fetched(item, result)).collect();
         let elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let (source, lane) = (source.clone(), lane.clone());
+        let source = source.clone();
+        let lane = lane.clone();
         Ok(VerifyJob { id: *id, source, run: *run, lane, items, requests, elapsed_ms })
     }
 }
@@ -212,7 +214,8 @@ impl Fetcher {
 /// An item with its result. The job itself stays intact: it may be redelivered.
 fn fetched(item: &FetchItem, result: FetchedResult) -> Fetched {
     let FetchItem { uri, seq, declaration, listed_until, held: _, mend: _, held_type: _ } = item;
-    let (uri, declaration) = (uri.clone(), declaration.clone());
+    let uri = uri.clone();
+    let declaration = declaration.clone();
     Fetched { uri, seq: *seq, declaration, listed_until: *listed_until, result }
 }
 

@@ -74,17 +74,19 @@ impl<'a> Sink<'a> {
             }
             Body::Small { bytes, computed } => {
                 let sha256 = computed.sha256();
-                let location = match item.mend {
-                    true => self.store.put_small_bitstream_anew(sha256, bytes).await?,
-                    false => self.store.put_small_bitstream(sha256, bytes).await?,
+                let location = if item.mend {
+                    self.store.put_small_bitstream_anew(sha256, bytes).await?
+                } else {
+                    self.store.put_small_bitstream(sha256, bytes).await?
                 };
                 (location, received(computed))
             }
             Body::Large(spooled) => {
                 let computed = spooled.computed().clone();
-                let location = match item.mend {
-                    true => self.store.put_bitstream_anew(spooled).await?,
-                    false => self.store.put_bitstream(spooled).await?,
+                let location = if item.mend {
+                    self.store.put_bitstream_anew(spooled).await?
+                } else {
+                    self.store.put_bitstream(spooled).await?
                 };
                 (location, received(computed))
             }

@@ -70,7 +70,8 @@ pub async fn mend(
 
 /// The stages beside the owner, from `parts`.
 async fn beside(parts: &Parts) -> Result<Pipeline, BusError> {
-    let (bus, clock) = (Arc::clone(&parts.bus), Arc::clone(&parts.clock));
+    let bus = Arc::clone(&parts.bus);
+    let clock = Arc::clone(&parts.clock);
     Pipeline::start(bus, &parts.client, &parts.store, clock).await
 }
 

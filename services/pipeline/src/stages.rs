@@ -90,7 +90,8 @@ impl Pipeline {
         for (filter, at_a_time) in [(Filter::Open, OPENERS), (Filter::Unpack, UNPACKERS)] {
             let spec = ConsumerSpec::new(filter, at_a_time, ACK_WAIT, MAX_DELIVER);
             bus.open(spec.clone()).await?;
-            let (unpackers, stopped) = (unpackers.clone(), stop.clone());
+            let unpackers = unpackers.clone();
+            let stopped = stop.clone();
             stages.spawn(async move { unpackers.run(spec, stopped).await });
         }
         Ok(Self { bus, stages, stop, trouble })

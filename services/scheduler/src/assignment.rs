@@ -33,7 +33,9 @@ pub(crate) async fn look_after(
         for source in share {
             tasks_by_source.entry(source).or_insert_with_key(|source| {
                 let keep = stop.child_token();
-                let (context, source, kept) = (context.clone(), source.clone(), keep.clone());
+                let context = context.clone();
+                let source = source.clone();
+                let kept = keep.clone();
                 // If a source task dies, this is noticed, and its Source gets a new one.
                 let guard = keep.clone().drop_guard();
                 tasks.spawn(async move {

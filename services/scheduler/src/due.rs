@@ -195,13 +195,15 @@ mod tests {
 
     #[test]
     fn a_hint_is_taken_up_at_once_but_not_sooner_than_a_pause_after_the_last_run() {
-        let (spec, pause) = (source(), Duration::from_secs(10));
+        let spec = source();
+        let pause = Duration::from_secs(10);
         assert_eq!(hinted(&spec, None, pause, at(0)), Due::Now);
         assert_eq!(hinted(&spec, Some(at(20)), pause, at(21)), Due::In(Duration::from_secs(9)));
         assert_eq!(hinted(&spec, Some(at(20)), pause, at(30)), Due::Now);
         let disabled = SourceSpec { enabled: false, ..spec };
         assert_eq!(hinted(&disabled, None, pause, at(0)), Due::Never);
-        let (long, short) = (Due::In(Duration::from_secs(9)), Due::In(Duration::from_secs(3)));
+        let long = Due::In(Duration::from_secs(9));
+        let short = Due::In(Duration::from_secs(3));
         assert_eq!(
             [long.or_sooner(short), long.or_sooner(Due::Never), Due::Never.or_sooner(Due::Now)],
             [short, long, Due::Now]
@@ -211,7 +213,8 @@ mod tests {
     #[test]
     fn unproved_hints_that_bring_nothing_are_taken_up_ever_less_often() {
         let pause = |fruitless| {
-            let (least, most) = (Duration::from_secs(10), Duration::from_secs(86_400));
+            let least = Duration::from_secs(10);
+            let most = Duration::from_secs(86_400);
             unproved_pause(least, most, fruitless).as_secs()
         };
         assert_eq!([0, 1, 2, 5, 13, 14, u32::MAX].map(pause), [10, 20, 40, 320, 81_920, 86_400, 86_400]);

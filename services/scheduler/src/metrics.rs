@@ -366,10 +366,8 @@ impl SchedulerMetrics {
         for (&reason, &count) in &now {
             self.problems.get_or_create(&ReasonLabel { reason }).inc_by(count);
         }
-        let before = match now.is_empty() {
-            true => counted.remove(source),
-            false => counted.insert(source.clone(), now),
-        };
+        let before =
+            if now.is_empty() { counted.remove(source) } else { counted.insert(source.clone(), now) };
         for (reason, count) in before.unwrap_or_default() {
             self.problems.get_or_create(&ReasonLabel { reason }).dec_by(count);
         }

@@ -109,7 +109,8 @@ impl Drop for Used {
         let place = (now.duration_since(self.given) < LONGEST).then_some((place, self.given));
         let until = now + if place.is_some() { KEPT } else { TURN };
         self.places.lanes().insert(self.lane.clone(), Kept { place, until });
-        let (places, lane) = (Arc::clone(&self.places), self.lane.clone());
+        let places = Arc::clone(&self.places);
+        let lane = self.lane.clone();
         runtime.spawn(async move {
             sleep_until(until).await;
             places.forget(&lane, until);

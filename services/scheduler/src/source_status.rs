@@ -157,7 +157,8 @@ impl Shown {
         let now = self.clock.now();
         let statuses = self.statuses.all();
         let row = |(source, standing)| {
-            let (spec, run) = (self.sources.get(source), self.runs.get(source));
+            let spec = self.sources.get(source);
+            let run = self.runs.get(source);
             Row::of(
                 source,
                 standing,
@@ -175,7 +176,9 @@ impl Collector for Shown {
         let rows = self.rows();
         let grace = self.grace.as_secs_f64();
         let stale = rows.iter().filter(|row| row.overdue.is_some_and(|overdue| overdue > grace)).count();
-        let (mut in_flight, mut out, mut limit) = (0, 0, 0);
+        let mut in_flight = 0;
+        let mut out = 0;
+        let mut limit = 0;
         for standing in self.statuses.all().values() {
             in_flight += standing.in_flight;
             out += standing.window.0;

@@ -123,7 +123,8 @@ impl SourceTask {
     /// The Source's run, as soon as one needs work; submits one when the Source is due. None if this scheduler must
     /// release the Source.
     async fn wait_for_run(&self) -> Result<Option<(Arc<SourceSpec>, Arc<Run>)>, ControlError> {
-        let (mut sources, mut runs) = (self.context.sources.clone(), self.context.runs.clone());
+        let mut sources = self.context.sources.clone();
+        let mut runs = self.context.runs.clone();
         let mut hinted = self.context.hints.clone();
         loop {
             let next_look = Instant::now() + BETWEEN_LOOKS;
@@ -206,9 +207,10 @@ impl SourceTask {
     /// Pause after a run before this hint starts the next.
     fn hint_pause(&self, hint: &Hint) -> Duration {
         let settings = &self.context.settings;
-        match hint.unproved {
-            true => due::unproved_pause(settings.hint_pause(), settings.hint_pause_most(), self.fruitless),
-            false => settings.hint_pause(),
+        if hint.unproved {
+            due::unproved_pause(settings.hint_pause(), settings.hint_pause_most(), self.fruitless)
+        } else {
+            settings.hint_pause()
         }
     }
 

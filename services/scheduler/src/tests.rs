@@ -48,7 +48,8 @@ pub(crate) async fn context(folder: &Path, clock: Arc<Calls>) -> SchedulerContex
         namespace: format!("t-{}", RunId::fresh()),
         ..NatsConfig::default()
     };
-    let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+    let readiness = Readiness::default();
+    let stop = CancellationToken::new();
     let control = open_control(&config, &Vars::default(), &readiness, &stop).await.unwrap();
     let Views { sources, runs, leases, hints, subscriptions, .. } =
         Views::open(&control, &readiness, &stop).await.unwrap();
@@ -86,10 +87,12 @@ pub(crate) fn push() -> Push {
 /// A run of a scheduler that is gone, which the operator has cancelled.
 async fn half_cancelled(context: &SchedulerContext) -> SourceId {
     let spec = SourceSpec::new("http://127.0.0.1:9/".parse().unwrap());
-    let (source, now) = (spec.id.clone(), Timestamp::now());
+    let source = spec.id.clone();
+    let now = Timestamp::now();
     context.control.sources().create(&spec).await.unwrap();
     let id = RunId::fresh();
-    let (mode, asked_by) = (RunMode::Auto, AskedBy::Operator);
+    let mode = RunMode::Auto;
+    let asked_by = AskedBy::Operator;
     let run = RunSpec {
         id,
         source: source.clone(),
@@ -161,7 +164,8 @@ async fn what_a_hub_has_delivered_asks_for_no_run_at_once_after_one_that_failed(
     let queue = Queue::Notices { source: source.clone() };
     context.bus.publish(queue, MessageId::new("1"), "what a hub has delivered".into()).await.unwrap();
 
-    let (keep, runs) = (CancellationToken::new(), context.control.runs().clone());
+    let keep = CancellationToken::new();
+    let runs = context.control.runs().clone();
     let task = tokio::spawn(source_task(context, source.clone(), keep.clone()));
     let (first, second) = testkit::waiting::found("two runs", async || {
         let mut all = runs.past(&source).await.unwrap();
@@ -183,7 +187,8 @@ async fn a_hint_is_taken_up_by_a_run_that_begins_and_by_no_other() {
     let folder = TempDir::new().unwrap();
     let context = context(folder.path(), Arc::default()).await;
     let source: SourceId = "example-org-1".parse().unwrap();
-    let (me, now) = (context.me.clone(), Timestamp::now());
+    let me = context.me.clone();
+    let now = Timestamp::now();
     let hint = Hint { source: source.clone(), given_at: now, by: "a".to_owned(), unproved: false };
     context.control.hints().give(&hint).await.unwrap();
     let mut seen = context.hints.clone();
@@ -224,7 +229,9 @@ async fn a_run_that_has_ended_since_the_view_of_runs_was_told_is_no_trouble() {
     let folder = TempDir::new().unwrap();
     let context = context(folder.path(), Arc::default()).await;
     let spec = SourceSpec::new("http://127.0.0.1:9/".parse().unwrap());
-    let (source, me, now) = (spec.id.clone(), context.me.clone(), Timestamp::now());
+    let source = spec.id.clone();
+    let me = context.me.clone();
+    let now = Timestamp::now();
     let asked = RunSpec {
         id: RunId::fresh(),
         source: source.clone(),

@@ -67,7 +67,8 @@ mod tests {
     async fn a_server_that_goes_away_in_the_moment_of_the_start_is_waited_for() {
         let mut server = NatsServer::start().await.unwrap();
         let config = NatsConfig { servers: vec![server.url().to_owned()], ..NatsConfig::default() };
-        let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+        let readiness = Readiness::default();
+        let stop = CancellationToken::new();
         let control = open_control(&config, &Vars::default(), &readiness, &stop).await.unwrap();
         server.kill();
         let starting = async {

@@ -260,7 +260,8 @@ mod tests {
     fn a_file_is_looked_for_beside_the_credentials_and_should_be_its_owners_alone() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
-        let (keys, token) = (folder.path().join("keys.yaml"), folder.path().join("token"));
+        let keys = folder.path().join("keys.yaml");
+        let token = folder.path().join("token");
         fs_err::write(&token, "sesame\n").unwrap();
         fs_err::write(&keys, "- origin: https://a.example\n  bearer: {file: token}\n").unwrap();
         for (mode, warnings) in [(0o644, 1), (0o600, 0)] {

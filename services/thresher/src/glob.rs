@@ -3,7 +3,8 @@
 /// Whether a pattern matches the whole text. Takes at most the product of both lengths.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-    let (mut at, mut seen) = (0, 0);
+    let mut at = 0;
+    let mut seen = 0;
     // The last star, and the end of its match.
     let mut star: Option<(usize, usize)> = None;
     while seen < text.len() {

@@ -94,7 +94,8 @@ fn words(progress: &Progress) -> String {
             match counters.listed {
                 0 => format!("reading {document}"),
                 listed => {
-                    let (listed, planned) = (counted(listed, "entry", "entries"), count(counters.planned));
+                    let listed = counted(listed, "entry", "entries");
+                    let planned = count(counters.planned);
                     format!("reading {document}: {listed}, {planned} to fetch")
                 }
             }

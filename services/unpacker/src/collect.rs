@@ -84,7 +84,8 @@ impl<F: FnMut(u32, &str)> Collector<F> {
         for item in items {
             let number = self.rows.len() as u32;
             if u64::from(number) >= self.limit {
-                let (members, limit) = (u64::from(number) + 1, self.limit);
+                let members = u64::from(number) + 1;
+                let limit = self.limit;
                 return Err(PackageError::TooManyMembers { members, limit }.into());
             }
             let start = bytes.len();
@@ -102,9 +103,10 @@ impl<F: FnMut(u32, &str)> Collector<F> {
     }
 
     fn entry(&mut self, number: u32, entry: Entry) -> (Line, Kind) {
-        let moment = match self.tells_changes {
-            true => Interval::of_change(&entry, self.interval, self.latest),
-            false => Interval::OPEN,
+        let moment = if self.tells_changes {
+            Interval::of_change(&entry, self.interval, self.latest)
+        } else {
+            Interval::OPEN
         };
         self.firsts.resize(number as usize, None);
         self.firsts.push(moment.first());
@@ -132,7 +134,8 @@ impl<F: FnMut(u32, &str)> Collector<F> {
             }
         }
         let Entry { loc, lastmod, metadata, position, .. } = entry;
-        let (line, column) = (position.line, position.column);
+        let line = position.line;
+        let column = position.column;
         (Line { entry: ManifestEntry { loc, lastmod, metadata, line, column }, bad: None }, kind)
     }
 

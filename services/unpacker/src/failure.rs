@@ -40,10 +40,7 @@ pub(crate) fn of_package(
     };
     let message =
         format!("the package {uri} is not {read}: {error}. It stays stored, and {taken} of it is taken");
-    match damaged && !is_proved {
-        true => retried(reason, message),
-        false => refused(reason, message),
-    }
+    if damaged && !is_proved { retried(reason, message) } else { refused(reason, message) }
 }
 
 /// The manifest cannot be read to its end.

@@ -230,7 +230,8 @@ impl<'a> Filling<'a> {
             self.items[slot] = Some(MemberOutcome { entry, result });
         }
         let items: Vec<_> = std::mem::take(&mut self.items).into_iter().flatten().collect();
-        let (number, is_settled) = (self.number, self.is_settled());
+        let number = self.number;
+        let is_settled = self.is_settled();
         (self.number, self.filled) = (number + 1, 0);
         if is_settled {
             return Ok(());

@@ -28,7 +28,8 @@ impl Unpacker {
     pub(crate) async fn open(&self, answers: &mut Answers<'_>, settled: u32) -> Result<(), UnpackError> {
         let job = answers.job;
         let (source, package) = package_of(job)?;
-        let (location, computed) = (&job.stored.location, &job.stored.computed);
+        let location = &job.stored.location;
+        let computed = &job.stored.computed;
         if !self.store.exists(location, computed.length()).await? {
             let failure = failure::missing(&job.uri, &format!("{source}/{package} is not there, or shorter"));
             return answers.say(PackageResult::Failed(failure)).await;
@@ -62,7 +63,8 @@ impl Unpacker {
         let reader = MemberReader::new(stored.clone(), data, AHEAD).of(member.place()).into_async_read();
         let mut named = Named::new(&directory);
         let take = |entry: u32, path: &str| named.take(&directory, entry, path);
-        let (limit, now) = (self.config.max_members, self.clock.now());
+        let limit = self.config.max_members;
+        let now = self.clock.now();
         let mut entries = Entries::read(&self.store, &job.uri, reader, limit, now, take).await?;
         if manifest.odd.is_some() {
             entries.count_odd_place();
@@ -91,7 +93,8 @@ impl Unpacker {
         let live = (0..entries.len()).filter(|&number| entries.kind(number) == Kind::Named);
         let sizes =
             live.filter_map(|number| named.of_entry(number)).map(|member| directory.member(member).size);
-        let (bytes, limit) = (sizes.fold(0_u64, u64::saturating_add), self.config.max_inflated_bytes);
+        let bytes = sizes.fold(0_u64, u64::saturating_add);
+        let limit = self.config.max_inflated_bytes;
         if bytes > limit { Err(PackageError::TooManyBytes { bytes, limit }.into()) } else { Ok(()) }
     }
 
@@ -108,7 +111,8 @@ impl Unpacker {
         let mut number = 0;
         while let Some(lines) = entries.next(number).await? {
             for line in lines {
-                let (kind, member) = (entries.kind(number), named.of_entry(number));
+                let kind = entries.kind(number);
+                let member = named.of_entry(number);
                 number += 1;
                 let line = match (kind, member) {
                     (Kind::Overtaken, _) => continue,

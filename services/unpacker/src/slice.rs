@@ -84,7 +84,9 @@ impl Unpacker {
         Ok(match declared.judge(&computed) {
             Err(what) => MemberResult::Failed(failure::member_mismatch(uri, entry, &what)),
             Ok(assurance) => {
-                let (offset, stored_length, method) = (data.offset, data.stored_length, place.method);
+                let offset = data.offset;
+                let stored_length = data.stored_length;
+                let method = place.method;
                 let location =
                     Location::Package { source: source.clone(), package, offset, stored_length, method };
                 judge::verified(entry, computed, assurance, location)
@@ -120,7 +122,9 @@ struct Reading {
 
 impl Reading {
     fn of<'a>(stored: Stored, places: impl Iterator<Item = &'a MemberLocation>) -> Self {
-        let (mut start, mut end, mut bytes) = (u64::MAX, 0, 0_u64);
+        let mut start = u64::MAX;
+        let mut end = 0;
+        let mut bytes = 0_u64;
         for place in places.filter(|place| is_small(place)) {
             let reach = place.reach();
             start = start.min(reach.start);

@@ -150,7 +150,8 @@ impl Unpacker {
     ) -> Result<(Entries, Paths), UnpackError> {
         let mut paths = Paths::default();
         let take = |entry: u32, path: &str| paths.take(entry, path);
-        let (limit, now) = (self.config.max_members, self.clock.now());
+        let limit = self.config.max_members;
+        let now = self.clock.now();
         let entries = Entries::read(&self.store, &job.uri, tar.reader(), limit, now, take).await?;
         Ok((entries, paths))
     }
@@ -175,12 +176,11 @@ impl Unpacker {
         let hasher = Hasher::new(algorithms);
         let is_small =
             self.config.pack_threshold_bytes > 0 && member.size <= self.config.pack_threshold_bytes as u64;
-        let mut content = match is_small {
-            true => {
-                let (bytes, computed) = self.small(tar, member, hasher).await?;
-                Content::small(bytes, computed, naming.len() == 1)
-            }
-            false => Content::spooled(self.large(tar, hasher).await?),
+        let mut content = if is_small {
+            let (bytes, computed) = self.small(tar, member, hasher).await?;
+            Content::small(bytes, computed, naming.len() == 1)
+        } else {
+            Content::spooled(self.large(tar, hasher).await?)
         };
         for entry in naming {
             let line = match first.take() {
@@ -227,7 +227,8 @@ impl Unpacker {
         let mut number = 0;
         while let Some(lines) = entries.next(number).await? {
             for line in lines {
-                let (kind, is_done) = (entries.kind(number), done[number as usize]);
+                let kind = entries.kind(number);
+                let is_done = done[number as usize];
                 number += 1;
                 match kind {
                     Kind::Overtaken => {}

@@ -130,7 +130,8 @@ impl Answers<'_> {
             }
             UnpackError::Poison(why) => return Err(HandlerResult::poison(why)),
             UnpackError::Stopping => {
-                let (after, why) = (Some(Duration::ZERO), UnpackError::Stopping.to_string());
+                let after = Some(Duration::ZERO);
+                let why = UnpackError::Stopping.to_string();
                 return Err(HandlerResult::Later { after, why });
             }
             later @ (UnpackError::Store(_) | UnpackError::Bus(_) | UnpackError::Ours(_)) => {

@@ -93,8 +93,10 @@ impl Verifier {
             };
             judged.push(Outcome { uri: uri.clone(), seq: *seq, result });
         }
-        let (source, lane) = (source.clone(), lane.clone());
-        let (requests, elapsed_ms) = (*requests, *elapsed_ms);
+        let source = source.clone();
+        let lane = lane.clone();
+        let requests = *requests;
+        let elapsed_ms = *elapsed_ms;
         Ok(Outcomes { id: *id, source, run: *run, lane, items: judged, requests, elapsed_ms })
     }
 

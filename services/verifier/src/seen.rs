@@ -107,7 +107,8 @@ mod tests {
             for content in ["aaaa", "bbbb"] {
                 let (uri, bytes) = ("http://h/".parse().unwrap(), content.as_bytes());
                 let computed = Computed::of(bytes);
-                let (media_type, last_modified) = (None, None);
+                let media_type = None;
+                let last_modified = None;
                 let member = PackMember { uri: &uri, bytes, computed: &computed, media_type, last_modified };
                 batch.add(member).unwrap();
             }
@@ -168,7 +169,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_not_there_is_asked_for_again_and_what_was_seen_long_ago_too() {
-        let (case, other) = (Case::new(), Case::new());
+        let case = Case::new();
+        let other = Case::new();
         let missing = other.pack().await;
         assert!(!case.has(&missing[0]).await && !case.has(&missing[0]).await);
         assert_eq!(case.objects.heads(), 2);

@@ -113,7 +113,8 @@ pub async fn refused_message_comes_back_after_its_delay_and_not_before(bus: &dyn
     let second = one(bus, &names.filter, pace).await;
     assert_eq!(second.attempt, 2);
     // Longer than `ack_wait`, because the delay of a nak does not count as silence.
-    let (start, delay) = (Instant::now(), pace.ack_wait + pace.quiet);
+    let start = Instant::now();
+    let delay = pace.ack_wait + pace.quiet;
     second.nak(delay).await.unwrap();
     let third = bus.pull(&names.filter, 1, delay + pace.soon).await.unwrap().pop().expect("it comes back");
     assert!(start.elapsed() + CLOCK >= delay, "back after {:?} instead of {delay:?}", start.elapsed());

@@ -48,7 +48,9 @@ pub async fn limit_holds_over_several_pullers(bus: &dyn Bus, pace: &Pace) {
     bus.open(names.spec(LIMIT, pace)).await.unwrap();
     // Two Sources, so that neither needs room for all.
     let (_, other) = names.other_source();
-    let (out, most, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let out = AtomicUsize::new(0);
+    let most = AtomicUsize::new(0);
+    let done = AtomicUsize::new(0);
     let feed = async {
         for n in 0..MESSAGES {
             let queue = if n % 2 == 0 { &names.fetch } else { &other };

@@ -39,8 +39,10 @@ async fn mixed(bus: &dyn Bus, pace: &Pace, limit: usize) {
     for n in 0..JOBS {
         publish(bus, &names.fetch, names.id(&format!("{limit}-{n}"))).await;
     }
-    let (open, done) = (Open::default(), AtomicUsize::new(0));
-    let (open, done) = (&open, &done);
+    let open = Open::default();
+    let done = AtomicUsize::new(0);
+    let open = &open;
+    let done = &done;
     let work = (0..limit + 1).map(|_| async {
         while done.load(Ordering::SeqCst) < JOBS {
             for delivery in bus.pull(&names.filter, 1, pace.quiet).await.unwrap() {
@@ -171,7 +173,8 @@ pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, p
     bus.open(names.spec(4, pace)).await.unwrap();
     publish(bus, &names.fetch, names.id("a")).await;
     let job = one(bus, &names.filter, pace).await;
-    let (first, second) = (spare().await.expect("three are free"), spare().await.expect("two are free"));
+    let first = spare().await.expect("three are free");
+    let second = spare().await.expect("two are free");
     assert!(spare().await.is_none(), "the last place is for who waits for it");
     // The next caller finds a slot, for a job or for a document.
     publish(bus, &names.fetch, names.id("b")).await;
@@ -207,8 +210,13 @@ pub async fn places_to_spare_and_jobs_together_keep_to_the_limit(bus: &dyn Bus, 
     for n in 0..JOBS {
         publish(bus, &names.fetch, names.id(&n.to_string())).await;
     }
-    let (open, done, spared) = (Open::default(), AtomicUsize::new(0), AtomicUsize::new(0));
-    let (open, done, spared, names) = (&open, &done, &spared, &names);
+    let open = Open::default();
+    let done = AtomicUsize::new(0);
+    let spared = AtomicUsize::new(0);
+    let open = &open;
+    let done = &done;
+    let spared = &spared;
+    let names = &names;
     // Too few for all slots, so that some are free when no job waits any more.
     let work = (0..LIMIT / 2).map(|_| async move {
         while done.load(Ordering::SeqCst) < JOBS {

@@ -211,7 +211,8 @@ impl Shared {
     /// Pauses a consumer until a time of the server's clock. Returns whether that time is still to come. A consumer
     /// that is gone returns true.
     pub(super) async fn let_rest(&self, until: DateTime, filter: &Filter) -> Result<bool, BusError> {
-        let (stream, consumer) = (self.stream(Stage::of(filter)), names::consumer(filter));
+        let stream = self.stream(Stage::of(filter));
+        let consumer = names::consumer(filter);
         let action = || format!("let the consumer of {filter} rest");
         self.link
             .patiently(action, || async {
@@ -228,7 +229,8 @@ impl Shared {
     }
 
     async fn delete(&self, filter: &Filter) -> Result<(), BusError> {
-        let (stream, consumer) = (self.stream(Stage::of(filter)), names::consumer(filter));
+        let stream = self.stream(Stage::of(filter));
+        let consumer = names::consumer(filter);
         let action = || format!("close the consumer of {filter}");
         self.link
             .patiently(action, || async {
@@ -244,7 +246,8 @@ impl Shared {
     }
 
     pub(super) async fn info(&self, filter: &Filter) -> Result<Option<consumer::Info>, BusError> {
-        let (stream, consumer) = (self.stream(Stage::of(filter)), names::consumer(filter));
+        let stream = self.stream(Stage::of(filter));
+        let consumer = names::consumer(filter);
         let action = || format!("look up the consumer of {filter}");
         self.link
             .patiently(action, || async {
@@ -287,7 +290,8 @@ impl Shared {
     }
 
     async fn count(&self, stage: Stage, subject: &str) -> Result<usize, BusError> {
-        let (stream, subject) = (self.stream(stage), self.names.subject(subject));
+        let stream = self.stream(stage);
+        let subject = self.names.subject(subject);
         let action = || format!("count the messages of {subject}");
         self.link
             .patiently(action, || async {

@@ -146,7 +146,8 @@ impl OwnedKey {
     pub(super) async fn give_back(mut self) {
         let keys = self.keys.clone();
         // Taken out, so that the following drop has nothing to return.
-        let (key, revision) = (std::mem::take(&mut self.key), self.revision);
+        let key = std::mem::take(&mut self.key);
+        let revision = self.revision;
         remove(&keys, &key, revision).await;
     }
 }
@@ -154,7 +155,9 @@ impl OwnedKey {
 impl Drop for OwnedKey {
     fn drop(&mut self) {
         let (false, Ok(runtime)) = (self.key.is_empty(), Handle::try_current()) else { return };
-        let (keys, key, revision) = (self.keys.clone(), std::mem::take(&mut self.key), self.revision);
+        let keys = self.keys.clone();
+        let key = std::mem::take(&mut self.key);
+        let revision = self.revision;
         runtime.spawn(async move { remove(&keys, &key, revision).await });
     }
 }

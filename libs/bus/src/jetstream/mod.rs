@@ -97,7 +97,8 @@ impl JetStreamBus {
         shared.tasks().push(keeper.abort_handle());
         let read = timeout(shared.config.patience(), is_ready.wait_for(|ready| *ready)).await;
         if !matches!(read, Ok(Ok(_))) {
-            let (action, source) = ("read the list of lanes".to_owned(), "it did not come in time".into());
+            let action = "read the list of lanes".to_owned();
+            let source = "it did not come in time".into();
             return Err(BusError::Unavailable { action, source });
         }
         drop(read);

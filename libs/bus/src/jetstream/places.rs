@@ -205,7 +205,9 @@ impl Drop for PermitKey {
     fn drop(&mut self) {
         self.renewer.abort();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (shared, lane, key) = (Arc::clone(&self.shared), self.lane.clone(), Arc::clone(&self.key));
+        let shared = Arc::clone(&self.shared);
+        let lane = self.lane.clone();
+        let key = Arc::clone(&self.key);
         runtime.spawn(async move {
             let Some(held) = key.lock().await.take() else { return };
             held.give_back().await;

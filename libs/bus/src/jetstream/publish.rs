@@ -45,7 +45,8 @@ impl Shared {
         let filter = queue.filter();
         let opened = self.opened_spec(&filter);
         let begin = Instant::now();
-        let (mut wait, mut told) = (FIRST_WAIT, false);
+        let mut wait = FIRST_WAIT;
+        let mut told = false;
         let duplicate = loop {
             match self.link.patiently(action, || self.send(&subject, message.clone())).await? {
                 Sent::Queued { duplicate } => break duplicate,

@@ -92,7 +92,8 @@ impl Shared {
             }
             if Instant::now() >= end {
                 if !self.link.health.borrow().up {
-                    let (action, source) = (format!("pull from {filter}"), "the connection is down".into());
+                    let action = format!("pull from {filter}");
+                    let source = "the connection is down".into();
                     return Err(BusError::Unavailable { action, source });
                 }
                 return Ok(Vec::new());
@@ -109,7 +110,8 @@ impl Shared {
         // With a time of zero, the server would treat the request as one without an end.
         let expires = end.saturating_duration_since(Instant::now()).clamp(AT_HAND, longest);
         let until = Instant::now() + expires;
-        let (stream, consumer) = (self.names.stream(Stage::of(filter)), names::consumer(filter));
+        let stream = self.names.stream(Stage::of(filter));
+        let consumer = names::consumer(filter);
         let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}");
         let request =
             json!({ "batch": max, "expires": nanos(expires), "no_wait": ask != PullRequest::InLine });
@@ -165,7 +167,8 @@ impl Shared {
                 tracing::error!(subject = %raw.subject, "a message came that cannot be answered");
                 continue;
             };
-            let (attempt, number) = (u32::try_from(info.delivered).unwrap_or(u32::MAX), info.stream_sequence);
+            let attempt = u32::try_from(info.delivered).unwrap_or(u32::MAX);
+            let number = info.stream_sequence;
             let raw = raw.message;
             let receipt = JetStreamReceipt::new(self.link.clone(), reply, spec.ack_wait());
             let Some(queue) = self.names.queue(&raw.subject) else {

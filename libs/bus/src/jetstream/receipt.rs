@@ -69,7 +69,8 @@ impl Receipt for JetStreamReceipt {
 
     fn abandon(&self) {
         let (false, Ok(runtime)) = (self.is_late(), Handle::try_current()) else { return };
-        let (client, reply) = (self.link.client.clone(), self.reply.clone());
+        let client = self.link.client.clone();
+        let reply = self.reply.clone();
         runtime.spawn(async move {
             // If it is lost, the server notices the silence.
             let _ = client.publish(reply, AckKind::Nak(None).into()).await;

@@ -68,7 +68,9 @@ async fn ensure_bucket(
         let find = || async { link.context.get_key_value(&wanted.bucket).await.map_err(Failure::temporary) };
         return link.patiently(action, find).await;
     }
-    let (history, storage, num_replicas) = (1, StorageType::File, config.replicas);
+    let history = 1;
+    let storage = StorageType::File;
+    let num_replicas = config.replicas;
     let wanted = kv::Config { history, storage, num_replicas, ..wanted };
     let action = || format!("create bucket {}", wanted.bucket);
     link.patiently(action, || async {

@@ -202,7 +202,8 @@ impl Bus for MemoryBus {
                 let not_open = || BusError::NotOpen { filter: filter.clone() };
                 let stage = state.stages.get_mut(filter).ok_or_else(not_open)?;
                 let Handed { deliveries, buried } = stage.take(max, now).ok_or_else(not_open)?;
-                let (changed, due) = (stage.changed(), stage.next_due(now));
+                let changed = stage.changed();
+                let due = stage.next_due(now);
                 if !buried.is_empty() {
                     stage.notify();
                 }

@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn no_more_names_are_held_than_the_limit() {
-        let (mut seen, now) = (SeenIds::default(), Instant::now());
+        let mut seen = SeenIds::default();
+        let now = Instant::now();
         for n in 0..MOST + 100 {
             seen.insert(MessageId::new(n.to_string()), now);
         }

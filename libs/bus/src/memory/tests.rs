@@ -64,7 +64,8 @@ impl model::Message for Sealed {
 async fn what_stays_in_the_process_is_never_written_and_is_the_very_message_that_was_sent() {
     let bus = MemoryBus::new(CAPACITY);
     bus.open(spec(Filter::Verify, 10)).await.unwrap();
-    let (sent, job) = (Arc::new(Sealed), JobId::fresh());
+    let sent = Arc::new(Sealed);
+    let job = JobId::fresh();
     crate::send(&bus, verify("s"), job, Arc::clone(&sent)).await.unwrap();
     crate::send_part(&bus, verify("s"), job, 1, Arc::clone(&sent)).await.unwrap();
     for delivery in 1..=2 {

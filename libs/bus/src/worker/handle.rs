@@ -126,7 +126,8 @@ where
 
     fn tell(&self, spec: &ConsumerSpec, delivery: &Delivery, why: String, given_up: bool) {
         if let Some(observer) = &self.observer {
-            let (filter, id) = (spec.filter().clone(), delivery.id.clone());
+            let filter = spec.filter().clone();
+            let id = delivery.id.clone();
             observer(Trouble { filter, id, attempt: delivery.attempt, why, given_up });
         }
     }

@@ -74,7 +74,9 @@ where
         });
         for (lane, spec) in now.iter() {
             if !running.lanes.contains_key(lane) {
-                let (worker, spec, stop) = (self.clone(), spec.clone(), stop.child_token());
+                let worker = self.clone();
+                let spec = spec.clone();
+                let stop = stop.child_token();
                 let task = running.tasks.spawn(work_lane(worker, spec.clone(), stop.clone())).id();
                 running.lanes.insert(lane.clone(), OriginWorker { spec, stop, task });
             }

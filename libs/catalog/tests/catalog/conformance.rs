@@ -43,7 +43,8 @@ pub(crate) async fn open(store: &Store, path: &str) -> Catalog {
 
 async fn every_record_comes_back_as_it_was_put(store: &Store) {
     let catalog = open(store, "catalogs/round-trip").await;
-    let (first, second) = (run(), run());
+    let first = run();
+    let second = run();
     let same = "https://example.org/same";
     let subjects = [
         Subject::Resource(same.to_owned()),
@@ -364,7 +365,8 @@ async fn what_moves_while_it_is_read_is_met_once_and_never_in_none_of_its_places
     };
     tokio::join!(settling, reading);
     let below = |prefix: &'static str, after: Option<usize>| {
-        let (reader, uris) = (&reader, &uris);
+        let reader = &reader;
+        let uris = &uris;
         async move {
             let prefix = uri(prefix);
             let after = after.map(|n| &uris[n]);

@@ -83,7 +83,8 @@ async fn a_name_of_absurd_length_refuses_the_whole_batch_and_nothing_else() {
 #[tokio::test]
 async fn a_name_of_absurd_length_refuses_all_that_was_to_be_committed_with_it() {
     let catalog = open(&Arc::new(InMemory::new())).await;
-    let (mut good, mut bad) = (Batch::new(), Batch::new());
+    let mut good = Batch::new();
+    let mut bad = Batch::new();
     good.put_resource(&uri("a"), &resource("a"));
     bad.put_document(&"x".repeat(70_000), &document());
     let error = catalog.commit_all([good, bad]).await.unwrap_err();

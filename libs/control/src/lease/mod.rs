@@ -96,7 +96,8 @@ impl Leases {
     }
 
     fn keep(&self, source: &SourceId, record: LeaseRecord, tenure: LeaseTerm, asked: Instant) -> Lease {
-        let (lost, released) = (CancellationToken::new(), CancellationToken::new());
+        let lost = CancellationToken::new();
+        let released = CancellationToken::new();
         let deadline = Arc::new(Mutex::new(self.timing.deadline(asked)));
         let keeper = Keeper {
             table: self.table.clone(),

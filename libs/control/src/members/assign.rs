@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn only_the_sources_of_a_member_that_goes_move_and_they_spread() {
-        let (all, sources) = (members(5), sources(5_000));
+        let all = members(5);
+        let sources = sources(5_000);
         let before = owners(&all, &sources);
         let gone = &all[2];
         let left: Vec<_> = all.iter().filter(|member| *member != gone).cloned().collect();
@@ -88,8 +89,10 @@ mod tests {
 
     #[test]
     fn a_member_that_comes_takes_its_share_and_nothing_else_moves() {
-        let (all, sources) = (members(4), sources(4_000));
-        let (before, after) = (owners(&all[..3], &sources), owners(&all, &sources));
+        let all = members(4);
+        let sources = sources(4_000);
+        let before = owners(&all[..3], &sources);
+        let after = owners(&all, &sources);
         let moved = sources.iter().filter(|source| before[source] != after[source]);
         let moved: Vec<_> = moved.map(|source| &after[source]).collect();
         assert!(moved.iter().all(|owner| **owner == all[3]));

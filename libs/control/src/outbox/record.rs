@@ -130,9 +130,10 @@ impl OutboxMessage {
         };
         let anew =
             Self { earlier, ..Self::new(self.source.clone(), self.target.clone(), change.clone(), now) };
-        match self.is_waiting() {
-            true => Self { latest: anew.latest, earlier: anew.earlier, ..self.clone() },
-            false => anew,
+        if self.is_waiting() {
+            Self { latest: anew.latest, earlier: anew.earlier, ..self.clone() }
+        } else {
+            anew
         }
     }
 

@@ -50,7 +50,9 @@ fn the_name_follows_from_what_is_told_and_to_whom() {
 
 #[test]
 fn pauses_double_up_to_an_hour_and_after_three_days_it_is_given_up() {
-    let (mut outgoing, mut now, mut pauses) = (outgoing(), at(10), Vec::new());
+    let mut outgoing = outgoing();
+    let mut now = at(10);
+    let mut pauses = Vec::new();
     while outgoing.is_waiting() {
         let taken = outgoing.taken(now);
         assert!(taken.next_at > now, "nobody else has it meanwhile");

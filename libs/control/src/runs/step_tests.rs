@@ -153,7 +153,8 @@ fn every_step_from_every_state() {
         ("fail, earlier tenure", [R, N, N, N, R, R, R, R]),
         ("fail, later tenure", [R, "failed", "failed", "failed", R, R, R, R]),
     ];
-    let (states, steps) = (states(), steps());
+    let states = states();
+    let steps = steps();
     assert_eq!(steps.len(), table.len());
     for ((name, step), (row, expected)) in steps.into_iter().zip(table) {
         assert_eq!(name, row);

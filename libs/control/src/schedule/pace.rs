@@ -46,7 +46,8 @@ impl PollInterval {
 
     /// The pause after a poll. `last` is the previous pause, if any, and `found` the number of changes.
     pub fn next_pause(&self, last: Option<Duration>, found: u64) -> Duration {
-        let (least, most) = (seconds(self.least_seconds), seconds(self.most_seconds));
+        let least = seconds(self.least_seconds);
+        let most = seconds(self.most_seconds);
         let pause = match (last, found) {
             (None, _) => least,
             (Some(last), 0) => last.saturating_mul(3) / 2,

@@ -219,9 +219,10 @@ impl TryFrom<String> for SubscriptionId {
 
     fn try_from(text: String) -> Result<Self, SubscriptionIdError> {
         let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        match text.len() == ID_BYTES * 2 && text.bytes().all(is_hex) {
-            true => Ok(Self(text)),
-            false => Err(SubscriptionIdError),
+        if text.len() == ID_BYTES * 2 && text.bytes().all(is_hex) {
+            Ok(Self(text))
+        } else {
+            Err(SubscriptionIdError)
         }
     }
 }

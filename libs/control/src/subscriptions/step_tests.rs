@@ -114,7 +114,9 @@ fn a_hub_that_asks_back_late_is_understood_for_a_day() {
 #[test]
 fn what_fails_is_tried_again_ever_later_and_with_the_next_hub() {
     let mut subscription = wanted();
-    let (mut now, mut waits, mut hubs) = (0, Vec::new(), Vec::new());
+    let mut now = 0;
+    let mut waits = Vec::new();
+    let mut hubs = Vec::new();
     for _ in 0..4 {
         hubs.push(subscription.hub().unwrap().to_owned());
         subscription = after(&subscription, &[(now, SubscriptionStep::Ask), (now, failed(at(now)))]);
@@ -242,7 +244,9 @@ proptest! {
     fn whatever_happens_what_is_active_was_asked_for_and_nothing_is_due_at_once_for_ever(
         steps in prop::collection::vec((0_i64..2_000, any_step()), 1..40),
     ) {
-        let (mut subscription, mut now, mut asked_at) = (wanted(), 0, None);
+        let mut subscription = wanted();
+        let mut now = 0;
+        let mut asked_at = None;
         for (wait, step) in steps {
             now += wait;
             let before = subscription.clone();

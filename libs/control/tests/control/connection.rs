@@ -21,7 +21,8 @@ async fn connecting_again_changes_how_buckets_are_kept_and_nothing_that_is_in_th
 
 #[tokio::test]
 async fn fleets_of_other_namespaces_do_not_see_each_other() {
-    let (one, two) = (control().await, control().await);
+    let one = control().await;
+    let two = control().await;
     one.sources().create(&spec(1)).await.unwrap();
     assert_eq!(two.sources().list().await.unwrap().len(), 0);
 }

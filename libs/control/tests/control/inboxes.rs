@@ -58,7 +58,8 @@ async fn pages_join_on_to_each_other_and_show_one_sender_or_all() {
         kept.push(inboxes.keep(&notification(None, sender, &n.to_string())).await.unwrap());
         inboxes.keep(&notification(Some(source(1)), "a", &n.to_string())).await.unwrap();
     }
-    let (mut listed, mut after) = (Vec::new(), None);
+    let mut listed = Vec::new();
+    let mut after = None;
     loop {
         let page = inboxes.list(None, None, after.as_ref(), 3).await.unwrap();
         after = page.ids.last().cloned();

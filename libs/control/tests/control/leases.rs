@@ -79,7 +79,8 @@ async fn a_lease_that_is_given_back_or_dropped_is_free_at_once_and_epochs_grow()
     let control = Control::connect(&config).await.unwrap();
     let mut leases = control.leases().view().await.unwrap();
     let first = take(&control, "a").await;
-    let (epoch, lost) = (first.tenure().epoch, first.lost().clone());
+    let epoch = first.tenure().epoch;
+    let lost = first.lost().clone();
     first.release().await;
     assert!(lost.is_cancelled(), "who still works with it is told");
     let second = take(&control, "b").await;

@@ -9,10 +9,12 @@ fn source() -> SourceSpec {
 
 #[tokio::test]
 async fn one_of_those_who_want_to_make_a_plan_makes_it_and_its_end_is_told() {
-    let (control, now) = (control().await, Timestamp::now());
+    let control = control().await;
+    let now = Timestamp::now();
     let plans = control.plans();
     let asked = plans.ask(source(), now).await.unwrap();
-    let (one, other) = (MemberId::fresh("one"), MemberId::fresh("other"));
+    let one = MemberId::fresh("one");
+    let other = MemberId::fresh("other");
     let taken = plans.take(&asked, &one, now).await.unwrap().expect("it is free");
     assert!(plans.take(&asked, &other, now).await.unwrap().is_none(), "it is taken");
     let failed = |why: &str| PlanState::Failed { why: why.to_owned(), at: now };

@@ -37,7 +37,8 @@ async fn a_rest_is_seen_by_every_fetcher_within_a_second_and_ends_by_itself() {
 async fn a_rest_is_made_longer_and_never_shorter() {
     let control = Control::connect(&config().await).await.unwrap();
     let mut view = control.rests().view().await.unwrap();
-    let (short, long) = (rest(60), rest(120));
+    let short = rest(60);
+    let long = rest(120);
     control.rests().put(&short, now()).await.unwrap();
     control.rests().put(&long, now()).await.unwrap();
     control.rests().put(&short, now()).await.unwrap();

@@ -11,7 +11,8 @@ fn session() -> Session {
 #[tokio::test]
 async fn a_session_is_known_until_somebody_ends_it() {
     let control = control().await;
-    let (sessions, key) = (control.sessions(), SessionKey::of("secret"));
+    let sessions = control.sessions();
+    let key = SessionKey::of("secret");
     assert!(sessions.get(&key).await.unwrap().is_none());
     sessions.begin(&key, &session(), Duration::from_secs(60)).await.unwrap();
     assert_eq!(*sessions.get(&key).await.unwrap().expect("it was begun").value, session());
@@ -24,7 +25,8 @@ async fn a_session_is_known_until_somebody_ends_it() {
 #[tokio::test]
 async fn a_session_ends_by_itself_when_its_time_is_over() {
     let control = control().await;
-    let (sessions, key) = (control.sessions(), SessionKey::of("secret"));
+    let sessions = control.sessions();
+    let key = SessionKey::of("secret");
     sessions.begin(&key, &session(), Duration::from_secs(1)).await.unwrap();
     testkit::waiting::found("the session is over", async || {
         sessions.get(&key).await.unwrap().is_none().then_some(())

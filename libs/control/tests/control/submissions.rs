@@ -14,7 +14,8 @@ fn submission(content: &str) -> Submission {
 #[tokio::test]
 async fn the_first_submission_with_a_key_is_the_one_and_keeps_its_answer() {
     let control = control().await;
-    let (submissions, key) = (control.submissions(), SubmissionKey::new("one", "key"));
+    let submissions = control.submissions();
+    let key = SubmissionKey::new("one", "key");
     let first = submissions.begin(&key, submission("a"), LASTS).await.unwrap();
     let second = submissions.begin(&key, submission("b"), LASTS).await.unwrap();
     assert_eq!((&second.content, second.run, &second.answer), (&"a".to_owned(), first.run, &None));
@@ -30,7 +31,8 @@ async fn the_first_submission_with_a_key_is_the_one_and_keeps_its_answer() {
 #[tokio::test]
 async fn a_key_may_be_used_again_when_its_time_is_over() {
     let control = control().await;
-    let (submissions, key) = (control.submissions(), SubmissionKey::new("one", "key"));
+    let submissions = control.submissions();
+    let key = SubmissionKey::new("one", "key");
     submissions.begin(&key, submission("a"), Duration::from_secs(1)).await.unwrap();
     testkit::waiting::found("the key is free", async || {
         let begun = submissions.begin(&key, submission("b"), LASTS).await.unwrap();

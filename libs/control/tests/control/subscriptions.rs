@@ -22,7 +22,8 @@ fn verify(mode: AskedMode) -> SubscriptionStep {
 
 #[tokio::test]
 async fn two_who_want_the_same_channel_want_one_subscription_and_one_of_them_asks() {
-    let (one, now) = (control().await, now());
+    let one = control().await;
+    let now = now();
     let subscriptions = one.subscriptions();
     let wants =
         (0..8).map(|_| async { subscriptions.want(&offered(), "key", now).await.unwrap().id.clone() });
@@ -37,7 +38,8 @@ async fn two_who_want_the_same_channel_want_one_subscription_and_one_of_them_ask
 
 #[tokio::test]
 async fn a_subscription_is_seen_by_all_through_its_life_and_gone_at_its_end() {
-    let (control, now) = (control().await, now());
+    let control = control().await;
+    let now = now();
     let subscriptions = control.subscriptions();
     let mut view = subscriptions.view().await.unwrap();
     let id = subscriptions.want(&offered(), "key", now).await.unwrap().id.clone();

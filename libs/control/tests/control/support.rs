@@ -77,7 +77,8 @@ impl Line {
         let (whole, state) = watch::channel(true);
         tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
-                let (server, mut state) = (server.clone(), state.clone());
+                let server = server.clone();
+                let mut state = state.clone();
                 tokio::spawn(async move {
                     if !*state.borrow_and_update() {
                         return;

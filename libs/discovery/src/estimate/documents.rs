@@ -110,7 +110,9 @@ impl DocumentEstimator<'_> {
         estimate: &mut StrategyEstimate,
         stream: &mut DocumentStream,
     ) -> Result<Vec<String>, DocumentFailure> {
-        let (mut context, mut is_index, mut parts) = (None, false, Vec::new());
+        let mut context = None;
+        let mut is_index = false;
+        let mut parts = Vec::new();
         while let Some(part) = stream.next().await {
             match part {
                 Part::Header(header) => {

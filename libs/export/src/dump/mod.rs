@@ -18,7 +18,8 @@ use crate::work::{DATA, Work};
 /// Writes packages, one after the other, and finally the documents that list them. A resumed export continues
 /// behind the last complete package.
 pub(crate) async fn write(work: &mut Work<'_>, directory: &Path, base: &Url) -> Result<(), ExportError> {
-    let (at, sizes) = (work.kept.note.at, work.sizes);
+    let at = work.kept.note.at;
+    let sizes = work.sizes;
     let is_full = |package: &PackageWriter| {
         package.entries() >= sizes.package_entries || package.bytes() >= sizes.package_bytes
     };

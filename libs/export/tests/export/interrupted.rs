@@ -24,7 +24,8 @@ async fn stopped_after_any_resource_and_asked_for_again_it_is_the_same_export() 
         for stop in 1..=RESOURCES {
             let place = folder.path().join(format!("stopped-{stop}"));
             let export = World::export(format.clone(), &place);
-            let (mut taken, mut goes) = (0, 0);
+            let mut taken = 0;
+            let mut goes = 0;
             let done = loop {
                 goes += 1;
                 let mut since = 0;
@@ -80,7 +81,8 @@ async fn what_was_changed_meanwhile_is_not_gone_on_with() {
 
 #[tokio::test]
 async fn what_was_cut_off_before_its_first_note_is_begun_anew_and_a_harvest_is_left_alone() {
-    let (world, folder) = (World::with(5).await, tempfile::tempdir().unwrap());
+    let world = World::with(5).await;
+    let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("tree");
     std::fs::create_dir_all(place.join(".thresher")).unwrap();
     std::fs::write(place.join(".thresher/.export-1"), "{").unwrap();
@@ -97,7 +99,8 @@ async fn what_was_cut_off_before_its_first_note_is_begun_anew_and_a_harvest_is_l
 
 #[tokio::test]
 async fn what_was_begun_is_gone_on_with_only_by_the_same() {
-    let (world, folder) = (World::with(5).await, tempfile::tempdir().unwrap());
+    let world = World::with(5).await;
+    let folder = tempfile::tempdir().unwrap();
     let tree = World::export(Format::Tree, &folder.path().join("tree"));
     let mut see = |_: Seen<'_>| ControlFlow::Break(());
     assert!(matches!(world.watched(&tree, &mut see).await, Err(ExportError::Stopped)));

@@ -13,7 +13,8 @@ fn dump() -> Format {
 
 #[tokio::test]
 async fn a_tree_and_a_tar_hold_each_resource_under_its_readable_name() {
-    let (world, folder) = (World::with(9).await, tempfile::tempdir().unwrap());
+    let world = World::with(9).await;
+    let folder = tempfile::tempdir().unwrap();
     world.deleted("zzz", moment(0)).await;
     for format in [Format::Tree, Format::Tar] {
         let place = folder.path().join(format!("{format:?}"));
@@ -34,14 +35,17 @@ async fn a_tree_and_a_tar_hold_each_resource_under_its_readable_name() {
 
 #[tokio::test]
 async fn lines_and_tables_hold_the_same_rows_tombstones_included() {
-    let (world, folder) = (World::with(9).await, tempfile::tempdir().unwrap());
+    let world = World::with(9).await;
+    let folder = tempfile::tempdir().unwrap();
     world.deleted("zzz", moment(3)).await;
-    let (lines, parts) = (folder.path().join("lines"), folder.path().join("parts"));
+    let lines = folder.path().join("lines");
+    let parts = folder.path().join("parts");
     world.run(&World::export(Format::JsonLines, &lines)).await.unwrap();
     let (done, _) = world.run(&World::export(Format::Parquet, &parts)).await.unwrap();
     assert_eq!((done.resources, done.bytes), (10, 0));
     assert_eq!(files(&parts, &parts).len(), 3, "four rows each");
-    let (lines, tables) = (rows(&lines), tables(&parts));
+    let lines = rows(&lines);
+    let tables = tables(&parts);
     assert_eq!((lines.len(), tables.len()), (10, 10));
     for (line, row) in lines.iter().zip(&tables) {
         assert_eq!(line, row);
@@ -55,7 +59,8 @@ async fn lines_and_tables_hold_the_same_rows_tombstones_included() {
 
 #[tokio::test]
 async fn prefix_time_and_type_all_have_to_hold() {
-    let (world, folder) = (World::with(9).await, tempfile::tempdir().unwrap());
+    let world = World::with(9).await;
+    let folder = tempfile::tempdir().unwrap();
     let all = Selection::default();
     let html = vec!["text/*".to_owned()];
     let cases = [
@@ -81,7 +86,8 @@ async fn prefix_time_and_type_all_have_to_hold() {
 
 #[tokio::test]
 async fn what_the_store_has_not_as_it_was_judged_is_left_out_and_told() {
-    let (world, folder) = (World::with(8).await, tempfile::tempdir().unwrap());
+    let world = World::with(8).await;
+    let folder = tempfile::tempdir().unwrap();
     // A small one and a large one.
     world.damage(1).await;
     world.damage(7).await;
@@ -97,7 +103,8 @@ async fn what_the_store_has_not_as_it_was_judged_is_left_out_and_told() {
 
 #[tokio::test]
 async fn nothing_that_is_there_is_overwritten() {
-    let (world, folder) = (World::with(1).await, tempfile::tempdir().unwrap());
+    let world = World::with(1).await;
+    let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "mine").unwrap();
     for (format, place) in [

@@ -39,7 +39,8 @@ pub(crate) fn content(number: usize) -> Vec<u8> {
 
 impl World {
     pub(crate) async fn new() -> Self {
-        let (store, source) = (Store::in_memory(), "case".parse::<SourceId>().unwrap());
+        let store = Store::in_memory();
+        let source = "case".parse::<SourceId>().unwrap();
         let path = Key::Catalog(source.clone()).to_string();
         let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await.unwrap();
         Self { store, source, catalog }

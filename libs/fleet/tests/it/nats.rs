@@ -28,7 +28,8 @@ fn vars() -> Vars {
 
 /// Joins as every service does: with one connection for messages and one for the control store.
 async fn join(config: &NatsConfig) -> anyhow::Result<Control> {
-    let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+    let readiness = Readiness::default();
+    let stop = CancellationToken::new();
     JetStreamBus::connect(config.clone(), &vars()).await?;
     let control = open_control(config, &vars(), &readiness, &stop).await?;
     assert!(readiness.is_ready());
@@ -37,7 +38,8 @@ async fn join(config: &NatsConfig) -> anyhow::Result<Control> {
 
 /// The errors of both connections when they are refused.
 async fn turned_away(config: &NatsConfig) -> [String; 2] {
-    let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+    let readiness = Readiness::default();
+    let stop = CancellationToken::new();
     let bus = JetStreamBus::connect(config.clone(), &vars()).await.unwrap_err().into();
     let control = timeout(LONGEST_WAIT, open_control(config, &vars(), &readiness, &stop)).await;
     let control = control.expect("it is said, not waited for").unwrap_err();
@@ -110,7 +112,9 @@ impl Certificates {
     async fn server(&self, more: &str) -> NatsServer {
         let (certificate, key) = self.issue("server");
         let quoted = |path: &Path| format!("{:?}", path.display().to_string());
-        let (certificate, key, ca) = (quoted(&certificate), quoted(&key), quoted(&self.ca()));
+        let certificate = quoted(&certificate);
+        let key = quoted(&key);
+        let ca = quoted(&self.ca());
         let tls = format!("tls {{ cert_file: {certificate}, key_file: {key}, ca_file: {ca} {more} }}");
         NatsServer::start_with(&tls).await.unwrap()
     }

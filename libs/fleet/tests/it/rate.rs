@@ -23,7 +23,8 @@ async fn each_who_sends_requests_has_its_part_and_takes_over_later_what_others_l
     let servers = vec![NatsFixture::get().await.url];
     let namespace = format!("rate-{}", Timestamp::now().as_nanosecond());
     let config = NatsConfig { servers, namespace, ..NatsConfig::default() };
-    let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+    let readiness = Readiness::default();
+    let stop = CancellationToken::new();
     let control = open_control(&config, &Vars::default(), &readiness, &stop).await.unwrap();
     let client = Client::new(WebConfig::default()).unwrap();
 

@@ -23,7 +23,8 @@ struct Process {
 }
 
 async fn process(config: &NatsConfig, clock: Arc<dyn Clock>) -> Process {
-    let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+    let readiness = Readiness::default();
+    let stop = CancellationToken::new();
     let control = open_control(config, &Vars::default(), &readiness, &stop).await.unwrap();
     let client = Client::new(WebConfig::default()).unwrap();
     let shared = share_rests(&client, &control, clock, &readiness, &stop).await.unwrap();
@@ -48,7 +49,8 @@ async fn what_one_process_is_told_all_keep_to_also_those_that_come_later() {
     let lane: Lane = server.url().parse().unwrap();
     let config = namespace("told").await;
     let clock = || Arc::new(SystemClock);
-    let (one, two) = (process(&config, clock()).await, process(&config, clock()).await);
+    let one = process(&config, clock()).await;
+    let two = process(&config, clock()).await;
     assert_eq!(two.client.resting(&lane), None);
     one.client.get(GetRequest::new(server.uri("/busy").parse().unwrap())).await.unwrap_err();
     let heard = tokio::time::timeout(Duration::from_secs(1), until_resting(&two.client, &lane));

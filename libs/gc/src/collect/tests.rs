@@ -58,7 +58,8 @@ fn run(phase: Phase) -> RunRecord {
 async fn a_harvest_that_began_since_it_was_looked_is_not_shut_out_and_keeps_all_it_has() {
     let (store, source): (_, SourceId) = (Store::in_memory(), "s".parse().unwrap());
     let path = Key::Catalog(source.clone()).to_string();
-    let (bytes, config) = (bytes::Bytes::from_static(b"deleted"), CatalogConfig::default());
+    let bytes = bytes::Bytes::from_static(b"deleted");
+    let config = CatalogConfig::default();
     let harvest = Catalog::open(store.object_store(), &path, config.clone()).await.unwrap();
     let location = store.put_small_bitstream(Sha256::of(&bytes), bytes.clone()).await.unwrap();
     let mut batch = Batch::new();
@@ -69,7 +70,8 @@ async fn a_harvest_that_began_since_it_was_looked_is_not_shut_out_and_keeps_all_
     let clock = ManualClock::new(Timestamp::now());
     let options = Options { keep_for: SignedDuration::ZERO, dry_run: false, as_owner: true };
     let times = Times::new(clock.now(), options.keep_for);
-    let (marks, report) = (Marks::new(), Report::default());
+    let marks = Marks::new();
+    let report = Report::default();
     let mut collection =
         Collection { store: &store, options: &options, clock: &clock, times, config, marks, report };
     let standing = collection.tidy_up(&source, &[], 1, &[]).await.unwrap();

@@ -25,7 +25,8 @@ pub(crate) async fn what_was_stored_within_the_retention_time_stays(store: Store
 
 pub(crate) async fn a_run_that_is_not_finished_holds_back_what_was_stored_since_it_began(store: Store) {
     let world = World::new(store);
-    let (one, two) = (world.source("one").await, world.source("two").await);
+    let one = world.source("one").await;
+    let two = world.source("two").await;
     let before = Timestamp::now();
     one.run(Phase::Dispatching, before).await;
     let object = world.object("fetched, and not settled yet").await;

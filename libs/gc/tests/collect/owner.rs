@@ -12,7 +12,8 @@ pub(crate) async fn deletions_become_final_when_their_time_has_passed(store: Sto
     let world = World::new(store);
     let held = world.source("one").await;
     let source = held.source.clone();
-    let (old, late) = (world.object("deleted long ago").await, world.object("deleted lately").await);
+    let old = world.object("deleted long ago").await;
+    let late = world.object("deleted lately").await;
     let now = world.clock.now();
     held.deleted("old", &old, "deleted long ago", now - WEEK * 2).await;
     held.deleted("late", &late, "deleted lately", now - WEEK / 2).await;

@@ -170,7 +170,8 @@ pub(crate) async fn a_dry_run_counts_what_would_go_and_changes_nothing(store: St
 
 pub(crate) async fn a_bitstream_of_two_sources_goes_when_neither_points_to_it(store: Store) {
     let world = World::new(store);
-    let (one, two) = (world.source("one").await, world.source("two").await);
+    let one = world.source("one").await;
+    let two = world.source("two").await;
     let shared = world.object("shared").await;
     two.holds("shared", &shared, "shared").await;
     one.close().await;
@@ -184,7 +185,8 @@ pub(crate) async fn a_bitstream_of_two_sources_goes_when_neither_points_to_it(st
 
 pub(crate) async fn with_an_unreadable_catalog_nothing_goes(store: Store) {
     let world = World::new(store);
-    let (one, two) = (world.source("one").await, world.source("two").await);
+    let one = world.source("one").await;
+    let two = world.source("two").await;
     fill_with_garbage(&world, &one).await;
     one.close().await;
     two.close().await;

@@ -89,7 +89,8 @@ impl World {
         let mut builder =
             PackBuilder::new(source.clone(), Timestamp::UNIX_EPOCH, PackLimits::default()).unwrap();
         for content in contents {
-            let (bytes, computed) = (content.as_bytes(), Computed::of(content.as_bytes()));
+            let bytes = content.as_bytes();
+            let computed = Computed::of(content.as_bytes());
             let member = PackMember {
                 uri: &uri("x"),
                 bytes,

@@ -218,7 +218,8 @@ impl Auditor {
                     }
                     self.hear_anew(ctx, heard, reading, named);
                     let Header { at, completed, capability: kind, .. } = header;
-                    let (said, dump) = (ManifestTimes { at, completed, kind }, &reading.record.capability);
+                    let said = ManifestTimes { at, completed, kind };
+                    let dump = &reading.record.capability;
                     let horizon = heard.horizon;
                     let set = reading.set;
                     context = Some(manifest_context(&named.uri, set, dump, &named.metadata, said, horizon));

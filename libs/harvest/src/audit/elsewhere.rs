@@ -130,9 +130,10 @@ impl Elsewhere {
         let is_other_length = range.and_then(|range| range.total).is_some_and(|total| total != self.length);
         let found = response.validators();
         let is_other = found.etag.is_some() && self.version.etag.is_some() && found.etag != self.version.etag;
-        match is_other_length || is_other {
-            true => Err("it became another version while it was read".to_owned()),
-            false => Ok(()),
+        if is_other_length || is_other {
+            Err("it became another version while it was read".to_owned())
+        } else {
+            Ok(())
         }
     }
 }
@@ -172,10 +173,7 @@ async fn body(response: &mut Response, length: usize) -> Result<Bytes, Short> {
             break;
         }
     }
-    match bytes.len() == length {
-        true => Ok(bytes.freeze()),
-        false => Err(Short::Length),
-    }
+    if bytes.len() == length { Ok(bytes.freeze()) } else { Err(Short::Length) }
 }
 
 /// Why a range was not received.

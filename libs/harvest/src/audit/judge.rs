@@ -233,10 +233,8 @@ mod tests {
         let finding = judge(&word(declares("a"), None, 5), Some(&held("x", declares("a"))));
         assert_eq!(kind(finding), Some(DifferenceKind::Differing));
         // The Source has corrected a digest without touching the resource.
-        let (corrected, before) = (
-            Declaration { lastmod: Some(at(1)), ..declares("b") },
-            Declaration { lastmod: Some(at(1)), ..declares("a") },
-        );
+        let corrected = Declaration { lastmod: Some(at(1)), ..declares("b") };
+        let before = Declaration { lastmod: Some(at(1)), ..declares("a") };
         let finding = judge(&word(corrected, None, 5), Some(&held("a", before)));
         assert_eq!(kind(finding), Some(DifferenceKind::Differing));
     }

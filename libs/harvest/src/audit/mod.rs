@@ -257,7 +257,8 @@ impl Auditor {
             set.to_delete += u64::from(ctx.deletion_guard().is_confirmed(&record, set.lists.at));
         }
         let document = absent_from.map(|set| comparison.sets[set].lists.document.clone());
-        let (difference, why) = (DifferenceKind::Extra, why.to_owned());
+        let difference = DifferenceKind::Extra;
+        let why = why.to_owned();
         let difference = Difference { difference, uri, why, document, ignored: None };
         Some(Found { difference, plan: None, absent_from })
     }

@@ -42,10 +42,8 @@ pub(crate) async fn repair(
         let uri = &difference.uri;
         if let Some(plan) = plan {
             // A candidate that no list had declared may be what is declared now.
-            let candidate = match ctx.problems.any {
-                true => ctx.catalog().await?.problem(&subject(uri)).await?,
-                false => None,
-            };
+            let candidate =
+                if ctx.problems.any { ctx.catalog().await?.problem(&subject(uri)).await? } else { None };
             let candidate = candidate.and_then(|problem| problem.evidence.candidate);
             let pending = PendingRecord { seq: ctx.next_seq(), candidate, ..plan };
             ctx.put_pending(&mut batch, uri, &pending);
@@ -53,7 +51,8 @@ pub(crate) async fn repair(
         } else if let Some(n) = absent_from
             && let Some(mut record) = ctx.catalog().await?.resource(uri).await?
         {
-            let (set, is_guarded) = (&sets[n], guarded[n]);
+            let set = &sets[n];
+            let is_guarded = guarded[n];
             if ctx.deletion_guard().is_confirmed(&record, set.lists.at) && !is_guarded {
                 // It is absent from all of them.
                 record.sets = vec![set.id.clone()];

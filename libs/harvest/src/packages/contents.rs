@@ -52,7 +52,8 @@ pub(crate) async fn spare(
     while let Some(part) = stream.next().await {
         match part {
             Part::Header(header) if is_manifest_of(&header, &record.capability) => {
-                let (at, completed) = (header.at, header.completed);
+                let at = header.at;
+                let completed = header.completed;
                 context = Some(record_context(uri, record, at, completed, header.capability, horizon));
             }
             Part::Items(mut items) => {

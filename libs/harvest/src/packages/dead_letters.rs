@@ -40,7 +40,8 @@ impl PackageWork {
                     disposition: Disposition::Retry { after: None },
                     evidence: Evidence::default(),
                 };
-                let (seq, indexes) = (record.seq, Indexes::of_record(&record));
+                let seq = record.seq;
+                let indexes = Indexes::of_record(&record);
                 record.kept = is_worth_keeping(&record, &failure);
                 record.job = None;
                 outcome::give_package_up(ctx, &mut batch, &job.package, &mut record, failure).await?;

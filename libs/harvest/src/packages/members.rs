@@ -51,11 +51,13 @@ pub(crate) async fn settle_members(
     for (((uri, step, held), problem), versions) in steps.into_iter().zip(problems).zip(versions) {
         match step {
             Step::Take { pending, stored, assurance } => {
-                match plans.has_met(&uri) {
-                    false => ctx.run.counters.planned += 1,
-                    true => ctx.run.counters.moot += 1,
+                if plans.has_met(&uri) {
+                    ctx.run.counters.moot += 1
+                } else {
+                    ctx.run.counters.planned += 1
                 }
-                let (pending, record) = (Box::new(pending), held.map(Box::new));
+                let pending = Box::new(pending);
+                let record = held.map(Box::new);
                 let before = PriorRecords { pending, record, problem, versions };
                 settler.take_verified(ctx, batch, &uri, stored, assurance, before);
             }

@@ -30,7 +30,8 @@ impl PackageWork {
     ) -> Result<(), HarvestError> {
         let mut packages = packages.into_iter().peekable();
         while let Some((delivery, outcome)) = packages.next() {
-            let (mut deliveries, mut beside) = (vec![delivery], Vec::new());
+            let mut deliveries = vec![delivery];
+            let mut beside = Vec::new();
             while let Some((delivery, next)) = packages.next_if(|(_, next)| are_slices_of_one(&outcome, next))
             {
                 deliveries.push(delivery);

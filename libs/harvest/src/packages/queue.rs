@@ -89,7 +89,8 @@ pub(crate) fn order(record: &PackageRecord) -> Order {
         return (None, None, record.position);
     }
     let instant = |time: Option<resourcesync::Datetime>| time.map(|time| time.instant());
-    let (from, until) = (instant(record.metadata.from), instant(record.metadata.until));
+    let from = instant(record.metadata.from);
+    let until = instant(record.metadata.until);
     (until.or(from), from, record.position)
 }
 

@@ -144,18 +144,23 @@ pub(crate) async fn send_package(
     // Both were checked when the package was planned.
     let Ok(uri) = ResourceUri::try_from(uri.to_owned()) else { return Ok(None) };
     let Ok(lane) = uri.lane() else { return Ok(None) };
-    let (source, run, seq) = (ctx.source.clone(), ctx.run.id, record.seq);
-    let (declaration, job_lane) = (record.declaration.clone(), lane.clone());
+    let source = ctx.source.clone();
+    let run = ctx.run.id;
+    let seq = record.seq;
+    let declaration = record.declaration.clone();
+    let job_lane = lane.clone();
     match task {
         Task::Fetch => {
             let held = record.settled.as_ref().map(|settled| settled.validators.clone());
-            let (held, terms) = (held.unwrap_or_default(), ctx.options.terms.clone());
+            let held = held.unwrap_or_default();
+            let terms = ctx.options.terms.clone();
             let job = PackageJob { id, source, run, lane: job_lane, uri, seq, declaration, held, terms };
             ctx.queue_fetch(&lane, id, job).await?;
         }
         Task::Unpack(task) => {
             let Some(stored) = stored(record).cloned() else { return Ok(None) };
-            let (task, source_of_queue) = (task.clone(), source.clone());
+            let task = task.clone();
+            let source_of_queue = source.clone();
             let queue = match task {
                 UnpackTask::Open { .. } => Queue::Open { source: source_of_queue },
                 UnpackTask::Slice { .. } => Queue::Unpack { source: source_of_queue },

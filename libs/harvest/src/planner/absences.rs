@@ -80,9 +80,10 @@ impl Planner {
             .into_iter()
             .filter(|(_, r)| r.set == *set && strategy::is_baseline(&r.capability) && r.run == ctx.run.id)
             .partition(|(_, r)| r.capability == Capability::ResourceDump);
-        let (kind, lists) = match lists.is_empty() {
-            true => (Capability::ResourceDump, dumps),
-            false => (Capability::ResourceList, lists),
+        let (kind, lists) = if lists.is_empty() {
+            (Capability::ResourceDump, dumps)
+        } else {
+            (Capability::ResourceList, lists)
         };
         let is_whole = |(uri, record): &(String, DocumentRecord)| {
             record.is_read_whole() && !record.doubtful && self.reading.whole.contains(uri)
@@ -130,7 +131,8 @@ impl Planner {
             }
         }
         self.settle_unlisted_failures(ctx, set, lists, failed).await?;
-        let (before, is_guarded) = (ctx.run.counters.absent, ctx.deletion_guard().stops(&count));
+        let before = ctx.run.counters.absent;
+        let is_guarded = ctx.deletion_guard().stops(&count);
         let lacks_too_many = !is_guarded && ctx.deletion_guard().warns(&count);
         if is_guarded {
             self.trip(ctx, lists, &count).await?;

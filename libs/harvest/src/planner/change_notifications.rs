@@ -55,7 +55,8 @@ impl Planner {
         let begun = Instant::now();
         // Since when something is missing, and whether it still is, as long as no notification has come since that
         // check.
-        let (mut missing_since, mut lacks) = (None, None);
+        let mut missing_since = None;
+        let mut lacks = None;
         while begun.elapsed() < LONGEST {
             ctx.check_stop()?;
             let wait =
@@ -68,9 +69,10 @@ impl Planner {
             let mut told_elsewhere = Vec::new();
             for delivery in deliveries {
                 taken += 1;
-                match self.plan_notice(ctx, &delivery).await? {
-                    true => delivery.ack().await?,
-                    false => told_elsewhere.push(delivery),
+                if self.plan_notice(ctx, &delivery).await? {
+                    delivery.ack().await?
+                } else {
+                    told_elsewhere.push(delivery)
                 }
             }
             if !told_elsewhere.is_empty() {
@@ -133,7 +135,8 @@ impl Planner {
             deliveries = bus.pull(&filter, AT_A_TIME, STAYS) => deliveries?,
             () = ctx.stop.cancelled() => return Err(HarvestError::Stopped),
         };
-        let (mut joined_on, mut is_whole) = (Vec::new(), true);
+        let mut joined_on = Vec::new();
+        let mut is_whole = true;
         for delivery in deliveries {
             is_whole &= self.plan_notice(ctx, &delivery).await?;
             joined_on.push(delivery);

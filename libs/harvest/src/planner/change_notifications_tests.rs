@@ -32,7 +32,8 @@ fn id() -> SetId {
 
 /// A document with the changes between two times.
 fn changes(capability: &str, from: i64, until: i64, entries: &str) -> String {
-    let (from, until) = (at(from), at(until));
+    let from = at(from);
+    let until = at(until);
     format!(
         r#"<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/">
         <rs:md capability="{capability}" from="{from}" until="{until}"/>{entries}</urlset>"#

@@ -167,7 +167,9 @@ impl Planner {
         let is_offered = |uri: &str| {
             set.is_some_and(|set| set.documents(&record.capability).any(|offered| offered == uri))
         };
-        let (mut above, mut at, mut parent) = (0, uri.to_owned(), record.parent.clone());
+        let mut above = 0;
+        let mut at = uri.to_owned();
+        let mut parent = record.parent.clone();
         while let Some(uri) = parent.filter(|_| above < ctx.options.limits.index_levels && !is_offered(&at)) {
             above += 1;
             parent = catalog.document(&uri).await?.and_then(|record| record.parent);
@@ -254,7 +256,8 @@ impl Planner {
         reading.planned += count;
         reading.told.merge(self.plan_entries(ctx, &mut batch, context, resources).await?);
         self.queue_children(ctx, &mut batch, uri, &reading.record, documents).await?;
-        let (planned, version) = (reading.planned, reading.version.clone());
+        let planned = reading.planned;
+        let version = reading.version.clone();
         reading.record.state = DocumentState::Reading { planned, version, told: reading.told };
         batch.put_document(uri, &reading.record);
         ctx.commit_behind(batch).await?;

@@ -55,7 +55,8 @@ impl Planner {
     /// The indexes of this run whose `at` is earlier than that of one of their parts, except those that were checked
     /// and are unchanged.
     async fn indexes_with_later_parts(&self, ctx: &mut RunContext) -> Result<BTreeSet<String>, HarvestError> {
-        let (mut moments, mut parts) = (HashMap::new(), Vec::new());
+        let mut moments = HashMap::new();
+        let mut parts = Vec::new();
         let mut documents = ctx.catalog().await?.scan_documents().await?;
         while let Some((uri, record)) = documents.try_next().await? {
             let is_list = record.capability == Capability::ResourceList;

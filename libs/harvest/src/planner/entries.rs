@@ -100,17 +100,16 @@ impl Planner {
         entries: Entries,
     ) -> Result<(), HarvestError> {
         let Entries { planned, mut records, may_be_pending } = entries;
-        let pending = match may_be_pending.is_empty() {
-            true => Vec::new(),
-            false => ctx.catalog().await?.pending_many(&may_be_pending).await?,
+        let pending = if may_be_pending.is_empty() {
+            Vec::new()
+        } else {
+            ctx.catalog().await?.pending_many(&may_be_pending).await?
         };
         let mut plans = Plans::of(may_be_pending.into_iter().zip(pending), planned.len());
-        let problems = match ctx.problems.any_ignored {
-            true => {
-                ctx.problems_of(&planned.iter().map(|planned| planned.uri.clone()).collect::<Vec<_>>())
-                    .await?
-            }
-            false => planned.iter().map(|_| None).collect(),
+        let problems = if ctx.problems.any_ignored {
+            ctx.problems_of(&planned.iter().map(|planned| planned.uri.clone()).collect::<Vec<_>>()).await?
+        } else {
+            planned.iter().map(|_| None).collect()
         };
         let mut untold: HashMap<SetId, Vec<_>> = HashMap::new();
         for (planned, problem) in planned.into_iter().zip(&problems) {
@@ -177,7 +176,8 @@ impl Planner {
 /// Whether the resource of an entry is wanted. Counts it as listed if so, and as foreign if it belongs to another
 /// site.
 pub(crate) fn is_wanted(ctx: &mut RunContext, home: &HomeSite, uri: &str) -> bool {
-    let (filter, counters) = (&ctx.options.filter, &mut ctx.run.counters);
+    let filter = &ctx.options.filter;
+    let counters = &mut ctx.run.counters;
     let is_wanted = filter.takes(uri);
     counters.listed += u64::from(is_wanted);
     counters.foreign += u64::from(is_wanted && home.is_foreign(uri));
@@ -267,10 +267,7 @@ pub(crate) fn apply(
         mend,
         ..PendingRecord::new(ctx.next_seq(), action, declaration, listing, account)
     };
-    match plans.put(uri, Box::new(pending)) {
-        false => ctx.run.counters.planned += 1,
-        true => ctx.run.counters.moot += 1,
-    }
+    if plans.put(uri, Box::new(pending)) { ctx.run.counters.moot += 1 } else { ctx.run.counters.planned += 1 }
 }
 
 /// Records that a list of this set contains a stored resource, which ends an absence.

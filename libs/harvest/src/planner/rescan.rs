@@ -62,7 +62,8 @@ impl Planner {
         waits: bool,
         is_guarded: bool,
     ) {
-        let (now, percent) = (ctx.clock.now(), ctx.options.max_deletes_percent);
+        let now = ctx.clock.now();
+        let percent = ctx.options.max_deletes_percent;
         // A list without a date never confirms an absence.
         let waits = waits && lists.at.is_some();
         self.note(ctx, batch, id, |before| {

@@ -16,7 +16,8 @@ pub(crate) async fn next_documents(
     run: RunId,
     is_read: impl Fn(&str) -> bool,
 ) -> Result<Vec<(String, DocumentRecord)>, HarvestError> {
-    let (mut lists, mut changes) = (Vec::new(), Vec::new());
+    let mut lists = Vec::new();
+    let mut changes = Vec::new();
     let mut documents = catalog.scan_documents().await?;
     while let Some((uri, record)) = documents.try_next().await? {
         let waiting = matches!(record.state, DocumentState::Queued | DocumentState::Reading { .. });

@@ -60,12 +60,13 @@ mod tests {
         let source: SourceId = "s".parse().unwrap();
         let bus = bus(&source).await;
         let mut incoming = Incoming::of(source.clone());
-        let (mut batches, ending) = (Vec::new(), async {
+        let mut batches = Vec::new();
+        let ending = async {
             for job in 0..16 {
                 ended(&bus, &source, job).await;
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-        });
+        };
         let settling = async {
             while batches.iter().sum::<usize>() < 16 {
                 batches.push(incoming.next(&bus).await.unwrap().len());

@@ -162,7 +162,8 @@ mod tests {
         let bus = MemoryBus::new(10);
         let source = || "s".parse().expect("a source id");
         let open = |filter: Filter| bus.open(ConsumerSpec::new(filter, 1, Duration::from_secs(60), 5));
-        let (outcomes, dead) = (Filter::Outcomes(source()), Filter::Dead(source()));
+        let outcomes = Filter::Outcomes(source());
+        let dead = Filter::Dead(source());
         open(outcomes.clone()).await.unwrap();
         open(dead.clone()).await.unwrap();
         let queue = Queue::Outcomes { source: source() };

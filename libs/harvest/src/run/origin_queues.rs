@@ -38,7 +38,8 @@ impl RunContext {
 
     /// Queues a job.
     pub(crate) async fn queue_job(&self, job: FetchJob) -> Result<(), HarvestError> {
-        let (lane, id) = (job.lane.clone(), job.id);
+        let lane = job.lane.clone();
+        let id = job.id;
         self.queue_fetch(&lane, id, job).await
     }
 

@@ -108,7 +108,8 @@ impl Settler {
                 Err(HarvestError::Patience { lane, until, pending })
             }
             Some((lane, Down::Silent)) if !ctx.entry_answers().await => {
-                let (lane, pending) = (lane.clone(), ctx.catalog().await?.count_pending().await?);
+                let lane = lane.clone();
+                let pending = ctx.catalog().await?.count_pending().await?;
                 Err(HarvestError::Unreachable { lane, pending })
             }
             _ => self.give_up(ctx, &down).await,

@@ -109,9 +109,10 @@ impl Settler {
         ctx: &mut RunContext,
         uris: &[ResourceUri],
     ) -> Result<Vec<Option<Box<ResourceRecord>>>, HarvestError> {
-        match self.is_first_dispatch {
-            true => Ok(uris.iter().map(|_| None).collect()),
-            false => ctx.records_of(uris).await,
+        if self.is_first_dispatch {
+            Ok(uris.iter().map(|_| None).collect())
+        } else {
+            ctx.records_of(uris).await
         }
     }
 

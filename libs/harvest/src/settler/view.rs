@@ -43,7 +43,8 @@ impl Settler {
         let verified = last_of_each(verified);
         let mut begin = 0;
         while begin < verified.len() {
-            let (first, rest) = (&verified[begin], &verified[begin + 1..]);
+            let first = &verified[begin];
+            let rest = &verified[begin + 1..];
             if first.1.computed.length() > SMALL_BYTES {
                 ctx.store.lay_out(first.1, view, first.0.clone()).await?;
                 begin += 1;

@@ -221,7 +221,8 @@ const AROUND: usize = 640;
 
 #[track_caller]
 fn is_bounded<M: Message>(message: &M, items: usize) -> Result<(), TestCaseError> {
-    let (told, is) = (message.size().expect("it is told"), encode(message).len());
+    let told = message.size().expect("it is told");
+    let is = encode(message).len();
     prop_assert!(told >= is, "{told} told of {is}");
     prop_assert!(told - is <= AROUND * (1 + items), "{told} told of {is}");
     Ok(())
@@ -273,7 +274,9 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
     let uri: ResourceUri = format!("http://example.org/{}", "\\".repeat(100)).try_into().unwrap();
     let (source, lane): (SourceId, Lane) =
         ("s".repeat(80).parse().unwrap(), "https://e.org:65535".parse().unwrap());
-    let (id, run, seq) = (JobId::fresh(), RunId::fresh(), Seq::new(u64::MAX));
+    let id = JobId::fresh();
+    let run = RunId::fresh();
+    let seq = Seq::new(u64::MAX);
     let fetch = FetchJob {
         id,
         source: source.clone(),

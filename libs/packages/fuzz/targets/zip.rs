@@ -98,7 +98,8 @@ async fn read(bytes: Bytes, limits: &Limits) -> Result<HashMap<Vec<u8>, Vec<u8>>
                 assert!(whole == cut);
                 assert_eq!(whole.len() as u64, data.length);
                 assert_eq!(crc32fast::hash(&whole), member.crc32);
-                let (from, to) = (data.length / 3, data.length / 2);
+                let from = data.length / 3;
+                let to = data.length / 2;
                 let part =
                     MemberReader::range(&package, data, from..to, ReadAhead::default()).to_end(MOST).await;
                 assert!(part.expect("a part of what is right") == whole[from as usize..to as usize]);

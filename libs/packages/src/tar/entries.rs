@@ -288,7 +288,8 @@ impl<'a> Entries<'a> {
     }
 
     fn file(&mut self, member: Member, extension: &Extension) -> Item {
-        let (place, limits) = (member.place(), &self.limits);
+        let place = member.place();
+        let limits = &self.limits;
         let name_bytes = member.name_bytes.len();
         Item::Refused(if extension.sparse {
             PackageError::Sparse { place }

@@ -21,7 +21,8 @@ impl Header {
         if !checksum_is_right(block) {
             return Err("its checksum is wrong");
         }
-        let (name, typeflag) = (text(&block[..100]), block[156]);
+        let name = text(&block[..100]);
+        let typeflag = block[156];
         let prefix = if block[257..263] == *b"ustar\0" { text(&block[345..500]) } else { b"" };
         let name = if prefix.is_empty() { name.to_vec() } else { [prefix, b"/", name].concat() };
         let size = number(&block[124..136]).ok_or("its size is no number")?;

@@ -20,7 +20,8 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 pub(super) fn extra_fields(extra: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = extra;
     std::iter::from_fn(move || {
-        let (id, length) = (rest.get(..4).map(|head| u16_at(head, 0))?, usize::from(u16_at(rest, 2)));
+        let id = rest.get(..4).map(|head| u16_at(head, 0))?;
+        let length = usize::from(u16_at(rest, 2));
         let content = rest.get(4..4 + length)?;
         rest = &rest[4 + length..];
         Some((id, content))

@@ -45,7 +45,8 @@ impl Directory {
 
     /// Checks of a member by the directory alone.
     fn check(&self, member: &Member<'_>) -> Result<(), PackageError> {
-        let (limits, place) = (&self.limits, member.place());
+        let limits = &self.limits;
+        let place = member.place();
         let name_bytes = member.name_bytes.len();
         match member.kind {
             Kind::File => {}
@@ -60,15 +61,19 @@ impl Directory {
             return Err(PackageError::DuplicateName { place });
         }
         if name_bytes > limits.name_bytes {
-            let (bytes, limit) = (name_bytes as u64, limits.name_bytes as u64);
+            let bytes = name_bytes as u64;
+            let limit = limits.name_bytes as u64;
             return Err(PackageError::NameTooLong { place, bytes, limit });
         }
         if member.size > limits.member_bytes {
-            let (bytes, limit) = (member.size, limits.member_bytes);
+            let bytes = member.size;
+            let limit = limits.member_bytes;
             return Err(PackageError::MemberTooLarge { place, bytes, limit });
         }
         if limits.too_dense(member.compressed_size, member.size) {
-            let (stored, inflated, limit) = (member.compressed_size, member.size, limits.ratio);
+            let stored = member.compressed_size;
+            let inflated = member.size;
+            let limit = limits.ratio;
             return Err(PackageError::MemberTooDense { place, stored, inflated, limit });
         }
         Ok(())

@@ -75,7 +75,8 @@ impl Directory {
     async fn read_entries(&mut self, tail: &Tail<'_>, end: &End) -> Result<(), PackageError> {
         let mut buffer = BytesMut::new();
         // The start of `buffer`, and its end.
-        let (mut at, mut read) = (end.directory.start, end.directory.start);
+        let mut at = end.directory.start;
+        let mut read = end.directory.start;
         loop {
             let need = match buffer.get(..HEAD) {
                 Some(head) => HEAD + tails(head).iter().sum::<usize>(),
@@ -132,7 +133,8 @@ impl Directory {
     }
 
     fn order_names(&mut self) {
-        let (entries, names) = (&self.entries, &self.names);
+        let entries = &self.entries;
+        let names = &self.names;
         let name = |index: u32| name_of(&entries[index as usize], names);
         let mut by_name: Vec<u32> = (0..entries.len() as u32).collect();
         by_name.sort_unstable_by(|&one, &other| name(one).cmp(name(other)).then(one.cmp(&other)));

@@ -55,7 +55,8 @@ impl Header {
         if u32_at(&bytes, 0) != 0x0403_4b50 {
             return Err(PackageError::NoHeader { place: place() });
         }
-        let (name_length, extra_length) = (usize::from(u16_at(&bytes, 26)), usize::from(u16_at(&bytes, 28)));
+        let name_length = usize::from(u16_at(&bytes, 26));
+        let extra_length = usize::from(u16_at(&bytes, 28));
         let whole = HEAD + name_length + extra_length;
         if whole > bytes.len() {
             if whole as u64 > end - start {

@@ -74,7 +74,8 @@ impl ReadAt for Sparse {
         let mut bytes = vec![0; length];
         let end = offset + length as u64;
         for (start, part) in self.parts.iter() {
-            let (from, to) = (offset.max(*start), end.min(start + part.len() as u64));
+            let from = offset.max(*start);
+            let to = end.min(start + part.len() as u64);
             if from < to {
                 let part = &part[(from - start) as usize..(to - start) as usize];
                 bytes[(from - offset) as usize..(to - offset) as usize].copy_from_slice(part);

@@ -130,7 +130,8 @@ fn times_join_on_at_the_precision_they_have() {
 
 #[test]
 fn closed_lists_of_earlier_runs_count_and_open_ones_do_not() {
-    let (before, run) = (RunId::fresh(), RunId::fresh());
+    let before = RunId::fresh();
+    let run = RunId::fresh();
     let closed = [hours(before, 0, Some(4)), hours(run, 4, None)];
     assert_eq!(gaps(&follow_from(Some(0), run, &closed)), []);
     // The list was open when it was read; how long it went on since then is unknown.

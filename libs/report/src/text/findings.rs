@@ -47,7 +47,9 @@ fn place(page: &mut Page, finding: &Finding) {
 
 fn summary(findings: &[Finding]) -> String {
     let of = |force| findings.iter().filter(|finding| finding.severity == force).count() as u64;
-    let (must, should, hint) = (of(Force::Must), of(Force::Should), of(Force::Hint));
+    let must = of(Force::Must);
+    let should = of(Force::Should);
+    let hint = of(Force::Hint);
     let parts = [
         (must, counted(must, "breaks a MUST", "break a MUST")),
         (should, counted(should, "goes against a SHOULD", "go against a SHOULD")),

@@ -84,7 +84,9 @@ impl Draft {
 /// Parses a header one character at a time.
 fn plainly(header: &str) -> Vec<LinkValue> {
     use State::*;
-    let (mut links, mut draft, mut state) = (Vec::new(), Draft::default(), Between);
+    let mut links = Vec::new();
+    let mut draft = Draft::default();
+    let mut state = Between;
     let mut characters = header.chars().peekable();
     while let Some(&character) = characters.peek() {
         let blank = character.is_ascii_whitespace();

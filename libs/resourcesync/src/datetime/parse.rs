@@ -35,7 +35,9 @@ struct Cursor<'t> {
 impl Cursor<'_> {
     fn datetime(mut self) -> Option<(Datetime, QuirkSet)> {
         let year = i16::try_from(self.number(4)?).ok()?;
-        let (mut precision, mut month, mut day) = (Precision::Year, 1, 1);
+        let mut precision = Precision::Year;
+        let mut month = 1;
+        let mut day = 1;
         if self.eat(b'-') {
             (precision, month) = (Precision::Month, self.pair()?);
             if self.eat(b'-') {
@@ -70,7 +72,9 @@ impl Cursor<'_> {
         let hour = self.pair()?;
         self.eat(b':').then_some(())?;
         let minute = self.pair()?;
-        let (mut precision, mut second, mut nanosecond) = (Precision::Minute, 0, 0);
+        let mut precision = Precision::Minute;
+        let mut second = 0;
+        let mut nanosecond = 0;
         if self.eat(b':') {
             (precision, second) = (Precision::Second, self.pair()?);
             if let Some(decimals) = self.decimals()? {

@@ -55,7 +55,8 @@ pub(super) fn metadata(
 /// Reads a `rs:ln`; `None` when it has no target.
 pub(super) fn link(pairs: Pairs<'_>, limits: &Limits, notes: &mut Notes) -> Result<Option<Link>, Flaw> {
     let mut link = Link::default();
-    let (mut rel, mut href) = (None, None);
+    let mut rel = None;
+    let mut href = None;
     let mut values = Values::new(pairs, limits, notes);
     while let Some((name, raw)) = values.next()? {
         match name {

@@ -49,7 +49,8 @@ impl<'r> Draft<'r> {
         loop {
             match tokens.next(notes)? {
                 Token::Open(tag) => {
-                    let (name, empty) = (tag.name, tag.empty);
+                    let name = tag.name;
+                    let empty = tag.empty;
                     match name {
                         Name::Md | Name::Ln => {
                             said_before_loc |= self.loc.is_none();

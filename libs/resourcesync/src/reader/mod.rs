@@ -232,7 +232,8 @@ impl<R: Read> Reader<R> {
         loop {
             match self.tokens.next(&mut self.notes)? {
                 Token::Open(tag) => {
-                    let (name, empty) = (tag.name, tag.empty);
+                    let name = tag.name;
+                    let empty = tag.empty;
                     match name {
                         Name::Url | Name::Sitemap => {
                             let position = self.tokens.position();

@@ -14,7 +14,8 @@ impl<R: Read> Reader<R> {
     /// Reads up to and including the root element's start tag; returns whether it is empty (`<urlset/>`).
     pub(super) fn open(&mut self) -> Result<(Root, bool), ReadError> {
         let found = self.open_bytes()?;
-        let (mut blank, mut anything) = (false, false);
+        let mut blank = false;
+        let mut anything = false;
         loop {
             match self.tokens.next(&mut self.notes)? {
                 Token::Open(tag) => {

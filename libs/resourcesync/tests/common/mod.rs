@@ -61,7 +61,8 @@ pub(crate) fn read(document: &str) -> Reading {
 pub(crate) fn read_with(bytes: impl Read, options: Options) -> Reading {
     let mut reader = Reader::new(bytes, options).unwrap();
     let header = reader.header().ok().cloned();
-    let (mut entries, mut bad) = (Vec::new(), Vec::new());
+    let mut entries = Vec::new();
+    let mut bad = Vec::new();
     let error = loop {
         match reader.next() {
             Ok(Some(Item::Entry(entry))) => entries.push(*entry),

@@ -22,7 +22,8 @@ async fn ends<F>(asked: &[u64], serve: impl FnOnce(CancellationToken) -> F) -> (
 where
     F: Future<Output = anyhow::Result<()>> + Send + 'static,
 {
-    let (readiness, stop) = (Readiness::default(), CancellationToken::new());
+    let readiness = Readiness::default();
+    let stop = CancellationToken::new();
     readiness.latch("all", "starting").release();
     let service = tokio::spawn(serve(stop.clone()));
     let mut asked = At(asked.iter().map(|seconds| Duration::from_secs(*seconds)).collect());

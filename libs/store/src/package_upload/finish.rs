@@ -22,10 +22,7 @@ impl PackageUpload {
                 return self.finish_small(kept).await;
             }
             let rest = std::mem::take(&mut self.waiting).freeze();
-            let mut kept = match rest.is_empty() {
-                true => kept,
-                false => self.put_part(kept, rest).await?,
-            };
+            let mut kept = if rest.is_empty() { kept } else { self.put_part(kept, rest).await? };
             let computed = kept.computed();
             let note = self.about.note(&kept, Rest::Nothing { computed: computed.clone() });
             kept.note = Some(self.store.write_note(&self.about.note, &note, kept.note.as_ref()).await?);

@@ -58,13 +58,15 @@ impl About {
     }
 
     pub(super) fn note(&self, kept: &Kept, rest: Rest) -> Note {
-        let (upload, parts) = (kept.upload.clone(), kept.parts.clone());
+        let upload = kept.upload.clone();
+        let parts = kept.parts.clone();
         Note::new(self.package, self.head.clone(), upload, self.part_bytes, parts, rest)
     }
 
     pub(super) fn stored(&self, package: PackageId, computed: Computed) -> StoredBitstream {
         let PackageHead { validators, media_type, modified, final_url, .. } = self.head.clone();
-        let (source, stored_length) = (self.source.clone(), computed.length());
+        let source = self.source.clone();
+        let stored_length = computed.length();
         let location =
             Location::Package { source, package, offset: 0, stored_length, method: Method::Stored };
         StoredBitstream { location, computed, media_type, encoding: None, validators, modified, final_url }

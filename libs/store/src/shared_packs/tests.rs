@@ -77,7 +77,8 @@ async fn let_others_run() {
 
 /// Stores a batch; its PUT waits at the gate when this returns.
 async fn held(packs: &SharedPacks, gate: &Gate, source: SourceId, batch: PackBatch) -> Held {
-    let (before, packs) = (gate.come(), packs.clone());
+    let before = gate.come();
+    let packs = packs.clone();
     let held = tokio::spawn(async move { packs.store(&source, batch).await });
     gate.have_come(before + 1).await;
     held

@@ -77,7 +77,8 @@ impl Writing {
     /// Divides the batches into packs. A batch stays in one piece: its job waits for one pack only.
     fn divide(&self, waiting: Vec<Waiting>) -> Vec<Vec<Waiting>> {
         let mut groups: Vec<Vec<Waiting>> = Vec::new();
-        let (mut bytes, mut members) = (0, 0);
+        let mut bytes = 0;
+        let mut members = 0;
         for one in waiting {
             bytes += one.batch.cost();
             members += one.batch.len();

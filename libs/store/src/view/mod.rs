@@ -112,7 +112,8 @@ impl View {
     /// order. Batches may be written concurrently if no two of them contain the same resource: which of its
     /// bytes win would be random.
     pub async fn place_batch(&self, files: Vec<(ResourceUri, Bytes)>) -> Vec<Result<(), StoreError>> {
-        let (view, count) = (self.clone(), files.len());
+        let view = self.clone();
+        let count = files.len();
         let work = move || files.iter().map(|(uri, bytes)| view.0.place(uri, bytes)).collect();
         match tokio::task::spawn_blocking(work).await {
             Ok(results) => results,
@@ -171,7 +172,8 @@ impl View {
     /// # Errors
     /// As the system reports.
     pub async fn contains(&self, uri: &ResourceUri) -> Result<bool, StoreError> {
-        let (view, uri) = (self.clone(), uri.clone());
+        let view = self.clone();
+        let uri = uri.clone();
         blocking("look into the view", move || Ok(view.0.find(&uri)?.is_some())).await
     }
 }

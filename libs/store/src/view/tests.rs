@@ -87,7 +87,8 @@ async fn who_comes_second_lies_at_its_strict_path_until_the_way_is_free() {
         ("https://h/a/b", "https://h/a", "h/a", "+also/h/a^"),
     ] {
         let (directory, view) = view();
-        let (first, second) = (uri(first), uri(second));
+        let first = uri(first);
+        let second = uri(second);
         view.place(first.clone(), Bytes::from_static(b"1")).await.unwrap();
         view.place(second.clone(), Bytes::from_static(b"2")).await.unwrap();
         assert_eq!(view.file(&second), directory.path().join(strict));

@@ -78,7 +78,8 @@ pub(crate) async fn members_of_a_package_are_read_in_every_way(store: &Store) {
         assert!(read(store, stored).await.unwrap() == *bytes);
         assert!(open(store, stored).await.unwrap() == *bytes);
         for (from, to) in [(0, length), (length / 2, length / 2 + 2), (length.saturating_sub(7), length)] {
-            let (from, to) = (from.min(length), to.min(length));
+            let from = from.min(length);
+            let to = to.min(length);
             let part = store.read_range(&stored.location, from..to).await.unwrap();
             assert!(part == bytes[from as usize..to as usize], "{from}..{to} of {length}");
         }
@@ -116,7 +117,8 @@ pub(crate) async fn a_whole_package_is_read_in_ranges(store: &Store) {
 }
 
 pub(crate) async fn the_end_of_what_lies_beside_packages_comes_with_its_length(store: &Store) {
-    let (source, package) = ("s".parse().unwrap(), PackageId::fresh());
+    let source = "s".parse().unwrap();
+    let package = PackageId::fresh();
     let mut spool = store.spool(Hasher::new([])).await.unwrap();
     spool.append("0123456789".into()).await.unwrap();
     store.put_beside_packages(&source, package, spool.finish().await.unwrap()).await.unwrap();

@@ -40,7 +40,8 @@ async fn put_until_young(store: &Store, young: Timestamp, mut put: impl AsyncFnM
 }
 
 pub(crate) async fn what_is_removed_is_gone_and_a_bitstream_that_was_found_again_is_not(store: &Store) {
-    let (found, lost) = (put_small(store, "found again").await, put_small(store, "lost").await);
+    let found = put_small(store, "found again").await;
+    let lost = put_small(store, "lost").await;
     let large = put(store, &body(100_000)).await;
     let Location::Object { sha256: large } = large else { panic!("{large:?}") };
     let mut oldest = Timestamp::MIN;
@@ -86,7 +87,8 @@ pub(crate) async fn a_put_that_meets_a_sweep_is_never_lost(store: &Store) {
     let young = oldest + SignedDuration::from_millis(1_001);
     put_until_young(store, young, async || put_small(store, "a clock").await).await;
     for round in 0..ROUNDS {
-        let (bytes, sha256) = (content(round), Sha256::of(&content(round)));
+        let bytes = content(round);
+        let sha256 = Sha256::of(&content(round));
         let finds = async {
             // At another moment each time.
             for _ in 0..round {

@@ -38,7 +38,8 @@ fn computed(bytes: &[u8]) -> Computed {
 
 async fn assert_stored(store: &Store, stored: &StoredBitstream, bytes: &[u8]) {
     assert_eq!(stored.computed, computed(bytes));
-    let (location, length) = (&stored.location, bytes.len() as u64);
+    let location = &stored.location;
+    let length = bytes.len() as u64;
     assert!(store.exists(location, length).await.unwrap());
     let read: Vec<Bytes> = store.read(location, length).await.unwrap().try_collect().await.unwrap();
     assert!(read.concat() == bytes);
@@ -205,7 +206,8 @@ pub(crate) async fn of_two_workers_on_one_upload_one_goes_on(store: &Store) {
 
     // Two that begin at the same time.
     if store.directory().is_none() {
-        let (mut one, mut other) = (opened(store).await.unwrap(), opened(store).await.unwrap());
+        let mut one = opened(store).await.unwrap();
+        let mut other = opened(store).await.unwrap();
         append(&mut one, &bytes[..PART]).await.unwrap();
         let error = append(&mut other, &bytes[..PART]).await.unwrap_err();
         assert!(matches!(error, StoreError::Busy { .. }), "{error}");

@@ -178,7 +178,8 @@ mod tests {
     #[test]
     fn dropping_it_kills_the_process_and_deletes_its_folder() {
         let server = sleeper();
-        let (id, folder) = (server.child.id(), server.folder().to_owned());
+        let id = server.child.id();
+        let folder = server.folder().to_owned();
         assert!(is_alive(id) && folder.exists());
         drop(server);
         assert!(!is_alive(id) && !folder.exists());
@@ -204,7 +205,8 @@ mod tests {
         command.arg("600");
         server.start_again(command).unwrap();
         server.check().unwrap();
-        let (id, folder) = (server.child.id(), server.folder().to_owned());
+        let id = server.child.id();
+        let folder = server.folder().to_owned();
         drop(server);
         assert!(!is_alive(id) && !folder.exists());
     }

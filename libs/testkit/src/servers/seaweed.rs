@@ -54,7 +54,8 @@ impl SeaweedServer {
         let venv = tokio::task::spawn_blocking(Venv::servers).await??;
         let [s3, filer, master, volume] = free_ports()?;
         let folder = TempDir::with_prefix("weed-").context("cannot create a folder for the server's data")?;
-        let (data, sockets) = (folder.path().join("data"), folder.path().join("tmp"));
+        let data = folder.path().join("data");
+        let sockets = folder.path().join("tmp");
         for made in [&data, &sockets] {
             std::fs::create_dir(made)?;
         }

@@ -20,7 +20,8 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 fuzz_target!(|input: &[u8]| {
     let end = input.iter().position(|&byte| byte == b'\n').unwrap_or(input.len());
-    let (path, text) = (&input[..end.min(200)], input.get(end + 1..).unwrap_or_default());
+    let path = &input[..end.min(200)];
+    let text = input.get(end + 1..).unwrap_or_default();
     let robots = Robots::parse(text, "thresher/1.0");
     assert_eq!(*robots.standing(), RobotsFetch::Read);
     assert!(robots.crawl_delay().is_none_or(|delay| delay <= DAY));

@@ -42,7 +42,8 @@ async fn only_throttling_answers_with_a_wait_begin_a_rest() {
 #[tokio::test(start_paused = true)]
 async fn the_budget_is_per_origin_and_given_back_when_dropped() {
     let politeness = politeness(2);
-    let (one, two) = (lane(1), lane(2));
+    let one = lane(1);
+    let two = lane(2);
     let first = politeness.enter(&one, spaced(NONE), None).await.unwrap();
     let _second = politeness.enter(&one, spaced(NONE), None).await.unwrap();
     let mut third = pin!(politeness.enter(&one, spaced(NONE), None));
@@ -54,7 +55,8 @@ async fn the_budget_is_per_origin_and_given_back_when_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rest_on_the_word_of_others_holds_and_never_shortens_one() {
-    let (politeness, lane) = (politeness(1), lane(1));
+    let politeness = politeness(1);
+    let lane = lane(1);
     politeness.rest(&lane, Duration::from_secs(20));
     assert_eq!(politeness.resting(&lane), Some(Duration::from_secs(20)));
     politeness.rest(&lane, Duration::from_secs(5));
@@ -168,7 +170,8 @@ async fn a_share_that_changes_holds_also_for_a_request_that_waits() {
 
 #[tokio::test(start_paused = true)]
 async fn the_space_that_an_origin_asks_for_is_shared_too() {
-    let (politeness, space) = (politeness(4), Duration::from_secs(10));
+    let politeness = politeness(4);
+    let space = Duration::from_secs(10);
     let start = Instant::now();
     drop(politeness.enter(&lane(1), spaced(space), None).await.unwrap());
     politeness.set_sharers(3);
@@ -181,7 +184,9 @@ async fn the_space_that_an_origin_asks_for_is_shared_too() {
 
 #[tokio::test(start_paused = true)]
 async fn the_space_asked_for_is_left_between_the_beginnings_of_requests() {
-    let (politeness, lane, space) = (politeness(4), lane(1), Duration::from_secs(10));
+    let politeness = politeness(4);
+    let lane = lane(1);
+    let space = Duration::from_secs(10);
     let start = Instant::now();
     drop(politeness.enter(&lane, spaced(NONE), None).await.unwrap());
     assert!(start.elapsed().is_zero(), "the first one has nothing to wait for");
@@ -198,7 +203,8 @@ async fn the_space_asked_for_is_left_between_the_beginnings_of_requests() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rest_that_begins_while_a_request_waits_for_its_space_holds_for_it() {
-    let (politeness, lane) = (politeness(2), lane(1));
+    let politeness = politeness(2);
+    let lane = lane(1);
     let start = Instant::now();
     let first = politeness.enter(&lane, spaced(NONE), None).await.unwrap();
     let mut waiting = pin!(politeness.enter(&lane, spaced(Duration::from_secs(10)), None));
@@ -210,7 +216,8 @@ async fn a_rest_that_begins_while_a_request_waits_for_its_space_holds_for_it() {
 
 #[tokio::test(start_paused = true)]
 async fn the_table_does_not_forget_a_space_that_is_still_to_be_left() {
-    let (politeness, minute) = (politeness(1), Duration::from_secs(60));
+    let politeness = politeness(1);
+    let minute = Duration::from_secs(60);
     politeness.enter(&lane(0), spaced(minute), None).await.unwrap();
     tokio::time::advance(Duration::from_secs(2)).await;
     for n in 1..2_000 {
@@ -231,7 +238,8 @@ async fn the_ports_of_a_host_share_a_budget_and_other_hosts_have_their_own() {
     let asks = Asks { entry: None, spacing: NONE, pace: NONE, per_host: 2 };
     let first = politeness.enter(&port(1), asks, None).await.unwrap();
     let _second = politeness.enter(&port(2), asks, None).await.unwrap();
-    let (third_port, fourth_port) = (port(3), port(4));
+    let third_port = port(3);
+    let fourth_port = port(4);
     let mut third = pin!(politeness.enter(&third_port, asks, None));
     assert!(poll!(&mut third).is_pending());
     let _elsewhere = politeness.enter(&lane(1), asks, None).await.unwrap();

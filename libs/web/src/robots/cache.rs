@@ -145,11 +145,12 @@ mod tests {
     async fn all_who_ask_at_a_time_share_one_fetch() {
         let cache = RobotsCache::default();
         let fetched = std::sync::atomic::AtomicUsize::new(0);
-        let (one, ask) = (lane(1), || async {
+        let one = lane(1);
+        let ask = || async {
             fetched.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             tokio::time::sleep(Duration::from_secs(1)).await;
             (Robots::parse(b"", "thresher"), HOUR)
-        });
+        };
         futures::join!(cache.get_or(&one, ask()), cache.get_or(&one, ask()), cache.get_or(&one, ask()));
         assert_eq!(fetched.into_inner(), 1);
     }

@@ -78,12 +78,11 @@ impl Client {
     /// The interval between two of our requests to an origin: its crawl-delay, or that of the Source's or the
     /// configuration's rate, whichever is longer. Also returns the number of requests that this call sent.
     pub async fn space_between(&self, lane: &Lane) -> (Duration, u32) {
-        let (delay, requests) = match self.1.robots.crawl_delay {
-            true => {
-                let (robots, requests) = self.robots(lane).await;
-                (self.kept_delay(lane, &robots, requests), requests)
-            }
-            false => (Duration::ZERO, 0),
+        let (delay, requests) = if self.1.robots.crawl_delay {
+            let (robots, requests) = self.robots(lane).await;
+            (self.kept_delay(lane, &robots, requests), requests)
+        } else {
+            (Duration::ZERO, 0)
         };
         (self.0.politeness.share(delay.max(self.1.pace)), requests)
     }

@@ -21,7 +21,8 @@ fn example(name: &str) -> (u16, HeaderMap, Bytes) {
 
 fn look_at(name: &str, asked: &str, at: &str) -> Look {
     let (_, headers, body) = example(name);
-    let (asked, at) = (asked.parse().unwrap(), at.parse().unwrap());
+    let asked = asked.parse().unwrap();
+    let at = at.parse().unwrap();
     let seen = Seen { headers: &headers, asked: &asked, at: &at };
     let prefix = body.slice(..body.len().min(PREFIX));
     judge(&seen, &prefix, prefix.len() == body.len())

@@ -122,7 +122,8 @@ async fn a_refused_redirect_leaves_its_way_as_evidence() {
 
 #[tokio::test]
 async fn ports_of_other_services_are_refused_but_for_the_entrys() {
-    let (all, server) = (client(AddressPolicy::allow_all()), server().await);
+    let all = client(AddressPolicy::allow_all());
+    let server = server().await;
     for port in [22, 25, 6667] {
         let error = all.get(request(&format!("http://127.0.0.1:{port}/"))).await.unwrap_err();
         assert_eq!((error.kind(), error.reason()), (ErrorKind::RefusedPort, ProblemReason::RefusedPort));

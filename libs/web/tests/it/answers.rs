@@ -259,7 +259,8 @@ async fn the_head_of_an_answer_can_be_had_alone() {
 
 #[tokio::test]
 async fn a_request_that_is_to_stay_at_its_origin_follows_no_redirect_away_from_it() {
-    let (server, other) = (ScriptedServer::start().await.unwrap(), ScriptedServer::start().await.unwrap());
+    let server = ScriptedServer::start().await.unwrap();
+    let other = ScriptedServer::start().await.unwrap();
     server.push("/a", Reply::status(302).header("location", "/b"));
     server.push("/b", Reply::status(302).header("location", other.uri("/c")));
     let asked = GetRequest { within_origin: true, ..request(&server.uri("/a")) };

@@ -26,7 +26,9 @@ async fn never_more_requests_are_in_flight_than_allowed_and_not_fewer() {
     let (in_flight, _) = watch::channel(0_usize);
     let served = Arc::new(AtomicUsize::new(0));
     let url = serve(move |mut connection| {
-        let (in_flight, most, served) = (in_flight.clone(), Arc::clone(&most), Arc::clone(&served));
+        let in_flight = in_flight.clone();
+        let most = Arc::clone(&most);
+        let served = Arc::clone(&served);
         async move {
             in_flight.send_modify(|now| *now += 1);
             // The server answers only when all permits are taken, or when no more requests will come.

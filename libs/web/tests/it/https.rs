@@ -71,9 +71,10 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, seen: Seen) {
         });
         let io = TokioIo::new(stream);
         tokio::spawn(async move {
-            match is_h2 {
-                true => http2::Builder::new(TokioExecutor::new()).serve_connection(io, answer).await,
-                false => http1::Builder::new().serve_connection(io, answer).await,
+            if is_h2 {
+                http2::Builder::new(TokioExecutor::new()).serve_connection(io, answer).await
+            } else {
+                http1::Builder::new().serve_connection(io, answer).await
             }
         });
     }
@@ -130,7 +131,8 @@ async fn announced_windows(listener: TcpListener, tls: TlsAcceptor) -> (u32, u32
     // RFC 9113, 3.4.
     let mut preface = [0; 24];
     stream.read_exact(&mut preface).await.unwrap();
-    let (mut connection, mut answer) = (65_535, 65_535);
+    let mut connection = 65_535;
+    let mut answer = 65_535;
     loop {
         let mut head = [0; 9];
         stream.read_exact(&mut head).await.unwrap();

@@ -53,7 +53,8 @@ async fn each_request_is_heard_of_from_its_beginning_to_the_end_of_its_body() {
     let server = ScriptedServer::start().await.unwrap();
     server.always("/a", Reply::status(302).header("location", "/b"));
     server.always("/b", Reply::ok("abc"));
-    let (heard, client) = (Heard::default(), Client::new(config()).unwrap());
+    let heard = Heard::default();
+    let client = Client::new(config()).unwrap();
     client.observe(Arc::new(heard.clone()));
     let mut response = client.get(request(&server.uri("/a"))).await.unwrap();
     let begun = ["begun", "answered Some(302)", "ended", "begun", "answered Some(200)"];

@@ -68,8 +68,10 @@ async fn run_once(
     number: u64,
     resources: u64,
 ) -> anyhow::Result<RunId> {
-    let (now, id) = (Timestamp::now(), RunId::fresh());
-    let (mode, asked_by) = (RunMode::Auto, AskedBy::Schedule);
+    let now = Timestamp::now();
+    let id = RunId::fresh();
+    let mode = RunMode::Auto;
+    let asked_by = AskedBy::Schedule;
     let source = source.clone();
     let spec = RunSpec {
         id,

@@ -37,7 +37,8 @@ impl Visitor {
 
     /// Requests a page.
     pub(super) fn get(&self, path: &str) -> anyhow::Result<Answer> {
-        let (address, cookie) = (&self.address, &self.cookie);
+        let address = &self.address;
+        let cookie = &self.cookie;
         let head = format!(
             "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nCookie: {cookie}\r\n\r\n"
         );

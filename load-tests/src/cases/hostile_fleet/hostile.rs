@@ -29,7 +29,8 @@ impl Hostile {
     /// Starts all of them. Each origin has an address of its own, so that no budget of a host is shared with
     /// honest Sources.
     pub(super) async fn start() -> anyhow::Result<Self> {
-        let (mut lists, mut dripping) = (Vec::new(), Vec::new());
+        let mut lists = Vec::new();
+        let mut dripping = Vec::new();
         for source in 0..2 {
             let mut bound = Vec::new();
             for origin in 0..DRIPPING / 2 {

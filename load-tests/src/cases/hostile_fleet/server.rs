@@ -66,11 +66,15 @@ impl Bound {
     pub(super) fn serve(self, manner: Manner) -> Origin {
         let drips = Arc::new(AtomicU64::new(0));
         let mut serving = JoinSet::new();
-        let (listener, base, counter) = (self.listener, self.base.clone(), Arc::clone(&drips));
+        let listener = self.listener;
+        let base = self.base.clone();
+        let counter = Arc::clone(&drips);
         serving.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                let (manner, base, counter) = (manner.clone(), base.clone(), Arc::clone(&counter));
+                let manner = manner.clone();
+                let base = base.clone();
+                let counter = Arc::clone(&counter);
                 connections.spawn(async move {
                     // The client may go away at any time.
                     let _ = converse(stream, &manner, &base, &counter).await;

@@ -45,7 +45,8 @@ impl Bench {
         fleet.until_ready()?;
         let contents = runtime.block_on(owner.open())?;
         make_ready();
-        let (machine, working) = (meter::machine_cpu_seconds()?, fleet.cpu_seconds());
+        let machine = meter::machine_cpu_seconds()?;
+        let working = fleet.cpu_seconds();
         let bus = meter::process_cpu_seconds(nats.process_id());
         let start = Instant::now();
         runtime.block_on(owner.unpack(&contents))?;

@@ -54,7 +54,8 @@ impl Owner {
             }
             spool.append(bytes.into()).await?;
         }
-        let (spooled, package) = (spool.finish().await?, PackageId::fresh());
+        let spooled = spool.finish().await?;
+        let package = PackageId::fresh();
         let computed = spooled.computed().clone();
         store.put_beside_packages(&source, package, spooled).await?;
         let stored_length = computed.length();

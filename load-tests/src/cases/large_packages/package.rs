@@ -73,13 +73,16 @@ pub(super) fn write(
     let mut manifest = BufWriter::new(File::create(&manifest_path)?);
     writeln!(manifest, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset {NAMESPACES}>")?;
     writeln!(manifest, "  <rs:md capability=\"resourcedump-manifest\" at=\"{AT}\"/>")?;
-    let (mut copy, mut copied) = (BufWriter::new(File::create(sample.0)?), 0);
+    let mut copy = BufWriter::new(File::create(sample.0)?);
+    let mut copied = 0;
     let mut archive = ZipWriter::new(BufWriter::with_capacity(BUFFER, File::create(path)?));
     let vocabulary = Vocabulary::new();
-    let (mut expected, mut content) = (Vec::new(), 0);
+    let mut expected = Vec::new();
+    let mut content = 0;
     for member in 0..members {
         let is_text = member % TEXT_EVERY == TEXT_EVERY - 1;
-        let (length, name) = (profile.length(member), name(member));
+        let length = profile.length(member);
+        let name = name(member);
         archive.start_file(&name, options(is_text))?;
         let mut digest = Sha256::new();
         let mut pieces = Content::new(member, length, is_text.then_some(&vocabulary));
@@ -90,7 +93,8 @@ pub(super) fn write(
             copy.write_all(&piece[..wanted as usize])?;
             copied += wanted;
         }
-        let (uri, sha256) = (format!("{RESOURCES}/{name}"), HEXLOWER.encode(&digest.finalize()));
+        let uri = format!("{RESOURCES}/{name}");
+        let sha256 = HEXLOWER.encode(&digest.finalize());
         writeln!(
             manifest,
             "  <url><loc>{uri}</loc><lastmod>{AT}</lastmod>\
@@ -114,7 +118,8 @@ pub(super) fn write(
 /// The length of a file, and its sha-256 in lower-case hex.
 fn digest(path: &Path) -> io::Result<(u64, String)> {
     let mut file = BufReader::with_capacity(BUFFER, File::open(path)?);
-    let (mut bytes, mut digest) = (0, Sha256::new());
+    let mut bytes = 0;
+    let mut digest = Sha256::new();
     loop {
         let piece = file.fill_buf()?;
         let length = piece.len();
@@ -187,7 +192,8 @@ mod tests {
         assert_eq!(archive.len(), 11);
         let mut manifest = String::new();
         archive.by_name("manifest.xml").unwrap().read_to_string(&mut manifest).unwrap();
-        let (mut methods, mut all) = (Vec::new(), Vec::new());
+        let mut methods = Vec::new();
+        let mut all = Vec::new();
         for (n, expected) in package.members.iter().enumerate() {
             let mut member = archive.by_index(n).unwrap();
             methods.push(member.compression());

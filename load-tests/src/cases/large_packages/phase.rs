@@ -45,10 +45,12 @@ impl Watched<'_> {
     /// whole harvest in seconds.
     pub(super) fn harvest(&self, members: u64) -> anyhow::Result<(Phase, f64)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (begun, list) = (Instant::now(), self.source.list());
+        let begun = Instant::now();
+        let list = self.source.list();
         std::thread::scope(|scope| {
             let harvest = scope.spawn(|| self.fleet.harvest(&list).map(|()| begun.elapsed().as_secs_f64()));
-            let (mut first, mut last) = (None, None);
+            let mut first = None;
+            let mut last = None;
             while last.is_none() {
                 // Read before the count: all is counted before the harvest is over.
                 let is_over = harvest.is_finished();

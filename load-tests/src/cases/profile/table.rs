@@ -31,7 +31,8 @@ pub(super) fn of(found: &Found, version: &str) -> String {
 
 /// A line per stage, sorted by cost.
 fn stages(found: &Found) -> String {
-    let (samples, instructions) = (found.samples.as_ref(), found.instructions.as_ref());
+    let samples = found.samples.as_ref();
+    let instructions = found.instructions.as_ref();
     let time =
         |stage: &str| samples.and_then(|samples| samples.by_stage.get(stage)).copied().unwrap_or_default();
     let cost =
@@ -49,7 +50,8 @@ fn stages(found: &Found) -> String {
     let all = samples.map_or(0, |samples| samples.count).max(1);
     let mut text = "\n| part | share of processor time | µs | instructions |\n|---|---|---|---|\n".to_owned();
     for name in names {
-        let (count, cost) = (time(name), cost(name));
+        let count = time(name);
+        let cost = cost(name);
         let _ = writeln!(
             text,
             "| {name} | {:.1} % | {:.1} | {} |",

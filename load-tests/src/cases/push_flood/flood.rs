@@ -97,8 +97,11 @@ impl Flood {
         }
         let client = Client::builder().no_proxy().timeout(Duration::from_secs(60)).build()?;
         let lie = lie(&beset.sources[0]);
-        let (mut times, start) = (tokio::time::interval(TICK), Instant::now());
-        let (mut open, mut begun, mut flooded) = (JoinSet::new(), 0, Flooded::default());
+        let mut times = tokio::time::interval(TICK);
+        let start = Instant::now();
+        let mut open = JoinSet::new();
+        let mut begun = 0;
+        let mut flooded = Flooded::default();
         while begun < posts {
             times.tick().await;
             let due = (start.elapsed().as_secs_f64() * per_second as f64) as u64;

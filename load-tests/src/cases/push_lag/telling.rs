@@ -73,7 +73,9 @@ pub(super) async fn tell(
     changes: usize,
 ) -> Told {
     let mut told = Told::default();
-    let (mut pace, mut answers, mut late) = (interval(PACE), JoinSet::new(), None);
+    let mut pace = interval(PACE);
+    let mut answers = JoinSet::new();
+    let mut late = None;
     pace.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let present = source.len();
     for number in 0..changes {

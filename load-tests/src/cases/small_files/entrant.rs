@@ -96,7 +96,9 @@ impl Entrant {
 
     /// The command to run inside `folder`; its input is written there beforehand.
     pub(crate) fn command(self, bench: &Bench, folder: &Path) -> anyhow::Result<CommandLine> {
-        let (list, base, at_once) = (bench.source.list(), bench.source.base(), AT_ONCE.to_string());
+        let list = bench.source.list();
+        let base = bench.source.base();
+        let at_once = AT_ONCE.to_string();
         let lines: String = bench.expected.iter().map(|resource| self.line(&resource.uri, &base)).collect();
         if !lines.is_empty() {
             fs::write(folder.join(LIST), lines)?;

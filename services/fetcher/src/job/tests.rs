@@ -22,7 +22,8 @@ fn job(server: &ScriptedServer, name: usize) -> FetchJob {
         let path = format!("/{name}/{n}");
         server.push(&path, Reply::ok(body(name, n)));
         let uri = server.uri(&path).parse().expect("an http URI");
-        let (declaration, held) = (Declaration::default(), Validators::default());
+        let declaration = Declaration::default();
+        let held = Validators::default();
         FetchItem {
             uri,
             seq: Seq::new(1),
@@ -35,7 +36,9 @@ fn job(server: &ScriptedServer, name: usize) -> FetchJob {
     };
     let items: Vec<FetchItem> = (0..BODIES).map(item).collect();
     let lane = Lane::of(&items[0].uri.to_url()).expect("a URL with a host");
-    let (id, run, terms) = (JobId::fresh(), RunId::fresh(), Terms::default());
+    let id = JobId::fresh();
+    let run = RunId::fresh();
+    let terms = Terms::default();
     FetchJob { id, source: source(), run, lane, terms, items }
 }
 
@@ -48,7 +51,8 @@ fn gated() -> (Fetcher, Arc<Gate>) {
     let (objects, gate) = GatedObjects::closed();
     let store = Store::over_objects(objects, "memory", std::env::temp_dir());
     let client = Client::new(WebConfig::default()).expect("a client");
-    let (bus, clock) = (Arc::new(MemoryBus::new(4)), Arc::new(SystemClock));
+    let bus = Arc::new(MemoryBus::new(4));
+    let clock = Arc::new(SystemClock);
     (Fetcher::new(client, store, bus, clock, FetcherConfig::default()), gate)
 }
 
@@ -72,7 +76,8 @@ async fn jobs_that_end_while_a_pack_is_stored_share_the_next_one_and_end_with_it
     let (fetcher, gate) = gated();
     let fetcher = fetcher.counted(FetcherMetrics::register(&metrics));
     let begin = |name| {
-        let (job, fetcher) = (job(&server, name), fetcher.clone());
+        let job = job(&server, name);
+        let fetcher = fetcher.clone();
         // Each uses its own terms, and all share the packs.
         tokio::spawn(async move { fetcher.on(&job.terms).expect("terms").fetch(&job).await })
     };
@@ -125,10 +130,12 @@ async fn a_job_that_is_given_back_comes_back_as_deferred_without_a_request() {
     let server = ScriptedServer::start().await.unwrap();
     let bus = Arc::new(MemoryBus::new(4));
     let client = Client::new(WebConfig::default()).expect("a client");
-    let (clock, config) = (Arc::new(SystemClock), FetcherConfig::default());
+    let clock = Arc::new(SystemClock);
+    let config = FetcherConfig::default();
     let fetcher = Fetcher::new(client, Store::in_memory(), Arc::clone(&bus) as _, clock, config);
     let job = job(&server, 0);
-    let (id, asked) = (job.id, job.items.len());
+    let id = job.id;
+    let asked = job.items.len();
     assert_eq!(fetcher.give_back(Payload::of(Arc::new(job))).await, HandlerResult::Done);
     let filter = bus::Filter::Verify;
     bus.open(bus::ConsumerSpec::new(filter.clone(), 1, std::time::Duration::from_secs(60), 2)).await.unwrap();

@@ -96,9 +96,10 @@ impl Receiving<'_> {
 
     /// The result of `work`, unless the job's time ends first.
     pub(super) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        match self.pieces.is_empty() {
-            true => self.within(self.deadline, work).await,
-            false => self.in_more_time(work).await,
+        if self.pieces.is_empty() {
+            self.within(self.deadline, work).await
+        } else {
+            self.in_more_time(work).await
         }
     }
 
@@ -109,10 +110,7 @@ impl Receiving<'_> {
 
     async fn within<T>(&self, deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
         let over = async {
-            match self.limited {
-                true => tokio::time::sleep_until(deadline).await,
-                false => std::future::pending().await,
-            }
+            if self.limited { tokio::time::sleep_until(deadline).await } else { std::future::pending().await }
         };
         tokio::select! {
             biased;

@@ -38,7 +38,8 @@ impl Receiving<'_> {
         }
         let head = self.upload.head();
         let (Some(length), Some(if_range)) = (head.length, condition(&head.validators)) else { return };
-        let (from, part) = (self.upload.received(), self.upload.part_bytes());
+        let from = self.upload.received();
+        let part = self.upload.part_bytes();
         let end = ((from / part + 1) * part).min(length);
         let ranges = self.company.len() as u64 + 1;
         let to = leading_to.unwrap_or_else(|| (from + piece_bytes(end - from, ranges)).min(end));
@@ -56,7 +57,8 @@ impl Receiving<'_> {
 
     /// Whether several ranges are useful and allowed.
     fn may_spread(&self) -> bool {
-        let (received, part) = (self.upload.received(), self.upload.part_bytes());
+        let received = self.upload.received();
+        let part = self.upload.part_bytes();
         let head = self.upload.head();
         let expected = head.length.or(self.job.declaration.length).unwrap_or(0);
         let left = expected.saturating_sub(received);
@@ -138,9 +140,10 @@ impl Receiving<'_> {
     pub(super) async fn go_alone(&mut self, why: &str) -> Option<()> {
         self.leave_origin_alone(why);
         for mut piece in std::mem::take(&mut self.pieces) {
-            match self.in_more_time(piece.has_come()).await? {
-                true => self.pieces.push_back(piece),
-                false => self.fetcher.metrics.count_range("dropped", 1),
+            if self.in_more_time(piece.has_come()).await? {
+                self.pieces.push_back(piece)
+            } else {
+                self.fetcher.metrics.count_range("dropped", 1)
             }
         }
         self.company.part();

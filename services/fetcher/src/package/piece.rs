@@ -98,9 +98,10 @@ async fn receive(asking: Asking, from: u64, to: u64, begins: oneshot::Sender<()>
         }
         bytes.extend_from_slice(&chunk);
     }
-    match bytes.len() == length {
-        true => Ok(bytes.freeze()),
-        false => Err(format!("{} of {length} bytes came", bytes.len())),
+    if bytes.len() == length {
+        Ok(bytes.freeze())
+    } else {
+        Err(format!("{} of {length} bytes came", bytes.len()))
     }
 }
 

@@ -168,7 +168,8 @@ impl<'a> Receiving<'a> {
     /// parallel with other pieces, requests only the bytes before them.
     fn request(&self) -> GetRequest {
         let url = self.job.uri.to_url();
-        let (from, if_range) = (self.upload.received(), condition(&self.upload.head().validators));
+        let from = self.upload.received();
+        let if_range = condition(&self.upload.head().validators);
         let held = self.job.held.clone();
         let range = match if_range.filter(|_| from > 0) {
             Some(if_range) => Some(Range { from, to: self.leading_end(), if_range: Some(if_range) }),

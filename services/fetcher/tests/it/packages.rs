@@ -154,7 +154,8 @@ async fn when_a_process_is_gone_another_goes_on_behind_its_last_part() {
 #[tokio::test]
 async fn a_package_that_has_changed_is_begun_anew() {
     let case = Case::new().await;
-    let (old, new) = (body(PART + MIB), body(PART + 9));
+    let old = body(PART + MIB);
+    let new = body(PART + 9);
     let gone_on = |reply: Reply| case.server.push("/a", reply);
     gone_on(whole(&old, "\"v1\"").cut_after(PART as u64 + 5));
     gone_on(whole(&new, "\"v2\""));

@@ -37,7 +37,8 @@ impl Case {
     /// A fetcher as another process would have it.
     fn fetcher(&self) -> Fetcher {
         let client = Client::new(self.web.clone()).expect("a client");
-        let (store, bus) = (self.store.clone(), Arc::clone(&self.bus));
+        let store = self.store.clone();
+        let bus = Arc::clone(&self.bus);
         Fetcher::new(client, store, bus, Arc::new(SystemClock), FetcherConfig::default())
     }
 
@@ -230,10 +231,12 @@ async fn pieces_that_are_not_what_was_asked_for_are_not_taken() {
 async fn a_package_that_changes_in_the_middle_is_begun_anew_and_never_mixed() {
     for stop in [MIB, PART - 1, PART + 3 * MIB, 2 * PART + 4 * MIB] {
         let case = Case::new(4).await;
-        let (old, new) = (body(4 * PART), vec![7; 3 * PART + 5]);
+        let old = body(4 * PART);
+        let new = vec![7; 3 * PART + 5];
         let uri = case.server.serve("/a", File::new(old.clone(), "\"v1\""));
         case.server.allow(Some(stop as u64));
-        let (fetcher, job) = (case.fetcher(), job(&uri, 1, Some(old.len())));
+        let fetcher = case.fetcher();
+        let job = job(&uri, 1, Some(old.len()));
         let fetching = tokio::spawn(async move { fetcher.fetch_package(job).await });
         until("it stands still", || case.server.sent() == stop as u64).await;
         case.server.serve("/a", File::new(new.clone(), "\"v2\""));
@@ -287,7 +290,8 @@ async fn an_origin_that_refuses_several_requests_at_a_time_is_asked_one_by_one_f
     // So that the second request finds the first one open.
     case.server.allow(Some(MIB as u64));
     let fetcher = case.fetcher();
-    let (first, uri) = (fetcher.clone(), case.server.uri("/a"));
+    let first = fetcher.clone();
+    let uri = case.server.uri("/a");
     let job_at = job(&uri, 1, Some(body.len()));
     let fetching = tokio::spawn(async move { first.fetch_package(job_at).await });
     until("another range was refused", || case.server.asked().iter().any(|asked| asked.status == 429)).await;
@@ -312,7 +316,8 @@ async fn what_came_beside_a_range_that_was_refused_is_not_asked_for_again() {
     // The leading range and two after the refused one are open, and have received more than the leading one.
     case.server.wait_for(3);
     case.server.allow(Some((PART / 4 + MIB) as u64));
-    let (fetcher, job) = (case.fetcher(), job(&uri, 1, Some(body.len())));
+    let fetcher = case.fetcher();
+    let job = job(&uri, 1, Some(body.len()));
     let fetching = tokio::spawn(async move { fetcher.fetch_package(job).await });
     let refused = || case.server.asked().iter().any(|asked| asked.status == 429);
     until("one was refused, and others came", || refused() && case.server.sent() >= (PART / 4 + MIB) as u64)
@@ -366,7 +371,8 @@ async fn a_server_that_sends_the_whole_after_all_leaves_the_places_to_others() {
     let body = body(3 * PART);
     let uri = case.server.serve("/a", File::new(body.clone(), "\"v1\"").with(Ranges::Unknown));
     case.server.allow(Some(MIB as u64));
-    let (job, fetcher) = (job(&uri, 1, Some(body.len())), case.fetcher());
+    let job = job(&uri, 1, Some(body.len()));
+    let fetcher = case.fetcher();
     let lane = job.lane.clone();
     let fetching = tokio::spawn(async move { fetcher.fetch_package(job).await });
     until("the download stands still", || case.server.sent() == MIB as u64).await;

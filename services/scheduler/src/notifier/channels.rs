@@ -174,7 +174,8 @@ mod tests {
         let folder = TempDir::new().unwrap();
         let context = SchedulerContext { push: Some(push()), ..context(folder.path(), Arc::default()).await };
         let server = ScriptedServer::start().await.unwrap();
-        let (source, topic) = (SourceSpec::new(server.uri("/").parse().unwrap()), server.uri("/channel"));
+        let source = SourceSpec::new(server.uri("/").parse().unwrap());
+        let topic = server.uri("/channel");
         let link = CapabilityLink::new(Capability::ChangeNotification, topic.clone());
         let offers = [(SetId::new("http://h/caps"), link)];
         let want = async |is_poll| want(&context, &context.client, &source, &offers, is_poll).await;

@@ -87,7 +87,8 @@ impl InboxPoller {
     }
 
     async fn look_at(&self, source: &SourceSpec, page: Url) -> Result<(), ControlError> {
-        let (readings, now) = (self.control.readings(), self.clock.now());
+        let readings = self.control.readings();
+        let now = self.clock.now();
         let (known, revision) = readings.get(&source.id).await?;
         let known = match known.filter(|known| known.page == page) {
             Some(known) if known.next_at > now => return Ok(()),
@@ -99,7 +100,8 @@ impl InboxPoller {
         let next = match self.read(source, &taken).await? {
             Ok(next) => next,
             Err(trouble) => {
-                let (now, why) = (self.clock.now(), trouble.to_string());
+                let now = self.clock.now();
+                let why = trouble.to_string();
                 let not_before = trouble.patience().and_then(|wait| now.checked_add(wait).ok());
                 tracing::warn!(source.id = %source.id, page = %taken.page, why, "the inbox cannot be read now");
                 self.metrics.looked("failed");

@@ -144,7 +144,8 @@ async fn the_inbox_of_a_page_is_found_by_its_link_and_read_page_by_page() {
 async fn nothing_is_asked_of_another_origin_whoever_leads_there() {
     let case = Case::new("/inbox").await;
     let other = ScriptedServer::start().await.unwrap();
-    let (elsewhere, away) = (other.uri("/n/1"), other.uri("/n/2"));
+    let elsewhere = other.uri("/n/1");
+    let away = other.uri("/n/2");
     case.server.push(
         "/inbox",
         case.lists("/inbox", &[&elsewhere, "/n/2", "/n/3"])

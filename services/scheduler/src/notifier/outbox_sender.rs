@@ -85,7 +85,8 @@ impl OutboxSender {
     async fn send(&self, outgoing: &Versioned<OutboxMessage>) -> Result<(), ControlError> {
         let outbox = self.control.outbox();
         let Some(taken) = outbox.take(outgoing, self.clock.now()).await? else { return Ok(()) };
-        let (source, target) = (&taken.source, taken.target.as_str());
+        let source = &taken.source;
+        let target = taken.target.as_str();
         let trouble = match self.deliver(&taken).await {
             Ok(inbox) => {
                 tracing::info!(source.id = %source, target, %inbox, notification = taken.name(), "a change is told");
@@ -94,13 +95,13 @@ impl OutboxSender {
             }
             Err(trouble) => trouble,
         };
-        let (now, why) = (self.clock.now(), trouble.to_string());
-        let next = match trouble.is_refusal() {
-            true => taken.refused(&why),
-            false => {
-                let not_before = trouble.patience().and_then(|wait| now.checked_add(wait).ok());
-                taken.failed(&why, not_before, now)
-            }
+        let now = self.clock.now();
+        let why = trouble.to_string();
+        let next = if trouble.is_refusal() {
+            taken.refused(&why)
+        } else {
+            let not_before = trouble.patience().and_then(|wait| now.checked_add(wait).ok());
+            taken.failed(&why, not_before, now)
         };
         match next.state {
             OutgoingState::Waiting => {
@@ -164,10 +165,12 @@ impl Periodic for OutboxSender {
         ours.retain(|outgoing| is_ours(&outgoing.source));
         self.metrics.outbox(ours.iter().map(|outgoing| outgoing.state));
         let due = ours.into_iter().filter_map(|outgoing| {
-            let (key, at) = ((outgoing.source.clone(), outgoing.target.clone()), outgoing.next_at);
-            match self.is_wanted(&outgoing) {
-                false => Some(Due { key, at: Timestamp::MIN, errand: Errand::Forget(outgoing) }),
-                true => outgoing.is_waiting().then_some(Due { key, at, errand: Errand::Send(outgoing) }),
+            let key = (outgoing.source.clone(), outgoing.target.clone());
+            let at = outgoing.next_at;
+            if self.is_wanted(&outgoing) {
+                outgoing.is_waiting().then_some(Due { key, at, errand: Errand::Send(outgoing) })
+            } else {
+                Some(Due { key, at: Timestamp::MIN, errand: Errand::Forget(outgoing) })
             }
         });
         due.collect()

@@ -32,7 +32,8 @@ impl OutboxWriter {
 impl RunObserver for OutboxWriter {
     async fn observe(&self, run: &RunRecord) -> Result<(), ObserverError> {
         let now = self.clock.now();
-        let (stored, deleted) = (run.counters.stored, run.counters.deleted);
+        let stored = run.counters.stored;
+        let deleted = run.counters.deleted;
         let change = Change { run: run.id, from: run.started_at, until: now, stored, deleted };
         if !change.is_one() {
             return Ok(());

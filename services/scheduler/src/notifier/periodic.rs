@@ -49,7 +49,8 @@ pub(crate) async fn make<R: Periodic>(mut periodic: R, clock: Arc<dyn Clock>, st
     while !stop.is_cancelled() {
         let next_look = Instant::now() + BETWEEN_LOOKS;
         let now = clock.now();
-        let (mut next_at, mut held_up) = (None, false);
+        let mut next_at = None;
+        let mut held_up = false;
         for Due { key, at, errand } in periodic.look(now) {
             if in_hand.contains(&key) {
                 continue;

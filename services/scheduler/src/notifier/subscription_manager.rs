@@ -107,7 +107,8 @@ impl SubscriptionManager {
                     topic: subscription.topic.clone(),
                     hubs: subscription.hubs.clone(),
                 };
-                let (key, now) = (self.push.keys().current().name(), self.clock.now());
+                let key = self.push.keys().current().name();
+                let now = self.clock.now();
                 self.control.subscriptions().want(&offered, key, now).await.map(drop)
             }
         }
@@ -138,7 +139,8 @@ impl SubscriptionManager {
             secret: (is_subscribing && hubs::keeps_a_secret(hub)).then(|| key.secret(asking.id.as_str())),
         };
         let answered = self.client.post(PostRequest::new(url, FORM, request.to_form())).await;
-        let (standing, source) = (asking.standing(asked.at), &asking.source);
+        let standing = asking.standing(asked.at);
+        let source = &asking.source;
         tracing::info!(source.id = %source, subscription.id = %asking.id, %mode, standing, "a hub is asked");
         match answered {
             Ok(_) => {

@@ -58,7 +58,9 @@ impl OperatorClient {
 
 /// The items in parts, each small enough for a request.
 fn parts(sources: &[SourceInBatch]) -> Vec<&[SourceInBatch]> {
-    let (mut parts, mut begin, mut bytes) = (Vec::new(), 0, 0);
+    let mut parts = Vec::new();
+    let mut begin = 0;
+    let mut bytes = 0;
     for (at, source) in sources.iter().enumerate() {
         let length = serde_json::to_vec(source).map_or(0, |text| text.len());
         if at > begin && (at - begin == MAX_ITEMS || bytes + length > MAX_BYTES) {

@@ -110,7 +110,8 @@ impl Reader {
             let line = String::from_utf8_lossy(&line);
             let line = line.trim_end_matches(['\r', '\n']);
             if line.is_empty() {
-                let (data, id) = (std::mem::take(&mut self.data), self.id.take());
+                let data = std::mem::take(&mut self.data);
+                let id = self.id.take();
                 if !data.is_empty() {
                     return Some(Event { data, id });
                 }
@@ -147,7 +148,8 @@ mod tests {
             Event { data: "b\nc".to_owned(), id: None },
         ];
         for size in 1..text.len() {
-            let (mut reader, mut read) = (Reader::default(), Vec::new());
+            let mut reader = Reader::default();
+            let mut read = Vec::new();
             for piece in text.as_bytes().chunks(size) {
                 reader.take(piece).unwrap();
                 read.extend(std::iter::from_fn(|| reader.next()));

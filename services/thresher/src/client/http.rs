@@ -126,7 +126,8 @@ impl OperatorClient {
         path: &[&str],
         query: &[(&str, String)],
     ) -> Result<Vec<T>, ClientError> {
-        let (mut all, mut cursor) = (Vec::new(), None);
+        let mut all = Vec::new();
+        let mut cursor = None;
         loop {
             let page: Page<T> = self.page(path, query, cursor).await?;
             all.extend(page.items);

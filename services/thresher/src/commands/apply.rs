@@ -113,7 +113,8 @@ async fn apply(
     some: &[(SourceSpec, Wanted)],
     dry_run: bool,
 ) -> Result<Vec<Outcome>, ClientError> {
-    let (mut batch, mut differences) = (Vec::new(), Vec::new());
+    let mut batch = Vec::new();
+    let mut differences = Vec::new();
     for (spec, wanted) in some {
         let before = found.0.remove(spec.id.as_str());
         let fields = before.as_ref().map(|before| changes(&before.wanted, wanted));
@@ -143,7 +144,8 @@ fn changes(before: &Wanted, after: &Wanted) -> BTreeMap<String, Change> {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
-    let (mut before, after) = (fields(before), fields(after));
+    let mut before = fields(before);
+    let after = fields(after);
     let mut changes = BTreeMap::new();
     for (field, to) in after {
         let from = before.remove(&field).unwrap_or_default();

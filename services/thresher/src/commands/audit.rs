@@ -119,9 +119,10 @@ pub(crate) fn print(url: &Url, report: &Report, duration: Duration, output: Outp
     {
         for difference in audit.all.iter()? {
             let difference = difference?;
-            match output.json {
-                true => out.json(&difference)?,
-                false => lines(&difference).iter().try_for_each(|line| out.line(line))?,
+            if output.json {
+                out.json(&difference)?
+            } else {
+                lines(&difference).iter().try_for_each(|line| out.line(line))?
             }
         }
     }

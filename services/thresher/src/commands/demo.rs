@@ -75,7 +75,8 @@ pub(crate) async fn run(args: DemoArgs) -> CommandResult {
 
     let uri: ResourceUri = broken.parse()?;
     let file = store.view().map_or(PathBuf::from(&into), |view| view.file(&uri));
-    let (thresher, place) = (as_started(), quoted(&into));
+    let thresher = as_started();
+    let place = quoted(&into);
     say(&format!(
         "Done. Everything lies in {into}: the resources as files (that one is {}), Thresher's own data in .thresher/.\n\
          Look around:\n  {thresher} ls --into {place}\n  {thresher} explain {broken} --into {place}",

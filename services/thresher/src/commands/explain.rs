@@ -238,10 +238,7 @@ impl ResourceHistory {
         let guard = self.document_problems.iter().any(|(document, problem)| {
             *document == absence.document && problem.reason == ProblemReason::Guard
         });
-        let kept = match guard {
-            true => "the deletion guard keeps it",
-            false => "kept until a later list confirms it",
-        };
+        let kept = if guard { "the deletion guard keeps it" } else { "kept until a later list confirms it" };
         format!("  absent from {}, seen {}; {kept}", absence.document, absence.seen_at)
     }
 }

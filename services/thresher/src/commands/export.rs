@@ -71,7 +71,8 @@ fn asked_for(args: &ExportArgs) -> Result<Export, Failed> {
         path => Destination::Path(path.clone()),
     };
     let ExportArgs { prefix, since, until, types, .. } = args;
-    let (prefix, types) = (prefix.clone(), types.clone());
+    let prefix = prefix.clone();
+    let types = types.clone();
     let selection = Selection { prefix, since: *since, until: *until, types };
     Ok(Export { format, to, selection, sizes: Sizes::default() })
 }

@@ -56,12 +56,11 @@ pub(crate) async fn run(args: GcArgs) -> CommandResult {
     };
     report.leftovers += temporary;
     let place = target::place(&store);
-    match args.json {
-        true => {
-            let outcome = Outcome { into: place, removed: report.removed(), report: &report };
-            terminal::json(&outcome)?;
-        }
-        false => show(&report, &place, is_bucket)?,
+    if args.json {
+        let outcome = Outcome { into: place, removed: report.removed(), report: &report };
+        terminal::json(&outcome)?;
+    } else {
+        show(&report, &place, is_bucket)?
     }
     Ok(Exit::Good)
 }
@@ -96,7 +95,8 @@ fn show(report: &Report, place: &str, is_bucket: bool) -> io::Result<()> {
         counted(objects, "object", "objects"),
         HumanDuration(keep_for)
     )?;
-    let (tombstones, rewritten) = (&report.tombstones, &report.rewritten);
+    let tombstones = &report.tombstones;
+    let rewritten = &report.rewritten;
     let will = if report.dry_run { "would be " } else { "" };
     if tombstones.given_up > 0 {
         let deletions = counted(tombstones.given_up, "deletion", "deletions");
@@ -116,9 +116,10 @@ fn show(report: &Report, place: &str, is_bucket: bool) -> io::Result<()> {
             "not done: {} to finish, {} to rewrite. {}",
             counted(tombstones.left, "deletion", "deletions"),
             counted(rewritten.left, "pack", "packs"),
-            match is_bucket {
-                true => "Stop all syncs into this store, then pass --exclusive",
-                false => "Run it again when no sync is running",
+            if is_bucket {
+                "Stop all syncs into this store, then pass --exclusive"
+            } else {
+                "Run it again when no sync is running"
             }
         )?;
     }

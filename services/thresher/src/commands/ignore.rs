@@ -20,19 +20,21 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
     let into = match client::read_from(&select.location)? {
         ReadFrom::Store(into) => into,
         ReadFrom::Gateway(client) => {
-            let (note, undo) = (Some(note.to_owned()).filter(|_| !undo), *undo);
+            let note = Some(note.to_owned()).filter(|_| !undo);
+            let undo = *undo;
             return select::submit(&client, select, "ignore", |select| Ignore { select, note, undo }).await;
         }
     };
     let action = if *undo { ProblemAction::Undo } else { ProblemAction::Ignore { note: note.to_owned() } };
     let selected = select::apply(&into, select, &action, |_, _| true).await?;
     let problems = counted(selected.len() as u64, "problem", "problems");
-    match undo {
-        true => say!("{problems} no longer ignored: the next run retries")?,
-        false => say!(
+    if *undo {
+        say!("{problems} no longer ignored: the next run retries")?
+    } else {
+        say!(
             "{problems} ignored, as long as the Source says the same of it; `thresher problems --ignored` lists them, \
              `thresher retry` or `ignore --undo` takes that back"
-        )?,
+        )?
     }
     let missed = select::missed(select, &selected);
     for uri in &missed {

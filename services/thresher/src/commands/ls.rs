@@ -77,10 +77,7 @@ struct Output {
 
 impl Output {
     fn line(&mut self, line: &Line) -> Result<(), Failed> {
-        match self.json {
-            true => Ok(self.out.json(line)?),
-            false => Ok(self.out.line(&line.text())?),
-        }
+        if self.json { Ok(self.out.json(line)?) } else { Ok(self.out.line(&line.text())?) }
     }
 }
 
@@ -91,7 +88,8 @@ async fn list_from_gateway(
     prefix: &str,
     out: &mut Output,
 ) -> Result<(), Failed> {
-    let (path, query) = (["sources", about.id.as_str(), "resources"], [("prefix", prefix.to_owned())]);
+    let path = ["sources", about.id.as_str(), "resources"];
+    let query = [("prefix", prefix.to_owned())];
     let home = HomeSite::of_text(&about.entry);
     let mut cursor = None;
     loop {

@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn each_moment_has_the_version_of_its_time() {
-        let (record, versions) = (record(Some(30), None, 99), kept(&[(10, 20), (20, 30)], None));
+        let record = record(Some(30), None, 99);
+        let versions = kept(&[(10, 20), (20, 30)], None);
         assert_eq!(held(&record, &versions, [10, 19, 20, 29, 30, 500]), [10, 10, 20, 20, 30, 30].map(Some));
         let kept_from = second(10);
         assert_eq!(at(&record, &versions, second(9)), At::Gone { kept_from });
@@ -129,7 +130,8 @@ mod tests {
 
     #[test]
     fn while_it_was_deleted_nothing_was_held_even_if_it_was_restored() {
-        let (restored, versions) = (record(Some(10), None, 40), kept(&[(10, 20)], Some(40)));
+        let restored = record(Some(10), None, 40);
+        let versions = kept(&[(10, 20)], Some(40));
         assert_eq!(held(&restored, &versions, [15, 20, 39, 40]), [Some(10), None, None, Some(10)]);
         assert_eq!(at(&restored, &versions, second(30)), At::NotHeld);
         let deleted = record(None, Some(10), 20);

@@ -47,9 +47,10 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
 }
 
 fn print(estimate: &Estimate, json: bool) -> CommandResult {
-    match json {
-        true => terminal::json(estimate)?,
-        false => show(estimate)?,
+    if json {
+        terminal::json(estimate)?
+    } else {
+        show(estimate)?
     }
     Ok(if estimate.unread.is_empty() { Exit::Good } else { Exit::Problems })
 }

@@ -46,21 +46,21 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
                     if !is_wanted(&args, &subject, &record) {
                         continue;
                     }
-                    match args.group {
-                        true => groups.count(&subject, &record),
-                        false => {
-                            let problem = SourceProblem::new(&subject, record);
-                            show(&mut out, &note.source, &problem, args.json)?;
-                        }
+                    if args.group {
+                        groups.count(&subject, &record)
+                    } else {
+                        let problem = SourceProblem::new(&subject, record);
+                        show(&mut out, &note.source, &problem, args.json)?;
                     }
                 }
             }
         }
         ReadFrom::Gateway(client) => {
             for about in client.selected(args.source.as_deref()).await? {
-                match args.group {
-                    true => count_from_gateway(&client, &about, &args, &mut groups).await?,
-                    false => list_from_gateway(&client, &about, &args, &mut out).await?,
+                if args.group {
+                    count_from_gateway(&client, &about, &args, &mut groups).await?
+                } else {
+                    list_from_gateway(&client, &about, &args, &mut out).await?
                 }
             }
         }
@@ -84,9 +84,10 @@ fn is_wanted(args: &ProblemsArgs, subject: &Subject, record: &ProblemRecord) -> 
 }
 
 fn show(out: &mut Out, source: &SourceId, problem: &SourceProblem, json: bool) -> Result<(), Failed> {
-    match json {
-        true => Ok(out.json(&Line::new(source, problem))?),
-        false => lines(problem).iter().try_for_each(|line| Ok(out.line(line)?)),
+    if json {
+        Ok(out.json(&Line::new(source, problem))?)
+    } else {
+        lines(problem).iter().try_for_each(|line| Ok(out.line(line)?))
     }
 }
 
@@ -105,7 +106,8 @@ async fn list_from_gateway(
     out: &mut Out,
 ) -> Result<(), Failed> {
     let joined = |names: Vec<String>| Some(names.join(",")).filter(|names| !names.is_empty());
-    let (path, mut query) = (["sources", about.id.as_str(), "problems"], query(args));
+    let path = ["sources", about.id.as_str(), "problems"];
+    let mut query = query(args);
     query.extend(joined(args.filter.reasons()).map(|reasons| ("reason", reasons)));
     query.extend(joined(args.filter.kinds()).map(|kinds| ("kind", kinds)));
     let mut cursor = None;
@@ -131,7 +133,8 @@ async fn count_from_gateway(
 ) -> Result<(), Failed> {
     let path = ["sources", about.id.as_str(), "problems", "groups"];
     let page: Result<Page<ProblemGroup>, _> = client.get(&path, &query(args)).await;
-    let (reasons, kinds) = (&args.filter.reason, args.filter.kinds());
+    let reasons = &args.filter.reason;
+    let kinds = args.filter.kinds();
     for group in about.found(page)?.map(|page| page.items).unwrap_or_default() {
         let is_meant = (reasons.is_empty() || reasons.contains(&group.reason))
             && (kinds.is_empty() || kinds.iter().any(|kind| *kind == *group.kind));
@@ -188,7 +191,8 @@ fn table(groups: &[ProblemGroup]) -> Table {
     table.load_style(presets::NOTHING);
     table.set_header(["problems", "reason", "kind", "first seen", "last seen", "one of them"]);
     for ProblemGroup { reason, kind, count, first_seen, last_seen, example } in groups {
-        let (first, last) = (format!("{first_seen:.0}"), format!("{last_seen:.0}"));
+        let first = format!("{first_seen:.0}");
+        let last = format!("{last_seen:.0}");
         table.add_row([&count.to_string(), reason.as_str(), &**kind, &first, &last, &*displayed(example)]);
     }
     table

@@ -40,9 +40,10 @@ async fn from_gateway(client: &OperatorClient, args: &ReportArgs) -> CommandResu
         card.push(b'\n');
     }
     let mut out = Out::new();
-    match args.json {
-        true => out.write_all(&card)?,
-        false => out.text(&String::from_utf8_lossy(&card))?,
+    if args.json {
+        out.write_all(&card)?
+    } else {
+        out.text(&String::from_utf8_lossy(&card))?
     }
     out.finish()?;
     Ok(Exit::Good)

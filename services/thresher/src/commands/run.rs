@@ -117,7 +117,8 @@ async fn submit_many(
     if ids.is_empty() {
         return Err(usage("no enabled Source matches; `thresher source ls` lists the Sources"));
     }
-    let (mut exit, mut count) = (Exit::Good, 0);
+    let mut exit = Exit::Good;
+    let mut count = 0;
     for (source, outcome) in ids.iter().zip(client.submit_all(&ids, submit).await?) {
         let (run, message) = match outcome {
             Ok(run) => (Some(run), None),

@@ -46,9 +46,10 @@ pub(crate) async fn run(args: ScrubArgs) -> CommandResult {
         outcome.live = Some(Box::pin(live::compare(&harvested, count, seed, &args.http, &outcome)).await?);
     }
     for (source, count) in findings.sources() {
-        let recorded = match owns {
-            true => Box::pin(record::record(&target, &source, &findings, args.repair)).await?,
-            false => None,
+        let recorded = if owns {
+            Box::pin(record::record(&target, &source, &findings, args.repair)).await?
+        } else {
+            None
         };
         let Some(Recorded { catalog, noted, set_aside, settled, given_up }) = recorded else {
             outcome.left(source, count);
@@ -95,15 +96,19 @@ async fn read(
         let mut resources = catalog.scan_resources(None, None).await?;
         while let Some((uri, record)) = resources.try_next().await? {
             let Some(bitstream) = record.bitstream else { continue };
-            let (location, computed) = (bitstream.location, bitstream.computed);
+            let location = bitstream.location;
+            let computed = bitstream.computed;
             scrub.offer(ScrubItem { source: note.source.clone(), uri, location, computed, version: None })?;
         }
         // After the resources: a replaced version moves from its resource to the kept versions.
         let mut versions = catalog.scan_versions(None).await?;
         while let Some((uri, versions)) = versions.try_next().await? {
             for kept in versions.kept.into_iter().filter(|version| version.lost.is_none()) {
-                let (location, computed) = (kept.bitstream.location, kept.bitstream.computed);
-                let (source, uri, version) = (note.source.clone(), uri.clone(), Some(kept.from));
+                let location = kept.bitstream.location;
+                let computed = kept.bitstream.computed;
+                let source = note.source.clone();
+                let uri = uri.clone();
+                let version = Some(kept.from);
                 scrub.offer(ScrubItem { source, uri, location, computed, version })?;
             }
         }

@@ -87,23 +87,32 @@ async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Resul
     } else {
         None
     };
-    let (f, n, s, h) = (common.clone(), nats.clone(), store.clone(), http.clone());
+    let f = common.clone();
+    let n = nats.clone();
+    let s = store.clone();
+    let h = http.clone();
     let scheduler =
         scheduler::Config { service: f, nats: n, store: s, http: h, push: push.clone(), scheduler };
     if runs(ServiceArg::Scheduler) {
         services.spawn(scheduler::serve(with(&context, scheduler)));
     }
-    let (f, n, s) = (common.clone(), nats.clone(), store.clone());
+    let f = common.clone();
+    let n = nats.clone();
+    let s = store.clone();
     let fetcher = fetcher::Config { service: f, nats: n, store: s, http, fetcher };
     if runs(ServiceArg::Fetcher) {
         services.spawn(fetcher::serve(with(&context, fetcher)));
     }
-    let (f, n, s) = (common.clone(), nats.clone(), store.clone());
+    let f = common.clone();
+    let n = nats.clone();
+    let s = store.clone();
     let unpacker = unpacker::Config { service: f, nats: n, store: s, unpacker };
     if runs(ServiceArg::Unpacker) {
         services.spawn(unpacker::serve(with(&context, unpacker)));
     }
-    let (f, n, s) = (common.clone(), nats.clone(), store.clone());
+    let f = common.clone();
+    let n = nats.clone();
+    let s = store.clone();
     let verifier = verifier::Config { service: f, nats: n, store: s, verifier };
     if runs(ServiceArg::Verifier) {
         services.spawn(verifier::serve(with(&context, verifier)));

@@ -96,7 +96,8 @@ pub(super) fn no_source(id: &SourceId) -> Failed {
 async fn add(args: SourceAddArgs) -> CommandResult {
     http::without_secret(&args.url)?;
     let spec = spec(&args)?;
-    let (id, wanted) = (spec.id.clone(), Wanted::from(&spec));
+    let id = spec.id.clone();
+    let wanted = Wanted::from(&spec);
     let client = OperatorClient::of(&args.gateway)?;
     match client.create(&wanted).await {
         Ok(source) if runs_on_request(&wanted) && !args.no_run => {

@@ -161,7 +161,8 @@ async fn harvest_over(
     if !matches!(request.url.scheme(), "http" | "https") {
         return Err(usage(format!("{} is no http or https URL; pass one", request.url)));
     }
-    let (place, is_audit) = (target::parse(&request.into)?, request.options.mode == Some(Mode::Audit));
+    let place = target::parse(&request.into)?;
+    let is_audit = request.options.mode == Some(Mode::Audit);
     if is_audit {
         target::must_hold_a_harvest(&place)?;
     }

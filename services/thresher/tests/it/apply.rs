@@ -16,7 +16,8 @@ async fn gateway() -> (Fleet, crate::common::Service, Api, Control) {
     let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
     let gateway = fleet.start(&["gateway"], &fleet.gateway());
     let api = Api::of(&gateway).await;
-    let (servers, namespace) = (vec![fleet.nats.clone()], fleet.namespace.clone());
+    let servers = vec![fleet.nats.clone()];
+    let namespace = fleet.namespace.clone();
     let config = Config { servers, namespace, ..Config::default() };
     let control = Control::connect(&config).await.expect("NATS");
     (fleet, gateway, api, control)

@@ -86,7 +86,8 @@ async fn a_dump_whose_packages_are_held_is_audited_without_a_request_to_where_th
         ],
     );
     case.copy.sync(&url).exits(0);
-    let (asked, sent) = (case.asked(), case.files.sent());
+    let asked = case.asked();
+    let sent = case.files.sent();
     let run = case.audit(&url, &[]).exits(0);
     found(&run, [3, 0, 0, 0, 0, 0, 0]);
     assert_eq!((run.count("listed"), run.count("held")), (3, 3), "{run}");
@@ -127,7 +128,8 @@ async fn each_kind_of_difference_is_found_in_packages_that_lie_elsewhere_by_thei
         .holds(&case.uri("large"), &large)
         .holds(&case.uri("stale"), "a later version");
     case.dump(SECOND, &[case.package("/2.zip", second.zip(), "", Ranges::Given)]);
-    let (asked, sent) = (case.asked().len(), case.files.sent());
+    let asked = case.asked().len();
+    let sent = case.files.sent();
     let run = case.audit(&url, &["--list"]).exits(1);
     found(&run, [1, 1, 1, 1, 1, 0, 0]);
     let asked = case.asked().split_off(asked);

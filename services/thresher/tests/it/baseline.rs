@@ -206,7 +206,8 @@ async fn bodies_are_kept_as_they_are_sent_whatever_their_content_encoding() {
 
 #[tokio::test]
 async fn resources_of_several_hosts_lie_under_the_name_of_each() {
-    let (one, two) = (Site::start().await, Site::start().await);
+    let one = Site::start().await;
+    let two = Site::start().await;
     let uris = [one.serve("/a.txt", "first"), two.serve("/a.txt", "second")];
     let list = one.serve("/list.xml", urlset(LIST, &uris.clone().map(|uri| resource(&uri, ""))));
     let copy = Destination::directory();

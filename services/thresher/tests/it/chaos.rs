@@ -142,7 +142,9 @@ impl Chaos {
         let members = MEMBERS.map(|service| (service, fleet.start(&[service], MORE))).into();
         fleet.add(&source.well_known(), &["--concurrency", "8"]);
         let versions = BTreeMap::new();
-        let (killed, gave_up, runs) = (0, Vec::new(), 0);
+        let killed = 0;
+        let gave_up = Vec::new();
+        let runs = 0;
         let mut chaos = Self { plan, rng, source, nats, s3, fleet, members, versions, killed, gave_up, runs };
         chaos.note_versions();
         chaos.submit();
@@ -202,7 +204,8 @@ impl Chaos {
             }
             self.submit();
         }
-        let (held, truth) = (self.fleet.destination().present(), truth(&self.source));
+        let held = self.fleet.destination().present();
+        let truth = truth(&self.source);
         let lost: Vec<_> = truth.iter().filter(|(uri, what)| held.get(*uri) != Some(what)).collect();
         let doubled: Vec<_> = held.keys().filter(|uri| !truth.contains_key(*uri)).collect();
         panic!("not in sync: lost {lost:?}, kept {doubled:?}; {:?}", self.fleet.run("ls", "--json", &[]));

@@ -96,7 +96,8 @@ async fn forms_are_for_those_who_may_send_them_and_come_from_these_pages() {
     let (_fleet, _all, api) = fleet().await;
     let at = added(&api, &source).await;
     let stranger = Visitor::of(&api);
-    let (reader, operator) = (stranger.signed_in(READ).await, stranger.signed_in(OPERATE).await);
+    let reader = stranger.signed_in(READ).await;
+    let operator = stranger.signed_in(OPERATE).await;
     let admin = stranger.signed_in(ADMIN).await;
     assert!(!reader.page(&at).await.contains("Ask for a run"));
     assert!(operator.page(&at).await.contains("Ask for a run"));

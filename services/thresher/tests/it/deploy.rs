@@ -133,7 +133,8 @@ fn what_the_manifests_tell_each_service_is_read_by_it() {
             assert_eq!(nats.credentials.user.as_deref(), Some(user), "{overlay}: a user of its own");
             assert_eq!(nats.make_streams, user == "scheduler", "{overlay}: {user} makes streams");
             assert_eq!(nats.tls.required, overlay == "production", "{overlay}: {user} encrypts");
-            let (credentials, make_streams) = (nats.credentials.clone(), nats.make_streams);
+            let credentials = nats.credentials.clone();
+            let make_streams = nats.make_streams;
             let alike = NatsConfig { credentials, make_streams, ..scheduler.nats.clone() };
             assert_eq!(nats, &alike, "{overlay}: one message bus");
         }
@@ -164,7 +165,8 @@ impl Drop for Waiting {
 async fn each_service_may_take_the_memory_that_it_says_is_its_bound() {
     for (name, told) in told("production") {
         let folder = tempfile::tempdir().unwrap();
-        let (file, log) = (folder.path().join("config.yaml"), folder.path().join("log"));
+        let file = folder.path().join("config.yaml");
+        let log = folder.path().join("log");
         let prefix = format!("THRESHER_{}", name.to_uppercase());
         std::fs::write(&file, &told.files[&told.variables[&format!("{prefix}_CONFIG")]]).unwrap();
         let mut command = thresher();

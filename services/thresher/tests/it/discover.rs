@@ -412,7 +412,8 @@ async fn a_set_that_cannot_be_found_out_is_a_problem_and_the_others_are_harveste
         let entry = resource(&list, "capability=\"resourcelist\"");
         site.serve(&format!("/{name}.xml"), urlset("capability=\"capabilitylist\"", &[entry]))
     };
-    let (one, two) = (list("one"), list("two"));
+    let one = list("one");
+    let two = list("two");
     let entries = [&one, &two].map(|uri| resource(uri, "capability=\"capabilitylist\""));
     site.serve("/.well-known/resourcesync", urlset("capability=\"description\"", &entries));
     site.reply("/two.xml", Reply::status(404));

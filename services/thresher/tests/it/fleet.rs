@@ -28,7 +28,8 @@ fn listed(copy: &Destination) -> Vec<Value> {
 #[tokio::test]
 async fn a_fleet_holds_what_a_laptop_holds_and_follows_the_same_changes() {
     let source = source(SourceSpec::default().resources(300).size(Size::Range(0, 300_000))).await;
-    let (fleet, laptop) = (fleet().await, Destination::directory());
+    let fleet = fleet().await;
+    let laptop = Destination::directory();
     let _services: Vec<_> = ALL.iter().map(|service| fleet.start(&[service], "")).collect();
     fleet.add(&source.well_known(), &[]);
     fleet.harvest(&source.well_known()).await.exits(0);
@@ -279,7 +280,8 @@ async fn a_scheduler_that_slept_through_its_end_is_kept_out_and_gives_up_cleanly
 async fn a_run_waits_goes_on_and_ends_as_the_operator_wants() {
     let spec = SourceSpec::default().resources(600).latency(Duration::from_millis(20));
     let source = source(spec).await;
-    let (fleet, url) = (fleet().await, source.well_known());
+    let fleet = fleet().await;
+    let url = source.well_known();
     let _all = fleet.start(&[], "");
     fleet.add(&url, &[]);
     fleet.run("submit", &url, &[]).exits(0);

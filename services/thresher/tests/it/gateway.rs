@@ -55,7 +55,8 @@ async fn a_source_is_added_harvested_and_read_by_http() {
     );
 
     // Resources come in consecutive pages, and equal the Source.
-    let (mut listed, mut cursor) = (Vec::new(), String::new());
+    let mut listed = Vec::new();
+    let mut cursor = String::new();
     loop {
         let page = api.get(&format!("{at}/resources?limit=5{cursor}")).await.is(StatusCode::OK).json();
         listed.extend(page["items"].as_array().unwrap().clone());
@@ -79,7 +80,8 @@ async fn a_source_is_added_harvested_and_read_by_http() {
         let etag = format!("\"{sha256}\"");
         assert_eq!((whole.body.len() as u64, whole.header("etag")), (*length, etag.as_str()));
         assert_eq!(whole.header("content-length"), length.to_string());
-        let (from, to) = (length / 3, length * 2 / 3);
+        let from = length / 3;
+        let to = length * 2 / 3;
         let range = format!("bytes={from}-{to}");
         let part = send(api.request(Method::GET, &path).header("range", &range))
             .await
@@ -119,7 +121,8 @@ async fn a_source_is_changed_only_by_who_has_read_it() {
     assert_eq!(again.header("content-type"), "application/problem+json");
 
     let read = api.get(&at).await.is(StatusCode::OK);
-    let (etag, mut wanted) = (read.header("etag").to_owned(), read.json()["wanted"].clone());
+    let etag = read.header("etag").to_owned();
+    let mut wanted = read.json()["wanted"].clone();
     wanted["concurrency"] = json!(2);
     let change = |etag: Option<&str>, wanted: &Value| {
         let request = api.request(Method::PUT, &at).json_body(wanted);
@@ -253,7 +256,8 @@ async fn problems_are_listed_and_the_owner_takes_up_the_word_about_them() {
     );
 
     // Two are ignored, and then one of these is not any more.
-    let (third, fifth) = (source.resource_uri(3), source.resource_uri(5));
+    let third = source.resource_uri(3);
+    let fifth = source.resource_uri(5);
     let words = api.with(Some(OPERATE));
     let ignore = json!({"select": {"uris": [third, fifth]}, "note": "gone since 2019"});
     words.post(&format!("{at}/problems/ignore"), ignore).await.is(StatusCode::ACCEPTED);

@@ -207,7 +207,8 @@ impl Drop for Running {
 /// for a month. It is garbage, and the harvest of the second finds it at the same time.
 async fn garbage_that_is_found_again(resources: u64) -> (SimulatedSource, SimulatedSource, Destination) {
     let spec = || SourceSpec::default().seed(19).resources(resources).size(Size::Range(200_000, 400_000));
-    let (first, second) = (source(spec()).await, source(spec().latency(Duration::from_millis(150))).await);
+    let first = source(spec()).await;
+    let second = source(spec().latency(Duration::from_millis(150))).await;
     let copy = Destination::directory();
     copy.sync_with(&first.url(), &["--view", "none", "--concurrency", "8"]).exits(0);
     first.change(Changes { create: 0, update: 0, delete: resources - 10 });
@@ -228,7 +229,9 @@ async fn killed_twenty_times_beside_a_harvest_nothing_that_a_record_points_to_is
     let (first, second, copy) = garbage_that_is_found_again(300).await;
     let before = stored(&copy).len();
     let mut harvesting = harvest(&copy, &second);
-    let (mut killed, mut ended, mut beside) = (0, 0, 0);
+    let mut killed = 0;
+    let mut ended = 0;
+    let mut beside = 0;
     while killed < KILLS {
         assert!(killed + ended < BEGUN, "it is hardly ever killed: {killed} times in {BEGUN}");
         let lies = stored(&copy);
@@ -241,9 +244,10 @@ async fn killed_twenty_times_beside_a_harvest_nothing_that_a_record_points_to_is
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         }
-        match gc.has_ended_well() {
-            true => ended += 1,
-            false => killed += 1,
+        if gc.has_ended_well() {
+            ended += 1
+        } else {
+            killed += 1
         }
         drop(gc);
         beside += u32::from(!harvesting.is_over());
@@ -292,7 +296,9 @@ async fn killed_twenty_times_while_it_rewrites_packs_every_record_points_to_its_
     let resources = 1_500;
     let source = source(SourceSpec::default().resources(resources).size(Size::Range(0, 3_000))).await;
     let copy = Destination::directory();
-    let (mut killed, mut begun, mut rewritten) = (0, 0, 0);
+    let mut killed = 0;
+    let mut begun = 0;
+    let mut rewritten = 0;
     while killed < KILLS {
         begun += 1;
         assert!(begun < BEGUN, "it is hardly ever killed: {killed} times in {BEGUN}");

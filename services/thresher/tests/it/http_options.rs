@@ -48,7 +48,8 @@ fn sent(requests: &[Recorded]) -> Vec<Option<&str>> {
 
 #[tokio::test]
 async fn a_token_goes_with_every_request_to_its_origin_and_stays_there_at_a_redirect() {
-    let (site, elsewhere) = (Site::start().await, Site::start().await);
+    let site = Site::start().await;
+    let elsewhere = Site::start().await;
     let signed = elsewhere.serve("/stored.txt?signature=abc", "moved");
     let moved = site.reply("/moved.txt", Reply::status(302).header("location", &signed));
     let plain = resource(&site.serve("/plain.txt", "plain"), "");

@@ -12,7 +12,8 @@ fn hash(bytes: &str) -> String {
 
 /// A harvest of one stored resource and one that is gone.
 async fn harvested(site: &Site) -> (Destination, String, String) {
-    let (held, gone) = (site.serve("/held", "held"), site.reply("/gone", Reply::status(404)));
+    let held = site.serve("/held", "held");
+    let gone = site.reply("/gone", Reply::status(404));
     let url = site.serve("/list.xml", urlset(LIST, &[resource(&held, ""), resource(&gone, &hash("old"))]));
     let copy = Destination::directory();
     copy.sync(&url).exits(1);

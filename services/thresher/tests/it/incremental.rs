@@ -222,7 +222,8 @@ async fn explain_tells_the_story_of_a_resource() {
     {
         assert!(held.contains(part), "{part} belongs to the story:\n{held}");
     }
-    let (stored, updated) = (held.find(&first).unwrap(), held.find(&second).unwrap());
+    let stored = held.find(&first).unwrap();
+    let updated = held.find(&second).unwrap();
     assert!(stored < updated, "in the order of time:\n{held}");
 
     source.change_one(5, ChangeKind::Deleted);

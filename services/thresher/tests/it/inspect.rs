@@ -32,7 +32,8 @@ fn written(folder: &TempDir, name: &str, text: &str) -> PathBuf {
 fn shape(run: &Run) -> (Value, Vec<Value>, Value) {
     let mut lines = run.json_lines();
     assert!(lines.len() >= 2, "{run}");
-    let (first, last) = (lines.remove(0), lines.pop().unwrap());
+    let first = lines.remove(0);
+    let last = lines.pop().unwrap();
     assert!(first["document"].is_string() && first["root"].is_string(), "{first}");
     assert_eq!(last["entries"], lines.len(), "the summary counts the lines before it: {last}");
     assert!(last["complete"].is_boolean() && last["quirks"].is_object(), "{last}");

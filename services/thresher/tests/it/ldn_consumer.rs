@@ -34,7 +34,8 @@ async fn run(fleet: &Fleet) -> Value {
 #[tokio::test]
 async fn what_is_left_in_the_inbox_of_another_fleet_has_the_source_looked_at() {
     let harvested = source(SourceSpec::default().resources(4)).await;
-    let (keeper, reader) = (fleet().await, fleet().await);
+    let keeper = fleet().await;
+    let reader = fleet().await;
     let (_gateway, api) = gateway(&keeper, "").await;
     // About something else, and sent before any consumer reads.
     left(&api, "/ldn/inbox", &update("https://elsewhere.example.com/1")).await.is(StatusCode::CREATED);
@@ -48,7 +49,8 @@ async fn what_is_left_in_the_inbox_of_another_fleet_has_the_source_looked_at() {
 #[tokio::test]
 async fn what_py_ldnlib_leaves_in_the_inbox_of_a_page_has_the_source_looked_at() {
     let harvested = source(SourceSpec::default().resources(2)).await;
-    let (keeper, reader) = (fleet().await, fleet().await);
+    let keeper = fleet().await;
+    let reader = fleet().await;
     let (_gateway, api) = gateway(&keeper, "").await;
     let target = format!("{}/ldn", api.base);
     let _harvesting = harvesters(&reader, &api);

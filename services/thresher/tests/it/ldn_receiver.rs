@@ -115,7 +115,8 @@ async fn get_of_an_inbox_lists_its_notifications_as_ldp_contains_in_pages() {
         posted.push(created.header("location").to_owned());
     }
     left(&api, "/ldn/inbox", &update(PDF)).await.is(StatusCode::CREATED);
-    let (mut listed, mut next) = (Vec::new(), Some(format!("{}{inbox}?limit=3", api.base)));
+    let mut listed = Vec::new();
+    let mut next = Some(format!("{}{inbox}?limit=3", api.base));
     while let Some(page) = next {
         let page = page.strip_prefix(&api.base).expect("it is of this gateway").to_owned();
         let request =

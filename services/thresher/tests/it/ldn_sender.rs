@@ -28,7 +28,8 @@ fn links_to_inbox() -> Reply {
 #[tokio::test]
 async fn a_fleet_that_follows_the_same_source_is_told_of_changes_and_looks_at_once() {
     let harvested = source(SourceSpec::default().resources(5)).await;
-    let (teller, told) = (fleet().await, fleet().await);
+    let teller = fleet().await;
+    let told = fleet().await;
     let settings = format!("scheduler: {{hint_debounce_seconds: 1}}\n{}", told.inboxes("", "none-1"));
     // The sender has no token and another origin than the Source. It is listed with the Source about which it may send.
     let id = SourceId::of_entry(&harvested.well_known().parse().unwrap());

@@ -25,7 +25,8 @@ fn mixed(resources: u64) -> SourceSpec {
 
 /// The resources with an object of their own, and those in packs.
 async fn parted(inside: &Inside, uris: impl Iterator<Item = String>) -> (Vec<String>, Vec<String>) {
-    let (mut objects, mut packed) = (Vec::new(), Vec::new());
+    let mut objects = Vec::new();
+    let mut packed = Vec::new();
     for uri in uris {
         match inside.location(&uri).await {
             Location::Object { .. } => objects.push(uri),
@@ -44,7 +45,10 @@ async fn damaged_and_missing_bytes_are_fetched_again_although_their_digest_is_th
     copy.sync(&entry).exits(0);
     let inside = Inside::of(&copy, &entry).await;
     let (objects, packed) = parted(&inside, source.expected().map(|now| now.uri)).await;
-    let (missing, flipped, member, edited) = (&objects[0], &objects[1], &packed[0], &packed[1]);
+    let missing = &objects[0];
+    let flipped = &objects[1];
+    let member = &packed[0];
+    let edited = &packed[1];
     std::fs::remove_file(inside.file(missing).await).unwrap();
     inside.flip(flipped).await;
     inside.flip(member).await;

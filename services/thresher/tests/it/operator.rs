@@ -196,7 +196,8 @@ async fn what_is_refused_says_what_where_and_what_to_do_with_the_exit_status_for
     let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
     let gateway = fleet.start(&["gateway"], &fleet.gateway());
     let api = Api::of(&gateway).await;
-    let (list, base) = (["source", "ls"], api.base.clone());
+    let list = ["source", "ls"];
+    let base = api.base.clone();
     let nobody = api.with(Some("a token that nobody knows"));
     nobody.ask(&list).await.exits(2).complains(&[&base, "/v1/sources"], &["thresher_token"]);
     api.with(None).ask(&list).await.exits(2).complains(&[&base], &["thresher_token"]);

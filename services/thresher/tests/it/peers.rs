@@ -42,7 +42,8 @@ struct Simulator {
 impl Simulator {
     fn start(seed: u32) -> Self {
         let folder = TempDir::with_prefix("simulator-").unwrap();
-        let (config, logging) = (folder.path().join("config.yaml"), folder.path().join("logging.yaml"));
+        let config = folder.path().join("config.yaml");
+        let logging = folder.path().join("logging.yaml");
         std::fs::write(&config, CONFIG).unwrap();
         std::fs::write(&logging, LOGGING).unwrap();
         let wrapper = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/run_simulator.py");
@@ -265,7 +266,8 @@ fn dumps_made_with_resync_are_harvested(files: u64) {
         copy.sync(&format!("{}/{name}", served.base)).exits(0);
         copy.present()
     };
-    let (way_in, copy) = (format!("{}/dumps.xml", served.base), Destination::directory());
+    let way_in = format!("{}/dumps.xml", served.base);
+    let copy = Destination::directory();
     let first = copy.sync(&way_in).exits(0);
     assert_eq!(
         (first.count("listed"), first.count("stored"), served.requests()),
@@ -278,7 +280,9 @@ fn dumps_made_with_resync_are_harvested(files: u64) {
     assert_eq!(maker.hear(), "changed");
     let asked = served.requests();
     let second = copy.sync_with(&way_in, &["--rediscover"]).exits(0);
-    let (updated, created, deleted) = (files.div_ceil(10), files / 10, (files + 4) / 10);
+    let updated = files.div_ceil(10);
+    let created = files / 10;
+    let deleted = (files + 4) / 10;
     assert_eq!((second.count("stored"), second.count("deleted")), (updated + created, deleted), "{second}");
     assert_eq!(served.requests(), asked, "no resource was asked for by itself");
     assert_eq!(copy.present(), by_list("list2.xml"));

@@ -54,13 +54,15 @@ impl Case {
 
     /// Delivers the latest changes through the hub.
     fn telling(&mut self, changes: &[Change]) -> String {
-        let (from, until) = (self.told, self.source.now());
+        let from = self.told;
+        let until = self.source.now();
         self.told = until;
         self.source.notification(from, until, changes)
     }
 
     async fn in_step(&self) {
-        let (fleet, source) = (&self.fleet, &self.source);
+        let fleet = &self.fleet;
+        let source = &self.source;
         until("what is held is what the Source has", || fleet.destination().present() == truth(source)).await;
     }
 }
@@ -201,7 +203,8 @@ async fn what_was_answered_with_a_yes_outlives_the_whole_fleet() {
     let key = case.fleet.path("push-key");
     let push = format!("push: {{public_url: 'http://push.example/', key: {{file: '{}'}}}}", key.display());
     case.all = case.fleet.start(&[], &format!("{}\n{push}", case.fleet.gateway()));
-    let (fleet, source) = (&case.fleet, &case.source);
+    let fleet = &case.fleet;
+    let source = &case.source;
     until("what is held is what the Source has", || fleet.destination().present() == truth(source)).await;
 }
 

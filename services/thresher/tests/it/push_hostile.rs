@@ -46,10 +46,12 @@ impl Case {
         let hub = SimulatedHub::start().unwrap();
         let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
         let settings = fleet.push("http://push.example/", limits);
-        let (gateway, others) = (fleet.start(&["gateway"], &settings), fleet.start(&OTHERS, &settings));
+        let gateway = fleet.start(&["gateway"], &settings);
+        let others = fleet.start(&OTHERS, &settings);
         let api = Api::of(&gateway).await;
         hub.find_callbacks_at(api.base.clone());
-        let (one, other) = (held(&fleet, &hub, 1).await, held(&fleet, &hub, 2).await);
+        let one = held(&fleet, &hub, 1).await;
+        let other = held(&fleet, &hub, 2).await;
         Self { fleet, gateway, _others: others, api, hub, one, other }
     }
 
@@ -76,7 +78,8 @@ impl Case {
 
     /// Both Sources are in sync, and no run is active any more.
     async fn in_step(&self) {
-        let (fleet, both) = (&self.fleet, [&self.one.source, &self.other.source]);
+        let fleet = &self.fleet;
+        let both = [&self.one.source, &self.other.source];
         let all = both.iter().flat_map(|source| truth(source)).collect();
         until("what is held is what the Sources have", || fleet.destination().present() == all).await;
         for source in both {
@@ -148,7 +151,8 @@ fn signed(secret: &str, body: &str) -> [(&'static str, String); 1] {
 
 /// A notification that declares everything deleted.
 fn all_gone(source: &SimulatedSource) -> String {
-    let (from, until) = (source.now(), source.now().plus(1));
+    let from = source.now();
+    let until = source.now().plus(1);
     let md = format!("change=\"deleted\" datetime=\"{until}\"");
     let entries: Vec<String> = source.expected().map(|each| resource(&each.uri, &md)).collect();
     urlset(&format!("capability=\"change-notification\" from=\"{from}\" until=\"{until}\""), &entries)
@@ -161,7 +165,8 @@ fn changes() -> Changes {
 #[tokio::test]
 async fn nothing_forged_is_planned_and_nobody_learns_that_from_the_answer() {
     let mut case = Case::new("").await;
-    let (one, other) = (case.one.to.clone(), case.other.to.clone());
+    let one = case.one.to.clone();
+    let other = case.other.to.clone();
     let gone = all_gone(&case.one.source);
     let runs = case.runs().await;
     let queued = case.counted("queued").await;
@@ -214,7 +219,8 @@ async fn nothing_forged_is_planned_and_nobody_learns_that_from_the_answer() {
 async fn what_is_replayed_undoes_nothing() {
     let mut case = Case::new("").await;
     let queued = case.counted("queued").await;
-    let (mut told, kinds) = (Vec::new(), [ChangeKind::Updated, ChangeKind::Deleted, ChangeKind::Created]);
+    let mut told = Vec::new();
+    let kinds = [ChangeKind::Updated, ChangeKind::Deleted, ChangeKind::Created];
     // Resource 0 is updated, deleted, and created again. 1 stays deleted. 2 is deleted first and exists in the end.
     for (kind, more) in
         kinds.into_iter().zip([(2, ChangeKind::Deleted), (1, ChangeKind::Deleted), (2, ChangeKind::Created)])
@@ -340,7 +346,8 @@ async fn hundreds_that_send_a_byte_a_second_are_dropped_and_an_honest_one_is_ser
 async fn a_flood_takes_little_memory_plans_nothing_wrong_and_honest_ones_are_served() {
     let mut case = Case::new("push_body_bytes: 100000, ").await;
     let to = case.one.to.clone();
-    let (queued, now) = (case.counted("queued").await, case.one.source.now());
+    let queued = case.counted("queued").await;
+    let now = case.one.source.now();
     let gone = all_gone(&case.one.source);
     let large = format!("{gone}<!--{}-->", "x".repeat(50_000));
     let too_large = "x".repeat(200_000);
@@ -356,7 +363,8 @@ async fn a_flood_takes_little_memory_plans_nothing_wrong_and_honest_ones_are_ser
     // With connections of their own.
     let strangers = Api::of(&case.gateway).await;
     let flood = stream::iter(0..2_000).map(|n| {
-        let (strangers, to) = (&strangers, &to);
+        let strangers = &strangers;
+        let to = &to;
         let (callback, secret, body) = match n % 5 {
             0 => (to.callback.clone(), Some("a guess"), large.clone()),
             1 => (to.callback.clone(), None, gone.clone()),

@@ -55,16 +55,19 @@ async fn what_was_answered_with_a_yes_is_queued_when_the_gateway_is_killed_at_an
         gateway
     };
     let others = || fleet.start(&["scheduler", "fetcher", "unpacker", "verifier"], &settings);
-    let (gateway, planning) = (start().await, others());
+    let gateway = start().await;
+    let planning = others();
     fleet.add(&source.well_known(), &[]);
     fleet.harvest(&source.well_known()).await.exits(0);
     until("the hub has verified the subscription", || hub.subscribers().len() == 1).await;
-    let (to, mut teller) = (hub.subscribers().remove(0), Teller::of(&source));
+    let to = hub.subscribers().remove(0);
+    let mut teller = Teller::of(&source);
     gateway.kill();
     // No scheduler takes anything out of the queue meanwhile.
     planning.kill();
 
-    let (mut answered, mut unanswered) = (BTreeSet::new(), 0);
+    let mut answered = BTreeSet::new();
+    let mut unanswered = 0;
     for round in 0..ROUNDS {
         let mut alive: Option<Service> = Some(start().await);
         let told: Vec<String> = (0..EACH)
@@ -74,15 +77,18 @@ async fn what_was_answered_with_a_yes_is_queued_when_the_gateway_is_killed_at_an
             })
             .collect();
         let deliveries = stream::iter(told).map(|told| {
-            let (hub, to) = (&hub, &to);
+            let hub = &hub;
+            let to = &to;
             async move {
                 let status = hub.deliver_signed(to, &told, &sign(&to.secret, told.as_bytes())).await;
                 (told, status)
             }
         });
         let mut deliveries = Box::pin(deliveries.buffer_unordered(AT_A_TIME));
-        let (killed_after, moment) = (rand::random_range(1..=EACH / 2), rand::random_range(0..=5));
-        let (mut answers, mut killing) = (0, None);
+        let killed_after = rand::random_range(1..=EACH / 2);
+        let moment = rand::random_range(0..=5);
+        let mut answers = 0;
+        let mut killing = None;
         while let Some((told, status)) = deliveries.next().await {
             match status {
                 202 => assert!(answered.insert(told), "all of them differ"),

@@ -153,10 +153,8 @@ async fn a_change_list_that_has_moved_is_found_in_the_same_run() {
     let case = Moving::harvested().await;
     let gone = [Reply::status(404), Reply::status(410), Reply::ok("<!DOCTYPE html><html>moved</html>")];
     for (n, reply) in (1_u32..).zip(gone) {
-        let (before, after) = (
-            if n == 1 { "/changes.xml".to_owned() } else { format!("/changes-{}.xml", n - 1) },
-            format!("/changes-{n}.xml"),
-        );
+        let before = if n == 1 { "/changes.xml".to_owned() } else { format!("/changes-{}.xml", n - 1) };
+        let after = format!("/changes-{n}.xml");
         case.site.reply(&before, reply);
         case.site.serve("/1.txt", format!("version {n}"));
         case.tells_update(&after, n);

@@ -55,7 +55,8 @@ async fn an_odd_source_has_its_findings_with_sections_counts_and_places() {
     site.reply("/.well-known/resourcesync", Reply::status(404));
     site.reply("/robots.txt", Reply::status(404));
     site.reply("/gone.txt", Reply::status(404));
-    let (good, lying) = (site.serve("/good.txt", "good"), site.serve("/lying.txt", "lying"));
+    let good = site.serve("/good.txt", "good");
+    let lying = site.serve("/lying.txt", "lying");
     let sha256 = format!("hash=\"sha-256:{}\"", "0".repeat(64));
     let entries = [
         resource(&good, "length=\"four\""),

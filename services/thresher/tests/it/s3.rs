@@ -11,7 +11,8 @@ fn listed(copy: &Destination) -> Vec<Value> {
     let mut lines = copy.listed();
     for line in &mut lines {
         let line = line.as_object_mut().expect("one object a line");
-        let (location, stored_at) = (line.remove("location"), line.remove("stored_at"));
+        let location = line.remove("location");
+        let stored_at = line.remove("stored_at");
         assert!(location.is_some() && stored_at.is_some(), "every line has both: {line:?}");
     }
     lines
@@ -21,7 +22,8 @@ fn listed(copy: &Destination) -> Vec<Value> {
 async fn a_bucket_holds_what_a_directory_holds_and_follows_the_same_changes() {
     // Some bodies are too large for a pack.
     let source = source(SourceSpec::default().resources(60).size(Size::Range(0, 400_000))).await;
-    let (bucket, directory) = (Destination::s3(&S3Fixture::get().await), Destination::directory());
+    let bucket = Destination::s3(&S3Fixture::get().await);
+    let directory = Destination::directory();
     let in_bucket = bucket.sync(&source.well_known()).exits(0);
     let in_directory = directory.sync(&source.well_known()).exits(0);
     for name in ["listed", "stored", "bytes", "requests"] {

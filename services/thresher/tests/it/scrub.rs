@@ -21,7 +21,8 @@ fn mixed(resources: u64) -> SourceSpec {
 
 /// A resource with an object of its own, the next one of that kind, and one in a pack.
 async fn three(inside: &Inside, source: &SimulatedSource) -> [String; 3] {
-    let (mut objects, mut packed) = (Vec::new(), Vec::new());
+    let mut objects = Vec::new();
+    let mut packed = Vec::new();
     for uri in source.expected().map(|now| now.uri) {
         match inside.location(&uri).await {
             Location::Object { .. } => objects.push(uri),
@@ -39,7 +40,8 @@ fn set_aside(copy: &Destination) -> Vec<PathBuf> {
 
 /// A dump of one package, whose resources also have URLs of their own. Returns its URI, and theirs.
 fn dump(site: &Site) -> (String, Vec<String>) {
-    let (mut held, mut uris) = (Package::of_resources(AT), Vec::new());
+    let mut held = Package::of_resources(AT);
+    let mut uris = Vec::new();
     for n in 0..4 {
         let body = format!("{n}").repeat(5_000);
         let uri = site.serve(&format!("/{n}"), body.as_str());
@@ -54,7 +56,9 @@ fn dump(site: &Site) -> (String, Vec<String>) {
 
 #[tokio::test]
 async fn a_flipped_byte_a_lost_object_and_a_cut_package_are_named_and_mended() {
-    let (source, site, copy) = (source(mixed(30)).await, Site::start().await, Destination::directory());
+    let source = source(mixed(30)).await;
+    let site = Site::start().await;
+    let copy = Destination::directory();
     let (dump, members) = dump(&site);
     copy.sync_with(&source.url(), &["--view", "none"]).exits(0);
     copy.sync_with(&dump, &["--view", "none"]).exits(0);
@@ -115,7 +119,8 @@ async fn a_flipped_byte_a_lost_object_and_a_cut_package_are_named_and_mended() {
 
 #[tokio::test]
 async fn what_a_scrub_has_noted_the_next_sync_mends() {
-    let (source, copy) = (source(mixed(20)).await, Destination::directory());
+    let source = source(mixed(20)).await;
+    let copy = Destination::directory();
     copy.sync(&source.url()).exits(0);
     let inside = Inside::of(&copy, &source.url()).await;
     let [lost, flipped, member] = three(&inside, &source).await;
@@ -143,7 +148,8 @@ async fn what_a_scrub_has_noted_the_next_sync_mends() {
 
 #[tokio::test]
 async fn a_harvest_that_is_under_way_is_left_alone_and_what_was_found_is_said() {
-    let (source, copy) = (source(mixed(10)).await, Destination::directory());
+    let source = source(mixed(10)).await;
+    let copy = Destination::directory();
     copy.sync(&source.url()).exits(0);
     let inside = Inside::of(&copy, &source.url()).await;
     let uri = source.resource_uri(3);
@@ -164,7 +170,8 @@ async fn a_harvest_that_is_under_way_is_left_alone_and_what_was_found_is_said() 
 
 #[tokio::test]
 async fn a_sample_says_what_it_proves_and_can_be_drawn_again() {
-    let (source, copy) = (source(SourceSpec::default().resources(300)).await, Destination::directory());
+    let source = source(SourceSpec::default().resources(300)).await;
+    let copy = Destination::directory();
     copy.sync(&source.url()).exits(0);
     let run = copy.run("scrub", &["--sample", "100", "--json"]).exits(0);
     let json = run.json();
@@ -190,7 +197,8 @@ async fn a_sample_says_what_it_proves_and_can_be_drawn_again() {
 
 #[tokio::test]
 async fn a_live_sample_finds_what_its_source_gives_in_another_way() {
-    let (site, copy) = (Site::start().await, Destination::directory());
+    let site = Site::start().await;
+    let copy = Destination::directory();
     let uris: Vec<String> = (0..5).map(|n| site.serve(&format!("/r{n}"), format!("body {n}"))).collect();
     let entries: Vec<String> = uris.iter().map(|uri| crate::common::resource(uri, "")).collect();
     let list =
@@ -213,7 +221,8 @@ async fn a_live_sample_finds_what_its_source_gives_in_another_way() {
 #[tokio::test]
 async fn in_a_bucket_the_owners_part_is_left_unless_it_is_asked_for() {
     let fixture = S3Fixture::get().await;
-    let (source, copy) = (source(mixed(12)).await, Destination::s3(&fixture));
+    let source = source(mixed(12)).await;
+    let copy = Destination::s3(&fixture);
     copy.sync(&source.url()).exits(0);
     let variables = fixture.aws_environment().map(|(name, value)| (name.to_owned(), value));
     let store =

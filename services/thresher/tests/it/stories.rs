@@ -60,7 +60,8 @@ async fn of_a_verified_resource_and_its_versions() {
     site.serve("/a", "two");
     list(&site, 2, &[resource(&uri, &hash("two"))]);
     copy.sync(&url).exits(0);
-    let (one, two) = (sha("one"), sha("two"));
+    let one = sha("one");
+    let two = sha("two");
     let story = copy.run("explain", &[&uri, "--json"]).exits(0).json();
     assert_eq!(events(&story), ["created", "updated"]);
     assert_eq!(story["record"]["bitstream"]["assurance"], "digest");
@@ -91,7 +92,8 @@ async fn of_a_mismatch_that_a_retry_healed_and_of_a_problem_that_the_next_run_he
     let url = list(&site, 1, &[resource(&uri, &hash("good"))]);
     let copy = Destination::directory();
     copy.sync(&url).exits(0);
-    let (good, bad) = (sha("good"), sha("BAD!"));
+    let good = sha("good");
+    let bad = sha("BAD!");
     let failed =
         format!("an attempt failed (digest-mismatch): declared sha-256:{good}, received sha-256:{bad}");
     tells(

@@ -138,7 +138,8 @@ impl Case {
     }
 
     async fn in_step(&self) {
-        let (fleet, source) = (&self.fleet, &self.source);
+        let fleet = &self.fleet;
+        let source = &self.source;
         until("what is held is what the Source has", || fleet.destination().present() == truth(source)).await;
         fleet.watch(&source.well_known()).await.exits(0);
     }
@@ -227,7 +228,8 @@ async fn a_short_lease_of_a_peer_hub_is_renewed_before_it_ends() {
     let renewed = case.hub.keeps("a renewed subscription", is_renewed).await;
     assert_eq!(renewed.len(), 1, "it is no second one");
     assert_eq!((&renewed[0].callback, &renewed[0].topic), (&first.callback, &first.topic));
-    let (verified, ended) = (renewed[0].expires - 600, first.expires);
+    let verified = renewed[0].expires - 600;
+    let ended = first.expires;
     assert!(verified < ended, "the renewal was verified at {verified}, and the first lease ended at {ended}");
     assert_eq!(case.questions("hub.mode=subscribe&"), 2);
 

@@ -31,7 +31,8 @@ impl End {
     /// A part of the index, if it is cached.
     fn part(&self, range: Range<u64>) -> Option<Bytes> {
         let first = self.length - self.bytes.len() as u64;
-        let (start, end) = (range.start.checked_sub(first)?, range.end.checked_sub(first)?);
+        let start = range.start.checked_sub(first)?;
+        let end = range.end.checked_sub(first)?;
         Some(self.bytes.slice(start as usize..end as usize))
     }
 }
@@ -73,7 +74,8 @@ pub(crate) async fn read(
         computed,
     };
     let Some(end) = remembered.end_of(store, source, index).await? else {
-        let (key, root) = (format!("the index {index}"), store.root().to_owned());
+        let key = format!("the index {index}");
+        let root = store.root().to_owned();
         return Err(StoreError::NotFound { key, root });
     };
     let length = end.length;
@@ -92,10 +94,12 @@ pub(crate) async fn read(
         Some(bytes) => bytes,
         None => store.read_range(&location, row..row + ROW).await?,
     };
-    let (version, entries) = (u16_of(&bytes[0..2]), usize::from(u16_of(&bytes[2..4])));
+    let version = u16_of(&bytes[0..2]);
+    let entries = usize::from(u16_of(&bytes[2..4]));
     let (bytes_4, bytes_8) =
         (bytes[4..8].try_into().unwrap_or_default(), bytes[8..16].try_into().unwrap_or_default());
-    let (lines_length, start) = (u64::from(u32::from_le_bytes(bytes_4)), u64::from_le_bytes(bytes_8));
+    let lines_length = u64::from(u32::from_le_bytes(bytes_4));
+    let start = u64::from_le_bytes(bytes_8);
     let until = start.checked_add(lines_length).filter(|until| *until <= row && version == VERSION);
     let until =
         until.ok_or_else(|| damaged("a row of its table", format!("other bytes for slice {number}")))?;

@@ -19,7 +19,8 @@ fn line(number: u64, length: u64, loc: String) -> Line {
 }
 
 async fn written(lines: &[Line]) -> (Store, SourceId, Option<(PackageId, u32)>) {
-    let (store, source) = (Store::in_memory(), "s".parse().unwrap());
+    let store = Store::in_memory();
+    let source = "s".parse().unwrap();
     let mut writer = Writer::new(&store).await.unwrap();
     for line in lines {
         writer.add(line).await.unwrap();
@@ -100,7 +101,8 @@ async fn of_two_indexes_in_turns_each_gives_its_own_lines() {
     let (store, source, one) = written(&[line(1, 1, "x:1".to_owned())]).await;
     let mut writer = Writer::new(&store).await.unwrap();
     writer.add(&line(2, 1, "x:2".to_owned())).await.unwrap();
-    let (one, two) = (one.unwrap().0, writer.finish(&store, &source).await.unwrap().unwrap().0);
+    let one = one.unwrap().0;
+    let two = writer.finish(&store, &source).await.unwrap().unwrap().0;
     let remembered = Remembered::default();
     for (index, expected) in [(one, 1), (one, 1), (two, 2), (one, 1)] {
         let lines = read(&store, &source, index, 0, &remembered).await.unwrap();

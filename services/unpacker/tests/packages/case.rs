@@ -33,7 +33,8 @@ pub fn entry(loc: &str, metadata: &str) -> String {
 
 /// An entry with the path, length and digest of a content.
 pub fn holding(loc: &str, path: &str, content: &[u8]) -> String {
-    let (sha256, length) = (Sha256::of(content), content.len());
+    let sha256 = Sha256::of(content);
+    let length = content.len();
     entry(loc, &format!(r#"path="{path}" hash="sha-256:{sha256}" length="{length}""#))
 }
 
@@ -73,7 +74,8 @@ impl Case {
         let spooled = spool.finish().await.unwrap();
         let computed = spooled.computed().clone();
         self.store.put_beside_packages(&self.source, package, spooled).await.unwrap();
-        let (source, stored_length) = (self.source.clone(), bytes.len() as u64);
+        let source = self.source.clone();
+        let stored_length = bytes.len() as u64;
         StoredBitstream {
             location: Location::Package { source, package, offset: 0, stored_length, method: Method::Stored },
             computed,

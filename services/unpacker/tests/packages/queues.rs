@@ -37,7 +37,8 @@ async fn slices_go_on_while_tars_take_as_long_as_they_like() {
     let zip = names
         .iter()
         .fold(Zip::new().stored("manifest.xml", &manifest(&names)), |zip, name| zip.stored(name, b"c"));
-    let (tar, zip) = (case.put(tar.end()).await, case.put(zip.build()).await);
+    let tar = case.put(tar.end()).await;
+    let zip = case.put(zip.build()).await;
     let PackageResult::Opened(contents) = case.answer(&case.job(&zip, UnpackTask::default())).await else {
         panic!("it was not opened")
     };

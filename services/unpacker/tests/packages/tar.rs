@@ -162,7 +162,8 @@ async fn no_slice_is_stored_before_the_one_before_it_is_settled() {
     let unpacker = case.unpacker();
     let working = tokio::spawn(async move { unpacker.work(job.into(), 1).await });
     let filter = bus::Filter::Outcomes(case.source.clone());
-    let (mut settled, mut ahead) = (0, Vec::new());
+    let mut settled = 0;
+    let mut ahead = Vec::new();
     while let Some(held) = case.bus.pull(&filter, 1, Duration::from_secs(3_600)).await.unwrap().pop() {
         // Time passes only when the runtime is idle: the job got as far as it can while its outcome is held back.
         tokio::time::sleep(Duration::from_secs(1)).await;

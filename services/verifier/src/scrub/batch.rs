@@ -62,7 +62,8 @@ impl Batch {
 
     /// Adds a bitstream, or returns it if this batch is full.
     fn take(&mut self, read: Read) -> Option<Read> {
-        let (key, range) = (Key::of(&read.bitstream.location), read.range());
+        let key = Key::of(&read.bitstream.location);
+        let range = read.range();
         let bytes = self.bytes.saturating_add(read.bitstream.computed.length().max(read.stored()));
         let is_first = self.reads.is_empty();
         let whole = match &self.last {

@@ -154,7 +154,8 @@ impl Scrub {
         }
         let pace = Pace::new(options.bytes_per_second);
         let reading = stream::iter(Batches::of(order.sorted()?)).map(|batch| {
-            let (store, pace) = (store.clone(), pace.clone());
+            let store = store.clone();
+            let pace = pace.clone();
             async move {
                 let batch = batch?;
                 let counted = Counted::of(&batch);

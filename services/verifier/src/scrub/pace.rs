@@ -50,7 +50,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn readers_share_one_rate_and_nothing_is_made_up_for() {
-        let (pace, began) = (Pace::new(NonZeroU64::new(1_000)), Instant::now());
+        let pace = Pace::new(NonZeroU64::new(1_000));
+        let began = Instant::now();
         let other = pace.clone();
         let one = async {
             for _ in 0..5 {
@@ -74,7 +75,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_a_rate_nobody_waits() {
-        let (pace, began) = (Pace::new(None), Instant::now());
+        let pace = Pace::new(None);
+        let began = Instant::now();
         pace.take(u64::MAX).await;
         assert_eq!(began.elapsed(), Duration::ZERO);
     }

@@ -20,7 +20,8 @@ pub(super) async fn read(store: Store, pace: Pace, batch: Batch) -> Result<(u64,
             read.into_iter().map(|bytes| bytes.map(drop)).collect()
         }
     };
-    let (mut bytes, mut damaged) = (0, Vec::new());
+    let mut bytes = 0;
+    let mut damaged = Vec::new();
     for (read, result) in batch.reads.into_iter().zip(results) {
         match result {
             Ok(()) => bytes += read.stored(),

@@ -52,7 +52,8 @@ pub fn upper_bound(size: u64, divergent: u64) -> f64 {
     if divergent >= size {
         return 1.0;
     }
-    let (mut low, mut high) = (0.0, 1.0);
+    let mut low = 0.0;
+    let mut high = 1.0;
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
         if at_most(size, divergent, middle) > 1.0 - CONFIDENCE { low = middle } else { high = middle }
@@ -69,7 +70,8 @@ fn at_most(size: u64, divergent: u64, share: f64) -> f64 {
     if share >= 1.0 {
         return 0.0;
     }
-    let (n, odds) = (size as f64, share.ln() - (-share).ln_1p());
+    let n = size as f64;
+    let odds = share.ln() - (-share).ln_1p();
     let mut term = n * (-share).ln_1p();
     let mut sum = term.exp();
     for k in 1..=divergent {

@@ -74,7 +74,8 @@ impl World {
         let mut offset = 0;
         for (name, method, stored, content) in members {
             spool.append(Bytes::copy_from_slice(stored)).await.unwrap();
-            let (method, stored_length) = (*method, stored.len() as u64);
+            let method = *method;
+            let stored_length = stored.len() as u64;
             let location = Location::Package { source: source(), package, offset, stored_length, method };
             self.holds(name, location, content);
             offset += stored_length;
@@ -86,7 +87,8 @@ impl World {
     /// Damages the object of a resource.
     async fn harm(&self, name: &str, harm: impl FnOnce(&mut Vec<u8>, usize)) {
         let held = self.held(name);
-        let (path, objects) = (Key::of(&held.location).path(), self.store.object_store());
+        let path = Key::of(&held.location).path();
+        let objects = self.store.object_store();
         let mut bytes = objects.get(&path).await.unwrap().bytes().await.unwrap().to_vec();
         harm(&mut bytes, held.location.span().map_or(0, |span| span.offset as usize));
         objects.put(&path, bytes.into()).await.unwrap();
@@ -253,7 +255,8 @@ async fn a_sample_has_its_size_and_shares_of_all_days_are_everything_once() {
     assert_eq!((report.held, report.resources), (200, 40));
     world.harm("7", |bytes, _| bytes[0] ^= 1).await;
     let days = std::num::NonZeroU32::new(5).unwrap();
-    let (mut resources, mut damaged) = (0, 0);
+    let mut resources = 0;
+    let mut damaged = 0;
     for day in 20_000..20_005 {
         let (report, _) = world.scrub(Choice::Share(Share { days, day })).await;
         assert!((20..70).contains(&report.resources), "{report:?}");

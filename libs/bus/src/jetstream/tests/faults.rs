@@ -139,7 +139,8 @@ async fn worker_goes_on_by_itself_when_the_server_is_back() {
     let (mut server, bus) = server_and_bus("kill-worker").await;
     bus.open(verify_spec(2)).await.unwrap();
     let done = Arc::new(Mutex::new(BTreeSet::new()));
-    let (stop, noted) = (CancellationToken::new(), Arc::clone(&done));
+    let stop = CancellationToken::new();
+    let noted = Arc::clone(&done);
     let worker = tokio::spawn(run(Arc::new(bus.clone()), verify_spec(2), stop.clone(), move |message| {
         noted.lock().unwrap().insert(message.id.to_string());
         async { HandlerResult::Done }

@@ -27,7 +27,9 @@ async fn two_processes_never_exceed_the_limit_of_a_lane_together() {
     let mut workers = Vec::new();
     let mut shares = Vec::new();
     for bus in [&one, &other] {
-        let (now, most, done) = (Arc::clone(&now), Arc::clone(&most), Arc::clone(&done));
+        let now = Arc::clone(&now);
+        let most = Arc::clone(&most);
+        let done = Arc::clone(&done);
         let share = Arc::new(AtomicUsize::new(0));
         shares.push(Arc::clone(&share));
         workers.push(tokio::spawn(run_lanes(Arc::new(bus.clone()), stop.clone(), move |_| {
@@ -142,7 +144,8 @@ async fn consumer_that_the_server_dropped_as_idle_is_made_anew_for_the_next_work
 #[tokio::test]
 async fn fleets_with_different_namespaces_do_not_meet() {
     let server = NatsFixture::get().await;
-    let (one, other) = (connect(&server.url, "fleet-a").await, connect(&server.url, "fleet-b").await);
+    let one = connect(&server.url, "fleet-a").await;
+    let other = connect(&server.url, "fleet-b").await;
     one.open(lane_spec(1, 2)).await.unwrap();
     publish(&one, fetch(1), "a").await;
     assert!(!other.publish(fetch(1), MessageId::new("a"), "".into()).await.unwrap().duplicate);
@@ -168,11 +171,14 @@ async fn places_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane(
     for limit in [1, 2] {
         let (one, other) = two(&format!("fleet-places-{limit}")).await;
         one.open(lane_spec(1, limit)).await.unwrap();
-        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let now = Arc::new(AtomicUsize::new(0));
+        let most = Arc::new(AtomicUsize::new(0));
         let open = {
-            let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+            let now = Arc::clone(&now);
+            let most = Arc::clone(&most);
             move || {
-                let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+                let now = Arc::clone(&now);
+                let most = Arc::clone(&most);
                 async move {
                     most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -195,7 +201,8 @@ async fn places_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane(
         }
         let mut readers = Vec::new();
         for bus in [&one, &other, &one] {
-            let (bus, open) = (bus.clone(), open.clone());
+            let bus = bus.clone();
+            let open = open.clone();
             readers.push(tokio::spawn(async move {
                 for _ in 0..5 {
                     let _place = bus.place(&lane(1), limit).await.unwrap();
@@ -227,7 +234,8 @@ async fn places_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane(
 /// A process acquires a permit and dies: the end of its runtime closes the connection, and stops all that would renew
 /// or return the permit.
 async fn vanish_with_a_place(url: &str, test: &str, limit: usize) {
-    let (url, test) = (url.to_owned(), test.to_owned());
+    let url = url.to_owned();
+    let test = test.to_owned();
     let process = std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
@@ -246,7 +254,8 @@ async fn place_of_a_process_that_vanished_is_somebody_elses_in_the_end() {
         let test = format!("fleet-gone-{limit}");
         let bus = connect(&server.url, &test).await;
         vanish_with_a_place(&server.url, &test, limit).await;
-        let (lane, soon) = (lane(1), Duration::from_millis(300));
+        let lane = lane(1);
+        let soon = Duration::from_millis(300);
         assert!(timeout(soon, bus.place(&lane, limit)).await.is_err(), "its place is not free at once");
         let _place = timeout(SOON, bus.place(&lane, limit)).await.expect("its place is free again").unwrap();
     }

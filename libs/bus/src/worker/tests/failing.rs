@@ -105,7 +105,8 @@ async fn failing_bus_is_asked_again_and_an_ack_that_failed_costs_another_deliver
         acks: Arc::new(AtomicUsize::new(1)),
     });
     let times = Arc::new(Mutex::new(Vec::new()));
-    let (noted, begin) = (Arc::clone(&times), Instant::now());
+    let noted = Arc::clone(&times);
+    let begin = Instant::now();
     let (stop, worker) = start(&failing, spec(2), move |message| {
         noted.lock().unwrap().push((message.attempt, begin.elapsed().as_secs()));
         async { HandlerResult::Done }

@@ -146,7 +146,8 @@ async fn long_work_is_done_once_although_it_lasts_longer_than_the_ack_wait() {
 async fn later_waits_as_told_or_twice_as_long_each_time_and_then_gives_up() {
     let bus = bus_with(1).await;
     let times = Arc::new(Mutex::new(Vec::new()));
-    let (noted, begin) = (Arc::clone(&times), Instant::now());
+    let noted = Arc::clone(&times);
+    let begin = Instant::now();
     let (stop, worker) = start(&bus, spec(4), move |message| {
         noted.lock().unwrap().push((message.attempt, begin.elapsed().as_secs()));
         let told = (message.attempt == 1).then_some(Duration::from_secs(7));
@@ -277,7 +278,8 @@ async fn observer_hears_of_trouble_and_can_stop_the_run() {
     let bus = bus_with(1).await;
     let stop = CancellationToken::new();
     let troubles = Arc::new(Mutex::new(Vec::new()));
-    let (noted, enough) = (Arc::clone(&troubles), stop.clone());
+    let noted = Arc::clone(&troubles);
+    let enough = stop.clone();
     let worker = Worker::new(Arc::clone(&bus), |_| async { later(None) }).observed(move |trouble| {
         if trouble.attempt == 2 {
             enough.cancel();
@@ -310,11 +312,16 @@ async fn workers_that_share_a_capacity_work_on_no_more_than_that_together() {
         let queue = Queue::Outcomes { source: source() };
         bus.publish(queue, MessageId::new(format!("o{n}")), "o".into()).await.unwrap();
     }
-    let (running, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let running = Arc::new(AtomicU32::new(0));
+    let most = Arc::new(AtomicU32::new(0));
     let done = Arc::new(AtomicU32::new(0));
-    let (now, peak, finished) = (Arc::clone(&running), Arc::clone(&most), Arc::clone(&done));
+    let now = Arc::clone(&running);
+    let peak = Arc::clone(&most);
+    let finished = Arc::clone(&done);
     let worker = Worker::new(Arc::clone(&bus), move |_| {
-        let (now, peak, finished) = (Arc::clone(&now), Arc::clone(&peak), Arc::clone(&finished));
+        let now = Arc::clone(&now);
+        let peak = Arc::clone(&peak);
+        let finished = Arc::clone(&finished);
         async move {
             peak.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
             sleep(Duration::from_secs(1)).await;
@@ -326,7 +333,8 @@ async fn workers_that_share_a_capacity_work_on_no_more_than_that_together() {
     .within(Arc::new(Semaphore::new(2)));
     let stop = CancellationToken::new();
     let both = [spec(4), outcomes].map(|spec| {
-        let (worker, stop) = (worker.clone(), stop.clone());
+        let worker = worker.clone();
+        let stop = stop.clone();
         tokio::spawn(async move { worker.run(spec, stop).await })
     });
     sleep(Duration::from_secs(60)).await;

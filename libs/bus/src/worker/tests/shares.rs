@@ -8,7 +8,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 async fn queue(bus: &Arc<dyn Bus>, source: &str, messages: usize) {
     let queue = Queue::Verify { source: source.parse().unwrap() };
     for n in 0..messages {
-        let (id, payload) = (MessageId::new(format!("{source}-{n}")), source.to_owned().into());
+        let id = MessageId::new(format!("{source}-{n}"));
+        let payload = source.to_owned().into();
         bus.publish(queue.clone(), id, payload).await.unwrap();
     }
 }
@@ -17,7 +18,8 @@ async fn queue(bus: &Arc<dyn Bus>, source: &str, messages: usize) {
 /// what was given back.
 fn start_sharing(bus: &Arc<dyn Bus>) -> (CancellationToken, Arc<Mutex<Vec<String>>>) {
     let told = Arc::new(Mutex::new(Vec::new()));
-    let (done, back) = (Arc::clone(&told), Arc::clone(&told));
+    let done = Arc::clone(&told);
+    let back = Arc::clone(&told);
     let shares = Shares::new(2, PATIENCE, move |message: Message| {
         back.lock().unwrap().push(format!("{} is given back", message.id));
         async { HandlerResult::Done }

@@ -33,7 +33,8 @@ impl Window {
     pub(crate) fn next_job(&mut self, last: bool) -> Option<(JobId, Lane, Vec<FetchItem>)> {
         self.note_pressure();
         let lane = self.lane_with_enough(last).or_else(|| self.fullest_lane())?;
-        let (planned, jobs_per_lane) = (self.planned, self.jobs_per_lane);
+        let planned = self.planned;
+        let jobs_per_lane = self.jobs_per_lane;
         let state = self.lanes.get_mut(&lane)?;
         let size = state.fitting(state.job_size(planned, jobs_per_lane, last));
         state.jobs += 1;

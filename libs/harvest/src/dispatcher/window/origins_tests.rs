@@ -47,8 +47,10 @@ fn limits(resources: usize, origins: usize) -> WindowLimits {
 fn worked_off(limits: WindowLimits, origins: usize, each: usize) -> (Vec<usize>, usize) {
     let mut window = Window::within(limits, 4, (origins * each) as u64);
     let mut listed = (0..origins).flat_map(|origin| (0..each).map(move |n| (origin, n))).peekable();
-    let (mut sizes, mut most) = (Vec::new(), 0);
-    let (mut out, mut open) = (std::collections::VecDeque::new(), HashSet::new());
+    let mut sizes = Vec::new();
+    let mut most = 0;
+    let mut out = std::collections::VecDeque::new();
+    let mut open = HashSet::new();
     loop {
         while window.has_room()
             && let Some((origin, n)) = listed.next()

@@ -44,16 +44,20 @@ impl Pass {
     ) -> Result<Self, HarvestError> {
         let place = |(_, set): &(Arc<str>, SetId)| searches.iter().position(|(searched, _)| searched == set);
         let of_set = documents.iter().map(place).collect();
-        let mut pending = match ctx.is_anything_planned() {
-            true => Marks::Pending(ctx.catalog().await?.scan_pending(None).await?),
-            false => Marks::None,
+        let mut pending = if ctx.is_anything_planned() {
+            Marks::Pending(ctx.catalog().await?.scan_pending(None).await?)
+        } else {
+            Marks::None
         };
-        let mut failed = match ctx.problems.any {
-            true => Marks::Failed(ctx.catalog().await?.scan_resource_problems("", None).await?),
-            false => Marks::None,
+        let mut failed = if ctx.problems.any {
+            Marks::Failed(ctx.catalog().await?.scan_resource_problems("", None).await?)
+        } else {
+            Marks::None
         };
-        let (next_pending, next_failed) = (pending.next().await?, failed.next().await?);
-        let (entries, batch) = (Entries::default(), Batch::new());
+        let next_pending = pending.next().await?;
+        let next_failed = failed.next().await?;
+        let entries = Entries::default();
+        let batch = Batch::new();
         Ok(Self {
             documents,
             searches,

@@ -36,7 +36,8 @@ impl Plain {
             let line = line.splitn(2, |&byte| byte == b'#').next().unwrap_or_default();
             let mut sides = line.splitn(2, |&byte| byte == b':');
             let (Some(name), Some(value)) = (sides.next(), sides.next()) else { continue };
-            let (name, value) = (name.trim_ascii().to_ascii_lowercase(), value.trim_ascii());
+            let name = name.trim_ascii().to_ascii_lowercase();
+            let value = value.trim_ascii();
             if name == b"user-agent" {
                 if groups.last().is_none_or(|group| group.is_begun) {
                     groups.push(Group::default());

@@ -20,7 +20,8 @@ struct Document(Vec<Wanted>);
 
 /// The text of a file, or of standard input, and its name.
 pub(super) fn text(path: &Path) -> Result<(String, String), Failed> {
-    let (name, mut text) = (path.display().to_string(), String::new());
+    let name = path.display().to_string();
+    let mut text = String::new();
     let read = match name.as_str() {
         "-" => std::io::stdin().lock().take(LARGEST + 1).read_to_string(&mut text),
         _ => fs_err::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text)),

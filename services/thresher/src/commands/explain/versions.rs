@@ -8,7 +8,8 @@ use super::place;
 pub(super) fn lines(versions: &[Version]) -> impl Iterator<Item = String> {
     versions.iter().flat_map(|version| {
         let Version { bitstream, from, until, lost, .. } = version;
-        let (length, sha256) = (bytes(bitstream.computed.length()), bitstream.computed.sha256());
+        let length = bytes(bitstream.computed.length());
+        let sha256 = bitstream.computed.sha256();
         let where_it_is = match lost {
             Some(lost) => format!("its bytes were damaged, and discarded at {lost}"),
             None => format!("stored at {}; `thresher cat --at {from}` prints it", place(&bitstream.location)),

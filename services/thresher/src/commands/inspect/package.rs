@@ -116,7 +116,8 @@ async fn zip(file: LocalFile, name: &str, options: Options) -> CommandResult {
         manifest: &manifest.name,
         odd_place: manifest.odd.is_some(),
     })?;
-    let (index, place) = (member.index, member.place());
+    let index = member.index;
+    let place = member.place();
     let data = directory.locate(&file, &member).await?;
     let reader = MemberReader::new(file, data, ReadAhead::default()).of(place);
     let bridge = SyncIoBridge::new(reader.into_async_read());

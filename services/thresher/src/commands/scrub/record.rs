@@ -114,10 +114,12 @@ impl Recorder<'_> {
                 was_set_aside = damage.set_aside.is_some();
             }
             let known = before.as_ref().map(|before| before.reason);
-            let (uri, document) = (damaged.held.uri, record.listing.document.clone());
+            let uri = damaged.held.uri;
+            let document = record.listing.document.clone();
             let problem = problem(record, before, damage);
             let event = ChangeEvent::Problem { reason: problem.reason, message: problem.message.clone() };
-            let (at, run) = (problem.last_seen, self.run);
+            let at = problem.last_seen;
+            let run = self.run;
             // Its history gets one event, however often it is scrubbed. That a quarantined object is missing
             // is no news.
             if known != Some(problem.reason) && !was_set_aside {
@@ -153,10 +155,8 @@ fn holds(record: &ResourceRecord, damaged: &Damaged) -> bool {
 /// now, that stays.
 fn problem(record: ResourceRecord, before: Option<ProblemRecord>, damage: Damage) -> ProblemRecord {
     let now = Timestamp::now();
-    let reason = match damage.found.is_there {
-        true => ProblemReason::DamagedBytes,
-        false => ProblemReason::MissingBytes,
-    };
+    let reason =
+        if damage.found.is_there { ProblemReason::DamagedBytes } else { ProblemReason::MissingBytes };
     let message = format!(
         "{}; the next run fetches it again, and what is damaged is never served",
         outcome::text_of(&damage)

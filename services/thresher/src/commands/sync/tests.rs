@@ -96,7 +96,9 @@ impl Harming {
     }
 
     fn losing(stage: &'static str, time: Duration) -> Arc<Self> {
-        let (first, lost, healed) = (OnceLock::new(), AtomicUsize::new(0), AtomicBool::new(false));
+        let first = OnceLock::new();
+        let lost = AtomicUsize::new(0);
+        let healed = AtomicBool::new(false);
         Arc::new(Self { bus: memory(), stage, harm: Harm::Lose { time, first, lost, healed } })
     }
 
@@ -172,7 +174,8 @@ impl Bus for Harming {
         match fate {
             Fate::Pass => {}
             Fate::Refuse => {
-                let (action, source) = ("queue a message".to_owned(), "it is to be refused".into());
+                let action = "queue a message".to_owned();
+                let source = "it is to be refused".into();
                 return Err(BusError::Unavailable { action, source });
             }
             Fate::Hang => std::future::pending().await,
@@ -340,7 +343,8 @@ async fn the_letter_of_an_earlier_job_is_a_problem_of_one_run_and_of_no_resource
     let bench = Bench::new().await;
     let bus = Arc::new(MemoryBus::new(BUS_CAPACITY));
     let source = SourceId::of_entry(&Url::parse(&bench.source.url()).unwrap());
-    let (id, queue) = (MessageId::new(format!("fetch-{}", model::JobId::fresh())), Queue::Verify { source });
+    let id = MessageId::new(format!("fetch-{}", model::JobId::fresh()));
+    let queue = Queue::Verify { source };
     let message = Message { id: id.clone(), queue, payload: vec![0xff, 0x00].into(), attempt: 3 };
     DeadLetter::bury(&*bus, &message, "it was never any good").await.unwrap();
 

@@ -61,14 +61,16 @@ async fn a_part_that_cannot_be_read_costs_its_own_entries_only() {
 async fn a_spoiled_list_costs_nothing_that_is_held() {
     for fault in [Fault::TruncateDocument, Fault::MalformedDocument, Fault::HtmlPage, Fault::status(404)] {
         let (source, copy) = in_step(small(40)).await;
-        let (held, view) = (copy.ls(), copy.view());
+        let held = copy.ls();
+        let view = copy.view();
         source.change(Changes { create: 10, update: 0, delete: 0 });
         source.refresh_resource_list();
         source.set_fault(source.resource_list(), fault.clone());
         source.set_fault(source.change_list(), fault.clone());
         let run = copy.sync_with(&source.well_known(), &["--mode", "baseline"]).exits(1);
         let run = run.says(&[&source.resource_list(), &source.change_list()]);
-        let (ls, files) = (copy.ls(), copy.view());
+        let ls = copy.ls();
+        let files = copy.view();
         assert!(held.iter().all(|(uri, before)| ls.get(uri) == Some(before)), "{fault:?}: {run}");
         assert!(view.iter().all(|(name, before)| files.get(name) == Some(before)), "{fault:?}: {run}");
         source.clear_faults();

@@ -55,7 +55,9 @@ async fn a_source_without_anything_usable_is_told_what_would_be() {
 #[tokio::test]
 async fn who_cannot_be_reached_is_named_and_nothing_that_is_held_is_touched() {
     let (gone, held) = in_step(small(30)).await;
-    let (view, ls, way_in) = (held.view(), held.ls(), gone.well_known());
+    let view = held.view();
+    let ls = held.ls();
+    let way_in = gone.well_known();
     let address = gone.url().replace("http://", "");
     gone.shutdown();
     let nowhere = Destination::directory();
@@ -79,7 +81,8 @@ async fn who_cannot_be_reached_is_named_and_nothing_that_is_held_is_touched() {
 #[tokio::test]
 async fn a_source_that_goes_away_in_the_middle_is_taken_up_when_it_is_back() {
     let first = source(small(600)).await;
-    let (way_in, port) = (first.well_known(), first.url().rsplit(':').next().unwrap().parse().unwrap());
+    let way_in = first.well_known();
+    let port = first.url().rsplit(':').next().unwrap().parse().unwrap();
     let copy = Destination::directory();
     let mut command = copy.command("sync", &[&way_in, "--json"]);
     let child =

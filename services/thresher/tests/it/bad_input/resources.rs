@@ -39,9 +39,11 @@ async fn whatever_is_wrong_with_a_new_version_the_one_held_is_kept_until_it_is_m
     let ls = copy.ls();
     for (index, fault, reason) in &wrongs {
         let uri = source.resource_uri(*index);
-        let (held, before) = (&ls[&uri], &before[&uri]);
+        let held = &ls[&uri];
+        let before = &before[&uri];
         assert_eq!((held.state.as_str(), &held.sha256), ("problem", &before.sha256), "{fault:?}");
-        let (bytes, file) = (copy.cat(&uri), copy.file(&uri));
+        let bytes = copy.cat(&uri);
+        let file = copy.file(&uri);
         assert!(view.values().any(|before| *before == bytes), "cat gives what was verified: {fault:?}");
         assert_eq!(file, Some(bytes), "and so does the view: {fault:?}");
         let story = copy.explain(&uri);
@@ -103,13 +105,15 @@ async fn a_source_that_wants_an_hour_of_rest_is_left_alone_and_what_came_before_
         "it is not asked again before its time: {run}"
     );
     assert!(run.stderr.contains(&source.url()) && run.stderr.contains("again"), "{run}");
-    let (held, view) = (copy.present(), copy.view());
+    let held = copy.present();
+    let view = copy.view();
     assert_eq!(held.len(), view.len());
 
     let again = copy.sync(&source.well_known());
     assert!(matches!(again.exit, Some(1 | 3)), "{again}");
     assert!(requests_at(&source, &source.resource_uri(3)) <= 2, "at most once in each run: {again}");
-    let (held_now, view_now) = (copy.present(), copy.view());
+    let held_now = copy.present();
+    let view_now = copy.view();
     assert!(held.iter().all(|(uri, version)| held_now.get(uri) == Some(version)));
     assert!(view.iter().all(|(name, bytes)| view_now.get(name) == Some(bytes)));
 }

@@ -126,7 +126,8 @@ impl JsonBody for RequestBuilder {
 /// Sends a request and reads the response.
 pub(crate) async fn send(request: RequestBuilder) -> Answer {
     let mut response: Response = request.send().await.expect("an answer");
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let status = response.status().as_u16();
+    let headers = response.headers().clone();
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.expect("the answer goes on") {
         body.extend_from_slice(&piece);

@@ -48,7 +48,8 @@ impl Fleet {
     pub(crate) fn new(nats: &str, s3: S3Fixture) -> Self {
         let namespace = format!("t{}", Ulid::new().to_string().to_lowercase());
         let folder = TempDir::with_prefix("fleet-").expect("a temporary directory");
-        let (has_users, reading_keys) = (false, None);
+        let has_users = false;
+        let reading_keys = None;
         let started = AtomicU32::new(0);
         let gateway = OnceLock::new();
         Self { nats: nats.to_owned(), namespace, s3, has_users, reading_keys, folder, started, gateway }
@@ -79,16 +80,21 @@ impl Fleet {
     /// The same, with a log of this level.
     pub(crate) fn start_logging(&self, services: &[&str], http: &str, more: &str, level: &str) -> Service {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
-        let (config, log) = (self.path(&format!("{number}.yaml")), self.path(&format!("{number}.log")));
+        let config = self.path(&format!("{number}.yaml"));
+        let log = self.path(&format!("{number}.log"));
         let mut text = String::new();
         writeln!(text, "service: {{admin: {{listen: '127.0.0.1:0'}}, drain_seconds: 20}}").expect("a String");
-        let (nats, namespace, login) = (&self.nats, &self.namespace, self.login(services));
+        let nats = &self.nats;
+        let namespace = &self.namespace;
+        let login = self.login(services);
         writeln!(
             text,
             "nats: {{servers: ['{nats}'], namespace: {namespace}, max_megabytes_per_stream: 0{login}}}"
         )
         .expect("a String");
-        let (bucket, endpoint, region) = (&self.s3.bucket, &self.s3.endpoint, &self.s3.region);
+        let bucket = &self.s3.bucket;
+        let endpoint = &self.s3.endpoint;
+        let region = &self.s3.region;
         writeln!(
             text,
             "store: {{url: 's3://{bucket}/harvests/one', endpoint: '{endpoint}', region: {region}}}"

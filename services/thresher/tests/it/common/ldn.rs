@@ -69,7 +69,8 @@ pub(crate) fn plain_update(object: &str) -> Value {
 /// Has py-ldnlib find the inbox of a target, leave a notification as the repository, and read it back. Returns its
 /// output.
 pub(crate) async fn py_ldnlib(target: &str, notification: &Value) -> Value {
-    let (target, body) = (target.to_owned(), notification.to_string());
+    let target = target.to_owned();
+    let body = notification.to_string();
     let ended = tokio::task::spawn_blocking(move || {
         let python = Venv::ldn().expect("pip installs what is pinned").program("python");
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/notify.py");

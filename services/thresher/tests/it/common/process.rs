@@ -27,7 +27,8 @@ impl Process {
     pub(crate) fn talk(command: &mut Command) -> Self {
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = child.unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
-        let (input, output) = (child.stdin.take(), child.stdout.take().map(BufReader::new));
+        let input = child.stdin.take();
+        let output = child.stdout.take().map(BufReader::new);
         Self { child, input, output }
     }
 

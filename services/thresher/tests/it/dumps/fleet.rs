@@ -14,11 +14,13 @@ const ALL: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
 /// Serves a dump of three packages, one of them a tar, with 700 resources in each: several slices. Returns its URI and
 /// content.
 async fn large_dump(case: &Case) -> (String, BTreeMap<String, (u64, String)>) {
-    let (mut entries, mut truth) = (Vec::new(), BTreeMap::new());
+    let mut entries = Vec::new();
+    let mut truth = BTreeMap::new();
     for part in 0..3 {
         let mut package = Package::of_resources(AT);
         for n in 0..700 {
-            let (uri, body) = (case.uri(&format!("{part}/{n}")), format!("{part} {n} ").repeat(n % 40));
+            let uri = case.uri(&format!("{part}/{n}"));
+            let body = format!("{part} {n} ").repeat(n % 40);
             truth.insert(uri.clone(), (body.len() as u64, fixity::Sha256::of(body.as_bytes()).to_string()));
             package = package.holds(&uri, body);
         }

@@ -154,7 +154,9 @@ async fn a_dump_that_is_another_one_when_a_package_of_a_later_moment_comes_is_a_
     let first_anew =
         Package::of_resources(&at(5)).holds(&case.uri("a"), "a").holds(&case.uri("b"), "b").zip();
     let second_anew = Package::of_resources(&at(5)).holds(&case.uri("c"), "c").zip();
-    let (length, length_anew, second) = (first.len(), first_anew.len(), second_anew.len());
+    let length = first.len();
+    let length_anew = first_anew.len();
+    let second = second_anew.len();
     case.site.reply("/1.zip", Reply::ok(first));
     case.site.reply("/2.zip", Reply::ok(second_anew));
     let read = urlset(DUMP, &entries([length, second]));

@@ -42,7 +42,8 @@ async fn a_declared_gzip_is_asked_for_and_its_digest_is_that_of_the_encoded_byte
 #[tokio::test]
 async fn an_encoding_that_nobody_asked_for_is_labelled_and_can_be_undone() {
     let site = Site::start().await;
-    let (odd, plain) = (site.reply("/odd", reply()), site.serve("/plain", PLAIN));
+    let odd = site.reply("/odd", reply());
+    let plain = site.serve("/plain", PLAIN);
     let list = site.serve("/list.xml", urlset(LIST, &[resource(&odd, ""), resource(&plain, "")]));
     let copy = Destination::directory();
     copy.sync(&list).exits(0);

@@ -31,7 +31,8 @@ fn sync(copy: &Destination, url: &str, more: &[&str]) -> Run {
 
 #[tokio::test]
 async fn of_what_two_sources_hold_none_is_chosen_and_what_is_foreign_is_marked() {
-    let (honest, evil) = (Site::start().await, Site::start().await);
+    let honest = Site::start().await;
+    let evil = Site::start().await;
     let paper = named(&honest.serve("/paper.txt", "the paper"));
     let list = named(&honest.serve("/list.xml", urlset(LIST, &[resource(&paper, "")])));
     let dump = dump(&evil, &paper);

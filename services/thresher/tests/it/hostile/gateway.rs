@@ -172,7 +172,8 @@ async fn what_a_source_has_sent_is_handed_out_as_a_file_and_no_page_runs_it() {
     let uri = held.resource_uri(0);
     let visitor = Visitor::of(&api).signed_in(ADMIN).await;
     let query = url::form_urlencoded::byte_serialize(uri.as_bytes()).collect::<String>();
-    let (below, end) = (format!("sources/{id}/resources/content?uri={query}"), "\"");
+    let below = format!("sources/{id}/resources/content?uri={query}");
+    let end = "\"";
     for answer in [api.get(&format!("/v1/{below}")).await, visitor.get(&format!("/console/{below}")).await] {
         let answer = answer.is(StatusCode::OK);
         let said = answer.header("content-disposition");

@@ -17,7 +17,8 @@ use crate::common::{Fleet, source, truth};
 
 /// The control store.
 async fn control(fleet: &Fleet) -> Control {
-    let (servers, namespace) = (vec![fleet.nats.clone()], fleet.namespace.clone());
+    let servers = vec![fleet.nats.clone()];
+    let namespace = fleet.namespace.clone();
     let config = Config { servers, namespace, ..Config::default() };
     Control::connect(&config).await.expect("NATS")
 }

@@ -23,7 +23,8 @@ fn list(site: &Site, uris: &[&str]) -> String {
 
 #[tokio::test]
 async fn a_list_leads_to_no_other_port_of_the_name_that_it_was_entered_at() {
-    let (site, inside) = (Site::start().await, Site::start().await);
+    let site = Site::start().await;
+    let inside = Site::start().await;
     let own = by_name(&site.serve("/own.txt", "own"));
     let secret = by_name(&inside.serve("/secret.txt", "secret"));
     let url = by_name(&list(&site, &[&own, &secret]));
@@ -51,12 +52,14 @@ async fn no_option_lets_a_source_lead_to_a_clouds_secrets() {
 
 #[tokio::test]
 async fn a_fleet_lets_each_source_lead_to_its_own_networks_and_never_to_a_clouds_secrets() {
-    let (allowed, other) = (Site::start().await, Site::start().await);
+    let allowed = Site::start().await;
+    let other = Site::start().await;
     let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
     // Scheduler and fetcher are separate processes. The allowed networks travel with the jobs.
     let _services: Vec<_> =
         ALL.iter().map(|service| fleet.start_asking(&[service], "allow_networks: []", "")).collect();
-    let (own, inside) = (allowed.serve("/own.txt", "own"), other.serve("/inside.txt", "inside"));
+    let own = allowed.serve("/own.txt", "own");
+    let inside = other.serve("/inside.txt", "inside");
     other.serve(ROBOTS, "User-agent: *\nDisallow: /private\n");
     // The same server by a name is a third party's, which did not list its URL.
     let private = by_name(&other.serve("/private.txt", "private"));
@@ -105,7 +108,8 @@ async fn ports_of_other_services_are_not_asked_at() {
 
 #[tokio::test]
 async fn what_a_third_party_disallows_is_not_fetched_without_its_leave() {
-    let (site, other) = (Site::start().await, Site::start().await);
+    let site = Site::start().await;
+    let other = Site::start().await;
     for site in [&site, &other] {
         site.serve(ROBOTS, "User-agent: *\nDisallow: /\n");
     }

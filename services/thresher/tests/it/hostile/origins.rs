@@ -34,10 +34,8 @@ fn answer(stream: TcpStream) -> std::io::Result<()> {
     let mut lines = BufReader::new(&stream).lines();
     let first = lines.next().transpose()?.unwrap_or_default();
     while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
-    let (status, body) = match first.contains(" /robots.txt ") {
-        true => ("404 Not Found", ""),
-        false => ("200 OK", "body"),
-    };
+    let (status, body) =
+        if first.contains(" /robots.txt ") { ("404 Not Found", "") } else { ("200 OK", "body") };
     let length = body.len();
     (&stream).write_all(
         format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
@@ -53,7 +51,8 @@ fn deserted() -> u16 {
 
 #[tokio::test]
 async fn a_run_ends_where_every_resource_has_an_origin_of_its_own() {
-    let (answers, refuses) = (answers_everywhere(), deserted());
+    let answers = answers_everywhere();
+    let refuses = deserted();
     let entries: Vec<String> = (0..MANY)
         .map(|n| resource(&format!("{}/{n}", origin(n, if n % 10 == 0 { answers } else { refuses })), ""))
         .collect();

@@ -51,7 +51,8 @@ fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 async fn held() -> (Site, Destination) {
-    let (site, copy) = (Site::start().await, Destination::directory());
+    let site = Site::start().await;
+    let copy = Destination::directory();
     let entries: Vec<String> =
         (0..5).map(|n| resource(&site.serve(&format!("/r{n}"), format!("body {n}")), "")).collect();
     let list = urlset("capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"", &entries);

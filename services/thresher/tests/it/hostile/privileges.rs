@@ -46,7 +46,8 @@ fn dump(site: &Site) -> String {
 
 #[tokio::test]
 async fn a_fleet_does_all_its_work_with_users_and_keys_that_may_do_nothing_else() {
-    let (nats, s3) = (guarded().await, SeaweedServer::start().await.unwrap());
+    let nats = guarded().await;
+    let s3 = SeaweedServer::start().await.unwrap();
     let mut fleet = Fleet::new(nats.url(), s3.fixture());
     let (key, secret) = s3.reading_keys();
     fleet.namespace = "thresher".to_owned();

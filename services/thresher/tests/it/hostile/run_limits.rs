@@ -122,7 +122,8 @@ fn unclosed() -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chain_of_indexes_without_end_is_followed_over_three() {
-    let (case, endless) = (Case::new().await, Endless::start().await);
+    let case = Case::new().await;
+    let endless = Endless::start().await;
     let first = index(&[resource(&endless.uri("/index/2"), "")]);
     let run = case.ends(first, "limit-index-levels", &[]);
     // The fourth is requested, because it might be a list.
@@ -145,7 +146,8 @@ async fn a_list_below_three_indexes_is_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_without_end_is_read_as_far_as_entries_are_allowed() {
-    let (case, endless) = (Case::new().await, Endless::start().await);
+    let case = Case::new().await;
+    let endless = Endless::start().await;
     let part = index(&[resource(&endless.uri("/entries"), "")]);
     // Excluded entries count too.
     let options = ["--max-entries", "2000", "--exclude", "/other$"];
@@ -154,7 +156,8 @@ async fn a_list_without_end_is_read_as_far_as_entries_are_allowed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_without_end_and_without_entries_is_read_as_far_as_bytes_are_allowed() {
-    let (case, endless) = (Case::new().await, Endless::start().await);
+    let case = Case::new().await;
+    let endless = Endless::start().await;
     let part = index(&[resource(&endless.uri("/nothing"), "")]);
     case.ends(part, "limit-document-bytes", &["--max-document-bytes", "300000"]);
 }
@@ -185,7 +188,8 @@ async fn a_list_that_inflates_without_measure_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_audit_of_what_has_no_end_is_not_whole() {
-    let (case, endless) = (Case::new().await, Endless::start().await);
+    let case = Case::new().await;
+    let endless = Endless::start().await;
     for (path, options) in [
         ("/index/2", vec![]),
         ("/entries", vec!["--max-entries", "2000", "--exclude", "/other$"]),
@@ -202,7 +206,8 @@ async fn an_audit_of_what_has_no_end_is_not_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_ends_again_is_in_sync_again() {
-    let (case, endless) = (Case::new().await, Endless::start().await);
+    let case = Case::new().await;
+    let endless = Endless::start().await;
     case.ends(index(&[resource(&endless.uri("/index/2"), "")]), "limit-index-levels", &[]);
     let entries: Vec<String> = (0..3).map(|n| resource(&case.site.uri(&format!("/{n}.txt")), "")).collect();
     case.site.serve("/list.xml", urlset(LATER, &entries));

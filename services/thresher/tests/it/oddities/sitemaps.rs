@@ -11,7 +11,8 @@ async fn oddity_33_newline_or_byte_order_mark_before_the_prolog() {
     let case = Case::new().await;
     let uris = case.bodies(["/1"]);
     let list = urlset(LIST, &[resource(&uris[0], "length=\"2\"")]);
-    let (blank, mark) = (("blank-before-prolog", 1), ("byte-order-mark", 1));
+    let blank = ("blank-before-prolog", 1);
+    let mark = ("byte-order-mark", 1);
     for (before, quirks) in [("\r\n", &[blank][..]), ("\u{feff}", &[mark]), ("\u{feff}\n", &[blank, mark])] {
         let url = case.site.serve("/list.xml", format!("{before}{list}"));
         let run = case.sync(&url).exits(0);

@@ -18,7 +18,8 @@ async fn oddity_30_urn_digests_or_those_of_something_else_relative_targets_and_u
         let run = case.sync(&url).exits(1).says(&[&page, "digest-mismatch"]);
         counted(&run, &[("relative-uri", 1)]);
         nothing_lost(&run);
-        let (right, page) = (case.copy.state(&right), case.copy.state(&page));
+        let right = case.copy.state(&right);
+        let page = case.copy.state(&page);
         assert_eq!((right.as_deref(), page.as_deref()), (Some("present"), Some("problem")));
     }
     assert_eq!(case.copy.cat(&right), b"abc");

@@ -115,7 +115,8 @@ async fn oddity_22_times_of_last_modification_are_those_of_the_request() {
         let md = "capability=\"resourcedump-manifest\" at=\"2026-01-01T00:00:00Z\"";
         inspect(&case.site.serve("/manifest.xml", urlset(md, &[entry])))
     };
-    let (first, second) = (manifest(-20), manifest(-10));
+    let first = manifest(-20);
+    let second = manifest(-10);
     assert_ne!(first[1]["lastmod"], second[1]["lastmod"]);
     assert_eq!((&first[1]["path"], &first[2]["quirks"]), (&second[1]["path"], &second[2]["quirks"]));
 }

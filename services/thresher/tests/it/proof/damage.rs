@@ -99,7 +99,8 @@ impl Damaged {
 /// Edits records by hand: another digest, another length, another location.
 async fn edit(inside: &Inside, case: &Case) {
     let held = async |name: &str| inside.record(&case.uri(name)).await.bitstream.expect("it is held");
-    let (other_object, other_packed) = (held("object-4").await, held("packed-5").await);
+    let other_object = held("object-4").await;
+    let other_packed = held("packed-5").await;
     let edited = |name: &str| case.uri(name);
     inside.edit(&edited("packed-1"), |record| bitstream(record).computed = Computed::of(b"other")).await;
     inside.edit(&edited("object-2"), |record| bitstream(record).computed = Computed::of(b"other")).await;

@@ -143,7 +143,8 @@ async fn whoever_owns_the_source_next_waits_for_the_tar_that_is_being_unpacked()
     let source = SourceId::of_entry(&dump.url);
     let progress = watch::Sender::new(Progress::default());
     let owner = || async {
-        let (at, config) = (target::catalog_path(&source), CatalogConfig::default());
+        let at = target::catalog_path(&source);
+        let config = CatalogConfig::default();
         let catalog = Catalog::open(store.object_store(), &at, config).await.unwrap();
         let parts = Parts {
             source: source.clone(),

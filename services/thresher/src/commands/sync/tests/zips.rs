@@ -16,7 +16,8 @@ async fn objects(into: &str, source: &SourceId) -> usize {
 
 async fn harvest(url: &str, into: &str, bus: Arc<dyn Bus>) -> Report {
     let web = WebConfig { per_origin: 2, ..WebConfig::default() };
-    let (url, into) = (Url::parse(url).unwrap(), into.to_owned());
+    let url = Url::parse(url).unwrap();
+    let into = into.to_owned();
     let request = Request { url, into, view: Some(ViewArg::None), web, options: HarvestOptions::default() };
     harvest_over(bus, request, watch::Sender::new(Progress::default())).await.expect("a run that ends").0
 }
@@ -48,7 +49,8 @@ async fn indexes_go_when_their_package_is_settled_and_a_job_that_looks_for_one_l
     assert_eq!(objects(&into, &source).await, 1, "the package, and no index");
 
     let packages = [1, 2].map(|day| {
-        let (from, until) = (format!("2026-01-0{day}T00:00:00Z"), format!("2026-01-0{}T00:00:00Z", day + 1));
+        let from = format!("2026-01-0{day}T00:00:00Z");
+        let until = format!("2026-01-0{}T00:00:00Z", day + 1);
         let change = Package::of_changes(&from, &until).changed(
             &site.uri("/a"),
             "updated",
