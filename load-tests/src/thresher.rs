@@ -42,7 +42,7 @@ pub(crate) struct Audited {
     pub(crate) in_sync: bool,
     pub(crate) listed: u64,
     pub(crate) held: u64,
-    pub(crate) agreeing: u64,
+    pub(crate) matching: u64,
     pub(crate) requests: u64,
 }
 

@@ -7,7 +7,7 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Problem, Run, Submit, Wanted};
+use crate::{Problem, Run, RunRequest, Spec};
 
 /// The largest number of items in one batch.
 pub const MOST_IN_A_BATCH: usize = 1_000;
@@ -27,7 +27,7 @@ pub struct SourceBatch {
 #[serde(deny_unknown_fields)]
 pub struct SourceInBatch {
     /// The spec. The Source is created or updated to match it.
-    pub wanted: Wanted,
+    pub spec: Spec,
     /// The revision that the client read; 0 means that the Source must not exist. If the current revision differs, the
     /// Source stays unchanged. Without a revision, the update is unconditional.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ pub struct RunBatch {
     pub sources: Vec<String>,
     /// The run request, the same for every Source.
     #[serde(default)]
-    pub submit: Submit,
+    pub submit: RunRequest,
 }
 
 /// The result of a run request for one Source of a batch.
@@ -139,11 +139,11 @@ mod tests {
     }
 
     #[test]
-    fn a_source_of_a_batch_is_wanted_as_one_by_itself() {
-        let batch = json!({"sources": [{"wanted": {"entry": "https://example.org/"}, "revision": 0}]});
+    fn a_source_of_a_batch_is_read_like_a_single_one() {
+        let batch = json!({"sources": [{"spec": {"entry": "https://example.org/"}, "revision": 0}]});
         let read: SourceBatch = serde_json::from_value(batch).unwrap();
-        assert_eq!((read.sources[0].revision, read.sources[0].wanted.enabled), (Some(0), true));
-        let misspelt = json!({"sources": [{"wanted": {"entry": "https://example.org/"}, "revison": 0}]});
+        assert_eq!((read.sources[0].revision, read.sources[0].spec.enabled), (Some(0), true));
+        let misspelt = json!({"sources": [{"spec": {"entry": "https://example.org/"}, "revison": 0}]});
         assert!(serde_json::from_value::<SourceBatch>(misspelt).is_err());
     }
 }

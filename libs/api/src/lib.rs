@@ -1,26 +1,30 @@
 #![doc = include_str!("../README.md")]
 
+mod actions;
 mod batch;
+mod counters;
 mod page;
 mod plan;
 mod problem;
 mod problems;
+mod renamed;
 mod resource;
 mod run;
 pub mod schema;
 mod source;
+mod spec;
 mod subscription;
-mod wanted;
-mod words;
 
+pub use actions::{Ignore, ProblemAction, ProblemSelector, Retry};
 pub use batch::{MOST_IN_A_BATCH, RunBatch, RunResult, SourceBatch, SourceDone, SourceInBatch, SourceResult};
+pub use counters::{AuditCounts, Counters};
 pub use page::Page;
-pub use plan::{Plan, PlanEstimate, PlanUnread, PlanWay};
+pub use plan::{Plan, PlanEstimate, PlanStrategy, PlanUnread};
 pub use problem::{FieldError, Problem};
 pub use problems::{ProblemGroup, ProblemGroups, SourceProblem};
-pub use resource::{Resource, Standing, Story};
-pub use run::{Run, Submit};
+pub use renamed::with_new_name;
+pub use resource::{Resource, ResourceHistory, ResourceState};
+pub use run::{Run, RunRequest};
 pub use source::Source;
+pub use spec::{Follow, Spec};
 pub use subscription::Subscription;
-pub use wanted::Wanted;
-pub use words::{About, Ignore, Retry, Word};

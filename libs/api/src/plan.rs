@@ -21,7 +21,7 @@ pub struct Plan {
     #[schema(schema_with = state)]
     pub state: Cow<'static, str>,
     /// When the plan was requested.
-    pub asked_at: Timestamp,
+    pub requested_at: Timestamp,
     /// The estimate, once the plan is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = PlanEstimate, required = false)]
@@ -29,29 +29,29 @@ pub struct Plan {
     /// Why the plan failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
-    pub why: Option<String>,
+    pub message: Option<String>,
 }
 
 /// The estimates of all strategies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanEstimate {
     /// The strategies that the Source offers: the first 50.
-    pub ways: Vec<PlanWay>,
+    pub strategies: Vec<PlanStrategy>,
     /// How many more strategies there are.
-    pub ways_left_out: u64,
+    pub strategies_omitted: u64,
     /// Mean response time of the Source, in milliseconds.
-    pub wait_ms: u64,
+    pub latency_ms: u64,
     /// Requests that the estimate took.
     pub requests: u64,
     /// Documents that could not be read, the first 20. Their entries are missing from all figures.
     pub unread: Vec<PlanUnread>,
     /// How many more documents could not be read.
-    pub unread_left_out: u64,
+    pub unread_omitted: u64,
 }
 
 /// One strategy and its estimate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct PlanWay {
+pub struct PlanStrategy {
     /// The set of resources.
     pub set: String,
     /// The capability of the document that is read, as the specification names it.
@@ -59,10 +59,10 @@ pub struct PlanWay {
     pub capability: String,
     /// Documents to read.
     pub documents: u64,
-    /// Resources that lists name, or packages that dumps name.
-    pub named: u64,
+    /// Resources that lists name, or packages of dumps.
+    pub listed: u64,
     /// How many of them are stored.
-    pub held: u64,
+    pub stored: u64,
     /// Requests besides those for the documents.
     pub requests: u64,
     /// Bytes to receive. Absent where some lengths are not declared.
@@ -83,11 +83,11 @@ pub struct PlanUnread {
     /// Its URI.
     pub uri: String,
     /// Why it could not be read.
-    pub why: String,
+    pub message: String,
 }
 
 fn state() -> Schema {
-    one_of(&["asked", "working", "done", "failed"])
+    one_of(&["requested", "working", "done", "failed"])
 }
 
 fn capability() -> Schema {
@@ -103,8 +103,8 @@ impl Plan {
 
 impl From<&FleetPlan> for Plan {
     fn from(plan: &FleetPlan) -> Self {
-        let (state, estimate, why) = match &plan.state {
-            PlanState::Asked => ("asked", None, None),
+        let (state, estimate, message) = match &plan.state {
+            PlanState::Asked => ("requested", None, None),
             PlanState::Taken { .. } => ("working", None, None),
             PlanState::Done { estimate, .. } => ("done", Some(estimate.clone().into()), None),
             PlanState::Failed { why, .. } => ("failed", None, Some(why.clone())),
@@ -113,34 +113,34 @@ impl From<&FleetPlan> for Plan {
             id: plan.id.to_string(),
             entry: plan.source.entry.to_string(),
             state: state.into(),
-            asked_at: plan.asked_at,
+            requested_at: plan.asked_at,
             estimate,
-            why,
+            message,
         }
     }
 }
 
 impl From<control::PlanEstimate> for PlanEstimate {
     fn from(estimate: control::PlanEstimate) -> Self {
-        let way = |way: control::PlanWay| PlanWay {
+        let strategy = |way: control::PlanWay| PlanStrategy {
             set: way.set.to_string(),
             capability: way.capability,
             documents: way.documents,
-            named: way.named,
-            held: way.held,
+            listed: way.named,
+            stored: way.held,
             requests: way.requests,
             bytes: way.bytes,
             time_ms: way.time_ms,
             chosen: way.chosen,
         };
-        let unread = |unread: control::PlanUnread| PlanUnread { uri: unread.uri, why: unread.why };
+        let unread = |unread: control::PlanUnread| PlanUnread { uri: unread.uri, message: unread.why };
         Self {
-            ways: estimate.ways.into_iter().map(way).collect(),
-            ways_left_out: estimate.ways_left_out,
-            wait_ms: estimate.wait_ms,
+            strategies: estimate.ways.into_iter().map(strategy).collect(),
+            strategies_omitted: estimate.ways_left_out,
+            latency_ms: estimate.wait_ms,
             requests: estimate.requests,
             unread: estimate.unread.into_iter().map(unread).collect(),
-            unread_left_out: estimate.unread_left_out,
+            unread_omitted: estimate.unread_left_out,
         }
     }
 }

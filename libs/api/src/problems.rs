@@ -31,7 +31,7 @@ pub struct SourceProblem {
     /// Attempts made, in all runs together.
     pub attempts: u32,
     /// Whether another attempt may succeed.
-    pub retry: bool,
+    pub retryable: bool,
     /// No retry happens before this time, because the server asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
@@ -75,7 +75,7 @@ impl SourceProblem {
             first_seen: record.first_seen,
             last_seen: record.last_seen,
             attempts: record.attempts,
-            retry: record.retry,
+            retryable: record.retry,
             next_attempt_at: record.next_attempt_at,
             ignored: record.ignored,
             evidence: record.evidence,

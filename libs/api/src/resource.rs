@@ -13,7 +13,7 @@ pub struct Resource {
     /// The URI, as the Source writes it.
     pub uri: String,
     /// The state of the resource.
-    pub state: Standing,
+    pub state: ResourceState,
     /// The length of the stored bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
@@ -43,8 +43,7 @@ pub struct Resource {
 /// The state of a resource: [`model::ResourceState`], described for the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-#[schema(as = ResourceState)]
-pub enum Standing {
+pub enum ResourceState {
     /// Stored, and the current version as far as is known.
     Present,
     /// The Source deleted it.
@@ -55,7 +54,7 @@ pub enum Standing {
     Problem,
 }
 
-impl From<model::ResourceState> for Standing {
+impl From<model::ResourceState> for ResourceState {
     fn from(standing: model::ResourceState) -> Self {
         match standing {
             model::ResourceState::Present => Self::Present,
@@ -66,20 +65,20 @@ impl From<model::ResourceState> for Standing {
     }
 }
 
-impl From<Standing> for model::ResourceState {
-    fn from(standing: Standing) -> Self {
+impl From<ResourceState> for model::ResourceState {
+    fn from(standing: ResourceState) -> Self {
         match standing {
-            Standing::Present => Self::Present,
-            Standing::Deleted => Self::Deleted,
-            Standing::Pending => Self::Pending,
-            Standing::Problem => Self::Problem,
+            ResourceState::Present => Self::Present,
+            ResourceState::Deleted => Self::Deleted,
+            ResourceState::Pending => Self::Pending,
+            ResourceState::Problem => Self::Problem,
         }
     }
 }
 
 /// All that is known of a resource.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct Story {
+pub struct ResourceHistory {
     /// The resource and its state.
     pub resource: Resource,
     /// The stored record, and the document that declared the resource.
@@ -101,12 +100,12 @@ pub struct Story {
     /// Documents that list the resource and are problems themselves, by URI.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
-    pub concerns: BTreeMap<String, ProblemRecord>,
+    pub document_problems: BTreeMap<String, ProblemRecord>,
     /// Events of the resource, the oldest first: the last 1000.
     #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>)]
-    pub changes: VecDeque<ChangeLogEntry>,
-    /// How many earlier events are left out.
-    pub changes_left_out: u64,
+    pub events: VecDeque<ChangeLogEntry>,
+    /// How many earlier events are omitted.
+    pub events_omitted: u64,
 }
 
 impl Resource {
@@ -126,10 +125,10 @@ impl Resource {
     }
 }
 
-impl Story {
+impl ResourceHistory {
     /// Whether nothing is known of the resource.
     pub fn is_empty(&self) -> bool {
-        self.record.is_none() && self.pending.is_none() && self.problem.is_none() && self.changes.is_empty()
+        self.record.is_none() && self.pending.is_none() && self.problem.is_none() && self.events.is_empty()
     }
 
     /// The documents that list a resource. They may be problems themselves.

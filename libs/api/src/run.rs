@@ -4,17 +4,18 @@ use std::borrow::Cow;
 
 use control::{AskedBy, Run as FleetRun, RunState, RunStatus};
 use jiff::Timestamp;
-use model::{Counters, RunId, RunMode, SourceId};
+use model::{RunId, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::Schema;
 
+use crate::Counters;
 use crate::schema::{one_of, state};
 
 /// A request for a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Submit {
+pub struct RunRequest {
     /// The mode of the run. `auto` decides from the state of the Source; an audit compares the catalog with the lists.
     #[serde(default)]
     #[schema(schema_with = mode)]
@@ -27,7 +28,7 @@ pub struct Submit {
     pub repair: bool,
 }
 
-impl Submit {
+impl RunRequest {
     /// Approves the deletions of a run that the deletion guard stopped. The new run is the same, but may delete more
     /// than the guard allows.
     ///
@@ -74,7 +75,7 @@ pub struct Run {
     /// Why the run failed, or what it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
-    pub why: Option<String>,
+    pub message: Option<String>,
     /// The scheduler that works on the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
@@ -85,10 +86,10 @@ pub struct Run {
     /// Whether the run may delete more than the deletion guard allows.
     pub allow_deletes: bool,
     /// Who requested the run.
-    #[schema(schema_with = asked_by)]
-    pub asked_by: AskedBy,
+    #[schema(schema_with = requested_by)]
+    pub requested_by: AskedBy,
     /// When the run was requested.
-    pub asked_at: Timestamp,
+    pub requested_at: Timestamp,
     /// When a scheduler started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
@@ -97,8 +98,7 @@ pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub finished_at: Option<Timestamp>,
-    /// The counters of the run so far, by name.
-    #[schema(value_type = std::collections::BTreeMap<String, serde_json::Value>)]
+    /// The counters of the run so far.
     pub counters: Counters,
 }
 
@@ -106,14 +106,14 @@ fn mode() -> Schema {
     one_of(&["auto", "baseline", "incremental", "audit"])
 }
 
-fn asked_by() -> Schema {
+fn requested_by() -> Schema {
     one_of(&["operator", "schedule", "notification", "hint"])
 }
 
 impl Run {
     /// Builds the API form of a run in its current state.
     pub fn new(run: &FleetRun, standing: &RunStatus<'_>) -> Self {
-        let (why, owner) = match standing {
+        let (message, owner) = match standing {
             RunStatus::Failed { why } => (Some((*why).to_owned()), None),
             RunStatus::Running { owner, .. } | RunStatus::Interrupted { owner } => {
                 (run.progress.waits_for.clone(), Some(owner.to_string()))
@@ -129,15 +129,15 @@ impl Run {
             source: run.spec.source.clone(),
             state: standing.name().into(),
             in_sync,
-            why,
+            message,
             owner,
             mode: run.spec.mode,
             allow_deletes: run.spec.allow_deletes,
-            asked_by: run.spec.asked_by,
-            asked_at: run.spec.asked_at,
+            requested_by: run.spec.asked_by,
+            requested_at: run.spec.asked_at,
             started_at: run.started_at,
             finished_at: run.finished_at,
-            counters: run.progress.counters.clone(),
+            counters: (&run.progress.counters).into(),
         }
     }
 

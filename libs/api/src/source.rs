@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::Wanted;
+use crate::Spec;
 
 /// A Source that the fleet harvests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -21,7 +21,7 @@ pub struct Source {
     #[schema(required = false)]
     pub next_due: Option<Timestamp>,
     /// The spec of the Source.
-    pub wanted: Wanted,
+    pub spec: Spec,
 }
 
 impl Source {
@@ -32,7 +32,7 @@ impl Source {
             id: spec.id.to_string(),
             revision: revision.map(Revision::get),
             next_due: spec.schedule.as_ref().filter(|_| spec.enabled).and_then(due),
-            wanted: Wanted::from(spec),
+            spec: Spec::from(spec),
         }
     }
 }

@@ -22,9 +22,9 @@ pub struct Subscription {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub hub: Option<String>,
-    /// The state of the subscription. `run-out`: it was not renewed in time.
-    #[schema(schema_with = standing)]
-    pub standing: Cow<'static, str>,
+    /// The state of the subscription. `expired`: it was not renewed in time.
+    #[schema(schema_with = state)]
+    pub state: Cow<'static, str>,
     /// While active: the time since which the hub should deliver every change.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
@@ -36,11 +36,11 @@ pub struct Subscription {
     /// What is wrong, or why the hub refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
-    pub trouble: Option<String>,
+    pub last_error: Option<String>,
     /// When the next request goes to the hub: a renewal or a retry.
     pub next_at: Timestamp,
     /// Deliveries that were accepted.
-    pub queued: u64,
+    pub accepted: u64,
     /// Deliveries that were dropped or refused.
     pub dropped: u64,
     /// Missed changes: listed by the Source, but not delivered by the hub.
@@ -51,8 +51,8 @@ pub struct Subscription {
     pub delivered_at: Option<Timestamp>,
 }
 
-fn standing() -> Schema {
-    one_of(&["wanted", "pending", "active", "run-out", "denied", "ending"])
+fn state() -> Schema {
+    one_of(&["requested", "pending", "active", "expired", "denied", "unsubscribing"])
 }
 
 impl Subscription {
@@ -66,12 +66,12 @@ impl Subscription {
             topic: kept.topic.clone(),
             set: kept.set.to_string(),
             hub: kept.hub().map(str::to_owned),
-            standing: kept.standing(now).into(),
+            state: kept.standing(now).into(),
             since: kept.tells_since(now),
             until,
-            trouble: kept.trouble.clone(),
+            last_error: kept.trouble.clone(),
             next_at: kept.next_at,
-            queued: kept.received.queued,
+            accepted: kept.received.queued,
             dropped: kept.received.dropped,
             missed: kept.received.missed,
             delivered_at: kept.received.last_at,
@@ -98,16 +98,16 @@ mod tests {
         let active = r#"{"is": "active", "since": "2026-03-01T12:00:01Z", "until": "2026-03-03T12:00:00Z"}"#;
         let now = |text: &str| text.parse().unwrap();
         let told = Subscription::new(&kept(active), now("2026-03-02T00:00:00Z"));
-        assert_eq!((&*told.standing, told.since.is_some(), told.until.is_some()), ("active", true, true));
-        assert_eq!((told.queued, told.dropped, told.missed), (7, 1, 2));
+        assert_eq!((&*told.state, told.since.is_some(), told.until.is_some()), ("active", true, true));
+        assert_eq!((told.accepted, told.dropped, told.missed), (7, 1, 2));
         let text = serde_json::to_string(&told).unwrap();
         assert!(!text.contains("85eee6c0") && !text.contains("0123456789abcdef"), "{text}");
-        let run_out = Subscription::new(&kept(active), now("2026-03-04T00:00:00Z"));
-        assert_eq!((&*run_out.standing, run_out.since), ("run-out", None));
+        let expired = Subscription::new(&kept(active), now("2026-03-04T00:00:00Z"));
+        assert_eq!((&*expired.state, expired.since), ("expired", None));
         let denied = Subscription::new(
             &kept(r#"{"is": "denied", "at": "2026-03-01T12:00:00Z"}"#),
             now("2026-03-04T00:00:00Z"),
         );
-        assert_eq!((&*denied.standing, denied.trouble.as_deref()), ("denied", Some("its hub says no: full")));
+        assert_eq!((&*denied.state, denied.last_error.as_deref()), ("denied", Some("its hub says no: full")));
     }
 }

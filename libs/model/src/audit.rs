@@ -46,8 +46,10 @@ pub enum DifferenceKind {
     /// Listed and not stored.
     Missing,
     /// Stored in an earlier version.
+    #[serde(rename = "outdated")]
     Stale,
     /// Stored, and not as declared of this very version.
+    #[serde(rename = "mismatched")]
     Differing,
     /// Stored, and no longer at the Source.
     Extra,
@@ -99,8 +101,8 @@ impl fmt::Display for DifferenceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Missing => "missing",
-            Self::Stale => "stale",
-            Self::Differing => "differing",
+            Self::Stale => "outdated",
+            Self::Differing => "mismatched",
             Self::Extra => "extra",
         })
     }

@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
             Check::holds("in sync", audited.in_sync),
             Check::equal("entries compared, as audit says", resources, audited.listed),
             Check::equal("resources held, as audit says", resources, audited.held),
-            Check::equal("as declared, as audit says", resources, audited.agreeing),
+            Check::equal("matching, as audit says", resources, audited.matching),
             // Every document once, and the usual requests beside them: no resource.
             Check::at_most("requests seen by the Source", documents + 10, requests),
             check::resident(ended.usage.peak_rss_bytes),

@@ -92,7 +92,7 @@ fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(runs::steer::approve))
         .routes(routes!(events::events))
         .routes(routes!(resources::list))
-        .routes(routes!(resources::story))
+        .routes(routes!(resources::history))
         .routes(routes!(content::content))
         .routes(routes!(problems::list))
         .routes(routes!(problems::groups))

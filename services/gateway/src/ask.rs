@@ -27,9 +27,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         match Query::<T>::from_request_parts(parts, state).await {
             Ok(Query(asked)) => Ok(Self(asked)),
-            Err(error) => {
-                Err(Refusal::bad_request(format!("the parameters cannot be read: {}", error.body_text())))
-            }
+            Err(error) => Err(Refusal::bad_request(format!(
+                "the parameters cannot be read: {}",
+                api::with_new_name(error.body_text())
+            ))),
         }
     }
 }
@@ -108,7 +109,7 @@ async fn within(request: Request, most: usize, field: &str, patience: Duration) 
 /// Deserializes a body.
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(bytes).map_err(|error| {
-        let said = format!("the body cannot be read: {error}");
+        let said = format!("the body cannot be read: {}", api::with_new_name(error.to_string()));
         if error.is_data() { Refusal::invalid(said) } else { Refusal::bad_request(said) }
     })
 }

@@ -54,8 +54,8 @@ pub(crate) async fn sources(
 }
 
 async fn bring(gateway: &Gateway, item: SourceInBatch, dry_run: bool) -> SourceResult {
-    let SourceInBatch { wanted, revision } = item;
-    let spec = SourceSpec::from(wanted);
+    let SourceInBatch { spec, revision } = item;
+    let spec = SourceSpec::from(spec);
     let source = spec.id.to_string();
     match brought(gateway, &spec, revision, dry_run).await {
         Ok((done, revision)) => SourceResult { source, done, revision, problem: None },

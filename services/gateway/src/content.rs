@@ -48,7 +48,7 @@ pub(crate) async fn content(
     };
     let etag = format!("\"{}\"", bitstream.computed.sha256());
     if ask::names(&headers, header::IF_MATCH, &etag) == Some(false) {
-        return Err(Refusal::changed(format!("{uri} is another version now: {etag}")));
+        return Err(Refusal::precondition_failed(format!("{uri} is another version now: {etag}")));
     }
     if ask::names(&headers, header::IF_NONE_MATCH, &etag) == Some(true) {
         return Ok((StatusCode::NOT_MODIFIED, described(&uri, &bitstream, &etag)).into_response());

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use api::{Plan, Wanted};
+use api::{Plan, Spec};
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -39,16 +39,16 @@ pub(crate) struct PlanParams {
 
 /// Requests an estimate of each strategy that brings a Source in sync. The Source need not exist. A scheduler reads its
 /// documents, but harvests nothing and writes nothing about it.
-#[utoipa::path(post, path = "/v1/sources/plan", tag = "sources", request_body = Wanted, responses(
+#[utoipa::path(post, path = "/v1/sources/plan", tag = "sources", request_body = Spec, responses(
     (status = 200, description = "It is done, or has failed", body = Plan),
     (status = 202, description = "It takes longer", body = Plan, headers(("Location" = String, description = "Where to look"))),
 ))]
 pub(crate) async fn ask(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
-    Sent(wanted): Sent<Wanted>,
+    Sent(spec): Sent<Spec>,
 ) -> Result<Response, Refusal> {
-    let plan = begin(&gateway, &caller, wanted).await?;
+    let plan = begin(&gateway, &caller, spec).await?;
     let patience = Duration::from_secs(gateway.settings().plan_wait_seconds);
     let plan = until_over(&gateway, plan, patience).await;
     Ok(answer(&plan))
@@ -58,14 +58,14 @@ pub(crate) async fn ask(
 pub(crate) async fn begin(
     gateway: &Gateway,
     caller: &Caller,
-    wanted: Wanted,
+    spec: Spec,
 ) -> Result<Versioned<FleetPlan>, Refusal> {
     let kept = gateway.views().plans.all();
     if kept.len() >= MOST_KEPT || kept.iter().filter(|plan| !plan.is_over()).count() >= MOST_WAITING {
         let said = format!("more plans were asked for than are made at a time; come again in {COME_AGAIN} s");
         return Err(Refusal::too_many(said).after_seconds(COME_AGAIN));
     }
-    let plan = gateway.control().plans().ask(SourceSpec::from(wanted), gateway.now()).await?;
+    let plan = gateway.control().plans().ask(SourceSpec::from(spec), gateway.now()).await?;
     tracing::info!(plan.id = %plan.id, token = caller.name(), "a plan is asked for");
     Ok(plan)
 }

@@ -40,7 +40,7 @@ refusals! {
     forbidden FORBIDDEN "forbidden" "The token does not allow it";
     not_found NOT_FOUND "not-found" "There is none";
     conflict CONFLICT "conflict" "The present state does not allow it";
-    changed PRECONDITION_FAILED "changed" "It was changed meanwhile";
+    precondition_failed PRECONDITION_FAILED "precondition-failed" "It was changed meanwhile";
     unconditional PRECONDITION_REQUIRED "unconditional" "The request must be conditional";
     invalid UNPROCESSABLE_ENTITY "invalid" "What is wanted makes no sense";
     misdirected MISDIRECTED_REQUEST "misdirected" "The request names another host";

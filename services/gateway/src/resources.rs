@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use api::{Page, Resource, Story};
+use api::{Page, Resource, ResourceHistory};
 use axum::Json;
 use axum::extract::{Path, State};
 use catalog::{CatalogReader, ResourceSummary};
@@ -79,39 +79,48 @@ async fn page_of(
 }
 
 /// The history of a resource: the stored record, the document that declared it, and its events.
-#[utoipa::path(get, path = "/v1/sources/{source}/resources/story", tag = "resources",
+#[utoipa::path(get, path = "/v1/sources/{source}/resources/history", tag = "resources",
     params(("source" = String, Path, description = "The Source's name"), UriParams),
-    responses((status = 200, description = "All that is known of it", body = Story)))]
-pub(crate) async fn story(
+    responses((status = 200, description = "All that is known of it", body = ResourceHistory)))]
+pub(crate) async fn history(
     State(gateway): State<Gateway>,
     Path(source): Path<String>,
     Asked(params): Asked<UriParams>,
-) -> Result<Json<Story>, Refusal> {
+) -> Result<Json<ResourceHistory>, Refusal> {
     let (source, uri) = (ask::source(&source)?, ask::resource(&params.uri)?);
     let catalog = gateway.catalogs().get(&source).await?;
-    let mut story = known(&catalog, &uri).await?;
-    (story.changes, story.changes_left_out) = happened(&catalog, &uri).await?;
-    if story.is_empty() {
+    let mut history = known(&catalog, &uri).await?;
+    (history.events, history.events_omitted) = happened(&catalog, &uri).await?;
+    if history.is_empty() {
         return Err(unknown(&uri));
     }
-    Ok(Json(story))
+    Ok(Json(history))
 }
 
 /// All that is known of a resource except its events. This takes a few lookups, however large the catalog is.
-pub(crate) async fn known(catalog: &CatalogReader, uri: &ResourceUri) -> Result<Story, Refusal> {
+pub(crate) async fn known(catalog: &CatalogReader, uri: &ResourceUri) -> Result<ResourceHistory, Refusal> {
     let (record, pending) = (catalog.resource(uri).await?, catalog.pending(uri).await?);
     let problem = catalog.problem(&Subject::Resource(uri.to_string())).await?;
     let versions = catalog.versions(uri).await?.map(|versions| versions.kept).unwrap_or_default();
-    let mut concerns = BTreeMap::new();
-    for document in Story::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {
+    let mut document_problems = BTreeMap::new();
+    for document in ResourceHistory::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {
         if let Some(problem) = catalog.problem(&Subject::Document(document.clone())).await? {
-            concerns.insert(document, problem);
+            document_problems.insert(document, problem);
         }
     }
     let standing = ResourceState::of(record.as_ref(), pending.as_ref(), problem.as_ref());
     let resource = Resource::new(uri, standing, record.as_ref());
-    let (changes, changes_left_out) = (VecDeque::new(), 0);
-    Ok(Story { resource, record, pending, problem, versions, concerns, changes, changes_left_out })
+    let (events, events_omitted) = (VecDeque::new(), 0);
+    Ok(ResourceHistory {
+        resource,
+        record,
+        pending,
+        problem,
+        versions,
+        document_problems,
+        events,
+        events_omitted,
+    })
 }
 
 /// The last events of a resource, oldest first, and the number of earlier ones. This reads the whole change log.

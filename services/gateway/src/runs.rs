@@ -5,7 +5,7 @@ pub(crate) mod steer;
 use std::time::Duration;
 
 use api::schema::STATES;
-use api::{Page, Run, Submit};
+use api::{Page, Run, RunRequest};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -89,7 +89,7 @@ pub(crate) async fn list(
 #[utoipa::path(post, path = "/v1/sources/{source}/runs", tag = "runs",
     params(("source" = String, Path, description = "The Source's name"),
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible characters that nothing else is asked for with")),
-    request_body = Submit, responses(
+    request_body = RunRequest, responses(
     (status = 201, description = "It is asked for", body = Run, headers(("Location" = String, description = "Where it is"))),
     (status = 409, description = "The last run is not over"),
 ))]
@@ -98,7 +98,7 @@ pub(crate) async fn submit(
     Extension(caller): Extension<Caller>,
     Path(source): Path<String>,
     headers: HeaderMap,
-    Sent(asked): Sent<Submit>,
+    Sent(asked): Sent<RunRequest>,
 ) -> Result<Response, Refusal> {
     let source = ask::source(&source)?;
     let key = headers.get("idempotency-key").map(key_text).transpose()?;
@@ -131,7 +131,7 @@ pub(crate) async fn once(
     caller: &Caller,
     key: Option<&str>,
     source: &SourceId,
-    asked: &Submit,
+    asked: &RunRequest,
 ) -> Result<Answered, Refusal> {
     let Some(key) = key else {
         let run = ask_for(gateway, source, RunId::fresh(), asked).await?;
@@ -178,7 +178,7 @@ async fn ask_for(
     gateway: &Gateway,
     source: &SourceId,
     id: RunId,
-    asked: &Submit,
+    asked: &RunRequest,
 ) -> Result<Versioned<FleetRun>, Refusal> {
     // Refuse here, because no scheduler would ever start a run of a missing Source.
     gateway.control().sources().get(source).await?;

@@ -1,6 +1,6 @@
 //! `/v1/sources`: the Sources of the fleet.
 
-use api::{Page, Source, Wanted};
+use api::{Page, Source, Spec};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -71,7 +71,7 @@ pub(crate) async fn list(
 }
 
 /// Adds a Source.
-#[utoipa::path(post, path = "/v1/sources", tag = "sources", params(TryParams), request_body = Wanted, responses(
+#[utoipa::path(post, path = "/v1/sources", tag = "sources", params(TryParams), request_body = Spec, responses(
     (status = 201, description = "It is added", body = Source,
         headers(("Location" = String, description = "Where it is"), ("ETag" = String, description = "Its revision"))),
     (status = 200, description = "It would be added like that (`dry_run`)", body = Source),
@@ -81,9 +81,9 @@ pub(crate) async fn create(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
     Asked(params): Asked<TryParams>,
-    Sent(wanted): Sent<Wanted>,
+    Sent(sent): Sent<Spec>,
 ) -> Result<Response, Refusal> {
-    let spec = SourceSpec::from(wanted);
+    let spec = SourceSpec::from(sent);
     spec.check().map_err(ControlError::from)?;
     if params.dry_run {
         return match gateway.control().sources().get(&spec.id).await {
@@ -118,7 +118,7 @@ pub(crate) async fn read(
 #[utoipa::path(put, path = "/v1/sources/{source}", tag = "sources",
     params(("source" = String, Path, description = "Its name"), TryParams,
         ("If-Match" = Option<String>, Header, description = "`ETag` of what was read, or `*`")),
-    request_body = Wanted, responses(
+    request_body = Spec, responses(
     (status = 200, description = "It is changed, or would be (`dry_run`)", body = Source,
         headers(("ETag" = String, description = "Its revision"))),
     (status = 412, description = "Somebody else has changed it meanwhile"),
@@ -130,7 +130,7 @@ pub(crate) async fn change(
     Path(source): Path<String>,
     Asked(params): Asked<TryParams>,
     headers: HeaderMap,
-    Sent(wanted): Sent<Wanted>,
+    Sent(sent): Sent<Spec>,
 ) -> Result<Response, Refusal> {
     let id = ask::source(&source)?;
     let found = gateway.control().sources().get(&id).await?;
@@ -139,7 +139,7 @@ pub(crate) async fn change(
             "send If-Match with the ETag of what you have read, or with * to overwrite whatever is there",
         ));
     }
-    let spec = SourceSpec { id, ..SourceSpec::from(wanted) };
+    let spec = SourceSpec { id, ..SourceSpec::from(sent) };
     spec.check().map_err(ControlError::from)?;
     if params.dry_run {
         return Ok(answer(&Source::new(&spec, None, gateway.now()), StatusCode::OK));
@@ -198,7 +198,7 @@ async fn refuse_with_a_run(gateway: &Gateway, id: &SourceId) -> Result<(), Refus
 /// The refusal for a change that another client made first.
 pub(crate) fn meanwhile(error: ControlError) -> Refusal {
     match error {
-        ControlError::Conflict { .. } => Refusal::changed(error.to_string()),
+        ControlError::Conflict { .. } => Refusal::precondition_failed(error.to_string()),
         error => error.into(),
     }
 }

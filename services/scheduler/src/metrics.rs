@@ -105,7 +105,7 @@ struct StateLabel {
 }
 
 /// States of subscriptions.
-const STANDINGS: [&str; 6] = ["wanted", "pending", "active", "run-out", "denied", "ending"];
+const STANDINGS: [&str; 6] = ["requested", "pending", "active", "expired", "denied", "unsubscribing"];
 
 /// An active run, until it is dropped.
 pub(crate) struct InHand(Gauge);

@@ -22,8 +22,8 @@ pub struct PollInterval {
 /// Why bounds are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a pause of {least} to {most} seconds is no range; the least is at least 1, and the most not below it and at most \
-     a day"
+    "{least} to {most} seconds is not a valid range of pauses; the minimum is 1 or more, and the maximum is between it \
+     and a day"
 )]
 pub struct PaceError {
     least: u64,

@@ -66,7 +66,7 @@ impl SourceSpec {
             refuse("schedule", error.to_string());
         }
         if let Some(Err(error)) = self.continuous.map(|bounds| bounds.check()) {
-            refuse("continuous", error.to_string());
+            refuse("follow", error.to_string());
         }
         if self.max_deletes_percent > 100 {
             let percent = self.max_deletes_percent;
@@ -155,7 +155,7 @@ mod tests {
         wrong.exclude = Some("[".to_owned());
         wrong.max_deletes_percent = 101;
         wrong.contact = Some("a b".to_owned());
-        let said = ["mode", "schedule", "continuous", "max_deletes_percent", "include", "exclude", "contact"];
+        let said = ["mode", "schedule", "follow", "max_deletes_percent", "include", "exclude", "contact"];
         assert_eq!(fields(&wrong), said);
         let message = wrong.check().unwrap_err().to_string();
         for words in [

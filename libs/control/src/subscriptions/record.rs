@@ -204,12 +204,12 @@ impl Subscription {
     /// The name of its state at this time, as it is shown. A subscription that was not renewed has expired.
     pub fn standing(&self, now: Timestamp) -> &'static str {
         match self.state {
-            SubscriptionState::Wanted => "wanted",
+            SubscriptionState::Wanted => "requested",
             SubscriptionState::Pending => "pending",
-            SubscriptionState::Active { until, .. } if now >= until => "run-out",
+            SubscriptionState::Active { until, .. } if now >= until => "expired",
             SubscriptionState::Active { .. } => "active",
             SubscriptionState::Denied { .. } => "denied",
-            SubscriptionState::Ending => "ending",
+            SubscriptionState::Ending => "unsubscribing",
         }
     }
 }

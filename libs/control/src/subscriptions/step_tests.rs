@@ -144,7 +144,7 @@ fn a_renewal_that_fails_leaves_what_works_and_the_hub_that_it_works_with() {
     let failing = after(&active, &[(due, SubscriptionStep::Ask), (due + 1, failed(at(due)))]);
     assert_eq!((&failing.state, failing.hub()), (&active.state, Some("http://hub/")));
     assert_eq!(failing.next_at, at(due + 11));
-    assert_eq!((failing.standing(at(3_600)), failing.standing(at(3_601))), ("active", "run-out"));
+    assert_eq!((failing.standing(at(3_600)), failing.standing(at(3_601))), ("active", "expired"));
     let run_out = after(&failing, &[(3_700, SubscriptionStep::Ask)]);
     assert_eq!(run_out.state, SubscriptionState::Pending);
 }

@@ -212,7 +212,7 @@ impl Filled {
             ("one run", format!("{at}/runs/{}", self.run)),
             ("resources", format!("{at}/resources")),
             ("resources by prefix", format!("{at}/resources?prefix={}", &some[..some.len() - 8])),
-            ("the story of one", format!("{at}/resources/story?uri={some}")),
+            ("the story of one", format!("{at}/resources/history?uri={some}")),
             ("problems", format!("{at}/problems")),
             ("report card", format!("{at}/report")),
             ("add a Source", "/console/add".to_owned()),

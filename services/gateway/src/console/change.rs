@@ -1,6 +1,6 @@
 //! Changes the spec of a Source, or removes the Source.
 
-use api::{FieldError, Wanted};
+use api::{FieldError, Spec};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -29,7 +29,7 @@ pub(super) async fn page(
 ) -> Result<Markup, Refusal> {
     door::permit(&caller, Role::Admin)?;
     let found = gateway.control().sources().get(&ask::source(&source)?).await?;
-    let fields = wanted::fields(&Wanted::from(&*found));
+    let fields = wanted::fields(&Spec::from(&*found));
     let read = found.revision.to_string();
     Ok(shown(&gateway, &caller, &source, &Written { fields: &fields, read: &read, wrong: None, errors: &[] }))
 }

@@ -29,7 +29,7 @@ pub(super) fn section(all: &[Subscription], now: Timestamp) -> Markup {
                             td { (one.hub.as_deref().unwrap_or("none is named")) }
                             td { (standing(one, now)) }
                             td { (tell::ago_or(now, one.delivered_at, "none so far")) }
-                            td.number { (tell::count(one.queued)) }
+                            td.number { (tell::count(one.accepted)) }
                             td.number { (tell::count(one.dropped)) }
                             td.number { (tell::count(one.missed)) }
                         } } }
@@ -41,20 +41,20 @@ pub(super) fn section(all: &[Subscription], now: Timestamp) -> Markup {
 }
 
 fn standing(one: &Subscription, now: Timestamp) -> Markup {
-    let (gravity, words) = match &*one.standing {
-        "active" if one.trouble.is_none() => ("good", "active"),
+    let (gravity, words) = match &*one.state {
+        "active" if one.last_error.is_none() => ("good", "active"),
         "active" => ("doubtful", "active"),
-        "wanted" => ("doubtful", "the hub is to be asked"),
+        "requested" => ("doubtful", "the hub is to be asked"),
         "pending" => ("doubtful", "the hub was asked, and has not verified it"),
-        "run-out" => ("bad", "run out"),
+        "expired" => ("bad", "run out"),
         "denied" => ("bad", "denied"),
-        "ending" => ("open", "about to end"),
+        "unsubscribing" => ("open", "about to end"),
         _ => ("open", "another version knows"),
     };
     html! {
         span class={ "state " (gravity) } { (words) }
-        @if let Some(until) = one.until.filter(|_| one.standing == "active") { ", ends " (tell::ago(now, until)) " if not renewed" }
-        @if let Some(trouble) = &one.trouble { p.error { (trouble) } }
+        @if let Some(until) = one.until.filter(|_| one.state == "active") { ", ends " (tell::ago(now, until)) " if not renewed" }
+        @if let Some(trouble) = &one.last_error { p.error { (trouble) } }
     }
 }
 
@@ -66,8 +66,8 @@ mod tests {
     fn a_channel_is_shown_with_its_state_and_what_a_stranger_says_is_text() {
         let now: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
         let told = serde_json::json!({
-            "topic": "https://example.org/<b>", "set": "s", "hub": "https://hub.example/", "standing": "denied",
-            "trouble": "its hub says no: <script>", "next_at": now, "queued": 1234, "dropped": 0, "missed": 3
+            "topic": "https://example.org/<b>", "set": "s", "hub": "https://hub.example/", "state": "denied",
+            "last_error": "its hub says no: <script>", "next_at": now, "accepted": 1234, "dropped": 0, "missed": 3
         });
         let one: Subscription = serde_json::from_value(told).unwrap();
         let page = section(&[one], now).into_string();

@@ -64,7 +64,7 @@ pub(crate) fn router(gateway: Gateway) -> Router {
         .route("/console/sources/{source}/runs/{run}/cancel", post(runs::cancel))
         .route("/console/sources/{source}/runs/{run}/approve", post(runs::approve))
         .route("/console/sources/{source}/resources", get(resources::page))
-        .route("/console/sources/{source}/resources/story", get(story::page))
+        .route("/console/sources/{source}/resources/history", get(story::page))
         .route("/console/sources/{source}/resources/content", get(content::content))
         .route("/console/sources/{source}/problems", get(problems::page))
         .route("/console/sources/{source}/problems/retry", post(problems::retry))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Plan, PlanEstimate, PlanWay, Wanted};
+use api::{Plan, PlanEstimate, PlanStrategy, Spec};
 use axum::Extension;
 use axum::extract::{Path, State};
 use maud::{Markup, html};
@@ -20,8 +20,8 @@ const SHORT: Duration = Duration::from_secs(1);
 const ASKS: &str = "every 1s";
 
 /// Requests a plan and shows its progress. If no plan can be made now, the operator can still add the Source.
-pub(super) async fn ask_for(gateway: &Gateway, caller: &Caller, wanted: Wanted) -> Markup {
-    match plans::begin(gateway, caller, wanted).await {
+pub(super) async fn ask_for(gateway: &Gateway, caller: &Caller, spec: Spec) -> Markup {
+    match plans::begin(gateway, caller, spec).await {
         Ok(asked) => {
             let patience = SHORT.min(Duration::from_secs(gateway.settings().plan_wait_seconds));
             shown(&Plan::from(&*plans::until_over(gateway, asked, patience).await))
@@ -54,7 +54,7 @@ fn shown(plan: &Plan) -> Markup {
     let asks = (!plan.is_over()).then(|| format!("{here}/part"));
     html! {
         div #plan role="status" hx-get=[asks.as_deref()] hx-trigger=[asks.as_ref().map(|_| ASKS)] hx-swap="outerHTML" {
-            @match (&plan.estimate, &plan.why) {
+            @match (&plan.estimate, &plan.message) {
                 (Some(estimate), _) => (told(estimate)),
                 (None, Some(why)) => p.error { "It could not be found out: " (why) },
                 (None, None) => {
@@ -70,7 +70,7 @@ fn shown(plan: &Plan) -> Markup {
 
 fn told(estimate: &PlanEstimate) -> Markup {
     html! {
-        @if estimate.ways.is_empty() { p { "No document of it tells of resources that could be harvested." } } @else {
+        @if estimate.strategies.is_empty() { p { "No document of it tells of resources that could be harvested." } } @else {
             div.wide tabindex="0" role="region" aria-label="Ways" {
                 table {
                     caption { "The ways that it offers, found out with " (tell::of(estimate.requests, "request", "requests")) }
@@ -84,20 +84,20 @@ fn told(estimate: &PlanEstimate) -> Markup {
                         th.number scope="col" { "Time" }
                         th scope="col" { "Taken" }
                     } }
-                    tbody { @for way in &estimate.ways { (row(way)) } }
+                    tbody { @for way in &estimate.strategies { (row(way)) } }
                 }
             }
-            @if estimate.ways_left_out > 0 { p.hint { "And " (tell::of(estimate.ways_left_out, "more way", "more ways")) "." } }
+            @if estimate.strategies_omitted > 0 { p.hint { "And " (tell::of(estimate.strategies_omitted, "more way", "more ways")) "." } }
         }
         @if !estimate.unread.is_empty() {
             p { "What these documents name is in none of the figures, because they could not be read:" }
-            ul { @for unread in &estimate.unread { li.uri { (unread.uri) ": " (unread.why) } } }
-            @if estimate.unread_left_out > 0 { p.hint { "And " (tell::of(estimate.unread_left_out, "more", "more")) "." } }
+            ul { @for unread in &estimate.unread { li.uri { (unread.uri) ": " (unread.message) } } }
+            @if estimate.unread_omitted > 0 { p.hint { "And " (tell::of(estimate.unread_omitted, "more", "more")) "." } }
         }
     }
 }
 
-fn row(way: &PlanWay) -> Markup {
+fn row(way: &PlanStrategy) -> Markup {
     let time = |millis: u64| match millis {
         0..1_000 => "under 1 s".to_owned(),
         _ => tell::span(i64::try_from(millis / 1_000).unwrap_or(i64::MAX)),
@@ -106,8 +106,8 @@ fn row(way: &PlanWay) -> Markup {
         tr {
             th scope="row" { (way.capability) }
             td.uri { (way.set) }
-            td.number { (tell::count(way.named)) }
-            td.number { (tell::count(way.held)) }
+            td.number { (tell::count(way.listed)) }
+            td.number { (tell::count(way.stored)) }
             td.number { (tell::count(way.requests)) }
             td.number { (way.bytes.map_or("not declared".to_owned(), tell::bytes)) }
             td.number { (way.time_ms.map_or("nobody can tell".to_owned(), time)) }

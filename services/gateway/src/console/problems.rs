@@ -165,7 +165,7 @@ fn listed(items: &[SourceProblem], home: &str, now: Timestamp) -> Markup {
                 tbody { @for problem in items { tr {
                     th.uri scope="row" {
                         @if problem.kind == "resource" {
-                            a href={ (home) "/resources/story?uri=" (tell::query(&problem.uri)) } { (problem.uri) }
+                            a href={ (home) "/resources/history?uri=" (tell::query(&problem.uri)) } { (problem.uri) }
                         } @else { (problem.uri) br; span.hint { (problem.kind) } }
                     }
                     td { (problem.reason) }

@@ -1,6 +1,6 @@
 //! The resources of a Source, by URI prefix.
 
-use api::{Page, Resource, Standing};
+use api::{Page, Resource, ResourceState};
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
 use jiff::Timestamp;
@@ -48,7 +48,7 @@ pub(super) async fn page(
                 input #prefix type="search" name="prefix" value=(prefix) spellcheck="false";
                 button type="submit" { "Find" }
             }
-            form.filter aria-label="One resource" method="get" action={ (here) "/story" } {
+            form.filter aria-label="One resource" method="get" action={ (here) "/history" } {
                 label for="uri" { "The story of the URI" }
                 input #uri type="search" name="uri" required spellcheck="false";
                 button type="submit" { "Explain" }
@@ -75,7 +75,7 @@ fn table(found: &Page<Resource>, here: &str, now: Timestamp) -> Markup {
                         th scope="col" { "Stored" }
                     } }
                     tbody { @for resource in &found.items { tr {
-                        th.uri scope="row" { a href={ (here) "/story?uri=" (tell::query(&resource.uri)) } { (resource.uri) } }
+                        th.uri scope="row" { a href={ (here) "/history?uri=" (tell::query(&resource.uri)) } { (resource.uri) } }
                         td { (state(resource.state)) }
                         td.number { @if let Some(length) = resource.length { (tell::bytes(length)) } }
                         td { @if let Some(kind) = &resource.media_type { (kind) } }
@@ -88,12 +88,12 @@ fn table(found: &Page<Resource>, here: &str, now: Timestamp) -> Markup {
 }
 
 /// The state of a resource.
-pub(super) fn state(standing: Standing) -> Markup {
-    let (gravity, words) = match standing {
-        Standing::Present => ("good", "held"),
-        Standing::Deleted => ("open", "deleted"),
-        Standing::Pending => ("open", "pending"),
-        Standing::Problem => ("bad", "a problem"),
+pub(super) fn state(resource: ResourceState) -> Markup {
+    let (gravity, words) = match resource {
+        ResourceState::Present => ("good", "held"),
+        ResourceState::Deleted => ("open", "deleted"),
+        ResourceState::Pending => ("open", "pending"),
+        ResourceState::Problem => ("bad", "a problem"),
     };
     html! { span class={ "state " (gravity) } { (words) } }
 }

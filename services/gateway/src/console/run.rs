@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::{Run, Submit};
+use api::{Run, RunRequest};
 use axum::extract::{Path, State};
 use axum::http::HeaderName;
 use axum::response::{IntoResponse, Response};
@@ -43,7 +43,7 @@ pub(super) async fn page(
     let home = format!("{HOME}/sources/{}", run.source);
     let here = format!("{home}/runs/{}", run.run);
     let frame = Frame {
-        title: &format!("Run of {}", tell_plainly(run.asked_at)),
+        title: &format!("Run of {}", tell_plainly(run.requested_at)),
         caller: Some(&caller),
         path: &[(home, run.source.as_str())],
         now,
@@ -52,7 +52,7 @@ pub(super) async fn page(
         &frame,
         html! {
             p role="status" { (source::state(&run)) }
-            @if let Some(why) = &run.why { p.error { (why) } }
+            @if let Some(why) = &run.message { p.error { (why) } }
             @if may(&caller, Role::Operate) { (steering(&gateway, &run, &here)) }
             section aria-labelledby="far" {
                 h2 #far { "How far it is" }
@@ -64,7 +64,7 @@ pub(super) async fn page(
                 dl {
                     dt { "Its name" } dd { code { (run.run) } }
                     dt { "How" } dd { (chart::name(&run.mode)) }
-                    dt { "By" } dd { (chart::name(&run.asked_by)) ", " (tell::time(run.asked_at)) }
+                    dt { "By" } dd { (chart::name(&run.requested_by)) ", " (tell::time(run.requested_at)) }
                     dt { "Deletions" } dd { (if run.allow_deletes { "as many as there are" } else { "as many as the guard lets be" }) }
                     @if let Some(owner) = &run.owner { dt { "Works on it" } dd { (owner) } }
                 }
@@ -97,7 +97,7 @@ fn is_over(run: &Run) -> bool {
 
 /// The state of the run, and what it waits for.
 fn seen(run: &Run) -> String {
-    let waits = if run.why.is_some() { "+waits" } else { "" };
+    let waits = if run.message.is_some() { "+waits" } else { "" };
     format!("{}{waits}", run.state)
 }
 
@@ -127,12 +127,12 @@ fn told(gateway: &Gateway, run: &Run, here: &str, now: Timestamp) -> Markup {
             @if let Some(found) = &counted.audit {
                 h3 { "What the audit found" }
                 dl.figures {
-                    dt { "As declared" } dd { (tell::count(found.agreeing)) }
+                    dt { "As declared" } dd { (tell::count(found.matching)) }
                     dt { "Missing" } dd { (tell::count(found.missing)) }
-                    dt { "Stale" } dd { (tell::count(found.stale)) }
-                    dt { "Differing" } dd { (tell::count(found.differing)) }
+                    dt { "Stale" } dd { (tell::count(found.outdated)) }
+                    dt { "Differing" } dd { (tell::count(found.mismatched)) }
                     dt { "Extra" } dd { (tell::count(found.extra)) }
-                    dt { "Without fixity" } dd { (tell::count(found.without_fixity)) }
+                    dt { "Without fixity" } dd { (tell::count(found.unverifiable)) }
                     dt { "Queued to be put right" } dd { (tell::count(found.queued)) }
                 }
             }
@@ -153,7 +153,8 @@ fn steering(gateway: &Gateway, run: &Run, here: &str) -> Markup {
     let step = |name: &str, words: &str, class: &str| {
         html! { form method="post" action={ (here) "/" (name) } { button class=(class) type="submit" { (words) } } }
     };
-    let may_be_approved = last(gateway, run).is_some_and(|last| Submit::approving(run.run, &last).is_ok());
+    let may_be_approved =
+        last(gateway, run).is_some_and(|last| RunRequest::approving(run.run, &last).is_ok());
     html! {
         @if !is_over(run) || may_be_approved {
             section.steps aria-label="Steer this run" {

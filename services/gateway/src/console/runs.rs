@@ -1,6 +1,6 @@
 //! Forms for runs. They call the functions of the API, then redirect to the page of the run.
 
-use api::Submit;
+use api::RunRequest;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{Redirect, Response};
@@ -23,7 +23,7 @@ pub(super) async fn submit(
 ) -> Result<Redirect, Refusal> {
     let mode = serde_json::from_value(fields.get("mode").unwrap_or("auto").into());
     let mode = mode.map_err(|error| Refusal::bad_request(format!("mode cannot be read: {error}")))?;
-    let asked = Submit { mode, allow_deletes: fields.has("allow_deletes"), repair: fields.has("repair") };
+    let asked = RunRequest { mode, allow_deletes: fields.has("allow_deletes"), repair: fields.has("repair") };
     let mut headers = HeaderMap::new();
     if let Some(key) = fields.get("key") {
         let key = key.parse().map_err(|_| Refusal::bad_request("the key of the form cannot be read"))?;

@@ -141,10 +141,10 @@ fn table(runs: &[Run], here: &str, now: Timestamp) -> Markup {
                             th.number scope="col" { "Failed" }
                         } }
                         tbody { @for run in runs { tr {
-                            th scope="row" { a href={ (here) "/runs/" (run.run) } { (tell::ago(now, run.asked_at)) } }
+                            th scope="row" { a href={ (here) "/runs/" (run.run) } { (tell::ago(now, run.requested_at)) } }
                             td { (state(run)) }
                             td { (chart::name(&run.mode)) }
-                            td { (chart::name(&run.asked_by)) }
+                            td { (chart::name(&run.requested_by)) }
                             td { (took(run, now)) }
                             td.number { (tell::count(run.counters.stored)) }
                             td.number { (tell::count(run.counters.deleted)) }

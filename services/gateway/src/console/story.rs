@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use ::report::history;
-use api::Story;
+use api::ResourceHistory;
 use axum::Extension;
 use axum::extract::{Path, State};
 use maud::{Markup, html};
@@ -49,7 +49,7 @@ pub(super) async fn page(
     let happened = at_once(params.wait, reading).await.transpose()?;
     let is_told = happened.is_some();
     if let Some(happened) = happened {
-        (story.changes, story.changes_left_out) = happened;
+        (story.events, story.events_omitted) = happened;
         if story.is_empty() {
             return Err(resources::unknown(&uri));
         }
@@ -75,10 +75,10 @@ pub(super) async fn page(
             (now_held(&story))
             section aria-labelledby="happened" {
                 h2 #happened { "What happened to it" }
-                @if is_told { (events(&story.changes, story.changes_left_out)) } @else {
+                @if is_told { (events(&story.events, story.events_omitted)) } @else {
                     p {
                         "Much has happened to the resources of this Source, and all of it has to be read to tell what happened to this one. "
-                        a href={ (here) "/story?wait=true&uri=" (query) } { "Read it, however long it takes" }
+                        a href={ (here) "/history?wait=true&uri=" (query) } { "Read it, however long it takes" }
                     }
                 }
             }
@@ -86,7 +86,7 @@ pub(super) async fn page(
     ))
 }
 
-fn now_held(story: &Story) -> Markup {
+fn now_held(story: &ResourceHistory) -> Markup {
     html! {
         @if let Some(record) = &story.record { (held(record)) }
         @if let Some(pending) = &story.pending { (planned(pending)) }

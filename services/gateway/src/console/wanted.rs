@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use api::Wanted;
+use api::{Follow, Spec};
 use control::{Schedule, Times};
 use jiff::SignedDuration;
 use serde::Serialize;
@@ -32,7 +32,7 @@ const NUMBERS: [&str; 5] =
 const LISTS: [&str; 2] = ["allow_networks", "notify"];
 
 /// Parses a form through the API's own type, so that the same input is refused for the same reasons.
-pub(super) fn read(fields: &Fields) -> Result<Wanted, Refusal> {
+pub(super) fn read(fields: &Fields) -> Result<Spec, Refusal> {
     let mut asked = Map::new();
     for name in TEXTS {
         if let Some(text) = fields.get(name) {
@@ -56,7 +56,7 @@ pub(super) fn read(fields: &Fields) -> Result<Wanted, Refusal> {
         asked.insert("schedule".to_owned(), schedule);
     }
     if fields.has("follow") {
-        asked.insert("continuous".to_owned(), bounds(fields)?);
+        asked.insert("follow".to_owned(), bounds(fields)?);
     }
     if !asked.contains_key("entry") {
         return Err(Refusal::invalid("the way in is missing").fields([("entry", "it is needed".to_owned())]));
@@ -97,20 +97,20 @@ fn every(fields: &Fields) -> Result<u64, Refusal> {
 }
 
 fn bounds(fields: &Fields) -> Result<Value, Refusal> {
-    let usual = control::PollInterval::default();
-    let least = number(fields, "least_seconds")?.unwrap_or(usual.least_seconds);
-    let most = number(fields, "most_seconds")?.unwrap_or(usual.most_seconds);
-    Ok(json!({"least_seconds": least, "most_seconds": most}))
+    let usual = Follow::from(control::PollInterval::default());
+    let min = number(fields, "min_seconds")?.unwrap_or(usual.min_seconds);
+    let max = number(fields, "max_seconds")?.unwrap_or(usual.max_seconds);
+    Ok(json!({"min_seconds": min, "max_seconds": max}))
 }
 
 /// The form fields that represent this spec.
-pub(super) fn fields(wanted: &Wanted) -> Fields {
+pub(super) fn fields(spec: &Spec) -> Fields {
     let mut fields = Vec::new();
     let mut write = |name: &'static str, text: Option<String>| fields.extend(text.map(|text| (name, text)));
     let ticked = |is: bool| is.then(|| "on".to_owned());
-    write("entry", Some(wanted.entry.to_string()));
-    write("on_hold", ticked(!wanted.enabled));
-    let (when, every, cron) = match wanted.schedule.as_ref().map(|schedule| &schedule.times) {
+    write("entry", Some(spec.entry.to_string()));
+    write("on_hold", ticked(!spec.enabled));
+    let (when, every, cron) = match spec.schedule.as_ref().map(|schedule| &schedule.times) {
         Some(Times::EverySeconds(seconds)) => ("every", Some(time(*seconds)), None),
         Some(Times::Cron(expression)) => ("cron", None, Some(expression.clone())),
         None => ("asked", None, None),
@@ -118,31 +118,31 @@ pub(super) fn fields(wanted: &Wanted) -> Fields {
     write("when", Some(when.to_owned()));
     write("every", every);
     write("cron", cron);
-    let jitter = wanted.schedule.as_ref().and_then(|schedule: &Schedule| schedule.jitter_seconds);
+    let jitter = spec.schedule.as_ref().and_then(|schedule: &Schedule| schedule.jitter_seconds);
     write("jitter_seconds", text(jitter));
-    write("follow", ticked(wanted.continuous.is_some()));
-    write("least_seconds", text(wanted.continuous.map(|bounds| bounds.least_seconds)));
-    write("most_seconds", text(wanted.continuous.map(|bounds| bounds.most_seconds)));
-    write("mode", name(wanted.mode));
-    write("prefer", wanted.prefer.and_then(name));
-    write("absent", name(wanted.absent));
-    write("max_deletes_percent", text(Some(wanted.max_deletes_percent)));
-    write("keep_versions", text(wanted.keep_versions));
-    write("include", wanted.include.clone());
-    write("exclude", wanted.exclude.clone());
-    write("origins", name(wanted.origins));
-    write("strict", ticked(wanted.strict));
-    write("accept_html", ticked(wanted.accept_html));
-    write("concurrency", text(Some(wanted.concurrency)));
-    write("requests_per_second", text(wanted.requests_per_second));
-    write("max_body_bytes", text(wanted.max_body_bytes));
-    write("robots", name(wanted.robots));
-    write("contact", wanted.contact.clone());
-    write("credential", text(wanted.credential.as_ref()));
-    let networks: Vec<_> = wanted.allow_networks.iter().map(ToString::to_string).collect();
+    write("follow", ticked(spec.follow.is_some()));
+    write("min_seconds", text(spec.follow.map(|bounds| bounds.min_seconds)));
+    write("max_seconds", text(spec.follow.map(|bounds| bounds.max_seconds)));
+    write("mode", name(spec.mode));
+    write("prefer", spec.prefer.and_then(name));
+    write("absent", name(spec.absent));
+    write("max_deletes_percent", text(Some(spec.max_deletes_percent)));
+    write("keep_versions", text(spec.keep_versions));
+    write("include", spec.include.clone());
+    write("exclude", spec.exclude.clone());
+    write("origins", name(spec.origins));
+    write("strict", ticked(spec.strict));
+    write("accept_html", ticked(spec.accept_html));
+    write("concurrency", text(Some(spec.concurrency)));
+    write("requests_per_second", text(spec.requests_per_second));
+    write("max_body_bytes", text(spec.max_body_bytes));
+    write("robots", name(spec.robots));
+    write("contact", spec.contact.clone());
+    write("credential", text(spec.credential.as_ref()));
+    let networks: Vec<_> = spec.allow_networks.iter().map(ToString::to_string).collect();
     write("allow_networks", (!networks.is_empty()).then(|| networks.join(" ")));
-    write("inbox", text(wanted.inbox.as_ref()));
-    let targets: Vec<_> = wanted.notify.iter().map(url::Url::as_str).collect();
+    write("inbox", text(spec.inbox.as_ref()));
+    let targets: Vec<_> = spec.notify.iter().map(url::Url::as_str).collect();
     write("notify", (!targets.is_empty()).then(|| targets.join(" ")));
     fields.into_iter().collect()
 }
@@ -184,7 +184,7 @@ mod tests {
         let plain = SourceSpec::from(read(&Fields::from([("entry", "https://example.org/")])).unwrap());
         assert_eq!(plain, SourceSpec::new("https://example.org/".parse().unwrap()));
         let followed = read(&Fields::from([("entry", "https://example.org/"), ("follow", "on")])).unwrap();
-        assert_eq!(followed.continuous, Some(control::PollInterval::default()));
+        assert_eq!(followed.follow, Some(control::PollInterval::default().into()));
         SourceSpec::from(followed).check().unwrap();
     }
 
@@ -195,7 +195,7 @@ mod tests {
             json!({"entry": "https://example.org/", "schedule": {"times": {"every_seconds": 90_061}}});
         let all = json!({
             "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
-            "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
+            "follow": {"min_seconds": 5, "max_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
             "max_deletes_percent": 3, "keep_versions": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
@@ -203,8 +203,8 @@ mod tests {
             "inbox": "https://registry.example.com/inbox/", "max_body_bytes": 1_048_576,
         });
         for body in [plain, every, all] {
-            let wanted: Wanted = serde_json::from_value(body).unwrap();
-            assert_eq!(read(&fields(&wanted)).unwrap(), wanted);
+            let spec: Spec = serde_json::from_value(body).unwrap();
+            assert_eq!(read(&fields(&spec)).unwrap(), spec);
         }
     }
 

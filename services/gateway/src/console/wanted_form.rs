@@ -53,8 +53,8 @@ impl Form<'_> {
                 (self.input("jitter_seconds", "number", "Seconds by which it may be later", "So that not all Sources are due at once; where nothing is said, a part of the interval."))
                 div #continuous {
                     (self.tick("follow", "it is followed between runs: looked at the sooner, the more changes there are"))
-                    (self.input("least_seconds", "number", "Looked at no sooner than after, in seconds", ""))
-                    (self.input("most_seconds", "number", "Looked at no later than after, in seconds", ""))
+                    (self.input("min_seconds", "number", "Looked at no sooner than after, in seconds", ""))
+                    (self.input("max_seconds", "number", "Looked at no later than after, in seconds", ""))
                 }
                 (self.tick("on_hold", "it is not harvested for now"))
             }

@@ -1,6 +1,6 @@
 //! `/v1/sources/{source}/runs/{run}/…`: pauses, resumes, cancels or approves a run.
 
-use api::{Run, Submit};
+use api::{Run, RunRequest};
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::{Extension, Json};
@@ -61,7 +61,7 @@ pub(crate) async fn approve(
 ) -> Result<Response, Refusal> {
     let (source, id) = (ask::source(&source)?, run_id(&run)?);
     let last = gateway.control().runs().get(&source).await?.ok_or_else(|| no_run(&source, id))?;
-    let asked = Submit::approving(id, &last).map_err(Refusal::conflict)?;
+    let asked = RunRequest::approving(id, &last).map_err(Refusal::conflict)?;
     let run = ask_for(&gateway, &source, RunId::fresh(), &asked).await?;
     tracing::info!(source.id = %source, run.id = %run.spec.id, token = caller.name(), "a run may delete more than the guard allows");
     created(&source, run.spec.id, answer_of(&gateway, &run)?)

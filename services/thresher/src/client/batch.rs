@@ -1,6 +1,6 @@
 //! Requests about many Sources: a few large ones.
 
-use api::{Page, RunBatch, RunResult, SourceBatch, SourceDone, SourceInBatch, SourceResult, Submit};
+use api::{Page, RunBatch, RunRequest, RunResult, SourceBatch, SourceDone, SourceInBatch, SourceResult};
 use model::{RunId, SourceId};
 
 use super::{ClientError, Kind, OperatorClient};
@@ -38,7 +38,7 @@ impl OperatorClient {
     pub(crate) async fn submit_all(
         &self,
         sources: &[SourceId],
-        submit: &Submit,
+        submit: &RunRequest,
     ) -> Result<Vec<Result<RunId, ClientError>>, ClientError> {
         let mut results = Vec::new();
         for part in sources.chunks(MAX_ITEMS) {
@@ -89,8 +89,8 @@ mod tests {
     #[test]
     fn many_and_long_items_go_in_several_requests() {
         let source = |n: usize, note: &str| -> SourceInBatch {
-            let wanted = json!({"entry": format!("https://example.org/{n}"), "include": note});
-            serde_json::from_value(json!({"wanted": wanted, "revision": 0})).unwrap()
+            let spec = json!({"entry": format!("https://example.org/{n}"), "include": note});
+            serde_json::from_value(json!({"spec": spec, "revision": 0})).unwrap()
         };
         let lengths =
             |sources: &[SourceInBatch]| parts(sources).iter().map(|part| part.len()).collect::<Vec<_>>();

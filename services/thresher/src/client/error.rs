@@ -99,7 +99,7 @@ mod tests {
         for (kind, status, exit) in [
             ("not-found", 404, Exit::Usage),
             ("conflict", 409, Exit::Failed),
-            ("changed", 412, Exit::Failed),
+            ("precondition-failed", 412, Exit::Failed),
             ("invalid", 422, Exit::Usage),
             ("unauthorized", 401, Exit::Usage),
             ("forbidden", 403, Exit::Usage),

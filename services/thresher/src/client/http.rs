@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Page, Problem, Wanted};
+use api::{Page, Problem, Spec};
 use reqwest::{Certificate, Client, Method, RequestBuilder, Response, StatusCode, header, redirect};
 use secrets::Secret;
 use serde::Serialize;
@@ -162,7 +162,7 @@ impl OperatorClient {
         &self,
         path: &[&str],
         query: &[(&str, String)],
-        wanted: &Wanted,
+        wanted: &Spec,
         read: u64,
     ) -> Result<T, ClientError> {
         let mut request = Request { method: Method::PUT, is_repeatable: false, ..Request::get(path, query) };

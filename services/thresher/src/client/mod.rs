@@ -9,7 +9,7 @@ pub(crate) mod local;
 mod profiles;
 mod sources;
 
-use api::{Page, Run, Source, Submit, Subscription, Wanted};
+use api::{Page, Run, RunRequest, Source, Spec, Subscription};
 use model::{RunId, SourceId};
 
 pub(crate) use self::endpoint::{ReadFrom, named, read_from};
@@ -64,7 +64,7 @@ impl OperatorClient {
     }
 
     /// Adds a Source.
-    pub(crate) async fn create(&self, wanted: &Wanted) -> Result<Source, ClientError> {
+    pub(crate) async fn create(&self, wanted: &Spec) -> Result<Source, ClientError> {
         self.post(&["sources"], &[], wanted, None).await
     }
 
@@ -72,7 +72,7 @@ impl OperatorClient {
     pub(crate) async fn change(
         &self,
         id: &SourceId,
-        wanted: &Wanted,
+        wanted: &Spec,
         read: u64,
     ) -> Result<Source, ClientError> {
         self.put(&["sources", id.as_str()], &[], wanted, read).await
@@ -95,7 +95,7 @@ impl OperatorClient {
     }
 
     /// Requests a run.
-    pub(crate) async fn submit(&self, id: &SourceId, submit: &Submit) -> Result<Run, ClientError> {
+    pub(crate) async fn submit(&self, id: &SourceId, submit: &RunRequest) -> Result<Run, ClientError> {
         // If the response is lost, the same request has no further effect.
         let key = ulid::Ulid::new().to_string();
         self.post(&["sources", id.as_str(), "runs"], &[], submit, Some(&key)).await

@@ -22,14 +22,14 @@ impl OperatorClient {
         let Some(named) = named else {
             let all: Vec<Source> = self.all(&["sources"], &[]).await?;
             let reference = |source: Source| -> Result<SourceRef, Failed> {
-                Ok(SourceRef { id: source.id.parse()?, entry: source.wanted.entry.into(), is_named: false })
+                Ok(SourceRef { id: source.id.parse()?, entry: source.spec.entry.into(), is_named: false })
             };
             return all.into_iter().map(reference).collect();
         };
         let id = source_id(named)?;
         // The catalog of a Source stays when the Source is removed.
         let entry = match self.get::<Source>(&["sources", id.as_str()], &[]).await {
-            Ok(source) => source.wanted.entry.into(),
+            Ok(source) => source.spec.entry.into(),
             Err(error) if error.kind == Kind::Absent => named.to_owned(),
             Err(error) => return Err(error.into()),
         };

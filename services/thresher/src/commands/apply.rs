@@ -6,7 +6,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
-use api::{Source, SourceDone, SourceInBatch, Wanted};
+use api::{Source, SourceDone, SourceInBatch, Spec};
 use control::SourceSpec;
 use model::SourceId;
 use serde::Serialize;
@@ -47,7 +47,7 @@ struct Change {
 /// Runs the command.
 pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
     // All of it is read before any of it is applied: a mistake in the last file changes nothing.
-    let mut all: Vec<(SourceSpec, Wanted)> = Vec::new();
+    let mut all: Vec<(SourceSpec, Spec)> = Vec::new();
     for path in &args.files {
         let (name, text) = file::text(path)?;
         for wanted in file::read(&name, &text).map_err(usage)? {
@@ -93,7 +93,7 @@ struct Found(HashMap<String, Source>);
 impl Found {
     /// The existing Sources of the file. A few are requested one by one; for many, all Sources are requested
     /// at once.
-    async fn of(client: &OperatorClient, all: &[(SourceSpec, Wanted)]) -> Result<Self, ClientError> {
+    async fn of(client: &OperatorClient, all: &[(SourceSpec, Spec)]) -> Result<Self, ClientError> {
         let mut found = HashMap::new();
         if all.len() > FEW {
             found.extend(client.sources().await?.into_iter().map(|source| (source.id.clone(), source)));
@@ -110,18 +110,18 @@ impl Found {
 async fn apply(
     client: &OperatorClient,
     found: &mut Found,
-    some: &[(SourceSpec, Wanted)],
+    some: &[(SourceSpec, Spec)],
     dry_run: bool,
 ) -> Result<Vec<Outcome>, ClientError> {
     let mut batch = Vec::new();
     let mut differences = Vec::new();
     for (spec, wanted) in some {
         let before = found.0.remove(spec.id.as_str());
-        let fields = before.as_ref().map(|before| changes(&before.wanted, wanted));
+        let fields = before.as_ref().map(|before| changes(&before.spec, wanted));
         if fields.as_ref().is_none_or(|fields| !fields.is_empty()) {
             // A concurrent change by another client is not overwritten: this request is then refused.
             let revision = Some(before.and_then(|before| before.revision).unwrap_or_default());
-            batch.push(SourceInBatch { wanted: wanted.clone(), revision });
+            batch.push(SourceInBatch { spec: wanted.clone(), revision });
         }
         differences.push(fields);
     }
@@ -139,8 +139,8 @@ async fn apply(
 }
 
 /// The fields in which two specs differ.
-fn changes(before: &Wanted, after: &Wanted) -> BTreeMap<String, Change> {
-    let fields = |wanted: &Wanted| match serde_json::to_value(wanted) {
+fn changes(before: &Spec, after: &Spec) -> BTreeMap<String, Change> {
+    let fields = |wanted: &Spec| match serde_json::to_value(wanted) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };

@@ -39,7 +39,7 @@ struct Outcome<'a> {
     listed: u64,
     differences: u64,
     #[serde(flatten)]
-    counts: AuditCounts,
+    counts: api::AuditCounts,
     /// Repaired resources.
     stored: u64,
     repaired: u64,
@@ -262,7 +262,7 @@ impl<'a> Outcome<'a> {
             in_sync: report.in_sync(),
             listed: counters.listed,
             differences: counts.differences(),
-            counts,
+            counts: counts.into(),
             stored: counters.stored,
             repaired: counters.healed,
             deleted: counters.deleted,

@@ -110,7 +110,7 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         left_out: 0,
     };
     let ResourceHistory { record, pending, problem, .. } = &history;
-    for document in api::Story::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {
+    for document in api::ResourceHistory::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {
         if let Some(problem) = catalog.problem(&Subject::Document(document.clone())).await? {
             history.document_problems.insert(document, problem);
         }
@@ -126,8 +126,8 @@ async fn from_gateway(
 ) -> Result<Vec<ResourceHistory>, Failed> {
     let mut histories = Vec::new();
     for about in client.selected(source).await? {
-        let path = ["sources", about.id.as_str(), "resources", "story"];
-        let history = client.get::<api::Story>(&path, &[("uri", uri.to_string())]).await;
+        let path = ["sources", about.id.as_str(), "resources", "history"];
+        let history = client.get::<api::ResourceHistory>(&path, &[("uri", uri.to_string())]).await;
         // This command reports itself that nothing is known of a resource, with either client.
         let history = match history {
             Err(error) if error.kind == Kind::Absent => continue,
@@ -141,9 +141,9 @@ async fn from_gateway(
             versions: history.versions,
             pending: history.pending,
             problem: history.problem,
-            events: history.changes.into(),
-            document_problems: history.concerns,
-            left_out: history.changes_left_out,
+            events: history.events.into(),
+            document_problems: history.document_problems,
+            left_out: history.events_omitted,
         });
     }
     Ok(histories)

@@ -20,9 +20,9 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
     let into = match client::read_from(&select.location)? {
         ReadFrom::Store(into) => into,
         ReadFrom::Gateway(client) => {
-            let note = Some(note.to_owned()).filter(|_| !undo);
-            let undo = *undo;
-            return select::submit(&client, select, "ignore", |select| Ignore { select, note, undo }).await;
+            let (note, unignore) = (Some(note.to_owned()).filter(|_| !undo), *undo);
+            return select::submit(&client, select, "ignore", |select| Ignore { select, note, unignore })
+                .await;
         }
     };
     let action = if *undo { ProblemAction::Undo } else { ProblemAction::Ignore { note: note.to_owned() } };

@@ -4,7 +4,7 @@ use std::io;
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use api::{Plan, PlanEstimate, PlanWay, Wanted};
+use api::{Plan, PlanEstimate, PlanStrategy, Spec};
 use catalog::{CatalogConfig, CatalogReader};
 use comfy_table::{Table, presets};
 use discovery::{Estimate, StrategyEstimate};
@@ -57,45 +57,45 @@ fn print(estimate: &Estimate, json: bool) -> CommandResult {
 
 /// The same through a fleet, whose scheduler reads the documents.
 async fn from_gateway(client: &OperatorClient, args: &PlanArgs) -> CommandResult {
-    let mut wanted = Wanted::from(&source::plain(&args.url, &args.spec));
-    args.http.wanted(&mut wanted);
+    let mut spec = Spec::from(&source::plain(&args.url, &args.spec));
+    args.http.wanted(&mut spec);
     let concurrency = NonZeroU16::try_from(args.requests.concurrency);
-    wanted.concurrency = concurrency.map_err(|_| usage("--concurrency is 1 to 65535"))?;
-    let mut plan: Plan = client.post(&["sources", "plan"], &[], &wanted, None).await?;
+    spec.concurrency = concurrency.map_err(|_| usage("--concurrency is 1 to 65535"))?;
+    let mut plan: Plan = client.post(&["sources", "plan"], &[], &spec, None).await?;
     while !plan.is_over() {
         plan = client.get(&["plans", &plan.id], &[("wait_seconds", LOOK.to_owned())]).await?;
     }
     match plan.estimate {
         Some(estimate) => print(&read(estimate)?, args.json),
-        None => Err(Failed { exit: Exit::Failed, error: anyhow::anyhow!(plan.why.unwrap_or_default()) }),
+        None => Err(Failed { exit: Exit::Failed, error: anyhow::anyhow!(plan.message.unwrap_or_default()) }),
     }
 }
 
 fn read(estimate: PlanEstimate) -> Result<Estimate, Failed> {
     let left_out = [
-        (estimate.ways_left_out, "more strategy is", "more strategies are"),
-        (estimate.unread_left_out, "more unread document is", "more unread documents are"),
+        (estimate.strategies_omitted, "more strategy is", "more strategies are"),
+        (estimate.unread_omitted, "more unread document is", "more unread documents are"),
     ];
     for (n, one, many) in left_out.into_iter().filter(|(n, _, _)| *n > 0) {
         note!("{} left out", counted(n, one, many));
     }
-    let way = |way: PlanWay| -> Result<StrategyEstimate, Failed> {
+    let way = |way: PlanStrategy| -> Result<StrategyEstimate, Failed> {
         Ok(StrategyEstimate {
             set: SetId::new(way.set),
             capability: way.capability.parse()?,
             documents: way.documents,
-            listed: way.named,
-            stored: way.held,
+            listed: way.listed,
+            stored: way.stored,
             cost: Cost { requests: way.requests, bytes: way.bytes },
             time: way.time_ms.map(Duration::from_millis),
             chosen: way.chosen,
         })
     };
     Ok(Estimate {
-        strategies: estimate.ways.into_iter().map(way).collect::<Result<_, Failed>>()?,
-        latency: Duration::from_millis(estimate.wait_ms),
+        strategies: estimate.strategies.into_iter().map(way).collect::<Result<_, Failed>>()?,
+        latency: Duration::from_millis(estimate.latency_ms),
         requests: estimate.requests,
-        unread: estimate.unread.into_iter().map(|unread| (unread.uri, unread.why)).collect(),
+        unread: estimate.unread.into_iter().map(|unread| (unread.uri, unread.message)).collect(),
     })
 }
 

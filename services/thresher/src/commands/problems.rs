@@ -209,7 +209,7 @@ impl<'a> Line<'a> {
             first_seen: problem.first_seen,
             last_seen: problem.last_seen,
             attempts: problem.attempts,
-            retryable: problem.retry,
+            retryable: problem.retryable,
             next_attempt_at: problem.next_attempt_at,
             ignored: problem.ignored.as_ref(),
             evidence: &problem.evidence,

@@ -1,6 +1,6 @@
 //! `thresher run`: start, watch, pause, cancel or approve runs of a fleet.
 
-use api::{Run, Source, Submit};
+use api::{Counters, Run, RunRequest, Source};
 use comfy_table::{Table, presets};
 use jiff::Timestamp;
 use model::{RunId, SourceId, counted, displayed};
@@ -21,7 +21,7 @@ struct Line<'a> {
     state: &'a str,
     message: Option<&'a str>,
     owner: Option<&'a str>,
-    counters: &'a model::Counters,
+    counters: &'a Counters,
     requested_at: Timestamp,
     started_at: Option<Timestamp>,
     finished_at: Option<Timestamp>,
@@ -31,7 +31,7 @@ struct Line<'a> {
 pub(crate) async fn run(command: RunCommand) -> CommandResult {
     match command {
         RunCommand::Submit { which, gateway, json, mode: wanted, allow_deletes, repair, watch } => {
-            let submit = Submit { mode: wanted, allow_deletes, repair };
+            let submit = RunRequest { mode: wanted, allow_deletes, repair };
             let client = OperatorClient::of(&gateway)?;
             let Some(source) = &which.source else {
                 return submit_many(&client, &which, &submit, json).await;
@@ -99,14 +99,14 @@ struct SubmittedLine<'a> {
 async fn submit_many(
     client: &OperatorClient,
     which: &WhichArgs,
-    submit: &Submit,
+    submit: &RunRequest,
     json: bool,
 ) -> CommandResult {
     let is_meant = |source: &Source| {
         let like = |pattern: &String| {
-            glob::matches(pattern, &source.id) || glob::matches(pattern, source.wanted.entry.as_str())
+            glob::matches(pattern, &source.id) || glob::matches(pattern, source.spec.entry.as_str())
         };
-        source.wanted.enabled && which.matching.as_ref().is_none_or(like)
+        source.spec.enabled && which.matching.as_ref().is_none_or(like)
     };
     let sources = client.sources().await?;
     let ids: Vec<SourceId> = sources
@@ -203,10 +203,10 @@ impl<'a> Line<'a> {
             source: &run.source,
             run: run.run,
             state: &run.state,
-            message: run.why.as_deref(),
+            message: run.message.as_deref(),
             owner: run.owner.as_deref(),
             counters: &run.counters,
-            requested_at: run.asked_at,
+            requested_at: run.requested_at,
             started_at: run.started_at,
             finished_at: run.finished_at,
         }

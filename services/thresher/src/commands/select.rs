@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use api::{About, Word};
+use api::{ProblemAction, ProblemSelector};
 use catalog::{Catalog, CatalogConfig};
 use model::{ProblemReason, ProblemRecord, Subject, SystemClock};
 use serde::Serialize;
@@ -51,8 +51,8 @@ impl SelectArgs {
     }
 
     /// The same selection, as the API's type.
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> ProblemSelector {
+        ProblemSelector {
             uris: self.uris.clone(),
             prefix: self.prefix.clone(),
             reasons: self.filter.reason.clone(),
@@ -76,12 +76,12 @@ pub(crate) async fn submit<T: Serialize>(
     client: &OperatorClient,
     select: &SelectArgs,
     how: &str,
-    action: impl FnOnce(About) -> T,
+    action: impl FnOnce(ProblemSelector) -> T,
 ) -> CommandResult {
     select.check()?;
     let source = client.selected_one(select.source.as_deref()).await?;
     let path = ["sources", source.id.as_str(), "problems", how];
-    let queued: Word = client.post(&path, &[], &action(select.about()), None).await?;
+    let queued: ProblemAction = client.post(&path, &[], &action(select.about()), None).await?;
     say!(
         "queued as {}: the scheduler applies it before the next run of {}; start one with `thresher run submit {}`",
         queued.id,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use api::{Source, Submit, Subscription, Wanted};
+use api::{RunRequest, Source, Spec, Subscription};
 use comfy_table::{Table, presets};
 use control::{PollInterval, Schedule, SourceSpec, Times};
 use model::{SourceId, displayed};
@@ -22,20 +22,20 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
             let sources = OperatorClient::of(&gateway)?.sources().await?;
             if json {
                 for source in sources {
-                    terminal::json(&SourceSpec::from(source.wanted))?;
+                    terminal::json(&shown(&source.id, &source.spec)?)?;
                 }
                 return Ok(Exit::Good);
             }
             let mut table = Table::new();
             table.load_style(presets::NOTHING);
             table.set_header(["source", "schedule", "concurrency", "entry URL"]);
-            for Source { id, wanted, .. } in &sources {
-                let limit = wanted.concurrency.to_string();
+            for Source { id, spec, .. } in &sources {
+                let limit = spec.concurrency.to_string();
                 table.add_row([
                     id.clone(),
-                    schedule(wanted),
+                    schedule(spec),
                     limit,
-                    displayed(wanted.entry.as_str()).into_owned(),
+                    displayed(spec.entry.as_str()).into_owned(),
                 ]);
             }
             terminal::text(&format!("{table}\n"))?;
@@ -45,17 +45,17 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
             let id = source_id(&source)?;
             let client = OperatorClient::of(&gateway)?;
             let found = client.source(&id).await?;
-            let Some(Source { wanted, .. }) = found else { return Err(no_source(&id)) };
+            let Some(Source { spec, .. }) = found else { return Err(no_source(&id)) };
             let subscriptions = client.subscriptions(&id).await?;
             if json {
-                let mut shown = serde_json::to_value(SourceSpec::from(wanted))?;
+                let mut shown = shown(id.as_str(), &spec)?;
                 if !subscriptions.is_empty() {
                     shown["subscriptions"] = serde_json::to_value(subscriptions)?;
                 }
                 terminal::json(&shown)?;
             } else {
                 let text: String = subscriptions.iter().map(text_of).collect();
-                terminal::text(&(serde_saphyr::to_string(&wanted)? + &text))?;
+                terminal::text(&(serde_saphyr::to_string(&spec)? + &text))?;
             }
             Ok(Exit::Good)
         }
@@ -68,22 +68,30 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
     }
 }
 
+/// A Source as JSON: its ID and the fields of its spec.
+fn shown(id: &str, spec: &Spec) -> serde_json::Result<serde_json::Value> {
+    let mut shown = serde_json::to_value(spec)?;
+    shown["id"] = id.into();
+    Ok(shown)
+}
+
 /// The state of a subscription, as comments behind the YAML that `thresher apply` reads.
 fn text_of(subscription: &Subscription) -> String {
-    let Subscription { topic, hub, standing, until, trouble, queued, dropped, missed, delivered_at, .. } =
-        subscription;
+    let Subscription {
+        topic, hub, state, until, last_error, accepted, dropped, missed, delivered_at, ..
+    } = subscription;
     let hub = hub.as_deref().unwrap_or("none");
     let until = until.map_or(String::new(), |until| format!(" until {until}, unless renewed"));
     let last = delivered_at.map_or("never".to_owned(), |at| at.to_string());
-    let mut text = format!("# notifications: {topic}\n#   hub: {hub}\n#   state: {standing}{until}\n");
-    if let Some(trouble) = trouble {
+    let mut text = format!("# notifications: {topic}\n#   hub: {hub}\n#   state: {state}{until}\n");
+    if let Some(error) = last_error {
         // A hub's message may have several lines.
-        let trouble = trouble.split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = writeln!(text, "#   last error: {trouble}");
+        let error = error.split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ = writeln!(text, "#   last error: {error}");
     }
     let _ = writeln!(
         text,
-        "#   deliveries: {queued} accepted, {dropped} dropped, last accepted {last}; changes missed: {missed}"
+        "#   deliveries: {accepted} accepted, {dropped} dropped, last accepted {last}; changes missed: {missed}"
     );
     text
 }
@@ -96,12 +104,12 @@ pub(super) fn no_source(id: &SourceId) -> Failed {
 async fn add(args: SourceAddArgs) -> CommandResult {
     http::without_secret(&args.url)?;
     let spec = spec(&args)?;
-    let id = spec.id.clone();
-    let wanted = Wanted::from(&spec);
+    let (id, wanted) = (spec.id.clone(), Spec::from(&spec));
     let client = OperatorClient::of(&args.gateway)?;
     match client.create(&wanted).await {
         Ok(source) if runs_on_request(&wanted) && !args.no_run => {
-            let run = client.submit(&spec.id, &Submit { mode: wanted.mode, ..Submit::default() }).await;
+            let run =
+                client.submit(&spec.id, &RunRequest { mode: wanted.mode, ..RunRequest::default() }).await;
             let run =
                 run.inspect_err(|_| note!("{id} is added, but its first run could not be requested"))?;
             say!("{id} added, first run {} requested; watch it with `thresher run watch {id}`", run.run)?;
@@ -123,26 +131,26 @@ async fn add(args: SourceAddArgs) -> CommandResult {
 }
 
 /// Whether a Source runs on an operator's request only.
-fn runs_on_request(wanted: &Wanted) -> bool {
-    wanted.enabled && wanted.schedule.is_none() && wanted.continuous.is_none()
+fn runs_on_request(spec: &Spec) -> bool {
+    spec.enabled && spec.schedule.is_none() && spec.follow.is_none()
 }
 
 /// The first run of a new Source.
 fn first(source: &Source) -> String {
-    let Source { wanted, next_due, .. } = source;
+    let Source { spec, next_due, .. } = source;
     match next_due {
-        _ if !wanted.enabled || runs_on_request(wanted) => format!("no run requested; {}", next(source)),
-        Some(due) if wanted.continuous.is_none() => format!("first run {}", time(due)),
+        _ if !spec.enabled || runs_on_request(spec) => format!("no run requested; {}", next(source)),
+        Some(due) if spec.follow.is_none() => format!("first run {}", time(due)),
         _ => "first run now".to_owned(),
     }
 }
 
 /// The next run of a Source.
 fn next(source: &Source) -> String {
-    let Source { id, wanted, next_due, .. } = source;
+    let Source { id, spec, next_due, .. } = source;
     match next_due {
-        _ if !wanted.enabled => format!("disabled: start a run with `thresher run submit {id}`"),
-        _ if wanted.continuous.is_some() => "its changes are polled".to_owned(),
+        _ if !spec.enabled => format!("disabled: start a run with `thresher run submit {id}`"),
+        _ if spec.follow.is_some() => "its changes are polled".to_owned(),
         Some(due) => format!("next run {}", time(due)),
         None => format!("no schedule: start runs with `thresher run submit {id}`"),
     }
@@ -204,7 +212,7 @@ pub(crate) fn source_id(text: &str) -> Result<SourceId, Failed> {
     text.parse().map_err(usage)
 }
 
-fn schedule(source: &Wanted) -> String {
+fn schedule(source: &Spec) -> String {
     let mut parts = Vec::new();
     if !source.enabled {
         parts.push("disabled".to_owned());
@@ -214,8 +222,8 @@ fn schedule(source: &Wanted) -> String {
         Some(Times::Cron(expression)) => parts.push(format!("cron {expression}")),
         None => {}
     }
-    if let Some(bounds) = source.continuous {
-        parts.push(format!("follow, {} to {} s", bounds.least_seconds, bounds.most_seconds));
+    if let Some(bounds) = source.follow {
+        parts.push(format!("follow, {} to {} s", bounds.min_seconds, bounds.max_seconds));
     }
     if parts.is_empty() { "manual".to_owned() } else { parts.join(", ") }
 }

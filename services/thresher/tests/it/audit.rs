@@ -72,7 +72,7 @@ async fn each_kind_of_difference_is_found_by_its_name_and_repaired_and_nothing_e
     let copy = Destination::directory();
     copy.sync(&entry).exits(0);
     let run = copy.run("audit", &[&entry, "--json"]).exits(0);
-    assert_eq!((run.count("agreeing"), run.count("without_fixity")), (5, 1), "{run}");
+    assert_eq!((run.count("matching"), run.count("unverifiable")), (5, 1), "{run}");
 
     let fresh = site.serve("/fresh", "fresh");
     site.serve("/stale", "a later version");
@@ -94,14 +94,14 @@ async fn each_kind_of_difference_is_found_by_its_name_and_repaired_and_nothing_e
 
     let run = copy.run("audit", &[&entry, "--json", "--list"]).exits(1);
     let kinds: [(&str, &[&str]); 4] = [
-        ("differing", &["edited", "moved"]),
+        ("mismatched", &["edited", "moved"]),
         ("extra", &["gone"]),
         ("missing", &["fresh"]),
-        ("stale", &["stale"]),
+        ("outdated", &["stale"]),
     ];
     assert_eq!(listed(&run), expected(&kinds), "{run}");
     let counts =
-        ["differences", "agreeing", "without_fixity", "missing", "stale", "differing", "extra", "queued"];
+        ["differences", "matching", "unverifiable", "missing", "outdated", "mismatched", "extra", "queued"];
     assert_eq!(counts.map(|name| run.count(name)), [5, 1, 1, 1, 1, 2, 1, 0], "{run}");
     assert_eq!(run.json()["mode"], "audit");
     assert_eq!(names.map(|name| site.requests_at(&format!("/{name}"))), [1; 6]);
@@ -137,17 +137,17 @@ async fn changes_after_the_list_count_over_indexes_and_gzip_and_a_repair_is_exac
     let (source, copy) = in_step(spec.entries_per_list(50).entries_per_change_list(4)).await;
     let entry = source.well_known();
     let run = copy.run("audit", &[&entry, "--json"]).exits(0);
-    assert_eq!((run.count("agreeing"), run.count("held")), (240, 240), "{run}");
+    assert_eq!((run.count("matching"), run.count("held")), (240, 240), "{run}");
     source.change(Changes { create: 5, update: 0, delete: 0 });
     source.change(Changes { create: 0, update: 7, delete: 3 });
 
     let run = copy.run("audit", &[&entry, "--json", "--list"]).exits(1);
     let found = listed(&run);
     let count = |kind: &str| found.get(kind).map_or(0, Vec::len);
-    assert_eq!(["missing", "extra", "differing"].map(count), [5, 3, 0], "{run}");
-    assert!(count("stale") > 0 && count("stale") <= 7, "{run}");
+    assert_eq!(["missing", "extra", "mismatched"].map(count), [5, 3, 0], "{run}");
+    assert!(count("outdated") > 0 && count("outdated") <= 7, "{run}");
     assert_eq!(source.requests().resources, 0);
-    let to_fetch = (5 + count("stale")) as u64;
+    let to_fetch = (5 + count("outdated")) as u64;
     let run = copy.run("audit", &[&entry, "--repair", "--json"]).exits(0);
     assert_eq!((run.count("stored"), run.count("deleted"), run.count("failed")), (to_fetch, 3, 0), "{run}");
     assert_eq!(source.requests().resources, to_fetch);
@@ -170,7 +170,7 @@ async fn only_what_is_wanted_is_compared() {
     let copy = Destination::directory();
     copy.sync_with(&entry, &["--include", "/a/"]).exits(0);
     let run = copy.run("audit", &[&entry, "--include", "/a/", "--json"]).exits(0);
-    assert_eq!((run.count("agreeing"), run.count("listed")), (1, 1), "{run}");
+    assert_eq!((run.count("matching"), run.count("listed")), (1, 1), "{run}");
     copy.run("audit", &[&entry, "--exclude", "/b/"]).exits(0);
     let run = copy.run("audit", &[&entry, "--json", "--list"]).exits(1);
     assert_eq!(run.count("missing"), 1, "{run}");
@@ -200,7 +200,7 @@ async fn of_two_sets_what_one_of_them_still_lists_is_not_extra() {
     let copy = Destination::directory();
     copy.sync(&entry).exits(0);
     let run = copy.run("audit", &[&entry, "--json"]).exits(0);
-    assert_eq!((run.count("agreeing"), run.count("listed")), (3, 4), "{run}");
+    assert_eq!((run.count("matching"), run.count("listed")), (3, 4), "{run}");
     list("/b/list.xml", SECOND, &[]);
     let run = copy.run("audit", &[&entry, "--json", "--list"]).exits(1);
     assert_eq!(listed(&run), expected(&[("extra", &["y"])]), "{run}");
@@ -222,7 +222,7 @@ async fn where_a_list_cannot_be_read_nothing_is_concluded_from_its_silence() {
     copy.run("audit", &[&entry]).exits(0);
     site.reply("/list-1.xml", Reply::status(404));
     let run = copy.run("audit", &[&entry, "--json"]).exits(1);
-    let counts = ["differences", "unread", "unjudged", "agreeing"];
+    let counts = ["differences", "unread", "not_compared", "matching"];
     assert_eq!(counts.map(|name| run.count(name)), [0, 1, 1, 1], "{run}");
     let text = copy.run("audit", &[&entry]).exits(1).stdout;
     assert!(text.contains("not everything could be compared") && text.contains("/list-1.xml"), "{text}");
@@ -271,7 +271,7 @@ async fn what_cannot_be_audited_says_why_and_what_to_do() {
     copy.sync(&source.url()).exits(0);
     copy.run("audit", &[&source.url()]).exits(0);
     let run = copy.sync_with(&source.url(), &["--mode", "audit"]).exits(0);
-    assert_eq!((&run.json()["mode"], run.count("agreeing")), (&"audit".into(), 3), "{run}");
+    assert_eq!((&run.json()["mode"], run.count("matching")), (&"audit".into(), 3), "{run}");
 }
 
 #[tokio::test]

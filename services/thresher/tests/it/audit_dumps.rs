@@ -63,7 +63,8 @@ impl Case {
     }
 }
 
-const COUNTS: [&str; 7] = ["agreeing", "missing", "stale", "differing", "extra", "unread", "unjudged"];
+const COUNTS: [&str; 7] =
+    ["matching", "missing", "outdated", "mismatched", "extra", "unread", "not_compared"];
 
 #[track_caller]
 fn found(run: &Run, expected: [u64; 7]) {

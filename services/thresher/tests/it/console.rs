@@ -171,7 +171,7 @@ async fn what_is_wanted_of_a_source_is_changed_by_a_form_and_not_over_somebody_e
     operator.post(&format!("{at}/settings"), &sent).await.is(StatusCode::FORBIDDEN);
     let changed = admin.post(&format!("{at}/settings"), &sent).await.is(StatusCode::SEE_OTHER);
     assert_eq!(changed.header("location"), at);
-    let wanted = &api.get(&record).await.json()["wanted"];
+    let wanted = &api.get(&record).await.json()["spec"];
     assert_eq!(
         (&wanted["schedule"], &wanted["enabled"], &wanted["keep_versions"]),
         (&json!({"times": {"every_seconds": 5_400}}), &false.into(), &serde_json::Value::Null)
@@ -232,17 +232,17 @@ async fn a_source_is_added_harvested_and_looked_at_by_its_pages() {
     let first = visitor.page(&format!("{at}/resources")).await;
     let next = first.split("rel=\"next\" href=\"").nth(1).expect("there is more").split('"').next().unwrap();
     let second = visitor.page(&next.replace("&amp;", "&")).await;
-    let stories = |page: &str| page.matches("/resources/story?uri=").count();
+    let stories = |page: &str| page.matches("/resources/history?uri=").count();
     assert_eq!((stories(&first), stories(&second)), (50, 10));
-    let story = first.split("href=\"").find(|part| part.contains("/resources/story?uri=")).unwrap();
+    let story = first.split("href=\"").find(|part| part.contains("/resources/history?uri=")).unwrap();
     let story = story.split('"').next().unwrap().replace("&amp;", "&");
     let told = visitor.page(&story).await;
     assert!(told.contains("stored and verified, sha-256") && told.contains("Its content"), "{told}");
-    let content = visitor.get(&story.replace("/story?", "/content?")).await.is(StatusCode::OK);
+    let content = visitor.get(&story.replace("/history?", "/content?")).await.is(StatusCode::OK);
     assert!(!content.body.is_empty());
     let policy = content.header("content-security-policy");
     assert!(policy.starts_with("sandbox"), "what a Source made is not run in our name: {policy}");
-    let unknown = visitor.get(&format!("{at}/resources/story?uri=https://nowhere.example/")).await;
+    let unknown = visitor.get(&format!("{at}/resources/history?uri=https://nowhere.example/")).await;
     unknown.is(StatusCode::NOT_FOUND);
     let card = visitor.page(&format!("{at}/report")).await;
     assert!(card.contains("<dt>Held</dt><dd>60</dd>") && card.contains("What to change"), "{card}");

@@ -69,7 +69,7 @@ async fn an_audit_of_a_fleet_tells_what_differs_and_repairs_exactly_that() {
     let run = fleet.harvest_with(&source.well_known(), &["--mode", "audit"]).await.exits(1);
     let audit = &run.json()["counters"]["audit"];
     assert_eq!(
-        (&audit["missing"], &audit["extra"], &audit["agreeing"]),
+        (&audit["missing"], &audit["extra"], &audit["matching"]),
         (&3.into(), &2.into(), &58.into()),
         "{run}"
     );

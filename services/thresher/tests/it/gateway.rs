@@ -99,9 +99,9 @@ async fn a_source_is_added_harvested_and_read_by_http() {
         assert_eq!((head.body.len(), head.header("content-length")), (0, length.to_string().as_str()));
     }
     let story =
-        api.get(&of_resource(&at, "story", truth.keys().next().unwrap())).await.is(StatusCode::OK).json();
+        api.get(&of_resource(&at, "history", truth.keys().next().unwrap())).await.is(StatusCode::OK).json();
     assert_eq!(
-        (&story["resource"]["state"], &story["changes"][0]["event"]),
+        (&story["resource"]["state"], &story["events"][0]["event"]),
         (&"present".into(), &"created".into())
     );
     api.get(&of_resource(&at, "content", "https://nowhere.example/")).await.is(StatusCode::NOT_FOUND);
@@ -121,8 +121,7 @@ async fn a_source_is_changed_only_by_who_has_read_it() {
     assert_eq!(again.header("content-type"), "application/problem+json");
 
     let read = api.get(&at).await.is(StatusCode::OK);
-    let etag = read.header("etag").to_owned();
-    let mut wanted = read.json()["wanted"].clone();
+    let (etag, mut wanted) = (read.header("etag").to_owned(), read.json()["spec"].clone());
     wanted["concurrency"] = json!(2);
     let change = |etag: Option<&str>, wanted: &Value| {
         let request = api.request(Method::PUT, &at).json_body(wanted);
@@ -130,10 +129,11 @@ async fn a_source_is_changed_only_by_who_has_read_it() {
     };
     change(None, &wanted).await.is(StatusCode::PRECONDITION_REQUIRED);
     let changed = change(Some(&etag), &wanted).await.is(StatusCode::OK);
-    assert_eq!(changed.json()["wanted"]["concurrency"], 2);
+    assert_eq!(changed.json()["spec"]["concurrency"], 2);
     assert_ne!(changed.header("etag"), etag);
     let problem = change(Some(&etag), &wanted).await.is(StatusCode::PRECONDITION_FAILED).json();
     assert_eq!((&problem["instance"], &problem["status"]), (&at.clone().into(), &412.into()));
+    assert_eq!(problem["type"], "urn:thresher:problem:precondition-failed");
     wanted["include"] = json!("(");
     wanted["max_deletes_percent"] = json!(101);
     let refused = change(Some("*"), &wanted).await.is(StatusCode::UNPROCESSABLE_ENTITY).json();
@@ -262,6 +262,10 @@ async fn problems_are_listed_and_the_owner_takes_up_the_word_about_them() {
     let ignore = json!({"select": {"uris": [third, fifth]}, "note": "gone since 2019"});
     words.post(&format!("{at}/problems/ignore"), ignore).await.is(StatusCode::ACCEPTED);
     let undo = json!({"select": {"uris": [fifth]}, "undo": true});
+    let refused = words.post(&format!("{at}/problems/ignore"), undo).await;
+    let refused = refused.is(StatusCode::UNPROCESSABLE_ENTITY).json();
+    assert_eq!(refused["detail"], "the body cannot be read: `undo` is named `unignore` now");
+    let undo = json!({"select": {"uris": [fifth]}, "unignore": true});
     words.post(&format!("{at}/problems/ignore"), undo).await.is(StatusCode::ACCEPTED);
     words
         .post(&format!("{at}/problems/ignore"), json!({"select": {"all": true}}))
@@ -271,12 +275,12 @@ async fn problems_are_listed_and_the_owner_takes_up_the_word_about_them() {
         .post(&format!("{at}/problems/retry"), json!({"select": {}}))
         .await
         .is(StatusCode::UNPROCESSABLE_ENTITY);
-    let waiting = api.get(&format!("{at}/problems/words")).await.is(StatusCode::OK).json();
+    let waiting = api.get(&format!("{at}/problems/actions")).await.is(StatusCode::OK).json();
     assert_eq!(waiting["items"].as_array().unwrap().len(), 2);
     assert_eq!(problems("ignored=true").await.len(), 0, "the owner has not taken it up yet");
 
     harvested(&api, &at).await;
-    let waiting = api.get(&format!("{at}/problems/words")).await.is(StatusCode::OK).json();
+    let waiting = api.get(&format!("{at}/problems/actions")).await.is(StatusCode::OK).json();
     assert_eq!(waiting["items"].as_array().unwrap().len(), 0);
     // A reader is a second behind.
     testkit::waiting::found("one is ignored", async || {

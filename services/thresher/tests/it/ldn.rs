@@ -48,7 +48,7 @@ async fn what_a_repository_announces_is_looked_at_in_few_runs_and_other_things_a
     // The first one starts a run, although the Source has no schedule and no operator requested it.
     left(&api, &inbox, &update(&format!("{}/1", harvested.url()))).await.is(StatusCode::CREATED);
     let first = finished(&api, &id, 1).await;
-    assert_eq!((first.len(), &first[0]["asked_by"]), (1, &"hint".into()));
+    assert_eq!((first.len(), &first[0]["requested_by"]), (1, &"hint".into()));
     assert_eq!(first[0]["counters"]["stored"], 5);
 
     // Many different notifications in the common inbox start few runs. The last of these has seen the change.
@@ -67,7 +67,7 @@ async fn what_a_repository_announces_is_looked_at_in_few_runs_and_other_things_a
         run["counters"]["stored"].as_u64().unwrap() + run["counters"]["deleted"].as_u64().unwrap()
     };
     assert_eq!(later.iter().map(settled).sum::<u64>(), 5 + 3 + 1, "{later:?}");
-    assert!(later.iter().all(|run| run["asked_by"] == "hint"));
+    assert!(later.iter().all(|run| run["requested_by"] == "hint"));
     let kept = api.get(&inbox).await.is(StatusCode::OK).json();
     assert_eq!(kept["contains"].as_array().map(Vec::len), Some(3));
 }
@@ -85,7 +85,7 @@ async fn a_sender_that_speaks_for_a_source_may_name_anything_of_it() {
     let registry =
         post(&api, "/ldn/inbox", JSON_LD, update("https://doi.example.org/10.1/x")).bearer_auth(REGISTRY);
     send(registry).await.is(StatusCode::CREATED);
-    assert_eq!(finished(&api, &id, 1).await[0]["asked_by"], "hint");
+    assert_eq!(finished(&api, &id, 1).await[0]["requested_by"], "hint");
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn what_was_answered_with_201_outlives_the_gateway_and_is_taken_up_by_whoe
     let all = fleet.start(&[], &fleet.inboxes("", "none-1"));
     let api = Api::of(&all).await;
     assert_eq!(api.get(&at).await.is(StatusCode::OK).json(), update(&harvested.url()));
-    assert_eq!(finished(&api, &id, 1).await[0]["asked_by"], "hint");
+    assert_eq!(finished(&api, &id, 1).await[0]["requested_by"], "hint");
 }
 
 #[tokio::test]

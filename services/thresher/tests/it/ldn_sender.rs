@@ -68,7 +68,7 @@ async fn a_fleet_that_follows_the_same_source_is_told_of_changes_and_looks_at_on
         (&json!("Announce"), &json!(harvested.well_known()))
     );
     assert_eq!(said["object"]["result"][0]["totalItems"], 5);
-    assert_eq!(runs(1).await[0]["asked_by"], "hint");
+    assert_eq!(runs(1).await[0]["requested_by"], "hint");
 
     // A run that changes nothing sends nothing.
     teller.harvest(&harvested.well_known()).await.exits(0);
@@ -79,7 +79,7 @@ async fn a_fleet_that_follows_the_same_source_is_told_of_changes_and_looks_at_on
     let path = second[1].as_str().unwrap().strip_prefix(&api.base).unwrap().to_owned();
     assert_eq!(api.get(&path).await.json()["summary"], "3 stored, 1 deleted");
     let last = &runs(2).await[0];
-    assert_eq!((&last["asked_by"], &last["counters"]["stored"]), (&json!("hint"), &json!(3)));
+    assert_eq!((&last["requested_by"], &last["counters"]["stored"]), (&json!("hint"), &json!(3)));
 }
 
 #[tokio::test]

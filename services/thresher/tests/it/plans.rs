@@ -50,7 +50,7 @@ async fn a_gateway_plans_what_the_command_plans_and_nothing_is_harvested() {
     assert!(shown.stdout.contains("resourcelist"), "{shown}");
     let by_http = api.post("/v1/sources/plan", json!({"entry": url})).await.is(StatusCode::OK).json();
     assert_eq!(
-        (&by_http["state"], &by_http["estimate"]["ways"][0]["named"]),
+        (&by_http["state"], &by_http["estimate"]["strategies"][0]["listed"]),
         (&"done".into(), &40.into()),
         "{by_http}"
     );

@@ -106,7 +106,7 @@ async fn what_is_told_while_a_run_is_under_way_is_taken_up_by_that_run() {
     let id = runs["items"][0]["source"].as_str().expect("a run has a Source").to_owned();
     let runs = case.api.get(&format!("/v1/sources/{id}/runs")).await.json();
     let told =
-        runs["items"].as_array().expect("a list").iter().filter(|run| run["asked_by"] == "notification");
+        runs["items"].as_array().expect("a list").iter().filter(|run| run["requested_by"] == "notification");
     assert!(told.count() < TOLD, "each notification had a run of its own: {runs}");
 }
 
@@ -254,7 +254,7 @@ async fn a_hub_that_has_gone_silent_is_noticed_by_a_backup_poll_and_asked_anew()
     })
     .await;
     let one = &shown["items"][0];
-    assert_eq!((&one["standing"], &one["missed"], &one["queued"]), (&json!("active"), &json!(6), &json!(0)));
+    assert_eq!((&one["state"], &one["missed"], &one["accepted"]), (&json!("active"), &json!(6), &json!(0)));
     assert_eq!(one["hub"], case.hub.url());
     let secrets = [case.hub.subscribers()[0].secret.clone(), "/push/".to_owned()];
     assert!(secrets.iter().all(|secret| !shown.to_string().contains(secret)), "{shown}");

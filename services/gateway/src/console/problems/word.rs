@@ -1,6 +1,6 @@
 //! Operator actions on problems: the forms, their submission, and the queued actions.
 
-use api::{About, Ignore, ProblemGroup, Retry, Word};
+use api::{Ignore, ProblemAction, ProblemGroup, ProblemSelector, Retry};
 use axum::extract::{Path, State};
 use axum::response::Redirect;
 use axum::{Extension, Json};
@@ -34,7 +34,7 @@ pub(super) fn forms(group: &ProblemGroup, params: &Params, here: &str) -> Markup
         form.row method="post" action={ (here) "/ignore" } {
             (hidden)
             @if params.ignored {
-                input type="hidden" name="undo" value="true";
+                input type="hidden" name="unignore" value="true";
                 button.quiet type="submit" { "Ignore no more" span.hidden { ": " (which) } }
             } @else {
                 label for=(note) { "Why nothing is to be done" span.hidden { " about " (which) } }
@@ -46,18 +46,18 @@ pub(super) fn forms(group: &ProblemGroup, params: &Params, here: &str) -> Markup
 }
 
 /// The queued actions, which the owner has not taken up yet.
-pub(super) fn said(waiting: &[Word], home: &str, operates: bool, now: Timestamp) -> Markup {
+pub(super) fn said(waiting: &[ProblemAction], home: &str, operates: bool, now: Timestamp) -> Markup {
     html! {
         section aria-labelledby="said" {
             h2 #said { "Said, and not taken up yet" }
             ul { @for word in waiting { li {
-                strong { (word.word) } " "
+                strong { (word.action) } " "
                 @for reason in &word.select.reasons { (reason) " " }
                 @for kind in &word.select.kind { "(" (kind) ") " }
                 @if let Some(prefix) = &word.select.prefix { "below " (prefix) " " }
                 @for uri in &word.select.uris { code { (uri) } " " }
                 @if let Some(note) = &word.note { "– " (note) " " }
-                (tell::ago(now, word.said_at))
+                (tell::ago(now, word.requested_at))
             } } }
             @if operates {
                 form method="post" action={ (home) "/runs" } { button type="submit" { "Ask for a run now" } }
@@ -86,7 +86,8 @@ pub(in crate::console) async fn ignore(
     Path(source): Path<String>,
     fields: Fields,
 ) -> Result<Redirect, Refusal> {
-    let asked = Ignore { select: meant(&fields)?, note: fields.text("note"), undo: fields.has("undo") };
+    let asked =
+        Ignore { select: meant(&fields)?, note: fields.text("note"), unignore: fields.has("unignore") };
     let (_, Json(_)) =
         words::ignore(State(gateway), Extension(caller), Path(source.clone()), Sent(asked)).await?;
     Ok(heard(&source))
@@ -97,9 +98,9 @@ fn heard(source: &str) -> Redirect {
 }
 
 /// The problems that a form selects.
-fn meant(fields: &Fields) -> Result<About, Refusal> {
+fn meant(fields: &Fields) -> Result<ProblemSelector, Refusal> {
     let reasons = fields.get("reason").map(str::parse).into_iter().collect::<Result<Vec<_>, _>>();
-    Ok(About {
+    Ok(ProblemSelector {
         uris: fields.text("uri").into_iter().collect(),
         prefix: fields.text("prefix"),
         reasons: reasons.map_err(|error| Refusal::bad_request(format!("{error}")))?,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-use api::Wanted;
+use api::Spec;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
@@ -16,7 +16,7 @@ use crate::exit::{Failed, usage};
 const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// A document: one Source, or a list of them.
-struct Document(Vec<Wanted>);
+struct Document(Vec<Spec>);
 
 /// The text of a file, or of standard input, and its name.
 pub(super) fn text(path: &Path) -> Result<(String, String), Failed> {
@@ -38,7 +38,7 @@ pub(super) fn text(path: &Path) -> Result<(String, String), Failed> {
 ///
 /// # Errors
 /// What is wrong, where, and what to write instead.
-pub(super) fn read(name: &str, text: &str) -> Result<Vec<Wanted>, String> {
+pub(super) fn read(name: &str, text: &str) -> Result<Vec<Spec>, String> {
     let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
     let documents: Vec<Document> =
         serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {
@@ -46,7 +46,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Wanted>, String> {
                 error.location().map_or(String::new(), |at| format!(":{}:{}", at.line(), at.column()));
             format!("{name}{place}: {}", words(&error))
         })?;
-    let sources: Vec<Wanted> = documents.into_iter().flat_map(|document| document.0).collect();
+    let sources: Vec<Spec> = documents.into_iter().flat_map(|document| document.0).collect();
     if sources.is_empty() {
         return Err(format!("{name} names no Source; begin with `entry: https://…`"));
     }
@@ -57,7 +57,11 @@ pub(super) fn read(name: &str, text: &str) -> Result<Vec<Wanted>, String> {
 fn words(error: &Error) -> String {
     match error.without_snippet() {
         Error::SerdeUnknownField { field, expected, .. } => {
-            format!("there is no field {field:?}{}", nearest(field, expected))
+            let renamed = api::with_new_name(format!("unknown field `{field}`"));
+            match renamed.starts_with('`') {
+                true => renamed,
+                false => format!("there is no field {field:?}{}", nearest(field, expected)),
+            }
         }
         Error::SerdeUnknownVariant { variant, expected, .. } => {
             format!("{variant:?} is none of what can stand here{}", nearest(variant, expected))
@@ -110,7 +114,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Document, A::Error> {
-        Wanted::deserialize(MapAccessDeserializer::new(map)).map(|wanted| Document(vec![wanted]))
+        Spec::deserialize(MapAccessDeserializer::new(map)).map(|wanted| Document(vec![wanted]))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Document, A::Error> {

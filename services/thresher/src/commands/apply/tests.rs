@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::cli::{Cli, Command, SourceCommand};
 
-fn read(text: &str) -> Result<Vec<Wanted>, String> {
+fn read(text: &str) -> Result<Vec<Spec>, String> {
     file::read("sources.yaml", text)
 }
 
@@ -51,7 +51,7 @@ fn a_slip_is_refused_with_its_line_and_what_was_probably_meant() {
 
 #[test]
 fn what_differs_is_told_by_field_and_what_is_left_out_is_its_default() {
-    let wanted = |value| serde_json::from_value::<Wanted>(value).unwrap();
+    let wanted = |value| serde_json::from_value::<Spec>(value).unwrap();
     let before = wanted(json!({"entry": "https://a.example/", "concurrency": 2, "include": "x"}));
     let after =
         wanted(json!({"entry": "https://a.example/", "contact": "mailto:a@a.example", "absent": "confirm"}));
@@ -71,12 +71,12 @@ fn what_differs_is_told_by_field_and_what_is_left_out_is_its_default() {
 fn what_source_show_prints_is_what_apply_reads() {
     let all = json!({
         "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
-        "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
+        "follow": {"min_seconds": 5, "max_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
         "max_deletes_percent": 3, "keep_versions": 2, "include": "^a: #", "exclude": "yes", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
         "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
         "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
     });
-    let wanted: Wanted = serde_json::from_value(all).unwrap();
+    let wanted: Spec = serde_json::from_value(all).unwrap();
     let shown = serde_saphyr::to_string(&wanted).unwrap();
     assert_eq!(read(&shown).unwrap(), [wanted], "{shown}");
 }

@@ -78,7 +78,7 @@ async fn a_thousand_sources_are_applied_in_few_requests_and_asked_to_run_though_
 #[tokio::test]
 async fn a_batch_is_bounded_does_each_item_by_itself_and_nothing_twice() {
     let (_fleet, _gateway, api) = gateway_with("requests_per_second: 1000, batch_bytes: 20000").await;
-    let wanted = |entry: &str| json!({"wanted": {"entry": entry}});
+    let wanted = |entry: &str| json!({"spec": {"entry": entry}});
     let good = json!({"sources": [wanted("https://a.example/"), wanted("ftp://b.example/"), wanted("https://c.example/")]});
     let done = |answer: &Value| -> Vec<Value> {
         answer["items"].as_array().expect("a list").iter().map(|item| item["done"].clone()).collect()
@@ -94,7 +94,7 @@ async fn a_batch_is_bounded_does_each_item_by_itself_and_nothing_twice() {
         ["unchanged", "refused", "unchanged"]
     );
     // A Source that changed since it was read stays as it is.
-    let stale = json!({"wanted": {"entry": "https://a.example/", "strict": true}, "revision": 0});
+    let stale = json!({"spec": {"entry": "https://a.example/", "strict": true}, "revision": 0});
     let answer = api.post("/v1/sources:batch", json!({"sources": [stale]})).await.json();
     assert_eq!(answer["items"][0]["problem"]["status"], 412, "{answer}");
 

@@ -75,7 +75,7 @@ async fn hints_that_nothing_proves_and_that_bring_nothing_are_taken_up_ever_late
     }
     let runs = finished(&api, &id, 3).await;
     let pause = |later: usize, before: usize| {
-        time(&runs[later], "asked_at").duration_since(time(&runs[before], "finished_at"))
+        time(&runs[later], "requested_at").duration_since(time(&runs[before], "finished_at"))
     };
     // The first one brought three resources, the second one nothing.
     assert!(pause(0, 1) >= SignedDuration::from_millis(1_900), "{runs:?}");
@@ -105,5 +105,5 @@ async fn what_a_hub_delivers_unsigned_has_the_source_looked_at_where_that_is_adm
         (page["items"][0]["state"] == "finished").then_some(page)
     })
     .await;
-    assert_eq!(runs["items"][0]["asked_by"], "hint");
+    assert_eq!(runs["items"][0]["requested_by"], "hint");
 }

@@ -94,7 +94,7 @@ async fn a_fleet_does_all_its_work_with_users_and_keys_that_may_do_nothing_else(
     let sources = api.get("/v1/sources").await.is(StatusCode::OK).json();
     let sources = sources["items"].as_array().expect("a page").clone();
     assert_eq!(sources.len(), 3, "{sources:?}");
-    let dumped = sources.iter().find(|one| one["wanted"]["entry"] == dump.as_str()).expect("the dump");
+    let dumped = sources.iter().find(|one| one["spec"]["entry"] == dump.as_str()).expect("the dump");
     let id = dumped["id"].as_str().expect("a name");
     let uri: String = url::form_urlencoded::byte_serialize(site.uri("/a").as_bytes()).collect();
     let content = api.get(&format!("/v1/sources/{id}/resources/content?uri={uri}")).await;

@@ -36,7 +36,7 @@ async fn everything_is_named_and_healed(copy: Destination, owner: &[&str]) {
     let asked = case.asked();
     let found = audit(&["--json", "--list"]).exits(1);
     assert_eq!(named(&found.json_lines()), damaged.seen_by_audit(), "{found}");
-    assert_eq!(found.count("differing"), damaged.seen_by_audit().len() as u64, "{found}");
+    assert_eq!(found.count("mismatched"), damaged.seen_by_audit().len() as u64, "{found}");
     let found = scrub(&["--json"]).exits(1);
     assert_eq!(said(&found), damaged.seen_by_scrub(), "{found}");
     assert_eq!((found.count("missing"), found.count("quarantined")), (1, 1), "{found}");

@@ -7,13 +7,14 @@ use jiff::Timestamp;
 use model::ProblemReason;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::Schema;
 
-use crate::schema::{kinds, reasons};
+use crate::schema::{kinds, one_of, reasons};
 
 /// Selects problems that match all given conditions. At least one condition is required.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct About {
+pub struct ProblemSelector {
     /// With these URIs or IDs.
     #[serde(default)]
     pub uris: Vec<String>,
@@ -39,7 +40,7 @@ pub struct About {
 #[serde(deny_unknown_fields)]
 pub struct Retry {
     /// The problems to select.
-    pub select: About,
+    pub select: ProblemSelector,
     /// Also ignored problems that the selection does not name by URI.
     #[serde(default)]
     pub ignored: bool,
@@ -50,45 +51,56 @@ pub struct Retry {
 #[serde(deny_unknown_fields)]
 pub struct Ignore {
     /// The problems to select.
-    pub select: About,
+    pub select: ProblemSelector,
     /// Why the operator ignores them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub note: Option<String>,
-    /// Undo an earlier ignore, instead.
+    /// Stop ignoring them, instead.
     #[serde(default)]
-    pub undo: bool,
+    pub unignore: bool,
 }
 
 /// A queued action on problems. The owner of the Source applies it before its next run.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct Word {
+pub struct ProblemAction {
     /// The ID of the action.
     pub id: String,
     /// The selected problems.
-    pub select: About,
-    /// The action: `retry`, `ignore` or `undo`.
-    pub word: Cow<'static, str>,
+    pub select: ProblemSelector,
+    /// The action: `retry`, `ignore` or `unignore`.
+    #[schema(schema_with = action)]
+    pub action: Cow<'static, str>,
     /// Why, for an action that ignores problems.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub note: Option<String>,
     /// When the operator requested the action.
-    pub said_at: Timestamp,
+    pub requested_at: Timestamp,
 }
 
-impl Word {
+impl ProblemAction {
     /// Builds the API form of a stored action.
     pub fn new(request: &ProblemActionRequest) -> Self {
         let about = request.about.clone();
-        let (word, note) = match &request.word {
+        let (action, note) = match &request.word {
             WordKind::Retry { .. } => ("retry", None),
             WordKind::Ignore { note } => ("ignore", Some(note.clone())),
-            WordKind::Undo => ("undo", None),
+            WordKind::Undo => ("unignore", None),
         };
         let all = about.is_empty();
         let WordAbout { uris, prefix, reasons, kinds } = about;
-        let select = About { uris, prefix, reasons, kind: kinds, all };
-        Self { id: request.id.to_string(), select, word: word.into(), note, said_at: request.said_at }
+        let select = ProblemSelector { uris, prefix, reasons, kind: kinds, all };
+        Self {
+            id: request.id.to_string(),
+            select,
+            action: action.into(),
+            note,
+            requested_at: request.said_at,
+        }
     }
+}
+
+fn action() -> Schema {
+    one_of(&["retry", "ignore", "unignore"])
 }

@@ -17,7 +17,8 @@ use crate::schema::one_of;
 /// The spec of a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+#[schema(as = SourceSpec)]
+pub struct Spec {
     /// The entry URL: a site, a Source Description, a Capability List, or a list itself. The Source ID is derived from
     /// it.
     #[schema(value_type = String, format = "uri", example = "https://example.org/")]
@@ -32,8 +33,8 @@ pub struct Wanted {
     pub schedule: Option<Schedule>,
     /// Whether and how closely schedulers follow the changes between runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = continuous)]
-    pub continuous: Option<PollInterval>,
+    #[schema(value_type = Follow, required = false)]
+    pub follow: Option<Follow>,
     /// The mode of each scheduled run.
     #[serde(default)]
     #[schema(schema_with = mode)]
@@ -114,45 +115,69 @@ pub struct Wanted {
     pub inbox: Option<Url>,
 }
 
-impl From<Wanted> for SourceSpec {
-    fn from(wanted: Wanted) -> Self {
+/// The bounds of the pause between two polls of a followed Source. Polls are frequent while the Source changes often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Follow {
+    /// The shortest pause, in seconds.
+    #[schema(minimum = 1)]
+    pub min_seconds: u64,
+    /// The longest pause, in seconds, at most a day.
+    #[schema(minimum = 1, maximum = 86400)]
+    pub max_seconds: u64,
+}
+
+impl From<Follow> for PollInterval {
+    fn from(follow: Follow) -> Self {
+        Self { least_seconds: follow.min_seconds, most_seconds: follow.max_seconds }
+    }
+}
+
+impl From<PollInterval> for Follow {
+    fn from(bounds: PollInterval) -> Self {
+        Self { min_seconds: bounds.least_seconds, max_seconds: bounds.most_seconds }
+    }
+}
+
+impl From<Spec> for SourceSpec {
+    fn from(given: Spec) -> Self {
         Self {
-            enabled: wanted.enabled,
-            schedule: wanted.schedule,
-            continuous: wanted.continuous,
-            mode: wanted.mode,
-            prefer: wanted.prefer,
-            absent: wanted.absent,
-            max_deletes_percent: wanted.max_deletes_percent,
-            keep_versions: wanted.keep_versions,
-            include: wanted.include,
-            exclude: wanted.exclude,
-            origins: wanted.origins,
-            strict: wanted.strict,
-            accept_html: wanted.accept_html,
-            concurrency: wanted.concurrency,
-            requests_per_second: wanted.requests_per_second,
-            max_body_bytes: wanted.max_body_bytes,
-            robots: wanted.robots,
-            contact: wanted.contact,
-            credential: wanted.credential,
-            allow_networks: wanted.allow_networks,
-            push: wanted.push,
-            notify: wanted.notify,
-            inbox: wanted.inbox,
-            ..Self::new(wanted.entry)
+            enabled: given.enabled,
+            schedule: given.schedule,
+            continuous: given.follow.map(PollInterval::from),
+            mode: given.mode,
+            prefer: given.prefer,
+            absent: given.absent,
+            max_deletes_percent: given.max_deletes_percent,
+            keep_versions: given.keep_versions,
+            include: given.include,
+            exclude: given.exclude,
+            origins: given.origins,
+            strict: given.strict,
+            accept_html: given.accept_html,
+            concurrency: given.concurrency,
+            requests_per_second: given.requests_per_second,
+            max_body_bytes: given.max_body_bytes,
+            robots: given.robots,
+            contact: given.contact,
+            credential: given.credential,
+            allow_networks: given.allow_networks,
+            push: given.push,
+            notify: given.notify,
+            inbox: given.inbox,
+            ..Self::new(given.entry)
         }
     }
 }
 
-impl From<&SourceSpec> for Wanted {
+impl From<&SourceSpec> for Spec {
     fn from(spec: &SourceSpec) -> Self {
         let spec = spec.clone();
         Self {
             entry: spec.entry,
             enabled: spec.enabled,
             schedule: spec.schedule,
-            continuous: spec.continuous,
+            follow: spec.continuous.map(Follow::from),
             mode: spec.mode,
             prefer: spec.prefer,
             absent: spec.absent,
@@ -209,12 +234,6 @@ fn schedule() -> Schema {
         .into()
 }
 
-fn continuous() -> Schema {
-    let bounds =
-        ObjectBuilder::new().property("least_seconds", seconds(1)).property("most_seconds", seconds(1));
-    bounds.required("least_seconds").required("most_seconds").build().into()
-}
-
 fn mode() -> Schema {
     one_of(&["auto", "baseline", "incremental"])
 }
@@ -245,29 +264,33 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_what_a_plain_source_has() {
-        let wanted: Wanted = serde_json::from_value(json!({"entry": "https://example.org/"})).unwrap();
+        let given: Spec = serde_json::from_value(json!({"entry": "https://example.org/"})).unwrap();
         let spec = SourceSpec::new("https://example.org/".parse().unwrap());
-        assert_eq!(SourceSpec::from(wanted.clone()), spec);
-        assert_eq!(Wanted::from(&spec), wanted);
+        assert_eq!(SourceSpec::from(given.clone()), spec);
+        assert_eq!(Spec::from(&spec), given);
     }
 
     #[test]
     fn every_field_goes_there_and_back_again() {
         let all = json!({
             "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
-            "continuous": {"least_seconds": 5, "most_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
+            "follow": {"min_seconds": 5, "max_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
             "max_deletes_percent": 3, "keep_versions": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "push": "off", "max_body_bytes": 1_048_576, "notify": ["https://index.example.com/"],
             "inbox": "https://registry.example.com/inbox/",
         });
-        let wanted: Wanted = serde_json::from_value(all.clone()).unwrap();
-        let spec = SourceSpec::from(wanted);
-        assert_eq!(serde_json::to_value(Wanted::from(&spec)).unwrap(), all);
+        let given: Spec = serde_json::from_value(all.clone()).unwrap();
+        let spec = SourceSpec::from(given);
+        assert_eq!(serde_json::to_value(Spec::from(&spec)).unwrap(), all);
         // The mapping must not drop any field of a Source.
         let mut kept = serde_json::to_value(&spec).unwrap();
-        kept.as_object_mut().unwrap().remove("id");
+        let fields = kept.as_object_mut().unwrap();
+        fields.remove("id");
+        let bounds = fields.remove("continuous").unwrap();
+        let follow = json!({"min_seconds": bounds["least_seconds"], "max_seconds": bounds["most_seconds"]});
+        fields.insert("follow".to_owned(), follow);
         assert_eq!(kept, all);
     }
 
@@ -284,7 +307,7 @@ mod tests {
             let names = serde_json::to_value(schema).unwrap();
             for name in names["enum"].as_array().unwrap() {
                 let body = json!({"entry": "https://example.org/", field: name});
-                assert!(serde_json::from_value::<Wanted>(body).is_ok(), "{field}: {name}");
+                assert!(serde_json::from_value::<Spec>(body).is_ok(), "{field}: {name}");
             }
         }
     }
@@ -292,6 +315,6 @@ mod tests {
     #[test]
     fn an_unknown_field_is_refused() {
         let body = json!({"entry": "https://example.org/", "shedule": {}});
-        assert!(serde_json::from_value::<Wanted>(body).unwrap_err().to_string().contains("shedule"));
+        assert!(serde_json::from_value::<Spec>(body).unwrap_err().to_string().contains("shedule"));
     }
 }

@@ -1,0 +1,146 @@
+//! Counters of a run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Counters of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct Counters {
+    /// Entries read from lists.
+    pub listed: u64,
+    /// Resources stored and verified.
+    pub stored: u64,
+    /// Those among them that replaced a damaged version, or one that differed from its record.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub repaired: u64,
+    /// Resources that were already stored.
+    pub unchanged: u64,
+    /// Resources deleted.
+    pub deleted: u64,
+    /// Resources that ended as problems.
+    pub failed: u64,
+    /// Listed resources that were skipped, because the operator ignores their problems.
+    pub ignored: u64,
+    /// Entries that needed no work: a later entry superseded them, or they delete a resource that is not stored.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub moot: u64,
+    /// Bytes of resources received.
+    pub bytes: u64,
+    /// Requests sent, including those for documents.
+    pub requests: u64,
+    /// Pending records written.
+    pub planned: u64,
+    /// Listed entries of other sites than the Source's entry.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub foreign: u64,
+    /// Entries of other sites that were left out, because the spec accepts only the Source's own site.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub foreign_left_out: u64,
+    /// Resources that a list omits, and that are kept for now.
+    pub absent: u64,
+    /// Change documents that left a gap after what was synchronized.
+    pub gaps: u64,
+    /// Documents that were not read to their end.
+    pub documents_failed: u64,
+    /// Quirks found, by name.
+    pub quirks: BTreeMap<String, u64>,
+    /// The result of an audit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub audit: Option<AuditCounts>,
+}
+
+/// Counts of an audit. Each resource counts once; documents and gaps are counted apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct AuditCounts {
+    /// Resources stored.
+    pub held: u64,
+    /// Stored and matching: digest and length are as declared.
+    pub matching: u64,
+    /// Stored and listed without contradiction, but without a declared digest that could be compared.
+    pub unverifiable: u64,
+    /// The catalog is newer than the documents: the resource was stored, or deleted, since.
+    pub newer: u64,
+    /// Listed and not stored.
+    pub missing: u64,
+    /// Stored in an earlier version than the listed one.
+    pub outdated: u64,
+    /// Stored, but the stored version contradicts the declaration of this very version, or its own record.
+    pub mismatched: u64,
+    /// Stored, but no longer listed, or deleted by the Source.
+    pub extra: u64,
+    /// Those of the extra whose absence was recorded before: they are kept until a later list confirms it.
+    pub extra_noted: u64,
+    /// Stored and not listed, but a list was not read to its end, so that this proves nothing.
+    pub not_compared: u64,
+    /// Documents that were not read to their end, and sets without a complete list.
+    pub unread: u64,
+    /// Intervals that no Change List covers, between a list and the changes that follow it.
+    pub gaps: u64,
+    /// Resources that differ from the Source, but whose problem the operator ignores. They count nowhere else.
+    pub ignored: u64,
+    /// Differences that were queued for repair.
+    pub queued: u64,
+}
+
+impl AuditCounts {
+    /// The number of resources that differ.
+    pub fn differences(&self) -> u64 {
+        self.missing + self.outdated + self.mismatched + self.extra
+    }
+}
+
+impl From<&model::Counters> for Counters {
+    fn from(counters: &model::Counters) -> Self {
+        let counters = counters.clone();
+        Self {
+            listed: counters.listed,
+            stored: counters.stored,
+            repaired: counters.healed,
+            unchanged: counters.unchanged,
+            deleted: counters.deleted,
+            failed: counters.failed,
+            ignored: counters.ignored,
+            moot: counters.moot,
+            bytes: counters.bytes,
+            requests: counters.requests,
+            planned: counters.planned,
+            foreign: counters.foreign,
+            foreign_left_out: counters.foreign_left_out,
+            absent: counters.absent,
+            gaps: counters.gaps,
+            documents_failed: counters.documents_failed,
+            quirks: counters.quirks,
+            audit: counters.audit.map(AuditCounts::from),
+        }
+    }
+}
+
+impl From<model::AuditCounts> for AuditCounts {
+    fn from(counts: model::AuditCounts) -> Self {
+        Self {
+            held: counts.held,
+            matching: counts.agreeing,
+            unverifiable: counts.without_fixity,
+            newer: counts.newer,
+            missing: counts.missing,
+            outdated: counts.stale,
+            mismatched: counts.differing,
+            extra: counts.extra,
+            extra_noted: counts.extra_noted,
+            not_compared: counts.unjudged,
+            unread: counts.unread,
+            gaps: counts.gaps,
+            ignored: counts.ignored,
+            queued: counts.queued,
+        }
+    }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
