@@ -69,14 +69,14 @@ fn would_be(gateway: &Gateway, spec: &SourceSpec, planned: &Markup) -> Markup {
     let due = spec.schedule.as_ref().and_then(|schedule| schedule.next_after(&spec.id, gateway.now()).ok());
     html! {
         section.would aria-labelledby="would" {
-            h2 #would { "This would be added" }
-            p { "Nothing is stored yet. The Source would be called " strong { (spec.id) } "." }
-            @if let Some(due) = due { p { "It would be due " (tell::ago(gateway.now(), due)) " for the first time." } }
+            h2 #would { "Preview" }
+            p { "Nothing is stored yet. The Source ID will be " strong { (spec.id) } "." }
+            @if let Some(due) = due { p { "First run " (tell::ago(gateway.now(), due)) "." } }
             (settings::list(spec))
-            h3 { "What its first run would take" }
+            h3 { "Estimate" }
             (planned)
-            p.box { input #run type="checkbox" name="run" checked; label for="run" { "ask for its first run at once" } }
-            p { button type="submit" name="add" value="yes" { "Add it" } }
+            p.box { input #run type="checkbox" name="run" checked; label for="run" { "start the first run now" } }
+            p { button type="submit" name="add" value="yes" { "Add Source" } }
         }
     }
 }
@@ -96,11 +96,11 @@ fn shown(
         &frame,
         html! {
             (form.complaint(wrong))
-            @if would.is_some() { p.good role="status" { "It can be added like that: " a href="#would" { "look at it" } "." } }
+            @if would.is_some() { p.good role="status" { "The settings are valid: " a href="#would" { "see the preview" } "." } }
             form method="post" action="/console/sources" {
                 (form.all())
                 // The first button, so that Enter in a field shows the preview and adds nothing.
-                p { button type="submit" { "Show what would be added" } }
+                p { button type="submit" { "Preview" } }
                 @if let Some(would) = would { (would) }
             }
         },

@@ -90,8 +90,7 @@ struct Written<'a> {
 fn shown(gateway: &Gateway, caller: &Caller, source: &str, written: &Written<'_>) -> Markup {
     let here = format!("{HOME}/sources/{source}");
     let path = [(here.clone(), source)];
-    let frame =
-        Frame { title: "Change what is wanted", caller: Some(caller), path: &path, now: gateway.now() };
+    let frame = Frame { title: "Change settings", caller: Some(caller), path: &path, now: gateway.now() };
     let form = Form { fields: written.fields, errors: written.errors, is_new: false };
     let read = || html! { input type="hidden" name=(READ) value=(written.read); };
     layout::page(
@@ -101,14 +100,14 @@ fn shown(gateway: &Gateway, caller: &Caller, source: &str, written: &Written<'_>
             form method="post" action={ (here) "/settings" } {
                 (read())
                 (form.all())
-                p { button type="submit" { "Change it" } }
+                p { button type="submit" { "Save" } }
             }
             section aria-labelledby="no-more" {
-                h2 #no-more { "Harvest it no more" }
-                p { "What is held of it stays where it is, and can be read; it is asked for nothing any more. A run that is under way is to be cancelled first." }
+                h2 #no-more { "Remove Source" }
+                p { "Its stored resources stay and can be read; no further request goes to the Source. Cancel a current run first." }
                 form method="post" action={ (here) "/delete" } {
                     (read())
-                    button.grave type="submit" { "Harvest it no more" }
+                    button.grave type="submit" { "Remove Source" }
                 }
             }
         },

@@ -14,21 +14,21 @@ pub(super) fn section(all: &[Subscription], now: Timestamp) -> Markup {
                 h2 #channels { "Notifications" }
                 div.wide tabindex="0" role="region" aria-label="Notifications" {
                     table {
-                        caption { "Channels by which its changes are told" }
+                        caption { "Subscriptions" }
                         thead { tr {
-                            th scope="col" { "Channel" }
+                            th scope="col" { "Topic" }
                             th scope="col" { "Hub" }
                             th scope="col" { "State" }
                             th scope="col" { "Last delivery" }
-                            th.number scope="col" { "Taken" }
+                            th.number scope="col" { "Accepted" }
                             th.number scope="col" { "Dropped" }
                             th.number scope="col" { "Missed" }
                         } }
                         tbody { @for one in all { tr {
                             th scope="row" { (one.topic) }
-                            td { (one.hub.as_deref().unwrap_or("none is named")) }
+                            td { (one.hub.as_deref().unwrap_or("none")) }
                             td { (standing(one, now)) }
-                            td { (tell::ago_or(now, one.delivered_at, "none so far")) }
+                            td { (tell::ago_or(now, one.delivered_at, "never")) }
                             td.number { (tell::count(one.accepted)) }
                             td.number { (tell::count(one.dropped)) }
                             td.number { (tell::count(one.missed)) }
@@ -44,16 +44,16 @@ fn standing(one: &Subscription, now: Timestamp) -> Markup {
     let (gravity, words) = match &*one.state {
         "active" if one.last_error.is_none() => ("good", "active"),
         "active" => ("doubtful", "active"),
-        "requested" => ("doubtful", "the hub is to be asked"),
-        "pending" => ("doubtful", "the hub was asked, and has not verified it"),
-        "expired" => ("bad", "run out"),
+        "requested" => ("doubtful", "requested"),
+        "pending" => ("doubtful", "pending"),
+        "expired" => ("bad", "expired"),
         "denied" => ("bad", "denied"),
-        "unsubscribing" => ("open", "about to end"),
-        _ => ("open", "another version knows"),
+        "unsubscribing" => ("open", "unsubscribing"),
+        _ => ("open", "unknown to this version"),
     };
     html! {
         span class={ "state " (gravity) } { (words) }
-        @if let Some(until) = one.until.filter(|_| one.state == "active") { ", ends " (tell::ago(now, until)) " if not renewed" }
+        @if let Some(until) = one.until.filter(|_| one.state == "active") { ", expires " (tell::ago(now, until)) " unless renewed" }
         @if let Some(trouble) = &one.last_error { p.error { (trouble) } }
     }
 }
@@ -71,9 +71,7 @@ mod tests {
         });
         let one: Subscription = serde_json::from_value(told).unwrap();
         let page = section(&[one], now).into_string();
-        for part in
-            ["https://example.org/&lt;b&gt;", "denied", "&lt;script&gt;", "1\u{202f}234", "none so far"]
-        {
+        for part in ["https://example.org/&lt;b&gt;", "denied", "&lt;script&gt;", "1\u{202f}234", "never"] {
             assert!(page.contains(part), "{part}: {page}");
         }
         assert_eq!(section(&[], now).into_string(), "");

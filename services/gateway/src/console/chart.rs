@@ -30,14 +30,14 @@ struct Bar {
 /// Charts of runs, which come newest first: speed, resources left undone, and age of the stored copy.
 pub(super) fn section(runs: &[Run]) -> Markup {
     let charts = [
-        ("throughput", "Throughput", "resources stored in a second, of each run", throughput(runs)),
-        ("backlog", "Backlog", "resources that a run planned and did not bring in step", backlog(runs)),
-        ("lag", "Lag", "how old what was held had become when a run brought it in step", lag(runs)),
+        ("throughput", "Throughput", "resources stored per second, by run", throughput(runs)),
+        ("backlog", "Backlog", "planned resources that a run did not bring in sync", backlog(runs)),
+        ("lag", "Lag", "age of the stored copy when a run brought it in sync", lag(runs)),
     ];
     html! {
         @if charts.iter().any(|(.., bars)| !bars.is_empty()) {
             section aria-labelledby="charts" {
-                h2 #charts { "Its last runs at a glance" }
+                h2 #charts { "Last runs" }
                 div.charts { @for (id, title, what, bars) in &charts { (chart(id, title, what, bars)) } }
             }
         }
@@ -56,7 +56,7 @@ fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
                     (Some(first), Some(last)) => {
                         (tell::of(bars.len() as u64, "run", "runs")) " from " (tell::time(first.at)) ", the last one: " (last.told) "."
                     },
-                    _ => "No run tells it yet.",
+                    _ => "No data yet.",
                 }
             }
             @if !bars.is_empty() {
@@ -70,10 +70,10 @@ fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
                     }
                 }
                 details {
-                    summary { "The figures" }
+                    summary { "Figures" }
                     table {
                         caption.hidden { (title) ": " (what) }
-                        thead { tr { th scope="col" { "Run of" } th scope="col" { (title) } } }
+                        thead { tr { th scope="col" { "Run" } th scope="col" { (title) } } }
                         tbody { @for bar in bars { tr { th scope="row" { (tell::time(bar.at)) } td { (bar.told) } } } }
                     }
                 }
@@ -100,7 +100,7 @@ fn throughput(runs: &[Run]) -> Vec<Bar> {
             at: began,
             height: rate,
             told: format!(
-                "{rate:.1} a second: {}, {}, in {}",
+                "{rate:.1}/s: {}, {}, in {}",
                 tell::of(run.counters.stored, "resource", "resources"),
                 tell::bytes(run.counters.bytes),
                 tell::span(ended.duration_since(began).as_secs())
@@ -122,10 +122,10 @@ fn backlog(runs: &[Run]) -> Vec<Bar> {
 }
 
 fn lag(runs: &[Run]) -> Vec<Bar> {
-    let in_step = |run: &&Run| run.in_sync == Some(true);
+    let in_sync = |run: &&Run| run.in_sync == Some(true);
     let mut bars = Vec::new();
     let mut before: Option<Timestamp> = None;
-    for run in runs.iter().rev().filter(in_step) {
+    for run in runs.iter().rev().filter(in_sync) {
         let (Some(began), Some(ended)) = (run.started_at, run.finished_at) else { continue };
         if let Some(before) = before {
             let age = ended.duration_since(before).as_secs();

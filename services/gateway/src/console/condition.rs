@@ -3,41 +3,41 @@
 use control::{Run, RunStatus, SourceSpec, SyncSummary};
 use jiff::{SignedDuration, Timestamp};
 
-/// The condition of a Source, the worst first.
+/// The condition of a Source, by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Condition {
     /// Its last run failed.
     Failed,
     /// Its run is blocked at the moment.
-    Waiting,
+    Blocked,
     /// The stored copy is older than its schedule allows.
-    Behind,
+    Stale,
     /// Some of its resources or documents are problems.
     Problems,
     /// Its run is paused until an operator resumes it.
     Paused,
     /// It was never in sync so far.
-    New,
+    NeverSynced,
     /// A scheduler runs it, and the condition was good before.
     Running,
     /// It is in sync.
-    InStep,
+    InSync,
     /// It is disabled.
-    Off,
+    Disabled,
 }
 
 impl Condition {
-    /// All conditions, the worst first.
+    /// All conditions, by severity.
     pub(super) const ALL: [Self; 9] = [
         Self::Failed,
-        Self::Waiting,
-        Self::Behind,
+        Self::Blocked,
+        Self::Stale,
         Self::Problems,
         Self::Paused,
-        Self::New,
+        Self::NeverSynced,
         Self::Running,
-        Self::InStep,
-        Self::Off,
+        Self::InSync,
+        Self::Disabled,
     ];
 
     /// The condition of the Source with this last run.
@@ -49,27 +49,27 @@ impl Condition {
     ) -> Self {
         let before = run.map(Run::leaves).unwrap_or_default();
         if !spec.enabled {
-            return Self::Off;
+            return Self::Disabled;
         }
         match (standing, run) {
             (Some(RunStatus::Failed { .. }), _) => return Self::Failed,
-            (Some(RunStatus::Interrupted { .. }), _) => return Self::Waiting,
+            (Some(RunStatus::Interrupted { .. }), _) => return Self::Blocked,
             (Some(RunStatus::Running { .. }), Some(run)) if run.progress.waits_for.is_some() => {
-                return Self::Waiting;
+                return Self::Blocked;
             }
             (Some(RunStatus::Paused), _) => return Self::Paused,
             _ => {}
         }
-        if is_behind(spec, &before, now) {
-            return Self::Behind;
+        if is_stale(spec, &before, now) {
+            return Self::Stale;
         }
         if before.problems.is_some_and(|problems| problems.open > 0) {
             return Self::Problems;
         }
         match standing {
             Some(RunStatus::Running { .. } | RunStatus::Queued) => Self::Running,
-            _ if before.in_sync_as_of.is_none() => Self::New,
-            _ => Self::InStep,
+            _ if before.in_sync_as_of.is_none() => Self::NeverSynced,
+            _ => Self::InSync,
         }
     }
 
@@ -77,14 +77,14 @@ impl Condition {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
-            Self::Waiting => "waiting",
-            Self::Behind => "behind",
+            Self::Blocked => "blocked",
+            Self::Stale => "stale",
             Self::Problems => "problems",
             Self::Paused => "paused",
-            Self::New => "new",
+            Self::NeverSynced => "never-synced",
             Self::Running => "running",
-            Self::InStep => "in-step",
-            Self::Off => "off",
+            Self::InSync => "in-sync",
+            Self::Disabled => "disabled",
         }
     }
 
@@ -92,31 +92,31 @@ impl Condition {
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Failed => "failed",
-            Self::Waiting => "waits",
-            Self::Behind => "behind",
-            Self::Problems => "has problems",
+            Self::Blocked => "blocked",
+            Self::Stale => "stale",
+            Self::Problems => "problems",
             Self::Paused => "paused",
-            Self::New => "not in step yet",
-            Self::Running => "being harvested",
-            Self::InStep => "in step",
-            Self::Off => "switched off",
+            Self::NeverSynced => "never synced",
+            Self::Running => "running",
+            Self::InSync => "in sync",
+            Self::Disabled => "disabled",
         }
     }
 
     /// The severity: the name of the CSS class.
     pub(super) fn gravity(self) -> &'static str {
         match self {
-            Self::Failed | Self::Waiting | Self::Behind => "bad",
+            Self::Failed | Self::Blocked | Self::Stale => "bad",
             Self::Problems | Self::Paused => "doubtful",
-            Self::New | Self::Running | Self::Off => "open",
-            Self::InStep => "good",
+            Self::NeverSynced | Self::Running | Self::Disabled => "open",
+            Self::InSync => "good",
         }
     }
 }
 
 /// Whether two scheduled times have passed since the Source was in sync. The run of one may be under way; two mean that
 /// it is stale.
-fn is_behind(spec: &SourceSpec, before: &SyncSummary, now: Timestamp) -> bool {
+fn is_stale(spec: &SourceSpec, before: &SyncSummary, now: Timestamp) -> bool {
     let Some(as_of) = before.in_sync_as_of else { return false };
     let scheduled = spec.schedule.as_ref().is_some_and(|schedule| {
         let next = |after| schedule.next_after(&spec.id, after).ok();

@@ -26,7 +26,7 @@ pub(super) async fn ask_for(gateway: &Gateway, caller: &Caller, spec: Spec) -> M
             let patience = SHORT.min(Duration::from_secs(gateway.settings().plan_wait_seconds));
             shown(&Plan::from(&*plans::until_over(gateway, asked, patience).await))
         }
-        Err(refusal) => html! { p { "It cannot be found out now: " (refusal.detail()) "." } },
+        Err(refusal) => html! { p { "No estimate now: " (refusal.detail()) "." } },
     }
 }
 
@@ -37,7 +37,7 @@ pub(super) async fn page(
     Path(plan): Path<String>,
 ) -> Result<Markup, Refusal> {
     let plan = Plan::from(&*plans::find(&gateway, &plan).await?);
-    let frame = Frame { title: "What it would take", caller: Some(&caller), path: &[], now: gateway.now() };
+    let frame = Frame { title: "Estimate", caller: Some(&caller), path: &[], now: gateway.now() };
     Ok(layout::page(&frame, html! { p.uri { (plan.entry) } (shown(&plan)) }))
 }
 
@@ -56,11 +56,11 @@ fn shown(plan: &Plan) -> Markup {
         div #plan role="status" hx-get=[asks.as_deref()] hx-trigger=[asks.as_ref().map(|_| ASKS)] hx-swap="outerHTML" {
             @match (&plan.estimate, &plan.message) {
                 (Some(estimate), _) => (told(estimate)),
-                (None, Some(why)) => p.error { "It could not be found out: " (why) },
+                (None, Some(why)) => p.error { "No estimate: " (why) },
                 (None, None) => {
                     p {
-                        "A scheduler is finding out: it reads the Source's documents, and fetches nothing. "
-                        a href=(here) target="_blank" { "Look at it by itself" }
+                        "A scheduler reads the Source's documents for the estimate. It fetches no resources. "
+                        a href=(here) target="_blank" { "Open the estimate" }
                     }
                 },
             }
@@ -70,27 +70,27 @@ fn shown(plan: &Plan) -> Markup {
 
 fn told(estimate: &PlanEstimate) -> Markup {
     html! {
-        @if estimate.strategies.is_empty() { p { "No document of it tells of resources that could be harvested." } } @else {
-            div.wide tabindex="0" role="region" aria-label="Ways" {
+        @if estimate.strategies.is_empty() { p { "The Source offers no resources." } } @else {
+            div.wide tabindex="0" role="region" aria-label="Strategies" {
                 table {
-                    caption { "The ways that it offers, found out with " (tell::of(estimate.requests, "request", "requests")) }
+                    caption { "Strategies, estimated with " (tell::of(estimate.requests, "request", "requests")) }
                     thead { tr {
-                        th scope="col" { "What is read" }
+                        th scope="col" { "Strategy" }
                         th scope="col" { "Set" }
-                        th.number scope="col" { "Named" }
-                        th.number scope="col" { "Held already" }
+                        th.number scope="col" { "Listed" }
+                        th.number scope="col" { "Stored" }
                         th.number scope="col" { "Requests" }
                         th.number scope="col" { "Bytes" }
                         th.number scope="col" { "Time" }
-                        th scope="col" { "Taken" }
+                        th scope="col" { "Selected" }
                     } }
                     tbody { @for way in &estimate.strategies { (row(way)) } }
                 }
             }
-            @if estimate.strategies_omitted > 0 { p.hint { "And " (tell::of(estimate.strategies_omitted, "more way", "more ways")) "." } }
+            @if estimate.strategies_omitted > 0 { p.hint { "And " (tell::of(estimate.strategies_omitted, "more strategy", "more strategies")) "." } }
         }
         @if !estimate.unread.is_empty() {
-            p { "What these documents name is in none of the figures, because they could not be read:" }
+            p { "These documents could not be read. Their entries are missing from all figures:" }
             ul { @for unread in &estimate.unread { li.uri { (unread.uri) ": " (unread.message) } } }
             @if estimate.unread_omitted > 0 { p.hint { "And " (tell::of(estimate.unread_omitted, "more", "more")) "." } }
         }
@@ -110,7 +110,7 @@ fn row(way: &PlanStrategy) -> Markup {
             td.number { (tell::count(way.stored)) }
             td.number { (tell::count(way.requests)) }
             td.number { (way.bytes.map_or("not declared".to_owned(), tell::bytes)) }
-            td.number { (way.time_ms.map_or("nobody can tell".to_owned(), time)) }
+            td.number { (way.time_ms.map_or("unknown".to_owned(), time)) }
             td { @if way.chosen { span.state.good { "yes" } } @else { "no" } }
         }
     }

@@ -78,23 +78,23 @@ pub(super) async fn page(
     Ok(layout::page(
         &frame,
         html! {
-            @if params.said { p.good role="status" { "It is written down. The owner of the Source takes it up before its next run." } }
+            @if params.said { p.good role="status" { "Action queued. The owner of the Source applies it before the next run." } }
             @if !waiting.is_empty() { (said(&waiting, &home, operates, now)) }
             (filter(&params, &here))
             section aria-labelledby="groups" {
                 h2 #groups { (if params.ignored { "Ignored" } else { "Open" }) }
                 @match &groups {
-                    Some(groups) if groups.is_empty() => p { "There is none." },
+                    Some(groups) if groups.is_empty() => p { "No problems." },
                     Some(groups) => (grouped(groups, &params, &here, operates, now)),
                     None => p {
-                        "There are so many that counting them takes a while. "
+                        "Counting the problems takes a while. "
                         a href={ (here) "?wait=true&" (params.query()) } { "Count them" }
                     },
                 }
             }
             @if !found.items.is_empty() {
                 section aria-labelledby="each" {
-                    h2 #each { "One by one" }
+                    h2 #each { "All problems" }
                     (listed(&found.items, &home, now))
                 }
             }
@@ -108,12 +108,12 @@ pub(super) async fn page(
 fn filter(params: &Params, here: &str) -> Markup {
     html! {
         form.filter role="search" aria-label="Problems" method="get" action=(here) {
-            label for="prefix" { "About URIs that begin with" }
+            label for="prefix" { "URIs that begin with" }
             input #prefix type="search" name="prefix" value=(params.prefix) spellcheck="false";
             input type="hidden" name="reason" value=(params.reason);
             input type="hidden" name="kind" value=(params.kind);
             input #ignored type="checkbox" name="ignored" value="true" checked[params.ignored];
-            label for="ignored" { "those that are ignored" }
+            label for="ignored" { "ignored" }
             button type="submit" { "Find" }
             @if !params.reason.is_empty() {
                 span { "Reason: " strong { (params.reason) } " " a href={ (here) "?ignored=" (params.ignored) } { "all reasons" } }
@@ -126,14 +126,14 @@ fn grouped(groups: &[ProblemGroup], params: &Params, here: &str, operates: bool,
     html! {
         div.wide tabindex="0" role="region" aria-label="Problems by reason" {
             table {
-                caption { "Problems by reason and by what they are about" }
+                caption { "Problems by reason and kind" }
                 thead { tr {
                     th scope="col" { "Reason" }
-                    th scope="col" { "About" }
-                    th.number scope="col" { "How many" }
+                    th scope="col" { "Kind" }
+                    th.number scope="col" { "Count" }
                     th scope="col" { "First seen" }
                     th scope="col" { "Last seen" }
-                    @if operates { th scope="col" { "What is to become of them" } }
+                    @if operates { th scope="col" { "Actions" } }
                 } }
                 tbody { @for group in groups { tr {
                     th scope="row" { a href={ (here) "?" (Params { reason: group.reason.to_string(), kind: group.kind.to_string(), ..params.clone() }.query()) } {
@@ -152,13 +152,13 @@ fn grouped(groups: &[ProblemGroup], params: &Params, here: &str, operates: bool,
 
 fn listed(items: &[SourceProblem], home: &str, now: Timestamp) -> Markup {
     html! {
-        div.wide tabindex="0" role="region" aria-label="Problems one by one" {
+        div.wide tabindex="0" role="region" aria-label="All problems" {
             table {
                 caption { "Problems: documents, then entries, messages, resources; " (items.len()) " on this page" }
                 thead { tr {
-                    th scope="col" { "About" }
+                    th scope="col" { "Subject" }
                     th scope="col" { "Reason" }
-                    th scope="col" { "What happened, and what to do" }
+                    th scope="col" { "Message" }
                     th.number scope="col" { "Attempts" }
                     th scope="col" { "Last seen" }
                 } }

@@ -49,12 +49,12 @@ pub(super) async fn page(
     Ok(layout::page(
         &frame,
         html! {
-            p { "What is to be said of this Source to whoever runs it." }
+            p { "For the operator of the Source." }
             @match &card {
                 Some(card) => (told(card)),
                 None => p {
-                    "Much is known of this Source, and all of it has to be read for a report. "
-                    a href={ (here) "?wait=true" } { "Read it, however long it takes" }
+                    "The catalog of this Source is large. Reading it takes a while. "
+                    a href={ (here) "?wait=true" } { "Read it and wait" }
                 },
             }
         },
@@ -64,15 +64,15 @@ pub(super) async fn page(
 fn told(card: &ReportCard) -> Markup {
     html! {
         section aria-labelledby="findings" {
-            h2 #findings { "What to change" }
-            @if card.findings.is_empty() { p { "Nothing was found that goes against the specification." } }
+            h2 #findings { "Findings" }
+            @if card.findings.is_empty() { p { "No deviations from the specification." } }
             @else { (findings(&card.findings)) }
         }
         section aria-labelledby="coverage" {
-            h2 #coverage { "What is listed, and what became of it" }
+            h2 #coverage { "Coverage" }
             dl.figures {
-                dt { "Listed" } dd { (card.coverage.listed.map_or("no list was read whole".to_owned(), tell::count)) }
-                dt { "Held" } dd { (tell::count(card.coverage.held)) }
+                dt { "Listed" } dd { (card.coverage.listed.map_or("no complete list".to_owned(), tell::count)) }
+                dt { "Stored" } dd { (tell::count(card.coverage.held)) }
                 dt { "Pending" } dd { (tell::count(card.coverage.pending)) }
                 dt { "Problems" } dd { (tell::count(card.coverage.problems)) }
                 dt { "Ignored" } dd { (tell::count(card.coverage.ignored)) }
@@ -82,7 +82,7 @@ fn told(card: &ReportCard) -> Markup {
             }
         }
         section aria-labelledby="fixity" {
-            h2 #fixity { "What is declared of what is held" }
+            h2 #fixity { "Fixity of the stored resources" }
             dl.figures {
                 dt { "With a digest" } dd { (tell::count(card.fixity.digest)) }
                 dt { "With a length only" } dd { (tell::count(card.fixity.length_only)) }
@@ -94,8 +94,8 @@ fn told(card: &ReportCard) -> Markup {
         @if !card.problems.is_empty() { (problems(&card.problems)) }
         @if !card.quirks.is_empty() { (quirks(&card.quirks)) }
         section aria-labelledby="text" {
-            h2 #text { "As a text to be mailed" }
-            details { summary { "The text" } pre tabindex="0" { (card.text()) } }
+            h2 #text { "Text for mail" }
+            details { summary { "Text" } pre tabindex="0" { (card.text()) } }
         }
     }
 }
@@ -104,11 +104,11 @@ fn findings(findings: &[Finding]) -> Markup {
     html! {
         div.wide tabindex="0" role="region" aria-label="Findings" {
             table {
-                caption { "Findings, the gravest first" }
+                caption { "Findings by severity" }
                 thead { tr {
-                    th scope="col" { "What was met" }
-                    th scope="col" { "How grave" }
-                    th scope="col" { "What to change" }
+                    th scope="col" { "Finding" }
+                    th scope="col" { "Severity" }
+                    th scope="col" { "Advice" }
                     th.number scope="col" { "Times" }
                 } }
                 tbody { @for finding in findings { tr {
@@ -127,7 +127,7 @@ fn findings(findings: &[Finding]) -> Markup {
 fn problems(groups: &[ProblemGroup]) -> Markup {
     html! {
         section aria-labelledby="problems" {
-            h2 #problems { "What could not be brought in step" }
+            h2 #problems { "Problems" }
             ul { @for group in groups { li {
                 (tell::count(group.count)) " × " strong { (group.reason) }
                 @if let Some(first) = group.examples.first() { br; span.hint { (first.subject) ": " (first.message) } }
@@ -139,7 +139,7 @@ fn problems(groups: &[ProblemGroup]) -> Markup {
 fn quirks(counted: &BTreeMap<String, u64>) -> Markup {
     html! {
         section aria-labelledby="quirks" {
-            h2 #quirks { "What had to be tolerated" }
+            h2 #quirks { "Quirks" }
             dl.figures { @for (name, times) in counted { dt { (name) } dd { (tell::count(*times)) } } }
         }
     }

@@ -49,7 +49,7 @@ pub(super) async fn page(
                 button type="submit" { "Find" }
             }
             form.filter aria-label="One resource" method="get" action={ (here) "/history" } {
-                label for="uri" { "The story of the URI" }
+                label for="uri" { "History of the URI" }
                 input #uri type="search" name="uri" required spellcheck="false";
                 button type="submit" { "Explain" }
             }
@@ -63,7 +63,7 @@ pub(super) async fn page(
 
 fn table(found: &Page<Resource>, here: &str, now: Timestamp) -> Markup {
     html! {
-        @if found.items.is_empty() { p { "No URI that is known here begins like that." } } @else {
+        @if found.items.is_empty() { p { "No matching resource." } } @else {
             div.wide tabindex="0" role="region" aria-label="Resources" {
                 table {
                     caption { "Resources in the order of their URIs: " (found.items.len()) " on this page" }
@@ -90,10 +90,10 @@ fn table(found: &Page<Resource>, here: &str, now: Timestamp) -> Markup {
 /// The state of a resource.
 pub(super) fn state(resource: ResourceState) -> Markup {
     let (gravity, words) = match resource {
-        ResourceState::Present => ("good", "held"),
+        ResourceState::Present => ("good", "stored"),
         ResourceState::Deleted => ("open", "deleted"),
         ResourceState::Pending => ("open", "pending"),
-        ResourceState::Problem => ("bad", "a problem"),
+        ResourceState::Problem => ("bad", "problem"),
     };
     html! { span class={ "state " (gravity) } { (words) } }
 }

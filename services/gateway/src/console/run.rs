@@ -55,18 +55,18 @@ pub(super) async fn page(
             @if let Some(why) = &run.message { p.error { (why) } }
             @if may(&caller, Role::Operate) { (steering(&gateway, &run, &here)) }
             section aria-labelledby="far" {
-                h2 #far { "How far it is" }
+                h2 #far { "Progress" }
                 (told(&gateway, &run, &here, now))
-                @if !is_over(&run) { p { a href=(here) { "Look again" } } }
+                @if !is_over(&run) { p { a href=(here) { "Refresh" } } }
             }
             section aria-labelledby="asked" {
-                h2 #asked { "What was asked for" }
+                h2 #asked { "Request" }
                 dl {
-                    dt { "Its name" } dd { code { (run.run) } }
-                    dt { "How" } dd { (chart::name(&run.mode)) }
-                    dt { "By" } dd { (chart::name(&run.requested_by)) ", " (tell::time(run.requested_at)) }
-                    dt { "Deletions" } dd { (if run.allow_deletes { "as many as there are" } else { "as many as the guard lets be" }) }
-                    @if let Some(owner) = &run.owner { dt { "Works on it" } dd { (owner) } }
+                    dt { "Run ID" } dd { code { (run.run) } }
+                    dt { "Mode" } dd { (chart::name(&run.mode)) }
+                    dt { "Requested by" } dd { (chart::name(&run.requested_by)) ", " (tell::time(run.requested_at)) }
+                    dt { "Deletions" } dd { (if run.allow_deletes { "approved" } else { "limited by the deletion guard" }) }
+                    @if let Some(owner) = &run.owner { dt { "Owner" } dd { (owner) } }
                 }
             }
         },
@@ -110,30 +110,30 @@ fn told(gateway: &Gateway, run: &Run, here: &str, now: Timestamp) -> Markup {
         div #progress hx-get=[asks.as_deref()] hx-trigger=[asks.as_ref().map(|_| ASKS)] hx-swap="outerHTML" {
             @if let Some(phase) = phase { p { (doing(phase)) } }
             dl.figures {
-                dt { "Took" } dd { (took.map_or("not begun".to_owned(), tell::span)) }
+                dt { "Duration" } dd { (took.map_or("not started".to_owned(), tell::span)) }
                 dt { "Listed" } dd { (tell::count(counted.listed)) }
                 dt { "Planned" } dd { (tell::count(counted.planned)) }
                 dt { "Stored" } dd { (tell::count(counted.stored)) }
-                dt { "Held already" } dd { (tell::count(counted.unchanged)) }
+                dt { "Unchanged" } dd { (tell::count(counted.unchanged)) }
                 dt { "Deleted" } dd { (tell::count(counted.deleted)) }
                 dt { "Failed" } dd { (tell::count(counted.failed)) }
                 dt { "Received" } dd { (tell::bytes(counted.bytes)) }
                 dt { "Requests" } dd { (tell::count(counted.requests)) }
                 @if let Some(seconds) = took.filter(|seconds| *seconds > 0) {
                     dt { "Throughput" }
-                    dd { (format!("{:.1} resources a second", counted.stored as f64 / seconds as f64)) }
+                    dd { (format!("{:.1} resources/s", counted.stored as f64 / seconds as f64)) }
                 }
             }
             @if let Some(found) = &counted.audit {
-                h3 { "What the audit found" }
+                h3 { "Audit" }
                 dl.figures {
-                    dt { "As declared" } dd { (tell::count(found.matching)) }
+                    dt { "Matching" } dd { (tell::count(found.matching)) }
                     dt { "Missing" } dd { (tell::count(found.missing)) }
-                    dt { "Stale" } dd { (tell::count(found.outdated)) }
-                    dt { "Differing" } dd { (tell::count(found.mismatched)) }
+                    dt { "Outdated" } dd { (tell::count(found.outdated)) }
+                    dt { "Mismatched" } dd { (tell::count(found.mismatched)) }
                     dt { "Extra" } dd { (tell::count(found.extra)) }
-                    dt { "Without fixity" } dd { (tell::count(found.unverifiable)) }
-                    dt { "Queued to be put right" } dd { (tell::count(found.queued)) }
+                    dt { "Unverifiable" } dd { (tell::count(found.unverifiable)) }
+                    dt { "Queued for repair" } dd { (tell::count(found.queued)) }
                 }
             }
         }
@@ -142,9 +142,9 @@ fn told(gateway: &Gateway, run: &Run, here: &str, now: Timestamp) -> Markup {
 
 fn doing(phase: Phase) -> &'static str {
     match phase {
-        Phase::Planning => "Documents are read, and what is to be done is planned.",
-        Phase::Dispatching => "Resources are fetched, verified and settled.",
-        Phase::Finished => "All is settled.",
+        Phase::Planning => "Planning: documents are read.",
+        Phase::Dispatching => "Dispatching: resources are fetched and verified.",
+        Phase::Finished => "Finished.",
     }
 }
 
@@ -157,8 +157,8 @@ fn steering(gateway: &Gateway, run: &Run, here: &str) -> Markup {
         last(gateway, run).is_some_and(|last| RunRequest::approving(run.run, &last).is_ok());
     html! {
         @if !is_over(run) || may_be_approved {
-            section.steps aria-label="Steer this run" {
-                @if run.state == "paused" { (step("resume", "Go on", "")) }
+            section.steps aria-label="Control this run" {
+                @if run.state == "paused" { (step("resume", "Resume", "")) }
                 @if !is_over(run) && run.state != "paused" { (step("pause", "Pause", "")) }
                 @if !is_over(run) { (step("cancel", "Cancel", "grave")) }
                 @if may_be_approved { (approval(here)) }
@@ -176,8 +176,8 @@ fn last(gateway: &Gateway, run: &Run) -> Option<Arc<FleetRun>> {
 fn approval(here: &str) -> Markup {
     html! {
         form method="post" action={ (here) "/approve" } {
-            p #approve-hint .hint { "The guard has stopped this run. With your word it is asked for again, and deletes as many as there are." }
-            button.grave type="submit" aria-describedby="approve-hint" { "Approve the deletions" }
+            p #approve-hint .hint { "The deletion guard stopped this run. Approval starts a new run without that limit." }
+            button.grave type="submit" aria-describedby="approve-hint" { "Approve deletions" }
         }
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn section(spec: &SourceSpec, may_change: bool) -> Markup {
         section aria-labelledby="settings" {
             h2 #settings { "Settings" }
             (list(spec))
-            @if may_change { p { a href={ (HOME) "/sources/" (spec.id) "/settings" } { "Change what is wanted" } } }
+            @if may_change { p { a href={ (HOME) "/sources/" (spec.id) "/settings" } { "Change settings" } } }
         }
     }
 }
@@ -22,24 +22,24 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
     let or = |text: Option<String>, without: &str| text.unwrap_or_else(|| without.to_owned());
     html! {
         dl {
-            dt { "Harvested" } dd { (if spec.enabled { "yes" } else { "no: switched off" }) }
-            dt { "When" } dd { (schedule(spec)) }
-            dt { "How" } dd { (name(&spec.mode)) }
-            dt { "Lists or dumps" } dd { (or(spec.prefer.as_ref().map(name), "whichever takes less time")) }
-            dt { "What its lists do not name any more" } dd { (absent(spec)) }
+            dt { "Enabled" } dd { (if spec.enabled { "yes" } else { "no" }) }
+            dt { "Schedule" } dd { (schedule(spec)) }
+            dt { "Mode" } dd { (name(&spec.mode)) }
+            dt { "Strategy" } dd { (spec.prefer.map_or("automatic", |prefer| match prefer { model::Prefer::List => "lists", model::Prefer::Dump => "dumps" })) }
+            dt { "Absent resources" } dd { (absent(spec)) }
             dt { "Kept versions" } dd { (or(spec.keep_versions.map(|kept| kept.to_string()), "unchanged")) }
-            dt { "Only" } dd { (or(spec.include.clone(), "everything")) }
-            dt { "Not" } dd { (or(spec.exclude.clone(), "nothing left out")) }
-            dt { "Resources of other sites" } dd { (if spec.origins.is_any() { "are taken" } else { "are left out" }) }
-            dt { "What breaks the specification" } dd { (if spec.strict { "is refused" } else { "is tolerated and counted" }) }
-            dt { "HTML where another media type is listed" } dd { (if spec.accept_html { "is taken" } else { "is refused" }) }
-            dt { "Requests open at an origin" } dd { (spec.concurrency) }
-            dt { "Requests in a second" } dd { (or(spec.requests_per_second.map(|rate| rate.to_string()), "no limit of its own")) }
-            dt { "Largest resource taken" } dd { (or(spec.max_body_bytes.map(|bytes| format!("{bytes} bytes")), "as configured")) }
-            dt { "robots.txt" } dd { (name(&spec.robots)) }
-            dt { "Contact" } dd { (or(spec.contact.clone(), "as configured")) }
+            dt { "Include" } dd { (or(spec.include.clone(), "all")) }
+            dt { "Exclude" } dd { (or(spec.exclude.clone(), "none")) }
+            dt { "Resources of other sites" } dd { (if spec.origins.is_any() { "accepted" } else { "left out" }) }
+            dt { "Deviations" } dd { (if spec.strict { "reject" } else { "tolerate" }) }
+            dt { "Unexpected HTML" } dd { (if spec.accept_html { "accept" } else { "reject" }) }
+            dt { "Concurrency" } dd { (spec.concurrency) " per origin" }
+            dt { "Rate limit" } dd { (or(spec.requests_per_second.map(|rate| format!("{rate}/s")), "none")) }
+            dt { "Largest resource" } dd { (or(spec.max_body_bytes.map(|bytes| format!("{bytes} bytes")), "default")) }
+            dt { "robots.txt" } dd { (name(&spec.robots).replace('-', " ")) }
+            dt { "Contact" } dd { (or(spec.contact.clone(), "default")) }
             dt { "Credential" } dd { (or(spec.credential.as_ref().map(ToString::to_string), "none")) }
-            dt { "Networks it may lead to" } dd { (or(networks(spec), "public addresses, and what the fleet allows")) }
+            dt { "Allowed networks" } dd { (or(networks(spec), "public addresses, and those of the configuration")) }
         }
     }
 }
@@ -56,24 +56,20 @@ fn schedule(spec: &SourceSpec) -> String {
         }
         Times::Cron(expression) => format!("cron {expression}"),
     });
-    let followed = spec.continuous.map(|bounds| {
-        format!("followed, looked at every {} to {} s", bounds.least_seconds, bounds.most_seconds)
-    });
+    let followed =
+        spec.continuous.map(|bounds| format!("follow, {}–{} s", bounds.least_seconds, bounds.most_seconds));
     let said: Vec<String> = scheduled.into_iter().chain(followed).collect();
-    if said.is_empty() { "when somebody asks for it".to_owned() } else { said.join("; ") }
+    if said.is_empty() { "manual".to_owned() } else { said.join("; ") }
 }
 
 fn absent(spec: &SourceSpec) -> String {
     match spec.absent {
         model::Absent::Confirm => {
-            format!(
-                "is deleted when a second list confirms that, at most {} % in a run",
-                spec.max_deletes_percent
-            )
+            format!("delete if confirmed, max {} %", spec.max_deletes_percent)
         }
         model::Absent::Delete => {
-            format!("is deleted at once, at most {} % in a run", spec.max_deletes_percent)
+            format!("delete at once, max {} %", spec.max_deletes_percent)
         }
-        model::Absent::Keep => "is kept".to_owned(),
+        model::Absent::Keep => "keep".to_owned(),
     }
 }

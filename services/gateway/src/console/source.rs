@@ -43,15 +43,15 @@ pub(super) async fn page(
         &frame,
         html! {
             p { a href=(spec.entry) rel="noreferrer" { (spec.entry) } }
-            nav aria-label="Of this Source" {
+            nav aria-label="Pages of this Source" {
                 ul.chips {
                     li { a href={ (here) "/resources" } { "Resources" } }
                     li { a href={ (here) "/problems" } { "Problems" } }
                     li { a href={ (here) "/report" } { "Report card" } }
                 }
             }
-            (stands(&spec, last.as_deref(), standing.as_ref(), &here, now))
-            @if may(&caller, Role::Operate) { (ask_for_a_run(&here)) }
+            (status(&spec, last.as_deref(), standing.as_ref(), &here, now))
+            @if may(&caller, Role::Operate) { (start_run(&here)) }
             (table(&runs, &here, now))
             (chart::section(&runs))
             (channels::section(&subscribed, now))
@@ -61,7 +61,7 @@ pub(super) async fn page(
     ))
 }
 
-fn stands(
+fn status(
     spec: &SourceSpec,
     last: Option<&FleetRun>,
     standing: Option<&RunStatus<'_>>,
@@ -77,46 +77,46 @@ fn stands(
         _ => last.and_then(|run| run.progress.waits_for.as_deref()),
     };
     html! {
-        section aria-labelledby="stands" {
-            h2 #stands { "How it stands" }
+        section aria-labelledby="status" {
+            h2 #status { "Status" }
             p role="status" { span class={ "state " (condition.gravity()) } { (condition.words()) } }
             @if let Some(why) = why { p.error { (why) } }
             dl {
-                dt { "In step as of" }
-                dd { (tell::ago_or(now, before.in_sync_as_of, "never so far")) }
+                dt { "Last in sync" }
+                dd { (tell::ago_or(now, before.in_sync_as_of, "never")) }
                 dt { "Open problems" }
                 dd { @match before.problems {
                     Some(problems) => {
                         a href={ (here) "/problems" } { (tell::count(problems.open)) }
-                        @if problems.ignored > 0 { ", and " (tell::count(problems.ignored)) " that are ignored" }
+                        @if problems.ignored > 0 { " (" (tell::count(problems.ignored)) " ignored)" }
                     },
                     None => "not counted yet",
                 } }
-                dt { "Next due" }
-                dd { (tell::ago_or(now, due, "when somebody asks for it")) }
+                dt { "Next run" }
+                dd { (tell::ago_or(now, due, "manual")) }
             }
         }
     }
 }
 
-fn ask_for_a_run(here: &str) -> Markup {
+fn start_run(here: &str) -> Markup {
     html! {
-        section aria-labelledby="ask" {
-            h2 #ask { "Ask for a run" }
+        section aria-labelledby="start" {
+            h2 #start { "Start run" }
             form.row method="post" action={ (here) "/runs" } {
                 // The key makes a repeated submission of the form request only one run.
                 input type="hidden" name="key" value=(RunId::fresh());
                 p.field {
-                    label for="mode" { "How" }
+                    label for="mode" { "Mode" }
                     select #mode name="mode" {
-                        option value="auto" { "as what is known of it decides" }
-                        option value="incremental" { "what changed since" }
-                        option value="baseline" { "the whole list" }
-                        option value="audit" { "compare only (audit)" }
+                        option value="auto" { "Automatic" }
+                        option value="incremental" { "Changes" }
+                        option value="baseline" { "Full" }
+                        option value="audit" { "Audit" }
                     }
                 }
-                p.box { input #repair type="checkbox" name="repair"; label for="repair" { "an audit puts right what differs" } }
-                button type="submit" { "Ask for a run" }
+                p.box { input #repair type="checkbox" name="repair"; label for="repair" { "Repair (audit only)" } }
+                button type="submit" { "Start run" }
             }
         }
     }
@@ -126,16 +126,16 @@ fn table(runs: &[Run], here: &str, now: Timestamp) -> Markup {
     html! {
         section aria-labelledby="runs" {
             h2 #runs { "Runs" }
-            @if runs.is_empty() { p { "There was none yet." } } @else {
+            @if runs.is_empty() { p { "No runs yet." } } @else {
                 div.wide tabindex="0" role="region" aria-label="Runs" {
                     table {
-                        caption { "The last runs, newest first" }
+                        caption { "Last runs, newest first" }
                         thead { tr {
-                            th scope="col" { "Asked for" }
+                            th scope="col" { "Requested" }
                             th scope="col" { "State" }
-                            th scope="col" { "How" }
-                            th scope="col" { "By" }
-                            th scope="col" { "Took" }
+                            th scope="col" { "Mode" }
+                            th scope="col" { "Requested by" }
+                            th scope="col" { "Duration" }
                             th.number scope="col" { "Stored" }
                             th.number scope="col" { "Deleted" }
                             th.number scope="col" { "Failed" }
@@ -160,7 +160,7 @@ fn table(runs: &[Run], here: &str, now: Timestamp) -> Markup {
 /// The state of a run.
 pub(super) fn state(run: &Run) -> Markup {
     let (gravity, words) = match (&*run.state, run.in_sync) {
-        ("finished", Some(true)) => ("good", "finished, in step"),
+        ("finished", Some(true)) => ("good", "finished, in sync"),
         ("finished", _) => ("doubtful", "finished, with problems"),
         ("failed", _) => ("bad", "failed"),
         ("interrupted", _) => ("bad", "interrupted"),
@@ -173,7 +173,7 @@ pub(super) fn state(run: &Run) -> Markup {
 /// How long a run took, or has taken so far.
 fn took(run: &Run, now: Timestamp) -> String {
     let end = run.finished_at.unwrap_or(now);
-    run.started_at.map_or("not begun".to_owned(), |began| tell::span(end.duration_since(began).as_secs()))
+    run.started_at.map_or("not started".to_owned(), |began| tell::span(end.duration_since(began).as_secs()))
 }
 
 fn quirks(last: Option<&Run>) -> Markup {
@@ -182,14 +182,14 @@ fn quirks(last: Option<&Run>) -> Markup {
     html! {
         section aria-labelledby="quirks" {
             h2 #quirks { "Quirks" }
-            @if counted.is_empty() { p { "Reading its documents needed no tolerance in the last run." } } @else {
+            @if counted.is_empty() { p { "The last run found no quirks." } } @else {
                 div.wide tabindex="0" role="region" aria-label="Quirks" {
                     table {
-                        caption { "What had to be tolerated in the last run" }
-                        thead { tr { th scope="col" { "Name" } th scope="col" { "What it means" } th.number scope="col" { "Times" } } }
+                        caption { "Quirks in the last run" }
+                        thead { tr { th scope="col" { "Name" } th scope="col" { "Meaning" } th.number scope="col" { "Times" } } }
                         tbody { @for (name, times) in counted { tr {
                             th scope="row" { (name) }
-                            td { (Quirk::named(name).map_or("another version knows", Quirk::meaning)) }
+                            td { (Quirk::named(name).map_or("unknown to this version", Quirk::meaning)) }
                             td.number { (tell::count(*times)) }
                         } } }
                     }

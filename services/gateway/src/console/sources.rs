@@ -70,7 +70,6 @@ pub(super) async fn page(
     items.sort_by(|a, b| a.key.cmp(&b.key));
     let counts =
         Condition::ALL.map(|condition| items.iter().filter(|item| item.condition == condition).count());
-    let found: usize = counts.iter().sum();
     items.retain(|item| params.state.is_empty() || params.state == item.condition.name());
     let shown =
         page::of_all("console", items, |item| item.key.as_str(), Some(SHOWN), params.cursor.as_deref())?;
@@ -81,9 +80,9 @@ pub(super) async fn page(
             (filter(&params))
             (conditions(&params, &counts))
             @if !gateway.views().sources.is_live() {
-                p.error role="alert" { "What the fleet shares cannot be reached: this is what was known last." }
+                p.error role="alert" { "The control store is unreachable. This page shows the last known state." }
             }
-            (table(&shown, found, now))
+            (table(&shown, now))
             @if let Some(next) = &shown.next {
                 p { a rel="next" href={ (place(&params, &params.state)) "&cursor=" (next) } { "Next page" } }
             }
@@ -115,7 +114,7 @@ fn filter(params: &Params) -> Markup {
 fn conditions(params: &Params, counts: &[usize; 9]) -> Markup {
     let chosen = |name: &str| (params.state == name).then_some("true");
     html! {
-        nav aria-label="How they stand" {
+        nav aria-label="Status" {
             ul.chips {
                 li { a href=(place(params, "")) aria-current=[chosen("")] { "all " (counts.iter().sum::<usize>()) } }
                 @for (condition, count) in Condition::ALL.iter().zip(counts).filter(|(_, count)| **count > 0) {
@@ -128,18 +127,18 @@ fn conditions(params: &Params, counts: &[usize; 9]) -> Markup {
     }
 }
 
-fn table(shown: &Page<Item>, found: usize, now: Timestamp) -> Markup {
+fn table(shown: &Page<Item>, now: Timestamp) -> Markup {
     html! {
         @if shown.items.is_empty() {
-            p { @if found == 0 { "There is no such Source." } @else { "None of them stands like that." } }
+            p { "No matching Source." }
         } @else {
             div.wide tabindex="0" role="region" aria-label="Sources" {
                 table {
-                    caption { "Sources, the worst first: " (shown.items.len()) " on this page" }
+                    caption { "Sources by severity: " (shown.items.len()) " on this page" }
                     thead { tr {
                         th scope="col" { "Source" }
-                        th scope="col" { "Stands" }
-                        th scope="col" { "In step as of" }
+                        th scope="col" { "Status" }
+                        th scope="col" { "Last in sync" }
                         th scope="col" { "Last run" }
                         th.number scope="col" { "Open problems" }
                     } }
@@ -170,7 +169,7 @@ fn row(item: &Item, now: Timestamp) -> Markup {
                     a href={ (HOME) "/sources/" (id) "/problems" } { (tell::count(problems.open)) }
                 },
                 Some(_) => "0",
-                None => "not known",
+                None => "not counted yet",
             } }
         }
     }

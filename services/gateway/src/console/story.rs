@@ -57,8 +57,7 @@ pub(super) async fn page(
     let home = format!("{HOME}/sources/{source}");
     let here = format!("{home}/resources");
     let path = [(home, source.as_str()), (here.clone(), "Resources")];
-    let frame =
-        Frame { title: "The story of a resource", caller: Some(&caller), path: &path, now: gateway.now() };
+    let frame = Frame { title: "Resource history", caller: Some(&caller), path: &path, now: gateway.now() };
     let query = tell::query(uri.as_str());
     let spec = gateway.views().sources.get(&id);
     let is_foreign = spec.is_some_and(|spec| HomeSite::of(&spec.entry).is_foreign(uri.as_str()));
@@ -68,17 +67,17 @@ pub(super) async fn page(
         html! {
             p.uri { code { (uri) } }
             @if !is_nothing_known { p { (state(story.resource.state)) } }
-            @if is_foreign { p { "It is of another site than this Source, which need not have what the owner of this URI has." } }
+            @if is_foreign { p { "This resource belongs to another site than the Source. Its own site may hold other bytes." } }
             @if story.record.as_ref().is_some_and(ResourceRecord::is_present) {
-                p { a href={ (here) "/content?uri=" (query) } download { "Its content" } }
+                p { a href={ (here) "/content?uri=" (query) } download { "Stored bytes" } }
             }
             (now_held(&story))
             section aria-labelledby="happened" {
-                h2 #happened { "What happened to it" }
+                h2 #happened { "Events" }
                 @if is_told { (events(&story.events, story.events_omitted)) } @else {
                     p {
-                        "Much has happened to the resources of this Source, and all of it has to be read to tell what happened to this one. "
-                        a href={ (here) "/history?wait=true&uri=" (query) } { "Read it, however long it takes" }
+                        "The change log of this Source is large. Reading it takes a while. "
+                        a href={ (here) "/history?wait=true&uri=" (query) } { "Read it and wait" }
                     }
                 }
             }
@@ -97,16 +96,16 @@ fn now_held(story: &ResourceHistory) -> Markup {
 fn held(record: &ResourceRecord) -> Markup {
     html! {
         section aria-labelledby="held" {
-            h2 #held { "Held" }
+            h2 #held { "Stored" }
             dl {
                 @match &record.bitstream {
                     Some(bitstream) => (described(bitstream)),
-                    None => { dt { "Nothing" } dd { "its Source deleted it" } },
+                    None => { dt { "Deleted" } dd { "by the Source" } },
                 }
                 (listed(&record.listing))
                 (declared(&record.declaration))
                 @if let Some(absence) = &record.absent {
-                    dt { "Not named any more" } dd { "by " code { (absence.document) } ", seen " (tell::time(absence.seen_at)) }
+                    dt { "Absent" } dd { "from " code { (absence.document) } ", seen " (tell::time(absence.seen_at)) }
                 }
             }
         }
@@ -115,17 +114,17 @@ fn held(record: &ResourceRecord) -> Markup {
 
 fn described(bitstream: &Bitstream) -> Markup {
     let proof = match bitstream.assurance {
-        Assurance::Digest => "its digest is the one declared",
-        Assurance::Length => "its length is the one declared; no digest was declared",
-        Assurance::None => "nothing was declared that could be compared",
+        Assurance::Digest => "declared digest",
+        Assurance::Length => "declared length; no digest was declared",
+        Assurance::None => "nothing: no digest or length was declared",
     };
     html! {
         dt { "Length" } dd { (tell::count(bitstream.computed.length())) " bytes" }
-        dt { "Proof" } dd { (proof) }
-        dt { "Stored" } dd { (tell::time(bitstream.stored_at)) }
+        dt { "Verified by" } dd { (proof) }
+        dt { "Stored at" } dd { (tell::time(bitstream.stored_at)) }
         @for digest in bitstream.computed.digests() { dt { "Computed" } dd { code { (digest) } } }
-        @if let Some(kind) = &bitstream.media_type { dt { "Served as" } dd { (kind) } }
-        @if let Some(url) = &bitstream.final_url { dt { "Came from" } dd { code { (url) } } }
+        @if let Some(kind) = &bitstream.media_type { dt { "Media type" } dd { (kind) } }
+        @if let Some(url) = &bitstream.final_url { dt { "Final URL" } dd { code { (url) } } }
     }
 }
 
@@ -139,7 +138,7 @@ fn listed(listing: &Listing) -> Markup {
 fn declared(declaration: &Declaration) -> Markup {
     html! {
         @for digest in &declaration.digests { dt { "Declared" } dd { code { (digest) } } }
-        @for digest in &declaration.unjudged { dt { "Declared, and cannot be judged" } dd { code { (digest) } } }
+        @for digest in &declaration.unjudged { dt { "Declared, unsupported" } dd { code { (digest) } } }
         @if let Some(length) = declaration.length { dt { "Declared length" } dd { (tell::count(length)) " bytes" } }
         @if let Some(at) = declaration.lastmod { dt { "Last modified" } dd { (tell::time(at)) } }
     }
@@ -147,19 +146,19 @@ fn declared(declaration: &Declaration) -> Markup {
 
 fn planned(pending: &PendingRecord) -> Markup {
     let what = match pending.action {
-        Action::Fetch { .. } if pending.mend => "what is held is to be replaced",
-        Action::Fetch { .. } => "to be brought in step",
-        Action::Delete => "to be deleted",
+        Action::Fetch { .. } if pending.mend => "replace the stored version",
+        Action::Fetch { .. } => "fetch",
+        Action::Delete => "delete",
     };
     html! {
         section aria-labelledby="pending" {
             h2 #pending { "Pending" }
             dl {
-                dt { "What" } dd { (what) }
+                dt { "Action" } dd { (what) }
                 (listed(&pending.listing))
                 (declared(&pending.declaration))
                 @if let Some(at) = pending.next_attempt_at {
-                    dt { "Next attempt" } dd { (tell::time(at)) ", after " (pending.attempts) " that failed" }
+                    dt { "Next attempt" } dd { (tell::time(at)) ", after " (pending.attempts) " failed attempts" }
                 }
             }
             @if !pending.account.tried.is_empty() {
@@ -174,8 +173,8 @@ fn why_not(problem: &ProblemRecord) -> Markup {
         section aria-labelledby="problem" {
             h2 #problem { "Problem" }
             dl {
-                dt { "Why" } dd { (problem.reason) }
-                dt { "What happened" } dd { (problem.message) }
+                dt { "Reason" } dd { (problem.reason) }
+                dt { "Message" } dd { (problem.message) }
                 dt { "First seen" } dd { (tell::time(problem.first_seen)) }
                 dt { "Last seen" } dd { (tell::time(problem.last_seen)) ", after " (problem.attempts) " attempts" }
                 @if let Some(ignored) = &problem.ignored { dt { "Ignored" } dd { (ignored.note) ", since " (tell::time(ignored.at)) } }
@@ -186,8 +185,8 @@ fn why_not(problem: &ProblemRecord) -> Markup {
 
 fn events(changes: &VecDeque<ChangeLogEntry>, left_out: u64) -> Markup {
     html! {
-        @if left_out > 0 { p { (tell::of(left_out, "event", "events")) " came before these." } }
-        @if changes.is_empty() { p { "Nothing has happened to it here yet." } }
+        @if left_out > 0 { p { (tell::of(left_out, "event", "events")) " omitted." } }
+        @if changes.is_empty() { p { "No events yet." } }
         ol.story {
             @for entry in changes {
                 @for tried in &entry.account.tried { li { (tell::time(tried.at)) " " (history::failed(tried)) } }

@@ -59,7 +59,7 @@ pub(super) fn read(fields: &Fields) -> Result<Spec, Refusal> {
         asked.insert("follow".to_owned(), bounds(fields)?);
     }
     if !asked.contains_key("entry") {
-        return Err(Refusal::invalid("the way in is missing").fields([("entry", "it is needed".to_owned())]));
+        return Err(Refusal::invalid("the entry URL is missing").fields([("entry", "required".to_owned())]));
     }
     serde_json::from_value(Value::Object(asked)).map_err(|error| Refusal::invalid(error.to_string()))
 }
@@ -88,12 +88,11 @@ fn schedule(fields: &Fields) -> Result<Option<Value>, Refusal> {
 
 /// The interval between two runs, in seconds.
 fn every(fields: &Fields) -> Result<u64, Refusal> {
-    let refused =
-        |why: String| Refusal::invalid("the time between runs cannot be read").fields([("every", why)]);
-    let text = fields.get("every").ok_or_else(|| refused("it is needed".to_owned()))?;
+    let refused = |why: String| Refusal::invalid("the interval cannot be read").fields([("every", why)]);
+    let text = fields.get("every").ok_or_else(|| refused("required".to_owned()))?;
     let time: SignedDuration =
-        text.parse().map_err(|error| refused(format!("{text:?} is no time such as 6h: {error}")))?;
-    time.as_secs().try_into().map_err(|_| refused(format!("{text:?} lies in the past")))
+        text.parse().map_err(|error| refused(format!("{text:?} is no interval such as 6h: {error}")))?;
+    time.as_secs().try_into().map_err(|_| refused(format!("{text:?} is negative")))
 }
 
 fn bounds(fields: &Fields) -> Result<Value, Refusal> {

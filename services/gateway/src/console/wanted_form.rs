@@ -33,7 +33,7 @@ impl Form<'_> {
     /// All fields.
     pub(super) fn all(&self) -> Markup {
         html! {
-            (self.input("entry", "url", "The way in", "A site, a Source Description, a Capability List, or a list itself."))
+            (self.input("entry", "url", "Entry URL", "A site, a Source Description, a Capability List, or a list itself."))
             (self.when())
             (self.how())
             (self.asked())
@@ -44,19 +44,19 @@ impl Form<'_> {
         let when = self.fields.get("when").unwrap_or("asked");
         html! {
             fieldset #schedule {
-                legend { "When it is harvested" }
-                @for (value, words) in [("asked", "when somebody asks for it"), ("every", "at an interval"), ("cron", "by a cron expression, in UTC")] {
+                legend { "Schedule" }
+                @for (value, words) in [("asked", "manual"), ("every", "at an interval"), ("cron", "by a cron expression, in UTC")] {
                     p.box { input id={ "when-" (value) } type="radio" name="when" value=(value) checked[when == value]; label for={ "when-" (value) } { (words) } }
                 }
-                (self.input("every", "text", "Time between runs", "Such as 6h or 90m."))
+                (self.input("every", "text", "Interval", "Such as 6h or 90m."))
                 (self.input("cron", "text", "Cron expression", "Minute, hour, day of month, month, day of week."))
-                (self.input("jitter_seconds", "number", "Seconds by which it may be later", "So that not all Sources are due at once; where nothing is said, a part of the interval."))
-                div #continuous {
-                    (self.tick("follow", "it is followed between runs: looked at the sooner, the more changes there are"))
-                    (self.input("min_seconds", "number", "Looked at no sooner than after, in seconds", ""))
-                    (self.input("max_seconds", "number", "Looked at no later than after, in seconds", ""))
+                (self.input("jitter_seconds", "number", "Jitter, in seconds", "Spreads the runs of many Sources. Default: a part of the interval."))
+                div #follow-bounds {
+                    (self.tick("follow", "follow: poll for changes between runs, more often while the Source changes"))
+                    (self.input("min_seconds", "number", "Shortest pause between polls, in seconds", ""))
+                    (self.input("max_seconds", "number", "Longest pause between polls, in seconds", ""))
                 }
-                (self.tick("on_hold", "it is not harvested for now"))
+                (self.tick("on_hold", "disabled"))
             }
         }
     }
@@ -64,17 +64,17 @@ impl Form<'_> {
     fn how(&self) -> Markup {
         html! {
             fieldset {
-                legend { "How it is harvested" }
-                (self.choice("mode", "Each run", &[("auto", "as what is known of it decides"), ("incremental", "what changed since"), ("baseline", "the whole list")]))
-                (self.choice("prefer", "Lists or dumps", &[("", "whichever takes less time"), ("list", "lists"), ("dump", "dumps")]))
-                (self.choice("absent", "What its lists do not name any more", &[("confirm", "is deleted when a second list confirms that"), ("delete", "is deleted at once"), ("keep", "is kept")]))
-                (self.input("max_deletes_percent", "number", "The most deletions for absence in a run, in percent of what is held", "10 where nothing is said."))
-                (self.input("keep_versions", "number", "Kept versions of each resource", ""))
-                (self.input("include", "text", "Only resources whose URI matches", "A regular expression."))
-                (self.input("exclude", "text", "Not resources whose URI matches", "A regular expression."))
-                (self.choice("origins", "Resources of other sites", &[("any", "are taken"), ("same", "are left out: only those of the way in's domain are taken")]))
-                (self.tick("strict", "refuse what breaks the specification, instead of tolerating and counting it"))
-                (self.tick("accept_html", "take HTML also where another media type is listed or held"))
+                legend { "Runs" }
+                (self.choice("mode", "Mode", &[("auto", "automatic"), ("incremental", "changes"), ("baseline", "full")]))
+                (self.choice("prefer", "Strategy", &[("", "automatic"), ("list", "lists"), ("dump", "dumps")]))
+                (self.choice("absent", "Absent resources", &[("confirm", "delete if a second list confirms it"), ("delete", "delete at once"), ("keep", "keep")]))
+                (self.input("max_deletes_percent", "number", "Deletions of absent resources in one run, in percent of the stored ones", "Default: 10."))
+                (self.input("keep_versions", "number", "Kept versions", ""))
+                (self.input("include", "text", "Include", "A regular expression."))
+                (self.input("exclude", "text", "Exclude", "A regular expression."))
+                (self.choice("origins", "Resources of other sites", &[("any", "accept"), ("same", "leave out: accept the domain of the entry URL only")]))
+                (self.tick("strict", "reject deviations from the specification, instead of tolerating them"))
+                (self.tick("accept_html", "accept HTML where another media type is listed or stored"))
             }
         }
     }
@@ -82,16 +82,16 @@ impl Form<'_> {
     fn asked(&self) -> Markup {
         html! {
             fieldset {
-                legend { "How it is asked" }
-                (self.input("concurrency", "number", "Requests open at one origin", "4 where nothing is said."))
-                (self.input("requests_per_second", "number", "Requests in a second to one origin", ""))
-                (self.input("max_body_bytes", "number", "The largest resource taken, in bytes", "As the fetchers are configured where nothing is said."))
+                legend { "Request limits" }
+                (self.input("concurrency", "number", "Concurrency: open requests per origin", "Default: 4."))
+                (self.input("requests_per_second", "number", "Rate limit: requests per second and origin", ""))
+                (self.input("max_body_bytes", "number", "Largest resource, in bytes", "Default: the configuration of the fetchers."))
                 (self.choice("robots", "robots.txt", &[("links-only", "Disallow binds followed links only"), ("obey", "Disallow binds every URL"), ("ignore", "not requested")]))
-                (self.input("contact", "text", "Whom the Source's operator can turn to", "A mail address or a URL."))
-                (self.input("credential", "text", "Name of the credential to send", "The name that stands in the configuration; never the secret itself."))
-                (self.input("allow_networks", "text", "Networks of yours that it may lead to", "Such as 10.1.0.0/16, with spaces between them. Public addresses need no leave."))
-                (self.input("notify", "text", "Who is told of changes", "URLs of pages that have inboxes for Linked Data Notifications, with spaces between them."))
-                (self.input("inbox", "url", "Where notifications about it are read", "An inbox of others for Linked Data Notifications, or a page that tells of one."))
+                (self.input("contact", "text", "Contact for the Source's operator", "A mail address or a URL."))
+                (self.input("credential", "text", "Credential", "Its name in the configuration; never the secret itself."))
+                (self.input("allow_networks", "text", "Allowed networks", "Such as 10.1.0.0/16, with spaces between them. Public addresses are always allowed."))
+                (self.input("notify", "text", "Inboxes to notify of changes", "URLs of pages that have inboxes for Linked Data Notifications, with spaces between them."))
+                (self.input("inbox", "url", "Inbox to poll", "An inbox of others for Linked Data Notifications, or a page that advertises one."))
             }
         }
     }

@@ -62,9 +62,10 @@ async fn nobody_sees_a_page_who_has_not_signed_in_and_a_wrong_token_is_refused()
         "nothing is asked of anybody else: {form}"
     );
 
-    let answer = stranger.post("/console/sign-in", &[("token", READ), ("next", "/console?state=new")]).await;
+    let answer =
+        stranger.post("/console/sign-in", &[("token", READ), ("next", "/console?state=never-synced")]).await;
     let answer = answer.is(StatusCode::SEE_OTHER);
-    assert_eq!(answer.header("location"), "/console?state=new");
+    assert_eq!(answer.header("location"), "/console?state=never-synced");
     let cookie = answer.header("set-cookie");
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     assert!(!cookie.contains(READ), "the token itself is not kept");
@@ -99,8 +100,8 @@ async fn forms_are_for_those_who_may_send_them_and_come_from_these_pages() {
     let reader = stranger.signed_in(READ).await;
     let operator = stranger.signed_in(OPERATE).await;
     let admin = stranger.signed_in(ADMIN).await;
-    assert!(!reader.page(&at).await.contains("Ask for a run"));
-    assert!(operator.page(&at).await.contains("Ask for a run"));
+    assert!(!reader.page(&at).await.contains("Start run"));
+    assert!(operator.page(&at).await.contains("Start run"));
     assert!(!operator.page("/console").await.contains("Add a Source"));
     assert!(admin.page("/console").await.contains("Add a Source"));
     let refused = reader.post(&format!("{at}/runs"), &[]).await.is(StatusCode::FORBIDDEN);
@@ -112,7 +113,7 @@ async fn forms_are_for_those_who_may_send_them_and_come_from_these_pages() {
         operator.post_from(origin, &format!("{at}/runs"), &[]).await.is(StatusCode::FORBIDDEN);
         stranger.post_from(origin, "/console/sign-in", &[("token", READ)]).await.is(StatusCode::FORBIDDEN);
     }
-    assert!(operator.page(&at).await.contains("There was none yet."), "nothing was asked for");
+    assert!(operator.page(&at).await.contains("No runs yet."), "nothing was asked for");
     // The same form twice requests one run.
     let key = [("mode", "auto"), ("key", "one")];
     let first = operator.post(&format!("{at}/runs"), &key).await.is(StatusCode::SEE_OTHER);
@@ -128,7 +129,7 @@ async fn forms_are_for_those_who_may_send_them_and_come_from_these_pages() {
 
 /// The plan that a page shows or waits for, once it is ready, as the plan's page shows it.
 async fn planned(visitor: &Visitor, shown: &str) -> String {
-    if shown.contains("found out with") {
+    if shown.contains("estimated with") {
         return shown.to_owned();
     }
     let part =
@@ -150,9 +151,9 @@ async fn what_is_wanted_of_a_source_is_changed_by_a_form_and_not_over_somebody_e
     let at = record.replacen("/v1", "/console", 1);
     let (admin, operator) =
         (Visitor::of(&api).signed_in(ADMIN).await, Visitor::of(&api).signed_in(OPERATE).await);
-    assert!(!operator.page(&at).await.contains("Change what is wanted"));
+    assert!(!operator.page(&at).await.contains("Change settings"));
     operator.get(&format!("{at}/settings")).await.is(StatusCode::FORBIDDEN);
-    assert!(admin.page(&at).await.contains("Change what is wanted"));
+    assert!(admin.page(&at).await.contains("Change settings"));
 
     let form = admin.page(&format!("{at}/settings")).await;
     assert!(form.contains("value=\"0 3 * * *\"") && form.contains("readonly"), "{form}");
@@ -196,7 +197,7 @@ async fn a_source_is_added_harvested_and_looked_at_by_its_pages() {
     let visitor = Visitor::of(&api).signed_in(ADMIN).await;
 
     let add = visitor.page("/console/add").await;
-    assert!(add.contains("The way in") && !add.contains("Add it"), "{add}");
+    assert!(add.contains("Entry URL") && !add.contains("Add Source"), "{add}");
     let entry = source.well_known();
     let wrong = [("entry", entry.as_str()), ("include", "("), ("contact", "<me>")];
     let refused = visitor.post("/console/sources", &wrong).await.is(StatusCode::UNPROCESSABLE_ENTITY).text();
@@ -211,21 +212,21 @@ async fn a_source_is_added_harvested_and_looked_at_by_its_pages() {
         "{plan}"
     );
     assert_eq!(source.requests().resources, 0, "only documents are read for a plan");
-    assert!(visitor.page("/console").await.contains("There is no such Source."));
+    assert!(visitor.page("/console").await.contains("No matching Source."));
     let add = [fields.as_slice(), &[("add", "yes")]].concat();
     let run = visitor.post("/console/sources", &add).await.is(StatusCode::SEE_OTHER);
     let run = run.header("location").to_owned();
     let page = over(&visitor, &run).await;
-    assert!(page.contains("finished, in step") && page.contains("<dt>Stored</dt><dd>60</dd>"), "{page}");
+    assert!(page.contains("finished, in sync") && page.contains("<dt>Stored</dt><dd>60</dd>"), "{page}");
     assert!(!page.contains("hx-get"), "what is over is not asked for again: {page}");
     let again = visitor.post("/console/sources", &add).await.is(StatusCode::UNPROCESSABLE_ENTITY).text();
     assert!(again.contains("role=\"alert\""), "it was added before: {again}");
 
     let list = visitor.page("/console").await;
-    assert!(list.contains("in step") && list.contains("<th scope=\"row\">"), "{list}");
+    assert!(list.contains("in sync</span>") && list.contains("<th scope=\"row\">"), "{list}");
     let at = run.split_once("/runs/").unwrap().0.to_owned();
     let page = visitor.page(&at).await;
-    for part in ["How it stands", "Runs", "Settings", "Throughput", "The figures", "every 6 h"] {
+    for part in ["Status", "Runs", "Settings", "Throughput", "Figures", "every 6 h"] {
         assert!(page.contains(part), "{part}: {page}");
     }
     // Resources come in pages.
@@ -237,7 +238,7 @@ async fn a_source_is_added_harvested_and_looked_at_by_its_pages() {
     let story = first.split("href=\"").find(|part| part.contains("/resources/history?uri=")).unwrap();
     let story = story.split('"').next().unwrap().replace("&amp;", "&");
     let told = visitor.page(&story).await;
-    assert!(told.contains("stored and verified, sha-256") && told.contains("Its content"), "{told}");
+    assert!(told.contains("stored and verified, sha-256") && told.contains("Stored bytes"), "{told}");
     let content = visitor.get(&story.replace("/history?", "/content?")).await.is(StatusCode::OK);
     assert!(!content.body.is_empty());
     let policy = content.header("content-security-policy");
@@ -245,7 +246,7 @@ async fn a_source_is_added_harvested_and_looked_at_by_its_pages() {
     let unknown = visitor.get(&format!("{at}/resources/history?uri=https://nowhere.example/")).await;
     unknown.is(StatusCode::NOT_FOUND);
     let card = visitor.page(&format!("{at}/report")).await;
-    assert!(card.contains("<dt>Held</dt><dd>60</dd>") && card.contains("What to change"), "{card}");
+    assert!(card.contains("<dt>Stored</dt><dd>60</dd>") && card.contains("Findings"), "{card}");
 }
 
 #[tokio::test]
@@ -261,7 +262,7 @@ async fn a_problem_is_seen_ignored_tried_again_and_healed_by_forms() {
     let run = harvested(&visitor, &at).await;
     assert!(run.contains("finished, with problems"), "{run}");
     let list = visitor.page("/console?state=problems").await;
-    assert!(list.contains("has problems") && list.contains("/problems\">2</a>"), "{list}");
+    assert!(list.contains(">problems</span>") && list.contains("/problems\">2</a>"), "{list}");
     let problems = format!("{at}/problems");
     let page = visitor.page(&problems).await;
     assert!(page.contains("http-client-error") && page.contains(&source.resource_uri(3)), "{page}");
@@ -271,20 +272,20 @@ async fn a_problem_is_seen_ignored_tried_again_and_healed_by_forms() {
     let ignore = [group.as_slice(), &[("note", "gone since <2019>")]].concat();
     let said = visitor.post(&format!("{problems}/ignore"), &ignore).await.is(StatusCode::SEE_OTHER);
     let page = visitor.page(said.header("location")).await;
-    assert!(page.contains("It is written down.") && page.contains("gone since &lt;2019&gt;"), "{page}");
+    assert!(page.contains("Action queued.") && page.contains("gone since &lt;2019&gt;"), "{page}");
     let run = harvested(&visitor, &at).await;
-    assert!(run.contains("finished, in step"), "{run}");
+    assert!(run.contains("finished, in sync"), "{run}");
     found("both are ignored", async || {
-        visitor.page(&format!("{problems}?ignored=true")).await.contains("Ignore no more").then_some(())
+        visitor.page(&format!("{problems}?ignored=true")).await.contains("Stop ignoring").then_some(())
     })
     .await;
     source.clear_faults();
     let again = [group.as_slice(), &[("ignored", "true")]].concat();
     visitor.post(&format!("{problems}/retry"), &again).await.is(StatusCode::SEE_OTHER);
     let run = harvested(&visitor, &at).await;
-    assert!(run.contains("finished, in step") && run.contains("<dt>Stored</dt><dd>2</dd>"), "{run}");
+    assert!(run.contains("finished, in sync") && run.contains("<dt>Stored</dt><dd>2</dd>"), "{run}");
     found("nothing is ignored", async || {
-        visitor.page(&format!("{problems}?ignored=true")).await.contains("There is none.").then_some(())
+        visitor.page(&format!("{problems}?ignored=true")).await.contains("No problems.").then_some(())
     })
     .await;
 }
@@ -307,11 +308,11 @@ async fn a_run_is_steered_by_forms_and_its_page_asks_again_for_what_changes() {
         .await
     };
     let page = stands("running").await;
-    assert!(page.contains("hx-trigger=\"every 2s\"") && page.contains("Look again"), "{page}");
+    assert!(page.contains("hx-trigger=\"every 2s\"") && page.contains("Refresh"), "{page}");
     let part = visitor.page(&format!("{run}/progress?seen=running")).await;
     assert!(part.starts_with("<div id=\"progress\""), "{part}");
     visitor.post(&format!("{run}/pause"), &[]).await.is(StatusCode::SEE_OTHER);
-    assert!(stands("paused").await.contains("Go on"));
+    assert!(stands("paused").await.contains("Resume"));
     let part = visitor.get(&format!("{run}/progress?seen=running")).await;
     assert_eq!(part.header("hx-refresh"), "true", "the page has other forms now");
     visitor.post(&format!("{run}/resume"), &[]).await.is(StatusCode::SEE_OTHER);

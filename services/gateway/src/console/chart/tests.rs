@@ -40,13 +40,13 @@ fn runs(of: &[(u64, bool)]) -> Vec<Run> {
 fn runs_are_told_oldest_first_by_their_rate_and_what_they_left() {
     let runs = runs(&[(20, true), (5, false)]);
     let told = |bars: Vec<Bar>| bars.into_iter().map(|bar| bar.told).collect::<Vec<_>>();
-    assert!(told(throughput(&runs))[0].starts_with("2.0 a second: 20 resources"));
-    assert!(told(throughput(&runs))[1].starts_with("0.5 a second"));
+    assert!(told(throughput(&runs))[0].starts_with("2.0/s: 20 resources"));
+    assert!(told(throughput(&runs))[1].starts_with("0.5/s"));
     assert_eq!(told(backlog(&runs)), ["0 of 9 planned", "1 of 9 planned"]);
 }
 
 #[test]
-fn the_lag_counts_from_the_run_before_that_was_in_step() {
+fn the_lag_counts_from_the_run_before_that_was_in_sync() {
     let runs = runs(&[(1, true), (1, false), (1, true), (1, true)]);
     let heights: Vec<f64> = lag(&runs).into_iter().map(|bar| bar.height).collect();
     assert_eq!(heights, [210.0, 110.0]);
@@ -55,7 +55,7 @@ fn the_lag_counts_from_the_run_before_that_was_in_step() {
 #[test]
 fn a_chart_says_in_words_what_it_shows() {
     let text = section(&runs(&[(20, true), (5, false)])).into_string();
-    assert!(text.contains("2 runs from") && text.contains("the last one: 0.5 a second"), "{text}");
+    assert!(text.contains("2 runs from") && text.contains("the last one: 0.5/s"), "{text}");
     assert!(text.contains("aria-hidden=\"true\"") && text.contains("<caption"), "{text}");
     assert!(section(&[]).into_string().is_empty(), "nothing is shown of nothing");
 }

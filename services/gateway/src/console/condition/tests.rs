@@ -36,20 +36,20 @@ fn condition(spec: &SourceSpec, run: &Run, now: i64) -> Condition {
 }
 
 #[test]
-fn one_turn_may_be_missed_and_two_are_too_many() {
+fn a_source_is_stale_after_two_missed_runs() {
     let done = run(RunState::Finished { in_sync: true }, 0);
-    assert_eq!(condition(&spec(), &done, 7_100), Condition::InStep);
-    assert_eq!(condition(&spec(), &done, 7_300), Condition::Behind);
+    assert_eq!(condition(&spec(), &done, 7_100), Condition::InSync);
+    assert_eq!(condition(&spec(), &done, 7_300), Condition::Stale);
     let unscheduled = SourceSpec { schedule: None, ..spec() };
-    assert_eq!(condition(&unscheduled, &done, 1_000_000), Condition::InStep);
+    assert_eq!(condition(&unscheduled, &done, 1_000_000), Condition::InSync);
     let followed =
         SourceSpec { continuous: Some(PollInterval { least_seconds: 10, most_seconds: 100 }), ..unscheduled };
-    assert_eq!(condition(&followed, &done, 150), Condition::InStep);
-    assert_eq!(condition(&followed, &done, 250), Condition::Behind);
+    assert_eq!(condition(&followed, &done, 150), Condition::InSync);
+    assert_eq!(condition(&followed, &done, 250), Condition::Stale);
 }
 
 #[test]
-fn what_is_broken_comes_before_what_is_only_late_or_has_problems() {
+fn failures_come_before_staleness_and_problems() {
     let failed = run(RunState::Failed(Stopped::because("gone")), 3);
     assert_eq!(condition(&spec(), &failed, 1), Condition::Failed);
     let finished = run(RunState::Finished { in_sync: false }, 3);
@@ -57,18 +57,18 @@ fn what_is_broken_comes_before_what_is_only_late_or_has_problems() {
     let mut again = run(RunState::Queued, 0);
     again.progress.problems = None;
     again.before = finished.leaves();
-    assert_eq!(condition(&spec(), &again, 1), Condition::Problems, "as long as nobody knows better");
+    assert_eq!(condition(&spec(), &again, 1), Condition::Problems, "until a newer count is known");
     again.before = SyncSummary { in_sync_as_of: Some(at(0)), problems: None };
     assert_eq!(condition(&spec(), &again, 1), Condition::Running);
     assert_eq!(condition(&spec(), &run(RunState::Paused, 0), 1), Condition::Paused);
     let off = SourceSpec { enabled: false, ..spec() };
-    assert_eq!(condition(&off, &failed, 1), Condition::Off);
-    assert_eq!(Condition::of(&spec(), None, None, at(0)), Condition::New);
+    assert_eq!(condition(&off, &failed, 1), Condition::Disabled);
+    assert_eq!(Condition::of(&spec(), None, None, at(0)), Condition::NeverSynced);
     assert!(Condition::ALL.is_sorted());
 }
 
 #[test]
-fn a_run_that_does_not_go_on_is_told_from_one_that_does() {
+fn an_interrupted_or_waiting_run_is_blocked() {
     let owner: MemberId = "pod-1".parse().unwrap();
     let mut running = run(RunState::Queued, 0);
     let of = |running: &Run| {
@@ -77,7 +77,7 @@ fn a_run_that_does_not_go_on_is_told_from_one_that_does() {
     };
     assert_eq!(of(&running), Condition::Running);
     running.progress.waits_for = Some("the Source does not answer".to_owned());
-    assert_eq!(of(&running), Condition::Waiting);
+    assert_eq!(of(&running), Condition::Blocked);
     let interrupted = RunStatus::Interrupted { owner: &owner };
-    assert_eq!(Condition::of(&spec(), Some(&running), Some(&interrupted), at(0)), Condition::Waiting);
+    assert_eq!(Condition::of(&spec(), Some(&running), Some(&interrupted), at(0)), Condition::Blocked);
 }

@@ -29,15 +29,15 @@ pub(super) fn forms(group: &ProblemGroup, params: &Params, here: &str) -> Markup
         form.row method="post" action={ (here) "/retry" } {
             (hidden)
             @if params.ignored { input type="hidden" name="ignored" value="true"; }
-            button type="submit" { "Try again" span.hidden { ": " (which) } }
+            button type="submit" { "Retry" span.hidden { ": " (which) } }
         }
         form.row method="post" action={ (here) "/ignore" } {
             (hidden)
             @if params.ignored {
                 input type="hidden" name="unignore" value="true";
-                button.quiet type="submit" { "Ignore no more" span.hidden { ": " (which) } }
+                button.quiet type="submit" { "Stop ignoring" span.hidden { ": " (which) } }
             } @else {
-                label for=(note) { "Why nothing is to be done" span.hidden { " about " (which) } }
+                label for=(note) { "Reason to ignore" span.hidden { " " (which) } }
                 input id=(note) name="note" required maxlength="500";
                 button.quiet type="submit" { "Ignore" span.hidden { ": " (which) } }
             }
@@ -49,7 +49,7 @@ pub(super) fn forms(group: &ProblemGroup, params: &Params, here: &str) -> Markup
 pub(super) fn said(waiting: &[ProblemAction], home: &str, operates: bool, now: Timestamp) -> Markup {
     html! {
         section aria-labelledby="said" {
-            h2 #said { "Said, and not taken up yet" }
+            h2 #said { "Queued actions" }
             ul { @for word in waiting { li {
                 strong { (word.action) } " "
                 @for reason in &word.select.reasons { (reason) " " }
@@ -60,7 +60,7 @@ pub(super) fn said(waiting: &[ProblemAction], home: &str, operates: bool, now: T
                 (tell::ago(now, word.requested_at))
             } } }
             @if operates {
-                form method="post" action={ (home) "/runs" } { button type="submit" { "Ask for a run now" } }
+                form method="post" action={ (home) "/runs" } { button type="submit" { "Start run now" } }
             }
         }
     }

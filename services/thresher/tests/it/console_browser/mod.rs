@@ -32,37 +32,37 @@ async fn a_source_is_submitted_watched_and_done() {
     browser.is_accessible().await;
     assert_eq!(browser.place().await, "/console/sign-in");
     browser.sign_in(ADMIN).await;
-    browser.says("There is no such Source.").await;
+    browser.says("No matching Source.").await;
 
     browser.open("/console/add").await;
     browser.is_accessible().await;
-    browser.write("The way in", &source.well_known()).await;
+    browser.write("Entry URL", &source.well_known()).await;
     browser.choose("at an interval").await;
-    browser.press("Show what would be added").await;
-    browser.says("the time between runs cannot be read").await;
+    browser.press("Preview").await;
+    browser.says("the interval cannot be read").await;
     browser.is_accessible().await;
-    browser.write("Time between runs", "6h").await;
-    browser.press("Show what would be added").await;
+    browser.write("Interval", "6h").await;
+    browser.press("Preview").await;
     browser.says("Nothing is stored yet.").await;
     // The scheduler's results appear without a reload.
-    browser.says("found out with").await;
+    browser.says("estimated with").await;
     browser.says("resourcelist").await;
     browser.is_accessible().await;
-    browser.press("Add it").await;
-    browser.says("How far it is").await;
+    browser.press("Add Source").await;
+    browser.says("Progress").await;
     // The page refreshes itself.
-    browser.says("finished, in step").await;
+    browser.says("finished, in sync").await;
     browser.is_accessible().await;
     for path in [browser.place().await.split_once("/runs/").unwrap().0.to_owned(), "/console".to_owned()] {
         browser.open(&path).await;
-        browser.says("in step").await;
+        browser.says("in sync").await;
         browser.is_accessible().await;
     }
     browser.follow(&source_name(&api).await).await;
-    browser.follow("Change what is wanted").await;
+    browser.follow("Change settings").await;
     browser.is_accessible().await;
-    browser.write("Time between runs", "12h").await;
-    browser.press("Change it").await;
+    browser.write("Interval", "12h").await;
+    browser.press("Save").await;
     browser.says("every 12 h").await;
     browser.end().await;
 }
@@ -75,27 +75,27 @@ async fn a_problem_is_seen_tried_again_and_healed() {
     let at = harvested(&fleet, &api, &source.well_known()).await;
     let browser = Browser::start(&api.base).await;
     browser.sign_in(OPERATE).await;
-    browser.says("has problems").await;
+    browser.says("problems 1").await;
     browser.is_accessible().await;
     browser.open(&format!("{at}/problems")).await;
     browser.says(&source.resource_uri(4)).await;
     browser.is_accessible().await;
     browser.follow(&source.resource_uri(4)).await;
-    browser.says("What happened to it").await;
+    browser.says("Events").await;
     browser.says("problem (http-client-error)").await;
     browser.is_accessible().await;
 
     source.clear_faults();
     browser.open(&format!("{at}/problems")).await;
-    browser.press("Try again").await;
-    browser.says("It is written down.").await;
+    browser.press("Retry").await;
+    browser.says("Action queued.").await;
     browser.is_accessible().await;
-    browser.press("Ask for a run now").await;
-    browser.says("finished, in step").await;
+    browser.press("Start run now").await;
+    browser.says("finished, in sync").await;
     browser.open(&format!("{at}/resources")).await;
     browser.is_accessible().await;
     browser.open(&format!("{at}/report")).await;
-    browser.says("What to change").await;
+    browser.says("Findings").await;
     browser.is_accessible().await;
     browser.end().await;
 }
@@ -107,33 +107,33 @@ async fn pages_are_read_and_forms_are_sent_without_javascript() {
     let at = harvested(&fleet, &api, &source.well_known()).await;
     let browser = Browser::with(&api.base, false).await;
     browser.sign_in(READ).await;
-    browser.says("in step").await;
+    browser.says("in sync").await;
     browser.open(&at).await;
-    browser.says("How it stands").await;
+    browser.says("Status").await;
     browser.says("Throughput").await;
     assert!(!browser.runs_scripts().await);
     browser.open(&format!("{at}/resources")).await;
     browser.says("50 on this page").await;
     browser.follow("Next page").await;
     browser.says("10 on this page").await;
-    browser.write("The story of the URI", &source.resource_uri(7)).await;
+    browser.write("History of the URI", &source.resource_uri(7)).await;
     browser.press("Explain").await;
     browser.says("stored and verified").await;
     browser.open(&format!("{at}/problems")).await;
-    browser.says("There is none.").await;
+    browser.says("No problems.").await;
 
     // The same browser, with a token that may start runs.
     browser.page.delete_all_cookies().await.unwrap();
     browser.sign_in(OPERATE).await;
     // A visitor who leaves before the response arrives is not signed in.
-    browser.says("in step").await;
+    browser.says("in sync").await;
     browser.open(&at).await;
-    browser.press("Ask for a run").await;
-    browser.says("What was asked for").await;
+    browser.press("Start run").await;
+    browser.says("Run ID").await;
     testkit::waiting::found("the run is over, by looking again", async || {
         browser.open(&at).await;
         let page = browser.page.source().await.ok()?;
-        (page.matches("finished, in step").count() == 2).then_some(())
+        (page.matches("finished, in sync").count() == 2).then_some(())
     })
     .await;
     browser.end().await;
