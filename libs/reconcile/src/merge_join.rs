@@ -98,7 +98,7 @@ impl MergeJoin {
     /// The next resource.
     ///
     /// # Errors
-    /// [`ReconcileError::Temporary`] when entries cannot be read back, [`ReconcileError::Catalog`] when records cannot be
+    /// [`ReconcileError::Spool`] when entries cannot be read back, [`ReconcileError::Catalog`] when records cannot be
     /// read.
     pub async fn next(&mut self) -> Result<Option<Joined>, ReconcileError> {
         self.fill_words().await?;
