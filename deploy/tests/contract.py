@@ -23,7 +23,7 @@ def quoted(text):
 def series():
     """Each series that can be queried, with its kind and its labels."""
     found = {}
-    for row in re.findall(r"^\| `thresher_.*$", PAGE, re.M):
+    for row in re.findall(r"^\| `(?:thresher|process)_.*$", PAGE, re.M):
         name, kind, labels, unit, of, says = cells(row)
         assert unit and of and says, row
         (name,) = quoted(name)
@@ -65,7 +65,7 @@ def wrong(expression, recorded):
     known = series()
     seen = set()
     without_strings = re.sub(r'"[^"]*"', lambda text: text[0].replace("thresher", "text"), expression)
-    for name, braces in re.findall(r"\b(thresher[\w:]*)(\{[^}]*\})?", without_strings):
+    for name, braces in re.findall(r"\b((?:thresher|process_resident)[\w:]*)(\{[^}]*\})?", without_strings):
         bases = base(name, recorded)
         if not bases:
             yield f"{name} is not on the page of metrics"
@@ -80,7 +80,7 @@ def wrong(expression, recorded):
                 for one in value.split("|") if "~" in operator else [value]:
                     if "$" not in one and all(allowed is not None and one not in allowed for allowed in having):
                         yield f"{label} of {name} is never {one!r}"
-    if not seen and not re.search(r"\bthresher", expression):
+    if not seen and not re.search(r"\b(?:thresher|process_resident)", expression):
         yield f"it asks for nothing: {expression}"
     for grouped in re.findall(r"\b(?:by|without|on)\s*\(([^)]*)\)", expression):
         for label in filter(None, re.split(r"\s*,\s*", grouped.strip())):
@@ -94,6 +94,6 @@ def base(name, recorded):
     if name in known:
         return {name}
     found = set()
-    for inner in re.findall(r"\bthresher[\w:]*", recorded.get(name, "")):
+    for inner in re.findall(r"\b(?:thresher|process_resident)[\w:]*", recorded.get(name, "")):
         found |= base(inner, recorded)
     return found

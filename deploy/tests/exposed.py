@@ -14,7 +14,7 @@ import contract
 SHAPES = {
     "origin_group": r"[a-z0-9-]{1,40}",
     "source": r"[A-Za-z0-9._-]{1,200}",
-    "route": r"/[\w/{}.-]*|elsewhere",
+    "route": r"/[\w/{}.-]*|unmatched",
     "version": r"[\w.+-]+",
     "le": r"[\d.e+-]+|\+Inf",
 }
@@ -35,7 +35,7 @@ def wrong(text, whole=False):
     known = contract.series()
     kinds = {name: kind for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text, re.M)}
     told = {}
-    for row in re.findall(r"^\| `thresher_.*$", contract.PAGE, re.M):
+    for row in re.findall(r"^\| `(?:thresher|process)_.*$", contract.PAGE, re.M):
         name, kind, *_ = contract.cells(row)
         (name,) = contract.quoted(name)
         told[name.removesuffix({"counter": "_total", "info": "_info"}.get(kind, ""))] = kind

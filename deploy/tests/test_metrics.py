@@ -28,14 +28,14 @@ def without_suffix(name, kind):
 class Page(unittest.TestCase):
     def test_what_the_code_makes_is_on_the_page_and_nothing_else(self):
         made = {one or other for _, text in sources() for one, other in NAMED.findall(text)} | INFO
-        rows = [contract.cells(row) for row in re.findall(r"^\| `thresher_.*$", contract.PAGE, re.M)]
+        rows = [contract.cells(row) for row in re.findall(r"^\| `(?:thresher|process)_.*$", contract.PAGE, re.M)]
         told = {without_suffix(contract.quoted(name)[0], kind) for name, kind, *_ in rows}
         self.assertGreater(len(made), 40)
         self.assertEqual(made - told, set(), "in the code, and not on the page")
         self.assertEqual(told - made, set(), "on the page, and not in the code")
 
     def test_names_follow_the_practice_of_prometheus(self):
-        for row in re.findall(r"^\| `thresher_.*$", contract.PAGE, re.M):
+        for row in re.findall(r"^\| `(?:thresher|process)_.*$", contract.PAGE, re.M):
             name, kind, _, unit, *_ = contract.cells(row)
             (name,) = contract.quoted(name)
             with self.subTest(name):

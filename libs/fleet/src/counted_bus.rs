@@ -66,7 +66,7 @@ impl Counted {
             let counted = Self::default();
             // Export a zero before the first event, because `rate` ignores a series that begins with one.
             for queue in ["fetch", "verify", "open", "unpack", "outcomes", "notices"] {
-                for delivery in ["first", "again"] {
+                for delivery in ["first", "redelivery"] {
                     drop(counted.deliveries.get_or_create(&DeliveryLabel { queue, delivery }));
                 }
             }
@@ -97,7 +97,7 @@ impl Counted {
             return;
         }
         let queue = queue_of(filter);
-        for (delivery, count) in [("first", first), ("again", again)] {
+        for (delivery, count) in [("first", first), ("redelivery", again)] {
             if count > 0 {
                 self.deliveries.get_or_create(&DeliveryLabel { queue, delivery }).inc_by(count);
             }
@@ -203,7 +203,7 @@ mod tests {
         let text = metrics.encode();
         for line in [
             "thresher_bus_deliveries_total{queue=\"verify\",delivery=\"first\"} 1",
-            "thresher_bus_deliveries_total{queue=\"verify\",delivery=\"again\"} 1",
+            "thresher_bus_deliveries_total{queue=\"verify\",delivery=\"redelivery\"} 1",
             "thresher_bus_deliveries_total{queue=\"fetch\",delivery=\"first\"} 0",
             "thresher_bus_dead_letters_total 1",
             "thresher_bus_queue_messages{queue=\"verify\",state=\"waiting\"}",

@@ -48,7 +48,7 @@ impl Collector for Stores {
         let mut family = encoder.encode_descriptor("store_operations", help, None, MetricType::Counter)?;
         for operation in Operation::ALL {
             for ending in Ending::ALL {
-                let labels = [("operation", operation.as_str()), ("ending", ending.as_str())];
+                let labels = [("operation", operation.as_str()), ("result", ending.as_str())];
                 let count = counts[operation as usize][ending as usize];
                 ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
             }
@@ -80,8 +80,8 @@ mod tests {
         std::fs::write(folder.path().join("thresher-tmp-1"), "12345").unwrap();
         let text = metrics.encode();
         for line in [
-            "thresher_store_operations_total{operation=\"put\",ending=\"done\"} 2",
-            "thresher_store_operations_total{operation=\"get\",ending=\"unavailable\"} 0",
+            "thresher_store_operations_total{operation=\"put\",result=\"done\"} 2",
+            "thresher_store_operations_total{operation=\"get\",result=\"unavailable\"} 0",
             "thresher_spool_bytes 5",
         ] {
             assert!(text.contains(line), "{line}\n{text}");

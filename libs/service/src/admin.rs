@@ -11,13 +11,13 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode, encode_registry};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::memory::Memory;
+use crate::memory::{Memory, Resident};
 use crate::{About, Readiness};
 
 /// The media type of Prometheus' text format.
@@ -29,6 +29,8 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
+    /// The standard metrics of a process. They have no prefix.
+    process: Arc<Registry>,
     memory: Memory,
     shared: Arc<Mutex<HashMap<TypeId, Box<dyn Any + Send>>>>,
 }
@@ -65,7 +67,10 @@ impl Metrics {
         registry.register("build", "What runs", build);
         let memory = Memory::default();
         registry.register_collector(Box::new(memory.clone()));
-        Self { registry: Arc::new(Mutex::new(registry)), memory, shared: Arc::default() }
+        let mut process = Registry::default();
+        process.register_collector(Box::new(Resident));
+        let (registry, process) = (Arc::new(Mutex::new(registry)), Arc::new(process));
+        Self { registry, process, memory, shared: Arc::default() }
     }
 
     /// Adds a part of the memory budget, as the configuration sets it.
@@ -98,7 +103,8 @@ impl Metrics {
         let mut text = String::new();
         // Writing to a string fails only when a metric's own encoder does. The text so far then has no end
         // mark, and the reader refuses it.
-        let _ = self.register(|registry| encode(&mut text, registry));
+        let _ = encode_registry(&mut text, &self.process)
+            .and_then(|()| self.register(|registry| encode(&mut text, registry)));
         text
     }
 }

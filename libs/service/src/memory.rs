@@ -15,8 +15,7 @@ use tikv_jemallocator::Jemalloc;
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// The process's memory as metrics: its resident bytes, read on request, and the budget from its
-/// configuration.
+/// The memory budget of the process as metrics, from its configuration.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory(Arc<Mutex<Vec<(&'static str, u64)>>>);
 
@@ -30,20 +29,25 @@ impl Memory {
 
 impl Collector for Memory {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        if let Some(bytes) = resident_bytes() {
-            let gauge = ConstGauge::new(bytes);
-            let help = "Memory that the process takes";
-            gauge.encode(encoder.encode_descriptor(
-                "memory_resident_bytes",
-                help,
-                None,
-                MetricType::Gauge,
-            )?)?;
-        }
         let help = "The most that a part of the process takes, by its configuration";
         let mut family = encoder.encode_descriptor("memory_budget_bytes", help, None, MetricType::Gauge)?;
         for (part, bytes) in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            ConstGauge::new(*bytes).encode(family.encode_family(&[("part", *part)])?)?;
+            ConstGauge::new(*bytes).encode(family.encode_family(&[("component", *part)])?)?;
+        }
+        Ok(())
+    }
+}
+
+/// The resident bytes of the process as a metric, read on request. Its name is the standard one, without a prefix.
+#[derive(Debug)]
+pub(crate) struct Resident;
+
+impl Collector for Resident {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        if let Some(bytes) = resident_bytes() {
+            let (help, kind) = ("Memory that the process takes", MetricType::Gauge);
+            let gauge = encoder.encode_descriptor("process_resident_memory_bytes", help, None, kind)?;
+            ConstGauge::new(bytes).encode(gauge)?;
         }
         Ok(())
     }
@@ -67,9 +71,9 @@ mod tests {
         metrics.bound_memory("packs", 64);
         metrics.bound_memory("bodies", 8);
         let text = metrics.encode();
-        assert!(text.contains("thresher_memory_budget_bytes{part=\"packs\"} 64"), "{text}");
-        assert!(text.contains("thresher_memory_budget_bytes{part=\"bodies\"} 8"), "{text}");
-        let resident = text.lines().find_map(|line| line.strip_prefix("thresher_memory_resident_bytes "));
+        assert!(text.contains("thresher_memory_budget_bytes{component=\"packs\"} 64"), "{text}");
+        assert!(text.contains("thresher_memory_budget_bytes{component=\"bodies\"} 8"), "{text}");
+        let resident = text.lines().find_map(|line| line.strip_prefix("process_resident_memory_bytes "));
         assert!(resident.unwrap().parse::<u64>().unwrap() > 100_000, "{text}");
     }
 }

@@ -115,7 +115,7 @@ impl Collector for Readiness {
         let mut family = encoder.encode_descriptor("service_unready", help, None, kind)?;
         let parts: BTreeSet<&str> = waiting_for.iter().map(|waiting| waiting.part).collect();
         for part in parts {
-            ConstGauge::new(1_u64).encode(family.encode_family(&[("part", part)])?)?;
+            ConstGauge::new(1_u64).encode(family.encode_family(&[("component", part)])?)?;
         }
         Ok(())
     }
@@ -168,14 +168,17 @@ mod tests {
             let all = metrics.encode();
             all.lines().filter(|line| line.starts_with("thresher_service_")).map(str::to_owned).collect()
         };
-        assert_eq!(lines(), ["thresher_service_ready 0", "thresher_service_unready{part=\"service\"} 1"]);
+        assert_eq!(
+            lines(),
+            ["thresher_service_ready 0", "thresher_service_unready{component=\"service\"} 1"]
+        );
         let latches = ["bus", "bus", "store"].map(|part| readiness.latch(part, "connecting"));
         assert_eq!(
             lines(),
             [
                 "thresher_service_ready 0",
-                "thresher_service_unready{part=\"bus\"} 1",
-                "thresher_service_unready{part=\"store\"} 1",
+                "thresher_service_unready{component=\"bus\"} 1",
+                "thresher_service_unready{component=\"store\"} 1",
             ]
         );
         for latch in latches {

@@ -261,7 +261,16 @@ impl Beset {
         for (metric, names) in [
             (
                 DELIVERIES,
-                &["queued", "unsigned", "forged", "unknown", "oversized", "slow", "flooding", "not-queued"][..],
+                &[
+                    "queued",
+                    "unsigned",
+                    "bad-signature",
+                    "unknown",
+                    "oversized",
+                    "slow",
+                    "rate-limited",
+                    "not-queued",
+                ][..],
             ),
             (NOTIFICATIONS, &["hint", "kept"]),
         ] {

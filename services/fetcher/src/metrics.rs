@@ -53,7 +53,7 @@ impl FetcherMetrics {
         let counted = Self::default();
         // Present from the start: a fleet may run without dumps for ever.
         drop(counted.packages.get_or_create(&ResultLabel { result: "stored" }));
-        drop(counted.ranges.get_or_create(&ResultLabel { result: "taken" }));
+        drop(counted.ranges.get_or_create(&ResultLabel { result: "accepted" }));
         metrics.register(|registry| {
             registry.register("fetch_jobs_active", "Fetch jobs being worked on", counted.jobs_active.clone());
             registry.register(

@@ -14,7 +14,7 @@ use crate::tokens::{Caller, Role};
 use crate::wrong_tokens::Door;
 
 /// The metrics label of requests to paths without a route. Their number is unbounded.
-pub(crate) const ELSEWHERE: &str = "elsewhere";
+pub(crate) const UNMATCHED: &str = "unmatched";
 
 /// Lets a request in or refuses it, and counts it in both cases.
 pub(crate) async fn door(
@@ -27,7 +27,7 @@ pub(crate) async fn door(
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let matched = request.extensions().get::<MatchedPath>().cloned();
-    let route = matched.as_ref().map_or(ELSEWHERE, MatchedPath::as_str);
+    let route = matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
     let response = match let_in(&gateway, client, request.headers(), &method, route) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(role(Method::POST, "/v1/sources/{source}/runsaway"), Role::Admin);
         assert_eq!(role(Method::PUT, "/v1/sources/{source}"), Role::Admin);
         assert_eq!(role(Method::DELETE, "/v1/sources/{source}/runs"), Role::Admin);
-        assert_eq!(role(Method::POST, ELSEWHERE), Role::Admin);
+        assert_eq!(role(Method::POST, UNMATCHED), Role::Admin);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::source_status::SourceStatuses;
 pub(crate) struct SchedulerMetrics {
     sources: Gauge,
     runs_active: Gauge,
-    runs: Family<EndLabel, Counter>,
+    runs: Family<ResultLabel, Counter>,
     problems: Family<ReasonLabel, Gauge>,
     leases: Family<ChangeLabel, Counter>,
     guard_trips: Counter,
@@ -31,7 +31,7 @@ pub(crate) struct SchedulerMetrics {
     resources: Family<OutcomeLabel, Counter>,
     documents: Family<ResultLabel, Counter>,
     quirks: Family<QuirkLabel, Counter>,
-    subscriptions: Family<StandingLabel, Gauge>,
+    subscriptions: Family<StateLabel, Gauge>,
     hub_requests: Family<HubLabel, Counter>,
     missed_changes: Counter,
     resubscriptions: Counter,
@@ -59,11 +59,6 @@ struct ReasonLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EndLabel {
-    end: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ChangeLabel {
     change: &'static str,
 }
@@ -84,11 +79,6 @@ struct QuirkLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StandingLabel {
-    standing: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct HubLabel {
     mode: &'static str,
     result: &'static str,
@@ -105,7 +95,8 @@ struct StateLabel {
 }
 
 /// States of subscriptions.
-const STANDINGS: [&str; 6] = ["requested", "pending", "active", "expired", "denied", "unsubscribing"];
+const SUBSCRIPTION_STATES: [&str; 6] =
+    ["requested", "pending", "active", "expired", "denied", "unsubscribing"];
 
 /// An active run, until it is dropped.
 pub(crate) struct InHand(Gauge);
@@ -115,10 +106,10 @@ impl SchedulerMetrics {
     pub(crate) fn register(metrics: &Metrics) -> Self {
         let counted = Self::default();
         // Initialized to zero: a rate does not see a counter that begins with one.
-        for end in ["in-sync", "with-problems", "failed"] {
-            drop(counted.runs.get_or_create(&EndLabel { end }));
+        for result in ["in-sync", "with-problems", "failed"] {
+            drop(counted.runs.get_or_create(&ResultLabel { result }));
         }
-        for change in ["taken", "given-back", "lost"] {
+        for change in ["acquired", "released", "lost"] {
             drop(counted.leases.get_or_create(&ChangeLabel { change }));
         }
         for outcome in ["stored", "unchanged", "deleted", "failed", "ignored"] {
@@ -128,11 +119,11 @@ impl SchedulerMetrics {
             drop(counted.documents.get_or_create(&ResultLabel { result }));
         }
         for mode in ["subscribe", "unsubscribe"] {
-            for result in ["taken", "refused", "failed"] {
+            for result in ["accepted", "refused", "failed"] {
                 drop(counted.hub_requests.get_or_create(&HubLabel { mode, result }));
             }
         }
-        for result in ["taken", "refused", "failed", "given-up"] {
+        for result in ["accepted", "refused", "failed", "given-up"] {
             drop(counted.told.get_or_create(&ResultLabel { result }));
         }
         for result in ["read", "not-modified", "failed"] {
@@ -183,7 +174,7 @@ impl SchedulerMetrics {
             );
             registry.register(
                 "scheduler_runs",
-                "Runs this scheduler ended, by their end",
+                "Runs this scheduler ended, by result",
                 counted.runs.clone(),
             );
             registry.register(
@@ -197,12 +188,12 @@ impl SchedulerMetrics {
 
     /// Sets the number of this scheduler's subscriptions, by state.
     pub(crate) fn subscriptions(&self, all: impl Iterator<Item = &'static str>) {
-        let mut counts = STANDINGS.map(|standing| (standing, 0));
-        for standing in all {
-            counts.iter_mut().filter(|(name, _)| *name == standing).for_each(|(_, count)| *count += 1);
+        let mut counts = SUBSCRIPTION_STATES.map(|state| (state, 0));
+        for state in all {
+            counts.iter_mut().filter(|(name, _)| *name == state).for_each(|(_, count)| *count += 1);
         }
-        for (standing, count) in counts {
-            self.subscriptions.get_or_create(&StandingLabel { standing }).set(count);
+        for (state, count) in counts {
+            self.subscriptions.get_or_create(&StateLabel { state }).set(count);
         }
     }
 
@@ -378,8 +369,8 @@ impl SchedulerMetrics {
         InHand(self.runs_active.clone())
     }
 
-    pub(crate) fn ended(&self, end: &'static str) {
-        self.runs.get_or_create(&EndLabel { end }).inc();
+    pub(crate) fn ended(&self, result: &'static str) {
+        self.runs.get_or_create(&ResultLabel { result }).inc();
     }
 }
 

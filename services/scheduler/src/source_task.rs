@@ -84,12 +84,12 @@ impl SourceTask {
         let wait = self.wait_for_run();
         let Some((spec, run)) = wait.await? else { return Ok(()) };
         let Some(lease) = self.acquire().await? else { return Ok(()) };
-        self.context.metrics.lease("taken");
+        self.context.metrics.lease("acquired");
         if let Err(error) = hints::take_up(&self.context, &self.source, &run).await {
             tracing::warn!(source.id = %self.source, %error, "a hint cannot be taken up now: there will be a run more");
         }
         let tended = RunExecutor::new(&self.context, &lease, spec, &run, &self.keep).tend(&run).await;
-        self.context.metrics.lease(if lease.lost().is_cancelled() { "lost" } else { "given-back" });
+        self.context.metrics.lease(if lease.lost().is_cancelled() { "lost" } else { "released" });
         // Whatever the result: others may own the Source now.
         lease.release().await;
         match tended? {

@@ -108,7 +108,7 @@ impl Receiving<'_> {
     }
 
     pub(super) async fn take_piece(&mut self, bytes: Bytes) -> Result<(), StoreError> {
-        self.fetcher.metrics.count_range("taken", 1);
+        self.fetcher.metrics.count_range("accepted", 1);
         self.upload.append(bytes).await
     }
 

@@ -12,7 +12,7 @@ use url::form_urlencoded::byte_serialize;
 
 use super::assets::{self, Asset};
 use super::{layout, session};
-use crate::door::{ELSEWHERE, count, needed, permit};
+use crate::door::{UNMATCHED, count, needed, permit};
 use crate::host;
 use crate::refusal::{Refusal, unsaid};
 use crate::state::Gateway;
@@ -53,7 +53,7 @@ pub(super) async fn door(State(gateway): State<Gateway>, mut request: Request, n
     let began = Instant::now();
     let (method, headers, uri) = (request.method().clone(), request.headers().clone(), request.uri().clone());
     let matched = request.extensions().get::<MatchedPath>().cloned();
-    let route = matched.as_ref().map_or(ELSEWHERE, MatchedPath::as_str);
+    let route = matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
     let (caller, response) = match let_in(&gateway, &method, &headers, route).await {
         Ok(Some(caller)) => {
             request.extensions_mut().insert(caller.clone());

@@ -15,7 +15,7 @@ use super::senders::Sender;
 use super::{Inbox, advertised};
 use crate::ask;
 use crate::client::ClientAddress;
-use crate::door::{ELSEWHERE, bearer, may_show_token, token_was_wrong};
+use crate::door::{UNMATCHED, bearer, may_show_token, token_was_wrong};
 use crate::host;
 use crate::refusal::{Refusal, render};
 use crate::state::Gateway;
@@ -41,7 +41,7 @@ pub(super) async fn door(State((gateway, inbox)): State<Both>, request: Request,
     let began = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let matched = request.extensions().get::<MatchedPath>().cloned();
-    let route = matched.as_ref().map_or(ELSEWHERE, MatchedPath::as_str);
+    let route = matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
     let constraints = Places::of(&inbox, &gateway, request.headers()).constraints();
     let mut response = render(next.run(request).await, &path);
     let headers = response.headers_mut();

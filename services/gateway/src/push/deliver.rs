@@ -30,8 +30,8 @@ pub(super) async fn deliver(
     let metrics = &callbacks.0.metrics;
     let (subscription, key) = match callbacks.known(&id, &part).await {
         Ok(Known::Of { subscription, key }) => (subscription, key),
-        Ok(Known::Flooding(seconds)) => {
-            metrics.delivered(Verdict::Flooding);
+        Ok(Known::RateLimited(seconds)) => {
+            metrics.delivered(Verdict::RateLimited);
             return too_many(seconds);
         }
         Ok(Known::Gone) => {
@@ -50,7 +50,7 @@ pub(super) async fn deliver(
     let (verdict, response) = callbacks.take(&subscription, key, &headers, body).await;
     metrics.delivered(verdict);
     callbacks.0.tally.count(&subscription.id, verdict, callbacks.0.clock.now());
-    if !matches!(verdict, Verdict::Queued | Verdict::Doubled | Verdict::Hinted) {
+    if !matches!(verdict, Verdict::Queued | Verdict::Duplicate | Verdict::Hinted) {
         let verdict = verdict.as_str();
         tracing::debug!(subscription.id = %subscription.id, verdict, "a delivery is not taken");
     }
@@ -68,7 +68,7 @@ impl Callbacks {
         let say = |verdict, status: StatusCode| (verdict, status.into_response());
         let limits = &self.0.limits;
         if let Err(seconds) = self.0.hands.count(&subscription.id) {
-            return (Verdict::Flooding, too_many(seconds));
+            return (Verdict::RateLimited, too_many(seconds));
         }
         if subscription.state == SubscriptionState::Ending {
             return say(Verdict::Ended, StatusCode::GONE);
@@ -78,7 +78,7 @@ impl Callbacks {
         }
         // Held until the payload is queued, because the permits bound the memory.
         let Some(_room) = self.0.hands.room(&subscription.id) else {
-            return (Verdict::Flooding, too_many(1));
+            return (Verdict::RateLimited, too_many(1));
         };
         let receiving = body::receive(headers, body, limits.body_bytes);
         let body = match timeout(limits.body_time, receiving).await {
@@ -127,7 +127,7 @@ impl Callbacks {
         let publishing = self.0.bus.publish(queue, id, Payload::of(Arc::new(notice)));
         match timeout(self.0.limits.queue_time, publishing).await {
             Ok(Ok(published)) => {
-                let verdict = if published.duplicate { Verdict::Doubled } else { Verdict::Queued };
+                let verdict = if published.duplicate { Verdict::Duplicate } else { Verdict::Queued };
                 (verdict, StatusCode::ACCEPTED.into_response())
             }
             Ok(Err(error @ BusError::TooLarge { .. })) => {
@@ -155,7 +155,7 @@ fn judged(
         Authenticity::Right(_) => {}
         Authenticity::Missing => return Err(Verdict::Unsigned),
         Authenticity::Unreadable(_) => return Err(Verdict::Unreadable),
-        Authenticity::Wrong => return Err(Verdict::Forged),
+        Authenticity::Wrong => return Err(Verdict::BadSignature),
     }
     let links = headers.get_all(header::LINK).iter().filter_map(|value| value.to_str().ok());
     // A topic that is no valid URL cannot be matched with a delivery.

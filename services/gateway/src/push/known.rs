@@ -21,7 +21,7 @@ pub(super) enum Known<'a> {
     /// Not a callback.
     Nothing,
     /// Too many requests for the path. The next one is accepted in so many seconds.
-    Flooding(u64),
+    RateLimited(u64),
 }
 
 impl Callbacks {
@@ -41,7 +41,7 @@ impl Callbacks {
             Some(found) => found.value,
             None => {
                 if let Err(seconds) = self.0.hands.count(&id) {
-                    return Ok(Known::Flooding(seconds));
+                    return Ok(Known::RateLimited(seconds));
                 }
                 match self.read(&id).await? {
                     Some(found) => found,

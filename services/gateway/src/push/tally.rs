@@ -29,7 +29,7 @@ impl Tally {
                 received.queued += 1;
                 received.last_at = received.last_at.max(Some(now));
             }
-            Verdict::Doubled => received.last_at = received.last_at.max(Some(now)),
+            Verdict::Duplicate => received.last_at = received.last_at.max(Some(now)),
             _ => received.dropped += 1,
         }
     }

@@ -239,7 +239,7 @@ async fn an_honest_delivery_is_queued_as_it_came_and_once() {
     assert_eq!(queued.len(), 1);
     assert_eq!(queued[0].body, body.as_bytes());
     assert_eq!((&queued[0].source, queued[0].topic.as_str()), (&source(), TOPIC));
-    assert_eq!((case.counted("queued"), case.counted("doubled")), (1, 1));
+    assert_eq!((case.counted("queued"), case.counted("duplicate")), (1, 1));
     case.callbacks.0.tally.tell(case.control.subscriptions(), Timestamp::now()).await;
     assert_eq!(case.subscription().await.received.queued, 1);
 }
@@ -264,7 +264,7 @@ async fn what_is_not_honest_is_answered_like_what_is_and_dropped() {
     for (headers, body, verdict) in [
         (String::new(), BODY, "unsigned"),
         ("X-Hub-Signature: nonsense\r\n".to_owned(), BODY, "unreadable"),
-        (case.signed(BODY), "<urlset></urlset>", "forged"),
+        (case.signed(BODY), "<urlset></urlset>", "bad-signature"),
         (elsewhere, BODY, "misdirected"),
     ] {
         assert_eq!(case.post(&path, &headers, body).await, 202, "{verdict}");
@@ -348,7 +348,7 @@ async fn a_flood_is_held_up() {
         }
     }
     assert!(refused >= 30, "{refused}");
-    assert_eq!((case.counted("flooding"), case.queued().await.len()), (refused, 0));
+    assert_eq!((case.counted("rate-limited"), case.queued().await.len()), (refused, 0));
 }
 
 #[tokio::test]
@@ -375,7 +375,7 @@ async fn a_flood_at_a_callback_that_has_ended_asks_the_fleet_no_more_often_than_
         }
     }
     assert!(refused >= 30, "{refused}");
-    assert!(case.counted("flooding") > 0);
+    assert!(case.counted("rate-limited") > 0);
 }
 
 #[tokio::test]

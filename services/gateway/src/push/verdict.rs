@@ -6,7 +6,7 @@ pub(crate) enum Verdict {
     /// Queued for the owner of the Source.
     Queued,
     /// Duplicate of a delivery that was queued shortly before.
-    Doubled,
+    Duplicate,
     /// Unsigned, which the Source's spec accepts: the Source got a hint.
     Hinted,
     /// Dropped: it has no signature.
@@ -14,7 +14,7 @@ pub(crate) enum Verdict {
     /// Dropped: its signature cannot be parsed.
     Unreadable,
     /// Dropped: its signature is wrong.
-    Forged,
+    BadSignature,
     /// Dropped: it names another channel.
     Misdirected,
     /// There is no such callback.
@@ -26,7 +26,7 @@ pub(crate) enum Verdict {
     /// It did not arrive in time, or broke off.
     Slow,
     /// The callback's rate or capacity is exceeded.
-    Flooding,
+    RateLimited,
     /// It could not be queued. The hub should send it again.
     NotQueued,
 }
@@ -35,17 +35,17 @@ impl Verdict {
     /// All verdicts.
     pub(crate) const ALL: [Self; 13] = [
         Self::Queued,
-        Self::Doubled,
+        Self::Duplicate,
         Self::Hinted,
         Self::Unsigned,
         Self::Unreadable,
-        Self::Forged,
+        Self::BadSignature,
         Self::Misdirected,
         Self::Unknown,
         Self::Ended,
         Self::Oversized,
         Self::Slow,
-        Self::Flooding,
+        Self::RateLimited,
         Self::NotQueued,
     ];
 
@@ -53,17 +53,17 @@ impl Verdict {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
-            Self::Doubled => "doubled",
+            Self::Duplicate => "duplicate",
             Self::Hinted => "hinted",
             Self::Unsigned => "unsigned",
             Self::Unreadable => "unreadable",
-            Self::Forged => "forged",
+            Self::BadSignature => "bad-signature",
             Self::Misdirected => "misdirected",
             Self::Unknown => "unknown",
             Self::Ended => "ended",
             Self::Oversized => "oversized",
             Self::Slow => "slow",
-            Self::Flooding => "flooding",
+            Self::RateLimited => "rate-limited",
             Self::NotQueued => "not-queued",
         }
     }

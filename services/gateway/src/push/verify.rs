@@ -24,7 +24,7 @@ pub(super) async fn verify(
     };
     match (known, intent) {
         (Known::Nothing, _) => StatusCode::NOT_FOUND.into_response(),
-        (Known::Flooding(seconds), _) => too_many(seconds),
+        (Known::RateLimited(seconds), _) => too_many(seconds),
         (Known::Of { subscription, .. }, intent) => {
             if let Err(seconds) = callbacks.0.hands.count(&subscription.id) {
                 return too_many(seconds);

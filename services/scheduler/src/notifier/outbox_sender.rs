@@ -90,7 +90,7 @@ impl OutboxSender {
         let trouble = match self.deliver(&taken).await {
             Ok(inbox) => {
                 tracing::info!(source.id = %source, target, %inbox, notification = taken.name(), "a change is told");
-                self.metrics.told("taken");
+                self.metrics.told("accepted");
                 return outbox.forget(&taken).await;
             }
             Err(trouble) => trouble,

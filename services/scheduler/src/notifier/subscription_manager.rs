@@ -144,7 +144,7 @@ impl SubscriptionManager {
         tracing::info!(source.id = %source, subscription.id = %asking.id, %mode, standing, "a hub is asked");
         match answered {
             Ok(_) => {
-                self.metrics.asked_hub(mode.as_str(), "taken");
+                self.metrics.asked_hub(mode.as_str(), "accepted");
                 Ok(())
             }
             Err(error) => {

@@ -230,7 +230,7 @@ async fn each_service_may_take_the_memory_that_it_says_is_its_bound() {
 /// The values of a metric for each part.
 fn of_parts<'a>(metrics: &'a str, name: &'a str) -> impl Iterator<Item = (&'a str, u64)> {
     metrics.lines().filter_map(move |line| {
-        let (part, value) = line.strip_prefix(name)?.strip_prefix("{part=\"")?.split_once("\"} ")?;
+        let (part, value) = line.strip_prefix(name)?.strip_prefix("{component=\"")?.split_once("\"} ")?;
         Some((part, value.parse().expect("a whole number")))
     })
 }

@@ -201,7 +201,7 @@ async fn nothing_forged_is_planned_and_nobody_learns_that_from_the_answer() {
     assert_eq!(case.post(&swapped, &signed(&one.secret, &gone), gone.clone()).await, 404);
 
     let mut dropped = 0;
-    for verdict in ["forged", "unreadable", "unsigned", "misdirected"] {
+    for verdict in ["bad-signature", "unreadable", "unsigned", "misdirected"] {
         dropped += case.counted(verdict).await;
     }
     assert_eq!(dropped, forged.len() as u64 + 3);
@@ -241,7 +241,7 @@ async fn what_is_replayed_undoes_nothing() {
     }
     let made = case.one.source.change(Changes { update: 1, ..Changes::default() });
     case.deliver(Which::One, &made).await;
-    assert_eq!((case.counted("doubled").await, case.counted("queued").await - queued), (3, 3 + 3 + 1));
+    assert_eq!((case.counted("duplicate").await, case.counted("queued").await - queued), (3, 3 + 3 + 1));
     case.in_step().await;
     assert_eq!(case.one.source.requests().resources, 1, "nothing old is asked for");
     let id = model::SourceId::of_entry(&case.one.source.well_known().parse().unwrap());
