@@ -28,7 +28,7 @@ pub struct SetRecord {
     pub synchronized_to: Option<Timestamp>,
     /// Work that needs a full rescan of the set, although its changes are followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<PendingRescan>,
     /// Missed changes: in lists, but not yet from a hub.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untold: Option<MissedChanges>,
@@ -54,7 +54,7 @@ pub struct MissedChanges {
 
 /// Work that waits for a rescan of a set's Resource Lists or dumps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct PendingRescan {
     /// Since when it waits.
     pub since: Timestamp,
     /// The last rescan for it.
@@ -97,7 +97,7 @@ const SHORT: SignedDuration = SignedDuration::from_hours(1);
 /// The longest time between two rescans for the same thing.
 const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-impl Waiting {
+impl PendingRescan {
     /// Whether a rescan is due. The first one is due after an hour, each next one when the wait has doubled,
     /// and at least one per week. So work that waits for ever does not cause a full read in each run.
     pub fn is_due(&self, now: Timestamp) -> bool {
@@ -125,13 +125,13 @@ mod tests {
 
     #[test]
     fn looks_come_an_hour_after_the_first_one_and_then_ever_later_but_once_a_week() {
-        let waiting = |since, looked_at| Waiting {
+        let waiting = |since, looked_at| PendingRescan {
             since: at(since),
             looked_at: at(looked_at),
             uncompared: false,
             guarded_percent: None,
         };
-        let first_due = |one: Waiting| (0..10_000).find(|hour| one.is_due(at(*hour))).unwrap();
+        let first_due = |one: PendingRescan| (0..10_000).find(|hour| one.is_due(at(*hour))).unwrap();
         assert_eq!(first_due(waiting(0, 0)), 1);
         let mut looks = vec![0];
         for _ in 0..12 {

@@ -37,7 +37,7 @@ pub fn is_retried(problem: &ProblemRecord, now: Timestamp) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::Waiting;
+    use model::PendingRescan;
 
     use super::*;
 
@@ -46,7 +46,7 @@ mod tests {
     }
 
     fn waiting(guarded_percent: Option<u8>) -> SetRecord {
-        let waiting = Waiting { since: at(0), looked_at: at(10), uncompared: false, guarded_percent };
+        let waiting = PendingRescan { since: at(0), looked_at: at(10), uncompared: false, guarded_percent };
         SetRecord { waiting: Some(waiting), ..SetRecord::default() }
     }
 

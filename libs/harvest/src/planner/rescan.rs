@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use catalog::Batch;
 use futures::TryStreamExt;
-use model::{Absent, DocumentRecord, DocumentState, PackageState, SetId, Subject, Waiting};
+use model::{Absent, DocumentRecord, DocumentState, PackageState, PendingRescan, SetId, Subject};
 use planning::{Lists, is_due, is_listed_elsewhere, is_retried, strategy};
 use resourcesync::Capability;
 
@@ -67,7 +67,7 @@ impl Planner {
         // A list without a date never confirms an absence.
         let waits = waits && lists.at.is_some();
         self.note(ctx, batch, id, |before| {
-            waits.then(|| Waiting {
+            waits.then(|| PendingRescan {
                 since: before.map_or(now, |before| before.since),
                 looked_at: now,
                 uncompared: false,
@@ -109,7 +109,7 @@ impl Planner {
             let may_tell = set.may_be_held() && !set.doubtful && !doubtful.contains(id);
             let is_list = read.get(id).copied().filter(|_| may_tell);
             self.note(ctx, &mut batch, id, |before| {
-                let fresh = is_list.map(|uncompared| Waiting {
+                let fresh = is_list.map(|uncompared| PendingRescan {
                     since: now,
                     looked_at: now,
                     uncompared,
@@ -118,7 +118,7 @@ impl Planner {
                 match before {
                     Some(before) => {
                         let uncompared = before.uncompared || is_list == Some(true);
-                        Some(Waiting { looked_at: now, uncompared, ..before })
+                        Some(PendingRescan { looked_at: now, uncompared, ..before })
                     }
                     None => fresh,
                 }
@@ -132,7 +132,7 @@ impl Planner {
         ctx: &mut RunContext,
         batch: &mut Batch,
         id: &SetId,
-        waiting: impl FnOnce(Option<Waiting>) -> Option<Waiting>,
+        waiting: impl FnOnce(Option<PendingRescan>) -> Option<PendingRescan>,
     ) {
         let Some(set) = ctx.sets.get_mut(id) else { return };
         let before = set.waiting;
