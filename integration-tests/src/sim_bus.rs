@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bus::{
-    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MemoryBus, MessageId, OriginPermit, Payload,
-    Published, Queue, Receipt,
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, MemoryBus, MessageId, OriginPermit, OriginQueues,
+    Payload, Published, Queue, Receipt,
 };
 use model::{Lane, SourceId};
 use tokio::sync::watch;
@@ -72,7 +72,7 @@ impl Bus for SimBus {
         self.inner.close(filter).await
     }
 
-    fn lanes(&self) -> watch::Receiver<Lanes> {
+    fn lanes(&self) -> watch::Receiver<OriginQueues> {
         self.inner.lanes()
     }
 
@@ -114,14 +114,14 @@ impl Bus for SimBus {
         Ok(deliveries)
     }
 
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
+    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
         self.effects.alive().await;
-        self.inner.place(lane, limit).await
+        self.inner.acquire_permit(lane, limit).await
     }
 
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
+    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
         self.effects.alive().await;
-        self.inner.spare_place(lane).await
+        self.inner.try_acquire_spare(lane).await
     }
 
     async fn caught_up(&self, filter: &Filter) -> Result<(), BusError> {

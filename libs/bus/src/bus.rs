@@ -15,7 +15,7 @@ use crate::{BusError, ConsumerSpec, Delivery, Filter, MessageId, OriginPermit, P
 pub const MAX_PAYLOAD: usize = 1024 * 1024 - 4096;
 
 /// The open origin queues, each with its consumer.
-pub type Lanes = Arc<BTreeMap<Lane, ConsumerSpec>>;
+pub type OriginQueues = Arc<BTreeMap<Lane, ConsumerSpec>>;
 
 /// The result of a publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub trait Bus: Debug + Send + Sync {
     async fn close(&self, filter: &Filter) -> Result<bool, BusError>;
 
     /// Watches the open origin queues. Fetchers learn of new ones from it.
-    fn lanes(&self) -> watch::Receiver<Lanes>;
+    fn lanes(&self) -> watch::Receiver<OriginQueues>;
 
     /// Acquires a permit for a request to an origin outside of jobs. It counts as one more in flight while it is held,
     /// among the jobs of all workers of the origin queue. If the origin queue is open, the limit of its consumer holds,
@@ -70,17 +70,18 @@ pub trait Bus: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError>;
+    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError>;
 
     /// Acquires a spare permit for a further request by a worker that has a job of the origin queue, if one is free
     /// now. The origin queue must be open, no job may wait for a slot, and one slot must be free. The call does not
-    /// wait, so the worker may hold its job. A spare permit counts as any other [`place`](Self::place), but one permit
-    /// is never given as a spare, so that other callers find it. A limit of one or two leaves no spare permits. The
-    /// worker must return the permit after a while, so that newer jobs get their turn.
+    /// wait, so the worker may hold its job. A spare permit counts as any other
+    /// [`acquire_permit`](Self::acquire_permit), but one permit is never given as a spare, so that other callers find
+    /// it. A limit of one or two leaves no spare permits. The worker must return the permit after a while, so that
+    /// newer jobs get their turn.
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError>;
+    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError>;
 
     /// Queues a message. If the queue is full, the publisher waits until a message in it is acknowledged. Queues do not
     /// wait for each other. A task that both feeds a queue and drains its results must not await this without draining.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bus::{
-    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, OriginPermit, Payload, Published,
-    Queue,
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, MessageId, OriginPermit, OriginQueues, Payload,
+    Published, Queue,
 };
 use model::{Lane, SourceId};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -133,16 +133,16 @@ impl Bus for CountedBus {
         self.bus.close(filter).await
     }
 
-    fn lanes(&self) -> watch::Receiver<Lanes> {
+    fn lanes(&self) -> watch::Receiver<OriginQueues> {
         self.bus.lanes()
     }
 
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
-        self.bus.place(lane, limit).await
+    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
+        self.bus.acquire_permit(lane, limit).await
     }
 
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
-        self.bus.spare_place(lane).await
+    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
+        self.bus.try_acquire_spare(lane).await
     }
 
     async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::worker::{HandlerResult, Trouble, Worker};
+use bus::worker::{HandlerError, HandlerResult, Worker};
 use bus::{Bus, BusError, ConsumerSpec, Filter, Message};
 use fetcher::{Fetcher, FetcherConfig};
 use model::Clock;
@@ -125,7 +125,7 @@ where
     H: Fn(Message) -> F + Send + Sync + 'static,
     F: Future<Output = HandlerResult> + Send + 'static,
 {
-    Worker::new(Arc::clone(bus), handler).observed(move |trouble: Trouble| {
+    Worker::new(Arc::clone(bus), handler).observed(move |trouble: HandlerError| {
         tracing::warn!(message.id = %trouble.id, attempt = trouble.attempt, why = trouble.why, "a job has to wait");
         if !trouble.given_up && trouble.attempt >= PATIENCE {
             report.send_replace(Some(trouble.why));

@@ -71,7 +71,7 @@ impl OriginPermits {
             None => {}
         }
         loop {
-            match self.bus.place(lane, limit.get()).await {
+            match self.bus.acquire_permit(lane, limit.get()).await {
                 Ok(place) => return used(place, Instant::now()),
                 Err(error) => {
                     tracing::warn!(%error, %lane, "nobody can say whether this origin has a place: its documents wait");
@@ -96,7 +96,7 @@ impl OriginPermits {
 }
 
 impl web::PermitProvider for CappedPermits {
-    fn place<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, CommonPlace> {
+    fn acquire_permit<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, CommonPlace> {
         async move { Box::new(self.places.take(lane, self.limit).await) as CommonPlace }.boxed()
     }
 }
@@ -130,7 +130,7 @@ mod tests {
 
     /// One request of a tenth of a second.
     async fn request(within: &CappedPermits) {
-        let _place = web::PermitProvider::place(within, &lane()).await;
+        let _place = web::PermitProvider::acquire_permit(within, &lane()).await;
         sleep(Duration::from_millis(100)).await;
     }
 
@@ -149,7 +149,7 @@ mod tests {
             sleep(Duration::from_millis(200)).await;
         }
         assert_eq!(start.elapsed().as_millis(), 3_000, "none of them waits");
-        let other = bus.place(&lane(), 1).await.unwrap();
+        let other = bus.acquire_permit(&lane(), 1).await.unwrap();
         assert_eq!(start.elapsed().as_millis(), 3_300, "half a second after the last one ended");
         drop(other);
     }
@@ -160,7 +160,7 @@ mod tests {
         let start = Instant::now();
         let others = async {
             sleep(Duration::from_millis(10)).await;
-            let _place = bus.place(&lane(), 1).await.unwrap();
+            let _place = bus.acquire_permit(&lane(), 1).await.unwrap();
             let waited = start.elapsed();
             sleep(Duration::from_secs(2)).await;
             waited

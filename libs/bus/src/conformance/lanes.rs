@@ -3,7 +3,7 @@
 use tokio::time::timeout;
 
 use super::{Names, Pace, none, one, publish};
-use crate::{Bus, Lanes};
+use crate::{Bus, OriginQueues};
 
 /// Every watcher of the list learns of an origin queue that is opened, changed or closed.
 pub async fn lanes_are_announced_changed_and_withdrawn(bus: &dyn Bus, pace: &Pace) {
@@ -14,16 +14,16 @@ pub async fn lanes_are_announced_changed_and_withdrawn(bus: &dyn Bus, pace: &Pac
     bus.open(names.spec(2, pace)).await.unwrap();
     let mut late = bus.lanes();
     for lanes in [&mut early, &mut late] {
-        let open = |lanes: &Lanes| lanes.get(&names.lane) == Some(&names.spec(2, pace));
+        let open = |lanes: &OriginQueues| lanes.get(&names.lane) == Some(&names.spec(2, pace));
         let seen = timeout(pace.soon, lanes.wait_for(open)).await;
         assert!(seen.is_ok_and(|seen| seen.is_ok()), "a new lane is not announced");
     }
     bus.open(names.spec(5, pace)).await.unwrap();
-    let changed = |lanes: &Lanes| lanes.get(&names.lane) == Some(&names.spec(5, pace));
+    let changed = |lanes: &OriginQueues| lanes.get(&names.lane) == Some(&names.spec(5, pace));
     assert!(timeout(pace.soon, early.wait_for(changed)).await.is_ok(), "a new limit is not announced");
 
     assert!(bus.close(&names.filter).await.unwrap());
-    let gone = |lanes: &Lanes| !lanes.contains_key(&names.lane);
+    let gone = |lanes: &OriginQueues| !lanes.contains_key(&names.lane);
     assert!(timeout(pace.soon, late.wait_for(gone)).await.is_ok(), "a closed lane is still announced");
     assert!(bus.pull(&names.filter, 1, pace.quiet).await.is_err(), "a closed consumer hands out messages");
     assert!(bus.close(&names.filter).await.unwrap(), "closing twice is no error");

@@ -6,7 +6,7 @@
 mod deliver;
 mod flow;
 mod lanes;
-mod places;
+mod permits;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use deliver::*;
 pub use flow::*;
 pub use lanes::*;
-pub use places::*;
+pub use permits::*;
 
 use crate::{Bus, ConsumerSpec, Delivery, Filter, MessageId, Payload, Queue};
 

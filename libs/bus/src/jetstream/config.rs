@@ -143,7 +143,7 @@ impl JetStreamConfig {
         &self,
         vars: &secrets::Vars,
     ) -> Result<async_nats::ConnectOptions, BusError> {
-        super::link::login(self, vars).await
+        super::connection::login(self, vars).await
     }
 
     pub(super) fn patience(&self) -> Duration {

@@ -12,7 +12,7 @@ use model::SourceId;
 use tokio::time::sleep;
 
 use super::Shared;
-use super::link::Failure;
+use super::connection::Failure;
 use super::names::{self, Stage};
 use crate::{BusError, ConsumerSpec, Depth, Filter};
 
@@ -174,7 +174,7 @@ impl Shared {
         let stream = self.names.stream(Stage::of(filter));
         let action = || format!("open the consumer of {filter}");
         self.link
-            .patiently(action, || async {
+            .with_retries(action, || async {
                 match self.link.context.create_consumer_on_stream(config.clone(), stream.as_str()).await {
                     Ok(_) => Ok(()),
                     Err(error) => Err(match error.kind() {
@@ -193,7 +193,7 @@ impl Shared {
         let stream = self.stream(Stage::of(filter));
         let action = || format!("change the consumer of {filter}");
         self.link
-            .patiently(action, || async {
+            .with_retries(action, || async {
                 match stream.update_consumer(config.clone()).await {
                     Ok(_) => Ok(()),
                     Err(error) => match error.kind() {
@@ -215,7 +215,7 @@ impl Shared {
         let consumer = names::consumer(filter);
         let action = || format!("let the consumer of {filter} rest");
         self.link
-            .patiently(action, || async {
+            .with_retries(action, || async {
                 match stream.pause_consumer(&consumer, until).await {
                     Ok(answer) => Ok(answer.paused),
                     Err(error) => match error.kind() {
@@ -233,7 +233,7 @@ impl Shared {
         let consumer = names::consumer(filter);
         let action = || format!("close the consumer of {filter}");
         self.link
-            .patiently(action, || async {
+            .with_retries(action, || async {
                 match stream.delete_consumer(&consumer).await {
                     Ok(_) => Ok(()),
                     Err(error) => match error.kind() {
@@ -250,7 +250,7 @@ impl Shared {
         let consumer = names::consumer(filter);
         let action = || format!("look up the consumer of {filter}");
         self.link
-            .patiently(action, || async {
+            .with_retries(action, || async {
                 match stream.consumer_info(&consumer).await {
                     Ok(info) => Ok(Some(info)),
                     Err(error) => match error.kind() {
@@ -294,7 +294,7 @@ impl Shared {
         let subject = self.names.subject(subject);
         let action = || format!("count the messages of {subject}");
         self.link
-            .patiently(action, || async {
+            .with_retries(action, || async {
                 let subjects = stream.info_with_subjects(&subject).await.map_err(Failure::temporary)?;
                 let count = |sum, (_, count)| std::future::ready(Ok(sum + count));
                 subjects.try_fold(0, count).await.map_err(Failure::temporary)

@@ -15,7 +15,7 @@ use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use bytes::Bytes;
 use tokio::runtime::Handle;
 
-use super::link::Failure;
+use super::connection::Failure;
 
 /// How long the delete marker of a returned or expired key stays. The server raises shorter lifetimes of keys to this.
 pub(super) const TRACE: Duration = Duration::from_secs(1);

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::link::{Failure, Link};
-use crate::{BusError, ConsumerSpec, Filter, Lanes};
+use super::connection::{Failure, Link};
+use crate::{BusError, ConsumerSpec, Filter, OriginQueues};
 
 /// Matches all keys.
 const ALL_KEYS: &str = ">";
@@ -37,7 +37,7 @@ struct LaneRecord {
 pub(super) struct LaneList {
     bucket: Store,
     known: Arc<Mutex<BTreeMap<String, Known>>>,
-    lanes: watch::Sender<Lanes>,
+    lanes: watch::Sender<OriginQueues>,
 }
 
 /// The state of one key: its latest revision, and its origin queue if open.
@@ -74,10 +74,10 @@ impl LaneRecord {
 
 impl LaneList {
     pub(super) fn new(bucket: Store) -> Self {
-        Self { bucket, known: Arc::default(), lanes: watch::Sender::new(Lanes::default()) }
+        Self { bucket, known: Arc::default(), lanes: watch::Sender::new(OriginQueues::default()) }
     }
 
-    pub(super) fn subscribe(&self) -> watch::Receiver<Lanes> {
+    pub(super) fn subscribe(&self) -> watch::Receiver<OriginQueues> {
         self.lanes.subscribe()
     }
 
@@ -92,7 +92,7 @@ impl LaneList {
         let value = model::encode(&LaneRecord::new(lane, spec));
         let action = || format!("announce lane {lane}");
         let put = || async { self.bucket.put(&key, value.clone().into()).await.map_err(Failure::temporary) };
-        let revision = link.patiently(action, put).await?;
+        let revision = link.with_retries(action, put).await?;
         self.learn(&key, revision, Some((lane.clone(), spec.clone())));
         Ok(())
     }
@@ -101,7 +101,7 @@ impl LaneList {
     pub(super) async fn remove(&self, link: &Link, lane: &Lane) -> Result<(), BusError> {
         let key = lane.token();
         let action = || format!("withdraw lane {lane}");
-        link.patiently(action, || async { self.bucket.delete(&key).await.map_err(Failure::temporary) })
+        link.with_retries(action, || async { self.bucket.delete(&key).await.map_err(Failure::temporary) })
             .await?;
         // The watch brings its new revision. Until then, no revision older than the known one can list it again.
         let mut known = self.known();
@@ -117,7 +117,7 @@ impl LaneList {
         let key = lane.token();
         let action = || format!("look up lane {lane}");
         let entry = || async { self.bucket.get(&key).await.map_err(Failure::temporary) };
-        let value = link.patiently(action, entry).await?;
+        let value = link.with_retries(action, entry).await?;
         Ok(value.and_then(|value| LaneRecord::read(&key, &value)).map(|(_, spec)| spec))
     }
 

@@ -4,12 +4,12 @@
 //! whole fleet shares, so that the server itself enforces its limit. A bucket lists the open origin queues.
 
 mod config;
+mod connection;
 mod consumers;
 mod keys;
 mod lanes;
-mod link;
 mod names;
-mod places;
+mod permits;
 mod publish;
 mod pull;
 mod receipt;
@@ -28,20 +28,20 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 pub use self::config::{Credentials, JetStreamConfig, TlsConfig};
+pub use self::connection::Health;
+use self::connection::{Failure, Link};
 use self::keys::Keys;
 use self::lanes::LaneList;
-pub use self::link::Health;
-use self::link::{Failure, Link};
 use self::names::{Names, Stage};
 use crate::{
-    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, OriginPermit, Payload, Published,
-    Queue,
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, MessageId, OriginPermit, OriginQueues, Payload,
+    Published, Queue,
 };
 
 /// The bus of a fleet: it keeps every promise of [`Bus`], even across the death of processes. Cheap to clone.
 ///
-/// While the server is unreachable, calls retry for `retry_timeout_seconds` and then fail with [`BusError::Unavailable`].
-/// Earlier promises hold when the server is back, even after it was killed.
+/// While the server is unreachable, calls retry for `retry_timeout_seconds` and then fail with
+/// [`BusError::Unavailable`]. Earlier promises hold when the server is back, even after it was killed.
 #[derive(Debug, Clone)]
 pub struct JetStreamBus(Arc<Shared>);
 
@@ -126,7 +126,7 @@ impl Bus for JetStreamBus {
         self.0.close(filter).await
     }
 
-    fn lanes(&self) -> watch::Receiver<Lanes> {
+    fn lanes(&self) -> watch::Receiver<OriginQueues> {
         self.0.lanes.subscribe()
     }
 
@@ -138,12 +138,12 @@ impl Bus for JetStreamBus {
         self.0.pull(filter, max, wait).await
     }
 
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
-        self.0.place(lane, limit).await
+    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
+        self.0.acquire_permit(lane, limit).await
     }
 
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
-        self.0.spare_place(lane).await
+    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
+        self.0.try_acquire_spare(lane).await
     }
 
     async fn caught_up(&self, _: &Filter) -> Result<(), BusError> {
@@ -169,7 +169,7 @@ impl Shared {
         let subject = self.names.subject(&format!("fetch.*.{source}"));
         let action = || format!("drop the fetch jobs of {source}");
         let purge = || async { stream.purge().filter(&subject).await.map_err(Failure::temporary) };
-        let purged = self.link.patiently(action, purge).await?;
+        let purged = self.link.with_retries(action, purge).await?;
         Ok(usize::try_from(purged.purged).unwrap_or(usize::MAX))
     }
 
@@ -201,9 +201,9 @@ impl Drop for Shared {
 }
 
 /// Maintains the origin queues that this process has opened, as long as it uses the bus.
-async fn keep_lanes(shared: Weak<Shared>, mut lanes: watch::Receiver<Lanes>) {
+async fn keep_lanes(shared: Weak<Shared>, mut lanes: watch::Receiver<OriginQueues>) {
     loop {
-        let changed = timeout(places::MEND, lanes.changed()).await;
+        let changed = timeout(permits::MEND, lanes.changed()).await;
         let Some(shared) = shared.upgrade() else { return };
         match changed {
             Ok(Ok(())) => shared.reopen_lanes().await,

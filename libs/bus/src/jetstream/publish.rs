@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
 use super::Shared;
-use super::link::Failure;
+use super::connection::Failure;
 use crate::{BusError, Filter, MAX_PAYLOAD, MessageId, Published, Queue};
 
 /// The first wait for room in a full queue. It doubles up to the longest, because the server does not report free room.
@@ -48,7 +48,7 @@ impl Shared {
         let mut wait = FIRST_WAIT;
         let mut told = false;
         let duplicate = loop {
-            match self.link.patiently(action, || self.send(&subject, message.clone())).await? {
+            match self.link.with_retries(action, || self.send(&subject, message.clone())).await? {
                 Sent::Queued { duplicate } => break duplicate,
                 Sent::Full => {
                     if !told && begin.elapsed() > LONG {

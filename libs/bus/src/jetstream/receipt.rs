@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
-use super::link::Link;
+use super::connection::Link;
 use crate::{BusError, Receipt};
 
 /// The time limit of a progress report. A late one is skipped, because the next follows soon.

@@ -4,8 +4,8 @@ use async_nats::jetstream::kv;
 use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, StorageType};
 
 use super::config::JetStreamConfig;
+use super::connection::{Failure, Link};
 use super::keys::TRACE;
-use super::link::{Failure, Link};
 use super::names::{Names, Stage};
 use crate::{BusError, MAX_PAYLOAD};
 
@@ -21,7 +21,7 @@ pub(super) async fn ensure(link: &Link, names: &Names, config: &JetStreamConfig)
     for stage in Stage::ALL {
         let wanted = stream_config(names, config, stage);
         let action = || format!("create stream {}", wanted.name);
-        link.patiently(action, || async {
+        link.with_retries(action, || async {
             use async_nats::jetstream::context::CreateStreamErrorKind::JetStream;
             match link.context.create_or_update_stream(wanted.clone()).await {
                 Ok(_) => Ok(()),
@@ -66,14 +66,14 @@ async fn ensure_bucket(
     if !config.make_streams {
         let action = || format!("find bucket {}, which the scheduler makes", wanted.bucket);
         let find = || async { link.context.get_key_value(&wanted.bucket).await.map_err(Failure::temporary) };
-        return link.patiently(action, find).await;
+        return link.with_retries(action, find).await;
     }
     let history = 1;
     let storage = StorageType::File;
     let num_replicas = config.replicas;
     let wanted = kv::Config { history, storage, num_replicas, ..wanted };
     let action = || format!("create bucket {}", wanted.bucket);
-    link.patiently(action, || async {
+    link.with_retries(action, || async {
         link.context.create_or_update_key_value(wanted.clone()).await.map_err(Failure::temporary)
     })
     .await

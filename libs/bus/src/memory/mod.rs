@@ -1,10 +1,10 @@
 //! The bus inside one process.
 
-mod place;
+mod fair_queue;
+mod permit;
 mod receipt;
 mod seen;
 mod stage;
-mod turns;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -16,14 +16,14 @@ use model::{Lane, SourceId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use self::place::MemoryPlace;
+use self::permit::MemoryPermit;
 use self::receipt::MemoryReceipt;
 use self::seen::SeenIds;
 use self::stage::{Handed, Stage, Stored};
 use crate::dead::{self, DeadLetter};
 use crate::{
-    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, OriginPermit, Payload, Published,
-    Queue,
+    Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, MessageId, OriginPermit, OriginQueues, Payload,
+    Published, Queue,
 };
 
 /// The bus inside one process: it keeps every promise of [`Bus`], but its messages end with the process.
@@ -41,7 +41,7 @@ pub struct MemoryBus {
 struct Shared {
     capacity: usize,
     state: Mutex<State>,
-    lanes: watch::Sender<Lanes>,
+    lanes: watch::Sender<OriginQueues>,
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl MemoryBus {
     ///
     /// Dead letters may never be read. If there are more, the oldest is dropped, and the log says so.
     pub fn new(capacity: usize) -> Self {
-        let lanes = watch::Sender::new(Lanes::default());
+        let lanes = watch::Sender::new(OriginQueues::default());
         let shared = Shared { capacity: capacity.max(1), state: Mutex::default(), lanes };
         Self { shared: Arc::new(shared), by_wire: false }
     }
@@ -166,7 +166,7 @@ impl Bus for MemoryBus {
         Ok(true)
     }
 
-    fn lanes(&self) -> watch::Receiver<Lanes> {
+    fn lanes(&self) -> watch::Receiver<OriginQueues> {
         self.shared.lanes.subscribe()
     }
 
@@ -227,7 +227,7 @@ impl Bus for MemoryBus {
         }
     }
 
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
+    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
         let filter = Filter::Fetch(lane.clone());
         let mut taken = None;
         loop {
@@ -235,7 +235,7 @@ impl Bus for MemoryBus {
                 let mut state = self.shared.state();
                 let stage = state.stage(filter.clone());
                 if taken.is_none() && stage.take_place(limit) {
-                    taken = Some(MemoryPlace::new(Arc::clone(&self.shared), filter.clone()));
+                    taken = Some(MemoryPermit::new(Arc::clone(&self.shared), filter.clone()));
                 }
                 if stage.has_room(limit)
                     && let Some(taken) = taken
@@ -248,10 +248,10 @@ impl Bus for MemoryBus {
         }
     }
 
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
+    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
         let filter = Filter::Fetch(lane.clone());
         let is_taken = self.shared.state().stages.get_mut(&filter).is_some_and(Stage::take_spare_place);
-        Ok(is_taken.then(|| OriginPermit::new(MemoryPlace::new(Arc::clone(&self.shared), filter))))
+        Ok(is_taken.then(|| OriginPermit::new(MemoryPermit::new(Arc::clone(&self.shared), filter))))
     }
 
     async fn caught_up(&self, filter: &Filter) -> Result<(), BusError> {

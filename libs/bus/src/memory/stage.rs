@@ -9,9 +9,9 @@ use model::SourceId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::fair_queue::FairQueue;
 use super::later;
-use super::turns::FairQueue;
-use crate::place::{places_within, spare_within};
+use crate::permit::{places_within, spare_within};
 use crate::{ConsumerSpec, Depth, Message, MessageId, Payload, Queue};
 
 /// The queues of one filter.
@@ -100,7 +100,7 @@ impl Stage {
     }
 
     /// Acquires a spare permit, if the origin queue is open and has one: see
-    /// [`Bus::spare_place`](crate::Bus::spare_place).
+    /// [`Bus::try_acquire_spare`](crate::Bus::spare_place).
     pub(super) fn take_spare_place(&mut self) -> bool {
         let Some(limit) = self.spec.as_ref().map(ConsumerSpec::max_in_flight) else { return false };
         let is_spare = self.waiting.is_empty()

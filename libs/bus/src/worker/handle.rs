@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::{HandlerResult, Trouble, Worker, backoff};
+use super::{HandlerError, HandlerResult, Worker, backoff};
 use crate::{BusError, ConsumerSpec, DeadLetter, Delivery, Message};
 
 /// Progress reports within one `ack_wait`: two of them may get lost.
@@ -128,7 +128,7 @@ where
         if let Some(observer) = &self.observer {
             let filter = spec.filter().clone();
             let id = delivery.id.clone();
-            observer(Trouble { filter, id, attempt: delivery.attempt, why, given_up });
+            observer(HandlerError { filter, id, attempt: delivery.attempt, why, given_up });
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{HandlerResult, Worker};
-use crate::{BusError, ConsumerSpec, Lanes, Message};
+use crate::{BusError, ConsumerSpec, Message, OriginQueues};
 
 /// The wait after a worker found its origin queue closed, before a new worker checks whether it is open again.
 const CLOSED_WAIT: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ where
         let mut running = Running::default();
         let mut ended = Ok(());
         while ended.is_ok() {
-            let now = Lanes::clone(&lanes.borrow_and_update());
+            let now = OriginQueues::clone(&lanes.borrow_and_update());
             self.follow(&now, &mut running, &stop);
             tokio::select! {
                 biased;
@@ -64,7 +64,7 @@ where
 
     /// Starts a worker for each origin queue without one, stops those of closed queues, and replaces those of changed
     /// ones. A replaced worker finishes its jobs; the bus enforces the limit over both.
-    fn follow(&self, now: &Lanes, running: &mut Running, stop: &CancellationToken) {
+    fn follow(&self, now: &OriginQueues, running: &mut Running, stop: &CancellationToken) {
         running.lanes.retain(|lane, worker| {
             let stays = now.get(lane) == Some(&worker.spec);
             if !stays {

@@ -1,7 +1,8 @@
 //! The work loop: pull only what can be started, and acknowledge last.
 //!
 //! A handler gets a [`Message`], does its work, publishes the results and waits until they are queued. Only then it
-//! returns [`HandlerResult::Done`], and the message is acknowledged. If the worker dies in between, the message is redelivered.
+//! returns [`HandlerResult::Done`], and the message is acknowledged. If the worker dies in between, the message is
+//! redelivered.
 
 mod handle;
 mod lanes;
@@ -72,7 +73,7 @@ impl HandlerResult {
 /// A failure that kept a message from being handled, reported to an observer: a full disk, a store that is down, a
 /// panic.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct HandlerError {
     /// The filter that the worker pulled from.
     pub filter: Filter,
     /// The ID of the message.
@@ -85,7 +86,7 @@ pub struct Trouble {
     pub given_up: bool,
 }
 
-type Observer = Arc<dyn Fn(Trouble) + Send + Sync>;
+type Observer = Arc<dyn Fn(HandlerError) + Send + Sync>;
 
 /// A handler and its bus. Cheap to clone: all clones share the handler.
 pub struct Worker<H> {
@@ -146,7 +147,7 @@ where
     /// Calls `observer` whenever a message could not be handled, so that a run on a laptop can stop instead of retrying
     /// for ever. The call comes from the message's task and must not block.
     #[must_use]
-    pub fn observed(mut self, observer: impl Fn(Trouble) + Send + Sync + 'static) -> Self {
+    pub fn observed(mut self, observer: impl Fn(HandlerError) + Send + Sync + 'static) -> Self {
         self.observer = Some(Arc::new(observer));
         self
     }
@@ -179,8 +180,8 @@ where
     /// cancelled, it pulls no more, completes the running messages and returns.
     ///
     /// While a handler works, the worker reports progress to the bus well within `ack_wait`. A message with the result
-    /// [`HandlerResult::Later`] is redelivered until `max_deliver` is reached; then it becomes a dead letter. A message whose
-    /// handler panics is delivered at most three times. If the worker is dropped, its messages are redelivered.
+    /// [`HandlerResult::Later`] is redelivered until `max_deliver` is reached; then it becomes a dead letter. A message
+    /// whose handler panics is delivered at most three times. If the worker is dropped, its messages are redelivered.
     ///
     /// # Errors
     /// [`BusError::NotOpen`] when the consumer was closed, [`BusError::Halted`] when a handler said so: both after the

@@ -64,7 +64,7 @@ impl RangePermits {
     /// Acquires the spare permits.
     pub(super) async fn gather(&mut self) {
         while self.places.len() < self.most {
-            let spare = timeout(PATIENCE, self.bus.spare_place(&self.lane)).await;
+            let spare = timeout(PATIENCE, self.bus.try_acquire_spare(&self.lane)).await;
             let now = Instant::now();
             match spare {
                 Ok(Ok(Some(place))) => {
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(gathered(&mut company).await, 2);
         tokio::time::advance(TURN).await;
         assert_eq!(gathered(&mut company).await, 0);
-        let others = bus.spare_place(&lane()).await.unwrap().expect("all were given back");
+        let others = bus.try_acquire_spare(&lane()).await.unwrap().expect("all were given back");
         tokio::time::advance(TURN).await;
         assert_eq!(gathered(&mut company).await, 1);
         drop(others);

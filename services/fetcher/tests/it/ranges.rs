@@ -120,7 +120,7 @@ async fn as_many_ranges_as_can_be_spared_bring_a_package_and_each_byte_is_asked_
         // A request that is no longer counted as open leaves its permit free.
         let lane = job(&uri, 1, None).lane;
         let mut spare = Vec::new();
-        while let Some(place) = case.bus.spare_place(&lane).await.unwrap() {
+        while let Some(place) = case.bus.try_acquire_spare(&lane).await.unwrap() {
             spare.push(place);
         }
         assert_eq!(spare.len(), expected - 1, "all places are given back");
@@ -376,7 +376,8 @@ async fn a_server_that_sends_the_whole_after_all_leaves_the_places_to_others() {
     let lane = job.lane.clone();
     let fetching = tokio::spawn(async move { fetcher.fetch_package(job).await });
     until("the download stands still", || case.server.sent() == MIB as u64).await;
-    let place = found("a place can be spared", async || case.bus.spare_place(&lane).await.unwrap()).await;
+    let place =
+        found("a place can be spared", async || case.bus.try_acquire_spare(&lane).await.unwrap()).await;
     drop(place);
     case.server.allow(None);
     let outcome = fetching.await.unwrap().unwrap();

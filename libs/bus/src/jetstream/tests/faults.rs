@@ -175,7 +175,7 @@ async fn lanes_opened_while_the_connection_was_lost_are_known_when_it_is_back() 
     bus.open(lane_spec(2, 1)).await.unwrap();
     assert!(bus.close(lane_spec(1, 1).filter()).await.unwrap());
     let mut lanes = other.lanes();
-    let known = |lanes: &Lanes| lanes.keys().eq([&lane(2)]);
+    let known = |lanes: &OriginQueues| lanes.keys().eq([&lane(2)]);
     assert!(timeout(SOON, lanes.wait_for(known)).await.is_ok(), "{:?}", other.lanes().borrow());
 }
 

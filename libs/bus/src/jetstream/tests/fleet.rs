@@ -205,7 +205,7 @@ async fn places_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane(
             let open = open.clone();
             readers.push(tokio::spawn(async move {
                 for _ in 0..5 {
-                    let _place = bus.place(&lane(1), limit).await.unwrap();
+                    let _place = bus.acquire_permit(&lane(1), limit).await.unwrap();
                     open().await;
                 }
             }));
@@ -240,7 +240,7 @@ async fn vanish_with_a_place(url: &str, test: &str, limit: usize) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
             let bus = connect(&url, &test).await;
-            std::mem::forget(bus.place(&lane(1), limit).await.unwrap());
+            std::mem::forget(bus.acquire_permit(&lane(1), limit).await.unwrap());
         });
         runtime.shutdown_background();
     });
@@ -256,8 +256,12 @@ async fn place_of_a_process_that_vanished_is_somebody_elses_in_the_end() {
         vanish_with_a_place(&server.url, &test, limit).await;
         let lane = lane(1);
         let soon = Duration::from_millis(300);
-        assert!(timeout(soon, bus.place(&lane, limit)).await.is_err(), "its place is not free at once");
-        let _place = timeout(SOON, bus.place(&lane, limit)).await.expect("its place is free again").unwrap();
+        assert!(
+            timeout(soon, bus.acquire_permit(&lane, limit)).await.is_err(),
+            "its place is not free at once"
+        );
+        let _place =
+            timeout(SOON, bus.acquire_permit(&lane, limit)).await.expect("its place is free again").unwrap();
     }
 }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{JetStreamBus, JetStreamConfig};
 use crate::conformance::Pace;
-use crate::{Bus, ConsumerSpec, Delivery, Depth, Filter, Lanes, MessageId, Queue};
+use crate::{Bus, ConsumerSpec, Delivery, Depth, Filter, MessageId, OriginQueues, Queue};
 
 const CAPACITY: usize = 16;
 const ACK_WAIT: Duration = Duration::from_secs(2);

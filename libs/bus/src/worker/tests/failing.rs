@@ -7,7 +7,7 @@ use model::Lane;
 use tokio::sync::watch;
 
 use super::*;
-use crate::{Lanes, OriginPermit, Payload, Published, Receipt};
+use crate::{OriginPermit, OriginQueues, Payload, Published, Receipt};
 
 /// A bus that fails on request, like an unreachable server.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Bus for Failing {
     async fn close(&self, filter: &Filter) -> Result<bool, BusError> {
         self.bus.close(filter).await
     }
-    fn lanes(&self) -> watch::Receiver<Lanes> {
+    fn lanes(&self) -> watch::Receiver<OriginQueues> {
         self.bus.lanes()
     }
     async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
@@ -76,11 +76,11 @@ impl Bus for Failing {
         };
         Ok(pulled.into_iter().map(wrap).collect())
     }
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
-        self.bus.place(lane, limit).await
+    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
+        self.bus.acquire_permit(lane, limit).await
     }
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
-        self.bus.spare_place(lane).await
+    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
+        self.bus.try_acquire_spare(lane).await
     }
     async fn caught_up(&self, filter: &Filter) -> Result<(), BusError> {
         self.bus.caught_up(filter).await

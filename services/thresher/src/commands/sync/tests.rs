@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bus::{
-    BusError, ConsumerSpec, DeadLetter, Delivery, Depth, JetStreamBus, JetStreamConfig, Lanes, Message,
-    MessageId, Payload, Published, Queue,
+    BusError, ConsumerSpec, DeadLetter, Delivery, Depth, JetStreamBus, JetStreamConfig, Message, MessageId,
+    OriginQueues, Payload, Published, Queue,
 };
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -149,7 +149,7 @@ impl Bus for Harming {
     async fn close(&self, filter: &bus::Filter) -> Result<bool, BusError> {
         self.bus.close(filter).await
     }
-    fn lanes(&self) -> watch::Receiver<Lanes> {
+    fn lanes(&self) -> watch::Receiver<OriginQueues> {
         self.bus.lanes()
     }
     async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
@@ -192,11 +192,11 @@ impl Bus for Harming {
     ) -> Result<Vec<Delivery>, BusError> {
         self.bus.pull(filter, max, wait).await
     }
-    async fn place(&self, lane: &Lane, limit: usize) -> Result<bus::OriginPermit, BusError> {
-        self.bus.place(lane, limit).await
+    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<bus::OriginPermit, BusError> {
+        self.bus.acquire_permit(lane, limit).await
     }
-    async fn spare_place(&self, lane: &Lane) -> Result<Option<bus::OriginPermit>, BusError> {
-        self.bus.spare_place(lane).await
+    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<bus::OriginPermit>, BusError> {
+        self.bus.try_acquire_spare(lane).await
     }
     async fn caught_up(&self, filter: &bus::Filter) -> Result<(), BusError> {
         self.bus.caught_up(filter).await

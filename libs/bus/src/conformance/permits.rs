@@ -54,7 +54,7 @@ async fn mixed(bus: &dyn Bus, pace: &Pace, limit: usize) {
     });
     let read = (0..READERS).map(|_| async {
         for _ in 0..REQUESTS {
-            let _place = bus.place(&names.lane, limit).await.unwrap();
+            let _place = bus.acquire_permit(&names.lane, limit).await.unwrap();
             open.one(pace).await;
         }
     });
@@ -74,7 +74,7 @@ pub async fn place_and_job_take_turns_where_one_is_the_limit(bus: &dyn Bus, pace
     publish(bus, &names.fetch, names.id("b")).await;
     let first = one(bus, &names.filter, pace).await;
     let place = {
-        let mut waiting = std::pin::pin!(bus.place(&names.lane, 1));
+        let mut waiting = std::pin::pin!(bus.acquire_permit(&names.lane, 1));
         assert!(timeout(pace.quiet, &mut waiting).await.is_err(), "a place beside the only job");
         first.ack().await.unwrap();
         timeout(pace.soon, waiting).await.expect("the job is done").unwrap()
@@ -97,7 +97,7 @@ pub async fn place_and_job_take_turns_where_one_is_the_limit(bus: &dyn Bus, pace
 pub async fn place_takes_one_slot_and_no_more(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("place_takes_one_slot_and_no_more", pace);
     bus.open(names.spec(3, pace)).await.unwrap();
-    let place = bus.place(&names.lane, 3).await.unwrap();
+    let place = bus.acquire_permit(&names.lane, 3).await.unwrap();
     for n in 0..5 {
         publish(bus, &names.fetch, names.id(&n.to_string())).await;
     }
@@ -114,8 +114,9 @@ pub async fn place_takes_one_slot_and_no_more(bus: &dyn Bus, pace: &Pace) {
 /// A permit of an origin queue that is not open counts as soon as the queue opens.
 pub async fn place_taken_before_the_lane_opens_counts(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("place_taken_before_the_lane_opens_counts", pace);
-    let place = timeout(pace.soon, bus.place(&names.lane, 2)).await.expect("nobody is before it").unwrap();
-    let another = timeout(pace.quiet, bus.place(&names.lane, 2)).await;
+    let place =
+        timeout(pace.soon, bus.acquire_permit(&names.lane, 2)).await.expect("nobody is before it").unwrap();
+    let another = timeout(pace.quiet, bus.acquire_permit(&names.lane, 2)).await;
     assert!(another.is_err(), "of two slots one is for jobs");
     bus.open(names.spec(2, pace)).await.unwrap();
     publish(bus, &names.fetch, names.id("a")).await;
@@ -138,7 +139,7 @@ pub async fn place_that_nobody_waits_for_any_more_is_free(bus: &dyn Bus, pace: &
     publish(bus, &names.fetch, names.id("a")).await;
     publish(bus, &names.fetch, names.id("b")).await;
     let job = one(bus, &names.filter, pace).await;
-    assert!(timeout(pace.quiet, bus.place(&names.lane, 1)).await.is_err());
+    assert!(timeout(pace.quiet, bus.acquire_permit(&names.lane, 1)).await.is_err());
     job.ack().await.unwrap();
     one(bus, &names.filter, pace).await.ack().await.unwrap();
 }
@@ -147,7 +148,7 @@ pub async fn place_that_nobody_waits_for_any_more_is_free(bus: &dyn Bus, pace: &
 pub async fn limit_changed_beside_a_place_is_the_limit_of_both(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("limit_changed_beside_a_place_is_the_limit_of_both", pace);
     bus.open(names.spec(2, pace)).await.unwrap();
-    let place = bus.place(&names.lane, 2).await.unwrap();
+    let place = bus.acquire_permit(&names.lane, 2).await.unwrap();
     bus.open(names.spec(4, pace)).await.unwrap();
     for n in 0..6 {
         publish(bus, &names.fetch, names.id(&n.to_string())).await;
@@ -166,7 +167,7 @@ pub async fn limit_changed_beside_a_place_is_the_limit_of_both(bus: &dyn Bus, pa
 /// leaves one permit and one slot free.
 pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("place_to_spare_is_given_only_where_nobody_wants_it", pace);
-    let spare = || async { bus.spare_place(&names.lane).await.unwrap() };
+    let spare = || async { bus.try_acquire_spare(&names.lane).await.unwrap() };
     assert!(spare().await.is_none(), "the lane is closed");
     bus.open(names.spec(2, pace)).await.unwrap();
     assert!(spare().await.is_none(), "of two slots one is for the job, the other for everybody else");
@@ -180,7 +181,7 @@ pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, p
     publish(bus, &names.fetch, names.id("b")).await;
     let other = one(bus, &names.filter, pace).await;
     other.ack().await.unwrap();
-    let place = timeout(pace.soon, bus.place(&names.lane, 4)).await.expect("one is left").unwrap();
+    let place = timeout(pace.soon, bus.acquire_permit(&names.lane, 4)).await.expect("one is left").unwrap();
     drop(first);
     drop(place);
 
@@ -222,7 +223,7 @@ pub async fn places_to_spare_and_jobs_together_keep_to_the_limit(bus: &dyn Bus, 
         while done.load(Ordering::SeqCst) < JOBS {
             for delivery in bus.pull(&names.filter, 1, pace.quiet).await.unwrap() {
                 let beside = async {
-                    let Some(_place) = bus.spare_place(&names.lane).await.unwrap() else { return };
+                    let Some(_place) = bus.try_acquire_spare(&names.lane).await.unwrap() else { return };
                     spared.fetch_add(1, Ordering::SeqCst);
                     open.one(pace).await;
                 };

@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use super::Shared;
 use crate::Filter;
-use crate::place::Held;
+use crate::permit::PermitGuard;
 
 /// One of the permits of an origin. Dropping it returns it.
 #[derive(Debug)]
-pub(super) struct MemoryPlace {
+pub(super) struct MemoryPermit {
     shared: Arc<Shared>,
     filter: Filter,
 }
 
-impl MemoryPlace {
+impl MemoryPermit {
     pub(super) fn new(shared: Arc<Shared>, filter: Filter) -> Self {
         Self { shared, filter }
     }
 }
 
-impl Held for MemoryPlace {}
+impl PermitGuard for MemoryPermit {}
 
-impl Drop for MemoryPlace {
+impl Drop for MemoryPermit {
     fn drop(&mut self) {
         self.shared.give_place_back(&self.filter);
     }

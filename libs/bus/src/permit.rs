@@ -5,18 +5,18 @@ use std::fmt::Debug;
 /// The most permits at one origin, so that counting them stays cheap.
 pub(crate) const MOST_PLACES: usize = 4;
 
-/// A permit for one open request at an origin. Dropping it returns it: see [`Bus::place`](crate::Bus::place).
+/// A permit for one open request at an origin. Dropping it returns it: see [`Bus::acquire_permit`](crate::Bus::place).
 #[derive(Debug)]
 #[must_use = "a place that is dropped is given back"]
 pub struct OriginPermit {
-    _held: Box<dyn Held>,
+    _held: Box<dyn PermitGuard>,
 }
 
 /// The part of a permit that a bus implements. Dropping it returns the permit.
-pub(crate) trait Held: Debug + Send + Sync {}
+pub(crate) trait PermitGuard: Debug + Send + Sync {}
 
 impl OriginPermit {
-    pub(crate) fn new(held: impl Held + 'static) -> Self {
+    pub(crate) fn new(held: impl PermitGuard + 'static) -> Self {
         Self { _held: Box::new(held) }
     }
 }

@@ -17,10 +17,10 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Shared;
+use super::connection::Failure;
 use super::consumers::spec_of;
 use super::keys;
-use super::link::Failure;
-use crate::place::{Held, MOST_PLACES, OriginPermit, places_within, spare_within};
+use crate::permit::{MOST_PLACES, OriginPermit, PermitGuard, places_within, spare_within};
 use crate::{BusError, ConsumerSpec, Filter};
 
 /// The silence after which a permit is free again: the same as for the fetcher of a job.
@@ -48,10 +48,14 @@ struct PermitKey {
     renewer: AbortHandle,
 }
 
-impl Held for PermitKey {}
+impl PermitGuard for PermitKey {}
 
 impl Shared {
-    pub(super) async fn place(self: &Arc<Self>, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
+    pub(super) async fn acquire_permit(
+        self: &Arc<Self>,
+        lane: &Lane,
+        limit: usize,
+    ) -> Result<OriginPermit, BusError> {
         let held = self.take_place(lane, limit).await?;
         let seat = self.seat(lane, held);
         self.settle(lane, None).await?;
@@ -63,14 +67,17 @@ impl Shared {
         Ok(OriginPermit::new(seat))
     }
 
-    pub(super) async fn spare_place(self: &Arc<Self>, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
+    pub(super) async fn try_acquire_spare(
+        self: &Arc<Self>,
+        lane: &Lane,
+    ) -> Result<Option<OriginPermit>, BusError> {
         let filter = Filter::Fetch(lane.clone());
         let Some(info) = self.info(&filter).await? else { return Ok(None) };
         if info.num_pending > 0 || info.num_ack_pending >= handed_out(&info) {
             return Ok(None);
         }
         let limit = spec_of(&filter, &info.config).max_in_flight();
-        // The first permit is reserved for callers of `place`.
+        // The first permit is reserved for callers of `acquire_permit`.
         for number in 1..=spare_within(limit) {
             let Some(held) = self.take_key(&key(lane, number), PLACE_TTL).await? else { continue };
             let seat = self.seat(lane, held);
@@ -105,7 +112,7 @@ impl Shared {
     async fn take_key(&self, key: &str, ttl: Duration) -> Result<Option<keys::OwnedKey>, BusError> {
         let holder = self.link.client.new_inbox();
         let take = || async { self.keys.take(key, holder.clone().into(), ttl).await };
-        self.link.patiently(|| format!("take {key}"), take).await
+        self.link.with_retries(|| format!("take {key}"), take).await
     }
 
     /// Whether the jobs in flight do not exceed what the consumer delivers now. Without a consumer, there are none.
@@ -179,7 +186,7 @@ impl Shared {
             let since = try_join_all(keys.iter().map(|key| self.keys.since(key))).await?;
             Ok::<_, Failure>(since.into_iter().flatten().collect())
         };
-        self.link.patiently(|| format!("count the places of lane {lane}"), ask).await
+        self.link.with_retries(|| format!("count the places of lane {lane}"), ask).await
     }
 
     /// Raises limits again that a dead holder has left lowered, for the origin queues that this process has opened.

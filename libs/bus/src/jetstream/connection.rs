@@ -132,7 +132,7 @@ impl Link {
     }
 
     /// Retries an action until it succeeds, fails for good, or the configured time is over.
-    pub(super) async fn patiently<T, F>(
+    pub(super) async fn with_retries<T, F>(
         &self,
         action: impl Fn() -> String,
         mut attempt: impl FnMut() -> F,
@@ -182,7 +182,7 @@ impl Link {
 
     /// Sends the answer to a delivery, and waits until the server has confirmed it.
     pub(super) async fn confirm(&self, reply: &Subject, answer: Bytes, action: &str) -> Result<(), BusError> {
-        self.patiently(
+        self.with_retries(
             || action.to_owned(),
             || async {
                 let request = Request::new().payload(answer.clone()).timeout(Some(REQUEST));
