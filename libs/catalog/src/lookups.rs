@@ -11,7 +11,7 @@ use slatedb::{Db, DbIterator, DbReader};
 use crate::CatalogError;
 use crate::keyspace::{self, Key, KeySpace};
 use crate::scan::Scan;
-use crate::tally::{Asked, Tally};
+use crate::tally::{LookupCounts, Tally};
 
 /// Concurrent reads for a request of several records.
 const IN_FLIGHT: usize = 32;
@@ -71,7 +71,7 @@ impl Lookups {
     }
 
     /// Counters of the reads and writes since it was opened, by all its clones.
-    pub fn asked(&self) -> Asked {
+    pub fn asked(&self) -> LookupCounts {
         self.tally.asked()
     }
 

@@ -15,9 +15,9 @@ use slatedb::DbIterator;
 use tokio::time::Instant;
 
 use crate::keyspace::KeySpace;
-use crate::known::ResourceSummary;
+use crate::lazy_resource::LazyResource;
 use crate::lookups::Stride;
-use crate::unread::LazyResource;
+use crate::resource_summary::ResourceSummary;
 use crate::{CatalogError, Lookups};
 
 /// How long a scan may read from one state of the catalog. Replaced files are removed a quarter of an hour
@@ -29,7 +29,7 @@ pub type ResourceScan = Scan<(ResourceUri, ResourceRecord)>;
 /// Resources in their encoded form, some at a time.
 pub type UnreadScan = Scan<Vec<LazyResource>>;
 /// Resources with all of their records.
-pub type KnownScan = Scan<ResourceSummary>;
+pub type ResourceSummaryScan = Scan<ResourceSummary>;
 /// Pending records with their URIs.
 pub type PendingScan = Scan<(ResourceUri, PendingRecord)>;
 /// Documents with their URIs.

@@ -7,7 +7,7 @@ use crate::Batch;
 
 /// Reads and writes of a catalog since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Asked {
+pub struct LookupCounts {
     /// Records that were looked up, each by its key.
     pub looked_up: u64,
     /// Batches that were committed.
@@ -40,8 +40,8 @@ impl Tally {
         self.pending.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn asked(&self) -> Asked {
-        Asked {
+    pub(crate) fn asked(&self) -> LookupCounts {
+        LookupCounts {
             looked_up: self.looked_up.load(Ordering::Relaxed),
             commits: self.commits.load(Ordering::Relaxed),
             written: self.written.load(Ordering::Relaxed),

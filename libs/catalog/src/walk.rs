@@ -7,10 +7,10 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use crate::keyspace::{KeySpace, all_of};
+use crate::lazy_resource::LazyResource;
 use crate::lookups::Stride;
 use crate::resources::Resources;
 use crate::scan::Cursor;
-use crate::unread::LazyResource;
 use crate::{CatalogError, Lookups};
 
 /// How many records it reads on before it seeks: about as many as a seek costs.

@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use crate::batch::TooLong;
 use crate::clock::DbClock;
 use crate::config::kept_as_written;
-use crate::handed_over::{CommitGuard, InFlightBatches};
+use crate::in_flight_batches::{CommitGuard, InFlightBatches};
 use crate::keyspace::LONGEST_KEY;
 use crate::lookups::Source;
 use crate::meta::{NEXT_CHANGE, SCHEMA, SCHEMA_KEY};
@@ -92,7 +92,7 @@ impl Catalog {
     ///
     /// # Errors
     /// As [`commit_all`](Self::commit_all).
-    pub async fn hand_over(
+    pub async fn submit(
         &self,
         batches: impl IntoIterator<Item = Batch>,
     ) -> Result<InFlightBatches<'_>, CatalogError> {

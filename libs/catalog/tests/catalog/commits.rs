@@ -77,8 +77,8 @@ pub(crate) async fn what_is_handed_over_is_durable_with_what_follows_it_and_not_
         batch.put_last_seq(Seq::new(n));
         [batch]
     };
-    let first = catalog.hand_over(portion(1)).await.unwrap();
-    let second = catalog.hand_over(portion(2)).await.unwrap();
+    let first = catalog.submit(portion(1)).await.unwrap();
+    let second = catalog.submit(portion(2)).await.unwrap();
     assert_eq!(paths(&catalog, "", None).await, [""; 0], "a crash could take it back");
     assert_eq!(objects(store, path).await.len(), before);
     second.durable().await.unwrap();

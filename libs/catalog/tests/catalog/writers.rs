@@ -54,7 +54,7 @@ async fn what_is_handed_over_and_not_waited_for_leaves_the_catalog_refusing() {
     let catalog = open(&Arc::new(InMemory::new())).await;
     let mut batch = Batch::new();
     batch.put_resource(&uri("a"), &resource("a"));
-    drop(catalog.hand_over([batch]).await.unwrap());
+    drop(catalog.submit([batch]).await.unwrap());
     let error = put(&catalog, "b").await.unwrap_err();
     assert!(matches!(error, CatalogError::Poisoned { .. }), "{error}");
 }

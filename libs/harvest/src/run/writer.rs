@@ -279,7 +279,7 @@ async fn commit_in_turn(
     batches: Vec<Batch>,
     turn: OwnedMutexGuard<()>,
 ) -> Result<(), CatalogError> {
-    let handed_over = catalog.hand_over(batches).await?;
+    let handed_over = catalog.submit(batches).await?;
     drop(turn);
     handed_over.durable().await
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bus::MemoryBus;
-use catalog::{Asked, Catalog, CatalogConfig, Lookups};
+use catalog::{Catalog, CatalogConfig, LookupCounts, Lookups};
 use fixity::Computed;
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
@@ -120,14 +120,14 @@ impl Case {
     }
 
     /// Plans a run, and nothing more. Returns the counters, the plans, and the catalog's access counts.
-    async fn plan(&self) -> (Counters, BTreeMap<String, PendingRecord>, Asked) {
+    async fn plan(&self) -> (Counters, BTreeMap<String, PendingRecord>, LookupCounts) {
         let (mut harvest, lookups) = self.harvest().await;
         let before = lookups.asked();
         harvest.plan().await.unwrap();
         let after = lookups.asked();
         let pending = lookups.scan_pending(None).await.unwrap();
         let pending = pending.map_ok(|(uri, record)| (uri.to_string(), record)).try_collect().await.unwrap();
-        let asked = Asked {
+        let asked = LookupCounts {
             looked_up: after.looked_up - before.looked_up,
             commits: after.commits - before.commits,
             written: after.written - before.written,

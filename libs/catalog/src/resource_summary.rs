@@ -7,7 +7,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use model::{PendingRecord, ProblemRecord, ResourceRecord, ResourceState, ResourceUri, Subject};
 use tokio::time::Instant;
 
-use crate::scan::{KnownScan, PendingScan, ProblemScan, ResourceScan, Scan};
+use crate::scan::{PendingScan, ProblemScan, ResourceScan, ResourceSummaryScan, Scan};
 use crate::{CatalogError, Lookups};
 
 /// How long the three scans read from their first state. It is shorter than the limit of a single scan, so
@@ -49,7 +49,7 @@ impl Lookups {
         &self,
         prefix: Option<&str>,
         after: Option<&ResourceUri>,
-    ) -> Result<KnownScan, CatalogError> {
+    ) -> Result<ResourceSummaryScan, CatalogError> {
         let prefix: Arc<str> = prefix.unwrap_or_default().into();
         let merge = Merge::begin(self.clone(), prefix, after.cloned()).await?;
         let known = stream::try_unfold(merge, |mut merge| async move {
