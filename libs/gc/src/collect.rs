@@ -218,7 +218,7 @@ impl Collection<'_> {
                 self.report.strangers.push(source);
             }
         }
-        self.report.leftovers = store.leftovers(young, growing, !dry_run).await?;
+        self.report.leftovers = store.orphans(young, growing, !dry_run).await?;
         Ok(())
     }
 }

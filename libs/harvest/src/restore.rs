@@ -41,7 +41,7 @@ pub async fn restore(
     };
     // Unverified bytes are never served: all of them are read before the result is returned.
     if let Some(view) = view {
-        store.lay_out(&bitstream, view, uri.clone()).await?;
+        store.write_view(&bitstream, view, uri.clone()).await?;
     } else {
         let mut bytes = store.open_verified(&bitstream).await?;
         while bytes.try_next().await?.is_some() {}

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::trouble::TroubleKind;
+use crate::health::TroubleKind;
 
 /// A boxed cause.
 pub type Cause = Box<dyn StdError + Send + Sync + 'static>;

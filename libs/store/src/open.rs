@@ -11,10 +11,10 @@ use object_store::multipart::MultipartStore;
 use object_store::prefix::PrefixStore;
 use tokio::sync::watch;
 
+use crate::health::{StoreFailure, StoreHealth};
 use crate::parts::Parts;
 use crate::s3::{Patience, S3Settings};
 use crate::spool::blocking;
-use crate::trouble::{StoreFailure, StoreHealth};
 use crate::unfinished::UploadLister;
 use crate::watched::Watched;
 use crate::{Operations, S3Options, StoreError, StoreTarget, View, probe, spool, temporary, view};

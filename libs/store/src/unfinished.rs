@@ -10,7 +10,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use crate::leftovers::Growing;
+use crate::orphans::Growing;
 use crate::s3::S3Settings;
 use crate::{Amount, Key, Store, StoreError};
 

@@ -20,7 +20,7 @@ use object_store::{
 };
 
 use crate::Operation;
-use crate::trouble::StoreHealth;
+use crate::health::StoreHealth;
 
 /// Wraps a store and records how each operation ends.
 #[derive(Debug, Clone)]

@@ -46,7 +46,7 @@ impl Settler {
             let first = &verified[begin];
             let rest = &verified[begin + 1..];
             if first.1.computed.length() > SMALL_BYTES {
-                ctx.store.lay_out(first.1, view, first.0.clone()).await?;
+                ctx.store.write_view(first.1, view, first.0.clone()).await?;
                 begin += 1;
                 continue;
             }

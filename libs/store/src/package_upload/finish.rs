@@ -4,7 +4,7 @@ use model::{Location, PackageId, StoredBitstream};
 use object_store::PutMode;
 
 use super::{Kept, PackageUpload, Stage};
-use crate::upload_note::Rest;
+use crate::upload_checkpoint::Remainder;
 use crate::{Key, StoreError};
 
 impl PackageUpload {
@@ -24,7 +24,7 @@ impl PackageUpload {
             let rest = std::mem::take(&mut self.waiting).freeze();
             let mut kept = if rest.is_empty() { kept } else { self.put_part(kept, rest).await? };
             let computed = kept.computed();
-            let note = self.about.note(&kept, Rest::Nothing { computed: computed.clone() });
+            let note = self.about.note(&kept, Remainder::Nothing { computed: computed.clone() });
             kept.note = Some(self.store.write_note(&self.about.note, &note, kept.note.as_ref()).await?);
             self.stage = Stage::Whole { computed, kept };
         }
@@ -71,7 +71,7 @@ impl PackageUpload {
         match &kept.note {
             Some(found) => {
                 self.about.package = package;
-                let note = self.about.note(&kept, Rest::Nothing { computed });
+                let note = self.about.note(&kept, Remainder::Nothing { computed });
                 self.store.write_note(&self.about.note, &note, Some(found)).await?;
                 if kept.has_tail {
                     self.store.remove(&self.about.tail).await?;

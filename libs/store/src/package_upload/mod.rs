@@ -7,8 +7,8 @@ use fixity::{Algorithm, Computed, Hasher};
 use model::{PackageId, Seq, SourceId};
 
 use crate::spool::blocking;
+use crate::upload_checkpoint::{Found, UploadCheckpoint};
 use crate::upload_lock::UploadLock;
-use crate::upload_note::{Found, Note};
 use crate::{Key, Store, StoreError};
 
 mod finish;
@@ -98,7 +98,7 @@ impl Store {
     pub async fn forget_upload(&self, source: &SourceId, seq: Seq) -> Result<(), StoreError> {
         let note = Key::Upload { source: source.clone(), seq };
         let lock = self.lock_upload(source, seq, &note).await?;
-        if let Some(Found { note: Some(Note { package, upload: Some(upload), .. }), .. }) =
+        if let Some(Found { note: Some(UploadCheckpoint { package, upload: Some(upload), .. }), .. }) =
             self.read_note(&note).await?
         {
             self.abort_parts(&Key::Package { source: source.clone(), package }, &upload).await?;

@@ -8,7 +8,7 @@ use object_store::UpdateVersion;
 use super::PackageHead;
 use crate::parts::PartsOf;
 use crate::spool::blocking;
-use crate::upload_note::{Note, Rest};
+use crate::upload_checkpoint::{Remainder, UploadCheckpoint};
 use crate::{Key, StoreError};
 
 /// State that stays the same until the upload starts anew.
@@ -57,10 +57,10 @@ impl About {
         PartsOf { key: self.key(), upload, part_bytes: self.part_bytes }
     }
 
-    pub(super) fn note(&self, kept: &Kept, rest: Rest) -> Note {
+    pub(super) fn note(&self, kept: &Kept, rest: Remainder) -> UploadCheckpoint {
         let upload = kept.upload.clone();
         let parts = kept.parts.clone();
-        Note::new(self.package, self.head.clone(), upload, self.part_bytes, parts, rest)
+        UploadCheckpoint::new(self.package, self.head.clone(), upload, self.part_bytes, parts, rest)
     }
 
     pub(super) fn stored(&self, package: PackageId, computed: Computed) -> StoredBitstream {

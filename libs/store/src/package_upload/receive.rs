@@ -8,7 +8,7 @@ use object_store::{PutMode, UpdateVersion};
 use super::progress::{About, Kept};
 use super::{PackageHead, PackageUpload, Stage};
 use crate::StoreError;
-use crate::upload_note::{Rest, Tail};
+use crate::upload_checkpoint::{Remainder, Tail};
 
 impl PackageUpload {
     /// Starts anew, under another name: no bytes came yet, or the server has another version now.
@@ -59,7 +59,7 @@ impl PackageUpload {
             let bytes = std::mem::take(&mut self.waiting).freeze();
             let tail = Tail { length: bytes.len() as u64, sha256: Sha256::of(&bytes) };
             self.store.put(&self.about.tail, bytes.into(), PutMode::Overwrite).await?;
-            let rest = Rest::Bytes { hasher: kept.hasher.save(), tail: Some(tail) };
+            let rest = Remainder::Bytes { hasher: kept.hasher.save(), tail: Some(tail) };
             let note = self.about.note(&kept, rest);
             self.store.write_note(&self.about.note, &note, kept.note.as_ref()).await?;
         } else if kept.parts.is_empty() && kept.note.is_none() {
@@ -87,7 +87,7 @@ impl PackageUpload {
 
     /// Records a stored part in the checkpoint.
     async fn note_part(&self, mut kept: Box<Kept>) -> Result<Box<Kept>, StoreError> {
-        let note = self.about.note(&kept, Rest::Bytes { hasher: kept.hasher.save(), tail: None });
+        let note = self.about.note(&kept, Remainder::Bytes { hasher: kept.hasher.save(), tail: None });
         match self.store.write_note(&self.about.note, &note, kept.note.as_ref()).await {
             Ok(version) => {
                 kept.note = Some(version);

@@ -6,7 +6,7 @@ use object_store::ObjectStoreExt;
 
 use super::{About, Kept, PackageUpload, Stage};
 use crate::StoreError;
-use crate::upload_note::{Found, Rest, Tail};
+use crate::upload_checkpoint::{Found, Remainder, Tail};
 
 impl PackageUpload {
     /// Resumes from the checkpoint, if there is one.
@@ -20,7 +20,9 @@ impl PackageUpload {
         if let Some(note) = found.note {
             // A checkpoint is taken over completely or not at all.
             match note.rest {
-                Rest::Nothing { computed } if self.algorithms.iter().all(|a| computed.get(*a).is_some()) => {
+                Remainder::Nothing { computed }
+                    if self.algorithms.iter().all(|a| computed.get(*a).is_some()) =>
+                {
                     (kept.upload, kept.parts) = (note.upload, note.parts);
                     self.received = computed.length();
                     self.about = About {
@@ -32,7 +34,7 @@ impl PackageUpload {
                     self.stage = Stage::Whole { computed, kept: Box::new(kept) };
                     return Ok(());
                 }
-                Rest::Bytes { hasher, tail } => {
+                Remainder::Bytes { hasher, tail } => {
                     if let Some(hasher) = Hasher::restore(self.algorithms.iter().copied(), &hasher) {
                         self.received = hasher.length();
                         self.about = About {
@@ -57,7 +59,7 @@ impl PackageUpload {
                         self.about.package = PackageId::fresh();
                     }
                 }
-                Rest::Nothing { .. } => {}
+                Remainder::Nothing { .. } => {}
             }
         }
         self.stage = Stage::Receiving(Box::new(kept));

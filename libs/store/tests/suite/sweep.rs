@@ -139,10 +139,10 @@ pub(crate) async fn unfinished_uploads_are_given_up(store: &Store) {
     let growing = Growing { packages: [going_on].into(), ..Growing::default() };
     let (past, future) =
         (Timestamp::now() - SignedDuration::from_hours(1), Timestamp::now() + SignedDuration::from_hours(1));
-    assert_eq!(store.leftovers(past, growing.clone(), true).await.unwrap().objects, 0);
-    assert_eq!(store.leftovers(future, growing.clone(), false).await.unwrap().objects, 2);
-    assert_eq!(store.leftovers(future, growing.clone(), true).await.unwrap().objects, 2);
-    assert_eq!(store.leftovers(future, growing, true).await.unwrap().objects, 0);
+    assert_eq!(store.orphans(past, growing.clone(), true).await.unwrap().objects, 0);
+    assert_eq!(store.orphans(future, growing.clone(), false).await.unwrap().objects, 2);
+    assert_eq!(store.orphans(future, growing.clone(), true).await.unwrap().objects, 2);
+    assert_eq!(store.orphans(future, growing, true).await.unwrap().objects, 0);
     assert!(bitstream.complete().await.is_err() && lost.complete().await.is_err());
     goes_on.complete().await.unwrap();
 }

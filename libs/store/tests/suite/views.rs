@@ -34,7 +34,7 @@ pub(crate) async fn what_is_held_is_laid_out_wherever_it_lies(store: &Store) {
     }
     held.extend(archive.store(store).await.1);
     for (stored, bytes) in &held {
-        store.lay_out(stored, &view, page()).await.unwrap();
+        store.write_view(stored, &view, page()).await.unwrap();
         assert!(fs::read(view.file(&page())).unwrap() == *bytes, "{:?}", stored.location);
     }
 }
@@ -47,12 +47,12 @@ pub(crate) async fn what_is_damaged_is_not_laid_out(store: &Store) {
     bytes[2 * MIB] ^= 1;
     for damaged in [bytes.as_slice(), &bytes[1..], b""] {
         overwrite(store, &stored.location, damaged).await;
-        let error = store.lay_out(&stored, &view, page()).await.unwrap_err();
+        let error = store.write_view(&stored, &view, page()).await.unwrap_err();
         assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
         assert_eq!(fs::read(view.file(&page())).unwrap(), b"old");
     }
     store.object_store().delete(&Key::of(&stored.location).path()).await.unwrap();
-    let error = store.lay_out(&stored, &view, page()).await.unwrap_err();
+    let error = store.write_view(&stored, &view, page()).await.unwrap_err();
     assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
     let left = fs::read_dir(directory.path().join(".thresher/tmp")).unwrap().count();
     assert_eq!(left, 0, "files are left over");
@@ -65,10 +65,10 @@ pub(crate) async fn who_writes_into_a_file_of_a_view_does_no_harm_to_what_is_hel
     let view = store.view().unwrap_or(other);
     let bytes = body(2 * MIB);
     let stored = bitstream(put(store, &bytes).await, &bytes);
-    store.lay_out(&stored, &view, page()).await.unwrap();
+    store.write_view(&stored, &view, page()).await.unwrap();
     let mut file = fs::OpenOptions::new().write(true).open(view.file(&page())).unwrap();
     file.write_all(b"scribbled").unwrap();
     assert!(store.read_verified(&stored).await.unwrap() == bytes);
-    store.lay_out(&stored, &view, page()).await.unwrap();
+    store.write_view(&stored, &view, page()).await.unwrap();
     assert!(fs::read(view.file(&page())).unwrap() == bytes);
 }

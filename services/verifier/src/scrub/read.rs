@@ -46,7 +46,7 @@ async fn pass(store: &Store, pace: &Pace, bitstream: &Bitstream) -> Result<(), S
 /// Reads a bitstream again, and returns the damage that is still there: another process may have stored it again
 /// meanwhile. Intact bytes that cannot be read count as damage too: then the record has a wrong location.
 async fn look_closer(store: &Store, pace: &Pace, read: Read) -> Result<Vec<Damaged>, StoreError> {
-    let found = store.examine(&read.bitstream).await?;
+    let found = store.diagnose(&read.bitstream).await?;
     let computed = &read.bitstream.computed;
     let whole =
         DamageFound { is_there: true, length: Some(computed.length()), sha256: Some(computed.sha256()) };

@@ -105,7 +105,7 @@ impl Recorder<'_> {
                 self.settled += 1;
                 continue;
             };
-            let mut damage = self.set_aside(&damaged).await?;
+            let mut damage = self.quarantine(&damaged).await?;
             let mut was_set_aside = false;
             if damage.set_aside.is_none() {
                 // By an earlier scrub: since then the object is missing.
@@ -133,10 +133,10 @@ impl Recorder<'_> {
 
     /// Diagnoses the damage. A damaged object of its own is quarantined, so that it does not block the next
     /// put under its digest.
-    pub(super) async fn set_aside(&mut self, damaged: &Damaged) -> Result<Damage, Failed> {
+    pub(super) async fn quarantine(&mut self, damaged: &Damaged) -> Result<Damage, Failed> {
         let mut damage = damaged.damage();
         if let (Location::Object { sha256 }, true) = (&damaged.held.location, damaged.found.is_there) {
-            let aside = self.store.set_aside(*sha256).await?;
+            let aside = self.store.quarantine(*sha256).await?;
             self.quarantined += u64::from(aside.is_some());
             damage.set_aside = aside.map(|key| key.to_string());
         }

@@ -34,7 +34,7 @@ impl Recorder<'_> {
                 // The same object as the stored version's: repairing that one restores this one too.
                 continue;
             }
-            let damage = self.set_aside(&damaged).await?;
+            let damage = self.quarantine(&damaged).await?;
             let now = Timestamp::now();
             versions.kept[place].lost = Some(now);
             let Version { bitstream, from, until, listing, .. } = versions.kept[place].clone();

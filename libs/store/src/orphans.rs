@@ -52,7 +52,7 @@ impl Store {
     ///
     /// # Errors
     /// The error of the store; some of it may be removed by then.
-    pub async fn leftovers(
+    pub async fn orphans(
         &self,
         young: Timestamp,
         growing: Growing,
@@ -167,7 +167,7 @@ mod tests {
         let young = now - SignedDuration::from_hours(24);
         let growing = Growing { packages: [going_on].into(), ..Growing::default() };
         for remove in [false, true] {
-            let found = store.leftovers(young, growing.clone(), remove).await.unwrap();
+            let found = store.orphans(young, growing.clone(), remove).await.unwrap();
             assert_eq!(found, Amount { objects: 4, bytes: 20 }, "{remove}");
             assert!(left.iter().all(|path| path.exists() != remove));
         }

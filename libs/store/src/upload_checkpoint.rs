@@ -12,7 +12,7 @@ const VERSION: u32 = 1;
 
 /// The progress of an upload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Note {
+pub(crate) struct UploadCheckpoint {
     version: u32,
     /// The object it will be.
     pub(crate) package: PackageId,
@@ -25,13 +25,13 @@ pub(crate) struct Note {
     /// The store's id of each part.
     pub(crate) parts: Vec<String>,
     /// The rest of the upload.
-    pub(crate) rest: Rest,
+    pub(crate) rest: Remainder,
 }
 
 /// The rest of an upload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Rest {
+pub(crate) enum Remainder {
     /// More bytes are to come.
     Bytes {
         /// The digests' state behind the last part.
@@ -58,19 +58,19 @@ pub(crate) struct Tail {
 /// A checkpoint that was read.
 pub(crate) struct Found {
     /// None when it cannot be read.
-    pub(crate) note: Option<Note>,
+    pub(crate) note: Option<UploadCheckpoint>,
     /// The version that a replacing write requires.
     pub(crate) version: UpdateVersion,
 }
 
-impl Note {
+impl UploadCheckpoint {
     pub(crate) fn new(
         package: PackageId,
         head: PackageHead,
         upload: Option<String>,
         part_bytes: u64,
         parts: Vec<String>,
-        rest: Rest,
+        rest: Remainder,
     ) -> Self {
         Self { version: VERSION, package, head, upload, part_bytes, parts, rest }
     }
@@ -87,7 +87,8 @@ impl Store {
         let version =
             UpdateVersion { e_tag: result.meta.e_tag.clone(), version: result.meta.version.clone() };
         let json = result.bytes().await.map_err(failed)?;
-        let note = serde_json::from_slice::<Note>(&json).ok().filter(|note| note.version <= VERSION);
+        let note =
+            serde_json::from_slice::<UploadCheckpoint>(&json).ok().filter(|note| note.version <= VERSION);
         if note.is_none() {
             tracing::warn!(%key, "a note about an unfinished upload cannot be read; the upload begins anew");
         }
@@ -101,7 +102,7 @@ impl Store {
     pub(crate) async fn write_note(
         &self,
         key: &Key,
-        note: &Note,
+        note: &UploadCheckpoint,
         found: Option<&UpdateVersion>,
     ) -> Result<UpdateVersion, StoreError> {
         let json = serde_json::to_vec(note)

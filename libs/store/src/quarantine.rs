@@ -18,7 +18,7 @@ impl Store {
     ///
     /// # Errors
     /// The error of the store. The object may then exist in both places; the next call quarantines it.
-    pub async fn set_aside(&self, sha256: Sha256) -> Result<Option<Key>, StoreError> {
+    pub async fn quarantine(&self, sha256: Sha256) -> Result<Option<Key>, StoreError> {
         let key = Key::Bitstream(sha256);
         let Some(before) = self.head_if_there(&key).await? else { return Ok(None) };
         if self.is_whole(sha256, before.size).await? {

@@ -18,7 +18,7 @@ impl Store {
     ///
     /// # Errors
     /// The error of the store; a missing or short object is no error.
-    pub async fn examine(&self, bitstream: &Bitstream) -> Result<DamageFound, StoreError> {
+    pub async fn diagnose(&self, bitstream: &Bitstream) -> Result<DamageFound, StoreError> {
         let key = Key::of(&bitstream.location);
         let Some(meta) = self.head_if_there(&key).await? else { return Ok(DamageFound::default()) };
         let (range, method) = match bitstream.location.span() {

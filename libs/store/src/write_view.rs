@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 
 use crate::spool::blocking;
 use crate::verified::{self, Expected, Judging};
-use crate::{Store, StoreError, View, share};
+use crate::{Store, StoreError, View, reflink};
 
 /// Bytes copied at a time: few enough to stay in the processor's cache.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -27,7 +27,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] when the bytes do not match, otherwise as [`View::place`].
-    pub async fn lay_out(
+    pub async fn write_view(
         &self,
         bitstream: &Bitstream,
         view: &View,
@@ -71,7 +71,7 @@ impl Copying {
     /// Runs the copy to its end, and returns the file if it matches.
     async fn run(mut self, is_whole: bool) -> Result<NamedTempFile, StoreError> {
         let mut copy = blocking(ACTION, move || {
-            self.is_shared = is_whole && share::content(&self.from, self.to.as_file());
+            self.is_shared = is_whole && reflink::content(&self.from, self.to.as_file());
             Ok(self)
         })
         .await?;
