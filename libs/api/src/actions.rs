@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use control::{ProblemActionRequest, WordAbout, WordKind};
+use control::{ActionKind, ProblemActionRequest, WordAbout};
 use jiff::Timestamp;
 use model::ProblemReason;
 use serde::{Deserialize, Serialize};
@@ -84,9 +84,9 @@ impl ProblemAction {
     pub fn new(request: &ProblemActionRequest) -> Self {
         let about = request.about.clone();
         let (action, note) = match &request.word {
-            WordKind::Retry { .. } => ("retry", None),
-            WordKind::Ignore { note } => ("ignore", Some(note.clone())),
-            WordKind::Undo => ("unignore", None),
+            ActionKind::Retry { .. } => ("retry", None),
+            ActionKind::Ignore { note } => ("ignore", Some(note.clone())),
+            ActionKind::Undo => ("unignore", None),
         };
         let all = about.is_empty();
         let WordAbout { uris, prefix, reasons, kinds } = about;

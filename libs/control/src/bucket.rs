@@ -88,7 +88,7 @@ pub(crate) enum WriteError {
 
 /// A change of a key: its new value, or the end of its value.
 #[derive(Debug)]
-pub(crate) struct Fact {
+pub(crate) struct KvEvent {
     pub(crate) key: String,
     pub(crate) value: Option<Bytes>,
     pub(crate) revision: u64,
@@ -97,7 +97,7 @@ pub(crate) struct Fact {
 }
 
 /// A watch: all values of a bucket, then all changes.
-pub(crate) struct Feed {
+pub(crate) struct KvWatch {
     messages: push::Ordered,
     prefix: String,
     /// How many keys there were at the beginning.
@@ -215,7 +215,7 @@ impl Bucket {
     }
 
     /// Watches the bucket: all values, then all changes.
-    pub(crate) async fn feed(&self) -> Result<Feed, ControlError> {
+    pub(crate) async fn feed(&self) -> Result<KvWatch, ControlError> {
         let action = || format!("watch {}", self.0.name);
         let config = push::OrderedConfig {
             deliver_subject: self.0.client.new_inbox(),
@@ -229,13 +229,13 @@ impl Bucket {
             self.0.store.stream.create_consumer(config).await.map_err(ControlError::unavailable(action()))?;
         let held = consumer.cached_info().num_pending;
         let messages = consumer.messages().await.map_err(ControlError::unavailable(action()))?;
-        Ok(Feed { messages, prefix: self.0.store.prefix.clone(), held })
+        Ok(KvWatch { messages, prefix: self.0.store.prefix.clone(), held })
     }
 }
 
-impl Feed {
+impl KvWatch {
     /// The next change.
-    pub(crate) async fn next(&mut self) -> Result<Fact, ControlError> {
+    pub(crate) async fn next(&mut self) -> Result<KvEvent, ControlError> {
         let ended =
             || ControlError::Unavailable { action: "go on watching".to_owned(), source: "it ended".into() };
         loop {
@@ -247,7 +247,7 @@ impl Feed {
             let jetstream::Message { message, .. } = message;
             let Some(key) = message.subject.strip_prefix(self.prefix.as_str()) else { continue };
             let value = (!marks_the_end(message.headers.as_ref())).then_some(message.payload);
-            return Ok(Fact { key: key.to_owned(), value, revision, behind });
+            return Ok(KvEvent { key: key.to_owned(), value, revision, behind });
         }
     }
 }

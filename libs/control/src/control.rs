@@ -13,21 +13,21 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::bucket::{Bucket, Layout, Line, Made};
+use crate::cooldowns::Cooldowns;
 use crate::hints::Hints;
+use crate::inbox_cursors::InboxCursors;
 use crate::inboxes::{InboxLimits, Inboxes};
 use crate::lease::Leases;
 use crate::members::Members;
 use crate::outbox::Outbox;
 use crate::plans::Plans;
-use crate::readings::Readings;
-use crate::rests::Rests;
+use crate::problem_actions::ProblemActions;
 use crate::runs::Runs;
 use crate::sessions::Sessions;
 use crate::sources::Sources;
 use crate::submissions::Submissions;
 use crate::subscriptions::Subscriptions;
 use crate::table::Table;
-use crate::words::Words;
 use crate::{Config, ControlError};
 
 /// The longest pause between two attempts to reconnect: short compared with the time of a lease.
@@ -46,14 +46,14 @@ pub struct Control {
     runs: Runs,
     leases: Leases,
     members: Members,
-    rests: Rests,
+    rests: Cooldowns,
     sessions: Sessions,
     submissions: Submissions,
-    words: Words,
+    words: ProblemActions,
     plans: Plans,
     hints: Hints,
     outbox: Outbox,
-    readings: Readings,
+    readings: InboxCursors,
     subscriptions: Subscriptions,
 }
 
@@ -119,20 +119,20 @@ impl Control {
                 Table::new(open("members", 1, "Which processes are there").await?),
                 config.member_ttl(),
             ),
-            rests: Rests::new(Table::new(open("rests", 1, "Which origins want to be left alone").await?)),
+            rests: Cooldowns::new(Table::new(open("rests", 1, "Which origins want to be left alone").await?)),
             sessions: Sessions::new(Table::new(
                 open("sessions", 1, "Who has shown a token to a page").await?,
             )),
             submissions: Submissions::new(Table::new(
                 open("submissions", 1, "What was submitted with keys").await?,
             )),
-            words: Words::new(Table::new(open("words", 1, "What is to become of problems").await?)),
+            words: ProblemActions::new(Table::new(open("words", 1, "What is to become of problems").await?)),
             plans: Plans::new(Table::new(open("plans", 1, "What Sources would take to harvest").await?)),
             hints: Hints::new(Table::new(open("hints", 1, "Which Sources are said to have changed").await?)),
             outbox: Outbox::new(Table::new(
                 open("outbox", 1, "What others are to be told of changes").await?,
             )),
-            readings: Readings::new(Table::new(
+            readings: InboxCursors::new(Table::new(
                 open("readings", 1, "How far inboxes of others are read").await?,
             )),
             subscriptions: Subscriptions::new(Table::new(
@@ -166,7 +166,7 @@ impl Control {
     }
 
     /// The cooldowns of origins.
-    pub fn rests(&self) -> &Rests {
+    pub fn rests(&self) -> &Cooldowns {
         &self.rests
     }
 
@@ -181,7 +181,7 @@ impl Control {
     }
 
     /// Operator actions on problems.
-    pub fn words(&self) -> &Words {
+    pub fn words(&self) -> &ProblemActions {
         &self.words
     }
 
@@ -201,7 +201,7 @@ impl Control {
     }
 
     /// The read positions in inboxes of others.
-    pub fn readings(&self) -> &Readings {
+    pub fn readings(&self) -> &InboxCursors {
         &self.readings
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bucket::WriteError;
 use crate::table::{Kept, Table, Update};
-use crate::view::WatchCache;
+use crate::watch_cache::WatchCache;
 use crate::{ControlError, Versioned};
 
 /// How long a hint waits for an owner: longer than an operator leaves a fleet stopped.

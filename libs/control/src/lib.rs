@@ -1,18 +1,19 @@
 #![doc = include_str!("../README.md")]
 
+mod backoff;
 mod bucket;
 mod config;
 mod control;
+mod cooldowns;
 mod error;
 mod hints;
+mod inbox_cursors;
 mod inboxes;
 mod lease;
 mod members;
 mod outbox;
 mod plans;
-mod readings;
-mod rests;
-mod revised;
+mod problem_actions;
 mod runs;
 mod schedule;
 mod sessions;
@@ -20,35 +21,34 @@ mod sources;
 mod submissions;
 mod subscriptions;
 mod table;
-mod tries;
-mod view;
-mod words;
+mod versioned;
+mod watch_cache;
 
 pub use async_nats::ConnectOptions;
 pub use config::Config;
 pub use control::Control;
+pub use cooldowns::{Cooldown, Cooldowns};
 pub use error::ControlError;
 pub use hints::{Hint, Hints};
+pub use inbox_cursors::{InboxCursor, InboxCursors, MOST_SEEN, Seen};
 pub use inboxes::{InboxLimits, InboxPage, Inboxes, KeptNotification, NotificationId, NotificationIdError};
 pub use lease::{Claim, Lease, LeaseRecord, Leases};
 pub use members::{Member, MemberId, MemberIdError, Members, Membership, Role, assign};
-pub use outbox::{Change, Outbox, OutboxMessage, OutgoingState};
+pub use outbox::{Change, Outbox, OutboxMessage, OutboxState};
 pub use plans::{Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Plans};
-pub use readings::{MOST_SEEN, Reading, Readings, Seen};
-pub use rests::{Cooldown, Rests};
-pub use revised::{Revision, Versioned};
+pub use problem_actions::{ActionKind, ProblemActionRequest, ProblemActions, WordAbout};
 pub use runs::{
-    AskedBy, DesiredState, InSync, InvalidTransition, LeaseTerm, Problems, Progress, Run, RunSpec, RunState,
-    RunStatus, Runs, Step, Stopped, SyncSummary, Why,
+    AskedBy, DesiredState, InSync, InvalidTransition, LeaseTerm, Problems, Progress, Run, RunFailure,
+    RunSpec, RunState, RunStatus, RunTransition, Runs, SyncSummary, Why,
 };
 pub use schedule::{PaceError, PollInterval, Schedule, ScheduleError, Times};
 pub use sessions::{Session, SessionKey, Sessions};
 pub use sources::{CredentialName, CredentialNameError, InvalidSource, SourceSpec, Sources};
 pub use submissions::{Submission, SubmissionKey, Submissions};
 pub use subscriptions::{
-    AdvertisedChannel, Asked, AskedMode, DeliveryStats, NotRequested, Subscription, SubscriptionId,
+    AdvertisedChannel, AskedMode, DeliveryStats, HubRequest, NotRequested, Subscription, SubscriptionId,
     SubscriptionIdError, SubscriptionState, SubscriptionStep, Subscriptions,
 };
 pub use table::Kept;
-pub use view::WatchCache;
-pub use words::{ProblemActionRequest, WordAbout, WordKind, Words};
+pub use versioned::{Revision, Versioned};
+pub use watch_cache::WatchCache;

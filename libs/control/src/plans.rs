@@ -10,7 +10,7 @@ use ulid::Ulid;
 
 use crate::bucket::WriteError;
 use crate::table::{Kept, Table};
-use crate::view::WatchCache;
+use crate::watch_cache::WatchCache;
 use crate::{ControlError, MemberId, SourceSpec, Versioned};
 
 /// How long a plan is stored after its last change.

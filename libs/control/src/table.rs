@@ -8,7 +8,7 @@ use model::Message;
 use tracing::warn;
 
 use crate::bucket::{Bucket, WriteError};
-use crate::view::WatchCache;
+use crate::watch_cache::WatchCache;
 use crate::{ControlError, Revision, Versioned};
 
 /// A value in a bucket, as JSON with its kind and version around it.

@@ -8,11 +8,11 @@ use std::fmt::Debug;
 use std::fs;
 
 use control::{
-    AdvertisedChannel, Asked, AskedBy, AskedMode, Change, Cooldown, DeliveryStats, Hint, InSync, Kept,
-    LeaseRecord, LeaseTerm, Member, OutboxMessage, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay,
-    PollInterval, ProblemActionRequest, Problems, Progress, Reading, Revision, Role, Run, RunSpec, Schedule,
-    Session, SourceSpec, Step, Stopped, Submission, Subscription, SubscriptionId, SubscriptionState,
-    SyncSummary, WordAbout, WordKind,
+    ActionKind, AdvertisedChannel, AskedBy, AskedMode, Change, Cooldown, DeliveryStats, Hint, HubRequest,
+    InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member, OutboxMessage, Plan, PlanEstimate, PlanState,
+    PlanUnread, PlanWay, PollInterval, ProblemActionRequest, Problems, Progress, Revision, Role, Run,
+    RunFailure, RunSpec, RunTransition, Schedule, Session, SourceSpec, Submission, Subscription,
+    SubscriptionId, SubscriptionState, SyncSummary, WordAbout,
 };
 use jiff::Timestamp;
 use model::{Absent, Phase, Prefer, ProblemReason, Robots, RunMode, SetId, SourceId};
@@ -76,7 +76,7 @@ fn tenure() -> LeaseTerm {
 }
 
 fn running() -> Run {
-    let run = run().step(Step::Start(tenure()), at("2026-03-01T12:00:01Z")).unwrap();
+    let run = run().step(RunTransition::Start(tenure()), at("2026-03-01T12:00:01Z")).unwrap();
     let mut progress = Progress {
         phase: Some(Phase::Dispatching),
         pending: Some(7),
@@ -85,7 +85,7 @@ fn running() -> Run {
     };
     progress.counters.listed = 12;
     progress.counters.quirks.insert("gzip".to_owned(), 1);
-    run.step(Step::Tell(tenure(), progress.into()), at("2026-03-01T12:00:05Z")).unwrap()
+    run.step(RunTransition::Tell(tenure(), progress.into()), at("2026-03-01T12:00:05Z")).unwrap()
 }
 
 #[test]
@@ -130,19 +130,22 @@ fn runs() {
     golden("run-hinted", &hinted);
     golden("run-running", &running());
     let end = |step| running().step(step, at("2026-03-01T12:10:00Z")).unwrap();
-    golden("run-finished", &end(Step::Finish(tenure(), InSync(true))));
-    golden("run-failed", &end(Step::Fail(tenure(), Stopped::because("the source cannot be reached"))));
+    golden("run-finished", &end(RunTransition::Finish(tenure(), InSync(true))));
+    golden(
+        "run-failed",
+        &end(RunTransition::Fail(tenure(), RunFailure::because("the source cannot be reached"))),
+    );
     golden(
         "run-guarded",
-        &end(Step::Fail(tenure(), Stopped::by_guard("20 of 40 resources would be deleted"))),
+        &end(RunTransition::Fail(tenure(), RunFailure::by_guard("20 of 40 resources would be deleted"))),
     );
-    golden("run-stopping", &end(Step::Cancel));
+    golden("run-stopping", &end(RunTransition::Cancel));
     let problems = Some(Problems { open: 3, ignored: 1 });
     let in_sync_as_of = Some(at("2026-02-28T12:00:01Z"));
     let progress = Progress { problems, ..Progress::default() };
     golden("run-followed", &Run { progress, before: SyncSummary { in_sync_as_of, problems }, ..running() });
-    golden("run-paused", &run().step(Step::Pause, at("2026-03-01T12:10:00Z")).unwrap());
-    golden("run-cancelled", &run().step(Step::Cancel, at("2026-03-01T12:10:00Z")).unwrap());
+    golden("run-paused", &run().step(RunTransition::Pause, at("2026-03-01T12:10:00Z")).unwrap());
+    golden("run-cancelled", &run().step(RunTransition::Cancel, at("2026-03-01T12:10:00Z")).unwrap());
 }
 
 #[test]
@@ -174,9 +177,9 @@ fn submissions_sessions_and_words() {
         let said = ProblemActionRequest::new(source.clone(), about.clone(), word, at("2026-03-01T12:00:00Z"));
         golden(name, &ProblemActionRequest { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap(), ..said });
     };
-    word("word-ignore", WordKind::Ignore { note: "gone since 2019".to_owned() });
-    word("word-retry", WordKind::Retry { ignored: true });
-    word("word-undo", WordKind::Undo);
+    word("word-ignore", ActionKind::Ignore { note: "gone since 2019".to_owned() });
+    word("word-retry", ActionKind::Retry { ignored: true });
+    word("word-undo", ActionKind::Undo);
 }
 
 #[test]
@@ -259,7 +262,7 @@ fn subscriptions() {
         received: DeliveryStats::default(),
     };
     golden("subscription-wanted", &wanted);
-    let asked = |mode| Some(Asked { mode, at: at("2026-03-01T12:00:01Z") });
+    let asked = |mode| Some(HubRequest { mode, at: at("2026-03-01T12:00:01Z") });
     let pending = Subscription {
         state: SubscriptionState::Pending,
         asked: asked(AskedMode::Subscribe),
@@ -312,7 +315,7 @@ fn outgoing() {
 fn readings() {
     let source: SourceId = "example-org-1".parse().unwrap();
     let page = Url::parse("https://registry.example.com/").unwrap();
-    let new = Reading::new(source, page.clone(), at("2026-03-01T12:00:00Z"));
+    let new = InboxCursor::new(source, page.clone(), at("2026-03-01T12:00:00Z"));
     let every = std::time::Duration::from_secs(300);
     let taken = new.taken(every, at("2026-03-01T12:00:00Z"));
     golden("reading-failed", &taken.failed("503", None, every, at("2026-03-01T12:00:01Z")));

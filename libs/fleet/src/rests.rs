@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::{Control, ControlError, Cooldown, Rests, WatchCache};
+use control::{Control, ControlError, Cooldown, Cooldowns, WatchCache};
 use model::Clock;
 use service::Readiness;
 use tokio::sync::broadcast::Receiver;
@@ -81,7 +81,7 @@ fn keep(client: &Client, view: &WatchCache<Cooldown>, clock: &dyn Clock) -> bool
 }
 
 /// Shares the cooldowns that origins request from this process.
-async fn tell(rests: Rests, mut asked: Receiver<OriginRest>, clock: Arc<dyn Clock>) {
+async fn tell(rests: Cooldowns, mut asked: Receiver<OriginRest>, clock: Arc<dyn Clock>) {
     loop {
         let OriginRest { lane, wait, status } = match asked.recv().await {
             Ok(asked) => asked,

@@ -4,7 +4,7 @@ use api::{Ignore, Page, ProblemAction, ProblemSelector, Retry};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use control::{ProblemActionRequest, WordAbout, WordKind};
+use control::{ActionKind, ProblemActionRequest, WordAbout};
 use model::Subject;
 
 use crate::ask::{self, Sent};
@@ -22,7 +22,7 @@ pub(crate) async fn retry(
     Path(source): Path<String>,
     Sent(asked): Sent<Retry>,
 ) -> Result<(StatusCode, Json<ProblemAction>), Refusal> {
-    say(&gateway, &caller, &source, asked.select, WordKind::Retry { ignored: asked.ignored }).await
+    say(&gateway, &caller, &source, asked.select, ActionKind::Retry { ignored: asked.ignored }).await
 }
 
 /// Ignores problems until the Source changes what it says about their subjects. Or undoes that.
@@ -37,12 +37,12 @@ pub(crate) async fn ignore(
 ) -> Result<(StatusCode, Json<ProblemAction>), Refusal> {
     let note = asked.note.as_deref().map(str::trim).unwrap_or_default();
     let word = match asked.unignore {
-        true => WordKind::Undo,
+        true => ActionKind::Undo,
         false if note.is_empty() => {
             let missing = ("note", "it has to say why nothing is to be done about them".to_owned());
             return Err(Refusal::invalid("the note is missing").fields([missing]));
         }
-        false => WordKind::Ignore { note: note.to_owned() },
+        false => ActionKind::Ignore { note: note.to_owned() },
     };
     say(&gateway, &caller, &source, asked.select, word).await
 }
@@ -65,7 +65,7 @@ async fn say(
     caller: &Caller,
     source: &str,
     select: ProblemSelector,
-    word: WordKind,
+    word: ActionKind,
 ) -> Result<(StatusCode, Json<ProblemAction>), Refusal> {
     let source = ask::source(source)?;
     let about = read(select)?;

@@ -155,7 +155,7 @@ pub(crate) fn was_success(run: &Run) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use control::{PollInterval, RunSpec, Schedule, Stopped};
+    use control::{PollInterval, RunFailure, RunSpec, Schedule};
     use model::{RunId, RunMode};
 
     use super::*;
@@ -235,7 +235,7 @@ mod tests {
     fn what_a_hub_delivers_waits_after_a_run_that_failed_and_after_no_other() {
         let pause = Duration::from_secs(10);
         let last = ran(&source(), 0, 20);
-        let failed = Run { state: RunState::Failed(Stopped::because("x")), ..last.clone() };
+        let failed = Run { state: RunState::Failed(RunFailure::because("x")), ..last.clone() };
         assert_eq!(held_back(Some(&failed), pause, at(21)), Duration::from_secs(9));
         assert_eq!(held_back(Some(&failed), pause, at(31)), Duration::ZERO);
         assert_eq!([Some(&last), None].map(|last| held_back(last, pause, at(21))), [Duration::ZERO; 2]);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use control::OutgoingState;
+use control::OutboxState;
 use harvest::PushLag;
 use model::{ProblemReason, SourceId};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -213,9 +213,9 @@ impl SchedulerMetrics {
     }
 
     /// Sets the number of outbox messages, by state.
-    pub(crate) fn outbox(&self, all: impl Iterator<Item = OutgoingState>) {
+    pub(crate) fn outbox(&self, all: impl Iterator<Item = OutboxState>) {
         let all: Vec<_> = all.collect();
-        for state in [OutgoingState::Waiting, OutgoingState::Refused, OutgoingState::DeadLetterSummary] {
+        for state in [OutboxState::Waiting, OutboxState::Refused, OutboxState::DeadLetterSummary] {
             let count = all.iter().filter(|one| **one == state).count();
             let label = StateLabel { state: state.name() };
             self.outbox.get_or_create(&label).set(i64::try_from(count).unwrap_or(i64::MAX));

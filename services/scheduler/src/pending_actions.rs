@@ -1,7 +1,7 @@
 //! Problem actions of the operator since the Source's last run.
 
 use catalog::Catalog;
-use control::{ProblemActionRequest, WordKind};
+use control::{ActionKind, ProblemActionRequest};
 use harvest::{HarvestError, ProblemAction, apply_problem_action};
 use model::{ProblemRecord, SourceId, Subject};
 
@@ -27,9 +27,9 @@ pub(crate) async fn take_up(
     };
     for request in words {
         let said = match &request.word {
-            WordKind::Retry { .. } => ProblemAction::Retry,
-            WordKind::Ignore { note } => ProblemAction::Ignore { note: note.clone() },
-            WordKind::Undo => ProblemAction::Undo,
+            ActionKind::Retry { .. } => ProblemAction::Retry,
+            ActionKind::Ignore { note } => ProblemAction::Ignore { note: note.clone() },
+            ActionKind::Undo => ProblemAction::Undo,
         };
         let told = apply_problem_action(catalog, &*context.clock, &said, |subject, problem| {
             is_meant(&request, subject, problem)
@@ -46,8 +46,8 @@ pub(crate) async fn take_up(
 /// Whether an action is about a problem. An ignored problem is retried only if the action says so, or names it.
 fn is_meant(request: &ProblemActionRequest, subject: &Subject, problem: &ProblemRecord) -> bool {
     let unless_ignored = match request.word {
-        WordKind::Retry { ignored } => ignored || problem.ignored.is_none() || request.about.names(subject),
-        WordKind::Ignore { .. } | WordKind::Undo => true,
+        ActionKind::Retry { ignored } => ignored || problem.ignored.is_none() || request.about.names(subject),
+        ActionKind::Ignore { .. } | ActionKind::Undo => true,
     };
     unless_ignored && request.about.takes(subject, problem.reason)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Catalog, CatalogError};
-use control::{ControlError, DesiredState, InSync, Lease, Problems, Run, RunState, SourceSpec, Stopped};
+use control::{ControlError, DesiredState, InSync, Lease, Problems, Run, RunFailure, RunState, SourceSpec};
 use harvest::{Harvest, HarvestError, Parts, Progress, Report, RunObserver as _, cancel};
 use model::{Mode, Phase, RunId};
 use planning::HarvestOptions;
@@ -295,7 +295,7 @@ impl<'a> RunExecutor<'a> {
         self.context.metrics.problems(&self.source.id, &report.problems_by_reason, report.ignored_problems);
         if let Some(guard) = &report.guard {
             self.context.metrics.guard_tripped();
-            return self.stop(Stopped::by_guard(guard.to_string())).await;
+            return self.stop(RunFailure::by_guard(guard.to_string())).await;
         }
         let in_sync = InSync(report.in_sync());
         let finished = self.context.control.runs().finish(self.lease, self.id, in_sync, now).await?;
@@ -331,10 +331,10 @@ impl<'a> RunExecutor<'a> {
     }
 
     async fn fail(&self, why: String) -> Result<RunExit, ControlError> {
-        self.stop(Stopped::because(why)).await
+        self.stop(RunFailure::because(why)).await
     }
 
-    async fn stop(&self, stopped: Stopped) -> Result<RunExit, ControlError> {
+    async fn stop(&self, stopped: RunFailure) -> Result<RunExit, ControlError> {
         tracing::error!(run.id = %self.id, why = stopped.why, by_guard = stopped.by_guard, "the run cannot go on");
         self.context.metrics.ended("failed");
         self.context.control.runs().fail(self.lease, self.id, stopped, self.context.clock.now()).await?;

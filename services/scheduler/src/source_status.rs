@@ -303,7 +303,7 @@ mod tests {
         let mut run = Run::submitted(asked);
         assert_eq!(row(None, Some(&run)).work_age, 400.0);
         assert_eq!(row(None, Some(&run)).overdue, Some(300.0), "a first run that does not end is noticed");
-        run.state = RunState::Failed(control::Stopped::because("it does not answer"));
+        run.state = RunState::Failed(control::RunFailure::because("it does not answer"));
         assert_eq!((row(Some(-400), Some(&run)).failing, row(Some(-400), Some(&run)).work_age), (1.0, 0.0));
         run.state = RunState::Finished { in_sync: true };
         assert_eq!(row(Some(-400), Some(&run)).work_age, 0.0);

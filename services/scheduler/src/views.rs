@@ -1,7 +1,7 @@
 //! Live views of the control store.
 
 use control::{
-    Control, ControlError, Hint, LeaseRecord, Member, OutboxMessage, Plan, Reading, Run, SourceSpec,
+    Control, ControlError, Hint, InboxCursor, LeaseRecord, Member, OutboxMessage, Plan, Run, SourceSpec,
     Subscription, WatchCache,
 };
 use service::Readiness;
@@ -16,7 +16,7 @@ pub(crate) struct Views {
     pub(crate) plans: WatchCache<Plan>,
     pub(crate) hints: WatchCache<Hint>,
     pub(crate) outbox: WatchCache<OutboxMessage>,
-    pub(crate) readings: WatchCache<Reading>,
+    pub(crate) readings: WatchCache<InboxCursor>,
     pub(crate) subscriptions: WatchCache<Subscription>,
 }
 

@@ -16,7 +16,7 @@ use crate::bucket::WriteError;
 use crate::members::MemberId;
 use crate::runs::LeaseTerm;
 use crate::table::Table;
-use crate::view::WatchCache;
+use crate::watch_cache::WatchCache;
 use crate::{ControlError, Versioned};
 use keeper::{Keeper, Timing};
 

@@ -13,7 +13,7 @@ use tracing::debug;
 
 use crate::ControlError;
 use crate::table::Table;
-use crate::view::WatchCache;
+use crate::watch_cache::WatchCache;
 
 pub use assign::assign;
 pub use member::{Member, MemberId, MemberIdError, Role};

@@ -13,10 +13,10 @@ use url::Url;
 
 use crate::bucket::WriteError;
 use crate::table::{Table, Update};
-use crate::view::WatchCache;
+use crate::watch_cache::WatchCache;
 use crate::{ControlError, Versioned};
 
-pub use record::{Change, OutboxMessage, OutgoingState};
+pub use record::{Change, OutboxMessage, OutboxState};
 
 /// How long a refused or abandoned notification stays visible.
 const SETTLED: Duration = Duration::from_secs(7 * 24 * 3_600);

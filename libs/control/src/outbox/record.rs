@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
+use crate::backoff::{cap_retry_after, later, pause, reason};
 use crate::table::Kept;
-use crate::tries::{later, pause, reason, wish};
 
 /// The pause after the first failed attempt. It doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ pub struct OutboxMessage {
     /// Since when it is queued. The retry time of the target counts from here.
     pub since: Timestamp,
     /// Its state.
-    pub state: OutgoingState,
+    pub state: OutboxState,
     /// When it is sent, or retried.
     pub next_at: Timestamp,
     /// Attempts that failed or are under way.
@@ -63,7 +63,7 @@ pub struct OutboxMessage {
 /// The state of a notification in the outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum OutgoingState {
+pub enum OutboxState {
     /// It is sent when it is due.
     Waiting,
     /// The target understood it and refused. It is not sent again before there are more changes.
@@ -72,7 +72,7 @@ pub enum OutgoingState {
     DeadLetterSummary,
 }
 
-impl OutgoingState {
+impl OutboxState {
     /// Its name, for metrics and operators.
     pub fn name(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl OutboxMessage {
             latest: change,
             earlier: None,
             since: now,
-            state: OutgoingState::Waiting,
+            state: OutboxState::Waiting,
             next_at: now,
             tries: 0,
             trouble: None,
@@ -165,7 +165,7 @@ impl OutboxMessage {
 
     /// Whether it is still to be sent.
     pub fn is_waiting(&self) -> bool {
-        self.state == OutgoingState::Waiting
+        self.state == OutboxState::Waiting
     }
 
     /// The state while a scheduler sends it. If that scheduler dies, it is retried after the pause.
@@ -179,16 +179,17 @@ impl OutboxMessage {
     pub fn failed(&self, why: &str, not_before: Option<Timestamp>, now: Timestamp) -> Self {
         let trouble = Some(reason(why));
         if now.duration_since(self.since) >= PATIENCE {
-            return Self { state: OutgoingState::DeadLetterSummary, trouble, ..self.clone() };
+            return Self { state: OutboxState::DeadLetterSummary, trouble, ..self.clone() };
         }
-        let next_at = later(now, pause(FIRST_PAUSE, LONGEST_PAUSE, self.tries)).max(wish(not_before, now));
+        let next_at =
+            later(now, pause(FIRST_PAUSE, LONGEST_PAUSE, self.tries)).max(cap_retry_after(not_before, now));
         Self { next_at, trouble, ..self.clone() }
     }
 
     /// The state after the target understood it and refused.
     pub fn refused(&self, why: &str) -> Self {
         let trouble = Some(reason(why));
-        Self { state: OutgoingState::Refused, trouble, ..self.clone() }
+        Self { state: OutboxState::Refused, trouble, ..self.clone() }
     }
 }
 

@@ -63,7 +63,7 @@ fn pauses_double_up_to_an_hour_and_after_three_days_it_is_given_up() {
         }
     }
     assert_eq!(pauses[..11], [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600]);
-    assert_eq!(outgoing.state, OutgoingState::DeadLetterSummary);
+    assert_eq!(outgoing.state, OutboxState::DeadLetterSummary);
     let took = now.duration_since(at(10)).as_secs();
     assert!((72 * HOUR..74 * HOUR).contains(&took), "{took}");
     assert_eq!(outgoing.trouble.as_deref(), Some("503"));
@@ -79,9 +79,9 @@ fn a_target_is_left_alone_as_long_as_it_asks_for_but_not_for_ever() {
 #[test]
 fn what_was_refused_is_tried_again_when_there_is_more_to_be_told() {
     let refused = outgoing().taken(at(10)).refused("403");
-    assert_eq!((refused.state, refused.is_waiting()), (OutgoingState::Refused, false));
+    assert_eq!((refused.state, refused.is_waiting()), (OutboxState::Refused, false));
     let again = refused.and(&change(1, 3), at(900));
-    assert_eq!((again.state, again.next_at, again.since), (OutgoingState::Waiting, at(900), at(900)));
+    assert_eq!((again.state, again.next_at, again.since), (OutboxState::Waiting, at(900), at(900)));
     assert_eq!((again.tries, again.trouble.clone(), again.change().stored), (0, None, 8));
     // More changes do not bring a pending retry forward.
     let failed = outgoing().taken(at(10)).failed("503", None, at(10));

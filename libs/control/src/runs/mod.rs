@@ -9,14 +9,14 @@ use model::{RunId, SourceId};
 use crate::bucket::WriteError;
 use crate::lease::Lease;
 use crate::table::{TRIES, Table, Update};
-use crate::view::WatchCache;
+use crate::watch_cache::WatchCache;
 use crate::{ControlError, Revision, Versioned};
 
 pub use run::{
-    AskedBy, DesiredState, LeaseTerm, Problems, Progress, Run, RunSpec, RunState, RunStatus, Stopped,
+    AskedBy, DesiredState, LeaseTerm, Problems, Progress, Run, RunFailure, RunSpec, RunState, RunStatus,
     SyncSummary,
 };
-pub use step::{InSync, InvalidTransition, Step, Why};
+pub use step::{InSync, InvalidTransition, RunTransition, Why};
 
 /// The runs of all Sources: for each its current or last one, and some before it.
 #[derive(Debug, Clone)]
@@ -88,7 +88,7 @@ impl Runs {
         run: RunId,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(source, run, Step::Pause, now).await
+        self.step(source, run, RunTransition::Pause, now).await
     }
 
     /// Requests to resume a run.
@@ -101,7 +101,7 @@ impl Runs {
         run: RunId,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(source, run, Step::Resume, now).await
+        self.step(source, run, RunTransition::Resume, now).await
     }
 
     /// Requests to cancel a run. A run without an owner ends at once. Otherwise its owner ends it, or the next owner of
@@ -115,7 +115,7 @@ impl Runs {
         run: RunId,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(source, run, Step::Cancel, now).await
+        self.step(source, run, RunTransition::Cancel, now).await
     }
 
     /// Starts the Source's run, or takes it over, as the holder of the lease. Check the returned state: if the operator
@@ -129,7 +129,7 @@ impl Runs {
         run: RunId,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(lease.source(), run, Step::Start(lease.tenure()), now).await
+        self.step(lease.source(), run, RunTransition::Start(lease.tenure()), now).await
     }
 
     /// Reports the progress of a run. The result also shows what the operator requests.
@@ -144,7 +144,7 @@ impl Runs {
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
         let progress = Progress { told_at: Some(now), ..progress };
-        self.step(lease.source(), run, Step::Tell(lease.tenure(), progress.into()), now).await
+        self.step(lease.source(), run, RunTransition::Tell(lease.tenure(), progress.into()), now).await
     }
 
     /// Releases a run: it becomes queued, paused or cancelled, as the operator requests.
@@ -157,7 +157,7 @@ impl Runs {
         run: RunId,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(lease.source(), run, Step::LetGo(lease.tenure()), now).await
+        self.step(lease.source(), run, RunTransition::LetGo(lease.tenure()), now).await
     }
 
     /// Finishes a run.
@@ -171,7 +171,7 @@ impl Runs {
         in_sync: InSync,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(lease.source(), run, Step::Finish(lease.tenure(), in_sync), now).await
+        self.step(lease.source(), run, RunTransition::Finish(lease.tenure(), in_sync), now).await
     }
 
     /// Fails a run that cannot go on.
@@ -182,10 +182,10 @@ impl Runs {
         &self,
         lease: &Lease,
         run: RunId,
-        why: Stopped,
+        why: RunFailure,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(lease.source(), run, Step::Fail(lease.tenure(), why), now).await
+        self.step(lease.source(), run, RunTransition::Fail(lease.tenure(), why), now).await
     }
 
     /// The current or last run of a Source.
@@ -238,7 +238,7 @@ impl Runs {
         &self,
         source: &SourceId,
         run: RunId,
-        step: Step,
+        step: RunTransition,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
         let what = || format!("run {run} of {source}");

@@ -99,14 +99,14 @@ pub enum RunState {
         in_sync: bool,
     },
     /// It could not go on.
-    Failed(Stopped),
+    Failed(RunFailure),
     /// An operator cancelled it.
     Cancelled,
 }
 
 /// Why a run could not go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stopped {
+pub struct RunFailure {
     /// What happened, where, and what to do.
     pub why: String,
     /// Whether the deletion guard stopped it: it would have deleted more than is allowed without an approval.
@@ -114,7 +114,7 @@ pub struct Stopped {
     pub by_guard: bool,
 }
 
-impl Stopped {
+impl RunFailure {
     /// A failure that did not come from the deletion guard.
     pub fn because(why: impl Into<String>) -> Self {
         Self { why: why.into(), by_guard: false }
@@ -225,7 +225,7 @@ impl Run {
             RunState::Running { owner } => RunStatus::Interrupted { owner: &owner.owner },
             RunState::Paused => RunStatus::Paused,
             RunState::Finished { in_sync } => RunStatus::Finished { in_sync: *in_sync },
-            RunState::Failed(Stopped { why, .. }) => RunStatus::Failed { why },
+            RunState::Failed(RunFailure { why, .. }) => RunStatus::Failed { why },
             RunState::Cancelled => RunStatus::Cancelled,
         }
     }

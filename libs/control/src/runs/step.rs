@@ -19,11 +19,11 @@
 use jiff::Timestamp;
 use model::{RunId, SourceId};
 
-use super::run::{DesiredState, LeaseTerm, Progress, Run, RunState, Stopped};
+use super::run::{DesiredState, LeaseTerm, Progress, Run, RunFailure, RunState};
 
 /// A step of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum RunTransition {
     /// The operator wants it to wait.
     Pause,
     /// The operator wants it to go on.
@@ -40,7 +40,7 @@ pub enum Step {
     /// The owner has finished it.
     Finish(LeaseTerm, InSync),
     /// The owner cannot go on.
-    Fail(LeaseTerm, Stopped),
+    Fail(LeaseTerm, RunFailure),
 }
 
 /// Whether all that a Source offers is stored.
@@ -78,7 +78,7 @@ impl InvalidTransition {
     }
 }
 
-impl Step {
+impl RunTransition {
     fn name(&self) -> &'static str {
         match self {
             Self::Pause => "be paused",
@@ -98,7 +98,7 @@ impl Run {
     ///
     /// # Errors
     /// [`InvalidTransition`] where its state or its owner prevents the step.
-    pub fn step(&self, step: Step, now: Timestamp) -> Result<Run, InvalidTransition> {
+    pub fn step(&self, step: RunTransition, now: Timestamp) -> Result<Run, InvalidTransition> {
         let name = step.name();
         self.next(step, now).map_err(|why| InvalidTransition {
             run: self.spec.id,
@@ -108,56 +108,68 @@ impl Run {
         })
     }
 
-    fn next(&self, step: Step, now: Timestamp) -> Result<Run, Why> {
+    fn next(&self, step: RunTransition, now: Timestamp) -> Result<Run, Why> {
         let state = Why::State(self.state.name());
         match (&self.state, step) {
-            (RunState::Queued | RunState::Paused, Step::Pause) => Ok(self.becoming(DesiredState::Pause, now)),
-            (RunState::Queued | RunState::Paused, Step::Resume) => Ok(self.becoming(DesiredState::Run, now)),
-            (RunState::Queued | RunState::Paused, Step::Cancel) => {
+            (RunState::Queued | RunState::Paused, RunTransition::Pause) => {
+                Ok(self.becoming(DesiredState::Pause, now))
+            }
+            (RunState::Queued | RunState::Paused, RunTransition::Resume) => {
+                Ok(self.becoming(DesiredState::Run, now))
+            }
+            (RunState::Queued | RunState::Paused, RunTransition::Cancel) => {
                 Ok(self.becoming(DesiredState::Cancel, now))
             }
-            (RunState::Running { .. }, Step::Pause | Step::Resume) if self.wanted == DesiredState::Cancel => {
+            (RunState::Running { .. }, RunTransition::Pause | RunTransition::Resume)
+                if self.wanted == DesiredState::Cancel =>
+            {
                 Err(Why::Cancelling)
             }
-            (RunState::Running { .. }, Step::Pause) => {
+            (RunState::Running { .. }, RunTransition::Pause) => {
                 Ok(Run { wanted: DesiredState::Pause, ..self.clone() })
             }
-            (RunState::Running { .. }, Step::Resume) => Ok(Run { wanted: DesiredState::Run, ..self.clone() }),
-            (RunState::Running { .. }, Step::Cancel) => {
+            (RunState::Running { .. }, RunTransition::Resume) => {
+                Ok(Run { wanted: DesiredState::Run, ..self.clone() })
+            }
+            (RunState::Running { .. }, RunTransition::Cancel) => {
                 Ok(Run { wanted: DesiredState::Cancel, ..self.clone() })
             }
-            (RunState::Queued, Step::Start(tenure)) => Ok(self.started(tenure, now)),
-            (RunState::Running { owner }, Step::Start(tenure)) if tenure.epoch > owner.epoch => {
+            (RunState::Queued, RunTransition::Start(tenure)) => Ok(self.started(tenure, now)),
+            (RunState::Running { owner }, RunTransition::Start(tenure)) if tenure.epoch > owner.epoch => {
                 match self.wanted {
                     DesiredState::Run => Ok(self.started(tenure, now)),
                     wanted => Ok(self.becoming(wanted, now)),
                 }
             }
-            (RunState::Running { owner }, Step::Start(tenure)) if tenure == *owner => Ok(self.clone()),
-            (RunState::Running { owner }, Step::Fail(tenure, why)) if tenure.epoch > owner.epoch => {
+            (RunState::Running { owner }, RunTransition::Start(tenure)) if tenure == *owner => {
+                Ok(self.clone())
+            }
+            (RunState::Running { owner }, RunTransition::Fail(tenure, why)) if tenure.epoch > owner.epoch => {
                 Ok(self.over(RunState::Failed(why), now))
             }
             (
                 RunState::Running { owner },
-                Step::Start(tenure)
-                | Step::Tell(tenure, _)
-                | Step::LetGo(tenure)
-                | Step::Finish(tenure, _)
-                | Step::Fail(tenure, _),
+                RunTransition::Start(tenure)
+                | RunTransition::Tell(tenure, _)
+                | RunTransition::LetGo(tenure)
+                | RunTransition::Finish(tenure, _)
+                | RunTransition::Fail(tenure, _),
             ) if tenure != *owner => Err(Why::NotYours(owner.clone())),
-            (RunState::Running { .. }, Step::Tell(_, progress)) => {
+            (RunState::Running { .. }, RunTransition::Tell(_, progress)) => {
                 Ok(Run { progress: *progress, ..self.clone() })
             }
-            (RunState::Running { .. }, Step::LetGo(_)) => Ok(self.becoming(self.wanted, now)),
-            (RunState::Running { .. }, Step::Finish(_, InSync(in_sync))) => {
+            (RunState::Running { .. }, RunTransition::LetGo(_)) => Ok(self.becoming(self.wanted, now)),
+            (RunState::Running { .. }, RunTransition::Finish(_, InSync(in_sync))) => {
                 Ok(self.over(RunState::Finished { in_sync }, now))
             }
-            (RunState::Running { .. }, Step::Fail(_, why)) => Ok(self.over(RunState::Failed(why), now)),
-            (RunState::Cancelled, Step::Cancel) => Ok(self.clone()),
-            (RunState::Finished { in_sync }, Step::Finish(_, InSync(now))) if *in_sync == now => {
+            (RunState::Running { .. }, RunTransition::Fail(_, why)) => {
+                Ok(self.over(RunState::Failed(why), now))
+            }
+            (RunState::Cancelled, RunTransition::Cancel) => Ok(self.clone()),
+            (RunState::Finished { in_sync }, RunTransition::Finish(_, InSync(now))) if *in_sync == now => {
                 Ok(self.clone())
             }
-            (RunState::Failed(why), Step::Fail(_, now)) if *why == now => Ok(self.clone()),
+            (RunState::Failed(why), RunTransition::Fail(_, now)) if *why == now => Ok(self.clone()),
             _ => Err(state),
         }
     }

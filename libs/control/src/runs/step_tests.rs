@@ -43,30 +43,30 @@ fn states() -> Vec<(&'static str, Run)> {
         ("running, cancel wanted", running(DesiredState::Cancel)),
         ("paused", Run { wanted: DesiredState::Pause, state: RunState::Paused, ..run() }),
         ("finished", over(RunState::Finished { in_sync: true })),
-        ("failed", over(RunState::Failed(Stopped::because("no way in")))),
+        ("failed", over(RunState::Failed(RunFailure::because("no way in")))),
         ("cancelled", Run { wanted: DesiredState::Cancel, ..over(RunState::Cancelled) }),
     ]
 }
 
-fn steps() -> Vec<(&'static str, Step)> {
+fn steps() -> Vec<(&'static str, RunTransition)> {
     let before = tenure("before", 10);
     vec![
-        ("pause", Step::Pause),
-        ("resume", Step::Resume),
-        ("cancel", Step::Cancel),
-        ("start", Step::Start(mine())),
-        ("start, later tenure", Step::Start(tenure("after", 30))),
-        ("start, earlier tenure", Step::Start(before.clone())),
-        ("tell", Step::Tell(mine(), Progress { pending: Some(7), ..Progress::default() }.into())),
-        ("tell, earlier tenure", Step::Tell(before.clone(), Progress::default().into())),
-        ("let go", Step::LetGo(mine())),
-        ("let go, earlier tenure", Step::LetGo(before.clone())),
-        ("finish", Step::Finish(mine(), InSync(false))),
-        ("finish, earlier tenure", Step::Finish(before.clone(), InSync(true))),
-        ("fail", Step::Fail(mine(), Stopped::because("no disk"))),
-        ("fail again", Step::Fail(mine(), Stopped::because("no way in"))),
-        ("fail, earlier tenure", Step::Fail(before, Stopped::because("no disk"))),
-        ("fail, later tenure", Step::Fail(tenure("after", 30), Stopped::because("no disk"))),
+        ("pause", RunTransition::Pause),
+        ("resume", RunTransition::Resume),
+        ("cancel", RunTransition::Cancel),
+        ("start", RunTransition::Start(mine())),
+        ("start, later tenure", RunTransition::Start(tenure("after", 30))),
+        ("start, earlier tenure", RunTransition::Start(before.clone())),
+        ("tell", RunTransition::Tell(mine(), Progress { pending: Some(7), ..Progress::default() }.into())),
+        ("tell, earlier tenure", RunTransition::Tell(before.clone(), Progress::default().into())),
+        ("let go", RunTransition::LetGo(mine())),
+        ("let go, earlier tenure", RunTransition::LetGo(before.clone())),
+        ("finish", RunTransition::Finish(mine(), InSync(false))),
+        ("finish, earlier tenure", RunTransition::Finish(before.clone(), InSync(true))),
+        ("fail", RunTransition::Fail(mine(), RunFailure::because("no disk"))),
+        ("fail again", RunTransition::Fail(mine(), RunFailure::because("no way in"))),
+        ("fail, earlier tenure", RunTransition::Fail(before, RunFailure::because("no disk"))),
+        ("fail, later tenure", RunTransition::Fail(tenure("after", 30), RunFailure::because("no disk"))),
     ]
 }
 
@@ -166,14 +166,14 @@ fn every_step_from_every_state() {
 
 #[test]
 fn a_run_whose_owner_does_not_hold_the_lease_is_interrupted_to_every_reader() {
-    let running = run().step(Step::Start(mine()), now()).unwrap();
+    let running = run().step(RunTransition::Start(mine()), now()).unwrap();
     let me = &mine().owner;
     assert_eq!(running.standing(Some(&mine())), RunStatus::Running { owner: me, stopping: false });
     for present in [None, Some(tenure("after", 30)), Some(tenure("me", 30))] {
         assert_eq!(running.standing(present.as_ref()), RunStatus::Interrupted { owner: me });
     }
     assert!(running.wants_work());
-    let stopping = running.step(Step::Cancel, now()).unwrap();
+    let stopping = running.step(RunTransition::Cancel, now()).unwrap();
     assert_eq!(stopping.standing(Some(&mine())), RunStatus::Running { owner: me, stopping: true });
     assert_eq!(run().standing(Some(&mine())), RunStatus::Queued);
 }
@@ -182,21 +182,21 @@ fn a_run_whose_owner_does_not_hold_the_lease_is_interrupted_to_every_reader() {
 fn a_run_taken_over_keeps_its_beginning_and_its_progress() {
     let later: Timestamp = "2026-03-01T13:00:00Z".parse().unwrap();
     let progress = Progress { pending: Some(7), ..Progress::default() };
-    let first = run().step(Step::Start(mine()), now()).unwrap();
-    let told = first.step(Step::Tell(mine(), progress.clone().into()), now()).unwrap();
-    let taken = told.step(Step::Start(tenure("after", 30)), later).unwrap();
+    let first = run().step(RunTransition::Start(mine()), now()).unwrap();
+    let told = first.step(RunTransition::Tell(mine(), progress.clone().into()), now()).unwrap();
+    let taken = told.step(RunTransition::Start(tenure("after", 30)), later).unwrap();
     assert_eq!((taken.started_at, &taken.progress), (Some(now()), &progress));
-    let queued = taken.step(Step::LetGo(tenure("after", 30)), later).unwrap();
+    let queued = taken.step(RunTransition::LetGo(tenure("after", 30)), later).unwrap();
     assert_eq!((queued.started_at, &queued.progress), (Some(now()), &progress));
 }
 
 #[test]
 fn a_refusal_says_which_run_what_and_why() {
-    let over = run().step(Step::Cancel, now()).unwrap();
-    let message = over.step(Step::Pause, now()).unwrap_err().to_string();
+    let over = run().step(RunTransition::Cancel, now()).unwrap();
+    let message = over.step(RunTransition::Pause, now()).unwrap_err().to_string();
     assert_eq!(message, "the run 01ARZ3NDEKTSV4RRFFQ69G5FAV of example cannot be paused: it is cancelled");
-    let running = run().step(Step::Start(mine()), now()).unwrap();
-    let message = running.step(Step::LetGo(tenure("before", 10)), now()).unwrap_err().to_string();
+    let running = run().step(RunTransition::Start(mine()), now()).unwrap();
+    let message = running.step(RunTransition::LetGo(tenure("before", 10)), now()).unwrap_err().to_string();
     assert!(message.ends_with("me works on it in a later tenure; stop working on it"), "{message}");
 }
 
@@ -209,7 +209,7 @@ proptest! {
         let mut cancelled = false;
         for (name, step) in taken {
             let before = run.clone();
-            let cancels = step == Step::Cancel;
+            let cancels = step == RunTransition::Cancel;
             match run.step(step, now()) {
                 Ok(next) => run = next,
                 Err(_) => continue,

@@ -6,7 +6,7 @@ mod spec;
 use model::SourceId;
 
 use crate::table::Table;
-use crate::view::WatchCache;
+use crate::watch_cache::WatchCache;
 use crate::{ControlError, Revision, Versioned};
 
 pub use check::InvalidSource;

@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use model::SourceId;
 
 use crate::table::{Table, Update};
-use crate::view::WatchCache;
+use crate::watch_cache::WatchCache;
 use crate::{ControlError, Versioned};
 
 pub use record::{
-    AdvertisedChannel, Asked, AskedMode, DeliveryStats, Subscription, SubscriptionId, SubscriptionIdError,
-    SubscriptionState,
+    AdvertisedChannel, AskedMode, DeliveryStats, HubRequest, Subscription, SubscriptionId,
+    SubscriptionIdError, SubscriptionState,
 };
 pub use step::{NotRequested, SubscriptionStep};
 

@@ -62,7 +62,7 @@ pub struct Subscription {
     pub next_at: Timestamp,
     /// The last request to the hub, until the hub has denied it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<HubRequest>,
     /// Consecutive requests that failed or were denied.
     #[serde(default)]
     pub tries: u32,
@@ -107,7 +107,7 @@ pub enum SubscriptionState {
 
 /// A request to a hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct HubRequest {
     /// What the hub was asked for.
     pub mode: AskedMode,
     /// When it was asked.

@@ -19,8 +19,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::record::{AdvertisedChannel, Asked, AskedMode, DeliveryStats, Subscription, SubscriptionState};
-use crate::tries::{later, reason, wish};
+use super::record::{
+    AdvertisedChannel, AskedMode, DeliveryStats, HubRequest, Subscription, SubscriptionState,
+};
+use crate::backoff::{cap_retry_after, later, reason};
 
 /// How long a hub may take to verify before it is asked again.
 const SILENCE: Duration = Duration::from_secs(300);
@@ -150,7 +152,7 @@ impl Subscription {
         let tries = self.tries.saturating_add(1);
         // A hub that accepts the request and never verifies it is asked again after the same pause as after a failure.
         let wait = SILENCE.max(websub::pause_after(tries, false));
-        let asked = Some(Asked { mode, at: now });
+        let asked = Some(HubRequest { mode, at: now });
         Ok(Some(Self { state, tries, asked, next_at: later(now, wait), ..self.clone() }))
     }
 
@@ -167,7 +169,8 @@ impl Subscription {
             return self.clone();
         }
         let mut next = Self { trouble: Some(reason(why)), ..self.clone() };
-        next.next_at = later(now, websub::pause_after(self.tries, refused)).max(wish(not_before, now));
+        next.next_at =
+            later(now, websub::pause_after(self.tries, refused)).max(cap_retry_after(not_before, now));
         match &self.state {
             SubscriptionState::Active { .. } | SubscriptionState::Ending => {}
             _ => {
@@ -192,7 +195,7 @@ impl Subscription {
         if mode != self.asks() {
             return Err("the opposite is wanted");
         }
-        let is_recent = |asked: &Asked| asked.mode == mode && now.duration_since(asked.at) <= VERIFIABLE;
+        let is_recent = |asked: &HubRequest| asked.mode == mode && now.duration_since(asked.at) <= VERIFIABLE;
         if !self.asked.as_ref().is_some_and(is_recent) {
             return Err("nothing was asked for lately");
         }

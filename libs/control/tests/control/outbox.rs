@@ -1,4 +1,4 @@
-use control::{Change, OutgoingState};
+use control::{Change, OutboxState};
 use model::RunId;
 use url::Url;
 
@@ -43,9 +43,9 @@ async fn what_was_refused_stays_to_be_seen_until_there_is_more_to_be_told() {
     let view = outbox.view().await.unwrap();
     let taken = outbox.take(&view.all()[0], now()).await.unwrap().expect("nobody else has it");
     let refused = outbox.failed(&taken, taken.refused("403")).await.unwrap().expect("nothing else was told");
-    assert_eq!((refused.state, refused.trouble.as_deref()), (OutgoingState::Refused, Some("403")));
+    assert_eq!((refused.state, refused.trouble.as_deref()), (OutboxState::Refused, Some("403")));
     outbox.tell(&source(1), &target(1), &change(2), now()).await.unwrap();
     let again = outbox.view().await.unwrap().all();
-    assert_eq!((again.len(), again[0].state, again[0].change().stored), (1, OutgoingState::Waiting, 3));
+    assert_eq!((again.len(), again[0].state, again[0].change().stored), (1, OutboxState::Waiting, 3));
     assert!(outbox.failed(&taken, taken.refused("403")).await.unwrap().is_none(), "it has changed");
 }

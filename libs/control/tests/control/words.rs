@@ -1,4 +1,4 @@
-use control::{ProblemActionRequest, SourceSpec, WordAbout, WordKind};
+use control::{ActionKind, ProblemActionRequest, SourceSpec, WordAbout};
 
 use crate::support::{control, now};
 
@@ -9,11 +9,12 @@ async fn words_wait_in_their_order_for_the_owner_of_their_source_and_are_gone_wh
     let (one, other) = (source("https://one.example/"), source("https://other.example/"));
     let about = || WordAbout { prefix: Some("https://one.example/".to_owned()), ..WordAbout::default() };
     let ignore =
-        ProblemActionRequest::new(one.clone(), about(), WordKind::Ignore { note: "old".to_owned() }, now());
+        ProblemActionRequest::new(one.clone(), about(), ActionKind::Ignore { note: "old".to_owned() }, now());
     // IDs of the same millisecond have no defined order.
     tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    let retry = ProblemActionRequest::new(one.clone(), about(), WordKind::Retry { ignored: false }, now());
-    for word in [&retry, &ignore, &ProblemActionRequest::new(other.clone(), about(), WordKind::Undo, now())] {
+    let retry = ProblemActionRequest::new(one.clone(), about(), ActionKind::Retry { ignored: false }, now());
+    for word in [&retry, &ignore, &ProblemActionRequest::new(other.clone(), about(), ActionKind::Undo, now())]
+    {
         control.words().say(word).await.unwrap();
     }
     let waiting = control.words().of(&one).await.unwrap();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use catalog::{Batch, Catalog, CatalogConfig};
 use control::{
-    AskedBy, Claim, Config, Control, InSync, MemberId, Problems, Progress, RunSpec, Schedule, SourceSpec,
-    Stopped,
+    AskedBy, Claim, Config, Control, InSync, MemberId, Problems, Progress, RunFailure, RunSpec, Schedule,
+    SourceSpec,
 };
 use fixity::Computed;
 use jiff::Timestamp;
@@ -103,7 +103,7 @@ async fn run_once(
         3 => {
             control
                 .runs()
-                .fail(&lease, id, Stopped::because("the Source cannot be reached"), Timestamp::now())
+                .fail(&lease, id, RunFailure::because("the Source cannot be reached"), Timestamp::now())
                 .await?
         }
         _ => control.runs().finish(&lease, id, InSync(open == 0), Timestamp::now()).await?,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::{
-    Control, ControlError, Hint, MOST_SEEN, Member, MemberId, Reading, SourceSpec, Versioned, WatchCache,
+    Control, ControlError, Hint, InboxCursor, MOST_SEEN, Member, MemberId, SourceSpec, Versioned, WatchCache,
 };
 use jiff::Timestamp;
 use ldn::{Limits, NoInbox, Notification};
@@ -41,7 +41,7 @@ pub(crate) struct InboxPoller {
     pub(crate) me: MemberId,
     pub(crate) control: Control,
     pub(crate) sources: WatchCache<SourceSpec>,
-    pub(crate) readings: WatchCache<Reading>,
+    pub(crate) readings: WatchCache<InboxCursor>,
     pub(crate) members: WatchCache<Member>,
     /// HTTP client for others, with permits of their origins.
     pub(crate) client: Client,
@@ -54,7 +54,7 @@ pub(crate) struct InboxPoller {
 /// Task for an inbox.
 pub(crate) enum Errand {
     Look { source: Arc<SourceSpec>, page: Url },
-    Forget(Versioned<Reading>),
+    Forget(Versioned<InboxCursor>),
 }
 
 /// Content of an inbox.
@@ -70,7 +70,7 @@ impl InboxPoller {
     /// When its configuration is wrong.
     pub(crate) fn of(
         context: &SchedulerContext,
-        readings: WatchCache<Reading>,
+        readings: WatchCache<InboxCursor>,
         members: WatchCache<Member>,
     ) -> anyhow::Result<Self> {
         Ok(Self {
@@ -93,7 +93,7 @@ impl InboxPoller {
         let known = match known.filter(|known| known.page == page) {
             Some(known) if known.next_at > now => return Ok(()),
             Some(known) => (*known.value).clone(),
-            None => Reading::new(source.id.clone(), page, now),
+            None => InboxCursor::new(source.id.clone(), page, now),
         };
         let taken = known.taken(self.every, now);
         let Some(revision) = readings.note(&taken, revision).await? else { return Ok(()) };
@@ -115,8 +115,8 @@ impl InboxPoller {
     async fn read(
         &self,
         source: &SourceSpec,
-        known: &Reading,
-    ) -> Result<Result<Reading, InboxError>, ControlError> {
+        known: &InboxCursor,
+    ) -> Result<Result<InboxCursor, InboxError>, ControlError> {
         let listing = match self.listing(known).await {
             Ok(Some(listing)) => listing,
             Ok(None) => {
@@ -166,7 +166,7 @@ impl InboxPoller {
     }
 
     /// The URLs that the inbox lists at its own origin; none if unmodified.
-    async fn listing(&self, known: &Reading) -> Result<Option<Listing>, InboxError> {
+    async fn listing(&self, known: &InboxCursor) -> Result<Option<Listing>, InboxError> {
         let (inbox, mut response, mut body) = match &known.inbox {
             Some(inbox) => {
                 let validators = known.validators.clone();

@@ -53,14 +53,14 @@ impl Case {
     }
 
     /// One poll, when due.
-    async fn look(&self) -> Reading {
+    async fn look(&self) -> InboxCursor {
         let page = self.source.inbox.clone().expect("it has one");
         self.reader.look_at(&self.source, page).await.unwrap();
         (*self.control.readings().get(&self.source.id).await.unwrap().0.expect("it is noted").value).clone()
     }
 
     /// The next poll, at its time.
-    async fn look_again(&self) -> Reading {
+    async fn look_again(&self) -> InboxCursor {
         self.clock.advance(SignedDuration::from_secs(300));
         self.look().await
     }

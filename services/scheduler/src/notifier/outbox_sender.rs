@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::{
-    Control, ControlError, Member, MemberId, OutboxMessage, OutgoingState, SourceSpec, Versioned, WatchCache,
+    Control, ControlError, Member, MemberId, OutboxMessage, OutboxState, SourceSpec, Versioned, WatchCache,
 };
 use jiff::Timestamp;
 use ldn::Announcement;
@@ -104,16 +104,16 @@ impl OutboxSender {
             taken.failed(&why, not_before, now)
         };
         match next.state {
-            OutgoingState::Waiting => {
+            OutboxState::Waiting => {
                 let again = next.next_at;
                 tracing::warn!(source.id = %source, target, why, %again, "a change cannot be told yet");
                 self.metrics.told("failed");
             }
-            OutgoingState::Refused => {
+            OutboxState::Refused => {
                 tracing::error!(source.id = %source, target, why, "a change is not told: that is refused");
                 self.metrics.told("refused");
             }
-            OutgoingState::DeadLetterSummary => {
+            OutboxState::DeadLetterSummary => {
                 tracing::error!(source.id = %source, target, why, tries = next.tries, since = %next.since, "a change is not told: it is given up");
                 self.metrics.told("given-up");
             }

@@ -171,8 +171,7 @@ async fn who_says_no_is_not_asked_again_before_there_is_more_and_that_stays_to_b
     case.page.push("/inbox/", Reply::status(201));
     case.changed(1).await;
     case.start();
-    let refused =
-        |all: &[Versioned<OutboxMessage>]| all.iter().any(|one| one.state == OutgoingState::Refused);
+    let refused = |all: &[Versioned<OutboxMessage>]| all.iter().any(|one| one.state == OutboxState::Refused);
     let seen = case.stands("it is refused", refused).await;
     assert!(seen[0].trouble.as_ref().is_some_and(|why| why.contains("403")), "{seen:?}");
     case.changed(2).await;
@@ -191,7 +190,7 @@ async fn a_page_without_an_inbox_is_no_target_and_a_loopback_address_is_none_unl
         case.changed(1).await;
         case.start();
         let refused =
-            |all: &[Versioned<OutboxMessage>]| all.iter().any(|one| one.state == OutgoingState::Refused);
+            |all: &[Versioned<OutboxMessage>]| all.iter().any(|one| one.state == OutboxState::Refused);
         let seen = case.stands("it is refused", refused).await;
         assert!(seen[0].trouble.as_ref().is_some_and(|why| why.contains(said)), "{seen:?}");
         let may_ask = addresses == AddressPolicy::allow_all();

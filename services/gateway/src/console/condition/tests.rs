@@ -1,4 +1,4 @@
-use control::{AskedBy, MemberId, PollInterval, Problems, RunSpec, RunState, Schedule, Stopped};
+use control::{AskedBy, MemberId, PollInterval, Problems, RunFailure, RunSpec, RunState, Schedule};
 use model::{RunId, RunMode};
 
 use super::*;
@@ -50,7 +50,7 @@ fn a_source_is_stale_after_two_missed_runs() {
 
 #[test]
 fn failures_come_before_staleness_and_problems() {
-    let failed = run(RunState::Failed(Stopped::because("gone")), 3);
+    let failed = run(RunState::Failed(RunFailure::because("gone")), 3);
     assert_eq!(condition(&spec(), &failed, 1), Condition::Failed);
     let finished = run(RunState::Finished { in_sync: false }, 3);
     assert_eq!(condition(&spec(), &finished, 1), Condition::Problems);

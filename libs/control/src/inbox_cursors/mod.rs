@@ -8,19 +8,19 @@ use model::SourceId;
 
 use crate::bucket::WriteError;
 use crate::table::Table;
-use crate::view::WatchCache;
+use crate::watch_cache::WatchCache;
 use crate::{ControlError, Revision, Versioned};
 
-pub use record::{MOST_SEEN, Reading, Seen};
+pub use record::{InboxCursor, MOST_SEEN, Seen};
 
 /// The read positions in inboxes of others.
 #[derive(Debug, Clone)]
-pub struct Readings {
-    table: Table<Reading>,
+pub struct InboxCursors {
+    table: Table<InboxCursor>,
 }
 
-impl Readings {
-    pub(crate) fn new(table: Table<Reading>) -> Self {
+impl InboxCursors {
+    pub(crate) fn new(table: Table<InboxCursor>) -> Self {
         Self { table }
     }
 
@@ -29,7 +29,7 @@ impl Readings {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn note(&self, read: &Reading, before: Revision) -> Result<Option<Revision>, ControlError> {
+    pub async fn note(&self, read: &InboxCursor, before: Revision) -> Result<Option<Revision>, ControlError> {
         match self.table.put(&read.source, read, Some(before), None).await {
             Ok(revision) => Ok(Some(revision)),
             Err(WriteError::Conflict) => Ok(None),
@@ -44,7 +44,7 @@ impl Readings {
     pub async fn get(
         &self,
         source: &SourceId,
-    ) -> Result<(Option<Versioned<Reading>>, Revision), ControlError> {
+    ) -> Result<(Option<Versioned<InboxCursor>>, Revision), ControlError> {
         self.table.slot(source).await
     }
 
@@ -52,7 +52,7 @@ impl Readings {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn forget(&self, read: &Versioned<Reading>) -> Result<(), ControlError> {
+    pub async fn forget(&self, read: &Versioned<InboxCursor>) -> Result<(), ControlError> {
         match self.table.remove(&read.source, Some(read.revision)).await {
             Ok(()) | Err(WriteError::Conflict) => Ok(()),
             Err(error) => Err(error.of(|| what(&read.source))),
@@ -63,7 +63,7 @@ impl Readings {
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<WatchCache<Reading>, ControlError> {
+    pub async fn view(&self) -> Result<WatchCache<InboxCursor>, ControlError> {
         self.table.view().await
     }
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
+use crate::backoff::{cap_retry_after, later, pause, reason};
 use crate::table::Kept;
-use crate::tries::{later, pause, reason, wish};
 
 /// The most notifications of an inbox that are remembered as read. Entries of the listing beyond that are ignored.
 pub const MOST_SEEN: usize = 4_096;
@@ -22,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// The read position in an inbox of others, for a Source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct InboxCursor {
     /// The Source.
     pub source: SourceId,
     /// The URL from the Source's spec: an inbox, or a page that advertises one.
@@ -61,7 +61,7 @@ impl Seen {
     }
 }
 
-impl Reading {
+impl InboxCursor {
     /// An inbox that was never read, and is due now.
     pub fn new(source: SourceId, page: Url, now: Timestamp) -> Self {
         Self {
@@ -127,7 +127,7 @@ impl Reading {
         Self {
             inbox: None,
             validators: Validators::default(),
-            next_at: later(now, pause_after(every, self.tries)).max(wish(not_before, now)),
+            next_at: later(now, pause_after(every, self.tries)).max(cap_retry_after(not_before, now)),
             trouble: Some(reason(why)),
             ..self.clone()
         }
@@ -139,12 +139,12 @@ fn pause_after(every: Duration, tries: u32) -> Duration {
     pause(every, LONGEST_PAUSE.max(every), tries)
 }
 
-impl Message for Reading {
+impl Message for InboxCursor {
     const KIND: &'static str = "reading";
     const VERSION: u16 = 1;
 }
 
-impl Kept for Reading {
+impl Kept for InboxCursor {
     type Id = SourceId;
 
     fn key(source: &SourceId) -> String {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
 use crate::table::{Kept, Table};
-use crate::view::WatchCache;
+use crate::watch_cache::WatchCache;
 use crate::{ControlError, Versioned};
 
 /// An action on problems of a Source. Its owner applies and removes it before the next run.
@@ -19,7 +19,7 @@ pub struct ProblemActionRequest {
     /// The selected problems.
     pub about: WordAbout,
     /// The action.
-    pub word: WordKind,
+    pub word: ActionKind,
     /// When the operator requested it.
     pub said_at: Timestamp,
 }
@@ -27,7 +27,7 @@ pub struct ProblemActionRequest {
 /// An action on problems.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
-pub enum WordKind {
+pub enum ActionKind {
     /// Queue them again.
     Retry {
         /// Also ignored ones.
@@ -63,13 +63,13 @@ pub struct WordAbout {
 
 /// The actions that wait for the owners of their Sources.
 #[derive(Debug, Clone)]
-pub struct Words {
+pub struct ProblemActions {
     table: Table<ProblemActionRequest>,
 }
 
 impl ProblemActionRequest {
     /// A new action.
-    pub fn new(source: SourceId, about: WordAbout, word: WordKind, said_at: Timestamp) -> Self {
+    pub fn new(source: SourceId, about: WordAbout, word: ActionKind, said_at: Timestamp) -> Self {
         Self { id: Ulid::new(), source, about, word, said_at }
     }
 }
@@ -94,7 +94,7 @@ impl WordAbout {
     }
 }
 
-impl Words {
+impl ProblemActions {
     pub(crate) fn new(table: Table<ProblemActionRequest>) -> Self {
         Self { table }
     }

@@ -20,15 +20,15 @@ fn urls(all: impl IntoIterator<Item = usize>) -> Vec<Url> {
     all.into_iter().map(url).collect()
 }
 
-fn new() -> Reading {
-    Reading::new("example-org-1".parse().unwrap(), "https://e.org/".parse().unwrap(), at(0))
+fn new() -> InboxCursor {
+    InboxCursor::new("example-org-1".parse().unwrap(), "https://e.org/".parse().unwrap(), at(0))
 }
 
 fn etag() -> Validators {
     Validators { etag: Some("\"1\"".to_owned()), last_modified: None }
 }
 
-fn read(of: &Reading, listed: &[Url], left: &[&Url]) -> Reading {
+fn read(of: &InboxCursor, listed: &[Url], left: &[&Url]) -> InboxCursor {
     of.taken(EVERY, at(0)).read("https://e.org/inbox/".parse().unwrap(), listed, left, etag(), EVERY, at(1))
 }
 

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::ControlError;
 use crate::table::{Kept, Table, Update};
-use crate::view::WatchCache;
+use crate::watch_cache::WatchCache;
 
 /// The longest cooldown that one response of an origin can set.
 const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 
 /// The cooldowns of all origins.
 #[derive(Debug, Clone)]
-pub struct Rests {
+pub struct Cooldowns {
     table: Table<Cooldown>,
 }
 
@@ -44,7 +44,7 @@ impl Kept for Cooldown {
     }
 }
 
-impl Rests {
+impl Cooldowns {
     pub(crate) fn new(table: Table<Cooldown>) -> Self {
         Self { table }
     }

@@ -21,7 +21,7 @@ pub(crate) fn pause(first: Duration, longest: Duration, tries: u32) -> Duration 
 }
 
 /// The time of the next request that a server asked for, at most a day from now. Without such a request, now.
-pub(crate) fn wish(not_before: Option<Timestamp>, now: Timestamp) -> Timestamp {
+pub(crate) fn cap_retry_after(not_before: Option<Timestamp>, now: Timestamp) -> Timestamp {
     not_before.unwrap_or(now).min(now.saturating_add(LONGEST_WISH).unwrap_or(Timestamp::MAX))
 }
 
@@ -46,9 +46,9 @@ mod tests {
     fn a_wish_counts_for_a_day_at_most_and_a_reason_for_so_many_characters() {
         let now = Timestamp::from_second(1_772_366_400).unwrap();
         let after = |seconds| now + SignedDuration::from_secs(seconds);
-        assert_eq!(wish(None, now), now);
-        assert_eq!(wish(Some(after(9)), now), after(9));
-        assert_eq!(wish(Some(after(999_999)), now), after(24 * 3_600));
+        assert_eq!(cap_retry_after(None, now), now);
+        assert_eq!(cap_retry_after(Some(after(9)), now), after(9));
+        assert_eq!(cap_retry_after(Some(after(999_999)), now), after(24 * 3_600));
         assert_eq!(later(Timestamp::MAX, Duration::MAX), Timestamp::MAX);
         assert_eq!(reason(&"ä".repeat(501)), "ä".repeat(500));
     }

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
-use crate::bucket::{Bucket, Fact, Feed, Line};
+use crate::bucket::{Bucket, KvEvent, KvWatch, Line};
 use crate::table::Kept;
 use crate::{ControlError, Revision, Versioned};
 
@@ -130,7 +130,7 @@ struct Follower<T> {
 }
 
 impl<T: Kept> Follower<T> {
-    async fn follow(mut self, feed: Feed) {
+    async fn follow(mut self, feed: KvWatch) {
         let mut feed = Some(feed);
         loop {
             match feed.take() {
@@ -170,7 +170,7 @@ impl<T: Kept> Follower<T> {
     }
 
     /// Reads the complete state again.
-    async fn again(&mut self) -> Result<Feed, ControlError> {
+    async fn again(&mut self) -> Result<KvWatch, ControlError> {
         self.line.mark_unchanged();
         let mut feed = self.bucket.feed().await?;
         let rows = tokio::select! {
@@ -186,7 +186,7 @@ impl<T: Kept> Follower<T> {
 }
 
 /// Reads the first copy.
-async fn read_all<T: Kept>(feed: &mut Feed, bucket: &str) -> Result<Rows<T>, ControlError> {
+async fn read_all<T: Kept>(feed: &mut KvWatch, bucket: &str) -> Result<Rows<T>, ControlError> {
     let mut rows = Rows { live: true, ..Rows::default() };
     let mut left = feed.held;
     while left > 0 {
@@ -198,8 +198,8 @@ async fn read_all<T: Kept>(feed: &mut Feed, bucket: &str) -> Result<Rows<T>, Con
     Ok(rows)
 }
 
-fn note<T: Kept>(rows: &mut Rows<T>, fact: Fact, bucket: &str) {
-    let Fact { key, value, revision, .. } = fact;
+fn note<T: Kept>(rows: &mut Rows<T>, fact: KvEvent, bucket: &str) {
+    let KvEvent { key, value, revision, .. } = fact;
     rows.unreadable.remove(&key);
     let Some(bytes) = value else {
         rows.values.remove(&key);
