@@ -5,7 +5,7 @@ use std::fmt;
 use model::{KnownDocument, SetId, SetRecord, Validators};
 use resourcesync::{Capability, Quirks, Root};
 use serde::Serialize;
-use web::Errand;
+use web::RequestPurpose;
 
 use super::hint::Hint;
 
@@ -108,10 +108,12 @@ impl Route {
     /// Purpose of the request: whether the Source published the URL for harvesters. A page, a `robots.txt`, and what
     /// is reached upwards from there were not written for harvesters. The specification's own locations and documents
     /// were.
-    pub(crate) fn errand(self) -> Errand {
+    pub(crate) fn errand(self) -> RequestPurpose {
         match self {
-            Self::Given | Self::WellKnown | Self::Listed => Errand::Invited,
-            Self::LinkHeader | Self::HtmlLink | Self::Robots | Self::Up | Self::Index => Errand::Crawling,
+            Self::Given | Self::WellKnown | Self::Listed => RequestPurpose::Invited,
+            Self::LinkHeader | Self::HtmlLink | Self::Robots | Self::Up | Self::Index => {
+                RequestPurpose::Crawling
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod access;
 mod address_guard;
+mod body_chunks;
 mod body_limits;
 mod classify;
 mod client;
@@ -14,7 +15,6 @@ mod headers;
 mod message;
 mod network;
 mod observer;
-mod pieces;
 mod politeness;
 mod ports;
 mod range;
@@ -40,9 +40,9 @@ pub use error::{ConnectFault, ErrorKind, Phase, WebError};
 pub use model::Network;
 pub use observer::{Exchange, Observer};
 pub use range::ContentRange;
-pub use request::{Errand, GetRequest, PostRequest, Range};
+pub use request::{GetRequest, PostRequest, Range, RequestPurpose};
 pub use response::Response;
 pub use robots::{Disallow, Robots, RobotsFetch, RobotsPolicy};
-pub use terms::{CommonPlace, PermitProvider, Terms};
+pub use terms::{PermitProvider, SharedPermit, Terms};
 pub use transport::{Carried, Transport};
 pub use wall::Wall;

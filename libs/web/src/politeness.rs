@@ -11,7 +11,7 @@ use model::Lane;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::terms::{CommonPlace, PermitProvider};
+use crate::terms::{PermitProvider, SharedPermit};
 use host::{Host, Hosts};
 
 mod host;
@@ -61,7 +61,7 @@ pub(crate) struct Permit {
     origin: Arc<Origin>,
     _place: OwnedSemaphorePermit,
     _at_host: Option<OwnedSemaphorePermit>,
-    _common: Option<CommonPlace>,
+    _common: Option<SharedPermit>,
 }
 
 /// The origin's cooldown is longer than a request waits.
@@ -176,10 +176,10 @@ impl Politeness {
                 if turn == Turn::Now {
                     // Not earlier: other requests would wait for this one's remaining wait.
                     if at_host.is_none() {
-                        at_host = Some(host.place().await);
+                        at_host = Some(host.acquire_permit().await);
                     }
                     if let (Some(places), None) = (places, &common) {
-                        common = Some(places.place(lane).await);
+                        common = Some(places.acquire_permit(lane).await);
                     }
                     turn = origin.turn(&host, spacing);
                 }

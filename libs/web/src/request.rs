@@ -32,7 +32,7 @@ pub struct GetRequest {
     /// more to judge it by ([`Response::wall`](crate::Response::wall)). An error status stays an error.
     pub judges_walls: bool,
     /// The purpose of the request. Default: an invitation.
-    pub errand: Errand,
+    pub errand: RequestPurpose,
     /// The most bytes of the body, including those before a range; none = the configuration's limit.
     pub largest: Option<u64>,
 }
@@ -49,12 +49,12 @@ pub struct PostRequest {
     /// Further headers, by name and value; one that no header can carry is left out.
     pub headers: Vec<(&'static str, String)>,
     /// The purpose of the request. Default: an invitation.
-    pub errand: Errand,
+    pub errand: RequestPurpose,
 }
 
 /// Whether the Source published the URL or the crawler followed a link: robots.txt is for crawlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Errand {
+pub enum RequestPurpose {
     /// The operator gave the URL, or a ResourceSync document lists it.
     #[default]
     Invited,
@@ -95,7 +95,7 @@ impl GetRequest {
             head: false,
             within_origin: false,
             judges_walls: false,
-            errand: Errand::default(),
+            errand: RequestPurpose::default(),
             largest: None,
         }
     }
@@ -124,7 +124,7 @@ impl PostRequest {
     pub fn new(url: Url, media_type: impl Into<String>, body: impl Into<Bytes>) -> Self {
         let media_type = media_type.into();
         let body = body.into();
-        Self { url, media_type, body, headers: Vec::new(), errand: Errand::default() }
+        Self { url, media_type, body, headers: Vec::new(), errand: RequestPurpose::default() }
     }
 
     /// Its headers.

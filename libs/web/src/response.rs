@@ -13,8 +13,8 @@ use secrets::redacted;
 use tokio::time::Instant;
 use url::Url;
 
+use crate::body_chunks::BodyChunks;
 use crate::body_limits::Watch;
-use crate::pieces::Pieces;
 use crate::politeness::Permit;
 use crate::send::Answer;
 use crate::wall::Look;
@@ -37,7 +37,7 @@ pub struct Response {
 }
 
 enum Body {
-    Open { pieces: Pieces, exchange: Option<Box<dyn Exchange>>, _permit: Permit },
+    Open { pieces: BodyChunks, exchange: Option<Box<dyn Exchange>>, _permit: Permit },
     Ended,
     Broken(WebError),
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use url::{Position, Url};
 
-use crate::Errand;
+use crate::RequestPurpose;
 
 mod cache;
 mod fetch;
@@ -37,7 +37,7 @@ pub enum Disallow {
     /// None.
     #[default]
     Ignored,
-    /// Those of [`Errand::Crawling`], and those to other sites than the entry's
+    /// Those of [`RequestPurpose::Crawling`], and those to other sites than the entry's
     /// ([`WebConfig::entry`](crate::WebConfig::entry)). A ResourceSync document is an invitation to its
     /// owner's site only; other links are not.
     WhereCrawling,
@@ -94,17 +94,17 @@ impl RobotsPolicy {
     }
 
     /// Whether robots.txt is needed before a request.
-    pub(crate) fn asks(&self, errand: Errand, is_foreign: bool) -> bool {
+    pub(crate) fn asks(&self, errand: RequestPurpose, is_foreign: bool) -> bool {
         self.crawl_delay || self.disallow.binds(errand, is_foreign)
     }
 }
 
 impl Disallow {
     /// Whether `Disallow` binds for a request; `is_foreign` if it goes to another site than the entry's.
-    pub(crate) fn binds(self, errand: Errand, is_foreign: bool) -> bool {
+    pub(crate) fn binds(self, errand: RequestPurpose, is_foreign: bool) -> bool {
         match self {
             Self::Ignored => false,
-            Self::WhereCrawling => is_foreign || errand == Errand::Crawling,
+            Self::WhereCrawling => is_foreign || errand == RequestPurpose::Crawling,
             Self::Everywhere => true,
         }
     }

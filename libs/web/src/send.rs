@@ -11,19 +11,19 @@ use secrets::redacted;
 use tokio::time::Instant;
 use url::Url;
 
+use crate::body_chunks::BodyChunks;
 use crate::client::Inner;
-use crate::pieces::Pieces;
 use crate::politeness::{Asks, CoolingDown, Permit, Signal};
 use crate::retry_after::retry_after;
 use crate::wall::Look;
-use crate::{Client, Errand, ErrorKind, Exchange, OriginRest, Phase, WebError, ports, uri};
+use crate::{Client, ErrorKind, Exchange, OriginRest, Phase, RequestPurpose, WebError, ports, uri};
 
 /// The `Accept` header when the caller names no media type.
 const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
 
 /// A response head; the body is still to come.
 pub(crate) struct Answer {
-    pub(crate) http: Response<Pieces>,
+    pub(crate) http: Response<BodyChunks>,
     pub(crate) permit: Permit,
     pub(crate) exchange: Option<Box<dyn Exchange>>,
     pub(crate) retry_after: Option<Duration>,
@@ -50,7 +50,7 @@ impl Client {
         at: &Url,
         mut headers: HeaderMap,
         method: Method<'_>,
-        errand: Option<Errand>,
+        errand: Option<RequestPurpose>,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
         let Inner { config, politeness, observer, .. } = &*self.0;

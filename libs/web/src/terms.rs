@@ -15,13 +15,13 @@ use crate::credentials::Credentials;
 use crate::{Client, Credential, ErrorKind, RobotsPolicy, WebConfig, WebError};
 
 /// A permit of an origin, returned when dropped.
-pub type CommonPlace = Box<dyn Any + Send + Sync>;
+pub type SharedPermit = Box<dyn Any + Send + Sync>;
 
 /// Permits of origins that several processes share, beside the budget inside a client.
 pub trait PermitProvider: Debug + Send + Sync {
     /// Waits for a permit of `lane`. It is requested last, when nothing else blocks the request. It is held
     /// until the body has ended or broken off, or the response is dropped.
-    fn place<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, CommonPlace>;
+    fn acquire_permit<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, SharedPermit>;
 }
 
 /// Settings for the requests of one Source; a setting left out is the client's.

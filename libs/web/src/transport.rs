@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use http_body_util::Full;
 
+use crate::body_chunks::BodyChunks;
 use crate::network::Network;
-use crate::pieces::Pieces;
 use crate::{ConnectFault, ErrorKind, WebError, classify};
 
 /// A response from a replacement of the network: its head, and its body piece by piece.
@@ -42,14 +42,14 @@ impl Carrier {
     pub(crate) async fn carry(
         &self,
         request: http::Request<Bytes>,
-    ) -> Result<http::Response<Pieces>, WebError> {
+    ) -> Result<http::Response<BodyChunks>, WebError> {
         match self {
             Self::Network(network) => match network.request(request.map(Full::new)).await {
-                Ok(answer) => Ok(answer.map(Pieces::network)),
+                Ok(answer) => Ok(answer.map(BodyChunks::network)),
                 Err(error) => Err(classify::before_answer(&error)),
             },
             Self::Inside(transport) => match transport.carry(request.map(drop)).await {
-                Ok(answer) => Ok(answer.map(Pieces::inside)),
+                Ok(answer) => Ok(answer.map(BodyChunks::inside)),
                 Err(error) => Err(inside(&error)),
             },
         }

@@ -11,7 +11,7 @@ use crate::response::{Response, Way};
 use crate::retry::Retries;
 use crate::send::{Answer, Method};
 use crate::wall::{self, Seen};
-use crate::{Client, Errand, ErrorKind, GetRequest, PostRequest, Wall, WebError, fault};
+use crate::{Client, ErrorKind, GetRequest, PostRequest, RequestPurpose, Wall, WebError, fault};
 
 impl Client {
     /// Makes one attempt, following redirects.
@@ -108,7 +108,7 @@ impl Client {
     pub(crate) async fn travel(
         &self,
         request: GetRequest,
-        errand: Option<Errand>,
+        errand: Option<RequestPurpose>,
     ) -> Result<Response, WebError> {
         let mut moved = None;
         let mut trail = RedirectChain::default();
@@ -157,7 +157,7 @@ impl Client {
     async fn walk(
         &self,
         request: &GetRequest,
-        errand: Option<Errand>,
+        errand: Option<RequestPurpose>,
         moved: &mut Option<Url>,
         trail: &mut RedirectChain,
         requests: &mut u32,

@@ -14,7 +14,7 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use url::Url;
 
-use crate::pieces::Pieces;
+use crate::body_chunks::BodyChunks;
 
 /// How many bytes of a body are examined.
 const PREFIX: usize = 16 * 1024;
@@ -60,7 +60,7 @@ pub(crate) fn by_head(status: u16, headers: &HeaderMap) -> Option<Look> {
 }
 
 /// The first bytes of a body, as far as they matter, and whether they are all of it. They stay in `pieces`.
-pub(crate) async fn beginning(pieces: &mut Pieces, patience: Duration) -> (Bytes, bool) {
+pub(crate) async fn beginning(pieces: &mut BodyChunks, patience: Duration) -> (Bytes, bool) {
     pieces.look(PREFIX, patience.min(LOOK), may_become_html).await
 }
 

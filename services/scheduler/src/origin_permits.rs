@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use model::Lane;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, sleep_until};
-use web::CommonPlace;
+use web::SharedPermit;
 
 /// How long a permit is kept without a request.
 const KEPT: Duration = Duration::from_millis(500);
@@ -96,8 +96,8 @@ impl OriginPermits {
 }
 
 impl web::PermitProvider for CappedPermits {
-    fn acquire_permit<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, CommonPlace> {
-        async move { Box::new(self.places.take(lane, self.limit).await) as CommonPlace }.boxed()
+    fn acquire_permit<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, SharedPermit> {
+        async move { Box::new(self.places.take(lane, self.limit).await) as SharedPermit }.boxed()
     }
 }
 

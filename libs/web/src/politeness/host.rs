@@ -82,7 +82,7 @@ impl Hosts {
 
 impl Host {
     /// Waits for a permit.
-    pub(super) async fn place(&self) -> OwnedSemaphorePermit {
+    pub(super) async fn acquire_permit(&self) -> OwnedSemaphorePermit {
         Arc::clone(&self.places).acquire_owned().await.expect("the semaphore is never closed")
     }
 

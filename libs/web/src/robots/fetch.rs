@@ -9,7 +9,7 @@ use model::{Disposition, Lane};
 use url::Url;
 
 use super::{MOST_READ, Robots, RobotsFetch};
-use crate::{Client, CrawlDelay, Errand, ErrorKind, GetRequest, Phase, Response, Wall, WebError};
+use crate::{Client, CrawlDelay, ErrorKind, GetRequest, Phase, RequestPurpose, Response, Wall, WebError};
 
 /// A file that was read is requested again after a day, as RFC 9309, 2.4, says.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
@@ -44,7 +44,7 @@ impl Client {
         &self,
         lane: &Lane,
         url: &Url,
-        errand: Errand,
+        errand: RequestPurpose,
         requests: &mut u32,
     ) -> Result<Duration, WebError> {
         let policy = &self.1.robots;

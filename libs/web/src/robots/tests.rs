@@ -104,7 +104,7 @@ fn nothing_is_read_beyond_the_limit_nor_the_line_that_is_cut_there() {
 
 #[test]
 fn policies_fetch_nothing_unless_there_is_something_to_obey() {
-    use Errand::{Crawling, Invited};
+    use RequestPurpose::{Crawling, Invited};
     let binds = |policy: &RobotsPolicy| {
         [(Invited, false), (Crawling, false), (Invited, true)]
             .map(|(errand, is_foreign)| policy.disallow.binds(errand, is_foreign))

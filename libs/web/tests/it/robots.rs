@@ -9,7 +9,8 @@ use model::{Disposition, Lane, ProblemReason};
 use secrets::Secret;
 use testkit::scripted::{Reply, ScriptedServer};
 use web::{
-    Client, CrawlDelay, Credential, Errand, ErrorKind, GetRequest, RobotsFetch, RobotsPolicy, WebConfig,
+    Client, CrawlDelay, Credential, ErrorKind, GetRequest, RequestPurpose, RobotsFetch, RobotsPolicy,
+    WebConfig,
 };
 
 use crate::support::{config, request};
@@ -88,7 +89,7 @@ async fn where_there_is_none_everything_is_allowed() {
 async fn whoever_crawls_keeps_out_where_whoever_was_invited_may_go() {
     let server = server(Reply::ok("user-agent: *\ndisallow: /no")).await;
     let client = client(RobotsPolicy::invited());
-    let crawl = |path: &str| GetRequest { errand: Errand::Crawling, ..request(&server.uri(path)) };
+    let crawl = |path: &str| GetRequest { errand: RequestPurpose::Crawling, ..request(&server.uri(path)) };
     client.get(request(&server.uri("/no"))).await.unwrap();
     client.get(crawl("/a")).await.unwrap();
     assert_eq!(client.get(crawl("/no")).await.unwrap_err().kind(), ErrorKind::Disallowed);
@@ -103,7 +104,7 @@ async fn where_it_cannot_be_had_only_the_invited_go_on_and_that_is_said() {
         let client = client(RobotsPolicy::invited());
         client.get(request(&server.uri("/no"))).await.unwrap();
         client.get(request(&server.uri("/no"))).await.unwrap();
-        let crawl = GetRequest { errand: Errand::Crawling, ..request(&server.uri("/a")) };
+        let crawl = GetRequest { errand: RequestPurpose::Crawling, ..request(&server.uri("/a")) };
         let error = client.get_with_retries(crawl).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::RobotsUnreachable, "{error}");
         assert_eq!((error.reason(), error.requests()), (ProblemReason::Disallowed, 0));
@@ -206,7 +207,7 @@ async fn an_origin_that_is_asked_once_is_not_asked_for_its_crawl_delay() {
     client.get(request(&server.uri("/a"))).await.unwrap();
     let paths: Vec<_> = server.requests().into_iter().map(|request| request.path).collect();
     assert_eq!(paths, ["/a", "/robots.txt", "/a"]);
-    let crawl = GetRequest { errand: Errand::Crawling, ..request(&server.uri("/no")) };
+    let crawl = GetRequest { errand: RequestPurpose::Crawling, ..request(&server.uri("/no")) };
     let error = Client::new(WebConfig { robots: RobotsPolicy::invited(), ..config() })
         .unwrap()
         .get(crawl)

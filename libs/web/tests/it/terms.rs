@@ -11,7 +11,8 @@ use secrets::Secret;
 use testkit::scripted::{Reply, ScriptedServer};
 use tokio::time::Instant;
 use web::{
-    AddressPolicy, Client, CommonPlace, Credential, ErrorKind, PermitProvider, RobotsPolicy, Terms, WebConfig,
+    AddressPolicy, Client, Credential, ErrorKind, PermitProvider, RobotsPolicy, SharedPermit, Terms,
+    WebConfig,
 };
 
 use crate::support::{config, request};
@@ -26,10 +27,10 @@ struct Counted {
 struct Taken(Arc<AtomicUsize>);
 
 impl PermitProvider for Counted {
-    fn place<'a>(&'a self, _: &'a Lane) -> BoxFuture<'a, CommonPlace> {
+    fn acquire_permit<'a>(&'a self, _: &'a Lane) -> BoxFuture<'a, SharedPermit> {
         self.ever.fetch_add(1, Ordering::SeqCst);
         self.taken.fetch_add(1, Ordering::SeqCst);
-        let taken: CommonPlace = Box::new(Taken(Arc::clone(&self.taken)));
+        let taken: SharedPermit = Box::new(Taken(Arc::clone(&self.taken)));
         async { taken }.boxed()
     }
 }

@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use crate::classify;
 
 /// The rest of a body. Dropped before its end, it closes the connection.
-pub(crate) struct Pieces {
+pub(crate) struct BodyChunks {
     /// Pieces that were read ahead, with the end or error behind them if known.
     ahead: VecDeque<Next>,
     rest: Rest,
@@ -31,7 +31,7 @@ enum Rest {
     Inside(Mutex<BoxStream<'static, io::Result<Bytes>>>),
 }
 
-impl Pieces {
+impl BodyChunks {
     pub(crate) fn network(incoming: Incoming) -> Self {
         Self { ahead: VecDeque::new(), rest: Rest::Network(incoming) }
     }
