@@ -17,7 +17,7 @@ pub(crate) const TEMPORARY: &str = ".export-";
 
 /// The request of an export. Only an equal request resumes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct ExportRequest {
     pub(crate) format: Format,
     pub(crate) source: SourceId,
     #[serde(flatten)]
@@ -28,7 +28,7 @@ pub(crate) struct Asked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
     #[serde(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: ExportRequest,
     /// The start of the export: the `at` of a Resource Dump (RS-4).
     pub(crate) at: Timestamp,
     /// The last resource that is safely part of it; those behind it in the catalog's order are still to come.
@@ -96,7 +96,11 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// The checkpoint at `path`, or a new one if there is none.
-    pub(crate) fn open(path: Option<PathBuf>, asked: Asked, now: Timestamp) -> Result<Self, ExportError> {
+    pub(crate) fn open(
+        path: Option<PathBuf>,
+        asked: ExportRequest,
+        now: Timestamp,
+    ) -> Result<Self, ExportError> {
         let found = path.as_deref().map(read).transpose()?.flatten();
         let note = match found {
             Some(note) if note.asked == asked => note,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use store::{Store, StoreError};
 use url::Url;
 
-use crate::note::{Asked, Kept};
+use crate::note::{ExportRequest, Kept};
 use crate::selection::Taken;
 use crate::{ExportError, Selection, dump, note, parts, table, tar, tree};
 
@@ -135,7 +135,8 @@ impl Export {
         see: &mut dyn FnMut(Seen<'_>) -> ControlFlow<()>,
     ) -> Result<Summary, ExportError> {
         let Self { format, to, selection, sizes } = self;
-        let asked = Asked { format: format.clone(), source: source.clone(), selection: selection.clone() };
+        let asked =
+            ExportRequest { format: format.clone(), source: source.clone(), selection: selection.clone() };
         let kept = Kept::open(self.prepare()?, asked, now)?;
         if let Destination::Path(path) = to {
             kept.note.must_be_there(path)?;

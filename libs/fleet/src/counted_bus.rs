@@ -176,13 +176,13 @@ impl Bus for CountedBus {
 mod tests {
     use bus::{DeadLetter, MemoryBus};
     use model::JobId;
-    use service::About;
+    use service::ServiceInfo;
 
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn what_is_handed_out_again_and_what_was_given_up_is_counted_by_itself() {
-        let metrics = Metrics::new(About { name: "test", version: "0" });
+        let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
         let bus = counted(Arc::new(MemoryBus::new(16)), &metrics);
         let source: SourceId = "s".parse().unwrap();
         for filter in [Filter::Verify, Filter::Dead(source.clone())] {

@@ -150,13 +150,13 @@ impl Drop for UnderWay {
 
 #[cfg(test)]
 mod tests {
-    use service::About;
+    use service::ServiceInfo;
 
     use super::*;
 
     #[test]
     fn requests_are_counted_by_group_and_class_and_are_in_flight_until_their_answers_end() {
-        let metrics = Metrics::new(About { name: "test", version: "0" });
+        let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
         let groups: LaneGroups = serde_json::from_str(r#"{"partners": ["example.org"]}"#).unwrap();
         let clients = [(); 2].map(|()| Client::new(web::WebConfig::default()).unwrap());
         clients.iter().for_each(|client| count_requests(client, &groups, &metrics).unwrap());

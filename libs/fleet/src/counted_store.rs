@@ -63,13 +63,13 @@ impl Collector for Stores {
 #[cfg(test)]
 mod tests {
     use object_store::ObjectStoreExt as _;
-    use service::About;
+    use service::ServiceInfo;
 
     use super::*;
 
     #[tokio::test]
     async fn the_stores_of_a_process_are_counted_together() {
-        let metrics = Metrics::new(About { name: "test", version: "0" });
+        let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
         let folder = tempfile::tempdir().unwrap();
         let objects = || Arc::new(object_store::memory::InMemory::new());
         let stores = [(); 2].map(|()| Store::over_objects(objects(), "memory", folder.path().to_owned()));

@@ -13,7 +13,7 @@ use crate::store::{StoreConfig, open_store, watch_store};
 
 /// The message bus and the store, both connected.
 #[derive(Debug, Clone)]
-pub struct Joined {
+pub struct Connections {
     /// The message bus.
     pub bus: Arc<dyn Bus>,
     /// The store, open for writing.
@@ -35,11 +35,15 @@ pub async fn join_bus<C>(context: &Context<C>, nats: &NatsConfig) -> anyhow::Res
 ///
 /// # Errors
 /// When the configuration or the permissions are wrong, the store lacks conditional puts, or the service is to stop.
-pub async fn join<C>(context: &Context<C>, nats: &NatsConfig, store: &StoreConfig) -> anyhow::Result<Joined> {
+pub async fn join<C>(
+    context: &Context<C>,
+    nats: &NatsConfig,
+    store: &StoreConfig,
+) -> anyhow::Result<Connections> {
     let Context { vars, readiness, stop, metrics, .. } = context;
     let bus = counted(open_bus(nats, vars, readiness, stop).await?, metrics);
     let store = open_store(store, vars, readiness, stop).await?;
     count_operations(&store, metrics);
     tokio::spawn(watch_store(store.clone(), readiness.clone(), stop.clone()));
-    Ok(Joined { bus, store })
+    Ok(Connections { bus, store })
 }

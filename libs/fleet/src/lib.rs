@@ -2,30 +2,30 @@
 
 mod bus;
 mod control;
+mod cooldowns;
 mod counted_bus;
 mod counted_http;
 mod counted_store;
 mod http;
 mod join;
 mod origin_groups;
-mod patience;
 mod push;
 mod queue;
 mod rate;
-mod rests;
+mod startup;
 mod store;
 mod terms;
 
 pub use self::bus::NatsConfig;
 pub use self::control::{become_member, open_control};
+pub use cooldowns::{SharedRests, share_rests};
 pub use counted_http::count_requests;
 pub use http::HttpConfig;
-pub use join::{Joined, join, join_bus};
+pub use join::{Connections, join, join_bus};
 pub use origin_groups::LaneGroups;
-pub use patience::{Stopped, connect, unless_stopped};
 pub use push::{Push, PushConfig};
 pub use queue::work_queue;
 pub use rate::{SharedRate, share_rate};
-pub use rests::{SharedRests, share_rests};
+pub use startup::{Stopped, connect, unless_stopped};
 pub use store::{StoreConfig, open_for_reading};
 pub use terms::{BasicConfig, CredentialConfig, Credentials, HeaderConfig, UnknownCredential};

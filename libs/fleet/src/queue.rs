@@ -18,8 +18,8 @@ const MAX_DELIVER: u32 = 20;
 /// Jobs in flight over the whole fleet.
 const MAX_IN_FLIGHT: usize = 1024;
 
-/// Lets `handler` work on the messages of `filter`, at most `max_concurrent_jobs` in this process, until the service is to
-/// stop. Then it completes the current jobs.
+/// Lets `handler` work on the messages of `filter`, at most `max_concurrent_jobs` in this process, until the service is
+/// to stop. Then it completes the current jobs.
 ///
 /// # Errors
 /// When the bus refuses the consumer, or a handler says that nothing works until an operator acts.
@@ -53,7 +53,7 @@ mod tests {
     use bus::{MemoryBus, Queue};
     use model::JobId;
     use secrets::Vars;
-    use service::{About, Metrics, Readiness};
+    use service::{Metrics, Readiness, ServiceInfo};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -64,7 +64,7 @@ mod tests {
             config: (),
             vars: Vars::default(),
             readiness: Readiness::default(),
-            metrics: Metrics::new(About { name: "test", version: "0" }),
+            metrics: Metrics::new(ServiceInfo { name: "test", version: "0" }),
             stop: CancellationToken::new(),
         };
         let bus: Arc<dyn Bus> = Arc::new(MemoryBus::new(16));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
 use serde::Deserialize;
-use service::{About, Context, FrameConfig, ServiceConfig, frame};
+use service::{Context, FrameConfig, ServiceConfig, ServiceInfo, frame};
 
 /// Its configuration.
 #[derive(Debug, Default, Deserialize)]
@@ -25,7 +25,7 @@ impl ServiceConfig for Config {
 }
 
 fn main() -> ExitCode {
-    frame::main(About { name: "ticker", version: env!("CARGO_PKG_VERSION") }, serve)
+    frame::main(ServiceInfo { name: "ticker", version: env!("CARGO_PKG_VERSION") }, serve)
 }
 
 async fn serve(context: Context<Config>) -> anyhow::Result<()> {

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::memory::{Memory, Resident};
-use crate::{About, Readiness};
+use crate::{Readiness, ServiceInfo};
 
 /// The media type of Prometheus' text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -61,7 +61,7 @@ struct Shared {
 
 impl Metrics {
     /// No metrics yet but `thresher_build_info`, with name and version, and the process's memory.
-    pub fn new(about: About) -> Self {
+    pub fn new(about: ServiceInfo) -> Self {
         let mut registry = Registry::with_prefix("thresher");
         let build = Info::new(vec![("service", about.name), ("version", about.version)]);
         registry.register("build", "What runs", build);

@@ -27,7 +27,7 @@ const COULD_NOT_RUN: u8 = 3;
 
 /// Name and version of the running program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct About {
+pub struct ServiceInfo {
     /// The name of the service; it is also the prefix of its variables.
     pub name: &'static str,
     /// Its version.
@@ -67,7 +67,7 @@ enum End {
 ///
 /// The exit status is 0 when it stopped on request, 1 when it failed or did not finish in time, 2 when the
 /// configuration is wrong, 3 when it could not start.
-pub fn main<C, F>(about: About, serve: impl FnOnce(Context<C>) -> F) -> ExitCode
+pub fn main<C, F>(about: ServiceInfo, serve: impl FnOnce(Context<C>) -> F) -> ExitCode
 where
     C: ServiceConfig,
     F: Future<Output = anyhow::Result<()>> + Send + 'static,
@@ -85,7 +85,12 @@ where
 
 /// Runs a service: starts the log, opens the admin port, calls `serve`, and waits until the service ends or
 /// SIGTERM or SIGINT arrives. Then the service drains until its deadline. A second signal stops it at once.
-pub async fn run<C, F>(about: About, config: C, vars: Vars, serve: impl FnOnce(Context<C>) -> F) -> ExitCode
+pub async fn run<C, F>(
+    about: ServiceInfo,
+    config: C,
+    vars: Vars,
+    serve: impl FnOnce(Context<C>) -> F,
+) -> ExitCode
 where
     C: ServiceConfig,
     F: Future<Output = anyhow::Result<()>> + Send + 'static,
@@ -171,7 +176,7 @@ fn status(end: End, drain: Duration) -> u8 {
     }
 }
 
-fn refuse(about: About, status: u8, error: &dyn std::fmt::Display) -> ExitCode {
+fn refuse(about: ServiceInfo, status: u8, error: &dyn std::fmt::Display) -> ExitCode {
     eprintln!("{}: {error}", about.name);
     ExitCode::from(status)
 }

@@ -10,6 +10,6 @@ pub mod telemetry;
 
 pub use admin::Metrics;
 pub use config::{ConfigError, FrameConfig};
-pub use frame::{About, Context, ServiceConfig};
+pub use frame::{Context, ServiceConfig, ServiceInfo};
 pub use readiness::{Latch, Readiness, Waiting};
 pub use status::status_class;

@@ -63,11 +63,11 @@ fn resident_bytes() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{About, Metrics};
+    use crate::{Metrics, ServiceInfo};
 
     #[test]
     fn what_is_taken_and_what_is_bounded_stand_side_by_side() {
-        let metrics = Metrics::new(About { name: "test", version: "0" });
+        let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
         metrics.bound_memory("packs", 64);
         metrics.bound_memory("bodies", 8);
         let text = metrics.encode();

@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn metrics_say_whether_it_is_ready_and_name_each_part_that_is_not_once() {
         let (readiness, metrics) =
-            (Readiness::default(), crate::Metrics::new(crate::About { name: "test", version: "0" }));
+            (Readiness::default(), crate::Metrics::new(crate::ServiceInfo { name: "test", version: "0" }));
         metrics.tell_of(&readiness);
         let lines = || -> Vec<String> {
             let all = metrics.encode();

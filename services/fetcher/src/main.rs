@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use service::{About, frame};
+use service::{ServiceInfo, frame};
 
 fn main() -> ExitCode {
-    frame::main(About { name: "fetcher", version: env!("CARGO_PKG_VERSION") }, fetcher::serve)
+    frame::main(ServiceInfo { name: "fetcher", version: env!("CARGO_PKG_VERSION") }, fetcher::serve)
 }

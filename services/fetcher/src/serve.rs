@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bus::worker::{Shares, Worker};
 use control::{MemberId, Role};
-use fleet::{Credentials, HttpConfig, Joined, NatsConfig, StoreConfig};
+use fleet::{Connections, Credentials, HttpConfig, NatsConfig, StoreConfig};
 use model::{Clock as _, SystemClock};
 use serde::Deserialize;
 use service::{Context, FrameConfig, ServiceConfig};
@@ -97,7 +97,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     context.metrics.bound_memory("fetcher-connections", window_bytes);
     let counted = FetcherMetrics::register(&context.metrics);
 
-    let Joined { bus, store } = fleet::join(&context, &context.config.nats, &context.config.store).await?;
+    let Connections { bus, store } =
+        fleet::join(&context, &context.config.nats, &context.config.store).await?;
     let Context { config, vars, readiness, stop, metrics } = context;
     // The bus enforces the limit of an origin in the whole fleet; a job sends one request at a time.
     let credentials = Credentials::read(&config.http.credentials, &vars)?;

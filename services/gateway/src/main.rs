@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use service::{About, frame};
+use service::{ServiceInfo, frame};
 
 fn main() -> ExitCode {
-    frame::main(About { name: "gateway", version: env!("CARGO_PKG_VERSION") }, gateway::serve)
+    frame::main(ServiceInfo { name: "gateway", version: env!("CARGO_PKG_VERSION") }, gateway::serve)
 }

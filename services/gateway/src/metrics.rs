@@ -179,13 +179,13 @@ fn name(method: &Method) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use service::About;
+    use service::ServiceInfo;
 
     use super::*;
 
     #[test]
     fn requests_are_counted_by_route_method_and_class_and_odd_methods_are_one() {
-        let metrics = Metrics::new(About { name: "test", version: "0" });
+        let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
         let counted = GatewayMetrics::register(&metrics);
         let took = Duration::from_millis(3);
         for method in [Method::TRACE, Method::from_bytes(b"BREW").unwrap()] {
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn every_verdict_is_shown_before_the_first_one_comes() {
-        let metrics = Metrics::new(About { name: "test", version: "0" });
+        let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
         GatewayMetrics::register(&metrics);
         let text = metrics.encode();
         let notifications = inbox::Verdict::ALL.map(|verdict| ("notifications", verdict.as_str()));

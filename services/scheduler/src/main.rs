@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use service::{About, frame};
+use service::{ServiceInfo, frame};
 
 fn main() -> ExitCode {
-    frame::main(About { name: "scheduler", version: env!("CARGO_PKG_VERSION") }, scheduler::serve)
+    frame::main(ServiceInfo { name: "scheduler", version: env!("CARGO_PKG_VERSION") }, scheduler::serve)
 }

@@ -87,7 +87,7 @@ impl Drop for Meter {
 
 #[cfg(test)]
 mod tests {
-    use service::{About, Metrics};
+    use service::{Metrics, ServiceInfo};
 
     use super::*;
 
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn each_thing_is_counted_once_by_whoever_works_on_the_run() {
-        let metrics = Metrics::new(About { name: "test", version: "0" });
+        let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
         let counted = SchedulerMetrics::register(&metrics);
         let meter = |told: u64| {
             Meter::new(
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_quirk_that_this_version_does_not_know_makes_no_series_of_its_own() {
-        let metrics = Metrics::new(About { name: "test", version: "0" });
+        let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
         let meter =
             Meter::new(SchedulerMetrics::register(&metrics), "s".parse().unwrap(), &Counters::default());
         let mut now = progress(0);

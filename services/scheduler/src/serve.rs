@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use catalog::{CacheBudget, CatalogConfig};
 use control::{MemberId, Role};
-use fleet::{Credentials, Joined};
+use fleet::{Connections, Credentials};
 use model::{Clock, SystemClock};
 use service::Context;
 use tokio::sync::Semaphore;
@@ -37,7 +37,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     context.metrics.bound_memory("scheduler-catalogs", settings.memory_bytes());
     let counted = SchedulerMetrics::register(&context.metrics);
 
-    let Joined { bus, store } = fleet::join(&context, &context.config.nats, &context.config.store).await?;
+    let Connections { bus, store } =
+        fleet::join(&context, &context.config.nats, &context.config.store).await?;
     let Context { config, vars, readiness, stop, metrics } = context;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     let credentials = Credentials::read(&config.http.credentials, &vars)?;

@@ -10,7 +10,7 @@ use resourcesync::{BadEntry, Datetime, Entry, Header, Interval, Item, Quirks};
 use store::Spool;
 
 use crate::entries::{Entries, Kind, Line, Row, digest_of};
-use crate::trouble::UnpackError;
+use crate::error::UnpackError;
 
 /// How far a Source's clock may run ahead of the local clock.
 const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(10);

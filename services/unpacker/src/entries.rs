@@ -10,8 +10,8 @@ use store::{Spooled, Store};
 use tokio::io::AsyncRead;
 
 use crate::collect::{self, Collector};
+use crate::error::UnpackError;
 use crate::manifest::{self, Part};
-use crate::trouble::UnpackError;
 
 /// Maximum memory of an entry while its package is opened, in bytes: its row, its place among the URIs, its time.
 pub(crate) const ENTRY_BYTES: u64 = 192;

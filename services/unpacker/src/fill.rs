@@ -9,9 +9,9 @@ use model::{
 };
 use store::{PackMember, Packer, Spooled, Store};
 
+use crate::error::UnpackError;
 use crate::failure;
 use crate::judge::{self, Declared};
-use crate::trouble::UnpackError;
 use crate::unlisted::Unlisted;
 use crate::unpacker::Answers;
 

@@ -3,6 +3,7 @@
 mod collect;
 mod config;
 mod entries;
+mod error;
 mod failure;
 mod fill;
 mod index;
@@ -16,7 +17,6 @@ mod serve;
 mod slice;
 mod source;
 mod stream;
-mod trouble;
 mod unlisted;
 mod unpacker;
 

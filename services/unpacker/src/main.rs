@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use service::{About, frame};
+use service::{ServiceInfo, frame};
 
 fn main() -> ExitCode {
-    frame::main(About { name: "unpacker", version: env!("CARGO_PKG_VERSION") }, unpacker::serve)
+    frame::main(ServiceInfo { name: "unpacker", version: env!("CARGO_PKG_VERSION") }, unpacker::serve)
 }

@@ -6,11 +6,11 @@ use packages::zip::{Directory, MemberReader};
 use packages::{PackageError, Packaging, SNIFF_BYTES, sniff};
 
 use crate::entries::{Entries, Kind};
+use crate::error::UnpackError;
 use crate::failure;
 use crate::index::{Found, Line, MemberLocation, Writer};
 use crate::locate::Named;
 use crate::source::{AHEAD, Stored};
-use crate::trouble::UnpackError;
 use crate::unpacker::{Answers, Unpacker};
 
 /// Location of a whole package. Members are adopted in it, so it must be a package.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bus::{Filter, Message};
-use fleet::{Joined, NatsConfig, StoreConfig};
+use fleet::{Connections, NatsConfig, StoreConfig};
 use model::SystemClock;
 use packages::{Blocks, Limits};
 use serde::Deserialize;
@@ -83,10 +83,10 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
 /// When the bus refuses a consumer.
 pub async fn work_queues<C: Sync>(
     context: &Context<C>,
-    joined: Joined,
+    joined: Connections,
     settings: &Settings,
 ) -> anyhow::Result<()> {
-    let Joined { bus, store } = joined;
+    let Connections { bus, store } = joined;
     let Settings { max_concurrent_jobs, max_open_packages, jobs } = settings.clone();
     let counted = UnpackerMetrics::register(&context.metrics);
     let unpacker = Unpacker::new(store, Arc::clone(&bus), Arc::new(SystemClock), jobs)

@@ -8,12 +8,12 @@ use packages::zip::{Data, MemberReader};
 use packages::{Blocks, MemberPosition, PackageError, ReadAt};
 use store::StoreError;
 
+use crate::error::UnpackError;
 use crate::failure;
 use crate::index::{self, Found, MemberLocation};
 use crate::judge::{self, Declared};
 use crate::open::package_of;
 use crate::source::{AHEAD, BLOCK, Stored};
-use crate::trouble::UnpackError;
 use crate::unpacker::{Answers, Unpacker};
 
 impl Unpacker {

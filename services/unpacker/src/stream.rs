@@ -12,13 +12,13 @@ use packages::{ManifestFinder, range_reader};
 use store::Spooled;
 
 use crate::entries::{Entries, Kind, Line};
+use crate::error::UnpackError;
 use crate::failure;
 use crate::fill::{Content, Filling, Progress};
 use crate::index::{SLICE_ENTRIES, outcome_bytes};
 use crate::judge::Declared;
 use crate::paths::{Naming, Paths, refused_name};
 use crate::source::{AHEAD, Stored};
-use crate::trouble::UnpackError;
 use crate::unlisted::Unlisted;
 use crate::unpacker::{Answers, Unpacker};
 

@@ -10,7 +10,7 @@ use store::{Store, StoreError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::trouble::UnpackError;
+use crate::error::UnpackError;
 use crate::{UnpackerConfig, UnpackerMetrics, failure, index};
 
 /// Part number of the final failure of a job with several parts.

@@ -18,7 +18,7 @@ use store::{Store, StoreError};
 
 use crate::VerifierMetrics;
 use crate::failure::{changed_again, mismatch, not_there};
-use crate::seen::PackLengthCache;
+use crate::pack_lengths::PackLengthCache;
 
 /// Processes verify jobs.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@
 mod failure;
 mod judge;
 mod metrics;
+mod pack_lengths;
 pub mod scrub;
-mod seen;
 mod serve;
 
 pub use judge::Verifier;

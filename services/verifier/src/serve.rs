@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bus::{Filter, Message};
-use fleet::{Joined, NatsConfig, StoreConfig};
+use fleet::{Connections, NatsConfig, StoreConfig};
 use serde::Deserialize;
 use service::{Context, FrameConfig, ServiceConfig};
 
@@ -61,7 +61,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     context.metrics.bound_memory("verifier-jobs", (max_concurrent_jobs * 2 * bus::MAX_PAYLOAD) as u64);
     let counted = VerifierMetrics::register(&context.metrics);
 
-    let Joined { bus, store } = fleet::join(&context, nats, store).await?;
+    let Connections { bus, store } = fleet::join(&context, nats, store).await?;
     let verifier = Verifier::new(store, Arc::clone(&bus)).counted(counted);
     let work = move |message: Message| {
         let verifier = verifier.clone();

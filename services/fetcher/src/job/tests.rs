@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use bus::MemoryBus;
 use model::{Declaration, JobId, Lane, Location, PackId, RunId, Seq, SourceId, SystemClock, Validators};
-use service::{About, Metrics};
+use service::{Metrics, ServiceInfo};
 use testkit::gated::{Gate, GatedObjects};
 use testkit::scripted::{Reply, ScriptedServer};
 use testkit::waiting::until;
@@ -72,7 +72,7 @@ async fn packs_of(store: &Store, name: usize, done: VerifyJob) -> BTreeSet<PackI
 #[tokio::test]
 async fn jobs_that_end_while_a_pack_is_stored_share_the_next_one_and_end_with_it() {
     let server = ScriptedServer::start().await.expect("a free port on loopback");
-    let metrics = Metrics::new(About { name: "test", version: "0" });
+    let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
     let (fetcher, gate) = gated();
     let fetcher = fetcher.counted(FetcherMetrics::register(&metrics));
     let begin = |name| {

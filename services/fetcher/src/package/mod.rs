@@ -8,14 +8,14 @@ use store::{PackageUpload, StoreError};
 use tokio::time::Instant;
 
 mod answer;
-mod beside;
-mod company;
+mod parallel_ranges;
 mod piece;
+mod range_permits;
 mod receive;
 mod version;
 
-use company::RangePermits;
-pub(crate) use company::SingleRangeOrigins;
+use range_permits::RangePermits;
+pub(crate) use range_permits::SingleRangeOrigins;
 use receive::{End, Receiving};
 use version::condition;
 

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use web::{ErrorKind, GetRequest, Range, Response, WebError};
 
 use super::answer::Ended;
-use super::company::RangePermits;
 use super::piece::Piece;
+use super::range_permits::RangePermits;
 use super::version::{accepts_ranges, can_go_on, condition, is_no_such_range, is_same};
 use crate::{Fetcher, modified, page};
 

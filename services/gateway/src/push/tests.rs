@@ -11,7 +11,7 @@ use fleet::PushConfig;
 use jiff::Timestamp;
 use model::{ChangeNotification, RunId, SetId, SourceId, SystemClock};
 use secrets::Vars;
-use service::{About, Metrics};
+use service::{Metrics, ServiceInfo};
 use testkit::servers::NatsFixture;
 use testkit::waiting::until;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -69,7 +69,7 @@ impl Case {
         let id = subscriptions.want(&offered, push.keys().current().name(), now).await.unwrap().id.clone();
         subscriptions.step(&id, &SubscriptionStep::Ask, now).await.unwrap();
         let bus = Arc::new(MemoryBus::new(3));
-        let metrics = Metrics::new(About { name: "test", version: "0" });
+        let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
         let callbacks = Callbacks::new(
             push.clone(),
             &control,

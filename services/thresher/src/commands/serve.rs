@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use fleet::{HttpConfig, NatsConfig, PushConfig, StoreConfig};
 use secrets::Vars;
 use serde::Deserialize;
-use service::{About, Context, FrameConfig, ServiceConfig, config, frame};
+use service::{Context, FrameConfig, ServiceConfig, ServiceInfo, config, frame};
 use tokio::task::JoinSet;
 
 use crate::cli::{ServeArgs, ServiceArg};
 use crate::client::local::LocalAccess;
 use crate::terminal::note;
 
-const ABOUT: About = About { name: "serve", version: env!("CARGO_PKG_VERSION") };
+const ABOUT: ServiceInfo = ServiceInfo { name: "serve", version: env!("CARGO_PKG_VERSION") };
 
 /// The configuration of all services; shared settings are given once.
 #[derive(Debug, Clone, Deserialize)]

@@ -7,7 +7,7 @@ use model::{PackageId, SourceId};
 use store::{Spool, Store};
 
 use super::{INFLATED_BYTE, Line, ROW, SLICE_ENTRIES, VERSION, outcome_bytes};
-use crate::trouble::UnpackError;
+use crate::error::UnpackError;
 
 /// Maximum bytes to which the members of a slice inflate; a single member may have more.
 pub(super) const SLICE_BYTES: u64 = 64 << 20;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{Bus, ConsumerSpec, Filter, Queue};
-use fleet::Joined;
+use fleet::Connections;
 use model::{PackageResult, UnpackJob, UnpackTask};
 use secrets::Vars;
-use service::{About, Context, Metrics, Readiness};
+use service::{Context, Metrics, Readiness, ServiceInfo};
 use tokio_util::sync::CancellationToken;
 use unpacker::Settings;
 
@@ -58,10 +58,10 @@ async fn slices_go_on_while_tars_take_as_long_as_they_like() {
         config: (),
         vars: Vars::default(),
         readiness: Readiness::default(),
-        metrics: Metrics::new(About { name: "test", version: "0" }),
+        metrics: Metrics::new(ServiceInfo { name: "test", version: "0" }),
         stop: CancellationToken::new(),
     };
-    let joined = Joined { bus: Arc::clone(&case.bus) as Arc<dyn Bus>, store: case.store.clone() };
+    let joined = Connections { bus: Arc::clone(&case.bus) as Arc<dyn Bus>, store: case.store.clone() };
     let settings = Settings { max_concurrent_jobs: 1, max_open_packages: 2, ..Settings::default() };
     let stop = context.stop.clone();
     let working = tokio::spawn(async move { unpacker::work_queues(&context, joined, &settings).await });

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use model::{Assurance, Bitstream, Span, Validators};
 use store::Key;
 
-use super::order::Sorted;
+use super::external_sort::Sorted;
 use super::{ScrubError, ScrubItem};
 
 /// Maximum bytes of a batch, with the gaps between, and inflated.

@@ -9,7 +9,7 @@
 
 mod batch;
 mod choose;
-mod order;
+mod external_sort;
 mod pace;
 mod read;
 mod sample;
@@ -31,7 +31,7 @@ pub use sample::{CONFIDENCE, Reservoir, upper_bound};
 
 use batch::{Batch, Batches};
 use choose::Chosen;
-use order::ExternalSort;
+use external_sort::ExternalSort;
 use pace::Pace;
 
 /// A stored bitstream to read again: the current one of a resource, or a kept version.
@@ -97,7 +97,7 @@ pub enum ScrubError {
     Store(#[from] StoreError),
     /// The sort failed.
     #[error("cannot write to the system's temporary directory: {0}; make room there, or set TMPDIR")]
-    Order(#[from] std::io::Error),
+    ExternalSort(#[from] std::io::Error),
     /// A reader ended early: by a panic, or because the process ends.
     #[error("a reader ended early: {0}; run the same command again")]
     Task(tokio::task::JoinError),

@@ -290,5 +290,5 @@ async fn what_a_store_cannot_answer_ends_the_scrub() {
     world.held.iter().for_each(|held| scrub.offer(held.clone()).unwrap());
     world.lose("a").await;
     let failed = scrub.run(&world.store, OPTIONS, |_| Err(std::io::Error::other("full").into())).await;
-    assert!(matches!(failed, Err(ScrubError::Order(_))), "{failed:?}");
+    assert!(matches!(failed, Err(ScrubError::ExternalSort(_))), "{failed:?}");
 }
