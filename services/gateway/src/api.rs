@@ -19,8 +19,8 @@ use crate::{
     words,
 };
 
-const DESCRIPTION: &str = "What the fleet harvests, how far it is, and what it holds. Every request carries a token: `Authorization: Bearer …`. \
-    Refusals are problems (RFC 9457), lists come in pages.";
+const DESCRIPTION: &str = "Sources, runs, stored resources and problems of a fleet. Every request needs a token: `Authorization: Bearer …`. \
+    Errors are problem documents (RFC 9457). Lists come in pages.";
 
 /// The status for a head that is too long. The server refuses it before a handler runs, so the response has no body.
 const TOO_LONG: &str = "431";
@@ -30,11 +30,11 @@ const TOO_LONG: &str = "431";
     info(title = "Thresher", description = DESCRIPTION, license(name = "Apache-2.0", identifier = "Apache-2.0")),
     components(schemas(Problem, FieldError)),
     tags(
-        (name = "sources", description = "What is harvested"),
-        (name = "runs", description = "What is asked for, and how far it is"),
-        (name = "resources", description = "What is held"),
-        (name = "problems", description = "What could not be done"),
-        (name = "reports", description = "What is to be said of a Source to whoever runs it"),
+        (name = "sources", description = "Sources and their specs"),
+        (name = "runs", description = "Runs and their progress"),
+        (name = "resources", description = "Resources and their stored bytes"),
+        (name = "problems", description = "Problems, and actions on them"),
+        (name = "reports", description = "Report cards for the operators of Sources"),
         (name = "description", description = "This description"),
     )
 )]
@@ -118,24 +118,24 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 /// Adds the refusals that any request may get, and gives all of them the same form.
 fn refuse_in_the_same_form(operation: &mut Operation, named: bool, body: bool) {
     let always = [
-        ("401", "A token is needed, or is not known"),
-        ("403", "The token does not allow it"),
-        ("421", "Without tokens, only requests to this machine's own names are answered"),
+        ("401", "The token is missing or unknown"),
+        ("403", "The token lacks the role"),
+        ("421", "Without tokens, the gateway serves only this machine's own names"),
         ("429", "Too many requests with this token, or too many wrong tokens"),
-        ("500", "Something is wrong here"),
-        ("503", "What it depends on cannot be reached"),
+        ("500", "Internal error"),
+        ("503", "A dependency is unreachable"),
     ];
     let of_names = [
-        ("400", "The request cannot be understood"),
-        ("404", "There is none"),
+        ("400", "The request is malformed"),
+        ("404", "Not found"),
         (TOO_LONG, "The head of the request is longer than 32 KiB"),
     ];
     let of_bodies = [
-        ("400", "The body is no JSON"),
+        ("400", "The body is not JSON"),
         ("408", "The body came too slowly"),
         ("413", "The body is too large"),
-        ("415", "The body is of another kind"),
-        ("422", "What is wanted makes no sense"),
+        ("415", "The body has another media type"),
+        ("422", "A field is invalid"),
     ];
     let of_names = of_names.into_iter().filter(|_| named);
     let of_bodies = of_bodies.into_iter().filter(|_| body);

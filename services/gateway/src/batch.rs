@@ -32,7 +32,7 @@ pub(crate) fn memory_bytes(batch_bytes: usize) -> usize {
 /// Creates or updates many Sources. Each succeeds or is refused by itself; the response lists the results in the order
 /// of the request.
 #[utoipa::path(post, path = "/v1/sources:batch", tag = "sources", params(TryParams), request_body = SourceBatch,
-    responses((status = 200, description = "What became of each", body = Page<SourceResult>)))]
+    responses((status = 200, description = "The result of each Source", body = Page<SourceResult>)))]
 pub(crate) async fn sources(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
@@ -103,9 +103,9 @@ async fn brought(
 /// Requests a run of many Sources. Each request is accepted or refused by itself; the response lists the results in the
 /// order of the request.
 #[utoipa::path(post, path = "/v1/runs:batch", tag = "runs",
-    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible characters that nothing else is asked for with")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "A unique key of 1 to 255 visible characters")),
     request_body = RunBatch,
-    responses((status = 200, description = "Whether a run of each is asked for", body = Page<RunResult>)))]
+    responses((status = 200, description = "The result of each Source", body = Page<RunResult>)))]
 pub(crate) async fn runs(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,

@@ -19,17 +19,17 @@ const LONGEST_NAME: usize = 100;
 /// The bytes of a resource, as received and verified. They are verified again while they are sent: if they are not what
 /// was stored, the response breaks off before its end.
 #[utoipa::path(get, path = "/v1/sources/{source}/resources/content", tag = "resources",
-    params(("source" = String, Path, description = "The Source's name"), UriParams,
+    params(("source" = String, Path, description = "The Source ID"), UriParams,
         ("Range" = Option<String>, Header, description = "One range of bytes"),
-        ("If-Range" = Option<String>, Header, description = "The `ETag` of which a part is wanted"),
+        ("If-Range" = Option<String>, Header, description = "The `ETag` of the version whose range is requested"),
         ("If-Match" = Option<String>, Header, description = "Only this version"),
         ("If-None-Match" = Option<String>, Header, description = "Only another version than this")),
     responses(
-    (status = 200, description = "All of them", content_type = "*/*", body = Vec<u8>, headers(("ETag" = String, description = "The SHA-256"))),
-    (status = 206, description = "Those of the range", content_type = "*/*", body = Vec<u8>),
-    (status = 304, description = "It is the version that `If-None-Match` names"),
-    (status = 412, description = "It is not the version that `If-Match` names"),
-    (status = 416, description = "No byte of the range is there"),
+    (status = 200, description = "All bytes", content_type = "*/*", body = Vec<u8>, headers(("ETag" = String, description = "The SHA-256"))),
+    (status = 206, description = "The bytes of the range", content_type = "*/*", body = Vec<u8>),
+    (status = 304, description = "The version matches `If-None-Match`"),
+    (status = 412, description = "The version does not match `If-Match`"),
+    (status = 416, description = "The range is outside the bytes"),
 ))]
 pub(crate) async fn content(
     State(gateway): State<Gateway>,

@@ -38,7 +38,7 @@ pub(crate) struct RunEvent {
 /// Streams each change of a run until it is over: events named `run`, whose data are the run as JSON. The first event
 /// is the current state, so a disconnected client just reconnects.
 #[utoipa::path(get, path = "/v1/sources/{source}/runs/{run}/events", tag = "runs",
-    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
+    params(("source" = String, Path, description = "The Source ID"), ("run" = String, Path, description = "The run ID")),
     responses((status = 200, description = "Server-sent events", body = RunEvent, content_type = "text/event-stream")))]
 pub(crate) async fn events(
     State(gateway): State<Gateway>,

@@ -40,8 +40,8 @@ pub(crate) struct PlanParams {
 /// Requests an estimate of each strategy that brings a Source in sync. The Source need not exist. A scheduler reads its
 /// documents, but harvests nothing and writes nothing about it.
 #[utoipa::path(post, path = "/v1/sources/plan", tag = "sources", request_body = Spec, responses(
-    (status = 200, description = "It is done, or has failed", body = Plan),
-    (status = 202, description = "It takes longer", body = Plan, headers(("Location" = String, description = "Where to look"))),
+    (status = 200, description = "The plan is done or failed", body = Plan),
+    (status = 202, description = "The plan is in progress", body = Plan, headers(("Location" = String, description = "The URL of the plan"))),
 ))]
 pub(crate) async fn ask(
     State(gateway): State<Gateway>,
@@ -72,9 +72,9 @@ pub(crate) async fn begin(
 
 /// A requested plan.
 #[utoipa::path(get, path = "/v1/plans/{plan}", tag = "sources",
-    params(("plan" = String, Path, description = "Its name"), PlanParams), responses(
-    (status = 200, description = "It is done, or has failed", body = Plan),
-    (status = 202, description = "It takes longer", body = Plan, headers(("Location" = String, description = "Where to look"))),
+    params(("plan" = String, Path, description = "The plan ID"), PlanParams), responses(
+    (status = 200, description = "The plan is done or failed", body = Plan),
+    (status = 202, description = "The plan is in progress", body = Plan, headers(("Location" = String, description = "The URL of the plan"))),
 ))]
 pub(crate) async fn read(
     State(gateway): State<Gateway>,

@@ -34,23 +34,23 @@ macro_rules! refusals {
 }
 
 refusals! {
-    bad_request BAD_REQUEST "bad-request" "The request cannot be understood";
-    not_json UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "The body is of another kind";
-    unauthorized UNAUTHORIZED "unauthorized" "A token is needed";
-    forbidden FORBIDDEN "forbidden" "The token does not allow it";
-    not_found NOT_FOUND "not-found" "There is none";
-    conflict CONFLICT "conflict" "The present state does not allow it";
-    precondition_failed PRECONDITION_FAILED "precondition-failed" "It was changed meanwhile";
-    unconditional PRECONDITION_REQUIRED "unconditional" "The request must be conditional";
-    invalid UNPROCESSABLE_ENTITY "invalid" "What is wanted makes no sense";
-    misdirected MISDIRECTED_REQUEST "misdirected" "The request names another host";
+    bad_request BAD_REQUEST "bad-request" "Bad request";
+    not_json UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "Unsupported media type";
+    unauthorized UNAUTHORIZED "unauthorized" "Token required";
+    forbidden FORBIDDEN "forbidden" "Forbidden";
+    not_found NOT_FOUND "not-found" "Not found";
+    conflict CONFLICT "conflict" "Conflict";
+    precondition_failed PRECONDITION_FAILED "precondition-failed" "Precondition failed";
+    unconditional PRECONDITION_REQUIRED "unconditional" "Precondition required";
+    invalid UNPROCESSABLE_ENTITY "invalid" "Invalid request";
+    misdirected MISDIRECTED_REQUEST "misdirected" "Misdirected request";
     too_many TOO_MANY_REQUESTS "too-many-requests" "Too many requests";
     too_large PAYLOAD_TOO_LARGE "too-large" "The body is too large";
     too_slow REQUEST_TIMEOUT "too-slow" "The body came too slowly";
-    unsatisfiable RANGE_NOT_SATISFIABLE "range-not-satisfiable" "No byte of that range is there";
-    damaged INTERNAL_SERVER_ERROR "damaged" "What is stored is not what was stored";
-    unavailable SERVICE_UNAVAILABLE "unavailable" "It cannot be done now";
-    internal INTERNAL_SERVER_ERROR "internal" "Something is wrong here";
+    unsatisfiable RANGE_NOT_SATISFIABLE "range-not-satisfiable" "Range not satisfiable";
+    damaged INTERNAL_SERVER_ERROR "damaged" "Stored bytes are damaged";
+    unavailable SERVICE_UNAVAILABLE "unavailable" "Unavailable";
+    internal INTERNAL_SERVER_ERROR "internal" "Internal error";
 }
 
 impl Refusal {
@@ -134,22 +134,18 @@ pub(crate) fn render(mut response: Response, path: &str) -> Response {
 pub(crate) fn unsaid(status: StatusCode) -> Refusal {
     let (kind, title, detail) = match status {
         StatusCode::METHOD_NOT_ALLOWED => {
-            ("method-not-allowed", "Not in this way", "the header Allow names the methods that there are")
+            ("method-not-allowed", "Method not allowed", "the header Allow names the allowed methods")
         }
         StatusCode::PAYLOAD_TOO_LARGE => {
             ("too-large", "The body is too large", "send less; gateway.body_bytes is the limit")
         }
-        StatusCode::NOT_FOUND => (
-            "not-found",
-            "There is none",
-            "nothing is served at this path; /v1/openapi.json describes what is",
-        ),
-        status if status.is_client_error() => (
-            "bad-request",
-            "The request cannot be understood",
-            "/v1/openapi.json describes what can be asked",
-        ),
-        _ => ("internal", "Something is wrong here", "the log of the gateway says more"),
+        StatusCode::NOT_FOUND => {
+            ("not-found", "Not found", "nothing is served at this path; /v1/openapi.json describes what is")
+        }
+        status if status.is_client_error() => {
+            ("bad-request", "Bad request", "/v1/openapi.json describes the requests")
+        }
+        _ => ("internal", "Internal error", "see the log of the gateway"),
     };
     Refusal::of(status, kind, title, detail.to_owned())
 }
@@ -177,7 +173,7 @@ impl From<CatalogError> for Refusal {
         let said = error.to_string();
         match error {
             CatalogError::NotFound { .. } => Self::not_found(
-                "nothing of this Source is held: it was not harvested yet, or there is none of that name",
+                "no catalog of this Source: it was not harvested yet, or there is no such Source",
             ),
             CatalogError::Store { .. } | CatalogError::TimedOut { .. } | CatalogError::Closed { .. } => {
                 Self::unavailable(said).after_seconds(1)

@@ -63,7 +63,7 @@ pub(crate) struct Tolerance {
 /// The report card of a Source: findings with their sections, coverage, fixity, problems. The gateway reads the whole
 /// catalog for it, and sends no request to the Source.
 #[utoipa::path(get, path = "/v1/sources/{source}/report", tag = "reports",
-    params(("source" = String, Path, description = "The Source's name"), ReportParams),
+    params(("source" = String, Path, description = "The Source ID"), ReportParams),
     responses((status = 200, description = "The report card", content(
         (serde_json::Value = "application/json"), (String = "text/plain")))))]
 pub(crate) async fn report(
@@ -97,7 +97,7 @@ pub(crate) async fn card(gateway: &Gateway, id: &SourceId) -> Result<ReportCard,
 
 /// All quirks. Reports and the counters of runs say how often each was needed.
 #[utoipa::path(get, path = "/v1/quirks", tag = "reports",
-    responses((status = 200, description = "All of them", body = Page<Tolerance>)))]
+    responses((status = 200, description = "All items", body = Page<Tolerance>)))]
 pub(crate) async fn quirks() -> Json<Page<Tolerance>> {
     let items = Quirk::ALL.iter().map(|quirk| Tolerance {
         name: quirk.as_str(),

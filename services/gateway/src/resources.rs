@@ -47,8 +47,8 @@ pub(crate) struct UriParams {
 
 /// Resources, in the byte order of their URIs.
 #[utoipa::path(get, path = "/v1/sources/{source}/resources", tag = "resources",
-    params(("source" = String, Path, description = "The Source's name"), ListParams),
-    responses((status = 200, description = "A page of them", body = Page<Resource>)))]
+    params(("source" = String, Path, description = "The Source ID"), ListParams),
+    responses((status = 200, description = "One page", body = Page<Resource>)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
     Path(source): Path<String>,
@@ -80,8 +80,8 @@ async fn page_of(
 
 /// The history of a resource: the stored record, the document that declared it, and its events.
 #[utoipa::path(get, path = "/v1/sources/{source}/resources/history", tag = "resources",
-    params(("source" = String, Path, description = "The Source's name"), UriParams),
-    responses((status = 200, description = "All that is known of it", body = ResourceHistory)))]
+    params(("source" = String, Path, description = "The Source ID"), UriParams),
+    responses((status = 200, description = "The history", body = ResourceHistory)))]
 pub(crate) async fn history(
     State(gateway): State<Gateway>,
     Path(source): Path<String>,

@@ -48,7 +48,7 @@ pub(crate) fn present(gateway: &Gateway, run: &FleetRun) -> Run {
 
 /// The current or last run of each Source, in the order of the Source IDs.
 #[utoipa::path(get, path = "/v1/runs", tag = "runs", params(RunParams),
-    responses((status = 200, description = "A page of them", body = Page<Run>)))]
+    responses((status = 200, description = "One page", body = Page<Run>)))]
 pub(crate) async fn all(
     State(gateway): State<Gateway>,
     Asked(params): Asked<RunParams>,
@@ -66,8 +66,8 @@ pub(crate) async fn all(
 
 /// The stored runs of a Source, the newest first.
 #[utoipa::path(get, path = "/v1/sources/{source}/runs", tag = "runs",
-    params(("source" = String, Path, description = "The Source's name")),
-    responses((status = 200, description = "All of them", body = Page<Run>)))]
+    params(("source" = String, Path, description = "The Source ID")),
+    responses((status = 200, description = "All items", body = Page<Run>)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
     Path(source): Path<String>,
@@ -87,11 +87,11 @@ pub(crate) async fn list(
 
 /// Requests a run. With an `Idempotency-Key`, a repeated request gets the same response and starts no second run.
 #[utoipa::path(post, path = "/v1/sources/{source}/runs", tag = "runs",
-    params(("source" = String, Path, description = "The Source's name"),
-        ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible characters that nothing else is asked for with")),
+    params(("source" = String, Path, description = "The Source ID"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A unique key of 1 to 255 visible characters")),
     request_body = RunRequest, responses(
-    (status = 201, description = "It is asked for", body = Run, headers(("Location" = String, description = "Where it is"))),
-    (status = 409, description = "The last run is not over"),
+    (status = 201, description = "The run is queued", body = Run, headers(("Location" = String, description = "The URL of the run"))),
+    (status = 409, description = "The last run has not ended"),
 ))]
 pub(crate) async fn submit(
     State(gateway): State<Gateway>,
@@ -208,8 +208,8 @@ fn created(source: &SourceId, run: RunId, answer: String) -> Result<Response, Re
 
 /// A run.
 #[utoipa::path(get, path = "/v1/sources/{source}/runs/{run}", tag = "runs",
-    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
-    responses((status = 200, description = "How far it is", body = Run)))]
+    params(("source" = String, Path, description = "The Source ID"), ("run" = String, Path, description = "The run ID")),
+    responses((status = 200, description = "The run", body = Run)))]
 pub(crate) async fn read(
     State(gateway): State<Gateway>,
     Path((source, run)): Path<(String, String)>,

@@ -57,7 +57,7 @@ fn etag(revision: u64) -> String {
 
 /// Sources, in the order of their IDs.
 #[utoipa::path(get, path = "/v1/sources", tag = "sources", params(PageParams),
-    responses((status = 200, description = "A page of them", body = Page<Source>)))]
+    responses((status = 200, description = "One page", body = Page<Source>)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
     Asked(params): Asked<PageParams>,
@@ -72,10 +72,10 @@ pub(crate) async fn list(
 
 /// Adds a Source.
 #[utoipa::path(post, path = "/v1/sources", tag = "sources", params(TryParams), request_body = Spec, responses(
-    (status = 201, description = "It is added", body = Source,
-        headers(("Location" = String, description = "Where it is"), ("ETag" = String, description = "Its revision"))),
-    (status = 200, description = "It would be added like that (`dry_run`)", body = Source),
-    (status = 409, description = "It was added before"),
+    (status = 201, description = "The Source was added", body = Source,
+        headers(("Location" = String, description = "The URL of the Source"), ("ETag" = String, description = "The revision"))),
+    (status = 200, description = "The Source is valid (`dry_run`)", body = Source),
+    (status = 409, description = "The Source exists already"),
 ))]
 pub(crate) async fn create(
     State(gateway): State<Gateway>,
@@ -101,8 +101,8 @@ pub(crate) async fn create(
 
 /// A Source.
 #[utoipa::path(get, path = "/v1/sources/{source}", tag = "sources",
-    params(("source" = String, Path, description = "Its name")),
-    responses((status = 200, description = "What is wanted of it", body = Source, headers(("ETag" = String, description = "Its revision")))))]
+    params(("source" = String, Path, description = "The Source ID")),
+    responses((status = 200, description = "The Source", body = Source, headers(("ETag" = String, description = "The revision")))))]
 pub(crate) async fn read(
     State(gateway): State<Gateway>,
     Path(source): Path<String>,
@@ -116,12 +116,12 @@ pub(crate) async fn read(
 
 /// Replaces the whole spec of a Source. `If-Match` names the revision that the client read.
 #[utoipa::path(put, path = "/v1/sources/{source}", tag = "sources",
-    params(("source" = String, Path, description = "Its name"), TryParams,
-        ("If-Match" = Option<String>, Header, description = "`ETag` of what was read, or `*`")),
+    params(("source" = String, Path, description = "The Source ID"), TryParams,
+        ("If-Match" = Option<String>, Header, description = "`ETag` of the last `GET`, or `*`")),
     request_body = Spec, responses(
-    (status = 200, description = "It is changed, or would be (`dry_run`)", body = Source,
-        headers(("ETag" = String, description = "Its revision"))),
-    (status = 412, description = "Somebody else has changed it meanwhile"),
+    (status = 200, description = "The Source was changed, or is valid (`dry_run`)", body = Source,
+        headers(("ETag" = String, description = "The revision"))),
+    (status = 412, description = "Another client changed the Source"),
     (status = 428, description = "`If-Match` is missing"),
 ))]
 pub(crate) async fn change(
@@ -136,7 +136,7 @@ pub(crate) async fn change(
     let found = gateway.control().sources().get(&id).await?;
     if !is_meant(&headers, &found)? {
         return Err(Refusal::unconditional(
-            "send If-Match with the ETag of what you have read, or with * to overwrite whatever is there",
+            "If-Match is required. Send the ETag of your last GET, or * to overwrite",
         ));
     }
     let spec = SourceSpec { id, ..SourceSpec::from(sent) };
@@ -151,12 +151,12 @@ pub(crate) async fn change(
 
 /// Removes a Source from the fleet. Its stored resources stay.
 #[utoipa::path(delete, path = "/v1/sources/{source}", tag = "sources",
-    params(("source" = String, Path, description = "Its name"),
-        ("If-Match" = Option<String>, Header, description = "`ETag` of what was read")),
+    params(("source" = String, Path, description = "The Source ID"),
+        ("If-Match" = Option<String>, Header, description = "`ETag` of the last `GET`")),
     responses(
-    (status = 204, description = "It is deleted"),
-    (status = 409, description = "Its run is not over"),
-    (status = 412, description = "Somebody else has changed it meanwhile"),
+    (status = 204, description = "The Source was removed"),
+    (status = 409, description = "The last run has not ended"),
+    (status = 412, description = "Another client changed the Source"),
 ))]
 pub(crate) async fn delete(
     State(gateway): State<Gateway>,

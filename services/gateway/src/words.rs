@@ -14,8 +14,8 @@ use crate::tokens::Caller;
 
 /// Queues a retry of problems for the next run of the Source.
 #[utoipa::path(post, path = "/v1/sources/{source}/problems/retry", tag = "problems",
-    params(("source" = String, Path, description = "The Source's name")), request_body = Retry,
-    responses((status = 202, description = "The owner takes it up before its next run", body = ProblemAction)))]
+    params(("source" = String, Path, description = "The Source ID")), request_body = Retry,
+    responses((status = 202, description = "The action is queued", body = ProblemAction)))]
 pub(crate) async fn retry(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
@@ -27,8 +27,8 @@ pub(crate) async fn retry(
 
 /// Ignores problems until the Source changes what it says about their subjects. Or undoes that.
 #[utoipa::path(post, path = "/v1/sources/{source}/problems/ignore", tag = "problems",
-    params(("source" = String, Path, description = "The Source's name")), request_body = Ignore,
-    responses((status = 202, description = "The owner takes it up before its next run", body = ProblemAction)))]
+    params(("source" = String, Path, description = "The Source ID")), request_body = Ignore,
+    responses((status = 202, description = "The action is queued", body = ProblemAction)))]
 pub(crate) async fn ignore(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,
@@ -49,8 +49,8 @@ pub(crate) async fn ignore(
 
 /// The queued actions of a Source, which wait for its next run.
 #[utoipa::path(get, path = "/v1/sources/{source}/problems/actions", tag = "problems",
-    params(("source" = String, Path, description = "The Source's name")),
-    responses((status = 200, description = "All that wait, in the order in which they were said", body = Page<ProblemAction>)))]
+    params(("source" = String, Path, description = "The Source ID")),
+    responses((status = 200, description = "All queued actions, the oldest first", body = Page<ProblemAction>)))]
 pub(crate) async fn waiting(
     State(gateway): State<Gateway>,
     Path(source): Path<String>,

@@ -14,8 +14,8 @@ use crate::tokens::Caller;
 
 /// Pauses a run.
 #[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/pause", tag = "runs",
-    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
-    responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
+    params(("source" = String, Path, description = "The Source ID"), ("run" = String, Path, description = "The run ID")),
+    responses((status = 200, description = "The run", body = Run), (status = 409, description = "The run has ended")))]
 pub(crate) async fn pause(
     State(gateway): State<Gateway>,
     Path((source, run)): Path<(String, String)>,
@@ -26,8 +26,8 @@ pub(crate) async fn pause(
 
 /// Resumes a run.
 #[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/resume", tag = "runs",
-    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
-    responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
+    params(("source" = String, Path, description = "The Source ID"), ("run" = String, Path, description = "The run ID")),
+    responses((status = 200, description = "The run", body = Run), (status = 409, description = "The run has ended")))]
 pub(crate) async fn resume(
     State(gateway): State<Gateway>,
     Path((source, run)): Path<(String, String)>,
@@ -38,8 +38,8 @@ pub(crate) async fn resume(
 
 /// Cancels a run.
 #[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/cancel", tag = "runs",
-    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
-    responses((status = 200, description = "That is wanted of it now", body = Run), (status = 409, description = "It is over")))]
+    params(("source" = String, Path, description = "The Source ID"), ("run" = String, Path, description = "The run ID")),
+    responses((status = 200, description = "The run", body = Run), (status = 409, description = "The run has ended")))]
 pub(crate) async fn cancel(
     State(gateway): State<Gateway>,
     Path((source, run)): Path<(String, String)>,
@@ -51,9 +51,9 @@ pub(crate) async fn cancel(
 /// Approves the deletions after the deletion guard stopped a run. This requests the same run again, which may delete
 /// more than the guard allows.
 #[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/approve", tag = "runs",
-    params(("source" = String, Path, description = "The Source's name"), ("run" = String, Path, description = "The run's name")),
-    responses((status = 201, description = "The run that may do so", body = Run, headers(("Location" = String, description = "Where it is"))),
-        (status = 409, description = "The guard has not stopped it, or another run came after it")))]
+    params(("source" = String, Path, description = "The Source ID"), ("run" = String, Path, description = "The run ID")),
+    responses((status = 201, description = "The approved run", body = Run, headers(("Location" = String, description = "The URL of the run"))),
+        (status = 409, description = "The deletion guard did not stop the run, or a later run exists")))]
 pub(crate) async fn approve(
     State(gateway): State<Gateway>,
     Extension(caller): Extension<Caller>,

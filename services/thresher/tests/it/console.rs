@@ -122,8 +122,7 @@ async fn forms_are_for_those_who_may_send_them_and_come_from_these_pages() {
     reader.get("/console/nowhere").await.is(StatusCode::NOT_FOUND);
     let none = reader.get("/console/sources/none").await.is(StatusCode::NOT_FOUND);
     assert!(
-        none.header("content-type").starts_with("text/html")
-            && none.text().contains("<h1>There is none</h1>")
+        none.header("content-type").starts_with("text/html") && none.text().contains("<h1>Not found</h1>")
     );
 }
 
@@ -321,5 +320,5 @@ async fn a_run_is_steered_by_forms_and_its_page_asks_again_for_what_changes() {
     let page = stands("cancelled").await;
     assert!(!page.contains("/cancel\""), "nothing is left to be steered: {page}");
     let refused = visitor.post(&format!("{run}/pause"), &[]).await.is(StatusCode::CONFLICT);
-    assert!(refused.text().contains("<h1>The present state does not allow it</h1>"), "{}", refused.text());
+    assert!(refused.text().contains("<h1>Conflict</h1>"), "{}", refused.text());
 }
