@@ -70,7 +70,7 @@ async fn a_plan_waits_for_a_scheduler_and_is_told_where_to_look() {
     let asked =
         api.post("/v1/sources/plan", json!({"entry": source.well_known()})).await.is(StatusCode::ACCEPTED);
     let place = asked.header("location").to_owned();
-    assert_eq!(asked.json()["state"], "asked");
+    assert_eq!(asked.json()["state"], "requested");
     assert_eq!(api.get(&place).await.is(StatusCode::ACCEPTED).header("location"), place);
     let _scheduler = fleet.start(&["scheduler"], "");
     let done = testkit::waiting::found("the plan is done", async || {
