@@ -5,7 +5,7 @@ use std::fmt::Debug;
 /// The most permits at one origin, so that counting them stays cheap.
 pub(crate) const MOST_PLACES: usize = 4;
 
-/// A permit for one open request at an origin. Dropping it returns it: see [`Bus::acquire_permit`](crate::Bus::place).
+/// A permit for one open request at an origin. Dropping it returns it: see [`Bus::acquire_permit`](crate::Bus::acquire_permit).
 #[derive(Debug)]
 #[must_use = "a place that is dropped is given back"]
 pub struct OriginPermit {

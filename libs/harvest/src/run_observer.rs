@@ -68,7 +68,7 @@ mod tests {
             Store::open(&target, StoreOptions { fsync: false, ..StoreOptions::default() }).await.unwrap();
         let offered = SimulatedSource::start(SourceSpec::default().resources(0)).await.unwrap();
         let entry: url::Url = offered.well_known().parse().unwrap();
-        let witness = Arc::new(Forgetful::default());
+        let observer = Arc::new(Forgetful::default());
         let open =
             async || Catalog::open(store.object_store(), "catalog", CatalogConfig::default()).await.unwrap();
         let harvest = async || {
@@ -83,7 +83,7 @@ mod tests {
                 clock: Arc::new(SystemClock),
                 options: HarvestOptions::default(),
                 progress: watch::Sender::new(Progress::default()),
-                observer: Some(Arc::clone(&witness) as Arc<dyn RunObserver>),
+                observer: Some(Arc::clone(&observer) as Arc<dyn RunObserver>),
                 push_lag: PushLag::default(),
                 stop: CancellationToken::new(),
             };
@@ -93,7 +93,7 @@ mod tests {
         assert!(matches!(error, HarvestError::Observer(_)), "{error}");
         let report = harvest().await.unwrap();
         assert!(report.resumed);
-        assert_eq!(*witness.0.lock().unwrap(), [report.run.id, report.run.id]);
+        assert_eq!(*observer.0.lock().unwrap(), [report.run.id, report.run.id]);
         assert_eq!(open().await.last_run().await.unwrap().unwrap().phase, Phase::Finished);
     }
 }

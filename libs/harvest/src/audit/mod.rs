@@ -98,9 +98,9 @@ impl Auditor {
         let mut comparison =
             Comparison { sets: audited, documents, is_partial, counts, first: Vec::new(), notes };
         let records = Records::All(ctx.options.filter.clone());
-        let beside =
+        let join =
             MergeJoin::begin(&*ctx.catalog().await?, words.sorted(Counting::Last).await?, records).await?;
-        Box::pin(self.compare_all(ctx, &mut comparison, beside)).await?;
+        Box::pin(self.compare_all(ctx, &mut comparison, join)).await?;
         let Comparison { sets, counts, first, notes, .. } = comparison;
         let mut audit = Audit { counts, first, all: Arc::new(notes.finish()?), remarks };
         ctx.run.counters.gaps += gaps;
@@ -159,15 +159,15 @@ impl Auditor {
         &self,
         ctx: &mut RunContext,
         comparison: &mut Comparison,
-        mut beside: MergeJoin,
+        mut join: MergeJoin,
     ) -> Result<(), HarvestError> {
         let mut looked_at: usize = 0;
-        while let Some(met) = beside.next().await? {
+        while let Some(joined) = join.next().await? {
             if looked_at.is_multiple_of(AT_ONCE) {
                 ctx.check_stop()?;
             }
             looked_at += 1;
-            if let Some(found) = self.compare_one(ctx, comparison, met.entries.only(), met.known)? {
+            if let Some(found) = self.compare_one(ctx, comparison, joined.entries.only(), joined.known)? {
                 comparison.note(self.left_alone(ctx, found).await?)?;
             }
         }

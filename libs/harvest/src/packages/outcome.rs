@@ -31,14 +31,14 @@ impl PackageWork {
         let mut packages = packages.into_iter().peekable();
         while let Some((delivery, outcome)) = packages.next() {
             let mut deliveries = vec![delivery];
-            let mut beside = Vec::new();
+            let mut more_slices = Vec::new();
             while let Some((delivery, next)) = packages.next_if(|(_, next)| are_slices_of_one(&outcome, next))
             {
                 deliveries.push(delivery);
-                beside.push(next);
+                more_slices.push(next);
             }
             let uri = outcome.uri.as_str().to_owned();
-            Box::pin(self.settle_package(ctx, planner, settler, &uri, outcome, beside)).await?;
+            Box::pin(self.settle_package(ctx, planner, settler, &uri, outcome, more_slices)).await?;
             for delivery in deliveries {
                 delivery.ack().await?;
             }
@@ -55,10 +55,11 @@ impl PackageWork {
         settler: &mut Settler,
         uri: &str,
         outcome: PackageOutcome,
-        beside: Vec<PackageOutcome>,
+        more_slices: Vec<PackageOutcome>,
     ) -> Result<(), HarvestError> {
         ctx.run.counters.requests += outcome.requests;
-        let jobs: Vec<JobId> = [outcome.id].into_iter().chain(beside.iter().map(|next| next.id)).collect();
+        let jobs: Vec<JobId> =
+            [outcome.id].into_iter().chain(more_slices.iter().map(|next| next.id)).collect();
         let found = ctx.catalog().await?.package(uri).await?;
         // Bytes stored by a job of an earlier run may be garbage-collected since (docs/adr/0019), unless the record
         // refers to that job.
@@ -111,8 +112,9 @@ impl PackageWork {
                 }
             }
             (first @ PackageResult::Slice { .. }, PackageState::Opened { .. }) => {
-                let beside = beside.into_iter().filter(|next| is_about(&record, next)).collect::<Vec<_>>();
-                let slices = [first].into_iter().chain(beside.into_iter().map(|next| next.result));
+                let more_slices =
+                    more_slices.into_iter().filter(|next| is_about(&record, next)).collect::<Vec<_>>();
+                let slices = [first].into_iter().chain(more_slices.into_iter().map(|next| next.result));
                 settle_slices(ctx, planner, settler, &mut batch, uri, &mut record, slices).await?;
             }
             // An outcome of a job that is over brings nothing new.

@@ -61,10 +61,10 @@ impl Planner {
     pub(crate) async fn settle_absences(&mut self, ctx: &mut RunContext) -> Result<(), HarvestError> {
         Box::pin(self.reconcile_names(ctx)).await?;
         let mut compared = HashSet::new();
-        for (set, silence) in std::mem::take(&mut self.reconciler.absences) {
-            let Some(unnamed) = silence.and_then(|silence| silence.found) else { continue };
+        for (set, absences) in std::mem::take(&mut self.reconciler.absences) {
+            let Some(found) = absences.and_then(|absences| absences.found) else { continue };
             if let Some(lists) = self.whole_lists(ctx, &set).await?
-                && self.compare(ctx, &set, &lists, unnamed).await?
+                && self.compare(ctx, &set, &lists, found).await?
             {
                 compared.insert(set);
             }
@@ -110,9 +110,9 @@ impl Planner {
         ctx: &mut RunContext,
         set: &SetId,
         lists: &Lists,
-        unnamed: AbsentResources,
+        found: AbsentResources,
     ) -> Result<bool, HarvestError> {
-        let AbsentResources { held, absent, failed } = unnamed;
+        let AbsentResources { held, absent, failed } = found;
         let mut count = AbsenceCount { held, ..AbsenceCount::default() };
         let (Ok(mut absentees), Ok(absent)) = (AbsentSpool::new(), absent.all()) else { return Ok(false) };
         let mut absent = absent.peekable();

@@ -98,8 +98,8 @@ impl Planner {
         let looked_up_at = ctx.clock.now();
         let known = known.map(|known| known.documents).unwrap_or_default();
         let options = Horizon::at(looked_up_at).options(ReadMode::Tolerant);
-        let (found, begun) = discovery::rediscover(&ctx.client, &ctx.entry, &options, known).await?;
-        self.discovery.prefetched = begun;
+        let (found, prefetched) = discovery::rediscover(&ctx.client, &ctx.entry, &options, known).await?;
+        self.discovery.prefetched = prefetched;
         self.discovery.is_fresh = true;
         ctx.run.counters.requests += found.requests;
         // A list is read again, and its quirks are counted then.

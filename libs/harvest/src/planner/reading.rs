@@ -45,7 +45,7 @@ impl Planner {
         uri: &str,
         record: DocumentRecord,
     ) -> Result<(), HarvestError> {
-        let begun = self.discovery.prefetched.take();
+        let prefetched = self.discovery.prefetched.take();
         let Ok(url) = Url::parse(uri) else {
             let failure =
                 unreadable(ProblemReason::BadUri, "its URI is not absolute".to_owned(), Evidence::default());
@@ -66,10 +66,10 @@ impl Planner {
             _ => Validators::default(),
         };
         let options = self.reading.budget.options(&ctx.options.limits, horizon.options(mode));
-        let opened = match begun.filter(|begun| begun.answers(&url, &held)) {
-            Some(begun) => {
-                self.reading.latencies.add(begun.waited);
-                Ok(Opened::Document(begun.read(options)))
+        let opened = match prefetched.filter(|prefetched| prefetched.answers(&url, &held)) {
+            Some(prefetched) => {
+                self.reading.latencies.add(prefetched.waited);
+                Ok(Opened::Document(prefetched.read(options)))
             }
             None => {
                 let asked_at = Instant::now();
