@@ -124,6 +124,9 @@ async fn a_cancelling_while_the_store_is_away_is_tried_again_with_a_pause_until_
     std::fs::write(&away, "").unwrap();
 
     let mut runs = context.runs.clone();
+    // Until the copy shows the run, the task reads the clock to see whether one is due.
+    let shown = |runs: &WatchCache<Run>| runs.get(&source).map(drop);
+    timeout(LONGEST_WAIT, runs.wait_for(shown)).await.expect("the run is shown");
     let keep = CancellationToken::new();
     let task = tokio::spawn(source_task(context, source.clone(), keep.clone()));
     let first_calls = || {

@@ -203,7 +203,7 @@ pub(crate) async fn with_an_unreadable_catalog_nothing_goes(store: Store) {
         matches!(&error, GcError::Unreadable { source_id, .. } if source_id.as_str() == "two"),
         "{error:?}"
     );
-    assert!(error.to_string().contains("nothing was removed"), "{error}");
+    assert!(error.to_string().contains("Nothing was removed"), "{error}");
     for meta in &listed {
         objects.delete(&meta.location).await.unwrap();
     }
