@@ -1,9 +1,9 @@
 //! The only way of a run to its catalog. Decisions become durable together with the run's counters, so that the
 //! counters are right after a crash.
 //!
-//! Batches may be gathered and committed in the background while the next entries are read. Whoever reads the catalog
-//! gets it from [`RunContext::catalog`], which waits for these commits first: no decision is based on a state that is
-//! about to change.
+//! Batches may be gathered and committed in the background while the next entries are read. A stage gets the catalog
+//! from [`RunContext::catalog`], which waits for these commits first: no decision is based on a state that is about to
+//! change.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
