@@ -46,6 +46,13 @@ impl SimBus {
         self.most_lanes.load(Ordering::SeqCst)
     }
 
+    /// The dead letters of a Source that are left, whether its process lives or not.
+    pub(crate) async fn dead_letters(&self, source: &SourceId) -> usize {
+        let depth = self.inner.depth(&Filter::Dead(source.clone())).await;
+        let depth = depth.expect("the depth of a queue in memory");
+        depth.waiting + depth.in_flight
+    }
+
     async fn late(&self, lot: u64) {
         match self.effects.rates.delay_ms {
             0 => {}

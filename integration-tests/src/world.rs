@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::MemoryBus;
+use bus::{DeadLetter, MemoryBus, Message, MessageId, Queue};
 use catalog::{Catalog, CatalogConfig, CatalogReader};
 use futures::{FutureExt, TryStreamExt};
 use harvest::{Parts, Progress, Report};
@@ -65,6 +65,10 @@ pub struct World {
     pub kept_of_dump: Option<Timestamp>,
     /// Effects of all processes.
     pub effects: u64,
+    /// Dead letters of unknown jobs that wait on the bus when a process starts.
+    pub dead_letters: usize,
+    /// Dead letters that the last process left there.
+    pub dead_letters_left: usize,
 }
 
 /// How a process ended.
@@ -105,6 +109,8 @@ impl World {
             most_lanes: 0,
             kept_of_dump: None,
             effects: 0,
+            dead_letters: 0,
+            dead_letters_left: 0,
         }
     }
 
@@ -147,9 +153,12 @@ impl World {
     pub fn sync(&mut self, sync: &Sync) -> Ended {
         self.site.set_faults(sync.http.clone());
         let effects = self.process(sync.halt, sync.rates);
-        let bus = Arc::new(SimBus::new(self.bus(), Arc::clone(&effects)));
+        let bus = self.bus();
+        runtime().block_on(publish_dead_letters(&bus, &self.source, self.dead_letters));
+        let bus = Arc::new(SimBus::new(bus, Arc::clone(&effects)));
         let harvesting = self.harvest(sync, &effects, &bus);
         let ended = self.live(&effects, harvesting);
+        self.dead_letters_left = runtime().block_on(bus.dead_letters(&self.source));
         self.most_under_way = self.most_under_way.max(bus.most_under_way());
         self.most_lanes = self.most_lanes.max(bus.most_lanes());
         self.site.set_faults(Vec::new());
@@ -378,6 +387,19 @@ async fn collect(store: Store, clock: Arc<SimClock>, keep_for: u32) -> Result<St
     let options = gc::Options { keep_for, dry_run: false, as_owner: true };
     let report = Box::pin(gc::collect(&store, &options, clock.as_ref())).await.map_err(words)?;
     Ok(format!("{:?} removed", report.removed()))
+}
+
+/// Publishes dead letters of jobs that no process remembers.
+async fn publish_dead_letters(bus: &MemoryBus, source: &SourceId, number: usize) {
+    for number in 0..number {
+        let message = Message {
+            id: MessageId::new(format!("forgotten-{number}")),
+            queue: Queue::Verify { source: source.clone() },
+            payload: "a job".into(),
+            attempt: 1,
+        };
+        DeadLetter::bury(bus, &message, "the simulation gave it up").await.expect("room on the bus");
+    }
 }
 
 /// A runtime of one thread, whose clock moves only when it is idle.

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use planning::WindowLimits;
 use simulation::plan::{Plan, Step, Sync};
 use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
+use simulation::world::World;
 use simulation::{Summary, simulate, simulate_plan};
 
 /// Requests of a first run before the second part of a Resource List Index: robots.txt, the Source
@@ -51,6 +52,15 @@ fn a_quiet_source_is_in_step_after_one_run() {
     let summary = holds(plan(listed(5), vec![]));
     // robots.txt, Source Description, Capability List, Resource List, and the resources.
     assert_eq!((summary.resources, summary.requests), (5, 4 + 5));
+}
+
+/// Dead letters are taken in batches of eight. A run that settled only the first batch left the rest to a later run.
+#[test]
+fn all_dead_letters_that_wait_at_the_start_of_a_run_are_settled_by_it() {
+    let mut world = World::new(plan(listed(1), vec![]));
+    world.dead_letters = 9;
+    world.sync(&Sync::clean());
+    assert_eq!(world.dead_letters_left, 0);
 }
 
 /// Seeds 12 and 71: the list had a resource that was gone. Later lists omitted it, and its problem stayed for

@@ -57,9 +57,7 @@ impl Dispatcher {
         let window =
             Window::within(ctx.options.window, ctx.options.jobs_per_lane.get(), ctx.run.counters.planned);
         let mut dispatcher = Self { window, events: JobEvents::of(ctx) };
-        // Dead letters of jobs that an earlier process sent.
-        let letters = take_dead_letters(ctx).await?;
-        dispatcher.settle_dead_letters(ctx, letters).await?;
+        dispatcher.settle_earlier_dead_letters(ctx).await?;
         loop {
             let left = dispatcher.pass(ctx, settler).await?;
             let down = dispatcher.window.take_down();
@@ -77,6 +75,17 @@ impl Dispatcher {
         settler.end_dispatch();
         ctx.note_nothing_pending();
         Ok(())
+    }
+
+    /// Settles the dead letters of jobs that an earlier process sent. A short run may never poll for them again.
+    async fn settle_earlier_dead_letters(&mut self, ctx: &mut RunContext) -> Result<(), HarvestError> {
+        loop {
+            let letters = take_dead_letters(ctx).await?;
+            if letters.is_empty() {
+                return Ok(());
+            }
+            self.settle_dead_letters(ctx, letters).await?;
+        }
     }
 
     /// Scans the pending records once and settles the outcomes.
