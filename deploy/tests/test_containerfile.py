@@ -72,7 +72,7 @@ class Containerfile(unittest.TestCase):
         text = self.run_text()
         for name in [*services(), "thresher"]:
             self.assertIn(f"--package {name} ", text)
-            self.assertIn(f"target/release/{name} ", text)
+            self.assertIn(f"target/dist/{name} ", text)
             self.assertTrue((ROOT / f"services/{name}/src/main.rs").is_file())
 
     def test_it_does_not_run_as_root_and_as_whom_the_manifests_say(self):

@@ -12,6 +12,9 @@ use crate::cli::Options;
 use crate::place::Place;
 use crate::process::{CommandLine, Ended, output_of};
 
+/// The profile that `thresher` is built with: that of published binaries.
+const PROFILE: &str = "dist";
+
 /// The program and its version.
 #[derive(Debug, Clone)]
 pub(crate) struct Thresher {
@@ -67,8 +70,10 @@ impl Thresher {
             None => (build()?, commit()),
         };
         let mut version = output_of(Command::new(&program).arg("--version"))?;
-        if let Some(commit) = of {
-            version = format!("{version} ({commit})");
+        let profile = profile(&program).map(|profile| format!("profile {profile}"));
+        let details = [of, profile].into_iter().flatten().collect::<Vec<_>>().join(", ");
+        if !details.is_empty() {
+            version = format!("{version} ({details})");
         }
         Ok(Self { program, version })
     }
@@ -169,14 +174,20 @@ fn build() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("Cargo.toml");
     let mut command = Command::new(cargo);
-    command.args(["build", "--release", "-p", "thresher", "--manifest-path"]).arg(manifest);
+    command.args(["build", "--profile", PROFILE, "-p", "thresher", "--manifest-path"]).arg(manifest);
     // Cargo's output goes to standard error, so that standard output has only the report.
     let status =
         command.status().context("cannot run cargo to build thresher; give a program with --thresher")?;
     if !status.success() {
         bail!("thresher could not be built ({status}); give a program with --thresher");
     }
-    Ok(testkit::servers::target_directory().join("release/thresher"))
+    Ok(testkit::servers::target_directory().join(PROFILE).join("thresher"))
+}
+
+/// The build profile of a program, by the folder that cargo built it into; None elsewhere.
+pub(crate) fn profile(program: &Path) -> Option<&'static str> {
+    let folder = program.parent()?.file_name()?;
+    [PROFILE, "release", "debug"].into_iter().find(|profile| folder == *profile)
 }
 
 /// The commit of the workspace, and whether it has uncommitted changes; None if that is unknown.
@@ -189,6 +200,13 @@ pub(crate) fn commit() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_profile_is_the_folder_that_cargo_built_into() {
+        assert_eq!(profile(Path::new("/target/dist/thresher")), Some("dist"));
+        assert_eq!(profile(Path::new("/target/release/thresher")), Some("release"));
+        assert_eq!(profile(Path::new("/usr/bin/thresher")), None);
+    }
 
     #[test]
     fn an_outcome_may_say_more_than_is_judged() {

@@ -1,54 +1,142 @@
 //! Rows as the columns of a table.
 
-use std::sync::Arc;
+use std::io::Write;
 
-use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::{ArrayRef, RecordBatch, StringArray, TimestampMicrosecondArray, UInt64Array};
-use arrow_schema::ArrowError;
 use jiff::Timestamp;
+use parquet::column::writer::ColumnWriterImpl;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::writer::SerializedRowGroupWriter;
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::Type;
 
 use crate::row::Row;
 
-/// These rows, column by column. Without rows it still has names and types.
-pub(crate) fn batch(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
-    let text =
-        |of: fn(&Row) -> Option<&str>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<StringArray>()) };
-    let number =
-        |of: fn(&Row) -> Option<u64>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<UInt64Array>()) };
-    let moment = |of: fn(&Row) -> Option<Timestamp>| -> ArrayRef {
-        let moments = rows.iter().map(|row| of(row).map(Timestamp::as_microsecond));
-        Arc::new(moments.collect::<TimestampMicrosecondArray>().with_timezone("UTC"))
-    };
-    let texts = |of: fn(&Row) -> &[String]| -> ArrayRef {
-        let mut lists = ListBuilder::new(StringBuilder::new());
-        for row in rows {
-            lists.append_value(of(row).iter().map(Some));
+/// A column: its name, whether each row has a value, and that value.
+struct Column {
+    name: &'static str,
+    is_required: bool,
+    cell: Cell,
+}
+
+/// How a row fills a column.
+enum Cell {
+    Text(fn(&Row) -> Option<&str>),
+    Number(fn(&Row) -> Option<u64>),
+    Time(fn(&Row) -> Option<Timestamp>),
+    /// A list, which may be empty.
+    Texts(fn(&Row) -> &[String]),
+}
+
+const COLUMNS: [Column; 21] = [
+    required("uri", Cell::Text(|row| Some(&row.uri))),
+    required("state", Cell::Text(|row| Some(row.state))),
+    optional("length", Cell::Number(|row| row.length)),
+    optional("sha256", Cell::Text(|row| row.sha256.as_deref())),
+    optional("assurance", Cell::Text(|row| row.assurance)),
+    optional("media_type", Cell::Text(|row| row.media_type.as_deref())),
+    optional("encoding", Cell::Text(|row| row.encoding.as_deref())),
+    required("declared_digests", Cell::Texts(|row| &row.declared_digests)),
+    optional("declared_length", Cell::Number(|row| row.declared_length)),
+    optional("lastmod", Cell::Time(|row| row.lastmod)),
+    optional("change_time", Cell::Time(|row| row.change_time)),
+    optional("stored_at", Cell::Time(|row| row.stored_at)),
+    required("settled_at", Cell::Time(|row| Some(row.settled_at))),
+    required("document", Cell::Text(|row| Some(&row.document))),
+    required("sets", Cell::Texts(|row| &row.sets)),
+    optional("final_url", Cell::Text(|row| row.final_url.as_deref())),
+    optional("etag", Cell::Text(|row| row.etag.as_deref())),
+    optional("object", Cell::Text(|row| row.object.as_deref())),
+    optional("offset", Cell::Number(|row| row.offset)),
+    optional("stored_length", Cell::Number(|row| row.stored_length)),
+    optional("method", Cell::Text(|row| row.method)),
+];
+
+const fn required(name: &'static str, cell: Cell) -> Column {
+    Column { name, is_required: true, cell }
+}
+
+const fn optional(name: &'static str, cell: Cell) -> Column {
+    Column { name, is_required: false, cell }
+}
+
+/// Names and types of all columns.
+pub(crate) fn schema() -> Result<Type, ParquetError> {
+    let mut text = "message resources {".to_owned();
+    for Column { name, is_required, cell } in &COLUMNS {
+        let repetition = if *is_required { "required" } else { "optional" };
+        text += &match cell {
+            Cell::Text(_) => format!("{repetition} binary {name} (STRING);"),
+            Cell::Number(_) => format!("{repetition} int64 {name} (INTEGER(64,false));"),
+            Cell::Time(_) => format!("{repetition} int64 {name} (TIMESTAMP(MICROS,true));"),
+            Cell::Texts(_) => {
+                let list = "repeated group list { required binary element (STRING); }";
+                format!("{repetition} group {name} (LIST) {{ {list} }}")
+            }
+        };
+    }
+    parse_message_type(&(text + "}"))
+}
+
+/// Writes rows as a row group, column by column.
+pub(crate) fn write<W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    rows: &[Row],
+) -> Result<(), ParquetError> {
+    for Column { cell, .. } in &COLUMNS {
+        let Some(mut column) = group.next_column()? else { break };
+        match cell {
+            Cell::Text(of) => {
+                let cells = rows.iter().map(|row| of(row).map(ByteArray::from));
+                write_cells::<ByteArrayType>(column.typed(), cells)?;
+            }
+            Cell::Number(of) => {
+                // Parquet stores unsigned numbers as signed ones of the same bits.
+                let cells = rows.iter().map(|row| of(row).map(u64::cast_signed));
+                write_cells::<Int64Type>(column.typed(), cells)?;
+            }
+            Cell::Time(of) => {
+                let cells = rows.iter().map(|row| of(row).map(Timestamp::as_microsecond));
+                write_cells::<Int64Type>(column.typed(), cells)?;
+            }
+            Cell::Texts(of) => write_lists(column.typed(), rows.iter().map(of))?,
         }
-        Arc::new(lists.finish())
-    };
-    let always = false;
-    let perhaps = true;
-    RecordBatch::try_from_iter_with_nullable([
-        ("uri", text(|row| Some(&row.uri)), always),
-        ("state", text(|row| Some(row.state)), always),
-        ("length", number(|row| row.length), perhaps),
-        ("sha256", text(|row| row.sha256.as_deref()), perhaps),
-        ("assurance", text(|row| row.assurance), perhaps),
-        ("media_type", text(|row| row.media_type.as_deref()), perhaps),
-        ("encoding", text(|row| row.encoding.as_deref()), perhaps),
-        ("declared_digests", texts(|row| &row.declared_digests), always),
-        ("declared_length", number(|row| row.declared_length), perhaps),
-        ("lastmod", moment(|row| row.lastmod), perhaps),
-        ("change_time", moment(|row| row.change_time), perhaps),
-        ("stored_at", moment(|row| row.stored_at), perhaps),
-        ("settled_at", moment(|row| Some(row.settled_at)), always),
-        ("document", text(|row| Some(&row.document)), always),
-        ("sets", texts(|row| &row.sets), always),
-        ("final_url", text(|row| row.final_url.as_deref()), perhaps),
-        ("etag", text(|row| row.etag.as_deref()), perhaps),
-        ("object", text(|row| row.object.as_deref()), perhaps),
-        ("offset", number(|row| row.offset), perhaps),
-        ("stored_length", number(|row| row.stored_length), perhaps),
-        ("method", text(|row| row.method), perhaps),
-    ])
+        column.close()?;
+    }
+    Ok(())
+}
+
+/// Writes at most one value a row.
+fn write_cells<T: DataType>(
+    column: &mut ColumnWriterImpl<'_, T>,
+    cells: impl Iterator<Item = Option<T::T>>,
+) -> Result<(), ParquetError> {
+    let mut values = Vec::new();
+    // 1 for a value, 0 for none. The writer ignores them where each row has a value.
+    let mut levels = Vec::new();
+    for cell in cells {
+        levels.push(i16::from(cell.is_some()));
+        values.extend(cell);
+    }
+    column.write_batch(&values, Some(&levels), None).map(drop)
+}
+
+/// Writes the values of lists: definition level 0 is an empty list, repetition level 0 begins the next row.
+fn write_lists<'a>(
+    column: &mut ColumnWriterImpl<'_, ByteArrayType>,
+    lists: impl Iterator<Item = &'a [String]>,
+) -> Result<(), ParquetError> {
+    let mut values = Vec::new();
+    let mut definitions = Vec::new();
+    let mut repetitions = Vec::new();
+    for list in lists {
+        definitions.extend(list.iter().map(|_| 1));
+        repetitions.extend((0..list.len()).map(|at| i16::from(at > 0)));
+        values.extend(list.iter().map(|text| ByteArray::from(text.as_str())));
+        if list.is_empty() {
+            definitions.push(0);
+            repetitions.push(0);
+        }
+    }
+    column.write_batch(&values, Some(&definitions), Some(&repetitions)).map(drop)
 }

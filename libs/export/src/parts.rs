@@ -5,25 +5,24 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::Schema;
 use fs_err::File;
 use futures::TryStreamExt as _;
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
 
 use crate::ExportError;
 use crate::columns;
 use crate::row::Row;
 use crate::work::{DATA, Work};
 
-/// Rows that are held in memory before they are written.
+/// Rows of a row group, which are held in memory until it is written.
 const GROUP_ROWS: usize = 20_000;
 
 pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), ExportError> {
-    let schema = columns::batch(&[]).map_err(|error| failed(error.into()))?.schema();
+    let schema = Arc::new(columns::schema().map_err(failed)?);
     let mut rest = pin!(work.rest().await?);
     let mut is_over = false;
     // An empty export still has a table.
@@ -59,36 +58,37 @@ pub(crate) fn name(number: u32) -> String {
 
 /// A file in progress.
 struct Part {
-    writer: ArrowWriter<std::fs::File>,
+    writer: SerializedFileWriter<std::fs::File>,
     rows: Vec<Row>,
 }
 
 impl Part {
-    fn create(path: &Path, schema: &Arc<Schema>) -> Result<Self, ExportError> {
+    fn create(path: &Path, schema: &Arc<Type>) -> Result<Self, ExportError> {
         let level = ZstdLevel::try_new(3).map_err(failed)?;
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(level))
-            .set_max_row_group_row_count(Some(10 * GROUP_ROWS))
-            .build();
+        let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
         let file = File::create(path)?.into_parts().0;
-        let writer = ArrowWriter::try_new(file, Arc::clone(schema), Some(properties)).map_err(failed)?;
+        let writer =
+            SerializedFileWriter::new(file, Arc::clone(schema), properties.into()).map_err(failed)?;
         Ok(Self { writer, rows: Vec::new() })
     }
 
     fn add(&mut self, row: Row) -> Result<(), ExportError> {
         self.rows.push(row);
-        if self.rows.len() >= GROUP_ROWS { self.write_rows() } else { Ok(()) }
+        if self.rows.len() >= GROUP_ROWS { self.write_rows().map_err(failed) } else { Ok(()) }
     }
 
-    fn write_rows(&mut self) -> Result<(), ExportError> {
+    fn write_rows(&mut self) -> Result<(), ParquetError> {
         let rows = std::mem::take(&mut self.rows);
-        let batch: RecordBatch = columns::batch(&rows).map_err(|error| failed(error.into()))?;
-        self.writer.write(&batch).map_err(failed)
+        let mut group = self.writer.next_row_group()?;
+        columns::write(&mut group, &rows)?;
+        group.close().map(drop)
     }
 
     /// Writes the end, and waits until all of it is on the disk.
     fn close(mut self) -> Result<(), ExportError> {
-        self.write_rows()?;
+        if !self.rows.is_empty() {
+            self.write_rows().map_err(failed)?;
+        }
         Ok(self.writer.into_inner().map_err(failed)?.sync_all()?)
     }
 }

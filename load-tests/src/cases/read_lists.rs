@@ -58,10 +58,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let packed = ChangeList::write(&documents, "changelist.xml.gz", entries)?;
     let few = ChangeList::write(&documents, "changelist-50000.xml", FEW)?;
     std::fs::write(work.path().join("read.py"), include_str!("../../read-lists/read.py"))?;
-    let commit = thresher::commit().map(|commit| format!(" ({commit})")).unwrap_or_default();
-    let versions =
-        vec![format!("resourcesync {}{commit}", env!("CARGO_PKG_VERSION")), resync.version.clone()];
-    let bench = Bench { resync, reader: std::env::current_exe()?, work };
+    let reader = std::env::current_exe()?;
+    let commit = thresher::commit().unwrap_or_default();
+    let profile = thresher::profile(&reader).unwrap_or("unknown");
+    let ours = format!("resourcesync {} ({commit}, profile {profile})", env!("CARGO_PKG_VERSION"));
+    let versions = vec![ours, resync.version.clone()];
+    let bench = Bench { resync, reader, work };
 
     let entrants = [
         ("thresher's reader", Program::Ours, &many),

@@ -5,14 +5,11 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::{TimestampMicrosecondType, UInt64Type};
-use arrow_array::{Array as _, ArrayRef, RecordBatch};
-use arrow_schema::DataType;
 use export::Format;
 use jiff::Timestamp;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use serde_json::{Map, Value};
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::record::Field;
+use serde_json::Value;
 
 /// The names and bytes in an export, in any format.
 pub(crate) fn read(format: &Format, path: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -38,34 +35,23 @@ pub(crate) fn tables(path: &Path) -> Vec<Value> {
     files.sort();
     let mut rows = Vec::new();
     for file in files {
-        let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(file).unwrap()).unwrap();
-        for batch in reader.build().unwrap() {
-            let batch = batch.unwrap();
-            rows.extend((0..batch.num_rows()).map(|row| row_of(&batch, row)));
+        let reader = SerializedFileReader::new(File::open(file).unwrap()).unwrap();
+        for row in reader.get_row_iter(None).unwrap() {
+            let row = row.unwrap();
+            let columns = row.get_column_iter();
+            rows.push(columns.map(|(name, field)| (name.clone(), value(field))).collect());
         }
     }
     rows
 }
 
-fn row_of(batch: &RecordBatch, row: usize) -> Value {
-    let schema = batch.schema();
-    let columns = schema.fields().iter().zip(batch.columns());
-    columns.map(|(field, column)| (field.name().clone(), value(column, row))).collect::<Map<_, _>>().into()
-}
-
-fn value(column: &ArrayRef, row: usize) -> Value {
-    match column.data_type() {
-        _ if column.is_null(row) => Value::Null,
-        DataType::Utf8 => column.as_string::<i32>().value(row).into(),
-        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).into(),
-        DataType::Timestamp(..) => {
-            let micros = column.as_primitive::<TimestampMicrosecondType>().value(row);
-            Timestamp::from_microsecond(micros).unwrap().to_string().into()
-        }
-        DataType::List(_) => {
-            let list = column.as_list::<i32>().value(row);
-            (0..list.len()).map(|at| value(&list, at)).collect()
-        }
+fn value(field: &Field) -> Value {
+    match field {
+        Field::Null => Value::Null,
+        Field::Str(text) => text.as_str().into(),
+        Field::ULong(number) => (*number).into(),
+        Field::TimestampMicros(micros) => Timestamp::from_microsecond(*micros).unwrap().to_string().into(),
+        Field::ListInternal(list) => list.elements().iter().map(value).collect(),
         other => panic!("no column is a {other}"),
     }
 }
