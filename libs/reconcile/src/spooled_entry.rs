@@ -1,6 +1,7 @@
 //! Binary form of an entry. It is written once, and usually only its head is read back: that settles an entry which
 //! matches the stored version.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
@@ -9,10 +10,11 @@ use jiff::Timestamp;
 use model::{Declaration, Listing, ResourceUri, SetId};
 use planning::{ListedEntry, Moment};
 use resourcesync::Change;
+use serde::{Deserialize, Serialize};
 
 use crate::error::SpoolError;
 
-/// Bytes of a entry before its URI: three numbers (length of the URI, length of the rest, document), its kind, a
+/// Bytes of an entry before its URI: three numbers (length of the URI, length of the rest, document), its kind, a
 /// digest, a length.
 pub(crate) const HEAD: usize = 4 + 4 + 4 + 1 + 32 + 8;
 /// Value for an undeclared length.
@@ -24,6 +26,24 @@ const PLAIN: u8 = 1;
 const NAME: u8 = 2;
 /// Flag: a change.
 const CHANGE: u8 = 4;
+
+/// What follows the head and the URI of an entry. Times are nanoseconds since 1970.
+#[derive(Serialize, Deserialize)]
+struct Rest<'a> {
+    change: Option<Change>,
+    change_time: Option<i128>,
+    as_of: Option<i128>,
+    latest: Option<i128>,
+    moment: Option<i128>,
+    is_vague: bool,
+    lastmod: Option<i128>,
+    length: Option<u64>,
+    media_type: Option<&'a str>,
+    encoding: Option<&'a str>,
+    #[serde(borrow)]
+    unjudged: Vec<&'a str>,
+    digests: Cow<'a, [Digest]>,
+}
 
 /// An entry about a resource, or only its name.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,40 +89,31 @@ impl SpooledEntry {
 
     /// Whether it is certainly of an earlier time than another entry.
     pub(crate) fn is_earlier(&self, other: &Self) -> io::Result<bool> {
-        let [_, _, _, moment, _] = self.rest().times()?;
-        let [_, as_of, ..] = other.rest().times()?;
+        let moment = self.rest()?.moment;
+        let as_of = other.rest()?.as_of;
         Ok(moment.zip(as_of).is_some_and(|(moment, as_of)| moment < as_of))
     }
 
-    /// The bytes after its URI and the kind of change.
-    fn rest(&self) -> Decoder<'_> {
-        Decoder(self.bytes.get(self.uri().len() + 1..).unwrap_or_default())
+    /// The fields behind its URI.
+    fn rest(&self) -> io::Result<Rest<'_>> {
+        let bytes = self.bytes.get(self.uri().len()..).unwrap_or_default();
+        postcard::from_bytes(bytes).map_err(io::Error::other)
     }
 
     /// Decodes the entry; `documents` are indexed by number.
     pub fn read(&self, documents: &[(Arc<str>, SetId)]) -> Result<ListedEntry, SpoolError> {
-        let uri = self.uri();
-        let mut rest = Decoder(&self.bytes[uri.len()..]);
-        let uri = String::from_utf8(uri.to_vec()).map_err(io::Error::other)?;
+        let uri = String::from_utf8(self.uri().to_vec()).map_err(io::Error::other)?;
         let (document, set) =
             documents.get(self.document()).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-        let [kind] = rest.take()?;
-        let change = match kind & 3 {
-            1 => Some(Change::Created),
-            2 => Some(Change::Updated),
-            3 => Some(Change::Deleted),
-            _ => None,
+        let rest = self.rest()?;
+        let mut declaration = Declaration {
+            digests: rest.digests.into_owned(),
+            unjudged: rest.unjudged.into_iter().map(str::to_owned).collect(),
+            length: rest.length,
+            media_type: rest.media_type.map(str::to_owned),
+            encoding: rest.encoding.map(str::to_owned),
+            lastmod: timestamp(rest.lastmod)?,
         };
-        let [change_time, as_of, listed_until, moment, lastmod] = rest.times()?;
-        let mut declaration = Declaration { lastmod, ..Declaration::default() };
-        declaration.length = match rest.take()? {
-            [0] => None,
-            _ => Some(u64::from_le_bytes(rest.take()?)),
-        };
-        declaration.media_type = rest.perhaps_text()?;
-        declaration.encoding = rest.perhaps_text()?;
-        declaration.unjudged = (0..rest.number()?).map(|_| rest.text()).collect::<io::Result<_>>()?;
-        declaration.digests = (0..rest.number()?).map(|_| rest.digest()).collect::<io::Result<_>>()?;
         if let Some((sha256, _)) = self.plain() {
             declaration.digests.push(sha256.into());
         }
@@ -112,12 +123,12 @@ impl SpooledEntry {
             listing: Listing {
                 document: document.clone(),
                 set: set.clone(),
-                change,
-                change_time,
-                as_of,
-                latest: listed_until,
+                change: rest.change,
+                change_time: timestamp(rest.change_time)?,
+                as_of: timestamp(rest.as_of)?,
+                latest: timestamp(rest.latest)?,
             },
-            moment: Moment { latest: moment, is_vague: kind & 4 != 0 },
+            moment: Moment { latest: timestamp(rest.moment)?, is_vague: rest.is_vague },
         })
     }
 }
@@ -134,28 +145,23 @@ pub(crate) fn encode(to: &mut Vec<u8>, entry: &ListedEntry, document: usize) -> 
         }
         _ => None,
     };
-    let change = match listing.change {
-        None => 0,
-        Some(Change::Created) => 1,
-        Some(Change::Updated) => 2,
-        Some(Change::Deleted) => 3,
+    let nanoseconds = |time: Option<Timestamp>| time.map(Timestamp::as_nanosecond);
+    let rest = Rest {
+        change: listing.change,
+        change_time: nanoseconds(listing.change_time),
+        as_of: nanoseconds(listing.as_of),
+        latest: nanoseconds(listing.latest),
+        moment: nanoseconds(moment.latest),
+        is_vague: moment.is_vague,
+        lastmod: nanoseconds(declaration.lastmod),
+        length: declaration.length,
+        media_type: declaration.media_type.as_deref(),
+        encoding: declaration.encoding.as_deref(),
+        unjudged: declaration.unjudged.iter().map(String::as_str).collect(),
+        // The only digest of a plain entry is in its head.
+        digests: if plain.is_some() { Cow::default() } else { declaration.digests.as_slice().into() },
     };
-    to.push(change | u8::from(moment.is_vague) << 2);
-    put_times(to, [listing.change_time, listing.as_of, listing.latest, moment.latest, declaration.lastmod]);
-    to.push(u8::from(declaration.length.is_some()));
-    declaration.length.into_iter().for_each(|length| to.extend_from_slice(&length.to_le_bytes()));
-    put_perhaps(to, declaration.media_type.as_deref())?;
-    put_perhaps(to, declaration.encoding.as_deref())?;
-    put_number(to, declaration.unjudged.len())?;
-    declaration.unjudged.iter().try_for_each(|value| put_bytes(to, value.as_bytes()))?;
-    // The only digest of a plain entry is in its head.
-    let digests = if plain.is_some() { &[] } else { declaration.digests.as_slice() };
-    put_number(to, digests.len())?;
-    for digest in digests {
-        let algorithm = Algorithm::ALL.iter().position(|known| *known == digest.algorithm());
-        to.push(algorithm.and_then(|n| u8::try_from(n).ok()).unwrap_or(u8::MAX));
-        put_bytes(to, digest.bytes())?;
-    }
+    postcard::to_io(&rest, &mut *to).map_err(io::Error::other)?;
     let mut kind = if listing.change.is_some() { CHANGE } else { 0 };
     if let Some(digest) = plain {
         kind |= PLAIN;
@@ -193,83 +199,9 @@ pub(crate) fn number_at(head: &[u8], at: usize) -> usize {
     u32::from_le_bytes(bytes) as usize
 }
 
-/// Writes a byte that says which times are given, then these.
-fn put_times(to: &mut Vec<u8>, times: [Option<Timestamp>; 5]) {
-    let given = to.len();
-    to.push(0);
-    for (n, time) in times.into_iter().enumerate() {
-        if let Some(time) = time {
-            to[given] |= 1 << n;
-            to.extend_from_slice(&time.as_second().to_le_bytes());
-            to.extend_from_slice(&time.subsec_nanosecond().to_le_bytes());
-        }
-    }
-}
-
-fn put_number(to: &mut Vec<u8>, number: usize) -> io::Result<()> {
-    let number = u32::try_from(number).map_err(io::Error::other)?;
-    to.extend_from_slice(&number.to_le_bytes());
-    Ok(())
-}
-
-fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
-    put_number(to, bytes.len())?;
-    to.extend_from_slice(bytes);
-    Ok(())
-}
-
-fn put_perhaps(to: &mut Vec<u8>, text: Option<&str>) -> io::Result<()> {
-    to.push(u8::from(text.is_some()));
-    text.map_or(Ok(()), |text| put_bytes(to, text.as_bytes()))
-}
-
-/// Decoder for the rest of a entry.
-struct Decoder<'a>(&'a [u8]);
-
-impl<'a> Decoder<'a> {
-    fn bytes(&mut self, length: usize) -> io::Result<&'a [u8]> {
-        let (bytes, rest) = self.0.split_at_checked(length).ok_or(io::ErrorKind::UnexpectedEof)?;
-        self.0 = rest;
-        Ok(bytes)
-    }
-
-    fn take<const N: usize>(&mut self) -> io::Result<[u8; N]> {
-        self.bytes(N)?.try_into().map_err(io::Error::other)
-    }
-
-    fn number(&mut self) -> io::Result<usize> {
-        Ok(u32::from_le_bytes(self.take()?) as usize)
-    }
-
-    fn text(&mut self) -> io::Result<String> {
-        let length = self.number()?;
-        String::from_utf8(self.bytes(length)?.to_vec()).map_err(io::Error::other)
-    }
-
-    fn perhaps_text(&mut self) -> io::Result<Option<String>> {
-        match self.take()? {
-            [0] => Ok(None),
-            _ => self.text().map(Some),
-        }
-    }
-
-    fn times(&mut self) -> io::Result<[Option<Timestamp>; 5]> {
-        let [given] = self.take()?;
-        let mut times = [None; 5];
-        for (_, time) in times.iter_mut().enumerate().filter(|(n, _)| given & 1 << n != 0) {
-            let second = i64::from_le_bytes(self.take()?);
-            let nanosecond = i32::from_le_bytes(self.take()?);
-            *time = Some(Timestamp::new(second, nanosecond).map_err(io::Error::other)?);
-        }
-        Ok(times)
-    }
-
-    fn digest(&mut self) -> io::Result<Digest> {
-        let [algorithm] = self.take()?;
-        let algorithm = Algorithm::ALL.get(usize::from(algorithm)).ok_or(io::ErrorKind::InvalidData)?;
-        let length = self.number()?;
-        Digest::new(*algorithm, self.bytes(length)?).map_err(io::Error::other)
-    }
+/// A time from its nanoseconds since 1970.
+fn timestamp(nanoseconds: Option<i128>) -> io::Result<Option<Timestamp>> {
+    nanoseconds.map(Timestamp::from_nanosecond).transpose().map_err(io::Error::other)
 }
 
 #[cfg(test)]
