@@ -13,4 +13,4 @@ pub use header::{expect_kind, take_header};
 pub use manifest::{ManifestTimes, is_manifest_of, manifest_context, manifest_of};
 pub use part::Part;
 pub use prefetch::{BodyPrefix, Prefetched};
-pub use stream::{DocumentStream, Opened, open, open_bytes, open_member, read_options};
+pub use stream::{DocumentStream, Opened, open, open_anew, open_bytes, open_member, read_options};

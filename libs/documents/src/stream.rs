@@ -72,6 +72,19 @@ pub async fn open(
     Ok(Opened::Document(DocumentStream::of(response, Vec::new(), options)))
 }
 
+/// Requests a document whatever version of it is known. Returns the requests made, and the document as a stream.
+pub async fn open_anew(
+    client: &Client,
+    url: &Url,
+    options: Options,
+) -> (u64, Result<DocumentStream, DocumentError>) {
+    match open(client, url, Validators::default(), options).await {
+        Ok(Opened::Document(stream)) => (stream.requests.into(), Ok(stream)),
+        Ok(Opened::NotModified { requests }) => (requests.into(), Err(DocumentError::NothingSent)),
+        Err(error) => (error.requests().into(), Err(error.into())),
+    }
+}
+
 /// Starts to read a document that is a member of a package at `url`.
 pub fn open_member(member: MemberReader<'static>, url: Url, options: Options) -> DocumentStream {
     let options = Options { base: Some(url.clone()), ..options };

@@ -3,8 +3,8 @@
 use std::collections::{HashSet, VecDeque};
 
 use catalog::Lookups;
-use documents::{DocumentStream, Opened, Part};
-use model::{SetId, SetRecord, Validators};
+use documents::{DocumentStream, Part};
+use model::{SetId, SetRecord};
 use planning::{
     Cost, CurrentState, Decision, EntryContext, HarvestOptions, Horizon, Latencies, ReadBudget, decide,
     is_settled_version, strategy,
@@ -82,19 +82,10 @@ impl DocumentEstimator<'_> {
         let url = Url::parse(uri).map_err(|error| unread(&error))?;
         let asked_at = Instant::now();
         let options = self.budget.options(&self.options.limits, self.horizon.options(self.mode));
-        let opened = documents::open(self.client, &url, Validators::default(), options).await;
+        let (requests, opened) = documents::open_anew(self.client, &url, options).await;
         self.latencies.add(asked_at.elapsed());
-        let mut stream = match opened {
-            Ok(Opened::Document(stream)) => stream,
-            Ok(Opened::NotModified { .. }) => {
-                return Err(DocumentFailure::Unread("the server sent nothing".to_owned()));
-            }
-            Err(error) => {
-                self.requests += u64::from(error.requests());
-                return Err(unread(&error));
-            }
-        };
-        self.requests += u64::from(stream.requests);
+        self.requests += requests;
+        let mut stream = opened.map_err(|error| unread(&error))?;
         estimate.documents += 1;
         let parts = self.parts(uri, above, set, estimate, &mut stream).await;
         self.budget.end_document(stream.bytes());

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use documents::{DocumentStream, ManifestTimes, Opened, Part, is_manifest_of, manifest_context};
+use documents::{DocumentStream, ManifestTimes, Part, is_manifest_of, manifest_context};
 use model::{Location, PackageRecord, Validators, bytes, counted};
 use packages::zip::{Directory, MemberReader};
 use packages::{Limits, PackageError, Packaging, ReadAhead, ReadAt, SNIFF_BYTES, sniff};
@@ -156,19 +156,11 @@ impl Auditor {
         contents: &Url,
     ) -> Result<Manifest, HarvestError> {
         let options = self.options_within_limits(ctx, heard);
-        let manifest = match documents::open(&ctx.client, contents, Validators::default(), options).await {
-            Ok(Opened::Document(stream)) => {
-                ctx.run.counters.requests += u64::from(stream.requests);
-                self.hear_manifest(ctx, heard, reading, named, stream).await?
-            }
-            Ok(Opened::NotModified { requests }) => {
-                ctx.run.counters.requests += u64::from(requests);
-                Err("the server sent nothing".to_owned())
-            }
-            Err(error) => {
-                ctx.run.counters.requests += u64::from(error.requests());
-                Err(error.to_string())
-            }
+        let (requests, opened) = documents::open_anew(&ctx.client, contents, options).await;
+        ctx.run.counters.requests += requests;
+        let manifest = match opened {
+            Ok(stream) => self.hear_manifest(ctx, heard, reading, named, stream).await?,
+            Err(error) => Err(error.to_string()),
         };
         if let Err(why) = &manifest {
             tracing::info!(%contents, why, "the copy of a manifest cannot be read; the package is looked at");

@@ -3,9 +3,9 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use documents::{Opened, Part, expect_kind, take_header};
+use documents::{Part, expect_kind, take_header};
 use jiff::Timestamp;
-use model::{DocumentRecord, DocumentState, SetId, SetRecord, Told, Validators, counted};
+use model::{DocumentRecord, DocumentState, SetId, SetRecord, Told, counted};
 use planning::{EntryContext, Horizon, LimitReached, Lists, queued_document};
 use reconcile::{EntrySorter, SpoolError};
 use resourcesync::{Capability, Entry, Header, Item, Root, Summary};
@@ -193,30 +193,23 @@ impl Auditor {
             heard.miss(|| format!("{uri} was not read: {met}"));
             return Ok((record, Vec::new()));
         }
-        let opened = match Url::parse(uri) {
-            Ok(url) => {
-                let options = self.options_within_limits(ctx, heard);
-                documents::open(&ctx.client, &url, Validators::default(), options).await
-            }
+        let url = match Url::parse(uri) {
+            Ok(url) => url,
             Err(error) => {
                 heard.miss(|| format!("{uri} was not read: {error}"));
                 return Ok((record, Vec::new()));
             }
         };
+        let options = self.options_within_limits(ctx, heard);
+        let (requests, opened) = documents::open_anew(&ctx.client, &url, options).await;
+        ctx.run.counters.requests += requests;
         let mut stream = match opened {
-            Ok(Opened::Document(stream)) => stream,
-            Ok(Opened::NotModified { requests }) => {
-                ctx.run.counters.requests += u64::from(requests);
-                heard.miss(|| format!("{uri} was not read: the server sent nothing"));
-                return Ok((record, Vec::new()));
-            }
+            Ok(stream) => stream,
             Err(error) => {
-                ctx.run.counters.requests += u64::from(error.requests());
                 heard.miss(|| format!("{uri} was not read: {error}"));
                 return Ok((record, Vec::new()));
             }
         };
-        ctx.run.counters.requests += u64::from(stream.requests);
         let number = heard.begin(uri, set);
         let mut reading = Reading {
             record,

@@ -2,7 +2,7 @@
 //! make the package unnecessary.
 
 use catalog::Batch;
-use documents::{ManifestTimes, Opened, Part, is_manifest_of, manifest_context, manifest_of};
+use documents::{ManifestTimes, Part, is_manifest_of, manifest_context, manifest_of};
 use jiff::Timestamp;
 use model::{Contents, DocumentRecord, PackageRecord, PackageState, SettledPackage, Subject, Validators};
 use planning::{CurrentState, Decision, EntryContext, Horizon, decide, queued_document, strategy};
@@ -34,19 +34,15 @@ pub(crate) async fn spare(
     let mode = ctx.read_mode();
     ctx.progress.show_document(url.as_str());
     let options = planner.reading.budget.options(&ctx.options.limits, horizon.options(mode));
-    let mut stream = match documents::open(&ctx.client, &url, Validators::default(), options).await {
-        Ok(Opened::Document(stream)) => stream,
-        Ok(Opened::NotModified { requests }) => {
-            ctx.run.counters.requests += u64::from(requests);
-            return Ok(());
-        }
+    let (requests, opened) = documents::open_anew(&ctx.client, &url, options).await;
+    ctx.run.counters.requests += requests;
+    let mut stream = match opened {
+        Ok(stream) => stream,
         Err(error) => {
-            ctx.run.counters.requests += u64::from(error.requests());
             tracing::info!(contents = %url, %error, "the copy of a manifest cannot be read; the package is received");
             return Ok(());
         }
     };
-    ctx.run.counters.requests += u64::from(stream.requests);
     let mut context = None;
     let mut unchanged = 0;
     while let Some(part) = stream.next().await {
