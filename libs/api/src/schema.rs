@@ -27,14 +27,18 @@ pub(crate) fn kind() -> Schema {
     one_of(&Subject::KINDS)
 }
 
+fn reason_names() -> Vec<&'static str> {
+    ProblemReason::ALL.iter().map(|reason| reason.as_str()).collect()
+}
+
 /// Schema of the reason of a problem.
 pub(crate) fn reason() -> Schema {
-    one_of(&ProblemReason::ALL.map(ProblemReason::as_str))
+    one_of(&reason_names())
 }
 
 /// Schema of a list of reasons.
 pub(crate) fn reasons() -> Schema {
-    ArrayBuilder::new().items(names_of(&ProblemReason::ALL.map(ProblemReason::as_str))).build().into()
+    ArrayBuilder::new().items(names_of(&reason_names())).build().into()
 }
 
 /// Schema of a list of kinds.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::text;
-use crate::uri::is_usual;
+use crate::usual_uri::is_usual;
 
 /// Why a URL or text has no lane.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

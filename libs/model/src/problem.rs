@@ -1,12 +1,13 @@
 //! Problems: recorded failures, with a reason and the time of the next retry.
 
 use std::fmt;
-use std::str::FromStr;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Declaration, Evidence, Listing};
+use crate::failure::Evidence;
+use crate::problem_reason::ProblemReason;
+use crate::resource::{Declaration, Listing};
 
 /// The subject of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -20,90 +21,6 @@ pub enum Subject {
     Entry(String),
     /// A dead letter, by the name of its message.
     Message(String),
-}
-
-/// The closed list of reasons.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProblemReason {
-    /// The server answered with a 4xx status.
-    HttpClientError,
-    /// The server answered with a 5xx status.
-    HttpServerError,
-    /// The server requested a pause: 429, or 503 with `Retry-After`.
-    Throttled,
-    /// A status that is neither success nor an error (an unexpected 1xx or 3xx).
-    HttpUnexpected,
-    /// The host name has no address.
-    Dns,
-    /// No connection.
-    Connect,
-    /// No secure connection.
-    Tls,
-    /// No answer in time.
-    Timeout,
-    /// The answer broke off.
-    Interrupted,
-    /// More redirects than allowed, or one without a usable target.
-    Redirect,
-    /// A URI that cannot be fetched.
-    BadUri,
-    /// An address that needs the operator's permission: private, loopback, link-local and the like.
-    RefusedAddress,
-    /// A port of another service than HTTP, which browsers refuse, too.
-    RefusedPort,
-    /// The origin's `robots.txt` disallows it, and the configuration obeys it.
-    Disallowed,
-    /// A bot defence answered in place of the content.
-    Challenged,
-    /// A login form answered in place of the content.
-    LoginPage,
-    /// An HTML page came where another media type was declared or stored before.
-    UnexpectedHtml,
-    /// The bytes have another digest than declared.
-    DigestMismatch,
-    /// The bytes have another length than declared.
-    LengthMismatch,
-    /// Not as declared, and certainly a later version: it has changed again since it was listed.
-    ChangedAgain,
-    /// Larger than allowed.
-    TooLarge,
-    /// The body was slower than allowed.
-    TooSlow,
-    /// A document or entry that cannot be parsed.
-    Malformed,
-    /// A document that ends too early.
-    Truncated,
-    /// Not the kind of document that was expected.
-    WrongKind,
-    /// A package that is hostile, or looks so: readers would disagree about its contents, or it exceeds the
-    /// limits.
-    HostilePackage,
-    /// Part of what the Source offers could not be discovered, so it was not harvested.
-    Discovery,
-    /// A change document leaves a gap after what is synchronized.
-    Gap,
-    /// More deletions than the operator allows without approval.
-    Guard,
-    /// A list omits more stored resources than the operator allows to be deleted without approval. All of
-    /// them are kept.
-    NotListed,
-    /// The stored bytes are missing.
-    MissingBytes,
-    /// The stored bytes are damaged, or incomplete.
-    DamagedBytes,
-    /// A message that no retry could process.
-    Poison,
-    /// More levels of indexes than a run reads.
-    LimitIndexLevels,
-    /// More documents than a run reads.
-    LimitDocuments,
-    /// More entries than a run reads.
-    LimitEntries,
-    /// More bytes of documents than a run reads.
-    LimitDocumentBytes,
-    /// A compressed document that inflates to many times its size.
-    LimitInflation,
 }
 
 /// A problem: one per resource, document, entry or message, open until it is resolved.
@@ -171,116 +88,6 @@ impl ProblemRecord {
         let by_words = matches!(reason, ProblemReason::Gap | ProblemReason::Guard | ProblemReason::NotListed);
         let is_same = self.reason == reason && (!by_words || self.message == message);
         self.ignored.clone().filter(|_| is_same)
-    }
-}
-
-impl ProblemReason {
-    /// All of them.
-    pub const ALL: [Self; 38] = [
-        Self::HttpClientError,
-        Self::HttpServerError,
-        Self::Throttled,
-        Self::HttpUnexpected,
-        Self::Dns,
-        Self::Connect,
-        Self::Tls,
-        Self::Timeout,
-        Self::Interrupted,
-        Self::Redirect,
-        Self::BadUri,
-        Self::RefusedAddress,
-        Self::RefusedPort,
-        Self::Disallowed,
-        Self::Challenged,
-        Self::LoginPage,
-        Self::UnexpectedHtml,
-        Self::DigestMismatch,
-        Self::LengthMismatch,
-        Self::ChangedAgain,
-        Self::TooLarge,
-        Self::TooSlow,
-        Self::Malformed,
-        Self::Truncated,
-        Self::WrongKind,
-        Self::HostilePackage,
-        Self::Discovery,
-        Self::Gap,
-        Self::Guard,
-        Self::NotListed,
-        Self::MissingBytes,
-        Self::DamagedBytes,
-        Self::Poison,
-        Self::LimitIndexLevels,
-        Self::LimitDocuments,
-        Self::LimitEntries,
-        Self::LimitDocumentBytes,
-        Self::LimitInflation,
-    ];
-
-    /// The reason's stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::HttpClientError => "http-client-error",
-            Self::HttpServerError => "http-server-error",
-            Self::Throttled => "throttled",
-            Self::HttpUnexpected => "http-unexpected",
-            Self::Dns => "dns",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Interrupted => "interrupted",
-            Self::Redirect => "redirect",
-            Self::BadUri => "bad-uri",
-            Self::RefusedAddress => "refused-address",
-            Self::RefusedPort => "refused-port",
-            Self::Disallowed => "disallowed",
-            Self::Challenged => "challenged",
-            Self::LoginPage => "login-page",
-            Self::UnexpectedHtml => "unexpected-html",
-            Self::DigestMismatch => "digest-mismatch",
-            Self::LengthMismatch => "length-mismatch",
-            Self::ChangedAgain => "changed-again",
-            Self::TooLarge => "too-large",
-            Self::TooSlow => "too-slow",
-            Self::Malformed => "malformed",
-            Self::Truncated => "truncated",
-            Self::WrongKind => "wrong-kind",
-            Self::HostilePackage => "hostile-package",
-            Self::Discovery => "discovery",
-            Self::Gap => "gap",
-            Self::Guard => "guard",
-            Self::NotListed => "not-listed",
-            Self::MissingBytes => "missing-bytes",
-            Self::DamagedBytes => "damaged-bytes",
-            Self::Poison => "poison",
-            Self::LimitIndexLevels => "limit-index-levels",
-            Self::LimitDocuments => "limit-documents",
-            Self::LimitEntries => "limit-entries",
-            Self::LimitDocumentBytes => "limit-document-bytes",
-            Self::LimitInflation => "limit-inflation",
-        }
-    }
-}
-
-/// A name without a reason.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{given} is no reason of a problem; the reasons are: {}", ProblemReason::ALL.map(ProblemReason::as_str).join(", "))]
-pub struct UnknownReason {
-    given: String,
-}
-
-impl FromStr for ProblemReason {
-    type Err = UnknownReason;
-
-    fn from_str(given: &str) -> Result<Self, UnknownReason> {
-        let found = Self::ALL.into_iter().find(|reason| reason.as_str() == given);
-        found.ok_or_else(|| UnknownReason { given: given.to_owned() })
-    }
-}
-
-impl fmt::Display for ProblemReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -396,14 +203,6 @@ mod tests {
     }
 
     #[test]
-    fn the_name_in_records_is_the_name_shown_and_the_name_read() {
-        for reason in ProblemReason::ALL {
-            assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
-            assert_eq!(reason.as_str().parse(), Ok(reason));
-        }
-    }
-
-    #[test]
     fn each_kind_is_named_in_records_as_it_is_shown_and_read() {
         for kind in Subject::KINDS {
             let subject = Subject::of(kind, "https://e.org/a b".to_owned()).unwrap();
@@ -412,11 +211,5 @@ mod tests {
             assert_eq!(subject.to_string(), format!("{kind} https://e.org/a b"));
         }
         assert_eq!(Subject::of("planet", "mars".to_owned()), None);
-    }
-
-    #[test]
-    fn another_name_is_refused_with_all_that_there_are() {
-        let said = "bored".parse::<ProblemReason>().unwrap_err().to_string();
-        assert!(said.contains("bored") && said.contains("digest-mismatch"), "{said}");
     }
 }

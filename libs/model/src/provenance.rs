@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use resourcesync::Change;
 use serde::{Deserialize, Serialize};
 
-use crate::{Failure, ProblemReason};
+use crate::failure::Failure;
+use crate::problem_reason::ProblemReason;
 
 /// The most failed attempts that are kept of one resource and one run: the last ones.
 const KEPT: usize = 8;

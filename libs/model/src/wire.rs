@@ -1,12 +1,11 @@
 //! Messages on the wire: JSON with their kind and version.
 
 use std::fmt;
+use std::io;
 use std::marker::PhantomData;
 
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-
-use crate::size;
 
 /// A message that services exchange.
 pub trait Message: Serialize + DeserializeOwned + Send + Sync + 'static {
@@ -92,7 +91,28 @@ pub fn encode<T: Message>(message: &T) -> Vec<u8> {
 
 /// How many bytes [`encode`] would return. It takes about as long, and no memory.
 pub fn length<T: Message>(message: &T) -> usize {
-    size::written(&EnvelopeOut { kind: T::KIND, version: T::VERSION, body: message })
+    written(&EnvelopeOut { kind: T::KIND, version: T::VERSION, body: message })
+}
+
+/// The exact length of a value on the wire: it is encoded, but not stored.
+pub(crate) fn written(value: &impl Serialize) -> usize {
+    struct Length(usize);
+
+    impl io::Write for Length {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut length = Length(0);
+    // As for a message: encoding our types cannot fail.
+    serde_json::to_writer(&mut length, value).expect("messages serialise to JSON");
+    length.0
 }
 
 /// Decodes the message in `bytes`.
