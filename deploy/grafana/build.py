@@ -131,7 +131,7 @@ FLEET = dashboard(
         stat("Stale Sources", "Sources that were not in step again in time, by their own schedules.", "sum(thresher_scheduler_sources_stale)", bad=1, runbook="ThresherSourcesStale"),
         stat("Pending", "Resources that are still to be fetched or deleted.", "sum(thresher_scheduler_pending_resources)", runbook="ThresherBacklogNotShrinking"),
         stat("Oldest work", "How long the run waits that was asked for first and is not over.", "max(thresher_scheduler_run_age_seconds)", unit="s", runbook="ThresherBacklogNotShrinking"),
-        stat("Guard", "Sources whose deletions wait for somebody's word.", 'sum(thresher_scheduler_problems{reason="guard"}) or vector(0)', bad=1, runbook="ThresherDeletionsAwaitApproval"),
+        stat("Guard", "Sources whose deletions wait for the operator's approval.", 'sum(thresher_scheduler_problems{reason="guard"}) or vector(0)', bad=1, runbook="ThresherDeletionsAwaitApproval"),
         stat("Dead letters", "Messages that were given up within a day.", "sum(increase(thresher_bus_dead_letters_total[1d]))", bad=1, runbook="ThresherDeadLetters"),
         stat("Sources", "Sources that are looked after.", "sum(thresher_scheduler_sources)"),
         stat("Runs in hand", "Runs that are worked on.", "sum(thresher_scheduler_runs_active)"),
