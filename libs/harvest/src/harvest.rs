@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use catalog::{Batch, Catalog};
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use model::{CapabilityLink, Counters, Mode, Phase, RunId, RunRecord, SetId};
 use resourcesync::Capability;
@@ -76,7 +77,12 @@ impl Harvest {
     ///
     /// # Errors
     /// When the Source offers nothing that can be harvested, or the catalog fails.
-    pub async fn open(parts: Parts) -> Result<Self, HarvestError> {
+    pub fn open(parts: Parts) -> BoxFuture<'static, Result<Self, HarvestError>> {
+        // Boxed here, so that the stages are compiled in this crate, and not once more in each of its users.
+        Box::pin(Self::begin(parts))
+    }
+
+    async fn begin(parts: Parts) -> Result<Self, HarvestError> {
         let mut harvest = Self::assemble(parts).await?;
         if harvest.is_resumed {
             harvest.planner.count_requeued(&mut harvest.context).await?;
@@ -95,7 +101,7 @@ impl Harvest {
     }
 
     /// Reads what the catalog knows of the Source and of its last run.
-    pub(crate) async fn assemble(parts: Parts) -> Result<Self, HarvestError> {
+    async fn assemble(parts: Parts) -> Result<Self, HarvestError> {
         let catalog = &parts.catalog;
         let last = catalog.last_run().await?;
         let interrupted = last.clone().filter(|run| run.phase != Phase::Finished);
@@ -152,7 +158,12 @@ impl Harvest {
     ///
     /// # Errors
     /// [`HarvestError`] when it cannot go on. Finished work stays, and the next harvest resumes there.
-    pub async fn run(mut self) -> Result<Report, HarvestError> {
+    pub fn run(self) -> BoxFuture<'static, Result<Report, HarvestError>> {
+        // As in `open`.
+        Box::pin(self.run_stages())
+    }
+
+    async fn run_stages(mut self) -> Result<Report, HarvestError> {
         let mut audit = None;
         let mut is_told_by_hubs = false;
         if self.context.run.phase == Phase::Planning {
