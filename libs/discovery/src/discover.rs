@@ -5,6 +5,7 @@
 //! `robots.txt` (RS-22).
 
 use documents::Prefetched;
+use futures::future::BoxFuture;
 use model::{KnownDocument, Lane};
 use resourcesync::{Options, relation};
 use url::Url;
@@ -28,7 +29,17 @@ pub async fn discover(client: &Client, entry: &Url, options: &Options) -> Result
 
 /// The same with cached documents, which are requested conditionally. If the last request was for a list, also
 /// returns its open response. Read or drop that before any other request.
-pub async fn rediscover(
+pub fn rediscover<'a>(
+    client: &'a Client,
+    entry: &'a Url,
+    options: &'a Options,
+    known: Vec<KnownDocument>,
+) -> BoxFuture<'a, Result<(Discovery, Option<Prefetched>), DiscoverError>> {
+    // Boxed here, so that the search is compiled in this crate, and not once more in each of its users.
+    Box::pin(find(client, entry, options, known))
+}
+
+async fn find(
     client: &Client,
     entry: &Url,
     options: &Options,
