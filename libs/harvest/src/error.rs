@@ -41,7 +41,7 @@ pub enum HarvestError {
     #[error(
         "{source_url}: nothing to audit, because it was never synced. Run `thresher sync {source_url}` first"
     )]
-    NothingHeld {
+    NeverSynced {
         /// The entry URL.
         source_url: String,
     },

@@ -26,7 +26,7 @@ pub(crate) async fn finish(ctx: &mut RunContext) -> Result<(), HarvestError> {
     let mut batch = Batch::new();
     let (mut documents, notices) = document_queue::by_set_with_notices(&*ctx.catalog().await?).await?;
     let mut listed = HashSet::new();
-    let mut told = HashSet::new();
+    let mut synced = HashSet::new();
     let mut followed = HashSet::new();
     for (id, set) in &mut ctx.sets {
         let documents = documents.remove(id).unwrap_or_default();
@@ -40,11 +40,11 @@ pub(crate) async fn finish(ctx: &mut RunContext) -> Result<(), HarvestError> {
             listed.insert(id.clone());
         }
         if strategy::is_told_whole(ctx.run.id, &documents) {
-            told.insert(id.clone());
+            synced.insert(id.clone());
         }
     }
     packages::forget_packages(ctx, &mut batch, &listed, &followed).await?;
-    forget_documents(ctx, &mut batch, &told, &followed).await?;
+    forget_documents(ctx, &mut batch, &synced, &followed).await?;
     forget_notices(ctx, &mut batch, notices, &followed);
     dead_letters::forget_letters(ctx, &mut batch).await?;
     ctx.run.phase = Phase::Finished;
@@ -80,17 +80,17 @@ pub(crate) fn forget_notices(
 pub(crate) async fn forget_documents(
     ctx: &mut RunContext,
     batch: &mut Batch,
-    told: &HashSet<SetId>,
+    synced: &HashSet<SetId>,
     followed: &HashSet<SetId>,
 ) -> Result<(), HarvestError> {
-    if !ctx.problems.any || told.is_empty() && followed.is_empty() {
+    if !ctx.problems.any || synced.is_empty() && followed.is_empty() {
         return Ok(());
     }
     let mut documents = ctx.catalog().await?.scan_documents().await?;
     while let Some((uri, record)) = documents.try_next().await? {
         let was_failed = record.state == DocumentState::Failed && record.run != ctx.run.id;
         let is_followed = strategy::is_changes(&record.capability) && followed.contains(&record.set);
-        if was_failed && (is_followed || told.contains(&record.set)) {
+        if was_failed && (is_followed || synced.contains(&record.set)) {
             batch.delete_problem(&Subject::Document(uri));
         }
     }

@@ -45,7 +45,7 @@ fn may_audit(
     interrupted: Option<&RunRecord>,
 ) -> Result<(), HarvestError> {
     match (last, interrupted) {
-        (None, _) => Err(HarvestError::NothingHeld { source_url: entry.to_string() }),
+        (None, _) => Err(HarvestError::NeverSynced { source_url: entry.to_string() }),
         (_, Some(run)) if run.mode != Mode::Audit => {
             Err(HarvestError::Unfinished { mode: run.mode, run: run.id })
         }

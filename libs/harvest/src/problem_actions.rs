@@ -35,7 +35,7 @@ pub async fn apply_problem_action(
     mut wanted: impl FnMut(&Subject, &ProblemRecord) -> bool,
 ) -> Result<Vec<Subject>, HarvestError> {
     let run = RunId::fresh();
-    let mut told = Vec::new();
+    let mut changed = Vec::new();
     let mut batch = Batch::new();
     let mut problems = catalog.scan_problems().await?;
     while let Some((subject, mut problem)) = problems.try_next().await? {
@@ -70,12 +70,12 @@ pub async fn apply_problem_action(
                 batch.delete_pending(&uri);
             }
         }
-        told.push(subject);
+        changed.push(subject);
         if batch.len() >= BATCH {
             catalog.commit(std::mem::take(&mut batch)).await?;
         }
     }
     drop(problems);
     catalog.commit(batch).await?;
-    Ok(told)
+    Ok(changed)
 }

@@ -16,7 +16,7 @@ pub enum Restored {
     /// It was not deleted.
     NotDeleted,
     /// It is unknown, or it was never stored.
-    NothingHeld,
+    NothingStored,
     /// Garbage collection removed its bytes, at this time after its deletion.
     Collected(Timestamp),
 }
@@ -32,12 +32,12 @@ pub async fn restore(
     clock: &dyn Clock,
     uri: &ResourceUri,
 ) -> Result<Restored, HarvestError> {
-    let Some(record) = catalog.resource(uri).await? else { return Ok(Restored::NothingHeld) };
+    let Some(record) = catalog.resource(uri).await? else { return Ok(Restored::NothingStored) };
     if record.is_present() {
         return Ok(Restored::NotDeleted);
     }
     let Some(bitstream) = record.deleted.clone() else {
-        return Ok(record.collected.map_or(Restored::NothingHeld, Restored::Collected));
+        return Ok(record.collected.map_or(Restored::NothingStored, Restored::Collected));
     };
     // Unverified bytes are never served: all of them are read before the result is returned.
     if let Some(view) = view {

@@ -100,8 +100,8 @@ pub enum DocumentState {
         /// The version they belong to.
         version: Validators,
         /// The times of the changes that they state.
-        #[serde(default)]
-        told: Told,
+        #[serde(default, rename = "told")]
+        changes: ChangeTimes,
     },
     /// Read to its end, or unchanged since.
     Done,
@@ -111,7 +111,7 @@ pub enum DocumentState {
 
 /// The times of the changes that entries state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Told {
+pub struct ChangeTimes {
     /// The earliest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest: Option<Timestamp>,
@@ -137,7 +137,7 @@ impl DocumentRecord {
     }
 }
 
-impl Told {
+impl ChangeTimes {
     /// Adds a change.
     pub fn add(&mut self, time: Timestamp) {
         self.oldest = Some(self.oldest.map_or(time, |oldest| oldest.min(time)));

@@ -49,7 +49,7 @@ pub use dead_letter_summary::{DeadLetterSummary, KeptPayload};
 pub use discovery::{DiscoveryRecord, KnownDocument, KnownEntry};
 pub use discovery_report::{DiscoveryReport, Remark, VisitedDocument};
 pub use display::{displayed, displayed_lines};
-pub use document::{DocumentRecord, DocumentState, Told, Validators};
+pub use document::{ChangeTimes, DocumentRecord, DocumentState, Validators};
 pub use failure::{Disposition, Evidence, Failure};
 pub use home::HomeSite;
 pub use ids::{DamageId, IdError, JobId, PackId, PackageId, RunId, Seq, SetId, SourceId};

@@ -114,8 +114,10 @@ pub async fn place_takes_one_slot_and_no_more(bus: &dyn Bus, pace: &Pace) {
 /// A permit of an origin queue that is not open counts as soon as the queue opens.
 pub async fn place_taken_before_the_lane_opens_counts(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("place_taken_before_the_lane_opens_counts", pace);
-    let place =
-        timeout(pace.soon, bus.acquire_permit(&names.lane, 2)).await.expect("no other one is waiting").unwrap();
+    let place = timeout(pace.soon, bus.acquire_permit(&names.lane, 2))
+        .await
+        .expect("no other one is waiting")
+        .unwrap();
     let another = timeout(pace.quiet, bus.acquire_permit(&names.lane, 2)).await;
     assert!(another.is_err(), "of two slots one is for jobs");
     bus.open(names.spec(2, pace)).await.unwrap();

@@ -20,7 +20,7 @@ pub struct Difference {
     /// The last document that lists it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
-    /// Why the operator ignores it, in the operator's words.
+    /// Why the operator ignores it, in the operator's entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<String>,
 }

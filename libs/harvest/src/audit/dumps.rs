@@ -14,7 +14,7 @@ use url::Url;
 use super::Auditor;
 use super::elsewhere::{Approach, Elsewhere};
 use super::named::{Named, NamedPackages};
-use super::read::{Before, Heard, Reading};
+use super::read::{BeforePackage, Reading, SpooledLists};
 use crate::error::HarvestError;
 use crate::planner::reading::names;
 use crate::run::RunContext;
@@ -29,10 +29,10 @@ type Manifest = Result<u64, String>;
 
 impl Auditor {
     /// Reads the manifests of a dump's packages. If all could be read, the dump counts as read whole.
-    pub(crate) async fn hear_packages(
+    pub(crate) async fn read_packages(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
         reading: &mut Reading<'_>,
         packages: NamedPackages,
     ) -> Result<(), HarvestError> {
@@ -41,18 +41,18 @@ impl Auditor {
             ctx.check_stop()?;
             let named = named?;
             ctx.progress.show_document(&named.uri);
-            reading.number = heard.begin(&named.uri, reading.set);
-            reading.before = Before {
+            reading.number = spooled.begin(&named.uri, reading.set);
+            reading.before = BeforePackage {
                 listed: ctx.run.counters.listed,
-                unread: heard.unread,
-                remarks: heard.remarks.len(),
-                told: reading.told,
+                unread: spooled.unread,
+                remarks: spooled.remarks.len(),
+                changes: reading.changes,
             };
-            match Box::pin(self.hear_package(ctx, heard, reading, &named)).await? {
+            match Box::pin(self.read_package(ctx, spooled, reading, &named)).await? {
                 Ok(more) => entries = entries.map(|entries| entries + more),
                 Err(why) => {
                     entries = None;
-                    heard.miss(|| {
+                    spooled.note_unread(|| {
                         format!(
                             "{} was not compared: {why}. `thresher sync --mode baseline` receives such packages, and compares what they name",
                             named.uri
@@ -66,10 +66,10 @@ impl Auditor {
     }
 
     /// Reads one package's manifest, from the cheapest place.
-    async fn hear_package(
+    async fn read_package(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
         reading: &mut Reading<'_>,
         named: &Named,
     ) -> Result<Manifest, HarvestError> {
@@ -81,12 +81,12 @@ impl Auditor {
         let held = known.as_ref().and_then(held);
         if let (Some(known), Some((location, _))) = (&known, &held)
             && is_same_version(known, &named.declaration, &named.metadata)
-            && let Ok(entries) = self.hear_held(ctx, heard, reading, named, &url, location).await?
+            && let Ok(entries) = self.read_stored(ctx, spooled, reading, named, &url, location).await?
         {
             return Ok(Ok(entries));
         }
         if let Some(contents) = named.contents.as_deref().and_then(|contents| Url::parse(contents).ok())
-            && let Ok(entries) = self.hear_contents(ctx, heard, reading, named, &contents).await?
+            && let Ok(entries) = self.read_manifest_copy(ctx, spooled, reading, named, &contents).await?
         {
             return Ok(Ok(entries));
         }
@@ -94,7 +94,7 @@ impl Auditor {
         let mut approach = Elsewhere::approach(&ctx.client, &url, validators).await;
         if let (Approach::Known { requests }, Some((location, _))) = (&approach, &held) {
             ctx.run.counters.requests += u64::from(*requests);
-            if let Ok(entries) = self.hear_held(ctx, heard, reading, named, &url, location).await? {
+            if let Ok(entries) = self.read_stored(ctx, spooled, reading, named, &url, location).await? {
                 return Ok(Ok(entries));
             }
             approach = Elsewhere::approach(&ctx.client, &url, Validators::default()).await;
@@ -102,7 +102,7 @@ impl Auditor {
         match approach {
             Approach::Ranges(package) => {
                 let package = Arc::new(package);
-                let manifest = self.hear_elsewhere(ctx, heard, reading, named, &url, &package).await;
+                let manifest = self.read_remote_manifest(ctx, spooled, reading, named, &url, &package).await;
                 ctx.run.counters.requests += package.requests();
                 manifest
             }
@@ -118,10 +118,10 @@ impl Auditor {
     }
 
     /// Reads the manifest in the stored package.
-    async fn hear_held(
+    async fn read_stored(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
         reading: &mut Reading<'_>,
         named: &Named,
         url: &Url,
@@ -131,9 +131,9 @@ impl Auditor {
         let package = ctx.store.range_reader(location, length);
         match manifest(package, &Limits::default(), u64::MAX).await {
             Ok(member) => {
-                let options = self.options_within_limits(ctx, heard);
+                let options = self.options_within_limits(ctx, spooled);
                 let stream = documents::open_member(member, url.clone(), options);
-                self.hear_manifest(ctx, heard, reading, named, stream).await
+                self.spool_manifest(ctx, spooled, reading, named, stream).await
             }
             Err(why) => {
                 tracing::info!(
@@ -147,19 +147,19 @@ impl Auditor {
     }
 
     /// Reads the copy of the manifest that the dump links to.
-    async fn hear_contents(
+    async fn read_manifest_copy(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
         reading: &mut Reading<'_>,
         named: &Named,
         contents: &Url,
     ) -> Result<Manifest, HarvestError> {
-        let options = self.options_within_limits(ctx, heard);
+        let options = self.options_within_limits(ctx, spooled);
         let (requests, opened) = documents::open_anew(&ctx.client, contents, options).await;
         ctx.run.counters.requests += requests;
         let manifest = match opened {
-            Ok(stream) => self.hear_manifest(ctx, heard, reading, named, stream).await?,
+            Ok(stream) => self.spool_manifest(ctx, spooled, reading, named, stream).await?,
             Err(error) => Err(error.to_string()),
         };
         if let Err(why) = &manifest {
@@ -169,10 +169,10 @@ impl Auditor {
     }
 
     /// Reads the manifest in the package at the Source.
-    async fn hear_elsewhere(
+    async fn read_remote_manifest(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
         reading: &mut Reading<'_>,
         named: &Named,
         url: &Url,
@@ -184,19 +184,19 @@ impl Auditor {
         let limits = Limits { directory_bytes: MOST, ..Limits::default() };
         match manifest(Arc::clone(package), &limits, MOST).await {
             Ok(member) => {
-                let options = self.options_within_limits(ctx, heard);
+                let options = self.options_within_limits(ctx, spooled);
                 let stream = documents::open_member(member, url.clone(), options);
-                self.hear_manifest(ctx, heard, reading, named, stream).await
+                self.spool_manifest(ctx, spooled, reading, named, stream).await
             }
             Err(why) => Ok(Err(why)),
         }
     }
 
     /// Spools the entries of a manifest like those of a list.
-    async fn hear_manifest(
+    async fn spool_manifest(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
         reading: &mut Reading<'_>,
         named: &Named,
         mut stream: DocumentStream,
@@ -208,11 +208,11 @@ impl Auditor {
                     if let Err(why) = expect_manifest(&header, &reading.record.capability) {
                         return Ok(Err(why));
                     }
-                    self.hear_anew(ctx, heard, reading, named);
+                    self.discard_partial(ctx, spooled, reading, named);
                     let Header { at, completed, capability: kind, .. } = header;
                     let said = ManifestTimes { at, completed, kind };
                     let dump = &reading.record.capability;
-                    let horizon = heard.horizon;
+                    let horizon = spooled.horizon;
                     let set = reading.set;
                     context = Some(manifest_context(&named.uri, set, dump, &named.metadata, said, horizon));
                 }
@@ -224,7 +224,7 @@ impl Auditor {
                     }
                     for item in items {
                         let Item::Entry(entry) = item else { continue };
-                        self.hear_entry(ctx, heard, reading, context, *entry).await?;
+                        self.spool_entry(ctx, spooled, reading, context, *entry).await?;
                     }
                     ctx.show();
                 }
@@ -232,7 +232,7 @@ impl Auditor {
                     ctx.run.counters.add_quirks(&names(&summary.quirks));
                     if summary.bad > 0 {
                         let bad = summary.bad;
-                        heard.miss(|| {
+                        spooled.note_unread(|| {
                             let bad = counted(bad, "entry", "entries");
                             format!("the manifest of {} has {bad} that cannot be read", named.uri)
                         });
@@ -251,28 +251,32 @@ impl Auditor {
     }
 
     /// Discards the entries of a manifest whose reading broke off. It is read again elsewhere, and counts once.
-    fn hear_anew(
+    fn discard_partial(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
         reading: &mut Reading<'_>,
         named: &Named,
     ) {
-        let Before { listed, unread, remarks, told } = reading.before;
+        let BeforePackage { listed, unread, remarks, changes } = reading.before;
         if ctx.run.counters.listed == listed {
             return;
         }
-        heard.words.take_back(reading.number);
-        reading.number = heard.begin(&named.uri, reading.set);
+        spooled.entries.take_back(reading.number);
+        reading.number = spooled.begin(&named.uri, reading.set);
         ctx.run.counters.listed = listed;
-        heard.unread = unread;
-        heard.remarks.truncate(remarks);
-        reading.told = told;
+        spooled.unread = unread;
+        spooled.remarks.truncate(remarks);
+        reading.changes = changes;
     }
 
     /// Options for reading the next document: within what is left of the run's limits.
-    pub(crate) fn options_within_limits(&self, ctx: &RunContext, heard: &Heard) -> resourcesync::Options {
-        self.budget.options(&ctx.options.limits, heard.horizon.options(ctx.read_mode()))
+    pub(crate) fn options_within_limits(
+        &self,
+        ctx: &RunContext,
+        spooled: &SpooledLists,
+    ) -> resourcesync::Options {
+        self.budget.options(&ctx.options.limits, spooled.horizon.options(ctx.read_mode()))
     }
 }
 

@@ -26,10 +26,10 @@ pub(crate) enum Finding {
 }
 
 /// Compares a stored record with the last entry about its resource.
-pub(crate) fn judge(word: &ListedEntry, record: Option<&ResourceRecord>) -> Finding {
+pub(crate) fn judge(entry: &ListedEntry, record: Option<&ResourceRecord>) -> Finding {
     let known = CurrentState { record, pending: None, baseline_at: None };
-    let decision = decide(&word.declaration, &word.listing, word.moment, known);
-    let is_gone = word.listing.change == Some(Change::Deleted);
+    let decision = decide(&entry.declaration, &entry.listing, entry.moment, known);
+    let is_gone = entry.listing.change == Some(Change::Deleted);
     let held = record.and_then(|record| Some((record, record.bitstream.as_ref()?)));
     let Some((record, bitstream)) = held else {
         return match decision {
@@ -51,21 +51,22 @@ pub(crate) fn judge(word: &ListedEntry, record: Option<&ResourceRecord>) -> Find
     if let Some(why) = contradiction(&bitstream.location, &bitstream.computed) {
         return differs(DifferenceKind::Differing, Some(Decision::Fetch), why);
     }
-    let declared = &word.declaration;
+    let declared = &entry.declaration;
     match fixity::judge(&declared.digests, declared.length, &bitstream.computed) {
         Verdict::Verified { .. } => Finding::InSync,
         _ if decision == Decision::Stale => Finding::Newer,
         Verdict::Mismatch { what } if is_same_version(declared, &record.declaration) => {
-            let why = format!("what is held is not what is declared of this very version: {}", told(&what));
+            let why =
+                format!("what is held is not what is declared of this very version: {}", described(&what));
             differs(DifferenceKind::Differing, Some(Decision::Fetch), why)
         }
         Verdict::Mismatch { what } => {
-            let why = format!("the Source tells of a later version: {}", told(&what));
+            let why = format!("the Source tells of a later version: {}", described(&what));
             differs(DifferenceKind::Stale, Some(Decision::Fetch), why)
         }
         // Without any declaration to compare, a run asks the server; an audit requests no resource.
         Verdict::LengthOnly | Verdict::NothingDeclared
-            if decision == Decision::Fetch && tells_of_another(word, record) =>
+            if decision == Decision::Fetch && tells_of_another(entry, record) =>
         {
             let why = "the Source tells of a later version; it declares no digest that could be compared";
             differs(DifferenceKind::Stale, Some(Decision::Fetch), why.to_owned())
@@ -85,13 +86,13 @@ fn is_same_version(declared: &Declaration, before: &Declaration) -> bool {
 }
 
 /// Whether an entry without a comparable digest is about another version than the record.
-fn tells_of_another(word: &ListedEntry, record: &ResourceRecord) -> bool {
-    let declared = &word.declaration;
+fn tells_of_another(entry: &ListedEntry, record: &ResourceRecord) -> bool {
+    let declared = &entry.declaration;
     let has_other_digests = agree(&declared.digests, &record.bitstream.as_ref().expect("held").computed)
         .is_none()
         && (!declared.digests.is_empty() || !declared.unjudged.is_empty());
     let is_modified = declared.lastmod.is_some() && declared.lastmod != record.declaration.lastmod;
-    has_other_digests || is_modified || word.listing.change.is_some()
+    has_other_digests || is_modified || entry.listing.change.is_some()
 }
 
 fn missing(record: Option<&ResourceRecord>) -> String {
@@ -102,7 +103,7 @@ fn missing(record: Option<&ResourceRecord>) -> String {
     .to_owned()
 }
 
-fn told(what: &fixity::Mismatch) -> String {
+fn described(what: &fixity::Mismatch) -> String {
     match what {
         fixity::Mismatch::Length { expected, computed } => {
             format!("{} declared, {computed} held", bytes(expected.to_owned()))
@@ -154,7 +155,7 @@ mod tests {
         Declaration { lastmod: Some(at(second)), ..Declaration::default() }
     }
 
-    fn word(declaration: Declaration, change: Option<Change>, second: i64) -> ListedEntry {
+    fn entry(declaration: Declaration, change: Option<Change>, second: i64) -> ListedEntry {
         let moment = Moment { latest: Some(at(second)), is_vague: false };
         ListedEntry {
             uri: "http://h/a".parse().unwrap(),
@@ -197,9 +198,9 @@ mod tests {
 
     #[test]
     fn what_is_listed_and_not_held_is_missing() {
-        assert_eq!(kind(judge(&word(declares("a"), None, 5), None)), Some(DifferenceKind::Missing));
+        assert_eq!(kind(judge(&entry(declares("a"), None, 5), None)), Some(DifferenceKind::Missing));
         let deleted = ResourceRecord { bitstream: None, ..held("a", declares("a")) };
-        let again = judge(&word(declares("a"), None, 5), Some(&deleted));
+        let again = judge(&entry(declares("a"), None, 5), Some(&deleted));
         assert_eq!(kind(again), Some(DifferenceKind::Missing));
     }
 
@@ -207,35 +208,35 @@ mod tests {
     fn what_was_deleted_after_the_list_is_not_missing() {
         let mut deleted = ResourceRecord { bitstream: None, ..held("a", declares("a")) };
         deleted.listing = listing(Some(Change::Deleted), 9);
-        assert_eq!(judge(&word(declares("a"), None, 5), Some(&deleted)), Finding::Newer);
+        assert_eq!(judge(&entry(declares("a"), None, 5), Some(&deleted)), Finding::Newer);
     }
 
     #[test]
     fn a_declared_digest_that_is_that_of_what_is_held_is_in_sync() {
-        assert_eq!(judge(&word(declares("a"), None, 5), Some(&held("a", declares("a")))), Finding::InSync);
+        assert_eq!(judge(&entry(declares("a"), None, 5), Some(&held("a", declares("a")))), Finding::InSync);
     }
 
     #[test]
     fn another_declaration_is_of_a_later_version_and_what_is_held_is_stale() {
-        let finding = judge(&word(declares("b"), None, 5), Some(&held("a", declares("a"))));
+        let finding = judge(&entry(declares("b"), None, 5), Some(&held("a", declares("a"))));
         assert_eq!(kind(finding), Some(DifferenceKind::Stale));
-        let later = judge(&word(modified(4), None, 5), Some(&held("a", modified(1))));
+        let later = judge(&entry(modified(4), None, 5), Some(&held("a", modified(1))));
         assert_eq!(kind(later), Some(DifferenceKind::Stale));
         let longer = Declaration { length: Some(2), ..modified(4) };
         assert_eq!(
-            kind(judge(&word(longer, None, 5), Some(&held("a", modified(1))))),
+            kind(judge(&entry(longer, None, 5), Some(&held("a", modified(1))))),
             Some(DifferenceKind::Stale)
         );
     }
 
     #[test]
     fn the_same_declaration_that_contradicts_what_is_held_differs_in_fixity() {
-        let finding = judge(&word(declares("a"), None, 5), Some(&held("x", declares("a"))));
+        let finding = judge(&entry(declares("a"), None, 5), Some(&held("x", declares("a"))));
         assert_eq!(kind(finding), Some(DifferenceKind::Differing));
         // The Source has corrected a digest without touching the resource.
         let corrected = Declaration { lastmod: Some(at(1)), ..declares("b") };
         let before = Declaration { lastmod: Some(at(1)), ..declares("a") };
-        let finding = judge(&word(corrected, None, 5), Some(&held("a", before)));
+        let finding = judge(&entry(corrected, None, 5), Some(&held("a", before)));
         assert_eq!(kind(finding), Some(DifferenceKind::Differing));
     }
 
@@ -243,7 +244,7 @@ mod tests {
     fn a_record_that_contradicts_itself_differs_whatever_is_declared() {
         let mut record = held("a", declares("a"));
         record.bitstream.as_mut().unwrap().location = Location::Object { sha256: Sha256::of(b"b") };
-        let finding = judge(&word(declares("a"), None, 5), Some(&record));
+        let finding = judge(&entry(declares("a"), None, 5), Some(&record));
         assert_eq!(kind(finding), Some(DifferenceKind::Differing));
         record.bitstream.as_mut().unwrap().location = Location::Pack {
             source: "s".parse().unwrap(),
@@ -252,7 +253,7 @@ mod tests {
             stored_length: 2,
             method: Method::Stored,
         };
-        let finding = judge(&word(modified(1), None, 5), Some(&record));
+        let finding = judge(&entry(modified(1), None, 5), Some(&record));
         assert_eq!(kind(finding), Some(DifferenceKind::Differing));
         let Bitstream { location, computed, .. } = record.bitstream.unwrap();
         let held = HeldBitstream { location, computed };
@@ -263,7 +264,7 @@ mod tests {
     fn with_a_length_a_time_or_nothing_at_all_it_is_without_fixity() {
         let length = Declaration { length: Some(1), ..modified(1) };
         for declared in [length, modified(1), Declaration::default()] {
-            let finding = judge(&word(declared.clone(), None, 5), Some(&held("a", declared)));
+            let finding = judge(&entry(declared.clone(), None, 5), Some(&held("a", declared)));
             assert_eq!(finding, Finding::WithoutFixity);
         }
     }
@@ -272,12 +273,12 @@ mod tests {
     fn a_list_of_an_earlier_moment_says_nothing_of_what_is_held_since() {
         let mut record = held("b", declares("b"));
         record.listing = listing(Some(Change::Updated), 9);
-        assert_eq!(judge(&word(declares("a"), None, 5), Some(&record)), Finding::Newer);
+        assert_eq!(judge(&entry(declares("a"), None, 5), Some(&record)), Finding::Newer);
     }
 
     #[test]
     fn what_the_source_deleted_is_extra_until_it_is_deleted_here_or_was_restored() {
-        let gone = word(Declaration::default(), Some(Change::Deleted), 5);
+        let gone = entry(Declaration::default(), Some(Change::Deleted), 5);
         assert_eq!(kind(judge(&gone, Some(&held("a", declares("a"))))), Some(DifferenceKind::Extra));
         assert_eq!(judge(&gone, None), Finding::Nothing);
         let mut restored = held("a", declares("a"));
@@ -287,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_change_that_was_not_applied_is_stale_and_one_that_was_is_not() {
-        let updated = word(Declaration::default(), Some(Change::Updated), 5);
+        let updated = entry(Declaration::default(), Some(Change::Updated), 5);
         let mut record = held("a", Declaration::default());
         assert_eq!(kind(judge(&updated, Some(&record))), Some(DifferenceKind::Stale));
         record.listing = updated.listing.clone();

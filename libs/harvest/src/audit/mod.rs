@@ -1,7 +1,7 @@
 //! An audit compares the catalog with the Source's documents (RS-32). It reads documents, and of dumps the manifests
 //! in their packages (`dumps`). It requests no resource, and receives no package.
 //!
-//! The entries of all documents are sorted by URI on the disk (`words`) and merge-joined with the catalog, which has
+//! The entries of all documents are sorted by URI on the disk (`entries`) and merge-joined with the catalog, which has
 //! the same order. So each side is read once, whatever the order of documents, and memory is constant. `judge`
 //! compares. Differences go to a file (`differences`); `repair` queues them, if requested.
 
@@ -34,7 +34,7 @@ use crate::run::problems::subject;
 pub use differences::{Difference, Differences};
 use differences::{Found, Notes};
 use judge::{Finding, judge};
-use read::{Audited, Heard};
+use read::{Audited, SpooledLists};
 
 /// Differences of each kind that are kept for display.
 const SHOWN: u64 = 5;
@@ -80,26 +80,26 @@ impl Auditor {
         planner: &mut Planner,
     ) -> Result<Audit, HarvestError> {
         let horizon = Horizon::at(ctx.clock.now());
-        let mut heard = Heard::new(horizon);
-        let (sets, is_partial) = Box::pin(self.offered(ctx, &mut heard)).await?;
+        let mut spooled = SpooledLists::new(horizon);
+        let (sets, is_partial) = Box::pin(self.offered(ctx, &mut spooled)).await?;
         let mut audited = Vec::with_capacity(sets.len());
         for (id, set) in &sets {
             if !tells_all(set) {
-                heard.miss(|| {
+                spooled.note_unread(|| {
                     format!("{id} offers no Resource List and no Resource Dump: what is held of it is not compared")
                 });
             }
-            audited.push(Box::pin(self.hear(ctx, &mut heard, id, set)).await?);
+            audited.push(Box::pin(self.read_set(ctx, &mut spooled, id, set)).await?);
         }
-        let gaps = self.gaps_after(ctx, &audited, &mut heard);
-        let Heard { words, documents, remarks, unread, .. } = heard;
+        let gaps = self.gaps_after(ctx, &audited, &mut spooled);
+        let SpooledLists { entries, documents, remarks, unread, .. } = spooled;
         let counts = AuditCounts { unread, gaps, ..AuditCounts::default() };
         let notes = Notes::new()?;
         let mut comparison =
             Comparison { sets: audited, documents, is_partial, counts, first: Vec::new(), notes };
         let records = Records::All(ctx.options.filter.clone());
         let join =
-            MergeJoin::begin(&*ctx.catalog().await?, words.sorted(Counting::Last).await?, records).await?;
+            MergeJoin::begin(&*ctx.catalog().await?, entries.sorted(Counting::Last).await?, records).await?;
         Box::pin(self.compare_all(ctx, &mut comparison, join)).await?;
         let Comparison { sets, counts, first, notes, .. } = comparison;
         let mut audit = Audit { counts, first, all: Arc::new(notes.finish()?), remarks };
@@ -116,18 +116,18 @@ impl Auditor {
     async fn offered(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
     ) -> Result<(Vec<(SetId, SetRecord)>, bool), HarvestError> {
         let known = ctx.catalog().await?.discovery().await?.filter(|known| known.entry == ctx.entry.as_str());
         let known = known.map(|known| known.documents).unwrap_or_default();
-        let options = heard.horizon.options(ReadMode::Tolerant);
+        let options = spooled.horizon.options(ReadMode::Tolerant);
         let (found, _) = discovery::rediscover(&ctx.client, &ctx.entry, &options, known).await?;
         ctx.run.counters.requests += found.requests;
         for document in found.documents.iter().filter(|document| document.entries.is_some()) {
             ctx.run.counters.add_quirks(&names(&document.quirks));
         }
         for unread in &found.failures {
-            heard.miss(|| format!("{}: {}", unread.url, unread.why));
+            spooled.note_unread(|| format!("{}: {}", unread.url, unread.why));
         }
         if !found.sets.iter().any(|(_, set)| tells_all(set)) {
             let offers = strategy::offers(&found.sets);
@@ -137,12 +137,12 @@ impl Auditor {
     }
 
     /// Number of gaps after the lists: times that no Change List covers.
-    fn gaps_after(&self, ctx: &mut RunContext, sets: &[Audited], heard: &mut Heard) -> u64 {
+    fn gaps_after(&self, ctx: &mut RunContext, sets: &[Audited], spooled: &mut SpooledLists) -> u64 {
         let mut gaps = 0;
         for set in sets {
             let holes = continuity::follow(set.at_latest, ctx.run.id, set.changes.iter()).gaps;
             for gap in &holes {
-                heard.remark(|| {
+                spooled.remark(|| {
                     format!(
                         "nothing tells what changed in {} between {} and {}: the Resource List or Dump is older, and the changes begin later",
                         set.id, gap.after, gap.before
@@ -190,36 +190,36 @@ impl Auditor {
         &self,
         ctx: &mut RunContext,
         comparison: &mut Comparison,
-        word: Option<&SpooledEntry>,
+        entry: Option<&SpooledEntry>,
         known: Option<CatalogRow>,
     ) -> Result<Option<Found>, HarvestError> {
         let held = known.as_ref().and_then(|known| known.holding.bitstream.as_ref());
         if let Some(known) = known.as_ref().filter(|_| held.is_some()) {
             comparison.count_held(&known.holding.sets);
         }
-        let Some(word) = word else {
+        let Some(entry) = entry else {
             return match known.as_ref().filter(|_| held.is_some()) {
                 Some(known) => Ok(self.not_listed(ctx, comparison, known.unread.read()?)),
                 None => Ok(None),
             };
         };
-        if word.plain().is_some_and(|(sha256, length)| is_stored_as_declared(sha256, length, held)) {
+        if entry.plain().is_some_and(|(sha256, length)| is_stored_as_declared(sha256, length, held)) {
             comparison.counts.agreeing += 1;
             return Ok(None);
         }
-        let word = word.read(&comparison.documents)?;
+        let entry = entry.read(&comparison.documents)?;
         let record = known.map(|known| known.unread.read()).transpose()?.map(|(_, record)| record);
         let record = record.as_ref();
-        match judge(&word, record) {
+        match judge(&entry, record) {
             Finding::InSync => comparison.counts.agreeing += 1,
             Finding::WithoutFixity => comparison.counts.without_fixity += 1,
             Finding::Newer => comparison.counts.newer += 1,
             Finding::Nothing => {}
             Finding::Differs { kind, decision, why } => {
-                let document = Some(word.listing.document.as_ref().to_owned());
-                let uri = word.uri.clone();
+                let document = Some(entry.listing.document.as_ref().to_owned());
+                let uri = entry.uri.clone();
                 let difference = Difference { difference: kind, uri, why, document, ignored: None };
-                let plan = decision.and_then(|decision| plan(word, kind, decision, record));
+                let plan = decision.and_then(|decision| plan(entry, kind, decision, record));
                 return Ok(Some(Found { difference, plan, absent_from: None }));
             }
         }
@@ -305,20 +305,20 @@ fn tells_all(set: &SetRecord) -> bool {
 
 /// The plan that repairs a difference.
 fn plan(
-    word: ListedEntry,
+    entry: ListedEntry,
     kind: DifferenceKind,
     decision: Decision,
     record: Option<&ResourceRecord>,
 ) -> Option<PendingRecord> {
     let action = match decision {
         Decision::Delete => Action::Delete,
-        Decision::Fetch | Decision::Ask => Action::Fetch { lane: word.uri.lane().ok()? },
+        Decision::Fetch | Decision::Ask => Action::Fetch { lane: entry.uri.lane().ok()? },
         Decision::Unchanged | Decision::Stale => return None,
     };
     let mend = kind == DifferenceKind::Differing;
-    let why = if mend { Why::Mend } else { why(decision, &word.declaration, record) };
+    let why = if mend { Why::Mend } else { why(decision, &entry.declaration, record) };
     Some(PendingRecord {
         mend,
-        ..PendingRecord::new(Seq::default(), action, word.declaration, word.listing, Provenance::of(why))
+        ..PendingRecord::new(Seq::default(), action, entry.declaration, entry.listing, Provenance::of(why))
     })
 }

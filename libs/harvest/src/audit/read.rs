@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use documents::{Part, expect_kind, take_header};
 use jiff::Timestamp;
-use model::{DocumentRecord, DocumentState, SetId, SetRecord, Told, counted};
+use model::{ChangeTimes, DocumentRecord, DocumentState, SetId, SetRecord, counted};
 use planning::{EntryContext, Horizon, LimitReached, Lists, queued_document};
 use reconcile::{EntrySorter, SpoolError};
 use resourcesync::{Capability, Entry, Header, Item, Root, Summary};
@@ -21,8 +21,8 @@ use crate::run::RunContext;
 const MOST_REMARKS: usize = 100;
 
 /// State of the reading so far.
-pub(crate) struct Heard {
-    pub(crate) words: EntrySorter,
+pub(crate) struct SpooledLists {
+    pub(crate) entries: EntrySorter,
     /// The documents of the spooled entries, with their sets.
     pub(crate) documents: Vec<(Arc<str>, SetId)>,
     /// What could not be compared, and why: the first remarks.
@@ -60,7 +60,7 @@ pub(crate) struct Reading<'a> {
     context: Option<EntryContext>,
     /// The lists contain the changes up to this time.
     after: Option<Timestamp>,
-    pub(crate) told: Told,
+    pub(crate) changes: ChangeTimes,
     parts: Vec<QueuedDocument>,
     /// The document of the spooled entries, by number.
     pub(crate) number: usize,
@@ -72,21 +72,21 @@ pub(crate) struct Reading<'a> {
     /// Whether a doubtful manifest makes it unclear what the manifests omit.
     pub(crate) is_doubtful: bool,
     /// State before the current package.
-    pub(crate) before: Before,
+    pub(crate) before: BeforePackage,
 }
 
 /// State before a package is read. Reading its manifest may break off, and start again elsewhere.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Before {
+pub(crate) struct BeforePackage {
     pub(crate) listed: u64,
     pub(crate) unread: u64,
     pub(crate) remarks: usize,
-    pub(crate) told: Told,
+    pub(crate) changes: ChangeTimes,
 }
 
-impl Heard {
+impl SpooledLists {
     pub(crate) fn new(horizon: Horizon) -> Self {
-        Self { words: EntrySorter::new(), documents: Vec::new(), remarks: Vec::new(), unread: 0, horizon }
+        Self { entries: EntrySorter::new(), documents: Vec::new(), remarks: Vec::new(), unread: 0, horizon }
     }
 
     /// Registers a document whose entries are spooled, and returns its number.
@@ -96,7 +96,7 @@ impl Heard {
     }
 
     /// Records that something could not be compared.
-    pub(crate) fn miss(&mut self, what: impl FnOnce() -> String) {
+    pub(crate) fn note_unread(&mut self, what: impl FnOnce() -> String) {
         self.unread += 1;
         self.remark(what);
     }
@@ -110,17 +110,17 @@ impl Heard {
 
 impl Auditor {
     /// Reads a set's lists, and the changes since.
-    pub(crate) async fn hear(
+    pub(crate) async fn read_set(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
         id: &SetId,
         set: &SetRecord,
     ) -> Result<Audited, HarvestError> {
         let kinds = [Capability::ResourceList, Capability::ResourceDump];
         let kind = kinds.into_iter().find(|kind| set.documents(kind).next().is_some());
         let lists = match kind {
-            Some(kind) => self.hear_kind(ctx, heard, id, set, kind, None).await?,
+            Some(kind) => self.read_kind(ctx, spooled, id, set, kind, None).await?,
             None => Vec::new(),
         };
         let at = lists.iter().map(|(_, record)| record.at).min().flatten();
@@ -132,9 +132,9 @@ impl Auditor {
             at,
             uris: lists.iter().map(|(uri, _)| uri.clone()).collect(),
         };
-        let mut changes = self.hear_kind(ctx, heard, id, set, Capability::ChangeList, at).await?;
+        let mut changes = self.read_kind(ctx, spooled, id, set, Capability::ChangeList, at).await?;
         if changes.is_empty() {
-            changes = self.hear_kind(ctx, heard, id, set, Capability::ChangeDump, at).await?;
+            changes = self.read_kind(ctx, spooled, id, set, Capability::ChangeDump, at).await?;
         }
         Ok(Audited {
             id: id.clone(),
@@ -148,10 +148,10 @@ impl Auditor {
     }
 
     /// Reads a set's documents of one kind, and those that they lead to.
-    async fn hear_kind(
+    async fn read_kind(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
         id: &SetId,
         set: &SetRecord,
         kind: Capability,
@@ -165,7 +165,7 @@ impl Auditor {
             ctx.check_stop()?;
             ctx.progress.show_document(&next.uri);
             let record = queued_document(ctx.run.id, id, &kind, None);
-            let (record, parts) = self.hear_document(ctx, heard, id, &next, record, after).await?;
+            let (record, parts) = self.read_document(ctx, spooled, id, &next, record, after).await?;
             documents.push((next.uri, record));
             let mut parts: Vec<QueuedDocument> =
                 parts.into_iter().filter(|part| seen.insert(part.uri.clone())).collect();
@@ -177,10 +177,10 @@ impl Auditor {
         Ok(documents)
     }
 
-    async fn hear_document(
+    async fn read_document(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
         set: &SetId,
         next: &QueuedDocument,
         mut record: DocumentRecord,
@@ -190,54 +190,54 @@ impl Auditor {
         (record.parent, record.from) = (next.parent.clone(), next.from);
         record.state = DocumentState::Failed;
         if let Some(met) = self.budget.begin_document(&ctx.options.limits) {
-            heard.miss(|| format!("{uri} was not read: {met}"));
+            spooled.note_unread(|| format!("{uri} was not read: {met}"));
             return Ok((record, Vec::new()));
         }
         let url = match Url::parse(uri) {
             Ok(url) => url,
             Err(error) => {
-                heard.miss(|| format!("{uri} was not read: {error}"));
+                spooled.note_unread(|| format!("{uri} was not read: {error}"));
                 return Ok((record, Vec::new()));
             }
         };
-        let options = self.options_within_limits(ctx, heard);
+        let options = self.options_within_limits(ctx, spooled);
         let (requests, opened) = documents::open_anew(&ctx.client, &url, options).await;
         ctx.run.counters.requests += requests;
         let mut stream = match opened {
             Ok(stream) => stream,
             Err(error) => {
-                heard.miss(|| format!("{uri} was not read: {error}"));
+                spooled.note_unread(|| format!("{uri} was not read: {error}"));
                 return Ok((record, Vec::new()));
             }
         };
-        let number = heard.begin(uri, set);
+        let number = spooled.begin(uri, set);
         let mut reading = Reading {
             record,
             context: None,
             after,
-            told: Told::default(),
+            changes: ChangeTimes::default(),
             parts: Vec::new(),
             number,
             set,
             packages: None,
             is_doubtful: false,
             above: next.above,
-            before: Before::default(),
+            before: BeforePackage::default(),
         };
         while let Some(part) = stream.next().await {
             match part {
                 Part::Header(header) => {
-                    if let Err(why) = reading.begin(uri, header, heard.horizon) {
-                        heard.miss(|| format!("{uri} was not read: {why}"));
+                    if let Err(why) = reading.begin(uri, header, spooled.horizon) {
+                        spooled.note_unread(|| format!("{uri} was not read: {why}"));
                         break;
                     }
                 }
                 Part::Items(mut items) => {
                     ctx.check_stop()?;
                     let met = self.budget.take_entries(&ctx.options.limits, &mut items);
-                    self.hear_items(ctx, heard, &mut reading, items).await?;
+                    self.spool_items(ctx, spooled, &mut reading, items).await?;
                     if let Some(met) = self.cut_parts(ctx, &mut reading).or(met) {
-                        heard.miss(|| format!("{uri} was not read to its end: {met}"));
+                        spooled.note_unread(|| format!("{uri} was not read to its end: {met}"));
                         break;
                     }
                 }
@@ -245,7 +245,7 @@ impl Auditor {
                     reading.end(&summary);
                     ctx.run.counters.add_quirks(&reading.record.quirks);
                     if summary.bad > 0 {
-                        heard.miss(|| {
+                        spooled.note_unread(|| {
                             let bad = counted(summary.bad, "entry", "entries");
                             format!("{uri} has {bad} that cannot be read")
                         });
@@ -253,7 +253,7 @@ impl Auditor {
                 }
                 Part::Broken(error, summary) => {
                     ctx.run.counters.add_quirks(&names(&summary.quirks));
-                    heard.miss(|| format!("{uri} was not read to its end: {error}"));
+                    spooled.note_unread(|| format!("{uri} was not read to its end: {error}"));
                 }
             }
         }
@@ -261,7 +261,7 @@ impl Auditor {
         // Its response takes a permit of its origin, which the packages may need.
         drop(stream);
         if let Some(packages) = reading.packages.take() {
-            Box::pin(self.hear_packages(ctx, heard, &mut reading, packages)).await?;
+            Box::pin(self.read_packages(ctx, spooled, &mut reading, packages)).await?;
             reading.take_packages();
         }
         ctx.show();
@@ -275,10 +275,10 @@ impl Auditor {
         met
     }
 
-    async fn hear_items(
+    async fn spool_items(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
         reading: &mut Reading<'_>,
         items: Vec<Item>,
     ) -> Result<(), HarvestError> {
@@ -287,25 +287,25 @@ impl Auditor {
             let is_part = context.is_part(&item);
             let Item::Entry(entry) = item else { continue };
             if is_part || reading.is_index() && entry.metadata.change.is_none() {
-                reading.lead_to(*entry, heard.horizon);
+                reading.lead_to(*entry, spooled.horizon);
                 continue;
             }
             if reading.is_package(context, &entry) {
-                reading.name_package(&entry, heard.horizon)?;
+                reading.name_package(&entry, spooled.horizon)?;
                 continue;
             }
             let context = context.clone();
-            self.hear_entry(ctx, heard, reading, &context, *entry).await?;
+            self.spool_entry(ctx, spooled, reading, &context, *entry).await?;
         }
         ctx.show();
         Ok(())
     }
 
     /// Spools an entry about a resource.
-    pub(crate) async fn hear_entry(
+    pub(crate) async fn spool_entry(
         &mut self,
         ctx: &mut RunContext,
-        heard: &mut Heard,
+        spooled: &mut SpooledLists,
         reading: &mut Reading<'_>,
         context: &EntryContext,
         entry: Entry,
@@ -315,15 +315,15 @@ impl Auditor {
         }
         ctx.run.counters.listed += 1;
         match context.read(entry) {
-            Ok(word) => {
-                word.listing.change_time.into_iter().for_each(|time| reading.told.add(time));
+            Ok(entry) => {
+                entry.listing.change_time.into_iter().for_each(|time| reading.changes.add(time));
                 // The lists already contain it.
-                if word.moment.latest.zip(reading.after).is_none_or(|(latest, after)| latest >= after) {
-                    heard.words.add(&word, reading.number)?;
-                    heard.words.make_room().await?;
+                if entry.moment.latest.zip(reading.after).is_none_or(|(latest, after)| latest >= after) {
+                    spooled.entries.add(&entry, reading.number)?;
+                    spooled.entries.make_room().await?;
                 }
             }
-            Err(error) => heard.miss(|| error.to_string()),
+            Err(error) => spooled.note_unread(|| error.to_string()),
         }
         Ok(())
     }
@@ -368,7 +368,7 @@ impl Reading<'_> {
     /// Attributes the changes in the manifests to the document that lists them.
     fn take_packages(&mut self) {
         self.record.doubtful |= self.is_doubtful;
-        (self.record.oldest_change, self.record.latest_change) = (self.told.oldest, self.told.latest);
+        (self.record.oldest_change, self.record.latest_change) = (self.changes.oldest, self.changes.latest);
     }
 
     /// Adds a part, unless it covers only changes that the lists contain.
@@ -389,6 +389,6 @@ impl Reading<'_> {
         record.bad = summary.bad;
         record.doubtful = summary.bad > 0 || !summary.complete || summary.quirks.casts_doubt();
         record.quirks = names(&summary.quirks);
-        (record.oldest_change, record.latest_change) = (self.told.oldest, self.told.latest);
+        (record.oldest_change, record.latest_change) = (self.changes.oldest, self.changes.latest);
     }
 }

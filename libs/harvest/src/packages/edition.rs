@@ -56,6 +56,6 @@ pub(crate) fn is_alone(ctx: &mut RunContext, dump: &DocumentRecord) -> bool {
 /// The time of a manifest, if it is later than what the dump states for the package or for itself.
 fn later_at(record: &PackageRecord, dump: &DocumentRecord, contents: &Contents) -> Option<Timestamp> {
     let at = contents.manifest.at?.instant();
-    let told = record.metadata.at.map(|at| at.instant()).or(dump.at)?;
-    (at > told).then_some(at)
+    let listed_at = record.metadata.at.map(|at| at.instant()).or(dump.at)?;
+    (at > listed_at).then_some(at)
 }

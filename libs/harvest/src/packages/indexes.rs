@@ -11,11 +11,11 @@ pub(crate) struct Indexes([Option<PackageId>; 2]);
 impl Indexes {
     /// Those of an outcome that is about to be settled.
     pub(crate) fn of(outcome: &PackageOutcome, before: Option<&PackageRecord>) -> Self {
-        let told = match &outcome.result {
+        let reported = match &outcome.result {
             PackageResult::Opened(contents) => contents.index,
             _ => None,
         };
-        Self([before.and_then(index), told])
+        Self([before.and_then(index), reported])
     }
 
     /// The index of a package that is given up.

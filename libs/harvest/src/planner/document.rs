@@ -3,7 +3,8 @@
 use catalog::Batch;
 use documents::{DocumentError, DocumentStream, Part, expect_kind, take_header};
 use model::{
-    Disposition, DocumentRecord, DocumentState, Evidence, Failure, ProblemReason, Subject, Told, Validators,
+    ChangeTimes, Disposition, DocumentRecord, DocumentState, Evidence, Failure, ProblemReason, Subject,
+    Validators,
 };
 use planning::{EntryContext, Horizon, LimitReached, is_settled_part};
 use resourcesync::{Capability, Entry, Item, Root, Summary};
@@ -23,7 +24,7 @@ struct Reading {
     /// Entries planned before a crash, which are read again.
     skip: u64,
     planned: u64,
-    told: Told,
+    changes: ChangeTimes,
     /// Whether its entries are spooled for the merge join with the catalog.
     is_spooled: bool,
 }
@@ -195,21 +196,21 @@ impl Planner {
         version: Validators,
         horizon: Horizon,
     ) -> Result<Reading, HarvestError> {
-        let (skip, told) = match &record.state {
-            DocumentState::Reading { planned, version: before, told }
+        let (skip, changes) = match &record.state {
+            DocumentState::Reading { planned, version: before, changes }
                 if !version.is_empty() && *before == version =>
             {
-                (*planned, *told)
+                (*planned, *changes)
             }
             DocumentState::Reading { planned, .. } => {
                 ctx.run.counters.listed = ctx.run.counters.listed.saturating_sub(*planned);
-                (0, Told::default())
+                (0, ChangeTimes::default())
             }
-            _ => (0, Told::default()),
+            _ => (0, ChangeTimes::default()),
         };
         let is_spooled = self.reconciler.is_spooled(ctx, &record);
         let mut reading =
-            Reading { record, version, horizon, context: None, skip, planned: skip, told, is_spooled };
+            Reading { record, version, horizon, context: None, skip, planned: skip, changes, is_spooled };
         ctx.remember_entry_problems(uri, skip == 0).await?;
         if skip == 0 {
             (reading.record.documents, reading.record.packages, reading.record.unpacked) = (0, 0, None);
@@ -239,9 +240,9 @@ impl Planner {
         if reading.is_spooled {
             let before = ctx.counted();
             let number = self.reconciler.spool.number(uri, &context.set);
-            let (entries, told) = self.read_entries(ctx, &mut batch, context, resources, Some(number));
+            let (entries, changes) = self.read_entries(ctx, &mut batch, context, resources, Some(number));
             ctx.hold_back(before);
-            reading.told.merge(told);
+            reading.changes.merge(changes);
             self.queue_children(ctx, &mut batch, uri, &reading.record, documents).await?;
             if !batch.is_empty() {
                 ctx.commit(batch).await?;
@@ -254,11 +255,11 @@ impl Planner {
             return Ok(false);
         }
         reading.planned += count;
-        reading.told.merge(self.plan_entries(ctx, &mut batch, context, resources).await?);
+        reading.changes.merge(self.plan_entries(ctx, &mut batch, context, resources).await?);
         self.queue_children(ctx, &mut batch, uri, &reading.record, documents).await?;
         let planned = reading.planned;
         let version = reading.version.clone();
-        reading.record.state = DocumentState::Reading { planned, version, told: reading.told };
+        reading.record.state = DocumentState::Reading { planned, version, changes: reading.changes };
         batch.put_document(uri, &reading.record);
         ctx.commit_behind(batch).await?;
         // The entry adds a name at least.
@@ -273,7 +274,7 @@ impl Planner {
         reading: Reading,
         summary: Summary,
     ) -> Result<(), HarvestError> {
-        let Reading { mut record, version, told, is_spooled, .. } = reading;
+        let Reading { mut record, version, changes, is_spooled, .. } = reading;
         record.state = DocumentState::Done;
         record.entries = summary.entries;
         record.bad = summary.bad;
@@ -282,11 +283,11 @@ impl Planner {
         // not vanish.
         record.validators = if summary.bad == 0 { version } else { Validators::default() };
         record.quirks = names(&summary.quirks);
-        if has_lost(&record, told) {
-            let moment = told.oldest.unwrap_or_else(|| ctx.clock.now());
+        if has_lost(&record, changes) {
+            let moment = changes.oldest.unwrap_or_else(|| ctx.clock.now());
             record.unseen_before = record.unseen_before.max(Some(moment));
         }
-        (record.oldest_change, record.latest_change) = (told.oldest, told.latest);
+        (record.oldest_change, record.latest_change) = (changes.oldest, changes.latest);
         ctx.progress.count_document(&record, |documents| documents.read += 1);
         let mut settled = Vec::new();
         if !ctx.problems.of_entries.is_empty() {
@@ -378,9 +379,9 @@ impl Reading {
 }
 
 /// Whether a document without `from` no longer contains a change that it contained before.
-fn has_lost(record: &DocumentRecord, told: Told) -> bool {
+fn has_lost(record: &DocumentRecord, changes: ChangeTimes) -> bool {
     let Some(known) = record.latest_change else { return false };
-    record.from.is_none() && told.oldest.is_none_or(|oldest| oldest > known)
+    record.from.is_none() && changes.oldest.is_none_or(|oldest| oldest > known)
 }
 
 /// Failure for content beyond a limit of the run. It is not read.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use catalog::Batch;
 use jiff::Timestamp;
 use model::{
-    Action, DocumentRecord, HomeSite, PendingRecord, ProblemReason, ProblemRecord, Provenance,
-    ResourceRecord, ResourceUri, SetId, SetRecord, Subject, Told, Validators,
+    Action, ChangeTimes, DocumentRecord, HomeSite, PendingRecord, ProblemReason, ProblemRecord, Provenance,
+    ResourceRecord, ResourceUri, SetId, SetRecord, Subject, Validators,
 };
 use planning::{
     ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part,
@@ -38,8 +38,8 @@ impl Planner {
         batch: &mut Batch,
         context: &EntryContext,
         items: Vec<Item>,
-    ) -> Result<Told, HarvestError> {
-        let (planned, told) = self.read_entries(ctx, batch, context, items, None);
+    ) -> Result<ChangeTimes, HarvestError> {
+        let (planned, changes) = self.read_entries(ctx, batch, context, items, None);
         let mut uris: Vec<ResourceUri> = planned.iter().map(|planned| planned.uri.clone()).collect();
         uris.sort_unstable();
         uris.dedup();
@@ -48,7 +48,7 @@ impl Planner {
         let records =
             uris.iter().zip(records).filter_map(|(uri, record)| Some((uri.clone(), *record?))).collect();
         self.decide_all(ctx, batch, Entries { planned, records, may_be_pending }).await?;
-        Ok(told)
+        Ok(changes)
     }
 
     /// Parses entries of a list. Returns the wanted entries, and the changes of all entries. Counts each entry.
@@ -60,8 +60,8 @@ impl Planner {
         context: &EntryContext,
         items: Vec<Item>,
         spooled: Option<usize>,
-    ) -> (Vec<ListedEntry>, Told) {
-        let mut told = Told::default();
+    ) -> (Vec<ListedEntry>, ChangeTimes) {
+        let mut changes = ChangeTimes::default();
         let home = HomeSite::of(&ctx.entry);
         let mut entries: Vec<ListedEntry> = Vec::with_capacity(items.len());
         for item in items {
@@ -76,7 +76,7 @@ impl Planner {
             let position = entry.position;
             match context.read(entry) {
                 Ok(planned) => {
-                    planned.listing.change_time.into_iter().for_each(|time| told.add(time));
+                    planned.listing.change_time.into_iter().for_each(|time| changes.add(time));
                     if planned.listing.change.is_none() && (spooled.is_none() || !is_wanted) {
                         self.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
                     }
@@ -89,7 +89,7 @@ impl Planner {
                 }
             }
         }
-        (entries, told)
+        (entries, changes)
     }
 
     /// Decides about entries in order, and plans them.

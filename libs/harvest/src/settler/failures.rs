@@ -17,7 +17,7 @@ use crate::error::HarvestError;
 use crate::run::RunContext;
 use crate::run::problems::{asked_until, subject};
 use crate::settler::Settler;
-use crate::settler::outcomes::{FollowUp, PriorRecords, told};
+use crate::settler::outcomes::{FollowUp, PriorRecords, provenance_of};
 
 /// Pending records that are given up per batch.
 const BATCH: usize = 500;
@@ -171,7 +171,7 @@ pub(crate) fn record_problem(
         evidence.candidate.clone_from(&pending.candidate);
     }
     let event = ChangeEvent::Problem { reason: failure.reason, message: failure.message.clone() };
-    let (account, document) = told(&pending);
+    let (account, document) = provenance_of(&pending);
     batch.append_change(&ctx.log(uri, event, &document, account));
     let ignored = before
         .as_ref()

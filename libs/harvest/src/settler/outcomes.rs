@@ -202,7 +202,7 @@ impl Settler {
         }
         // A repair is no evidence that a list contains the resource.
         let absent = before.record.as_ref().filter(|record| mend && record.listing == before.pending.listing);
-        let (account, document) = told(&before.pending);
+        let (account, document) = provenance_of(&before.pending);
         let record = ResourceRecord {
             bitstream: Some(fresh),
             deleted: None,
@@ -248,7 +248,7 @@ impl Settler {
         if let Some(record) = before.record {
             let record = *record;
             if let Some(held) = &record.bitstream {
-                let (account, document) = told(&before.pending);
+                let (account, document) = provenance_of(&before.pending);
                 let sha256 = held.computed.sha256();
                 confirm(ctx, batch, uri, sha256, &account, &document, before.problem.is_some());
             }
@@ -290,7 +290,7 @@ impl Settler {
                 let held = ended.bitstream.as_ref().map(|held| &held.location);
                 let mut freed_versions = self.end_version(&mut batch, &uri, ended, versions, now);
                 freed_versions.retain(|location| Some(location) != held);
-                let (account, document) = told(&pending);
+                let (account, document) = provenance_of(&pending);
                 let change = ctx.log(&uri, ChangeEvent::Deleted { absent }, &document, account);
                 batch.append_change(&ChangeLogEntry { freed_versions, ..change });
             } else {
@@ -352,7 +352,7 @@ async fn pending_of(
 }
 
 /// Provenance of the settled state, and the document that asked for it.
-pub(crate) fn told(pending: &PendingRecord) -> (Provenance, Arc<str>) {
+pub(crate) fn provenance_of(pending: &PendingRecord) -> (Provenance, Arc<str>) {
     let Listing { change, as_of, document, .. } = &pending.listing;
     (Provenance { change: *change, as_of: *as_of, ..pending.account.clone() }, Arc::clone(document))
 }

@@ -30,7 +30,7 @@ pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
             match harvest::restore(&catalog, &store, view.as_ref(), &SystemClock, uri).await? {
                 Restored::Done => say!("{uri}: restored")?,
                 Restored::NotDeleted => say!("{uri}: was not deleted")?,
-                Restored::NothingHeld => continue,
+                Restored::NothingStored => continue,
                 Restored::Collected(at) => {
                     note!(
                         "{uri}: cannot be restored: it was deleted, and `thresher gc` removed its bytes at {at}. \

@@ -172,7 +172,7 @@ async fn harvest_over(
     let source = SourceId::of_entry(&request.url);
     let path = target::catalog_path(&source);
     if is_audit && !Catalog::exists(&store.object_store(), &path).await? {
-        return Err(HarvestError::NothingHeld { source_url: request.url.to_string() }.into());
+        return Err(HarvestError::NeverSynced { source_url: request.url.to_string() }.into());
     }
     let view = match (request.view, store.view()) {
         (Some(ViewArg::None), _) | (None, None) => None,
