@@ -93,14 +93,15 @@ mod tests {
 
     #[tokio::test]
     async fn the_members_of_a_full_pack_are_counted_from_its_end() {
-        let (store, source): (_, SourceId) = (Store::in_memory(), "s".parse().unwrap());
+        let store = Store::in_memory();
+        let source: SourceId = "s".parse().unwrap();
         for count in [1_u64, 2, PackLimits::default().members as u64] {
             let mut builder =
                 PackBuilder::new(source.clone(), Timestamp::UNIX_EPOCH, PackLimits::default()).unwrap();
             for n in 0..count {
                 let bytes = vec![7; n as usize % 90];
-                let (uri, computed) =
-                    (format!("http://h/{n}/{}", "x".repeat(200)).parse().unwrap(), Computed::of(&bytes));
+                let uri = format!("http://h/{n}/{}", "x".repeat(200)).parse().unwrap();
+                let computed = Computed::of(&bytes);
                 let member = PackMember {
                     uri: &uri,
                     bytes: &bytes,

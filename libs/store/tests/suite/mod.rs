@@ -118,14 +118,18 @@ pub(crate) async fn the_same_content_is_one_object(store: &Store) {
     let one = put(store, b"same").await;
     assert_eq!(put(store, b"same").await, one);
     let bytes = Bytes::from_static(b"same");
-    assert_eq!(store.put_small_bitstream(Sha256::of(&bytes), bytes.clone()).await.unwrap(), one);
+    assert_eq!(
+        store.put_bitstream(store::NewBitstream::Memory(Sha256::of(&bytes), bytes.clone())).await.unwrap(),
+        one
+    );
     assert_eq!(keys(store).await.len(), 1);
     assert_eq!(store.read_verified(&bitstream(one, &bytes)).await.unwrap(), bytes);
 }
 
 pub(crate) async fn a_small_body_is_stored_without_a_spool(store: &Store) {
     let bytes = Bytes::from_static(b"small");
-    let location = store.put_small_bitstream(Sha256::of(&bytes), bytes.clone()).await.unwrap();
+    let location =
+        store.put_bitstream(store::NewBitstream::Memory(Sha256::of(&bytes), bytes.clone())).await.unwrap();
     assert_eq!(store.read_verified(&bitstream(location, &bytes)).await.unwrap(), bytes);
 }
 
