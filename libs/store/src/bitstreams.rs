@@ -1,30 +1,15 @@
 //! Bitstreams that are objects of their own, under the digest of their content.
 
-use std::io::Read;
-use std::path::Path;
-
 use bytes::Bytes;
 use fixity::Sha256;
 use fs_err as fs;
 use jiff::Timestamp;
 use model::{Location, Method, PackageId, SourceId, Span};
-use object_store::{
-    Attribute, Attributes, GetOptions, GetRange, ObjectStore, PutMode, PutMultipartOptions, PutOptions,
-    PutPayload, WriteMultipart,
-};
+use object_store::{GetOptions, GetRange, ObjectStore, PutMode};
 
-use crate::backend::Local;
-use crate::error::{AtFile, AtObject};
-use crate::files::{blocking, create_folder_of, flush_folder};
+use crate::files::blocking;
 use crate::spool::Spooled;
 use crate::{Key, Store, StoreError};
-
-/// The smallest part of a multipart upload; a body up to this size is one request.
-const PART_BYTES: u64 = 8 * 1024 * 1024;
-/// Parts uploaded concurrently. An upload holds at most this many parts and one that is being read.
-const PARTS_IN_FLIGHT: usize = 2;
-/// S3 takes at most 10,000 parts.
-const MOST_PARTS: u64 = 9_000;
 
 /// The body of a bitstream that is not stored yet: on the disk or in memory.
 #[derive(Debug)]
@@ -145,17 +130,6 @@ impl Store {
         self.remove(&Key::Package { source: source.clone(), package }).await
     }
 
-    /// Stores a spooled body under this key.
-    async fn put_spooled(&self, key: &Key, spooled: Spooled) -> Result<(), StoreError> {
-        match self.on_disk() {
-            Some(local) => self.adopt(local, key, spooled).await,
-            None => {
-                let length = spooled.computed().length();
-                self.upload(key, spooled.file, length).await
-            }
-        }
-    }
-
     /// Restarts an object's retention without writing its bytes, where the store can. Returns whether it did.
     async fn touch(&self, key: &Key) -> Result<bool, StoreError> {
         // S3 cannot: there the same bytes are written again.
@@ -181,71 +155,6 @@ impl Store {
             return Err(StoreError::Busy { key: Key::of(&location).to_string() });
         }
         Ok(location)
-    }
-
-    /// One PUT.
-    pub(crate) async fn put(&self, key: &Key, body: PutPayload, mode: PutMode) -> Result<(), StoreError> {
-        let options = PutOptions { mode, attributes: self.attributes(key), ..Default::default() };
-        let result = self.objects().put_opts(&key.path(), body, options).await;
-        result.map(drop).at_object(self.root(), key)
-    }
-
-    /// Renames the spool file to the object's place, so a local store writes the bytes once.
-    async fn adopt(&self, local: &Local, key: &Key, spooled: Spooled) -> Result<(), StoreError> {
-        let to = local.file(&key.path())?;
-        let fsync = local.fsync;
-        let length = spooled.computed().length();
-        let moved = blocking("store a bitstream", move || adopt_file(spooled, &to, fsync)).await;
-        match moved {
-            Ok(None) => {
-                self.board().succeeded(true);
-                Ok(())
-            }
-            Ok(Some(spooled)) => self.upload(key, spooled.file, length).await,
-            Err(error) => {
-                self.board().failed_with(&error);
-                Err(error)
-            }
-        }
-    }
-
-    async fn upload(&self, key: &Key, file: tempfile::NamedTempFile, length: u64) -> Result<(), StoreError> {
-        let part = PART_BYTES.max(length.div_ceil(MOST_PARTS));
-        let mut parts = Parts { file: Some(file), part };
-        if length <= part {
-            return self.put(key, parts.next().await?.unwrap_or_default().into(), PutMode::Overwrite).await;
-        }
-        let failed = |e| StoreError::of_object(self.root(), key, e);
-        let options = PutMultipartOptions::from(self.attributes(key));
-        let upload = self.objects().put_multipart_opts(&key.path(), options).await.map_err(failed)?;
-        // A part never exceeds the limit of a `usize` where an upload of that many bytes is possible at all.
-        let chunk = usize::try_from(part).unwrap_or(usize::MAX);
-        let mut upload = WriteMultipart::new_with_chunk_size(upload, chunk);
-        loop {
-            let step = match parts.next().await {
-                Ok(Some(bytes)) => {
-                    upload.put(bytes);
-                    upload.wait_for_capacity(PARTS_IN_FLIGHT).await.map_err(failed)
-                }
-                Ok(None) => break,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = step {
-                // The first failure is reported; parts left behind are removed by the bucket's lifecycle
-                // rule.
-                let _ = upload.abort().await;
-                return Err(error);
-            }
-        }
-        upload.finish().await.map(drop).map_err(failed)
-    }
-
-    /// The object's media type, where the store records one. A local file system does not, and refuses it.
-    pub(crate) fn attributes(&self, key: &Key) -> Attributes {
-        match self.on_disk() {
-            Some(_) => Attributes::new(),
-            None => Attributes::from_iter([(Attribute::ContentType, key.content_type())]),
-        }
     }
 
     /// Whether the bitstream is stored at its location, by a HEAD request.
@@ -275,48 +184,5 @@ pub fn lies_within(location: &Location, length: u64, object: u64) -> bool {
             (method != Method::Stored || stored_length == length)
                 && offset.checked_add(stored_length).is_some_and(|end| end <= object)
         }
-    }
-}
-
-/// Renames a spool file. Returns it when it is on another file system.
-fn adopt_file(spooled: Spooled, to: &Path, fsync: bool) -> Result<Option<Spooled>, StoreError> {
-    let folder = create_folder_of(to)?;
-    if fsync {
-        spooled.file.as_file().sync_all().at_file("flush", spooled.file.path())?;
-    }
-    let Spooled { file, computed } = spooled;
-    if let Err(error) = file.persist(to) {
-        if error.error.kind() == std::io::ErrorKind::CrossesDevices {
-            return Ok(Some(Spooled { file: error.file, computed }));
-        }
-        return Err(StoreError::of_file("write", to, error.error));
-    }
-    if fsync {
-        flush_folder(folder)?;
-    }
-    Ok(None)
-}
-
-/// The parts of a spool file, one at a time.
-struct Parts {
-    // None while a thread uses it.
-    file: Option<tempfile::NamedTempFile>,
-    part: u64,
-}
-
-impl Parts {
-    async fn next(&mut self) -> Result<Option<Bytes>, StoreError> {
-        let file = self.file.take();
-        let part = self.part;
-        let (file, bytes) = blocking("read a spool file", move || {
-            let mut bytes = Vec::new();
-            if let Some(file) = &file {
-                file.as_file().take(part).read_to_end(&mut bytes).at_file("read spool file", file.path())?;
-            }
-            Ok((file, bytes))
-        })
-        .await?;
-        self.file = file;
-        Ok((!bytes.is_empty()).then(|| bytes.into()))
     }
 }

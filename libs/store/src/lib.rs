@@ -9,6 +9,7 @@ mod files;
 mod health;
 mod inflate;
 mod key;
+mod object_writes;
 mod open;
 mod operations;
 mod orphan_uploads;

@@ -140,8 +140,8 @@ pub(crate) async fn unfinished_uploads_are_given_up(store: &Store) {
     let going_on = PackageId::fresh();
     let mut goes_on = begin(package(going_on)).await;
     let growing = Growing { packages: [going_on].into(), ..Growing::default() };
-    let (past, future) =
-        (Timestamp::now() - SignedDuration::from_hours(1), Timestamp::now() + SignedDuration::from_hours(1));
+    let past = Timestamp::now() - SignedDuration::from_hours(1);
+    let future = Timestamp::now() + SignedDuration::from_hours(1);
     assert_eq!(store.orphans(past, growing.clone(), true).await.unwrap().objects, 0);
     assert_eq!(store.orphans(future, growing.clone(), false).await.unwrap().objects, 2);
     assert_eq!(store.orphans(future, growing.clone(), true).await.unwrap().objects, 2);
