@@ -11,9 +11,6 @@ use tokio::sync::watch;
 
 use crate::{BusError, ConsumerSpec, Delivery, Filter, MessageId, OriginPermit, Payload, Queue};
 
-/// The longest payload that any bus accepts, in bytes: a NATS server's default of 1 MiB, less room for headers.
-pub const MAX_PAYLOAD: usize = 1024 * 1024 - 4096;
-
 /// The open origin queues, each with its consumer.
 pub type OriginQueues = Arc<BTreeMap<Lane, ConsumerSpec>>;
 
@@ -89,7 +86,7 @@ pub trait Bus: Debug + Send + Sync {
     /// An in-process bus need not serialize the message. It accepts no longer message than any other bus.
     ///
     /// # Errors
-    /// [`BusError::TooLarge`] over [`MAX_PAYLOAD`]; [`BusError::Unavailable`].
+    /// [`BusError::TooLarge`] over [`MAX_PAYLOAD`](crate::MAX_PAYLOAD); [`BusError::Unavailable`].
     async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError>;
 
     /// Takes up to `max` messages, as soon as there is one; none when `wait` is over. Redeliveries come first. A

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod backoff;
 mod bus;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -16,14 +17,14 @@ mod send;
 mod spec;
 pub mod worker;
 
-pub use bus::{Bus, Depth, MAX_PAYLOAD, OriginQueues, Published};
+pub use bus::{Bus, Depth, OriginQueues, Published};
 pub use dead::{DeadLetter, DeadPayload};
 pub use delivery::{Delivery, Message, Receipt};
 pub use error::BusError;
 pub use jetstream::{JetStreamBus, JetStreamConfig};
 pub use memory::MemoryBus;
 pub use message_id::MessageId;
-pub use payload::{OneOf, Payload};
+pub use payload::{MAX_PAYLOAD, OneOf, Payload};
 pub use permit::OriginPermit;
 pub use queue::{Filter, Queue};
 pub use send::{send, send_part};

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::WireError;
 
-use crate::{BusError, MAX_PAYLOAD, Queue};
+use crate::{BusError, Queue};
+
+/// The longest payload that any bus accepts, in bytes: a NATS server's default of 1 MiB, less room for headers.
+pub const MAX_PAYLOAD: usize = 1024 * 1024 - 4096;
 
 /// The payload of a message: bytes from a server, or the message itself if sender and reader share a process. Readers
 /// see no difference ([`read`](Self::read)). Cheap to clone.

@@ -167,7 +167,8 @@ mod tests {
 
     /// Whether a subject with `*` matches another, token by token.
     fn takes(filter: &str, subject: &str) -> bool {
-        let (filter, subject): (Vec<_>, Vec<_>) = (filter.split('.').collect(), subject.split('.').collect());
+        let filter: Vec<_> = filter.split('.').collect();
+        let subject: Vec<_> = subject.split('.').collect();
         filter.len() == subject.len() && filter.iter().zip(subject).all(|(f, s)| *f == "*" || *f == s)
     }
 

@@ -6,9 +6,8 @@ use bytes::Bytes;
 use serde::Serialize;
 use slatedb::WriteBatch;
 
-use crate::changes::Pages;
+use crate::change_page::Pages;
 use crate::keyspace::{self, Key, KeySpace, LONGEST_KEY};
-use crate::meta::NEXT_CHANGE;
 
 /// The usual size of a row, key and record together: some hundred bytes for a pending record, a thousand for
 /// a resource, and the key alone for a removal.
@@ -118,8 +117,8 @@ impl Batch {
         self.too_long.as_ref()
     }
 
-    /// The changes for the LSM; entries of the change log are numbered from `*next_change` on.
-    pub(crate) fn into_writes(self, next_change: &mut u64) -> WriteBatch {
+    /// The changes for the LSM; entries of the change log are numbered from `next_change` on.
+    pub(crate) fn into_writes(self, next_change: u64) -> WriteBatch {
         let mut writes = WriteBatch::new();
         // No spare capacity: the database keeps it until it is written out.
         let bytes = Bytes::from(self.bytes.into_boxed_slice());
@@ -129,13 +128,8 @@ impl Batch {
                 None => writes.delete(&bytes[key]),
             }
         }
-        if self.changes.entries() > 0 {
-            for (key, page) in self.changes.numbered(next_change) {
-                writes.put_bytes(key.bytes().clone(), page);
-            }
-            let mut number = Vec::new();
-            write_json(&mut number, next_change);
-            writes.put_bytes(Key::<crate::meta::Meta>::of(NEXT_CHANGE).bytes().clone(), number.into());
+        for (key, page) in self.changes.numbered(next_change) {
+            writes.put_bytes(key.bytes().clone(), page);
         }
         writes
     }

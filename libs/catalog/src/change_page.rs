@@ -1,11 +1,57 @@
-//! A decoded page of the change log.
+//! Pages of the change log: entries that are stored together.
 
 use std::fmt;
 
+use bytes::Bytes;
 use model::ChangeLogEntry;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::keyspace::{Key, KeySpace};
+
+/// A page with this many bytes takes no further entry: the size of a block of the database.
+const FULL: usize = 8 * 1024;
+
+/// `c<number>`, 8 bytes, big endian: the number of a page's last entry, so that a scan from any entry begins
+/// at its page.
+pub(crate) enum Changes {}
+
+/// Uncommitted entries, as they will be stored.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    open: Vec<OpenPage>,
+    entries: usize,
+}
+
+/// The beginning of a JSON array.
+#[derive(Debug)]
+struct OpenPage {
+    entries: u64,
+    json: Vec<u8>,
+}
+
+impl KeySpace for Changes {
+    const PREFIX: u8 = b'c';
+    const NAME: &'static str = "change log entry";
+    type Name = u64;
+    type Record = Page;
+
+    fn read_name(name: &[u8]) -> Result<u64, String> {
+        let bytes = name.try_into().map_err(|_| format!("its key has {} bytes instead of 8", name.len()))?;
+        Ok(u64::from_be_bytes(bytes))
+    }
+
+    fn show_name(name: &[u8]) -> String {
+        Self::read_name(name).map_or_else(|_| format!("{name:02x?}"), |number| number.to_string())
+    }
+}
+
+impl Changes {
+    pub(crate) fn key(number: u64) -> Key<Self> {
+        Key::of(number.to_be_bytes())
+    }
+}
 
 /// Entries that are stored together, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -17,6 +63,40 @@ impl Page {
     pub(crate) fn numbered(self, last: u64) -> Option<impl Iterator<Item = (u64, ChangeLogEntry)>> {
         let first = (last + 1).checked_sub(self.0.len() as u64)?;
         Some((first..).zip(self.0))
+    }
+}
+
+impl Pages {
+    pub(crate) fn append(&mut self, entry: &ChangeLogEntry) {
+        let page = match self.open.last_mut() {
+            Some(page) if page.json.len() < FULL => page,
+            _ => self.open.push_mut(OpenPage { entries: 0, json: Vec::new() }),
+        };
+        page.json.push(if page.entries == 0 { b'[' } else { b',' });
+        // An entry is a struct of strings, numbers and lists: no maps with other keys than text, and no
+        // failing `Serialize`.
+        serde_json::to_writer(&mut page.json, entry).expect("entries serialise to JSON");
+        page.entries += 1;
+        self.entries += 1;
+    }
+
+    /// The pages as stored, with their entries numbered from `next` on.
+    pub(crate) fn numbered(self, mut next: u64) -> impl Iterator<Item = (Key<Changes>, Bytes)> {
+        self.open.into_iter().map(move |OpenPage { entries, mut json }| {
+            json.push(b']');
+            next += entries;
+            (Changes::key(next - 1), json.into())
+        })
+    }
+
+    /// How many rows of the database they need.
+    pub(crate) fn rows(&self) -> usize {
+        self.open.len()
+    }
+
+    /// How many entries there are.
+    pub(crate) fn entries(&self) -> usize {
+        self.entries
     }
 }
 
@@ -63,6 +143,24 @@ mod tests {
         let uri = format!("http://h/{name}").parse().unwrap();
         let at = jiff::Timestamp::UNIX_EPOCH;
         ChangeLogEntry::new(uri, created(), at, RunId::fresh(), "http://h/list.xml".into())
+    }
+
+    #[test]
+    fn entries_fill_pages_and_each_keeps_its_number() {
+        let entries: Vec<_> = (0..1_000).map(|n| entry(&n.to_string())).collect();
+        let mut pages = Pages::default();
+        entries.iter().for_each(|entry| pages.append(entry));
+        let rows = pages.rows();
+        assert!((5..50).contains(&rows), "{rows}");
+        assert_eq!(pages.entries(), 1_000);
+        let mut read = Vec::new();
+        for (key, json) in pages.numbered(7) {
+            assert!(json.len() < 2 * FULL);
+            let last = Changes::read_name(&key.bytes()[1..]).unwrap();
+            let page: Page = serde_json::from_slice(&json).unwrap();
+            read.extend(page.numbered(last).unwrap());
+        }
+        assert!(read.into_iter().eq((7..).zip(entries)));
     }
 
     #[test]

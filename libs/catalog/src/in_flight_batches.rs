@@ -2,16 +2,21 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use slatedb::WriteHandle;
+use slatedb::{Db, WriteHandle};
+use tokio::sync::Mutex;
 
+use crate::config::CatalogConfig;
+use crate::error::CatalogError;
 use crate::reader::within;
-use crate::{Catalog, CatalogError};
 
 /// Submitted batches that are not known to be durable yet. If it is dropped before they are, their state is
 /// unknown: the catalog then refuses all later batches ([`CatalogError::Poisoned`]).
 #[must_use = "what is handed over is not durable"]
 pub struct InFlightBatches<'a> {
-    catalog: &'a Catalog,
+    db: &'a Db,
+    flushing: &'a Mutex<()>,
+    config: &'a CatalogConfig,
+    path: &'a str,
     /// The last of them: batches become durable in the order of their submission.
     last: Option<(WriteHandle, CommitGuard<'a>)>,
 }
@@ -21,8 +26,13 @@ pub struct InFlightBatches<'a> {
 pub(crate) struct CommitGuard<'a>(Option<&'a AtomicBool>);
 
 impl<'a> InFlightBatches<'a> {
-    pub(crate) fn nothing(catalog: &'a Catalog) -> Self {
-        Self { catalog, last: None }
+    pub(crate) fn nothing(
+        db: &'a Db,
+        flushing: &'a Mutex<()>,
+        config: &'a CatalogConfig,
+        path: &'a str,
+    ) -> Self {
+        Self { db, flushing, config, path, last: None }
     }
 
     /// One more batch.
@@ -39,18 +49,16 @@ impl<'a> InFlightBatches<'a> {
     /// [`CatalogError::Fenced`] when another process has taken the catalog over, [`CatalogError::TimedOut`]
     /// and [`CatalogError::Store`] when the store fails.
     pub async fn durable(self) -> Result<(), CatalogError> {
-        let catalog = self.catalog;
-        within(catalog.path(), "written", &catalog.config, self.flushed()).await
+        within(self.path, "written", self.config, self.flushed()).await
     }
 
     pub(crate) async fn flushed(self) -> Result<(), CatalogError> {
         let Some((handle, doubt)) = self.last else { return Ok(()) };
-        let db = &self.catalog.db;
-        let failed = |error| CatalogError::writing(self.catalog.path(), error);
+        let failed = |error| CatalogError::writing(self.path, error);
         {
-            let _turn = self.catalog.flushing.lock().await;
-            if db.status().durable_seq < handle.seqnum() {
-                db.flush().await.map_err(failed)?;
+            let _turn = self.flushing.lock().await;
+            if self.db.status().durable_seq < handle.seqnum() {
+                self.db.flush().await.map_err(failed)?;
             }
         }
         handle.await_durable().await.map_err(failed)?;

@@ -108,7 +108,7 @@ pub(crate) fn read_text(name: &[u8]) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::changes::Changes;
+    use crate::change_page::Changes;
     use crate::documents::Documents;
     use crate::meta::Meta;
     use crate::packages::Packages;

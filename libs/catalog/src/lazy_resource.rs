@@ -1,11 +1,17 @@
 //! Resources in their encoded form. A scan over all of them decodes only the fields that it needs.
 
 use bytes::Bytes;
+use futures::stream::{self, StreamExt};
 use model::{Holding, ResourceRecord, ResourceUri};
 
+use crate::keyspace::all_of;
+use crate::lookups::Stride;
 use crate::resources::Resources;
-use crate::scan::{Scan, UnreadScan};
+use crate::scan::{Cursor, Scan};
 use crate::{CatalogError, Lookups};
+
+/// Resources in their encoded form, some at a time.
+pub type UnreadScan = Scan<Vec<LazyResource>>;
 
 /// A resource that was not decoded yet.
 #[derive(Debug, Clone)]
@@ -64,7 +70,18 @@ impl Lookups {
     /// # Errors
     /// When the store fails.
     pub async fn scan_resources_unread(&self, at_a_time: usize) -> Result<UnreadScan, CatalogError> {
-        let (from, end) = crate::keyspace::all_of::<Resources>();
-        Scan::unread(self.clone(), from, end, at_a_time).await
+        let (from, end) = all_of::<Resources>();
+        let cursor = Cursor::open(self.clone(), from, end, Stride::Each).await?;
+        let lookups = self.clone();
+        let batches = stream::try_unfold((cursor, lookups), move |(mut cursor, lookups)| async move {
+            let mut batch = Vec::with_capacity(at_a_time);
+            while batch.len() < at_a_time
+                && let Some((key, value)) = cursor.found().await?
+            {
+                batch.push(LazyResource::new(&lookups, key, value));
+            }
+            Ok((!batch.is_empty()).then_some((batch, (cursor, lookups))))
+        });
+        Ok(Scan::new(batches.boxed()))
     }
 }

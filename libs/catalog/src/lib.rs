@@ -32,15 +32,12 @@ pub use batch::Batch;
 pub use config::{CacheBudget, CatalogConfig};
 pub use error::CatalogError;
 pub use in_flight_batches::InFlightBatches;
-pub use lazy_resource::LazyResource;
+pub use lazy_resource::{LazyResource, UnreadScan};
 pub use lookups::Lookups;
 pub use meta::SCHEMA;
 pub use reader::CatalogReader;
-pub use resource_summary::ResourceSummary;
-pub use scan::{
-    ChangeScan, DocumentScan, PackageScan, PendingScan, ProblemScan, ResourceScan, ResourceSummaryScan, Scan,
-    UnreadScan,
-};
+pub use resource_summary::{ResourceSummary, ResourceSummaryScan};
+pub use scan::{ChangeScan, DocumentScan, PackageScan, PendingScan, ProblemScan, ResourceScan, Scan};
 pub use tally::LookupCounts;
 pub use versions::VersionScan;
 pub use walk::ResourceWalk;

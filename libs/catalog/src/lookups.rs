@@ -10,7 +10,6 @@ use slatedb::{Db, DbIterator, DbReader};
 
 use crate::CatalogError;
 use crate::keyspace::{self, Key, KeySpace};
-use crate::scan::Scan;
 use crate::tally::{LookupCounts, Tally};
 
 /// Concurrent reads for a request of several records.
@@ -103,23 +102,6 @@ impl Lookups {
             .buffered(IN_FLIGHT)
             .try_collect()
             .await
-    }
-
-    /// Scans names that begin with `prefix`, from the one after `after` on.
-    pub(crate) async fn scan<S: KeySpace>(
-        &self,
-        prefix: &[u8],
-        after: Option<Key<S>>,
-    ) -> Result<Scan<(S::Name, S::Record)>, CatalogError> {
-        let first = Key::<S>::of(prefix).bytes().clone();
-        let end = keyspace::end_of(&first);
-        let from = match after {
-            // Nothing can follow, and the LSM rejects an empty range.
-            Some(after) if *after.bytes() >= end => return Ok(Scan::new(stream::empty().boxed())),
-            Some(after) if *after.bytes() >= first => Bound::Excluded(after.bytes().clone()),
-            _ => Bound::Included(first),
-        };
-        Scan::open::<S>(self.clone(), from, end).await
     }
 
     /// Counts the records of a space without decoding them.

@@ -7,8 +7,11 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use model::{PendingRecord, ProblemRecord, ResourceRecord, ResourceState, ResourceUri, Subject};
 use tokio::time::Instant;
 
-use crate::scan::{PendingScan, ProblemScan, ResourceScan, ResourceSummaryScan, Scan};
+use crate::scan::{PendingScan, ProblemScan, ResourceScan, Scan};
 use crate::{CatalogError, Lookups};
+
+/// Resources with all of their records.
+pub type ResourceSummaryScan = Scan<ResourceSummary>;
 
 /// How long the three scans read from their first state. It is shorter than the limit of a single scan, so
 /// that they change to a later state together.

@@ -14,11 +14,9 @@ use model::{
 use slatedb::DbIterator;
 use tokio::time::Instant;
 
-use crate::keyspace::KeySpace;
-use crate::lazy_resource::LazyResource;
-use crate::lookups::Stride;
-use crate::resource_summary::ResourceSummary;
-use crate::{CatalogError, Lookups};
+use crate::CatalogError;
+use crate::keyspace::{self, Key, KeySpace};
+use crate::lookups::{Lookups, Stride};
 
 /// How long a scan may read from one state of the catalog. Replaced files are removed a quarter of an hour
 /// later at the earliest, so a scan that moves on well before that never misses one.
@@ -26,10 +24,6 @@ const ONE_STATE: Duration = Duration::from_secs(120);
 
 /// Resources with their URIs.
 pub type ResourceScan = Scan<(ResourceUri, ResourceRecord)>;
-/// Resources in their encoded form, some at a time.
-pub type UnreadScan = Scan<Vec<LazyResource>>;
-/// Resources with all of their records.
-pub type ResourceSummaryScan = Scan<ResourceSummary>;
 /// Pending records with their URIs.
 pub type PendingScan = Scan<(ResourceUri, PendingRecord)>;
 /// Documents with their URIs.
@@ -65,7 +59,7 @@ impl<T: Send + 'static> Scan<T> {
 }
 
 impl<N: Send + 'static, R: Send + 'static> Scan<(N, R)> {
-    pub(crate) async fn open<S: KeySpace<Name = N, Record = R>>(
+    async fn open<S: KeySpace<Name = N, Record = R>>(
         lookups: Lookups,
         from: Bound<Bytes>,
         end: Bytes,
@@ -79,25 +73,22 @@ impl<N: Send + 'static, R: Send + 'static> Scan<(N, R)> {
     }
 }
 
-impl Scan<Vec<LazyResource>> {
-    /// Encoded records, this many at a time.
-    pub(crate) async fn unread(
-        lookups: Lookups,
-        from: Bound<Bytes>,
-        end: Bytes,
-        at_a_time: usize,
-    ) -> Result<Self, CatalogError> {
-        let cursor = Cursor::open(lookups, from, end, Stride::Each).await?;
-        let batches = stream::try_unfold(cursor, move |mut cursor| async move {
-            let mut batch = Vec::with_capacity(at_a_time);
-            while batch.len() < at_a_time
-                && let Some((key, value)) = cursor.found().await?
-            {
-                batch.push(LazyResource::new(&cursor.lookups, key, value));
-            }
-            Ok((!batch.is_empty()).then_some((batch, cursor)))
-        });
-        Ok(Self(batches.boxed()))
+impl Lookups {
+    /// Scans names that begin with `prefix`, from the one after `after` on.
+    pub(crate) async fn scan<S: KeySpace>(
+        &self,
+        prefix: &[u8],
+        after: Option<Key<S>>,
+    ) -> Result<Scan<(S::Name, S::Record)>, CatalogError> {
+        let first = Key::<S>::of(prefix).bytes().clone();
+        let end = keyspace::end_of(&first);
+        let from = match after {
+            // Nothing can follow, and the LSM rejects an empty range.
+            Some(after) if *after.bytes() >= end => return Ok(Scan::new(stream::empty().boxed())),
+            Some(after) if *after.bytes() >= first => Bound::Excluded(after.bytes().clone()),
+            _ => Bound::Included(first),
+        };
+        Scan::open::<S>(self.clone(), from, end).await
     }
 }
 

@@ -3,8 +3,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::Batch;
-
 /// Reads and writes of a catalog since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LookupCounts {
@@ -30,10 +28,11 @@ impl Tally {
         self.looked_up.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn commit(&self, batch: &Batch) {
+    /// Counts a batch: its changed rows, and its changes of pending records.
+    pub(crate) fn commit(&self, rows: usize, pending: u64) {
         self.commits.fetch_add(1, Ordering::Relaxed);
-        self.written.fetch_add(batch.rows() as u64, Ordering::Relaxed);
-        self.pending.fetch_add(batch.pending_put + batch.pending_done, Ordering::Relaxed);
+        self.written.fetch_add(rows as u64, Ordering::Relaxed);
+        self.pending.fetch_add(pending, Ordering::Relaxed);
     }
 
     pub(crate) fn pending(&self) -> u64 {

@@ -38,7 +38,8 @@ impl ResourceWalk {
         let cursor = match &mut self.cursor {
             Some(cursor) => cursor,
             none => {
-                let (from, (_, end)) = (Bound::Included(key.clone().into()), all_of::<Resources>());
+                let from = Bound::Included(key.clone().into());
+                let (_, end) = all_of::<Resources>();
                 none.insert(Cursor::open(self.lookups.clone(), from, end, Stride::Far).await?)
             }
         };

@@ -28,13 +28,13 @@ use crate::{Batch, CatalogConfig, CatalogError, Lookups};
 /// cleanly.
 pub struct Catalog {
     lookups: Lookups,
-    pub(crate) db: Db,
-    pub(crate) config: CatalogConfig,
+    db: Db,
+    config: CatalogConfig,
     /// The next number of the change log. The caller that numbers entries holds the lock until they are
     /// submitted, so that numbers rise in the order of commits.
     next_change: Mutex<u64>,
     /// Held while the log is flushed: tasks that wait for it share the next flush.
-    pub(crate) flushing: Mutex<()>,
+    flushing: Mutex<()>,
     in_doubt: AtomicBool,
 }
 
@@ -188,13 +188,16 @@ impl Catalog {
     }
 
     async fn take(&self, batches: Vec<Batch>) -> Result<InFlightBatches<'_>, CatalogError> {
-        let mut handed_over = InFlightBatches::nothing(self);
-        for batch in batches {
+        let mut handed_over = InFlightBatches::nothing(&self.db, &self.flushing, &self.config, self.path());
+        for mut batch in batches {
             let mut next_change = self.next_change.lock().await;
             self.check()?;
-            let mut numbered = *next_change;
-            self.lookups.tally().commit(&batch);
-            let writes = batch.into_writes(&mut numbered);
+            self.lookups.tally().commit(batch.rows(), batch.pending_put + batch.pending_done);
+            let numbered = *next_change + batch.changes.entries() as u64;
+            if numbered > *next_change {
+                batch.put_meta(NEXT_CHANGE, &numbered);
+            }
+            let writes = batch.into_writes(*next_change);
             let doubt = CommitGuard::about(&self.in_doubt);
             let failed = |error| CatalogError::writing(self.path(), error);
             handed_over.then(self.db.write(writes).await.map_err(failed)?, doubt);

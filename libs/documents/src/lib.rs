@@ -3,6 +3,7 @@
 mod error;
 mod header;
 mod manifest;
+mod member;
 mod parse;
 mod part;
 mod prefetch;
@@ -11,6 +12,7 @@ mod stream;
 pub use error::DocumentError;
 pub use header::{expect_kind, take_header};
 pub use manifest::{ManifestTimes, is_manifest_of, manifest_context, manifest_of};
+pub use member::parse_member;
 pub use part::Part;
 pub use prefetch::{BodyPrefix, Prefetched};
 pub use stream::{DocumentStream, Opened, open, open_anew, open_bytes, open_member, read_options};

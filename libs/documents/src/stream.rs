@@ -19,7 +19,7 @@ use crate::parse::parts_of;
 use crate::part::Part;
 
 /// Network chunks that may wait for the parser.
-const CHUNKS_AHEAD: usize = 8;
+pub(crate) const CHUNKS_AHEAD: usize = 8;
 
 /// Response to a request for a document.
 pub enum Opened {

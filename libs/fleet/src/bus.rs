@@ -39,16 +39,13 @@ async fn watch(mut health: watch::Receiver<Health>, readiness: Readiness, stop: 
     let mut latch = None;
     loop {
         let now = health.borrow_and_update().clone();
-        match (now.up, latch.take()) {
-            (false, held) => {
-                let held = held.unwrap_or_else(|| readiness.latch("bus", "the connection is lost"));
-                if let Some(trouble) = &now.trouble {
-                    held.waits_for(trouble);
-                }
-                latch = Some(held);
+        if !now.up {
+            let held = latch.get_or_insert_with(|| readiness.latch("bus", "the connection is lost"));
+            if let Some(trouble) = &now.trouble {
+                held.waits_for(trouble);
             }
-            (true, Some(held)) => held.release(),
-            (true, None) => {}
+        } else if let Some(held) = latch.take() {
+            held.release();
         }
         tokio::select! {
             changed = health.changed() => if changed.is_err() { return },

@@ -37,8 +37,8 @@ where
     let Context { readiness, stop, metrics, .. } = context;
     let spec = ConsumerSpec::new(filter, MAX_IN_FLIGHT, ACK_WAIT, MAX_DELIVER);
     open_consumer(&bus, &spec, readiness, stop).await?;
-    let (filter, worker) =
-        (spec.filter().clone(), Worker::new(Arc::clone(&bus), handler).at_most(max_concurrent_jobs));
+    let filter = spec.filter().clone();
+    let worker = Worker::new(Arc::clone(&bus), handler).at_most(max_concurrent_jobs);
     tokio::select! {
         worked = worker.run(spec, stop.clone()) => worked?,
         () = tell_depth(&*bus, &filter, metrics) => {}

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::future::Future;
 use std::time::Duration;
 
+use backon::{ExponentialBuilder, Retryable};
 use service::Readiness;
 use tokio_util::sync::CancellationToken;
 
@@ -27,35 +28,30 @@ pub async fn connect<T, E, F>(
     readiness: &Readiness,
     stop: &CancellationToken,
     passes: impl Fn(&E) -> bool,
-    mut attempt: impl FnMut() -> F,
+    attempt: impl FnMut() -> F,
 ) -> anyhow::Result<T>
 where
     E: Display + Into<anyhow::Error>,
     F: Future<Output = Result<T, E>>,
 {
     let latch = readiness.latch(part, "connecting");
-    let mut wait = FIRST_WAIT;
-    loop {
-        let tried = tokio::select! {
-            tried = attempt() => tried,
-            () = stop.cancelled() => return Err(Stopped(part).into()),
-        };
-        match tried {
-            Ok(connected) => {
-                latch.release();
-                return Ok(connected);
-            }
-            Err(error) if passes(&error) => {
-                latch.waits_for(&error.to_string());
-                tracing::warn!(part, %error, retry_in_ms = wait.as_millis(), "not there yet");
-            }
-            Err(error) => return Err(error.into()),
+    // Jitter adds up to as much again to each wait.
+    let backoff = ExponentialBuilder::new()
+        .with_min_delay(FIRST_WAIT)
+        .with_max_delay(LONGEST_WAIT / 2)
+        .with_jitter()
+        .without_max_times();
+    let connecting = attempt.retry(backoff).when(passes).notify(|error: &E, wait| {
+        latch.waits_for(&error.to_string());
+        tracing::warn!(part, %error, retry_in_ms = wait.as_millis(), "not there yet");
+    });
+    tokio::select! {
+        connected = connecting => {
+            let connected = connected.map_err(Into::into)?;
+            latch.release();
+            Ok(connected)
         }
-        tokio::select! {
-            () = tokio::time::sleep(wait) => {}
-            () = stop.cancelled() => return Err(Stopped(part).into()),
-        }
-        wait = (wait * 2).min(LONGEST_WAIT);
+        () = stop.cancelled() => Err(Stopped(part).into()),
     }
 }
 

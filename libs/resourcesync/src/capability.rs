@@ -69,6 +69,18 @@ pub enum Capability {
 }
 
 impl Capability {
+    const KNOWN: [Self; 9] = [
+        Self::Description,
+        Self::CapabilityList,
+        Self::ResourceList,
+        Self::ResourceDump,
+        Self::ResourceDumpManifest,
+        Self::ChangeList,
+        Self::ChangeDump,
+        Self::ChangeDumpManifest,
+        Self::ChangeNotification,
+    ];
+
     /// The name as the specification writes it.
     pub fn as_str(&self) -> &str {
         match self {
@@ -125,18 +137,7 @@ impl Capability {
     }
 
     fn exact(name: &str) -> Option<Self> {
-        Some(match name {
-            "description" => Self::Description,
-            "capabilitylist" => Self::CapabilityList,
-            "resourcelist" => Self::ResourceList,
-            "resourcedump" => Self::ResourceDump,
-            "resourcedump-manifest" => Self::ResourceDumpManifest,
-            "changelist" => Self::ChangeList,
-            "changedump" => Self::ChangeDump,
-            "changedump-manifest" => Self::ChangeDumpManifest,
-            "change-notification" => Self::ChangeNotification,
-            _ => return None,
-        })
+        Self::KNOWN.into_iter().find(|known| known.as_str() == name)
     }
 
     fn misspelt(name: &str) -> Option<Self> {

@@ -1,4 +1,3 @@
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -140,43 +139,30 @@ impl ReadError {
 }
 
 /// The limit that ended the reading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitKind {
     /// [`Limits::max_field_bytes`](crate::Limits::max_field_bytes), in the document's own `rs:md` or `rs:ln`.
+    #[error("a value is longer than max_field_bytes = {0}")]
     FieldBytes(usize),
     /// [`Limits::max_depth`](crate::Limits::max_depth).
+    #[error("elements are nested deeper than max_depth = {0}")]
     Depth(usize),
     /// [`Limits::max_links_per_entry`](crate::Limits::max_links_per_entry), of the document itself.
+    #[error("the document has more links than max_links_per_entry = {0}")]
     Links(usize),
     /// [`Limits::max_attributes`](crate::Limits::max_attributes), of an element outside the entries.
+    #[error("an element has more attributes than max_attributes = {0}")]
     Attributes(usize),
     /// [`Limits::max_entry_bytes`](crate::Limits::max_entry_bytes), of the document's own metadata and links.
+    #[error("the document's own metadata and links are longer than max_entry_bytes = {0}")]
     HeaderBytes(u64),
     /// [`Limits::max_event_bytes`](crate::Limits::max_event_bytes).
+    #[error("a tag, comment or text is longer than max_event_bytes = {0}")]
     EventBytes(u64),
     /// [`Limits::max_document_bytes`](crate::Limits::max_document_bytes).
+    #[error("the document is longer than max_document_bytes = {0}")]
     DocumentBytes(u64),
     /// [`Limits::max_inflation`](crate::Limits::max_inflation).
+    #[error("the gzip data inflate to more than max_inflation = {0} times their size")]
     Inflation(u64),
-}
-
-impl fmt::Display for LimitKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::FieldBytes(max) => write!(f, "a value is longer than max_field_bytes = {max}"),
-            Self::Depth(max) => write!(f, "elements are nested deeper than max_depth = {max}"),
-            Self::Links(max) => write!(f, "the document has more links than max_links_per_entry = {max}"),
-            Self::Attributes(max) => write!(f, "an element has more attributes than max_attributes = {max}"),
-            Self::HeaderBytes(max) => {
-                write!(f, "the document's own metadata and links are longer than max_entry_bytes = {max}")
-            }
-            Self::EventBytes(max) => {
-                write!(f, "a tag, comment or text is longer than max_event_bytes = {max}")
-            }
-            Self::DocumentBytes(max) => write!(f, "the document is longer than max_document_bytes = {max}"),
-            Self::Inflation(max) => {
-                write!(f, "the gzip data inflate to more than max_inflation = {max} times their size")
-            }
-        }
-    }
 }

@@ -48,12 +48,6 @@ pub struct Metadata {
 impl Metadata {
     /// Whether no attribute is given.
     pub fn is_empty(&self) -> bool {
-        let Self { capability, change, datetime, at, completed, from, until, .. } = self;
-        let Self { hash, length, media_type, encoding, path, .. } = self;
-        capability.is_none()
-            && change.is_none()
-            && length.is_none()
-            && [datetime, at, completed, from, until].iter().all(|time| time.is_none())
-            && [hash, media_type, encoding, path].iter().all(|text| text.is_none())
+        *self == Self::default()
     }
 }

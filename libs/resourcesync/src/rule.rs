@@ -3,13 +3,14 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::quirk::Quirk;
 use crate::section::Section;
 
 /// How strongly a specification forbids something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Force {
     /// It breaks a MUST.
     Must,
@@ -39,12 +40,6 @@ impl fmt::Display for Force {
     }
 }
 
-impl Serialize for Force {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
 /// What to report of a deviation to the Source's operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
@@ -61,6 +56,22 @@ impl Rule {
     pub const fn new(force: Force, section: Section, advice: &'static str) -> Self {
         Self { force, section, advice }
     }
+
+    const fn must(section: Section, advice: &'static str) -> Self {
+        Self::new(Force::Must, section, advice)
+    }
+
+    const fn should(section: Section, advice: &'static str) -> Self {
+        Self::new(Force::Should, section, advice)
+    }
+
+    const fn hint(section: Section, advice: &'static str) -> Self {
+        Self::new(Force::Hint, section, advice)
+    }
+
+    const fn harmless(section: Section) -> Self {
+        Self::new(Force::Allowed, section, "Nothing needs to change.")
+    }
 }
 
 impl Quirk {
@@ -76,219 +87,199 @@ impl Quirk {
 
     /// Force, section, and advice for the Source.
     pub fn rule(self) -> Rule {
-        use Force::{Allowed, Hint, Must, Should};
-        let (force, section, advice) = match self {
-            Self::Gzip => (Allowed, Section::SITEMAP_LIMITS, "Nothing needs to change."),
-            Self::ByteOrderMark => (Allowed, Section::XML_ENCODING, "Nothing needs to change."),
-            Self::BlankBeforeProlog => (
-                Must,
+        match self {
+            Self::Gzip => Rule::harmless(Section::SITEMAP_LIMITS),
+            Self::ByteOrderMark => Rule::harmless(Section::XML_ENCODING),
+            Self::BlankBeforeProlog => Rule::must(
                 Section::XML_PROLOG,
                 "Begin the document with the XML declaration: let nothing precede it, not even an empty line.",
             ),
-            Self::OtherEncoding => (
-                Must,
+            Self::OtherEncoding => Rule::must(
                 Section::SITEMAP_FORMAT,
                 "Write the document in UTF-8, and say so in the XML declaration.",
             ),
-            Self::InvalidUtf8 => (
-                Must,
+            Self::InvalidUtf8 => Rule::must(
                 Section::XML_ENCODING,
                 "Write the whole document in UTF-8; convert values that come from elsewhere.",
             ),
             Self::BareAmpersand => {
-                (Must, Section::SITEMAP_ENTITIES, "Write each ampersand as &amp;, also inside URIs.")
+                Rule::must(Section::SITEMAP_ENTITIES, "Write each ampersand as &amp;, also inside URIs.")
             }
-            Self::TrailingBytes => (
-                Must,
+            Self::TrailingBytes => Rule::must(
                 Section::XML_WELL_FORMED,
                 "End the document with its root element, and keep messages of the server out of it.",
             ),
-            Self::DamagedGzipEnd => (
-                Must,
+            Self::DamagedGzipEnd => Rule::must(
                 Section::GZIP_MEMBERS,
                 "Send the gzip data whole, with their checksum, and nothing behind them.",
             ),
-            Self::OddSitemapNamespace => (
-                Must,
+            Self::OddSitemapNamespace => Rule::must(
                 Section::NAMESPACES,
                 "Declare the sitemap namespace as http://www.sitemaps.org/schemas/sitemap/0.9, letter by letter.",
             ),
-            Self::MissingSitemapNamespace => (
-                Must,
+            Self::MissingSitemapNamespace => Rule::must(
                 Section::NAMESPACES,
                 "Declare xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" on the root element.",
             ),
-            Self::PrefixedSitemapNamespace => (Allowed, Section::NAMESPACES, "Nothing needs to change."),
-            Self::OddResourceSyncNamespace => (
-                Must,
+            Self::PrefixedSitemapNamespace => Rule::harmless(Section::NAMESPACES),
+            Self::OddResourceSyncNamespace => Rule::must(
                 Section::NAMESPACES,
                 "Declare the rs namespace as http://www.openarchives.org/rs/terms/, letter by letter.",
             ),
-            Self::UndeclaredPrefix => (
-                Must,
+            Self::UndeclaredPrefix => Rule::must(
                 Section::XML_PREFIXES,
                 "Declare xmlns:rs=\"http://www.openarchives.org/rs/terms/\" on the root element.",
             ),
-            Self::ForeignLoc => (Allowed, Section::FORMATS, "Nothing needs to change."),
-            Self::NoCapability => (
-                Must,
+            Self::ForeignLoc => Rule::harmless(Section::FORMATS),
+            Self::NoCapability => Rule::must(
                 Section::FORMATS,
                 "Give the root element an rs:md whose capability says what the document is.",
             ),
-            Self::UnknownCapability => (Allowed, Section::FORMATS, "Nothing needs to change."),
-            Self::OddCapabilityName => (
-                Must,
+            Self::UnknownCapability => Rule::harmless(Section::FORMATS),
+            Self::OddCapabilityName => Rule::must(
                 Section::FORMATS,
                 "Write the capability as the specification does, in lower case; an index has the capability of its lists.",
             ),
-            Self::TooManyEntries => (
-                Must,
+            Self::TooManyEntries => Rule::must(
                 Section::SITEMAP_LIMITS,
                 "Split the document into parts of at most 50,000 entries, and group them under an index.",
             ),
-            Self::RepeatedCapability => (
-                Must,
+            Self::RepeatedCapability => Rule::must(
                 Section::CAPABILITY_LIST,
                 "Name each capability once in a Capability List; group several lists of one kind under an index.",
             ),
-            Self::MissingEntryCapability => (
-                Must,
+            Self::MissingEntryCapability => Rule::must(
                 Section::CAPABILITY_LIST,
                 "Give each entry an rs:md whose capability says what it leads to.",
             ),
-            Self::UrlsetAsIndex => (
-                Must,
+            Self::UrlsetAsIndex => Rule::must(
                 Section::FORMATS,
                 "Use a sitemapindex as the root element of a document that lists other lists.",
             ),
-            Self::IndexAsUrlset => (
-                Must,
+            Self::IndexAsUrlset => Rule::must(
                 Section::FORMATS,
                 "Use a urlset as the root element of a document that lists resources.",
             ),
-            Self::IndexNotAllowed => (
-                Should,
+            Self::IndexNotAllowed => Rule::should(
                 Section::CAPABILITY_LIST,
                 "Use a urlset as the root element: the specification has no index of such documents.",
             ),
-            Self::WrongEntryElement => (
-                Must,
+            Self::WrongEntryElement => Rule::must(
                 Section::FORMATS,
                 "Use url elements in a urlset, and sitemap elements in a sitemapindex.",
             ),
             Self::LateHeader => {
-                (Must, Section::FORMATS, "Put the document's own rs:md and rs:ln before its first entry.")
+                Rule::must(Section::FORMATS, "Put the document's own rs:md and rs:ln before its first entry.")
             }
-            Self::RepeatedMetadata => (Must, Section::FORMATS, "Write one rs:md, with each attribute once."),
-            Self::MissingAt => (
-                Must,
+            Self::RepeatedMetadata => {
+                Rule::must(Section::FORMATS, "Write one rs:md, with each attribute once.")
+            }
+            Self::MissingAt => Rule::must(
                 Section::TIME_ATTRIBUTES,
                 "Give the document's rs:md an at: the time when taking the snapshot began.",
             ),
-            Self::MissingFrom => (
-                Must,
+            Self::MissingFrom => Rule::must(
                 Section::TIME_ATTRIBUTES,
                 "Give the document's rs:md a from: the time from which on it tells every change.",
             ),
-            Self::MissingUntil => (
-                Must,
+            Self::MissingUntil => Rule::must(
                 Section::CHANGE_NOTIFICATION,
                 "Give the notification's rs:md an until: the time up to which it tells every change.",
             ),
-            Self::EntryWithoutMetadata => (
-                Hint,
+            Self::EntryWithoutMetadata => Rule::hint(
                 Section::RESOURCE_LIST,
                 "Give each entry a lastmod, or an rs:md with hash and length, so that copies can be verified and need not be fetched again.",
             ),
-            Self::MetadataBeforeLoc => {
-                (Hint, Section::SITEMAP_TAGS, "Put loc first in each entry, as the Sitemaps schema has it.")
-            }
-            Self::WhitespaceInLoc => (Allowed, Section::SITEMAP_TAGS, "Nothing needs to change."),
-            Self::SpaceInUri => (Must, Section::URI_CHARACTERS, "Write each blank in a URI as %20."),
-            Self::NonAsciiUri => (
-                Must,
+            Self::MetadataBeforeLoc => Rule::hint(
+                Section::SITEMAP_TAGS,
+                "Put loc first in each entry, as the Sitemaps schema has it.",
+            ),
+            Self::WhitespaceInLoc => Rule::harmless(Section::SITEMAP_TAGS),
+            Self::SpaceInUri => Rule::must(Section::URI_CHARACTERS, "Write each blank in a URI as %20."),
+            Self::NonAsciiUri => Rule::must(
                 Section::URI_CHARACTERS,
                 "Write characters beyond ASCII percent-encoded, as the bytes of their UTF-8.",
             ),
-            Self::RelativeUri => (Must, Section::SITEMAP_TAGS, "Write whole URIs, with scheme and host."),
-            Self::RepeatedLoc => (Should, Section::RESOURCE_LIST, "Name each resource once."),
-            Self::MissingChange => {
-                (Must, Section::CHANGE_LIST, "Give each entry's rs:md a change: created, updated or deleted.")
-            }
+            Self::RelativeUri => Rule::must(Section::SITEMAP_TAGS, "Write whole URIs, with scheme and host."),
+            Self::RepeatedLoc => Rule::should(Section::RESOURCE_LIST, "Name each resource once."),
+            Self::MissingChange => Rule::must(
+                Section::CHANGE_LIST,
+                "Give each entry's rs:md a change: created, updated or deleted.",
+            ),
             Self::UnreadableChange => {
-                (Must, Section::FORMATS, "Use created, updated or deleted as the value of change.")
+                Rule::must(Section::FORMATS, "Use created, updated or deleted as the value of change.")
             }
-            Self::OddChangeCase => (Must, Section::FORMATS, "Write the value of change in lower case."),
-            Self::ChangeInResourceList => (
-                Must,
+            Self::OddChangeCase => Rule::must(Section::FORMATS, "Write the value of change in lower case."),
+            Self::ChangeInResourceList => Rule::must(
                 Section::RESOURCE_LIST,
                 "Tell changes in a Change List, and keep the Resource List for what there is now.",
             ),
-            Self::PackageInChangeList => (
-                Must,
+            Self::PackageInChangeList => Rule::must(
                 Section::CHANGE_DUMP,
                 "Offer packages in a Change Dump (capability=\"changedump\"), and resources in a Change List.",
             ),
-            Self::MissingPath => (
-                Must,
+            Self::MissingPath => Rule::must(
                 Section::RESOURCE_DUMP_MANIFEST,
                 "Give each entry's rs:md a path, except where the change is deleted.",
             ),
-            Self::ManifestElsewhere => (
-                Must,
+            Self::ManifestElsewhere => Rule::must(
                 Section::RESOURCE_DUMP_MANIFEST,
                 "Name the manifest manifest.xml, and put it at the top of the package, in no folder.",
             ),
             Self::EmptyValue => {
-                (Must, Section::FORMATS, "Leave an attribute or element out where it has no value.")
+                Rule::must(Section::FORMATS, "Leave an attribute or element out where it has no value.")
             }
-            Self::UnreadableLength => (Must, Section::FORMATS, "Write length as a plain number of bytes."),
-            Self::UnreadablePriority => (Must, Section::FORMATS, "Write pri as a number from 1 to 999999."),
+            Self::UnreadableLength => {
+                Rule::must(Section::FORMATS, "Write length as a plain number of bytes.")
+            }
+            Self::UnreadablePriority => {
+                Rule::must(Section::FORMATS, "Write pri as a number from 1 to 999999.")
+            }
             Self::LinkWithoutTarget => {
-                (Must, Section::FORMATS, "Give each rs:ln both rel and href, or leave it out.")
+                Rule::must(Section::FORMATS, "Give each rs:ln both rel and href, or leave it out.")
             }
-            Self::RelationCase => {
-                (Should, Section::RELATIONS, "Write registered relations in lower case, as in describedby.")
+            Self::RelationCase => Rule::should(
+                Section::RELATIONS,
+                "Write registered relations in lower case, as in describedby.",
+            ),
+            Self::UnreadableTime => {
+                Rule::must(Section::DATETIME, "Write times as YYYY-MM-DDThh:mm:ssZ, in UTC.")
             }
-            Self::UnreadableTime => (Must, Section::DATETIME, "Write times as YYYY-MM-DDThh:mm:ssZ, in UTC."),
             Self::ZoneLessTime => {
-                (Must, Section::DATETIME, "End each time with its zone; a time in UTC ends with Z.")
+                Rule::must(Section::DATETIME, "End each time with its zone; a time in UTC ends with Z.")
             }
-            Self::SpaceForT => (Must, Section::DATETIME, "Put a T between date and time of day."),
-            Self::OddTimeFormat => (
-                Must,
+            Self::SpaceForT => Rule::must(Section::DATETIME, "Put a T between date and time of day."),
+            Self::OddTimeFormat => Rule::must(
                 Section::DATETIME,
                 "Write times as YYYY-MM-DDThh:mm:ssZ: capital letters, and a colon in the zone.",
             ),
-            Self::FutureTime => {
-                (Hint, Section::DATETIME, "Write UTC before a Z; local time ends with its offset from UTC.")
-            }
-            Self::LeapSecond => (Hint, Section::DATETIME, "Write seconds from 00 to 59."),
-            Self::NoChangeTime => (
-                Hint,
+            Self::FutureTime => Rule::hint(
+                Section::DATETIME,
+                "Write UTC before a Z; local time ends with its offset from UTC.",
+            ),
+            Self::LeapSecond => Rule::hint(Section::DATETIME, "Write seconds from 00 to 59."),
+            Self::NoChangeTime => Rule::hint(
                 Section::CHANGE_LIST,
                 "Give each entry's rs:md a datetime, so that it is plain which changes are new.",
             ),
             Self::OutOfOrder => {
-                (Must, Section::CHANGE_LIST, "List changes in the order of time, the oldest first.")
+                Rule::must(Section::CHANGE_LIST, "List changes in the order of time, the oldest first.")
             }
-            Self::NewestFirst => (
-                Must,
+            Self::NewestFirst => Rule::must(
                 Section::CHANGE_LIST,
                 "Turn the order round: the oldest change comes first, the latest last.",
             ),
-            Self::ChangeOutsideInterval => {
-                (Must, Section::FORMATS, "Keep each change's datetime within the document's from and until.")
-            }
-            Self::OverlappingIntervals => (
-                Should,
+            Self::ChangeOutsideInterval => Rule::must(
+                Section::FORMATS,
+                "Keep each change's datetime within the document's from and until.",
+            ),
+            Self::OverlappingIntervals => Rule::should(
                 Section::CHANGE_LIST_INDEX,
                 "Let each interval begin where the one before it ends, and list them in the order of time.",
             ),
-            Self::EmptyInterval => (Allowed, Section::FORMATS, "Nothing needs to change."),
-            Self::ReversedInterval => (Must, Section::FORMATS, "Let until be no earlier than from."),
-        };
-        Rule { force, section, advice }
+            Self::EmptyInterval => Rule::harmless(Section::FORMATS),
+            Self::ReversedInterval => Rule::must(Section::FORMATS, "Let until be no earlier than from."),
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use futures::TryStreamExt;
 use model::{Bitstream, DamageFound, Method};
 use object_store::{GetOptions, GetRange, ObjectStore};
 
-use crate::read::ByteStream;
-use crate::verified::Expected;
+use crate::error::AtObject;
+use crate::verified::{ByteStream, Expected};
 use crate::{Key, Store, StoreError, inflate};
 
 impl Store {
@@ -49,8 +49,7 @@ impl Store {
             return Ok(Box::pin(futures::stream::empty()));
         }
         let options = GetOptions::new().with_range(Some(GetRange::Bounded(range)));
-        let result = self.objects().get_opts(&key.path(), options).await;
-        let result = result.map_err(|e| StoreError::of_object(self.root(), &key, e))?;
+        let result = self.objects().get_opts(&key.path(), options).await.at_object(self.root(), &key)?;
         Ok(self.pieces_of(result, key))
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::health::TroubleKind;
+use crate::trouble_kind::{TroubleKind, is_passing, root_cause, says};
 
 /// A boxed cause.
 pub type Cause = Box<dyn StdError + Send + Sync + 'static>;
@@ -185,50 +185,24 @@ impl StoreError {
     }
 }
 
-/// Whether an error or one of its causes contains one of these words.
-pub(crate) fn says(error: &(dyn StdError + 'static), words: &[&str]) -> bool {
-    // A cause's text is usually part of its parent's, but this is not guaranteed.
-    chain(error).any(|e| {
-        let text = e.to_string();
-        words.iter().any(|word| text.contains(word))
-    })
+/// Adds to the error of a local file what was attempted, and where.
+pub(crate) trait AtFile<T> {
+    fn at_file(self, action: &'static str, path: &Path) -> Result<T, StoreError>;
 }
 
-/// The first I/O error among an error and its causes.
-pub(crate) fn io_cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
-    chain(error).find_map(|e| {
-        let io = e.downcast_ref::<io::Error>()?;
-        // An `io::Error` may only wrap another error with more detail.
-        match io.get_ref() {
-            Some(inner) => io_cause(inner).or(Some(io)),
-            None => Some(io),
-        }
-    })
-}
-
-fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    let mut next = Some(error);
-    std::iter::from_fn(move || {
-        let this = next?;
-        next = this.source();
-        Some(this)
-    })
-}
-
-/// The most specific line of an error: the system's message, if there is one.
-fn root_cause(error: &(dyn StdError + 'static)) -> String {
-    match io_cause(error).filter(|io| io.raw_os_error().is_some()) {
-        Some(io) => io.to_string(),
-        None => error.to_string(),
+impl<T> AtFile<T> for io::Result<T> {
+    fn at_file(self, action: &'static str, path: &Path) -> Result<T, StoreError> {
+        self.map_err(|error| StoreError::of_file(action, path, error))
     }
 }
 
-/// Whether an I/O error may pass without action.
-pub(crate) fn is_passing(error: &io::Error) -> bool {
-    use io::ErrorKind as K;
-    // 23 and 24: too many open files, in the system or in this process.
-    matches!(
-        error.kind(),
-        K::Interrupted | K::TimedOut | K::WouldBlock | K::ResourceBusy | K::StaleNetworkFileHandle
-    ) || matches!(error.raw_os_error(), Some(23 | 24))
+/// Adds to the error of an object its store and key.
+pub(crate) trait AtObject<T> {
+    fn at_object(self, root: &str, key: &dyn Display) -> Result<T, StoreError>;
+}
+
+impl<T> AtObject<T> for object_store::Result<T> {
+    fn at_object(self, root: &str, key: &dyn Display) -> Result<T, StoreError> {
+        self.map_err(|error| StoreError::of_object(root, key, error))
+    }
 }

@@ -1,13 +1,11 @@
 //! The health of the store, for callers whose operations are retried silently.
 
-use std::error::Error as StdError;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
 
-use crate::error::{io_cause, is_passing, says};
+use crate::trouble_kind::TroubleKind;
 use crate::{Operation, Operations, StoreError};
 
 /// The last failure of the store, until an operation of the same kind succeeds.
@@ -21,19 +19,6 @@ pub struct StoreFailure {
     pub message: String,
 }
 
-/// The kinds of failure that concern the store as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TroubleKind {
-    /// No space or quota left: writes fail until an operator makes room.
-    Full,
-    /// Not permitted, or not authenticated: requests fail until an operator acts.
-    Denied,
-    /// Not reachable, overloaded or out of order: it may recover.
-    Unavailable,
-    /// Anything else.
-    Other,
-}
-
 /// Records failures and successes.
 #[derive(Debug, Clone)]
 pub(crate) struct StoreHealth(Arc<Board>);
@@ -45,68 +30,6 @@ struct Board {
     state: watch::Sender<Option<StoreFailure>>,
     operations: Operations,
 }
-
-impl TroubleKind {
-    /// The kind of a failure; `None` when it concerns only the requested object.
-    pub(crate) fn of(error: &object_store::Error) -> Option<Self> {
-        use object_store::Error as E;
-        match error {
-            E::NotFound { .. } if says(error, &["NoSuchBucket"]) => Some(Self::Other),
-            E::NotFound { .. }
-            | E::AlreadyExists { .. }
-            | E::Precondition { .. }
-            | E::NotModified { .. }
-            | E::InvalidPath { .. }
-            | E::NotSupported { .. }
-            | E::NotImplemented { .. } => None,
-            // Some servers report a quota as 403, so the text is checked before the status.
-            _ if says(error, FULL) => Some(Self::Full),
-            E::PermissionDenied { .. } | E::Unauthenticated { .. } => Some(Self::Denied),
-            _ => Some(Self::of_cause(error)),
-        }
-    }
-
-    fn of_cause(error: &(dyn StdError + 'static)) -> Self {
-        if let Some(kind) = io_cause(error).and_then(Self::of_io) {
-            return kind;
-        }
-        // The client's error types are private, so only their texts can be checked.
-        let passes = says(error, &["status code: 408", "status code: 429"]);
-        let is_refused = says(error, &["status code: 4", "redirect without LOCATION"]);
-        let is_remote = says(error, &["Error performing ", "HTTP error"]);
-        if passes || (is_remote && !is_refused) { Self::Unavailable } else { Self::Other }
-    }
-
-    /// The kind of an I/O error, if it concerns the whole store.
-    pub(crate) fn of_io(error: &io::Error) -> Option<Self> {
-        use io::ErrorKind as K;
-        match error.kind() {
-            K::StorageFull | K::QuotaExceeded => Some(Self::Full),
-            K::PermissionDenied | K::ReadOnlyFilesystem => Some(Self::Denied),
-            _ if is_passing(error) => Some(Self::Unavailable),
-            K::ConnectionRefused
-            | K::ConnectionReset
-            | K::ConnectionAborted
-            | K::NotConnected
-            | K::HostUnreachable
-            | K::NetworkUnreachable
-            | K::BrokenPipe
-            | K::UnexpectedEof => Some(Self::Unavailable),
-            _ => None,
-        }
-    }
-}
-
-/// How S3 servers report that no space is left.
-const FULL: &[&str] = &[
-    "status code: 507",
-    "InsufficientStorage",
-    "QuotaExceeded",
-    "XMinioStorageFull",
-    "No space left on device",
-    "no space left on device",
-    "Disk quota exceeded",
-];
 
 impl StoreHealth {
     /// A board without a failure.
@@ -213,69 +136,12 @@ impl StoreHealth {
 mod tests {
     use super::*;
 
-    fn generic(source: impl Into<Box<dyn StdError + Send + Sync>>) -> object_store::Error {
-        object_store::Error::Generic { store: "test", source: source.into() }
-    }
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("writing")]
-    struct Wrapped(#[source] io::Error);
-
-    #[test]
-    fn a_full_disk_is_found_anywhere_in_the_chain() {
-        let enospc = || io::Error::from_raw_os_error(28);
-        assert_eq!(TroubleKind::of(&generic(enospc())), Some(TroubleKind::Full));
-        assert_eq!(TroubleKind::of(&generic(Wrapped(enospc()))), Some(TroubleKind::Full));
-        let twice = io::Error::other(Wrapped(enospc()));
-        assert_eq!(TroubleKind::of(&generic(Wrapped(twice))), Some(TroubleKind::Full));
-    }
-
-    #[test]
-    fn s3_says_full_in_several_ways() {
-        for words in [
-            "Server returned non-2xx status code: 507 Insufficient Storage: ",
-            "status code: 403 Forbidden: <Code>QuotaExceeded</Code>",
-            "<Code>XMinioStorageFull</Code>",
-        ] {
-            assert_eq!(TroubleKind::of(&generic(words)), Some(TroubleKind::Full), "{words}");
-        }
-    }
-
-    #[test]
-    fn what_the_server_refuses_for_good_is_told_from_what_passes() {
-        for (words, kind) in [
-            (
-                "Error performing PUT http://h/b in 1s - Server returned non-2xx status code: 429 Too Many",
-                TroubleKind::Unavailable,
-            ),
-            (
-                "Error performing PUT http://h/b in 1s - Server returned non-2xx status code: 503 Busy",
-                TroubleKind::Unavailable,
-            ),
-            (
-                "Error performing PUT http://h/b in 1s - HTTP error: error sending request",
-                TroubleKind::Unavailable,
-            ),
-            (
-                "Error performing PUT http://h/b in 1s - Server returned non-2xx status code: 400 Bad",
-                TroubleKind::Other,
-            ),
-        ] {
-            assert_eq!(TroubleKind::of(&generic(words)), Some(kind), "{words}");
-        }
-    }
-
-    #[test]
-    fn an_object_that_is_not_there_is_no_trouble_of_the_store() {
-        let error = object_store::Error::NotFound { path: "a".into(), source: "gone".into() };
-        assert_eq!(TroubleKind::of(&error), None);
-    }
-
     #[test]
     fn a_success_clears_trouble_of_its_own_kind_only() {
         let board = StoreHealth::new();
         let seen = board.subscribe();
-        let failure: object_store::Result<()> = Err(generic(io::Error::from_raw_os_error(28)));
+        let source = std::io::Error::from_raw_os_error(28).into();
+        let failure: object_store::Result<()> = Err(object_store::Error::Generic { store: "test", source });
         assert!(board.note(Operation::Put, || "a".into(), failure).is_err());
         board.succeeded(false);
         let trouble = seen.borrow().clone().unwrap();

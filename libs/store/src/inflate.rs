@@ -5,8 +5,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use futures::StreamExt;
 use futures::stream;
 
-use crate::read::ByteStream;
-use crate::verified::Expected;
+use crate::verified::{ByteStream, Expected};
 
 /// Size of an inflated piece.
 const PIECE_BYTES: u64 = 256 * 1024;

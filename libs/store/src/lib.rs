@@ -1,11 +1,15 @@
 #![doc = include_str!("../README.md")]
 
+mod amount;
+mod backend;
 mod bitstreams;
 mod diagnose;
 mod error;
+mod files;
 mod health;
 mod inflate;
 mod key;
+mod object_writes;
 mod open;
 mod operations;
 mod orphan_uploads;
@@ -15,6 +19,7 @@ mod pack_batch;
 mod pack_contents;
 #[cfg(test)]
 mod pack_tests;
+mod package_head;
 mod package_upload;
 mod packer;
 mod parts;
@@ -33,6 +38,7 @@ mod target;
 mod temporary;
 #[cfg(test)]
 mod testing;
+mod trouble_kind;
 mod unfinished;
 mod upload_checkpoint;
 mod upload_lock;
@@ -41,25 +47,28 @@ pub mod view;
 mod watched;
 mod write_view;
 
-pub use bitstreams::lies_within;
+pub use amount::Amount;
+pub use bitstreams::{NewBitstream, lies_within};
 pub use error::{Cause, StoreError};
-pub use health::{StoreFailure, TroubleKind};
+pub use health::StoreFailure;
 pub use key::{Key, KeyError};
-pub use open::{DATA_DIRECTORY, Store, StoreOptions};
+pub use open::{Store, StoreOptions};
 pub use operations::{Ending, Operation, Operations};
 pub use orphan_uploads::OrphanUpload;
 pub use orphans::Growing;
 pub use pack::{Pack, PackBuilder, PackLimits, PackMember};
 pub use pack_batch::PackBatch;
 pub use pack_contents::PackContents;
-pub use package_upload::{PackageHead, PackageUpload, part_bytes};
+pub use package_head::PackageHead;
+pub use package_upload::{PackageUpload, part_bytes};
 pub use packer::Packer;
 pub use range_reader::RangeReader;
-pub use read::ByteStream;
 pub use s3::S3Options;
 pub use shared_packs::SharedPacks;
 pub use sources::SourceMarker;
 pub use spool::{Spool, Spooled, spooled_bytes};
-pub use sweep::{Amount, Listed, Listing};
-pub use target::StoreTarget;
+pub use sweep::{Listed, Listing};
+pub use target::{DATA_DIRECTORY, StoreTarget};
+pub use trouble_kind::TroubleKind;
+pub use verified::ByteStream;
 pub use view::View;

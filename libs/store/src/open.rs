@@ -1,5 +1,6 @@
 //! Opening a store.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,16 +12,17 @@ use object_store::multipart::MultipartStore;
 use object_store::prefix::PrefixStore;
 use tokio::sync::watch;
 
+use crate::backend::{Backend, Bucket, Local};
+use crate::error::{AtFile, AtObject};
+use crate::files::blocking;
 use crate::health::{StoreFailure, StoreHealth};
-use crate::parts::Parts;
 use crate::s3::{Patience, S3Settings};
-use crate::spool::blocking;
 use crate::unfinished::UploadLister;
 use crate::watched::Watched;
-use crate::{Operations, S3Options, StoreError, StoreTarget, View, probe, spool, temporary, view};
+use crate::{DATA_DIRECTORY, Operations, S3Options, StoreError, StoreTarget, View, probe, temporary, view};
 
-/// Thresher's own directory inside a local target.
-pub const DATA_DIRECTORY: &str = ".thresher";
+/// The spool directory inside a local store.
+const SPOOL: &str = "spool";
 
 /// Options of opening a store.
 #[derive(Debug, Clone, Default)]
@@ -35,27 +37,15 @@ pub struct StoreOptions {
 }
 
 /// Bitstreams, packs and views in object storage. Cheap to clone: all clones are the same store.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     objects: Arc<Watched>,
-    parts: Parts,
+    backend: Backend,
     root: Arc<str>,
     board: StoreHealth,
-    local: Option<Local>,
-    lister: Option<UploadLister>,
     spool_directory: PathBuf,
-}
-
-/// State that only a local store has.
-#[derive(Debug)]
-pub(crate) struct Local {
-    pub(crate) directory: PathBuf,
-    pub(crate) view: View,
-    pub(crate) objects: LocalFileSystem,
-    pub(crate) fsync: bool,
 }
 
 impl Store {
@@ -105,8 +95,7 @@ impl Store {
     /// A store in memory, gone with its last clone.
     pub fn in_memory() -> Self {
         let objects = Arc::new(InMemory::new());
-        let parts = Parts::Multipart(Arc::clone(&objects) as _);
-        Self::over(objects, parts, "memory", None, std::env::temp_dir())
+        Self::over_objects(objects, "memory", std::env::temp_dir())
     }
 
     /// A store over any object store, such as one that a test damages. Conditional puts are not tested.
@@ -116,8 +105,8 @@ impl Store {
         root: &str,
         spool_directory: PathBuf,
     ) -> Self {
-        let parts = Parts::Multipart(Arc::clone(&objects) as _);
-        Self::over(objects, parts, root, None, spool_directory)
+        let backend = Backend::unlisted(Arc::clone(&objects) as _);
+        Self::over(objects, backend, root, spool_directory)
     }
 
     /// The store's name, for messages.
@@ -127,17 +116,17 @@ impl Store {
 
     /// The directory of the view; only a local store has one.
     pub fn directory(&self) -> Option<&Path> {
-        self.0.local.as_ref().map(|local| local.directory.as_path())
+        self.on_disk().map(|local| local.directory.as_path())
     }
 
     /// The view of a local store.
     pub fn view(&self) -> Option<View> {
-        self.0.local.as_ref().map(|local| local.view.clone())
+        self.on_disk().map(|local| local.view.clone())
     }
 
     /// The object store itself, with keys as [`Key`](crate::Key) gives them, for the catalog.
     pub fn object_store(&self) -> Arc<dyn ObjectStore> {
-        Arc::clone(&self.0.objects) as Arc<dyn ObjectStore>
+        Arc::clone(&self.0.objects) as _
     }
 
     /// The last failure of the store, of our operations and the catalog's. A success clears it: a write
@@ -161,23 +150,20 @@ impl Store {
             )));
         }
         if !options.read_only {
-            fs::create_dir_all(&data).map_err(|e| StoreError::of_file("create directory", &data, e))?;
+            fs::create_dir_all(&data).at_file("create directory", &data)?;
         }
-        let directory =
-            fs::canonicalize(directory).map_err(|e| StoreError::of_file("open directory", directory, e))?;
+        let directory = fs::canonicalize(directory).at_file("open directory", directory)?;
         let data = directory.join(DATA_DIRECTORY);
         let root = data.display().to_string();
-        let objects = LocalFileSystem::new_with_prefix(&data)
-            .map_err(|e| StoreError::of_object(&root, &"", e))?
-            .with_fsync(options.fsync);
-        let spool_directory = options.spool_directory.unwrap_or_else(|| data.join(spool::DIRECTORY));
-        let leftovers = vec![spool_directory.clone(), data.join(view::TEMPORARY)];
+        let objects =
+            LocalFileSystem::new_with_prefix(&data).at_object(&root, &"")?.with_fsync(options.fsync);
+        let spool_directory = options.spool_directory.unwrap_or_else(|| data.join(SPOOL));
         let view = View::new(&directory);
         let local = Local { directory, view, objects: objects.clone(), fsync: options.fsync };
-        let store = Self::over(Arc::new(objects), Parts::File, &root, Some(local), spool_directory);
+        let store = Self::over(Arc::new(objects), Backend::Local(local), &root, spool_directory);
         if !options.read_only {
             probe::conditional_put(store.objects(), store.root()).await?;
-            sweep(leftovers).await?;
+            sweep(store.temporary_directories()).await?;
         }
         Ok(store)
     }
@@ -211,39 +197,28 @@ impl Store {
         let lister = UploadLister::new(&s3, settings, &settings.client_options(Patience::Long), &below)
             .map_err(|error| StoreError::Config(format!("the S3 settings cannot be used: {error}")))?;
         let objects = Arc::new(PrefixStore::new(s3, prefix.clone()));
-        let parts = Parts::Multipart(Arc::clone(&objects) as _);
-        Ok(Self::made_of(objects, parts, &root, None, Some(lister), spool_directory))
+        let bucket = Bucket { parts: Arc::clone(&objects) as _, lister: Some(lister) };
+        Ok(Self::over(objects, Backend::Bucket(bucket), &root, spool_directory))
     }
 
     pub(crate) fn over(
         objects: Arc<dyn ObjectStore>,
-        parts: Parts,
+        backend: Backend,
         root: &str,
-        local: Option<Local>,
         spool_directory: PathBuf,
     ) -> Self {
-        Self::made_of(objects, parts, root, local, None, spool_directory)
-    }
-
-    fn made_of(
-        objects: Arc<dyn ObjectStore>,
-        parts: Parts,
-        root: &str,
-        local: Option<Local>,
-        lister: Option<UploadLister>,
-        spool_directory: PathBuf,
-    ) -> Self {
-        let (root, board): (Arc<str>, _) = (root.into(), StoreHealth::new());
+        let root: Arc<str> = root.into();
+        let board = StoreHealth::new();
         let objects = Arc::new(Watched::new(objects, Arc::clone(&root), board.clone()));
-        Self(Arc::new(Inner { objects, parts, root, board, local, lister, spool_directory }))
+        Self(Arc::new(Inner { objects, backend, root, board, spool_directory }))
     }
 
     pub(crate) fn objects(&self) -> &Watched {
         &self.0.objects
     }
 
-    pub(crate) fn parts(&self) -> &Parts {
-        &self.0.parts
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.0.backend
     }
 
     pub(crate) fn board(&self) -> &StoreHealth {
@@ -251,24 +226,36 @@ impl Store {
     }
 
     pub(crate) fn on_disk(&self) -> Option<&Local> {
-        self.0.local.as_ref()
-    }
-
-    pub(crate) fn lister(&self) -> Option<&UploadLister> {
-        self.0.lister.as_ref()
+        match &self.0.backend {
+            Backend::Local(local) => Some(local),
+            Backend::Bucket(_) => None,
+        }
     }
 
     /// The directory in which bodies are spooled.
     pub fn spool_directory(&self) -> &Path {
         &self.0.spool_directory
     }
+
+    /// The directories in which this process creates temporary files.
+    pub(crate) fn temporary_directories(&self) -> Vec<PathBuf> {
+        let view = self.on_disk().map(|local| local.data().join(view::TEMPORARY));
+        std::iter::once(self.0.spool_directory.clone()).chain(view).collect()
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({})", self.root())
+    }
 }
 
 /// Removes what killed processes left behind.
 async fn sweep(directories: Vec<PathBuf>) -> Result<(), StoreError> {
-    let work = move || {
-        directories.iter().for_each(|directory| temporary::sweep(directory));
-        Ok(())
-    };
-    blocking("sweep temporary files", work).await
+    let work = move || Ok(temporary::abandoned(&directories, true));
+    let removed = blocking("sweep temporary files", work).await?;
+    if removed.objects > 0 {
+        tracing::debug!(files = removed.objects, "removed files that killed processes left behind");
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::health::TroubleKind;
+use crate::trouble_kind::TroubleKind;
 
 /// An operation of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

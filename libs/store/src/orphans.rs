@@ -1,15 +1,16 @@
 //! Orphans of killed processes: files that never became objects.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fs_err as fs;
 use jiff::Timestamp;
 use model::PackageId;
 
-use crate::open::Local;
-use crate::spool::blocking;
-use crate::{Amount, DATA_DIRECTORY, Store, StoreError, temporary, view};
+use crate::backend::{Backend, Bucket};
+use crate::files::blocking;
+use crate::unfinished::UploadLister;
+use crate::{Amount, Key, Store, StoreError, temporary};
 
 /// The folders of our own objects. The catalogs' database removes its own orphans.
 const FOLDERS: [&str; 5] = ["bitstreams", "packs", "packages", "uploads", "sources"];
@@ -39,12 +40,7 @@ impl Store {
     /// Only when the runtime shuts down.
     pub async fn temporaries(&self) -> Result<Amount, StoreError> {
         let directories = self.temporary_directories();
-        blocking("look for temporary files", move || Ok(all_temporaries(&directories, false))).await
-    }
-
-    fn temporary_directories(&self) -> Vec<PathBuf> {
-        let view = self.on_disk().map(|local| local.directory.join(DATA_DIRECTORY).join(view::TEMPORARY));
-        std::iter::once(self.spool_directory().to_owned()).chain(view).collect()
+        blocking("look for temporary files", move || Ok(temporary::abandoned(&directories, false))).await
     }
 
     /// Counts what killed processes left behind before `young`, and removes it on request. These are
@@ -59,40 +55,69 @@ impl Store {
         remove: bool,
     ) -> Result<Amount, StoreError> {
         let directories = self.temporary_directories();
-        let data = self.on_disk().map(|Local { directory, .. }| directory.join(DATA_DIRECTORY));
-        if data.is_none() {
-            let uploads = self.unfinished_uploads(young, &growing, remove).await?;
-            let work = move || Ok(all_temporaries(&directories, remove));
-            let mut left = blocking("look for temporary files", work).await?;
-            left += uploads;
-            return Ok(left);
+        let mut folders = Vec::new();
+        let mut found = Amount::default();
+        match self.backend() {
+            Backend::Local(local) => folders.extend(FOLDERS.map(|folder| local.data().join(folder))),
+            Backend::Bucket(Bucket { lister: Some(lister), .. }) => {
+                found = self.unfinished_uploads(lister, young, &growing, remove).await?;
+            }
+            Backend::Bucket(_) => {}
         }
         let work = move || {
-            let mut left = all_temporaries(&directories, remove);
-            for folder in data.iter().flat_map(|data| FOLDERS.map(|folder| data.join(folder))) {
-                unfinished(&folder, young, &growing, remove, &mut left);
+            let mut files = temporary::abandoned(&directories, remove);
+            for folder in folders {
+                unfinished(&folder, young, &growing, remove, &mut files);
             }
-            Ok(left)
+            Ok(files)
         };
-        blocking("look for what is left of killed processes", work).await
+        found += blocking("look for what is left of killed processes", work).await?;
+        Ok(found)
     }
-}
 
-fn all_temporaries(directories: &[PathBuf], remove: bool) -> Amount {
-    let mut all = Amount::default();
-    directories.iter().for_each(|directory| all += temporaries(directory, remove));
-    all
-}
-
-fn temporaries(directory: &Path, remove: bool) -> Amount {
-    let mut found = Amount::default();
-    temporary::abandoned(directory, |path, bytes| {
-        // A file that cannot be removed now is found by the next call.
-        if !remove || fs::remove_file(path).is_ok() {
-            found.add(bytes);
+    /// Counts abandoned uploads that began before `young`, and aborts them on request. The number of bytes
+    /// that they received is not reported. A store that cannot list uploads is skipped.
+    async fn unfinished_uploads(
+        &self,
+        lister: &UploadLister,
+        young: Timestamp,
+        growing: &Growing,
+        remove: bool,
+    ) -> Result<Amount, StoreError> {
+        let mut found = Amount::default();
+        let mut after = None;
+        loop {
+            let page = match lister.page(after.as_ref()).await {
+                Ok(page) => page,
+                Err(why) => {
+                    tracing::warn!(
+                        store = self.root(),
+                        why,
+                        "unfinished uploads cannot be listed; a lifecycle rule of the bucket has to abort them"
+                    );
+                    return Ok(found);
+                }
+            };
+            for begun in &page.uploads {
+                let key = begun.key.strip_prefix(&lister.prefix).and_then(|key| key.parse::<Key>().ok());
+                // Uploads of other programs are skipped, and so are those of the catalogs' database.
+                let Some(key @ (Key::Bitstream(_) | Key::Package { .. })) = key else { continue };
+                let goes_on = growing.uploads.contains(&begun.upload)
+                    || matches!(&key, Key::Package { package, .. } if growing.packages.contains(package));
+                if goes_on || begun.initiated.is_none_or(|initiated| initiated >= young) {
+                    continue;
+                }
+                if remove {
+                    self.abort_parts(&key, &begun.upload).await?;
+                }
+                found.objects += 1;
+            }
+            match page.next {
+                Some(next) if Some(&next) != after.as_ref() => after = Some(next),
+                _ => return Ok(found),
+            }
         }
-    });
-    found
+    }
 }
 
 /// Searches a folder and its subfolders.
@@ -130,7 +155,7 @@ mod tests {
     use jiff::SignedDuration;
 
     use super::*;
-    use crate::{StoreOptions, StoreTarget};
+    use crate::{DATA_DIRECTORY, StoreOptions, StoreTarget};
 
     #[tokio::test]
     async fn old_files_that_never_became_objects_go_and_nothing_else() {

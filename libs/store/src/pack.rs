@@ -76,6 +76,13 @@ impl Default for PackLimits {
     }
 }
 
+impl PackLimits {
+    /// Whether another bitstream fits into a pack with so many members and bytes. An empty pack takes any.
+    pub(crate) fn admit(&self, members: usize, bytes: usize, member: &PackMember<'_>) -> bool {
+        members == 0 || (members < self.members && bytes + member.cost() <= self.bytes)
+    }
+}
+
 impl PackMember<'_> {
     /// Its estimated size in a pack, in bytes.
     pub(crate) fn cost(&self) -> usize {
@@ -145,12 +152,7 @@ impl PackBuilder {
 
     /// Whether another bitstream fits. An empty pack takes any.
     pub fn fits(&self, member: &PackMember<'_>) -> bool {
-        self.is_empty() || (!self.is_full() && self.bytes + member.cost() <= self.limits.bytes)
-    }
-
-    /// Whether a limit is reached.
-    pub fn is_full(&self) -> bool {
-        self.bytes >= self.limits.bytes || self.len() >= self.limits.members
+        self.limits.admit(self.len(), self.bytes, member)
     }
 
     /// How many bitstreams are in it.

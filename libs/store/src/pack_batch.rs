@@ -84,8 +84,7 @@ impl PackBatch {
 
     /// Whether another bitstream fits into the same pack. An empty batch takes any.
     pub fn fits(&self, member: &PackMember<'_>) -> bool {
-        self.is_empty()
-            || (self.len() < self.limits.members && self.cost + member.cost() <= self.limits.bytes)
+        self.limits.admit(self.len, self.cost, member)
     }
 
     /// How many bitstreams are in it.

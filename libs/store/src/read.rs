@@ -4,21 +4,18 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use fixity::Sha256;
-use futures::stream::{self, BoxStream};
+use futures::stream;
 use futures::{StreamExt, TryStreamExt};
 use model::{Bitstream, Location, Method, Span};
 use object_store::{
     Attributes, Extensions, GetOptions, GetRange, GetResult, GetResultPayload, ObjectStore, ObjectStoreExt,
 };
 
+use crate::error::AtFile;
+use crate::files::blocking;
 use crate::inflate;
-use crate::spool::blocking;
-use crate::verified::{self, Expected};
+use crate::verified::{self, ByteStream, Expected};
 use crate::{Key, Store, StoreError, TroubleKind};
-
-/// Bytes in bounded pieces.
-pub type ByteStream = BoxStream<'static, Result<Bytes, StoreError>>;
 
 /// Bitstreams up to this size are verified before their first byte is returned.
 const JUDGED_FIRST_BYTES: u64 = 1024 * 1024;
@@ -250,7 +247,7 @@ fn file_pieces(file: std::fs::File, path: std::path::PathBuf, range: Range<u64>)
             let mut piece = Vec::with_capacity(PIECE_BYTES.min(wanted as usize));
             file.seek(SeekFrom::Start(at))
                 .and_then(|_| (&mut file).take(wanted).read_to_end(&mut piece))
-                .map_err(|e| StoreError::of_file("read", &path, e))?;
+                .at_file("read", &path)?;
             // A file that ends early ends the stream; the length check reports it.
             let next = if piece.is_empty() { end } else { at + piece.len() as u64 };
             Ok(Some((Bytes::from(piece), (file, path, next, end))))
@@ -258,12 +255,4 @@ fn file_pieces(file: std::fs::File, path: std::path::PathBuf, range: Range<u64>)
         .await
     })
     .boxed()
-}
-
-/// The digest in an object's name.
-pub(crate) fn named_digest(location: &Location) -> Option<Sha256> {
-    match location {
-        Location::Object { sha256 } => Some(*sha256),
-        Location::Pack { .. } | Location::Package { .. } => None,
-    }
 }

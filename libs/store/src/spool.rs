@@ -9,11 +9,10 @@ use bytes::Bytes;
 use fixity::{Computed, Hasher};
 use tempfile::NamedTempFile;
 
+use crate::error::AtFile;
+use crate::files::blocking;
 use crate::temporary::{self, Readers};
 use crate::{Store, StoreError};
-
-/// The spool directory inside a local store.
-pub(crate) const DIRECTORY: &str = "spool";
 
 /// Bytes that are collected before a thread hashes and writes them.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -36,7 +35,7 @@ pub struct Spool {
 #[derive(Debug)]
 pub struct Spooled {
     pub(crate) file: NamedTempFile,
-    computed: Computed,
+    pub(crate) computed: Computed,
 }
 
 #[derive(Debug)]
@@ -87,13 +86,13 @@ impl Spool {
     /// # Errors
     /// When the file cannot be emptied.
     pub async fn restart(&mut self, hasher: Hasher) -> Result<(), StoreError> {
-        (self.waiting, self.waiting_bytes, self.length) = (Vec::new(), 0, 0);
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+        self.length = 0;
         self.with_file(move |spool, path| {
             spool.hasher = hasher;
             let file = spool.file.as_file_mut();
-            file.set_len(0)
-                .and_then(|()| file.rewind())
-                .map_err(|e| StoreError::of_file("empty spool file", path, e))
+            file.set_len(0).and_then(|()| file.rewind()).at_file("empty spool file", path)
         })
         .await
     }
@@ -104,10 +103,8 @@ impl Spool {
     /// When the disk does not take the rest.
     pub async fn finish(mut self) -> Result<Spooled, StoreError> {
         self.flush().await?;
-        self.with_file(|spool, path| {
-            spool.file.as_file_mut().rewind().map_err(|e| StoreError::of_file("read spool file", path, e))
-        })
-        .await?;
+        self.with_file(|spool, path| spool.file.as_file_mut().rewind().at_file("read spool file", path))
+            .await?;
         let SpoolFile { file, hasher } = self.file.take().ok_or_else(|| interrupted(&self.path))?;
         Ok(Spooled { file, computed: hasher.finish() })
     }
@@ -121,11 +118,7 @@ impl Spool {
         self.with_file(move |spool, path| {
             for piece in &pieces {
                 spool.hasher.update(piece);
-                spool
-                    .file
-                    .as_file_mut()
-                    .write_all(piece)
-                    .map_err(|e| StoreError::of_file("write spool file", path, e))?;
+                spool.file.as_file_mut().write_all(piece).at_file("write spool file", path)?;
             }
             Ok(())
         })
@@ -145,10 +138,6 @@ impl Spool {
 }
 
 impl Spooled {
-    pub(crate) fn from_parts(file: NamedTempFile, computed: Computed) -> Self {
-        Self { file, computed }
-    }
-
     /// Reads a range into memory: the caller bounds its length.
     ///
     /// # Errors
@@ -160,8 +149,8 @@ impl Spooled {
             let mut bytes =
                 vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
             // A positional read: the file's own position stays where it is.
-            let read = file.and_then(|file| file.read_exact_at(&mut bytes, range.start));
-            read.map_err(|e| StoreError::of_file("read spool file", &path, e))?;
+            file.and_then(|file| file.read_exact_at(&mut bytes, range.start))
+                .at_file("read spool file", &path)?;
             Ok(bytes.into())
         })
         .await
@@ -177,14 +166,6 @@ impl Spooled {
 /// directory counts as empty.
 pub fn spooled_bytes(directory: &Path) -> u64 {
     temporary::of_ours(directory).map(|(_, about)| about.len()).sum()
-}
-
-/// Runs file operations on a thread that may block.
-pub(crate) async fn blocking<T: Send + 'static>(
-    action: &'static str,
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    tokio::task::spawn_blocking(work).await.map_err(|e| StoreError::of_task(action, e))?
 }
 
 fn interrupted(path: &Path) -> StoreError {

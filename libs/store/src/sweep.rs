@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use model::SourceId;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
-use serde::Serialize;
 
-use crate::{Key, Store, StoreError};
+use crate::error::AtObject;
+use crate::{Amount, Key, Store, StoreError};
 
 /// Bitstreams removed in one turn.
 const PER_TURN: usize = 200;
@@ -32,32 +32,8 @@ pub struct Listed {
     pub modified: Timestamp,
 }
 
-/// A number of objects and their bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Amount {
-    /// How many.
-    pub objects: u64,
-    /// Their bytes, together.
-    pub bytes: u64,
-}
-
 /// Listed objects, in no order.
 pub type Listing = BoxStream<'static, Result<Listed, StoreError>>;
-
-impl Amount {
-    /// Counts another object.
-    pub fn add(&mut self, bytes: u64) {
-        self.objects += 1;
-        self.bytes += bytes;
-    }
-}
-
-impl std::ops::AddAssign for Amount {
-    fn add_assign(&mut self, other: Self) {
-        self.objects += other.objects;
-        self.bytes += other.bytes;
-    }
-}
 
 impl Store {
     /// The bitstreams that are objects of their own and whose digest begins with this byte.
@@ -100,8 +76,8 @@ impl Store {
     async fn named_in(&self, folders: &[Path]) -> Result<Vec<SourceId>, StoreError> {
         let mut sources: Vec<SourceId> = Vec::new();
         for folder in folders {
-            let listed = self.objects().list_with_delimiter(Some(folder)).await;
-            let listed = listed.map_err(|e| StoreError::of_object(self.root(), folder, e))?;
+            let listed =
+                self.objects().list_with_delimiter(Some(folder)).await.at_object(self.root(), folder)?;
             let names = listed.common_prefixes.iter().filter_map(|path| path.filename());
             sources.extend(names.filter_map(|name| name.parse::<SourceId>().ok()));
         }
@@ -175,10 +151,19 @@ impl Store {
     }
 
     pub(crate) async fn head_if_there(&self, key: &Key) -> Result<Option<ObjectMeta>, StoreError> {
-        match self.objects().head(&key.path()).await {
-            Ok(meta) => Ok(Some(meta)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(StoreError::of_object(self.root(), key, error)),
+        self.if_there(key, self.objects().head(&key.path()).await)
+    }
+
+    /// The result of a request for an object that may not exist.
+    pub(crate) fn if_there<T>(
+        &self,
+        key: &Key,
+        result: object_store::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        match result.at_object(self.root(), key) {
+            Ok(found) => Ok(Some(found)),
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -227,15 +212,15 @@ mod tests {
     use object_store::memory::InMemory;
 
     use super::*;
-    use crate::parts::Parts;
+    use crate::backend::Backend;
     use crate::testing::{Faulty, no_heads};
 
     #[tokio::test]
     async fn when_bitstreams_cannot_be_looked_at_the_turn_is_over_all_the_same() {
         let objects = Arc::new(InMemory::new());
-        let parts = Parts::Multipart(Arc::clone(&objects) as _);
+        let backend = Backend::unlisted(Arc::clone(&objects) as _);
         let objects = Arc::new(Faulty::reading(objects, no_heads));
-        let store = Store::over(objects, parts, "memory", None, std::env::temp_dir());
+        let store = Store::over(objects, backend, "memory", std::env::temp_dir());
         let failed = store.remove_bitstreams(vec![Sha256::of(b"x")], Timestamp::MAX).await;
         assert!(matches!(failed, Err(StoreError::Other { .. })), "{failed:?}");
         assert!(!store.outwait_sweep().await.unwrap());

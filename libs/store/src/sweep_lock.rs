@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fs_err as fs;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use tokio::time::{Instant, sleep};
 
-use crate::spool::blocking;
+use crate::error::AtFile;
+use crate::files::{self, blocking};
 use crate::{Key, Store, StoreError};
 
 /// The longest turn.
@@ -45,12 +46,9 @@ enum Kind {
 }
 
 impl SweepLock {
-    /// Whether this turn may still remove objects. Two clocks are read, since one of them stops while a
-    /// machine sleeps.
+    /// Whether this turn may still remove objects.
     pub(crate) fn lasts(&self) -> bool {
-        let limit = SignedDuration::try_from(TURN).unwrap_or_default();
-        let passed = Timestamp::now().duration_since(self.began_at);
-        self.began.elapsed() < TURN && !passed.is_negative() && passed < limit
+        self.is_younger_than(TURN)
     }
 
     /// The time left of it.
@@ -60,9 +58,13 @@ impl SweepLock {
 
     /// Whether the mark is certainly still ours, long before another process may take it over.
     fn is_ours(&self) -> bool {
-        let limit = SignedDuration::try_from(FORGOTTEN / 2).unwrap_or_default();
+        self.is_younger_than(FORGOTTEN / 2)
+    }
+
+    /// Two clocks are read, since one of them stops while a machine sleeps.
+    fn is_younger_than(&self, limit: Duration) -> bool {
         let passed = Timestamp::now().duration_since(self.began_at);
-        self.began.elapsed() < FORGOTTEN / 2 && !passed.is_negative() && passed < limit
+        self.began.elapsed() < limit && Duration::try_from(passed).is_ok_and(|passed| passed < limit)
     }
 }
 
@@ -146,15 +148,13 @@ impl Store {
     }
 
     fn turn_lock(&self) -> Option<PathBuf> {
-        self.on_disk().map(|local| local.directory.join(crate::DATA_DIRECTORY).join(LOCK))
+        self.on_disk().map(|local| local.data().join(LOCK))
     }
 
     async fn turn_mark(&self) -> Result<Option<(String, UpdateVersion)>, StoreError> {
         let failed = |e| StoreError::of_object(self.root(), &Key::Sweeping, e);
-        let found = match self.objects().get(&Key::Sweeping.path()).await {
-            Err(object_store::Error::NotFound { .. }) => return Ok(None),
-            found => found.map_err(failed)?,
-        };
+        let found = self.objects().get(&Key::Sweeping.path()).await;
+        let Some(found) = self.if_there(&Key::Sweeping, found)? else { return Ok(None) };
         let version = UpdateVersion { e_tag: found.meta.e_tag.clone(), version: found.meta.version.clone() };
         let bytes = found.bytes().await.map_err(failed)?;
         Ok(Some((String::from_utf8_lossy(&bytes).into_owned(), version)))
@@ -180,20 +180,10 @@ impl Forgotten {
 /// Takes the lock if it is free, and writes whose turn it is. Nothing is examined in this turn before that is
 /// written. A put that reads the previous mark has therefore stored its object in time.
 fn lock(path: &Path) -> Result<Option<fs::File>, StoreError> {
-    let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder).map_err(|e| StoreError::of_file("create directory", folder, e))?;
-    let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path);
-    let file = file.map_err(|e| StoreError::of_file("open", path, e))?;
-    match file.try_lock() {
-        Ok(()) => {
-            let mark = path.with_extension(MARK);
-            fs::write(&mark, model::JobId::fresh().to_string())
-                .map_err(|e| StoreError::of_file("write", &mark, e))?;
-            Ok(Some(file))
-        }
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(e)) => Err(StoreError::of_file("lock", path, e)),
-    }
+    let Some(file) = files::lock(path)? else { return Ok(None) };
+    let mark = path.with_extension(MARK);
+    fs::write(&mark, model::JobId::fresh().to_string()).at_file("write", &mark)?;
+    Ok(Some(file))
 }
 
 /// Whose turn it is, if another process holds the exclusive lock.
@@ -201,7 +191,7 @@ fn locked_by(path: &Path) -> Result<Option<String>, StoreError> {
     let file = match fs::File::open(path) {
         // Nothing was ever removed in this store.
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(|e| StoreError::of_file("open", path, e))?,
+        file => file.at_file("open", path)?,
     };
     match file.try_lock_shared() {
         Ok(()) => Ok(None),

@@ -8,6 +8,9 @@ use object_store::path::Path;
 
 use crate::StoreError;
 
+/// Thresher's own directory inside a local target.
+pub const DATA_DIRECTORY: &str = ".thresher";
+
 /// An address of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreTarget {

@@ -8,7 +8,8 @@ use fs_err as fs;
 use jiff::{SignedDuration, Timestamp};
 use tempfile::{Builder, NamedTempFile};
 
-use crate::StoreError;
+use crate::error::AtFile;
+use crate::{Amount, StoreError};
 
 /// Prefix of our temporary files: other users may share the directory.
 pub(crate) const PREFIX: &str = "thresher-tmp-";
@@ -34,34 +35,27 @@ pub(crate) fn create_in(directory: &Path, readers: Readers) -> Result<NamedTempF
     }
     match builder.tempfile_in(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            fs::create_dir_all(directory)
-                .map_err(|e| StoreError::of_file("create directory", directory, e))?;
+            fs::create_dir_all(directory).at_file("create directory", directory)?;
             builder.tempfile_in(directory)
         }
         other => other,
     }
-    .map_err(|e| StoreError::of_file("create a file in", directory, e))
+    .at_file("create a file in", directory)
 }
 
-/// Removes temporary files of killed processes. Those of living processes are younger.
-pub(crate) fn sweep(directory: &Path) {
-    abandoned(directory, |path, _| {
-        // A file that cannot be removed now is tried again when the store is next opened.
-        if fs::remove_file(path).is_ok() {
-            tracing::debug!(path = %path.display(), "removed a file that a killed process left behind");
-        }
-    });
-}
-
-/// Calls `found` with the path and the length of each file that a killed process left behind.
-pub(crate) fn abandoned(directory: &Path, mut found: impl FnMut(&Path, u64)) {
-    for (path, about) in of_ours(directory) {
+/// Counts temporary files of killed processes, and removes them on request. Those of living processes are younger.
+pub(crate) fn abandoned(directories: &[PathBuf], remove: bool) -> Amount {
+    let mut found = Amount::default();
+    for (path, about) in directories.iter().flat_map(|directory| of_ours(directory)) {
         let modified = about.modified().ok().and_then(|t| Timestamp::try_from(t).ok());
         let age = modified.map(|modified| Timestamp::now().duration_since(modified));
-        if age.is_some_and(|age| age > ABANDONED_AFTER) {
-            found(&path, about.len());
+        let is_abandoned = age.is_some_and(|age| age > ABANDONED_AFTER);
+        // A file that cannot be removed now is found by the next call.
+        if is_abandoned && (!remove || fs::remove_file(&path).is_ok()) {
+            found.add(about.len());
         }
     }
+    found
 }
 
 /// Our temporary files in a directory, of any process.
@@ -89,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_old_files_of_ours_are_swept() {
+    fn only_old_files_of_ours_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let now = Timestamp::now();
         let yesterday = now - ABANDONED_AFTER - SignedDuration::from_mins(1);
@@ -101,8 +95,10 @@ mod tests {
         let old = make("thresher-tmp-old", yesterday);
         let young = make("thresher-tmp-young", now);
         let foreign = make("old", yesterday);
-        sweep(directory.path());
-        sweep(&directory.path().join("absent"));
+        let directories = [directory.path().to_owned(), directory.path().join("absent")];
+        assert_eq!(abandoned(&directories, false).objects, 1);
+        assert!(old.exists());
+        abandoned(&directories, true);
         assert!(!old.exists() && young.exists() && foreign.exists());
     }
 }

@@ -10,9 +10,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use crate::orphans::Growing;
 use crate::s3::S3Settings;
-use crate::{Amount, Key, Store, StoreError};
 
 /// The longest response: a thousand uploads with keys of a kilobyte.
 const LONGEST: usize = 4 * 1024 * 1024;
@@ -24,29 +22,23 @@ pub(crate) struct UploadLister {
     bucket_url: String,
     region: String,
     signs: bool,
-    prefix: String,
+    pub(crate) prefix: String,
 }
 
 /// An unfinished upload.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Begun {
-    key: String,
-    upload: String,
-    initiated: Option<Timestamp>,
+pub(crate) struct Begun {
+    pub(crate) key: String,
+    pub(crate) upload: String,
+    pub(crate) initiated: Option<Timestamp>,
 }
 
 /// One page of the listing.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Page {
-    uploads: Vec<Begun>,
+pub(crate) struct Page {
+    pub(crate) uploads: Vec<Begun>,
     /// The marker of the next page, if there is one: a key, and an upload of it.
-    next: Option<(String, String)>,
-}
-
-impl std::fmt::Debug for UploadLister {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("UploadLister").field("bucket_url", &self.bucket_url).finish_non_exhaustive()
-    }
+    pub(crate) next: Option<(String, String)>,
 }
 
 impl UploadLister {
@@ -67,7 +59,8 @@ impl UploadLister {
         })
     }
 
-    async fn page(&self, after: Option<&(String, String)>) -> Result<Page, String> {
+    /// The page after this marker; the first one without.
+    pub(crate) async fn page(&self, after: Option<&(String, String)>) -> Result<Page, String> {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let mut url = format!("{}?uploads=&prefix={}", self.bucket_url, encoded(&self.prefix));
         if let Some((key, upload)) = after {
@@ -92,52 +85,6 @@ impl UploadLister {
             return Err("an answer that is too long".to_owned());
         }
         read_page(&body)
-    }
-}
-
-impl Store {
-    /// Counts abandoned uploads that began before `young`, and aborts them on request. The number of bytes
-    /// that they received is not reported. A store that cannot list uploads is skipped.
-    pub(crate) async fn unfinished_uploads(
-        &self,
-        young: Timestamp,
-        growing: &Growing,
-        remove: bool,
-    ) -> Result<Amount, StoreError> {
-        let mut found = Amount::default();
-        let Some(lister) = self.lister() else { return Ok(found) };
-        let mut after = None;
-        loop {
-            let page = match lister.page(after.as_ref()).await {
-                Ok(page) => page,
-                Err(why) => {
-                    tracing::warn!(
-                        store = self.root(),
-                        why,
-                        "unfinished uploads cannot be listed; a lifecycle rule of the bucket has to abort them"
-                    );
-                    return Ok(found);
-                }
-            };
-            for begun in &page.uploads {
-                let key = begun.key.strip_prefix(&lister.prefix).and_then(|key| key.parse::<Key>().ok());
-                // Uploads of other programs are skipped, and so are those of the catalogs' database.
-                let Some(key @ (Key::Bitstream(_) | Key::Package { .. })) = key else { continue };
-                let goes_on = growing.uploads.contains(&begun.upload)
-                    || matches!(&key, Key::Package { package, .. } if growing.packages.contains(package));
-                if goes_on || begun.initiated.is_none_or(|initiated| initiated >= young) {
-                    continue;
-                }
-                if remove {
-                    self.abort_parts(&key, &begun.upload).await?;
-                }
-                found.objects += 1;
-            }
-            match page.next {
-                Some(next) if Some(&next) != after.as_ref() => after = Some(next),
-                _ => return Ok(found),
-            }
-        }
     }
 }
 

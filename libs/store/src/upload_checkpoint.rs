@@ -5,15 +5,16 @@ use model::PackageId;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use serde::{Deserialize, Serialize};
 
-use crate::{Key, PackageHead, Store, StoreError};
+use crate::package_head::PackageHead;
+use crate::{Key, Store, StoreError};
 
 /// Version of the format. A checkpoint of a later version cannot be read, and the upload starts anew.
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// The progress of an upload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct UploadCheckpoint {
-    version: u32,
+    pub(crate) version: u32,
     /// The object it will be.
     pub(crate) package: PackageId,
     /// The server's description of it.
@@ -63,27 +64,12 @@ pub(crate) struct Found {
     pub(crate) version: UpdateVersion,
 }
 
-impl UploadCheckpoint {
-    pub(crate) fn new(
-        package: PackageId,
-        head: PackageHead,
-        upload: Option<String>,
-        part_bytes: u64,
-        parts: Vec<String>,
-        rest: Remainder,
-    ) -> Self {
-        Self { version: VERSION, package, head, upload, part_bytes, parts, rest }
-    }
-}
-
 impl Store {
     /// Reads the checkpoint at `key`, if there is one.
     pub(crate) async fn read_note(&self, key: &Key) -> Result<Option<Found>, StoreError> {
         let failed = |e| StoreError::of_object(self.root(), key, e);
-        let result = match self.objects().get(&key.path()).await {
-            Err(object_store::Error::NotFound { .. }) => return Ok(None),
-            result => result.map_err(failed)?,
-        };
+        let result = self.objects().get(&key.path()).await;
+        let Some(result) = self.if_there(key, result)? else { return Ok(None) };
         let version =
             UpdateVersion { e_tag: result.meta.e_tag.clone(), version: result.meta.version.clone() };
         let json = result.bytes().await.map_err(failed)?;
@@ -125,9 +111,7 @@ impl Store {
 
     /// Removes an object that may be gone already.
     pub(crate) async fn remove(&self, key: &Key) -> Result<(), StoreError> {
-        match self.objects().delete(&key.path()).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(StoreError::of_object(self.root(), key, error)),
-        }
+        let deleted = self.objects().delete(&key.path()).await;
+        self.if_there(key, deleted).map(drop)
     }
 }

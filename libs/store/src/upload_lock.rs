@@ -1,11 +1,10 @@
 //! A lock per upload into a local directory, which has no conditional writes.
 
-use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
-use crate::StoreError;
+use crate::{StoreError, files};
 
 /// The lock of an upload. The system releases it when a process is killed.
 #[derive(Debug)]
@@ -17,16 +16,8 @@ pub(crate) struct UploadLock {
 impl UploadLock {
     /// Takes the upload whose lock file is at `path`. None while another worker holds it.
     pub(crate) fn take(path: &Path) -> Result<Option<Self>, StoreError> {
-        let folder = path.parent().unwrap_or(path);
-        fs::create_dir_all(folder).map_err(|e| StoreError::of_file("create directory", folder, e))?;
         loop {
-            let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path);
-            let file = file.map_err(|e| StoreError::of_file("open", path, e))?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(e)) => return Err(StoreError::of_file("lock", path, e)),
-            }
+            let Some(file) = files::lock(path)? else { return Ok(None) };
             // Its previous holder may have removed the file between the two steps: other workers would not
             // find it.
             if is_there(&file, path) {

@@ -5,11 +5,13 @@ use std::ops::Range;
 use bytes::Bytes;
 use fixity::{Hasher, Sha256};
 use futures::StreamExt;
-use futures::stream;
+use futures::stream::{self, BoxStream};
 use model::{Bitstream, Location, Method, Span};
 
-use crate::read::{ByteStream, named_digest};
 use crate::{Key, StoreError};
+
+/// Bytes in bounded pieces.
+pub type ByteStream = BoxStream<'static, Result<Bytes, StoreError>>;
 
 /// The expected length and digest of the bytes at a location.
 #[derive(Debug, Clone)]
@@ -42,14 +44,18 @@ impl Expected {
                 (format!("{key} at offset {offset}"), offset, Some(stored_length), method)
             }
         };
-        let sha256 = named_digest(location);
+        let sha256 = match location {
+            Location::Object { sha256 } => Some(*sha256),
+            Location::Pack { .. } | Location::Package { .. } => None,
+        };
         Self { name, offset, length, stored_length, method, skip: 0, is_part: false, sha256 }
     }
 
     /// Expects a part of a bitstream, whose digest is unknown.
     pub(crate) fn part(location: &Location, range: Range<u64>) -> Result<Self, StoreError> {
         let mut part = Self::at(location, range.end);
-        (part.is_part, part.sha256) = (true, None);
+        part.is_part = true;
+        part.sha256 = None;
         if part.method == Method::Deflated {
             part.skip = range.start;
             part.length = range.end.saturating_sub(range.start);

@@ -190,21 +190,20 @@ impl MultipartUpload for WatchedUpload {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use object_store::ObjectStoreExt;
     use object_store::memory::InMemory;
 
+    use crate::backend::Backend;
     use crate::testing::{Faulty, full_disk};
     use crate::{Store, StoreError, TroubleKind};
 
     fn full_store() -> Store {
-        let faulty = Faulty::new(std::sync::Arc::new(InMemory::new()), full_disk);
-        Store::over(
-            std::sync::Arc::new(faulty),
-            crate::parts::Parts::File,
-            "full",
-            None,
-            std::env::temp_dir(),
-        )
+        let objects = Arc::new(InMemory::new());
+        let backend = Backend::unlisted(Arc::clone(&objects) as _);
+        let faulty = Arc::new(Faulty::new(objects, full_disk));
+        Store::over(faulty, backend, "full", std::env::temp_dir())
     }
 
     #[tokio::test]
@@ -225,7 +224,10 @@ mod tests {
     #[tokio::test]
     async fn our_own_writes_say_that_the_disk_is_full() {
         let body = bytes::Bytes::from_static(b"x");
-        let error = full_store().put_small_bitstream(fixity::Sha256::of(&body), body).await.unwrap_err();
+        let error = full_store()
+            .put_bitstream(crate::NewBitstream::Memory(fixity::Sha256::of(&body), body))
+            .await
+            .unwrap_err();
         assert!(matches!(error, StoreError::Full { .. }), "{error}");
         assert!(!error.is_retryable());
     }

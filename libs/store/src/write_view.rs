@@ -10,7 +10,8 @@ use model::{Bitstream, Method, ResourceUri};
 use object_store::{GetResult, GetResultPayload};
 use tempfile::NamedTempFile;
 
-use crate::spool::blocking;
+use crate::error::AtFile;
+use crate::files::blocking;
 use crate::verified::{self, Expected, Judging};
 use crate::{Store, StoreError, View, reflink};
 
@@ -88,7 +89,7 @@ impl Copying {
             let wanted = self.piece.len().min(usize::try_from(end - self.range.start).unwrap_or(usize::MAX));
             let read = match self.from.read_at(&mut self.piece[..wanted], self.range.start) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                read => read.map_err(|e| StoreError::of_file("read", &self.path, e))?,
+                read => read.at_file("read", &self.path)?,
             };
             if read == 0 {
                 // A file that ends early ends the copy; the length check reports it.
@@ -98,8 +99,7 @@ impl Copying {
             let piece = &self.piece[..read];
             self.judging.take(piece)?;
             if !self.is_shared {
-                let written = self.to.as_file_mut().write_all(piece);
-                written.map_err(|e| StoreError::of_file("write", self.to.path(), e))?;
+                self.to.as_file_mut().write_all(piece).at_file("write", self.to.path())?;
             }
             self.range.start += read as u64;
         }

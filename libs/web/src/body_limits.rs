@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::ErrorKind;
+use crate::error_kind::{ErrorKind, Phase};
 
 /// A body may take a second more for each of this many bytes.
 const BYTES_PER_SECOND: u64 = 16 * 1024;
@@ -36,7 +36,7 @@ impl Default for BodyLimits {
 }
 
 /// Enforces the limits of one body.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Watch {
     limits: BodyLimits,
     /// The longest time for the whole body, whatever its length.
@@ -57,18 +57,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(limits: BodyLimits, stall: Duration) -> Self {
-        Self {
-            limits,
-            time: None,
-            stall,
-            before: 0,
-            announced: None,
-            received: 0,
-            waited: Duration::ZERO,
-            quiet: Duration::ZERO,
-            window_received: 0,
-            window_waited: Duration::ZERO,
-        }
+        Self { limits, stall, ..Self::default() }
     }
 
     /// Enforces them for a body that starts at an offset, and of which this many bytes are announced.
@@ -131,7 +120,7 @@ impl Watch {
     pub(crate) fn fault(&self, waited: Duration) -> (ErrorKind, String) {
         let all = self.waited + waited;
         if self.quiet + waited >= self.stall {
-            return (ErrorKind::Timeout(crate::Phase::Body), format!("then none for {:?}", self.stall));
+            return (ErrorKind::Timeout(Phase::Body), format!("then none for {:?}", self.stall));
         }
         let slow = if all >= self.allowed() {
             format!("within {:?}, all the time that such a body may take", self.allowed())

@@ -26,15 +26,14 @@ fn kind(error: &(dyn Error + 'static), connecting: bool) -> ErrorKind {
     if let Some(tls) = find::<rustls::Error>(error) {
         return ErrorKind::Tls { certificate: matches!(tls, rustls::Error::InvalidCertificate(_)) };
     }
-    match (connecting, is_timeout(error)) {
-        (true, true) => ErrorKind::Timeout(Phase::Connect),
-        (true, false) => {
-            ErrorKind::Connect(find::<io::Error>(error).map_or(ConnectFault::Other, connect_fault))
-        }
-        (false, true) => ErrorKind::Timeout(Phase::FirstByte),
-        // A connection that ended, or did not speak HTTP.
-        (false, false) => ErrorKind::Interrupted,
+    if is_timeout(error) {
+        return ErrorKind::Timeout(if connecting { Phase::Connect } else { Phase::FirstByte });
     }
+    if connecting {
+        return ErrorKind::Connect(find::<io::Error>(error).map_or(ConnectFault::Other, connect_fault));
+    }
+    // A connection that ended, or did not speak HTTP.
+    ErrorKind::Interrupted
 }
 
 /// Whether our time limit, or the kernel's, was exceeded.

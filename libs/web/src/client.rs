@@ -89,21 +89,29 @@ impl Client {
         Self::build(config, clock, Some(transport))
     }
 
+    /// A client for the requests of one Source. It shares everything else with this one: connections (unless
+    /// it may reach other networks), the budgets of origins and their cooldowns, counters, and robots.txt.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Builder`] when a contact fits no header, or two credentials set the same header.
+    pub fn on(&self, terms: Terms) -> Result<Self, WebError> {
+        let agreed = Agreed::new(self.config(), &self.0.accesses, terms);
+        let agreed = agreed.map_err(|why| WebError::new(ErrorKind::Builder).detail(why))?;
+        Ok(Self(Arc::clone(&self.0), Arc::new(agreed)))
+    }
+
     fn build(
         config: WebConfig,
         clock: Arc<dyn Clock>,
         transport: Option<Arc<dyn Transport>>,
     ) -> Result<Self, WebError> {
         let refuse = |why: String| WebError::new(ErrorKind::Builder).detail(why);
-        if config.per_origin == 0 {
-            return Err(refuse(
-                "per_origin is 0, so no request could ever be made; it is at least 1".to_owned(),
-            ));
-        }
-        if config.host_share == 0 {
-            return Err(refuse(
-                "host_share is 0, so no request could ever be made; it is at least 1".to_owned(),
-            ));
+        for (name, limit) in [("per_origin", config.per_origin), ("host_share", config.host_share)] {
+            if limit == 0 {
+                return Err(refuse(format!(
+                    "{name} is 0, so no request could ever be made; it is at least 1"
+                )));
+            }
         }
         let accesses = Accesses::new(&config, transport).map_err(|error| refuse(error.to_string()))?;
         let agreed = Agreed::new(&config, &accesses, Terms::default()).map_err(refuse)?;

@@ -10,19 +10,20 @@ use model::{Disposition, Evidence, Failure, ProblemReason};
 use secrets::redacted;
 use url::Url;
 
-use crate::response::Way;
-use crate::{Wall, headers, message};
+use crate::error_kind::ErrorKind;
+use crate::redirect::Way;
+use crate::wall::Wall;
+use crate::{headers, message};
 
 /// A request without a usable response.
 ///
 /// Its text says what happened, where, and what to do, and holds no secrets of the URL. The causes are in
 /// that text and not in `source()`, since those of the HTTP library show the URL unredacted.
 #[derive(Debug, Clone)]
-pub struct WebError(Box<Inner>);
+pub struct WebError(ErrorKind, Box<Details>);
 
-#[derive(Debug, Clone)]
-struct Inner {
-    kind: ErrorKind,
+#[derive(Debug, Clone, Default)]
+struct Details {
     url: Option<Url>,
     at: Option<Url>,
     retry_after: Option<Duration>,
@@ -38,160 +39,73 @@ struct Inner {
     headers: BTreeMap<String, String>,
 }
 
-/// The kind of an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// The host name has no address.
-    Dns,
-    /// No connection.
-    Connect(ConnectFault),
-    /// No secure connection.
-    Tls {
-        /// Whether the server's certificate was rejected.
-        certificate: bool,
-    },
-    /// A time limit was exceeded.
-    Timeout(Phase),
-    /// The server answered with this status, without content to keep.
-    Status(u16),
-    /// A response that does not fit the request: 304 without a condition, 206 without a range, or another
-    /// range than requested.
-    Unasked(u16),
-    /// A bot defence, or a login form, answered in place of the content.
-    Walled(Wall),
-    /// The response broke off.
-    Interrupted,
-    /// The body is larger than [`BodyLimits`](crate::BodyLimits) or the request allows.
-    TooLarge,
-    /// The body is slower than [`BodyLimits`](crate::BodyLimits) allow.
-    TooSlow,
-    /// More redirects than allowed.
-    TooManyRedirects,
-    /// A redirect leads back to where it came from.
-    RedirectLoop,
-    /// A redirect without a usable target.
-    BadRedirect,
-    /// Not a URL that can be requested.
-    BadUrl,
-    /// The origin is in cooldown for longer than a request waits; nothing was sent.
-    CoolingDown,
-    /// The host has only addresses that [`AddressPolicy`](crate::AddressPolicy) does not allow.
-    RefusedAddress,
-    /// The URL's port is one that browsers refuse, since it belongs to another service than HTTP. The port of
-    /// the entry is exempt.
-    RefusedPort,
-    /// The origin's robots.txt disallows it, and the [`RobotsPolicy`](crate::RobotsPolicy) obeys it.
-    Disallowed,
-    /// The origin's robots.txt could not be fetched, so its rules are unknown, and the
-    /// [`RobotsPolicy`](crate::RobotsPolicy) obeys them (RFC 9309, 2.3.1.4). It is not requested again for a
-    /// while.
-    RobotsUnreachable,
-    /// The client could not be made from its configuration.
-    Builder,
-}
-
-/// Why there is no connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConnectFault {
-    /// The machine answers, and nothing listens at that port.
-    Refused,
-    /// No route to the machine.
-    Unreachable,
-    /// Broken while connecting, or for a reason of this machine.
-    Other,
-}
-
-/// What the request waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// The connection.
-    Connect,
-    /// The response head.
-    FirstByte,
-    /// The next piece of the body.
-    Body,
-}
-
 impl WebError {
     pub(crate) fn new(kind: ErrorKind) -> Self {
-        Self(Box::new(Inner {
-            kind,
-            url: None,
-            at: None,
-            retry_after: None,
-            detail: None,
-            redirects: Vec::new(),
-            authorized: false,
-            requests: 0,
-            expected: None,
-            user_agent: None,
-            answered: None,
-            headers: BTreeMap::new(),
-        }))
+        Self(kind, Box::default())
     }
 
     /// Adds the requested URL and the redirects that led to the response or error.
     pub(crate) fn on(mut self, way: &Way) -> Self {
-        self.0.at.clone_from(&way.moved);
-        self.0.url = Some(way.url.clone());
-        self.0.redirects.clone_from(&way.redirects);
-        self.0.requests = way.requests;
+        self.1.at.clone_from(&way.moved);
+        self.1.url = Some(way.url.clone());
+        self.1.redirects.clone_from(&way.redirects);
+        self.1.requests = way.requests;
         self
     }
 
     /// Adds the status and headers of the response.
     pub(crate) fn answered(mut self, status: u16, headers: &HeaderMap) -> Self {
-        self.0.answered = Some(status);
-        self.0.headers = headers::that_matter(headers);
+        self.1.answered = Some(status);
+        self.1.headers = headers::that_matter(headers);
         self
     }
 
     /// Adds the `User-Agent` that was sent.
     pub(crate) fn sent_as(mut self, user_agent: &str) -> Self {
-        self.0.user_agent = Some(user_agent.to_owned());
+        self.1.user_agent = Some(user_agent.to_owned());
         self
     }
 
     /// Adds whether a credential was sent to the server that answered.
     pub(crate) fn authorized(mut self, authorized: bool) -> Self {
-        self.0.authorized = authorized;
+        self.1.authorized = authorized;
         self
     }
 
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
-        self.0.detail = Some(detail.into());
+        self.1.detail = Some(detail.into());
         self
     }
 
     /// Adds what was expected of the response, for a problem.
     pub(crate) fn expected(mut self, expected: String) -> Self {
-        self.0.expected = Some(expected);
+        self.1.expected = Some(expected);
         self
     }
 
     pub(crate) fn retry_after(mut self, wait: Option<Duration>) -> Self {
-        self.0.retry_after = wait;
+        self.1.retry_after = wait;
         self
     }
 
     pub(crate) fn with_requests(mut self, requests: u32) -> Self {
-        self.0.requests = requests;
+        self.1.requests = requests;
         self
     }
 
     /// The kind of fault.
     pub fn kind(&self) -> ErrorKind {
-        self.0.kind
+        self.0
     }
 
     /// The requested URL; none when the client itself could not be built.
     pub fn url(&self) -> Option<&Url> {
-        self.0.url.as_ref()
+        self.1.url.as_ref()
     }
 
     /// The status, if it is the error.
     pub fn status(&self) -> Option<u16> {
-        match self.0.kind {
+        match self.0 {
             ErrorKind::Status(status) | ErrorKind::Unasked(status) => Some(status),
             _ => None,
         }
@@ -201,26 +115,23 @@ impl WebError {
     /// succeed.
     pub fn is_answer(&self) -> bool {
         use ErrorKind::{BadRedirect, RedirectLoop, Status, TooManyRedirects, Unasked, Walled};
-        matches!(
-            self.0.kind,
-            Status(_) | Walled(_) | Unasked(_) | TooManyRedirects | RedirectLoop | BadRedirect
-        )
+        matches!(self.0, Status(_) | Walled(_) | Unasked(_) | TooManyRedirects | RedirectLoop | BadRedirect)
     }
 
     /// The URLs that redirected, in order; empty when the first one failed.
     pub fn redirects(&self) -> &[Url] {
-        &self.0.redirects
+        &self.1.redirects
     }
 
     /// How many requests were sent: redirects, retries, and a robots.txt that was needed first.
     pub fn requests(&self) -> u32 {
-        self.0.requests
+        self.1.requests
     }
 
     /// Whether to retry, and how long to wait before.
     pub fn disposition(&self) -> Disposition {
         use ErrorKind::{Connect, CoolingDown, Dns, Interrupted, Status, Timeout, TooSlow, Walled};
-        let again = match self.0.kind {
+        let again = match self.0 {
             Dns
             | Connect(_)
             | Timeout(_)
@@ -237,24 +148,24 @@ impl WebError {
         if !again {
             return Disposition::Refuse;
         }
-        let after = self.0.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
+        let after = self.1.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
         Disposition::Retry { after }
     }
 
     /// Whether the server understood and refused: a 4xx that will not change later.
     pub fn is_denial(&self) -> bool {
-        matches!(self.0.kind, ErrorKind::Status(400..500)) && self.disposition() == Disposition::Refuse
+        matches!(self.0, ErrorKind::Status(400..500)) && self.disposition() == Disposition::Refuse
     }
 
     /// The class of the error, as recorded in problems.
     pub fn reason(&self) -> ProblemReason {
-        match self.0.kind {
+        match self.0 {
             ErrorKind::Dns => ProblemReason::Dns,
             ErrorKind::Connect(_) | ErrorKind::Builder => ProblemReason::Connect,
             ErrorKind::Tls { .. } => ProblemReason::Tls,
             ErrorKind::Timeout(_) => ProblemReason::Timeout,
             ErrorKind::Status(429) | ErrorKind::CoolingDown => ProblemReason::Throttled,
-            ErrorKind::Status(503) if self.0.retry_after.is_some() => ProblemReason::Throttled,
+            ErrorKind::Status(503) if self.1.retry_after.is_some() => ProblemReason::Throttled,
             ErrorKind::Status(400..=499) => ProblemReason::HttpClientError,
             ErrorKind::Status(500..=599) => ProblemReason::HttpServerError,
             ErrorKind::Status(_) | ErrorKind::Unasked(_) => ProblemReason::HttpUnexpected,
@@ -276,12 +187,12 @@ impl WebError {
     /// The error as it is sent in messages and recorded.
     pub fn to_failure(&self) -> Failure {
         let evidence = Evidence {
-            final_url: self.0.at.as_ref().map(redacted),
-            redirects: self.0.redirects.iter().map(redacted).collect(),
-            status: self.status().or(self.0.answered),
-            headers: self.0.headers.clone(),
-            expected: self.0.expected.clone(),
-            user_agent: self.0.user_agent.clone(),
+            final_url: self.1.at.as_ref().map(redacted),
+            redirects: self.1.redirects.iter().map(redacted).collect(),
+            status: self.status().or(self.1.answered),
+            headers: self.1.headers.clone(),
+            expected: self.1.expected.clone(),
+            user_agent: self.1.user_agent.clone(),
             ..Evidence::default()
         };
         Failure {
@@ -300,9 +211,10 @@ impl WebError {
 
 impl fmt::Display for WebError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, url, at, retry_after, detail, authorized, .. } = &*self.0;
+        let kind = self.0;
+        let Details { url, at, retry_after, detail, authorized, .. } = &*self.1;
         let place = at.as_ref().or(url.as_ref());
-        f.write_str(&message::what(*kind, place, *retry_after))?;
+        f.write_str(&message::what(kind, place, *retry_after))?;
         if let ErrorKind::Status(401 | 403 | 407 | 500) = kind
             && *authorized
         {
@@ -317,7 +229,7 @@ impl fmt::Display for WebError {
         if let (Some(url), Some(_)) = (url, at) {
             write!(f, ", where {} had led", redacted(url))?;
         }
-        write!(f, "; {}", message::advice(*kind, *authorized))
+        write!(f, "; {}", message::advice(kind, *authorized))
     }
 }
 

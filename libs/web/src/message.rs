@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use url::{Position, Url};
 
-use crate::{ConnectFault, ErrorKind, Phase, Wall};
+use crate::error_kind::{ConnectFault, ErrorKind, Phase};
+use crate::wall::Wall;
 
 /// What happened at `place`.
 pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Duration>) -> String {
@@ -87,7 +88,7 @@ pub(crate) fn advice(kind: ErrorKind, authorized: bool) -> &'static str {
         ErrorKind::Status(401 | 403 | 407) if authorized => {
             "check what the --credentials file gives for this origin, and ask the Source's operator what it lets you in to"
         }
-        ErrorKind::Status(401 | 403 | 407) => {
+        ErrorKind::Status(401 | 403 | 407) | ErrorKind::Walled(Wall::Login) => {
             "ask the Source's operator for access, and name what you get for this origin in a --credentials file"
         }
         // Some Sources answer a bad token with 500.
@@ -116,9 +117,6 @@ pub(crate) fn advice(kind: ErrorKind, authorized: bool) -> &'static str {
         }
         ErrorKind::Walled(Wall::Refusal(_)) => {
             "send the Source's operator what `thresher report` drafts, and run again when they let this harvester in"
-        }
-        ErrorKind::Walled(Wall::Login) => {
-            "ask the Source's operator for access, and name what you get for this origin in a --credentials file"
         }
         ErrorKind::Interrupted => "try again; if it always breaks off there, tell the Source's operator",
         ErrorKind::TooLarge => {

@@ -98,7 +98,7 @@ struct Origin {
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     rest: CooldownUpdate,
     last_used: Option<Instant>,
@@ -242,11 +242,7 @@ impl Politeness {
         }
         let origin = Arc::new(Origin {
             places: Arc::new(Semaphore::new(self.limits.at_a_time)),
-            state: Mutex::new(State {
-                rest: CooldownUpdate::default(),
-                last_used: None,
-                spacing: Duration::ZERO,
-            }),
+            state: Mutex::default(),
         });
         table.origins.insert(lane.clone(), Arc::clone(&origin));
         origin
@@ -265,7 +261,10 @@ impl Origin {
             let mut state = lock(&self.state);
             let now = Instant::now();
             turn = state.turn(spacing, now);
-            (turn == Turn::Now).then(|| (state.last_used, state.spacing) = (Some(now), spacing))
+            (turn == Turn::Now).then(|| {
+                state.last_used = Some(now);
+                state.spacing = spacing;
+            })
         });
         begun.map_or_else(Turn::NotBefore, |_| turn)
     }

@@ -2,12 +2,30 @@
 
 use url::Url;
 
-use crate::ErrorKind;
+use crate::error_kind::ErrorKind;
 
 /// The URLs that redirected one request.
 #[derive(Debug, Default)]
 pub(crate) struct RedirectChain {
     passed: Vec<Url>,
+}
+
+/// How a response, or an error, was reached.
+pub(crate) struct Way {
+    /// The requested URL.
+    pub(crate) url: Url,
+    /// The target of redirects; none without redirects.
+    pub(crate) moved: Option<Url>,
+    /// The URLs that redirected, in order.
+    pub(crate) redirects: Vec<Url>,
+    pub(crate) requests: u32,
+}
+
+impl Way {
+    /// The URL that answered.
+    pub(crate) fn final_url(&self) -> &Url {
+        self.moved.as_ref().unwrap_or(&self.url)
+    }
 }
 
 impl RedirectChain {
@@ -110,7 +128,8 @@ mod tests {
     fn a_way_that_comes_back_is_a_loop_whatever_the_fragment() {
         assert_eq!(next(Some("b#again")), Err(ErrorKind::RedirectLoop));
         let mut trail = RedirectChain::default();
-        let (a, b) = (url("http://h/a"), url("http://h/b"));
+        let a = url("http://h/a");
+        let b = url("http://h/b");
         assert_eq!(trail.next(301, Some(b"/b"), &a, 5).unwrap(), Some(b.clone()));
         assert_eq!(trail.next(301, Some(b"/a"), &b, 5).unwrap_err().0, ErrorKind::RedirectLoop);
         assert_eq!(trail.into_passed(), [a, b]);

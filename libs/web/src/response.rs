@@ -16,6 +16,7 @@ use url::Url;
 use crate::body_chunks::BodyChunks;
 use crate::body_limits::Watch;
 use crate::politeness::Permit;
+use crate::redirect::Way;
 use crate::send::Answer;
 use crate::wall::Look;
 use crate::{Client, ContentRange, ErrorKind, Exchange, Wall, WebError, headers};
@@ -40,24 +41,6 @@ enum Body {
     Open { pieces: BodyChunks, exchange: Option<Box<dyn Exchange>>, _permit: Permit },
     Ended,
     Broken(WebError),
-}
-
-/// How a response, or an error, was reached.
-pub(crate) struct Way {
-    /// The requested URL.
-    pub(crate) url: Url,
-    /// The target of redirects; none without redirects.
-    pub(crate) moved: Option<Url>,
-    /// The URLs that redirected, in order.
-    pub(crate) redirects: Vec<Url>,
-    pub(crate) requests: u32,
-}
-
-impl Way {
-    /// The URL that answered.
-    fn final_url(&self) -> &Url {
-        self.moved.as_ref().unwrap_or(&self.url)
-    }
 }
 
 impl Response {

@@ -7,14 +7,13 @@ use url::{Position, Url};
 use crate::RequestPurpose;
 
 mod cache;
-mod fetch;
 mod rules;
 
 pub(crate) use cache::RobotsCache;
 use rules::Rules;
 
 /// No more of a robots.txt is parsed: RFC 9309, 2.5, requires at least 500 KiB.
-const MOST_READ: usize = 512 * 1024;
+pub(crate) const MOST_READ: usize = 512 * 1024;
 /// The longest crawl-delay: a longer one is a mistake, or means "no".
 const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -139,7 +138,9 @@ impl Robots {
         for (name, value) in text.split(|&byte| is_line_end(byte)).filter_map(line) {
             if name.eq_ignore_ascii_case(b"user-agent") {
                 if !naming {
-                    (for_us, for_all, naming) = (false, false, true);
+                    for_us = false;
+                    for_all = false;
+                    naming = true;
                 }
                 let named = product(value);
                 for_all |= value == b"*";

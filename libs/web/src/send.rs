@@ -35,6 +35,16 @@ pub(crate) struct Answer {
     pub(crate) looked_for: Duration,
 }
 
+impl Answer {
+    /// Adds to an error what this response says.
+    pub(crate) fn described(&self, error: WebError) -> WebError {
+        error
+            .answered(self.http.status().as_u16(), self.http.headers())
+            .retry_after(self.retry_after)
+            .authorized(self.authorized)
+    }
+}
+
 /// The method of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Method<'a> {
@@ -87,7 +97,9 @@ impl Client {
             Method::Post(body) => (http::Method::POST, body.clone()),
         };
         let mut prepared = Request::new(body);
-        (*prepared.method_mut(), *prepared.uri_mut(), *prepared.headers_mut()) = (method, uri, headers);
+        *prepared.method_mut() = method;
+        *prepared.uri_mut() = uri;
+        *prepared.headers_mut() = headers;
         let permit = politeness
             .enter(
                 &lane,

@@ -12,7 +12,7 @@ use model::{Lane, Network};
 
 use crate::access::{Access, Accesses};
 use crate::credentials::Credentials;
-use crate::{Client, Credential, ErrorKind, RobotsPolicy, WebConfig, WebError};
+use crate::{Credential, RobotsPolicy, WebConfig};
 
 /// A permit of an origin, returned when dropped.
 pub type SharedPermit = Box<dyn Any + Send + Sync>;
@@ -89,18 +89,5 @@ impl Agreed {
     /// extend to it.
     pub(crate) fn is_foreign(&self, lane: &Lane) -> bool {
         self.entry.as_ref().is_some_and(|entry| !model::same_site_hosts(entry.host(), lane.host()))
-    }
-}
-
-impl Client {
-    /// A client for the requests of one Source. It shares everything else with this one: connections (unless
-    /// it may reach other networks), the budgets of origins and their cooldowns, counters, and robots.txt.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Builder`] when a contact fits no header, or two credentials set the same header.
-    pub fn on(&self, terms: Terms) -> Result<Self, WebError> {
-        let agreed = Agreed::new(self.config(), &self.0.accesses, terms);
-        let agreed = agreed.map_err(|why| WebError::new(ErrorKind::Builder).detail(why))?;
-        Ok(Self(Arc::clone(&self.0), Arc::new(agreed)))
     }
 }

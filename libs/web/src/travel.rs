@@ -6,8 +6,8 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::body_limits::Watch;
-use crate::redirect::RedirectChain;
-use crate::response::{Response, Way};
+use crate::redirect::{RedirectChain, Way};
+use crate::response::Response;
 use crate::retry::Retries;
 use crate::send::{Answer, Method};
 use crate::wall::{self, Seen};
@@ -93,10 +93,7 @@ impl Client {
                 }
                 Ok(Some(next)) => *moved = Some(next),
                 Ok(None) => {
-                    return Err(WebError::new(ErrorKind::Status(status))
-                        .answered(status, answer.http.headers())
-                        .retry_after(answer.retry_after)
-                        .authorized(answer.authorized));
+                    return Err(answer.described(WebError::new(ErrorKind::Status(status))));
                 }
                 Err((kind, detail)) => return Err(WebError::new(kind).detail(detail)),
             }
@@ -147,7 +144,9 @@ impl Client {
             return;
         }
         let begun = Instant::now();
-        let (prefix, is_whole) = wall::beginning(answer.http.body_mut(), self.config().stall_timeout).await;
+        let patience = self.config().stall_timeout.min(wall::LOOK);
+        let pieces = answer.http.body_mut();
+        let (prefix, is_whole) = pieces.look(wall::PREFIX, patience, wall::may_become_html).await;
         answer.looked_for = begun.elapsed();
         let seen = Seen { headers: answer.http.headers(), asked: &request.url, at };
         answer.look = wall::judge(&seen, &prefix, is_whole);
@@ -187,21 +186,15 @@ impl Client {
             }
             let fault = fault::of(&answer.http, request);
             if let Some(wall) = answer.look.wall.filter(|_| fault.is_some() || !request.judges_walls) {
-                let wait = match wall {
-                    Wall::Challenge(_) => Some(self.rest_after_challenge(at, status)),
-                    Wall::Refusal(_) | Wall::Login => answer.retry_after,
-                };
-                return Err(WebError::new(ErrorKind::Walled(wall))
-                    .answered(status, answer.http.headers())
-                    .retry_after(wait)
-                    .authorized(answer.authorized)
-                    .sent_as(&self.user_agent()));
+                let error = answer.described(WebError::new(ErrorKind::Walled(wall)));
+                let error = error.sent_as(&self.user_agent());
+                return Err(match wall {
+                    Wall::Challenge(_) => error.retry_after(Some(self.rest_after_challenge(at, status))),
+                    Wall::Refusal(_) | Wall::Login => error,
+                });
             }
             return match fault {
-                Some(error) => Err(error
-                    .answered(status, answer.http.headers())
-                    .retry_after(answer.retry_after)
-                    .authorized(answer.authorized)),
+                Some(error) => Err(answer.described(error)),
                 None => Ok(answer),
             };
         }

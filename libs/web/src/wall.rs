@@ -14,12 +14,10 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use url::Url;
 
-use crate::body_chunks::BodyChunks;
-
 /// How many bytes of a body are examined.
-const PREFIX: usize = 16 * 1024;
+pub(crate) const PREFIX: usize = 16 * 1024;
 /// The longest wait for the first bytes of a body.
-const LOOK: Duration = Duration::from_secs(10);
+pub(crate) const LOOK: Duration = Duration::from_secs(10);
 
 /// What answered in place of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,11 +57,6 @@ pub(crate) fn by_head(status: u16, headers: &HeaderMap) -> Option<Look> {
     is_enough.then_some(Look { wall: by_headers, is_html: false })
 }
 
-/// The first bytes of a body, as far as they matter, and whether they are all of it. They stay in `pieces`.
-pub(crate) async fn beginning(pieces: &mut BodyChunks, patience: Duration) -> (Bytes, bool) {
-    pieces.look(PREFIX, patience.min(LOOK), may_become_html).await
-}
-
 /// The findings in the first bytes of a body that may be an HTML page.
 pub(crate) fn judge(seen: &Seen<'_>, prefix: &Bytes, is_whole: bool) -> Look {
     if !begins_as_html(prefix) {
@@ -83,7 +76,7 @@ fn may_be_html(headers: &HeaderMap) -> bool {
 }
 
 /// Whether a body with these first bytes may be a page.
-fn may_become_html(bytes: &[u8]) -> bool {
+pub(crate) fn may_become_html(bytes: &[u8]) -> bool {
     bytes.len() < 64 || begins_as_html(bytes) || bytes.trim_ascii_start().starts_with(b"<?xml")
 }
 

@@ -5,97 +5,22 @@ mod tests;
 
 use std::sync::Arc;
 
-use bus::{Bus, HandlerResult, Payload, Queue};
-use fleet::Credentials;
+use bus::{HandlerResult, Payload, Queue};
 use model::{
-    Clock, Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, Message as _, PackageJob,
-    PackageOutcome, PackageResult, ProblemReason, Terms, VerifyJob, WireError,
+    Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, Message as _, PackageJob,
+    PackageOutcome, PackageResult, ProblemReason, VerifyJob, WireError,
 };
-use store::{PackLimits, SharedPacks, Store, StoreError};
+use store::StoreError;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use web::Client;
 
-use crate::package::SingleRangeOrigins;
+use crate::fetcher::Fetcher;
+use crate::resource;
 use crate::sink::Sink;
-use crate::{FetcherConfig, FetcherMetrics, resource};
 
 /// Consecutive requests without any answer after which the rest of a job is deferred.
 const UNANSWERED: u32 = 3;
 
-/// Processes fetch jobs.
-#[derive(Debug, Clone)]
-pub struct Fetcher {
-    pub(crate) client: Client,
-    credentials: Credentials,
-    pub(crate) store: Store,
-    /// Packs of all jobs of this process: jobs that end while others store their bodies share a pack.
-    packs: SharedPacks,
-    pub(crate) bus: Arc<dyn Bus>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) config: Arc<FetcherConfig>,
-    pub(crate) metrics: FetcherMetrics,
-    pub(crate) loners: SingleRangeOrigins,
-    pub(crate) stop: CancellationToken,
-}
-
 impl Fetcher {
-    /// A fetcher that requests through `client`, stores in `store` and reports on `bus`.
-    pub fn new(
-        client: Client,
-        store: Store,
-        bus: Arc<dyn Bus>,
-        clock: Arc<dyn Clock>,
-        config: FetcherConfig,
-    ) -> Self {
-        Self {
-            client,
-            credentials: Credentials::default(),
-            packs: SharedPacks::new(store.clone(), PackLimits::default()),
-            store,
-            bus,
-            clock,
-            config: Arc::new(config),
-            metrics: FetcherMetrics::default(),
-            loners: SingleRangeOrigins::default(),
-            stop: CancellationToken::new(),
-        }
-    }
-
-    /// Adds metrics.
-    #[must_use]
-    pub fn counted(self, metrics: FetcherMetrics) -> Self {
-        let counted = metrics.clone();
-        let packs = self.packs.observed(move |jobs| counted.count_pack(jobs));
-        Self { metrics, packs, ..self }
-    }
-
-    /// Allows Sources to name these credentials; without this call there are none.
-    #[must_use]
-    pub fn knowing(self, credentials: Credentials) -> Self {
-        Self { credentials, ..self }
-    }
-
-    /// This fetcher with the terms of a Source.
-    fn on(&self, terms: &Terms) -> Result<Self, String> {
-        let asked = self.credentials.terms(terms).map_err(|error| error.to_string())?;
-        let client = self.client.on(asked).map_err(|error| error.to_string())?;
-        let config = match terms.max_body_bytes {
-            Some(largest) => {
-                let max_body_bytes = largest.get();
-                Arc::new(FetcherConfig { max_body_bytes, ..FetcherConfig::clone(&self.config) })
-            }
-            None => Arc::clone(&self.config),
-        };
-        Ok(Self { client, config, ..self.clone() })
-    }
-
-    /// Stops package jobs in the middle when `stop` is cancelled. A fetch job is short, and is finished.
-    #[must_use]
-    pub fn stopped_by(self, stop: CancellationToken) -> Self {
-        Self { stop, ..self }
-    }
-
     /// Processes one message: reads the job, fetches, stores, sends the result on. The returned value says whether it
     /// may be acknowledged.
     pub async fn work(&self, payload: Payload) -> HandlerResult {

@@ -2,16 +2,19 @@
 
 mod body;
 mod config;
+mod fetcher;
 mod job;
 mod metrics;
 mod modified;
 mod package;
+mod package_label;
 mod page;
+mod range_permits;
 mod resource;
 mod serve;
 mod sink;
 
 pub use config::FetcherConfig;
-pub use job::Fetcher;
+pub use fetcher::Fetcher;
 pub use metrics::FetcherMetrics;
 pub use serve::{Config, Settings, serve};

@@ -8,7 +8,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use service::Metrics;
 
-use crate::package;
+use crate::package_label;
 
 /// From a job with a pack of its own to as many jobs as a process runs by default.
 const JOBS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
@@ -104,7 +104,7 @@ impl FetcherMetrics {
         if let PackageResult::Stored(stored) = &done.result {
             self.bytes.inc_by(stored.computed.length());
         }
-        self.packages.get_or_create(&ResultLabel { result: package::label(&done.result) }).inc();
+        self.packages.get_or_create(&ResultLabel { result: package_label::label(&done.result) }).inc();
     }
 
     pub(crate) fn count_range(&self, result: &'static str, ranges: u64) {

@@ -4,7 +4,7 @@
 use fixity::Computed;
 use jiff::Timestamp;
 use model::{FetchItem, Location, SourceId, StoredBitstream};
-use store::{PackBatch, PackMember, SharedPacks, Store, StoreError};
+use store::{NewBitstream, PackBatch, PackMember, SharedPacks, Store, StoreError};
 
 use crate::FetcherConfig;
 use crate::body::Body;
@@ -73,22 +73,12 @@ impl<'a> Sink<'a> {
                 return Ok(());
             }
             Body::Small { bytes, computed } => {
-                let sha256 = computed.sha256();
-                let location = if item.mend {
-                    self.store.put_small_bitstream_anew(sha256, bytes).await?
-                } else {
-                    self.store.put_small_bitstream(sha256, bytes).await?
-                };
+                let location = self.put(item, NewBitstream::Memory(computed.sha256(), bytes)).await?;
                 (location, received(computed))
             }
             Body::Large(spooled) => {
                 let computed = spooled.computed().clone();
-                let location = if item.mend {
-                    self.store.put_bitstream_anew(spooled).await?
-                } else {
-                    self.store.put_bitstream(spooled).await?
-                };
-                (location, received(computed))
+                (self.put(item, NewBitstream::Spooled(spooled)).await?, received(computed))
             }
         };
         self.stored.push((n, fresh.at(location)));
@@ -99,6 +89,14 @@ impl<'a> Sink<'a> {
     pub(crate) async fn finish(mut self) -> Result<Vec<(usize, StoredBitstream)>, StoreError> {
         self.store_batch().await?;
         Ok(self.stored)
+    }
+
+    async fn put(&self, item: &FetchItem, body: NewBitstream) -> Result<Location, StoreError> {
+        if item.mend {
+            self.store.put_bitstream_anew(body).await
+        } else {
+            self.store.put_bitstream(body).await
+        }
     }
 
     async fn store_batch(&mut self) -> Result<(), StoreError> {

@@ -3,25 +3,54 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
-use jiff::{SignedDuration, Timestamp};
-use model::{ManifestEntry, ManifestHeader, ProblemReason};
+use documents::{DocumentError, Part};
+use fixity::Hasher;
+use jiff::Timestamp;
+use model::{ManifestEntry, ManifestHeader, ProblemReason, ResourceUri};
 use packages::PackageError;
-use resourcesync::{BadEntry, Datetime, Entry, Header, Interval, Item, Quirks};
-use store::Spool;
+use resourcesync::{BadEntry, Datetime, Entry, Header, Interval, Item, Mode, Options, Quirks};
+use store::{Spool, Store};
+use tokio::io::AsyncRead;
 
 use crate::entries::{Entries, Kind, Line, Row, digest_of};
 use crate::error::UnpackError;
 
-/// How far a Source's clock may run ahead of the local clock.
-const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(10);
-
-/// The latest time that counts as plausible when a manifest is read.
-pub(crate) fn horizon(now: Timestamp) -> Timestamp {
-    now.saturating_add(CLOCKS_DIFFER).unwrap_or(Timestamp::MAX)
+/// Reads the manifest from `source`. Calls `named` with the number and the path of each entry that names a member.
+///
+/// # Errors
+/// When the manifest cannot be read to its end, or has more entries than the limit.
+pub(crate) async fn read_manifest(
+    store: &Store,
+    package: &ResourceUri,
+    source: impl AsyncRead + Send + Unpin,
+    limit: u64,
+    now: Timestamp,
+    named: impl FnMut(u32, &str) + Send,
+) -> Result<Entries, UnpackError> {
+    let options = documents::read_options(Mode::Tolerant, now);
+    let mut collector =
+        Collector::new(store.spool(Hasher::new([])).await?, limit, options.latest.unwrap_or(now), named);
+    let options = Options { base: Some(package.to_url()), ..options };
+    let (mut parts, moving) = documents::parse_member(source, options);
+    let taking = async move {
+        while let Some(part) = parts.recv().await {
+            match part {
+                Part::Header(header) => collector.begin(&header)?,
+                Part::Items(items) => collector.take(items).await?,
+                Part::End(summary) => return collector.finish(&summary.quirks).await,
+                Part::Broken(DocumentError::Read(error), _) => return Err(error.into()),
+                Part::Broken(error, _) => return Err(UnpackError::Ours(error.to_string())),
+            }
+        }
+        Err(UnpackError::Ours("the reader of a manifest stopped without a word".to_owned()))
+    };
+    let (moved, taken) = tokio::join!(moving, taking);
+    moved.map_err(PackageError::from_io)?;
+    taken
 }
 
 /// Collects entries while they are read.
-pub(crate) struct Collector<F> {
+struct Collector<F> {
     spool: Spool,
     limit: u64,
     latest: Timestamp,
@@ -40,7 +69,7 @@ pub(crate) struct Collector<F> {
 }
 
 impl<F: FnMut(u32, &str)> Collector<F> {
-    pub(crate) fn new(spool: Spool, limit: u64, latest: Timestamp, named: F) -> Self {
+    fn new(spool: Spool, limit: u64, latest: Timestamp, named: F) -> Self {
         Self {
             spool,
             limit: limit.min(u32::MAX.into()),
@@ -57,7 +86,7 @@ impl<F: FnMut(u32, &str)> Collector<F> {
         }
     }
 
-    pub(crate) fn begin(&mut self, header: &Header) -> Result<(), UnpackError> {
+    fn begin(&mut self, header: &Header) -> Result<(), UnpackError> {
         if header.is_index() {
             let message =
                 "its manifest is an index (sitemapindex), which names no members; tell the Source".to_owned();
@@ -65,8 +94,8 @@ impl<F: FnMut(u32, &str)> Collector<F> {
         }
         self.tells_changes = header.capability.as_ref().is_some_and(|capability| capability.tells_changes());
         let is_possible = |time: &&Datetime| time.instant() <= self.latest;
-        let (from, until) =
-            (header.from.as_ref().filter(is_possible), header.until.as_ref().filter(is_possible));
+        let from = header.from.as_ref().filter(is_possible);
+        let until = header.until.as_ref().filter(is_possible);
         self.interval = Interval::between(from, until);
         self.header = ManifestHeader {
             capability: header.capability.clone(),
@@ -79,7 +108,7 @@ impl<F: FnMut(u32, &str)> Collector<F> {
         Ok(())
     }
 
-    pub(crate) async fn take(&mut self, items: Vec<Item>) -> Result<(), UnpackError> {
+    async fn take(&mut self, items: Vec<Item>) -> Result<(), UnpackError> {
         let mut bytes = Vec::new();
         for item in items {
             let number = self.rows.len() as u32;
@@ -139,7 +168,7 @@ impl<F: FnMut(u32, &str)> Collector<F> {
         (Line { entry: ManifestEntry { loc, lastmod, metadata, line, column }, bad: None }, kind)
     }
 
-    pub(crate) async fn finish(self, quirks: &Quirks) -> Result<Entries, UnpackError> {
+    async fn finish(self, quirks: &Quirks) -> Result<Entries, UnpackError> {
         let spooled = self.spool.finish().await?;
         let mut header = self.header;
         header.quirks = quirks.iter().map(|(quirk, times)| (quirk.to_string(), times)).collect();

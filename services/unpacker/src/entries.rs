@@ -1,17 +1,12 @@
 //! The entries of a manifest, spooled to the disk as they are read. Only a few numbers per entry are in memory.
 
-use fixity::{Hasher, Sha256};
-use jiff::Timestamp;
-use model::{ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, ResourceUri};
-use packages::PackageError;
-use resourcesync::{Mode, Options, Quirk};
+use fixity::Sha256;
+use model::{ManifestEntry, ManifestHeader, MemberOutcome, MemberResult};
+use resourcesync::Quirk;
 use serde::{Deserialize, Serialize};
-use store::{Spooled, Store};
-use tokio::io::AsyncRead;
+use store::Spooled;
 
-use crate::collect::{self, Collector};
 use crate::error::UnpackError;
-use crate::manifest::{self, Part};
 
 /// Maximum memory of an entry while its package is opened, in bytes: its row, its place among the URIs, its time.
 pub(crate) const ENTRY_BYTES: u64 = 192;
@@ -60,45 +55,6 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    /// Reads the manifest from `source`. Calls `named` with the number and the path of each entry that names a
-    /// member.
-    ///
-    /// # Errors
-    /// When the manifest cannot be read to its end, or has more entries than the limit.
-    pub(crate) async fn read(
-        store: &Store,
-        package: &ResourceUri,
-        source: impl AsyncRead + Send + Unpin,
-        limit: u64,
-        now: Timestamp,
-        named: impl FnMut(u32, &str) + Send,
-    ) -> Result<Self, UnpackError> {
-        let latest = collect::horizon(now);
-        let options = Options {
-            mode: Mode::Tolerant,
-            base: Some(package.to_url()),
-            latest: Some(latest),
-            ..Options::default()
-        };
-        let (mut parts, moving) = manifest::begin(source, options);
-        let mut collector = Collector::new(store.spool(Hasher::new([])).await?, limit, latest, named);
-        let taking = async move {
-            while let Some(part) = parts.recv().await {
-                match part {
-                    Part::Header(header) => collector.begin(&header)?,
-                    Part::Items(items) => collector.take(items).await?,
-                    Part::End(summary) => return collector.finish(&summary.quirks).await,
-                    Part::Broken(error) => return Err(error.into()),
-                }
-            }
-            Err(UnpackError::Ours("the reader of a manifest stopped without a word".to_owned()))
-        };
-        let (moved, taken) = tokio::join!(moving, taking);
-        // If the archive failed, that is the cause, not the parser's error about the missing rest.
-        moved.map_err(PackageError::from_io)?;
-        taken
-    }
-
     /// Number of entries of any kind.
     pub(crate) fn len(&self) -> u32 {
         self.rows.len() as u32

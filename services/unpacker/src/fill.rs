@@ -7,7 +7,7 @@ use model::{
     Assurance, Failure, Location, ManifestEntry, MemberOutcome, MemberResult, PackageResult, ResourceUri,
     SourceId,
 };
-use store::{PackMember, Packer, Spooled, Store};
+use store::{NewBitstream, PackMember, Packer, Spooled, Store};
 
 use crate::error::UnpackError;
 use crate::failure;
@@ -49,7 +49,9 @@ impl Content {
     async fn location(&mut self, store: &Store) -> Result<Location, UnpackError> {
         let location = match &mut self.kept {
             Kept::At(location) => return Ok(location.clone()),
-            Kept::Bytes(bytes) => store.put_small_bitstream(self.computed.sha256(), bytes.clone()).await?,
+            Kept::Bytes(bytes) => {
+                store.put_bitstream(NewBitstream::Memory(self.computed.sha256(), bytes.clone())).await?
+            }
             Kept::Spooled(spooled) => match spooled.take() {
                 Some(spooled) => store.put_bitstream(spooled).await?,
                 None => return Err(UnpackError::Ours("a member could not be stored before".to_owned())),
@@ -232,7 +234,8 @@ impl<'a> Filling<'a> {
         let items: Vec<_> = std::mem::take(&mut self.items).into_iter().flatten().collect();
         let number = self.number;
         let is_settled = self.is_settled();
-        (self.number, self.filled) = (number + 1, 0);
+        self.number = number + 1;
+        self.filled = 0;
         if is_settled {
             return Ok(());
         }

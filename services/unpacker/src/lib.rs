@@ -9,7 +9,6 @@ mod fill;
 mod index;
 mod judge;
 mod locate;
-mod manifest;
 mod metrics;
 mod open;
 mod paths;

@@ -5,6 +5,7 @@ use model::{Contents, Location, PackageId, PackageResult, SourceId, UnpackJob};
 use packages::zip::{Directory, MemberReader};
 use packages::{PackageError, Packaging, SNIFF_BYTES, sniff};
 
+use crate::collect::read_manifest;
 use crate::entries::{Entries, Kind};
 use crate::error::UnpackError;
 use crate::failure;
@@ -65,7 +66,7 @@ impl Unpacker {
         let take = |entry: u32, path: &str| named.take(&directory, entry, path);
         let limit = self.config.max_members;
         let now = self.clock.now();
-        let mut entries = Entries::read(&self.store, &job.uri, reader, limit, now, take).await?;
+        let mut entries = read_manifest(&self.store, &job.uri, reader, limit, now, take).await?;
         if manifest.odd.is_some() {
             entries.count_odd_place();
         }

@@ -11,6 +11,7 @@ use packages::tar::{self, Item};
 use packages::{ManifestFinder, range_reader};
 use store::Spooled;
 
+use crate::collect::read_manifest;
 use crate::entries::{Entries, Kind, Line};
 use crate::error::UnpackError;
 use crate::failure;
@@ -100,7 +101,8 @@ impl Unpacker {
         }
         if slices == 0 {
             // No slice could report them.
-            (contents.unlisted, contents.unlisted_names) = (unlisted.count, unlisted.names);
+            contents.unlisted = unlisted.count;
+            contents.unlisted_names = unlisted.names;
             return answers.say(PackageResult::Opened(contents)).await;
         }
         self.rest(answers, &mut filling, &entries, &done).await?;
@@ -152,7 +154,7 @@ impl Unpacker {
         let take = |entry: u32, path: &str| paths.take(entry, path);
         let limit = self.config.max_members;
         let now = self.clock.now();
-        let entries = Entries::read(&self.store, &job.uri, tar.reader(), limit, now, take).await?;
+        let entries = read_manifest(&self.store, &job.uri, tar.reader(), limit, now, take).await?;
         Ok((entries, paths))
     }
 

@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use model::WireError;
 
-use super::{Names, Pace, Parcel, none, one, publish};
+use super::{Names, Pace, Parcel, none, one, one_within, publish, publish_each};
 use crate::{Bus, BusError, ConsumerSpec, DeadLetter, DeadPayload, Filter, MAX_PAYLOAD, Queue};
 
 /// Clocks of client and server may differ by this much within one delay.
@@ -14,8 +14,7 @@ const CLOCK: Duration = Duration::from_millis(10);
 
 /// A published message is delivered unchanged, once, and never again after its ack.
 pub async fn published_message_is_pulled_once_and_gone_after_its_ack(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("published_message_is_pulled_once_and_gone_after_its_ack", pace);
-    bus.open(names.spec(4, pace)).await.unwrap();
+    let names = Names::opened("published_message_is_pulled_once_and_gone_after_its_ack", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     let delivery = one(bus, &names.filter, pace).await;
     assert_eq!(delivery.payload.to_bytes(), format!("payload of {}", names.id("a")));
@@ -40,8 +39,7 @@ pub async fn message_published_before_the_consumer_opens_is_not_lost(bus: &dyn B
 
 /// A pull on an empty queue returns when a message comes, not when its wait is over.
 pub async fn pull_waits_for_a_message_to_come(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("pull_waits_for_a_message_to_come", pace);
-    bus.open(names.spec(4, pace)).await.unwrap();
+    let names = Names::opened("pull_waits_for_a_message_to_come", 4, bus, pace).await;
     let late = async {
         sleep(pace.quiet).await;
         publish(bus, &names.fetch, names.id("a")).await;
@@ -64,13 +62,12 @@ pub async fn pull_without_a_consumer_is_refused(bus: &dyn Bus, pace: &Pace) {
 
 /// Every reader at every delivery reads what was sent, and cannot read it as another kind of message.
 pub async fn message_is_read_as_it_was_sent_at_every_delivery(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("message_is_read_as_it_was_sent_at_every_delivery", pace);
-    bus.open(names.spec(4, pace)).await.unwrap();
+    let names = Names::opened("message_is_read_as_it_was_sent_at_every_delivery", 4, bus, pace).await;
     let sent = Parcel { filling: "ä \"quoted\" \u{1}".to_owned() };
     bus.publish(names.fetch.clone(), names.id("a"), sent.clone().payload()).await.unwrap();
     for attempt in 1..=3 {
         let wait = pace.ack_wait + pace.soon;
-        let delivery = bus.pull(&names.filter, 1, wait).await.unwrap().pop().expect("it comes");
+        let delivery = one_within(bus, &names.filter, wait).await;
         assert_eq!(delivery.attempt, attempt);
         assert_eq!(*delivery.payload.read::<Parcel>().unwrap(), sent);
         assert_eq!(delivery.payload.to_bytes(), model::encode(&sent));
@@ -90,8 +87,7 @@ pub async fn message_is_read_as_it_was_sent_at_every_delivery(bus: &dyn Bus, pac
 
 /// Message IDs make publishing idempotent, even after the first message was settled.
 pub async fn second_message_of_one_name_is_left_out(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("second_message_of_one_name_is_left_out", pace);
-    bus.open(names.spec(4, pace)).await.unwrap();
+    let names = Names::opened("second_message_of_one_name_is_left_out", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     let again = || bus.publish(names.fetch.clone(), names.id("a"), "again".into());
     assert!(again().await.unwrap().duplicate);
@@ -106,8 +102,8 @@ pub async fn second_message_of_one_name_is_left_out(bus: &dyn Bus, pace: &Pace) 
 
 /// A nak redelivers the message after its delay as the next attempt; without a delay, at once.
 pub async fn refused_message_comes_back_after_its_delay_and_not_before(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("refused_message_comes_back_after_its_delay_and_not_before", pace);
-    bus.open(names.spec(4, pace)).await.unwrap();
+    let names =
+        Names::opened("refused_message_comes_back_after_its_delay_and_not_before", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     one(bus, &names.filter, pace).await.nak(Duration::ZERO).await.unwrap();
     let second = one(bus, &names.filter, pace).await;
@@ -116,7 +112,7 @@ pub async fn refused_message_comes_back_after_its_delay_and_not_before(bus: &dyn
     let start = Instant::now();
     let delay = pace.ack_wait + pace.quiet;
     second.nak(delay).await.unwrap();
-    let third = bus.pull(&names.filter, 1, delay + pace.soon).await.unwrap().pop().expect("it comes back");
+    let third = one_within(bus, &names.filter, delay + pace.soon).await;
     assert!(start.elapsed() + CLOCK >= delay, "back after {:?} instead of {delay:?}", start.elapsed());
     assert_eq!((third.attempt, &third.id), (3, &names.id("a")));
     third.ack().await.unwrap();
@@ -124,25 +120,21 @@ pub async fn refused_message_comes_back_after_its_delay_and_not_before(bus: &dyn
 
 /// The message of a dead worker is redelivered.
 pub async fn dropped_message_comes_back_as_the_next_attempt(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("dropped_message_comes_back_as_the_next_attempt", pace);
-    bus.open(names.spec(4, pace)).await.unwrap();
+    let names = Names::opened("dropped_message_comes_back_as_the_next_attempt", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     drop(one(bus, &names.filter, pace).await);
-    let again =
-        bus.pull(&names.filter, 1, pace.ack_wait + pace.soon).await.unwrap().pop().expect("it comes back");
+    let again = one_within(bus, &names.filter, pace.ack_wait + pace.soon).await;
     assert_eq!((again.attempt, &again.id), (2, &names.id("a")));
     again.ack().await.unwrap();
 }
 
 /// Silence for longer than `ack_wait` counts as death, and shorter silence does not.
 pub async fn message_of_a_silent_worker_goes_to_another(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("message_of_a_silent_worker_goes_to_another", pace);
-    bus.open(names.spec(4, pace)).await.unwrap();
+    let names = Names::opened("message_of_a_silent_worker_goes_to_another", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     let start = Instant::now();
     let silent = one(bus, &names.filter, pace).await;
-    let again =
-        bus.pull(&names.filter, 1, pace.ack_wait + pace.soon).await.unwrap().pop().expect("it comes back");
+    let again = one_within(bus, &names.filter, pace.ack_wait + pace.soon).await;
     assert!(start.elapsed() + CLOCK >= pace.ack_wait, "taken away after {:?}", start.elapsed());
     assert_eq!(again.attempt, 2);
     again.ack().await.unwrap();
@@ -153,12 +145,10 @@ pub async fn message_of_a_silent_worker_goes_to_another(bus: &dyn Bus, pace: &Pa
 
 /// A late ack counts: the work is done, so there is no third delivery.
 pub async fn late_ack_is_honoured(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("late_ack_is_honoured", pace);
-    bus.open(names.spec(4, pace)).await.unwrap();
+    let names = Names::opened("late_ack_is_honoured", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     let first = one(bus, &names.filter, pace).await;
-    let second =
-        bus.pull(&names.filter, 1, pace.ack_wait + pace.soon).await.unwrap().pop().expect("it comes back");
+    let second = one_within(bus, &names.filter, pace.ack_wait + pace.soon).await;
     first.ack().await.unwrap();
     drop(second);
     sleep(pace.ack_wait).await;
@@ -167,8 +157,7 @@ pub async fn late_ack_is_honoured(bus: &dyn Bus, pace: &Pace) {
 
 /// A worker that sends progress keeps its message for longer than `ack_wait`.
 pub async fn progress_keeps_the_message(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("progress_keeps_the_message", pace);
-    bus.open(names.spec(4, pace)).await.unwrap();
+    let names = Names::opened("progress_keeps_the_message", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     let delivery = one(bus, &names.filter, pace).await;
     let alive = async {
@@ -184,10 +173,8 @@ pub async fn progress_keeps_the_message(bus: &dyn Bus, pace: &Pace) {
 
 /// A terminated message is gone without an ack.
 pub async fn terminated_message_never_comes_back(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("terminated_message_never_comes_back", pace);
-    bus.open(names.spec(1, pace)).await.unwrap();
-    publish(bus, &names.fetch, names.id("a")).await;
-    publish(bus, &names.fetch, names.id("b")).await;
+    let names = Names::opened("terminated_message_never_comes_back", 1, bus, pace).await;
+    publish_each(bus, &names, ["a", "b"]).await;
     one(bus, &names.filter, pace).await.term().await.unwrap();
     let next = one(bus, &names.filter, pace).await;
     assert_eq!(next.id, names.id("b"), "a terminated message leaves its place to the next");
@@ -224,8 +211,7 @@ pub async fn message_handed_out_too_often_becomes_a_dead_letter(bus: &dyn Bus, p
 
 /// A payload at the limit is accepted. One over the limit is refused before it is sent, serialized or not.
 pub async fn too_large_a_message_is_refused(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("too_large_a_message_is_refused", pace);
-    bus.open(names.spec(4, pace)).await.unwrap();
+    let names = Names::opened("too_large_a_message_is_refused", 4, bus, pace).await;
     let of_size = |bytes: usize| bus.publish(names.fetch.clone(), names.id("a"), vec![b'x'; bytes].into());
     let refused = of_size(MAX_PAYLOAD + 1).await;
     assert!(matches!(refused, Err(BusError::TooLarge { .. })), "{refused:?}");

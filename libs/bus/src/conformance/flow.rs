@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::time::{sleep, timeout};
 
-use super::{Names, Pace, all, none, one, publish};
+use super::{Names, Pace, all, none, one, one_within, publish, publish_each};
 use crate::{Bus, ConsumerSpec, Depth, Filter, Queue};
 
 /// A message goes to the consumer of its stage and origin, and to no other.
@@ -44,8 +44,7 @@ pub async fn every_queue_reaches_its_own_consumer(bus: &dyn Bus, pace: &Pace) {
 pub async fn limit_holds_over_several_pullers(bus: &dyn Bus, pace: &Pace) {
     const MESSAGES: usize = 24;
     const LIMIT: usize = 3;
-    let names = Names::of("limit_holds_over_several_pullers", pace);
-    bus.open(names.spec(LIMIT, pace)).await.unwrap();
+    let names = Names::opened("limit_holds_over_several_pullers", LIMIT, bus, pace).await;
     // Two Sources, so that neither needs room for all.
     let (_, other) = names.other_source();
     let out = AtomicUsize::new(0);
@@ -90,14 +89,12 @@ pub async fn limit_holds_over_several_pullers(bus: &dyn Bus, pace: &Pace) {
 /// A message in the delay of a nak counts as in flight. So while an origin only fails, not all of its jobs use up their
 /// attempts.
 pub async fn resting_message_keeps_its_place(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("resting_message_keeps_its_place", pace);
-    bus.open(names.spec(1, pace)).await.unwrap();
-    publish(bus, &names.fetch, names.id("a")).await;
-    publish(bus, &names.fetch, names.id("b")).await;
+    let names = Names::opened("resting_message_keeps_its_place", 1, bus, pace).await;
+    publish_each(bus, &names, ["a", "b"]).await;
     let delay = pace.quiet * 2;
     one(bus, &names.filter, pace).await.nak(delay).await.unwrap();
     none(bus, &names.filter, pace).await;
-    let again = bus.pull(&names.filter, 1, delay + pace.soon).await.unwrap().pop().expect("it comes back");
+    let again = one_within(bus, &names.filter, delay + pace.soon).await;
     assert_eq!((&again.id, again.attempt), (&names.id("a"), 2));
     again.ack().await.unwrap();
     let next = one(bus, &names.filter, pace).await;
@@ -107,10 +104,8 @@ pub async fn resting_message_keeps_its_place(bus: &dyn Bus, pace: &Pace) {
 
 /// A consumer that is reopened with a higher limit delivers more, even to a pull that already waits.
 pub async fn raised_limit_takes_effect(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("raised_limit_takes_effect", pace);
-    bus.open(names.spec(1, pace)).await.unwrap();
-    publish(bus, &names.fetch, names.id("a")).await;
-    publish(bus, &names.fetch, names.id("b")).await;
+    let names = Names::opened("raised_limit_takes_effect", 1, bus, pace).await;
+    publish_each(bus, &names, ["a", "b"]).await;
     let first = one(bus, &names.filter, pace).await;
     none(bus, &names.filter, pace).await;
     let raise = async {
@@ -178,11 +173,8 @@ pub async fn purge_drops_the_jobs_of_one_source_in_all_lanes(bus: &dyn Bus, pace
 
 /// A job in flight during a take-over may be acknowledged. It is never redelivered, whatever its worker does.
 pub async fn job_held_during_a_purge_is_not_handed_out_again(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("job_held_during_a_purge_is_not_handed_out_again", pace);
-    bus.open(names.spec(4, pace)).await.unwrap();
-    for name in ["acknowledged", "refused", "dropped"] {
-        publish(bus, &names.fetch, names.id(name)).await;
-    }
+    let names = Names::opened("job_held_during_a_purge_is_not_handed_out_again", 4, bus, pace).await;
+    publish_each(bus, &names, ["acknowledged", "refused", "dropped"]).await;
     let [acknowledged, refused, dropped] = <[_; 3]>::try_from(all(bus, &names.filter, pace).await).unwrap();
     bus.purge(&names.source).await.unwrap();
     acknowledged.ack().await.unwrap();
@@ -198,9 +190,7 @@ pub async fn depth_tells_waiting_and_in_flight(bus: &dyn Bus, pace: &Pace) {
     let unused = Filter::Outcomes(names.source.clone());
     assert_eq!(bus.depth(&unused).await.unwrap(), Depth::default());
     bus.open(names.spec(2, pace)).await.unwrap();
-    for n in 0..3 {
-        publish(bus, &names.fetch, names.id(&n.to_string())).await;
-    }
+    publish_each(bus, &names, 0..3).await;
     assert_eq!(bus.depth(&names.filter).await.unwrap(), Depth { waiting: 3, in_flight: 0 });
     let out = all(bus, &names.filter, pace).await;
     assert_eq!(bus.depth(&names.filter).await.unwrap(), Depth { waiting: 1, in_flight: 2 });

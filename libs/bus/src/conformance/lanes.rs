@@ -31,8 +31,7 @@ pub async fn lanes_are_announced_changed_and_withdrawn(bus: &dyn Bus, pace: &Pac
 
 /// An origin queue closes only when it has no message, neither queued nor in flight.
 pub async fn lane_with_messages_stays_open(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("lane_with_messages_stays_open", pace);
-    bus.open(names.spec(2, pace)).await.unwrap();
+    let names = Names::opened("lane_with_messages_stays_open", 2, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     assert!(!bus.close(&names.filter).await.unwrap(), "closed although a message waits");
     let delivery = one(bus, &names.filter, pace).await;

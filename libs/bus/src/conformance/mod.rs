@@ -111,6 +111,13 @@ impl Names {
         Self { filter: fetch.filter(), fetch, lane, source, tag }
     }
 
+    /// The names of a function that uses an open consumer.
+    async fn opened(function: &str, max_in_flight: usize, bus: &dyn Bus, pace: &Pace) -> Self {
+        let names = Self::of(function, pace);
+        bus.open(names.spec(max_in_flight, pace)).await.unwrap();
+        names
+    }
+
     /// Another Source at the same origin.
     fn other_source(&self) -> (SourceId, Queue) {
         let source: SourceId = format!("{}-other", self.tag).parse().expect("a source id");
@@ -159,11 +166,29 @@ async fn publish(bus: &dyn Bus, queue: &Queue, id: MessageId) {
     assert!(!published.duplicate, "{id} counts as a duplicate");
 }
 
+/// Publishes fetch jobs with these names.
+async fn publish_each(bus: &dyn Bus, names: &Names, each: impl IntoIterator<Item = impl ToString>) {
+    for name in each {
+        publish(bus, &names.fetch, names.id(&name.to_string())).await;
+    }
+}
+
 /// Pulls the one message that must be available.
 async fn one(bus: &dyn Bus, filter: &Filter, pace: &Pace) -> Delivery {
-    let mut pulled = bus.pull(filter, 1, pace.soon).await.expect("pulled");
+    one_within(bus, filter, pace.soon).await
+}
+
+/// Pulls the one message that must come within this time.
+async fn one_within(bus: &dyn Bus, filter: &Filter, wait: Duration) -> Delivery {
+    let mut pulled = bus.pull(filter, 1, wait).await.expect("pulled");
     assert!(pulled.len() <= 1, "asked {filter} for one, got {}", pulled.len());
-    pulled.pop().unwrap_or_else(|| panic!("nothing came from {filter} within {:?}", pace.soon))
+    pulled.pop().unwrap_or_else(|| panic!("nothing came from {filter} within {wait:?}"))
+}
+
+async fn ack_all(deliveries: impl IntoIterator<Item = Delivery>) {
+    for delivery in deliveries {
+        delivery.ack().await.unwrap();
+    }
 }
 
 /// Checks that no message comes.

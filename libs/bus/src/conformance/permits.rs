@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::future::join_all;
 use tokio::time::{sleep, timeout};
 
-use super::{Names, Pace, all, none, one, publish};
+use super::{Names, Pace, ack_all, all, none, one, publish, publish_each};
 use crate::Bus;
 
 /// The open requests at an origin, and their maximum so far.
@@ -34,8 +34,7 @@ async fn mixed(bus: &dyn Bus, pace: &Pace, limit: usize) {
     const JOBS: usize = 10;
     const READERS: usize = 3;
     const REQUESTS: usize = 3;
-    let names = Names::of("places_and_jobs_together_keep_to_the_limit", pace);
-    bus.open(names.spec(limit, pace)).await.unwrap();
+    let names = Names::opened("places_and_jobs_together_keep_to_the_limit", limit, bus, pace).await;
     for n in 0..JOBS {
         publish(bus, &names.fetch, names.id(&format!("{limit}-{n}"))).await;
     }
@@ -68,10 +67,8 @@ async fn mixed(bus: &dyn Bus, pace: &Pace, limit: usize) {
 /// With a limit of one, a permit waits for the job in flight, the next job waits for the permit, and both get their
 /// turn.
 pub async fn place_and_job_take_turns_where_one_is_the_limit(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("place_and_job_take_turns_where_one_is_the_limit", pace);
-    bus.open(names.spec(1, pace)).await.unwrap();
-    publish(bus, &names.fetch, names.id("a")).await;
-    publish(bus, &names.fetch, names.id("b")).await;
+    let names = Names::opened("place_and_job_take_turns_where_one_is_the_limit", 1, bus, pace).await;
+    publish_each(bus, &names, ["a", "b"]).await;
     let first = one(bus, &names.filter, pace).await;
     let place = {
         let mut waiting = std::pin::pin!(bus.acquire_permit(&names.lane, 1));
@@ -95,20 +92,15 @@ pub async fn place_and_job_take_turns_where_one_is_the_limit(bus: &dyn Bus, pace
 
 /// A permit takes one slot from the jobs, and frees it when it is returned.
 pub async fn place_takes_one_slot_and_no_more(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("place_takes_one_slot_and_no_more", pace);
-    bus.open(names.spec(3, pace)).await.unwrap();
+    let names = Names::opened("place_takes_one_slot_and_no_more", 3, bus, pace).await;
     let place = bus.acquire_permit(&names.lane, 3).await.unwrap();
-    for n in 0..5 {
-        publish(bus, &names.fetch, names.id(&n.to_string())).await;
-    }
+    publish_each(bus, &names, 0..5).await;
     let mut out = all(bus, &names.filter, pace).await;
     assert_eq!(out.len(), 2);
     drop(place);
     out.push(one(bus, &names.filter, pace).await);
     none(bus, &names.filter, pace).await;
-    for delivery in out {
-        delivery.ack().await.unwrap();
-    }
+    ack_all(out).await;
 }
 
 /// A permit of an origin queue that is not open counts as soon as the queue opens.
@@ -121,25 +113,20 @@ pub async fn place_taken_before_the_lane_opens_counts(bus: &dyn Bus, pace: &Pace
     let another = timeout(pace.quiet, bus.acquire_permit(&names.lane, 2)).await;
     assert!(another.is_err(), "of two slots one is for jobs");
     bus.open(names.spec(2, pace)).await.unwrap();
-    publish(bus, &names.fetch, names.id("a")).await;
-    publish(bus, &names.fetch, names.id("b")).await;
+    publish_each(bus, &names, ["a", "b"]).await;
     let first = one(bus, &names.filter, pace).await;
     none(bus, &names.filter, pace).await;
     // Workers do not see the permit: the list shows the full limit.
     assert_eq!(bus.lanes().borrow().get(&names.lane), Some(&names.spec(2, pace)));
     drop(place);
     let second = one(bus, &names.filter, pace).await;
-    for delivery in [first, second] {
-        delivery.ack().await.unwrap();
-    }
+    ack_all([first, second]).await;
 }
 
 /// A caller that stops waiting for a permit leaves nothing behind.
 pub async fn place_that_nobody_waits_for_any_more_is_free(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("place_that_nobody_waits_for_any_more_is_free", pace);
-    bus.open(names.spec(1, pace)).await.unwrap();
-    publish(bus, &names.fetch, names.id("a")).await;
-    publish(bus, &names.fetch, names.id("b")).await;
+    let names = Names::opened("place_that_nobody_waits_for_any_more_is_free", 1, bus, pace).await;
+    publish_each(bus, &names, ["a", "b"]).await;
     let job = one(bus, &names.filter, pace).await;
     assert!(timeout(pace.quiet, bus.acquire_permit(&names.lane, 1)).await.is_err());
     job.ack().await.unwrap();
@@ -148,21 +135,16 @@ pub async fn place_that_nobody_waits_for_any_more_is_free(bus: &dyn Bus, pace: &
 
 /// A limit that changes while a permit is held changes the slots of the jobs.
 pub async fn limit_changed_beside_a_place_is_the_limit_of_both(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("limit_changed_beside_a_place_is_the_limit_of_both", pace);
-    bus.open(names.spec(2, pace)).await.unwrap();
+    let names = Names::opened("limit_changed_beside_a_place_is_the_limit_of_both", 2, bus, pace).await;
     let place = bus.acquire_permit(&names.lane, 2).await.unwrap();
     bus.open(names.spec(4, pace)).await.unwrap();
-    for n in 0..6 {
-        publish(bus, &names.fetch, names.id(&n.to_string())).await;
-    }
+    publish_each(bus, &names, 0..6).await;
     let mut out = all(bus, &names.filter, pace).await;
     assert_eq!(out.len(), 3);
     drop(place);
     out.push(one(bus, &names.filter, pace).await);
     none(bus, &names.filter, pace).await;
-    for delivery in out {
-        delivery.ack().await.unwrap();
-    }
+    ack_all(out).await;
 }
 
 /// A spare permit is given at once or not at all. It is not given where the origin queue is closed or full, and it
@@ -188,9 +170,7 @@ pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, p
     drop(place);
 
     // Where jobs wait, there is no spare permit.
-    for n in 0..3 {
-        publish(bus, &names.fetch, names.id(&n.to_string())).await;
-    }
+    publish_each(bus, &names, 0..3).await;
     assert!(spare().await.is_none());
     drop(second);
     let mut out = vec![job];
@@ -198,9 +178,7 @@ pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, p
         out.push(one(bus, &names.filter, pace).await);
     }
     assert!(spare().await.is_none(), "all slots are taken");
-    for delivery in out {
-        delivery.ack().await.unwrap();
-    }
+    ack_all(out).await;
     assert!(bus.close(&names.filter).await.unwrap());
 }
 
@@ -208,11 +186,8 @@ pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, p
 pub async fn places_to_spare_and_jobs_together_keep_to_the_limit(bus: &dyn Bus, pace: &Pace) {
     const JOBS: usize = 12;
     const LIMIT: usize = 4;
-    let names = Names::of("places_to_spare_and_jobs_together_keep_to_the_limit", pace);
-    bus.open(names.spec(LIMIT, pace)).await.unwrap();
-    for n in 0..JOBS {
-        publish(bus, &names.fetch, names.id(&n.to_string())).await;
-    }
+    let names = Names::opened("places_to_spare_and_jobs_together_keep_to_the_limit", LIMIT, bus, pace).await;
+    publish_each(bus, &names, 0..JOBS).await;
     let open = Open::default();
     let done = AtomicUsize::new(0);
     let spared = AtomicUsize::new(0);

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::config::JetStreamConfig;
 use super::names::Stage;
+use crate::backoff::Backoff;
 use crate::{BusError, MAX_PAYLOAD};
 
 /// The time limit of one request.
@@ -91,7 +92,7 @@ impl Link {
         let (report, health) = watch::channel(Health { up: false, connections: 0, trouble: None });
         let servers = servers(config)?;
         let deadline = Instant::now() + config.patience();
-        let mut wait = FIRST_WAIT;
+        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         let client = loop {
             match options(config, vars, report.clone()).await?.connect(&servers).await {
                 Ok(client) => break client,
@@ -105,8 +106,7 @@ impl Link {
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot connect to the message bus yet");
-                    sleep(wait).await;
-                    wait = (wait * 2).min(LONGEST_WAIT);
+                    backoff.pause().await;
                 }
             }
         };
@@ -141,7 +141,7 @@ impl Link {
         F: Future<Output = Result<T, Failure>>,
     {
         let deadline = Instant::now() + self.patience;
-        let mut wait = FIRST_WAIT;
+        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         loop {
             let error = match attempt().await {
                 Ok(done) => return Ok(done),
@@ -149,13 +149,13 @@ impl Link {
                 Err(Failure::NoRoom(why)) => BusError::NoRoom { action: action(), why },
                 Err(Failure::Temporary(source)) => BusError::Unavailable { action: action(), source },
             };
+            let wait = backoff.next_wait();
             if Instant::now() + wait >= deadline {
                 return Err(error);
             }
             tracing::debug!(%error, "trying again");
             sleep(wait).await;
             self.wait_until_up(deadline).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
         }
     }
 

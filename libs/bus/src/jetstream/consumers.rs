@@ -172,40 +172,30 @@ impl Shared {
 
     pub(super) async fn create(&self, config: &pull::Config, filter: &Filter) -> Result<(), BusError> {
         let stream = self.names.stream(Stage::of(filter));
-        let action = || format!("open the consumer of {filter}");
-        self.link
-            .with_retries(action, || async {
-                match self.link.context.create_consumer_on_stream(config.clone(), stream.as_str()).await {
-                    Ok(_) => Ok(()),
-                    Err(error) => Err(match error.kind() {
-                        ConsumerErrorKind::JetStream(answer) if answer.code() != 404 => {
-                            Failure::answered(&answer)
-                        }
-                        _ => Failure::temporary(error),
-                    }),
-                }
+        self.about_consumer("open", filter, || async {
+            let created = self.link.context.create_consumer_on_stream(config.clone(), stream.as_str()).await;
+            created.map(drop).map_err(|error| match error.kind() {
+                ConsumerErrorKind::JetStream(answer) if answer.code() != 404 => Failure::answered(&answer),
+                _ => Failure::temporary(error),
             })
-            .await
+        })
+        .await
     }
 
     /// Changes a consumer, unless it is gone by now.
     pub(super) async fn update(&self, config: &pull::Config, filter: &Filter) -> Result<(), BusError> {
         let stream = self.stream(Stage::of(filter));
-        let action = || format!("change the consumer of {filter}");
-        self.link
-            .with_retries(action, || async {
-                match stream.update_consumer(config.clone()).await {
-                    Ok(_) => Ok(()),
-                    Err(error) => match error.kind() {
-                        ConsumerUpdateErrorKind::DoesNotExist => Ok(()),
-                        ConsumerUpdateErrorKind::JetStream(answer) if answer.code() != 404 => {
-                            Err(Failure::answered(&answer))
-                        }
-                        _ => Err(Failure::temporary(error)),
-                    },
+        self.about_consumer("change", filter, || async {
+            let Err(error) = stream.update_consumer(config.clone()).await else { return Ok(()) };
+            match error.kind() {
+                ConsumerUpdateErrorKind::DoesNotExist => Ok(()),
+                ConsumerUpdateErrorKind::JetStream(answer) if answer.code() != 404 => {
+                    Err(Failure::answered(&answer))
                 }
-            })
-            .await
+                _ => Err(Failure::temporary(error)),
+            }
+        })
+        .await
     }
 
     /// Pauses a consumer until a time of the server's clock. Returns whether that time is still to come. A consumer
@@ -214,52 +204,57 @@ impl Shared {
         let stream = self.stream(Stage::of(filter));
         let consumer = names::consumer(filter);
         let action = || format!("let the consumer of {filter} rest");
-        self.link
-            .with_retries(action, || async {
-                match stream.pause_consumer(&consumer, until).await {
-                    Ok(answer) => Ok(answer.paused),
-                    Err(error) => match error.kind() {
-                        ConsumerErrorKind::JetStream(answer) if answer.code() == 404 => Ok(true),
-                        ConsumerErrorKind::JetStream(answer) => Err(Failure::answered(&answer)),
-                        _ => Err(Failure::temporary(error)),
-                    },
-                }
-            })
-            .await
+        let pause = || async {
+            let error = match stream.pause_consumer(&consumer, until).await {
+                Ok(answer) => return Ok(answer.paused),
+                Err(error) => error,
+            };
+            match error.kind() {
+                ConsumerErrorKind::JetStream(answer) if answer.code() == 404 => Ok(true),
+                ConsumerErrorKind::JetStream(answer) => Err(Failure::answered(&answer)),
+                _ => Err(Failure::temporary(error)),
+            }
+        };
+        self.link.with_retries(action, pause).await
     }
 
     async fn delete(&self, filter: &Filter) -> Result<(), BusError> {
         let stream = self.stream(Stage::of(filter));
         let consumer = names::consumer(filter);
-        let action = || format!("close the consumer of {filter}");
-        self.link
-            .with_retries(action, || async {
-                match stream.delete_consumer(&consumer).await {
-                    Ok(_) => Ok(()),
-                    Err(error) => match error.kind() {
-                        ConsumerErrorKind::JetStream(answer) if answer.code() == 404 => Ok(()),
-                        _ => Err(Failure::temporary(error)),
-                    },
-                }
-            })
-            .await
+        self.about_consumer("close", filter, || async {
+            let Err(error) = stream.delete_consumer(&consumer).await else { return Ok(()) };
+            match error.kind() {
+                ConsumerErrorKind::JetStream(answer) if answer.code() == 404 => Ok(()),
+                _ => Err(Failure::temporary(error)),
+            }
+        })
+        .await
     }
 
     pub(super) async fn info(&self, filter: &Filter) -> Result<Option<consumer::Info>, BusError> {
         let stream = self.stream(Stage::of(filter));
         let consumer = names::consumer(filter);
-        let action = || format!("look up the consumer of {filter}");
-        self.link
-            .with_retries(action, || async {
-                match stream.consumer_info(&consumer).await {
-                    Ok(info) => Ok(Some(info)),
-                    Err(error) => match error.kind() {
-                        ConsumerInfoErrorKind::NotFound => Ok(None),
-                        _ => Err(Failure::temporary(error)),
-                    },
-                }
-            })
-            .await
+        self.about_consumer("look up", filter, || async {
+            match stream.consumer_info(&consumer).await {
+                Ok(info) => Ok(Some(info)),
+                Err(error) if matches!(error.kind(), ConsumerInfoErrorKind::NotFound) => Ok(None),
+                Err(error) => Err(Failure::temporary(error)),
+            }
+        })
+        .await
+    }
+
+    /// Retries a request about a consumer.
+    async fn about_consumer<T, F>(
+        &self,
+        verb: &str,
+        filter: &Filter,
+        attempt: impl FnMut() -> F,
+    ) -> Result<T, BusError>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        self.link.with_retries(|| format!("{verb} the consumer of {filter}"), attempt).await
     }
 
     /// Whether a filter has no messages, neither queued nor in flight.

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 
 use super::connection::Failure;
+use super::publish::acknowledged;
 
 /// How long the delete marker of a returned or expired key stays. The server raises shorter lifetimes of keys to this.
 pub(super) const TRACE: Duration = Duration::from_secs(1);
@@ -109,12 +110,8 @@ impl Keys {
     }
 
     async fn publish(&self, key: &str, message: PublishMessage) -> Result<Option<u64>, Failure> {
-        let sent = self.context.send_publish(format!("{}{key}", self.bucket.prefix), message).await;
-        let acknowledged = match sent {
-            Ok(acknowledged) => acknowledged.await,
-            Err(error) => Err(error),
-        };
-        match acknowledged {
+        let subject = format!("{}{key}", self.bucket.prefix);
+        match acknowledged(&self.context, subject, message).await {
             Ok(ack) => Ok(Some(ack.sequence)),
             Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
             Err(error) => Err(Failure::temporary(error)),
@@ -154,7 +151,10 @@ impl OwnedKey {
 
 impl Drop for OwnedKey {
     fn drop(&mut self) {
-        let (false, Ok(runtime)) = (self.key.is_empty(), Handle::try_current()) else { return };
+        if self.key.is_empty() {
+            return;
+        }
+        let Ok(runtime) = Handle::try_current() else { return };
         let keys = self.keys.clone();
         let key = std::mem::take(&mut self.key);
         let revision = self.revision;

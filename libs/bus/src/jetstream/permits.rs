@@ -20,6 +20,7 @@ use super::Shared;
 use super::connection::Failure;
 use super::consumers::spec_of;
 use super::keys;
+use crate::backoff::Backoff;
 use crate::permit::{MOST_PLACES, OriginPermit, PermitGuard, places_within, spare_within};
 use crate::{BusError, ConsumerSpec, Filter};
 
@@ -59,10 +60,9 @@ impl Shared {
         let held = self.take_place(lane, limit).await?;
         let seat = self.seat(lane, held);
         self.settle(lane, None).await?;
-        let mut wait = FIRST_WAIT;
+        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         while !self.has_room(lane).await? {
-            sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
+            backoff.pause().await;
         }
         Ok(OriginPermit::new(seat))
     }
@@ -97,15 +97,14 @@ impl Shared {
 
     /// Acquires one of the permits, as soon as one is free.
     async fn take_place(&self, lane: &Lane, limit: usize) -> Result<keys::OwnedKey, BusError> {
-        let mut wait = FIRST_WAIT;
+        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         loop {
             for number in 0..places_within(limit) {
                 if let Some(held) = self.take_key(&key(lane, number), PLACE_TTL).await? {
                     return Ok(held);
                 }
             }
-            sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
+            backoff.pause().await;
         }
     }
 
@@ -126,7 +125,7 @@ impl Shared {
         let action = || format!("change the limit of lane {lane}");
         let locked = format!("{}.lock", lane.token());
         let begin = Instant::now();
-        let mut wait = FIRST_WAIT;
+        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         loop {
             if let Some(lock) = self.take_key(&locked, LOCK_TTL).await? {
                 let changed = timeout_at(Instant::now() + CHANGE, self.change(lane, spec)).await;
@@ -139,8 +138,7 @@ impl Shared {
                     Err(_late) => {}
                 }
             }
-            sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
+            backoff.pause().await;
         }
     }
 

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::publish::PublishAck;
+use async_nats::jetstream::{Context, ErrorCode};
 use async_nats::{HeaderValue, header, jetstream};
 use bytes::Bytes;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::Shared;
 use super::connection::Failure;
+use crate::backoff::Backoff;
 use crate::{BusError, Filter, MAX_PAYLOAD, MessageId, Published, Queue};
 
 /// The first wait for room in a full queue. It doubles up to the longest, because the server does not report free room.
@@ -45,7 +47,7 @@ impl Shared {
         let filter = queue.filter();
         let opened = self.opened_spec(&filter);
         let begin = Instant::now();
-        let mut wait = FIRST_WAIT;
+        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         let mut told = false;
         let duplicate = loop {
             match self.link.with_retries(action, || self.send(&subject, message.clone())).await? {
@@ -55,8 +57,7 @@ impl Shared {
                         told = true;
                         tracing::warn!(%queue, "the queue is full, and nothing in it is acknowledged");
                     }
-                    sleep(wait).await;
-                    wait = (wait * 2).min(LONGEST_WAIT);
+                    backoff.pause().await;
                 }
             }
         };
@@ -70,12 +71,7 @@ impl Shared {
     }
 
     async fn send(&self, subject: &str, message: PublishMessage) -> Result<Sent, Failure> {
-        let sent = self.link.context.send_publish(subject.to_owned(), message).await;
-        let acknowledged = match sent {
-            Ok(acknowledged) => acknowledged.await,
-            Err(error) => Err(error),
-        };
-        match acknowledged {
+        match acknowledged(&self.link.context, subject.to_owned(), message).await {
             Ok(ack) => Ok(Sent::Queued { duplicate: ack.duplicate }),
             Err(error) if error.kind() == PublishErrorKind::StreamNotFound => {
                 // No stream listens on the subject: JetStream is starting, or the server has lost its store with the
@@ -90,6 +86,15 @@ impl Shared {
             },
         }
     }
+}
+
+/// Publishes, and waits until the server confirms it.
+pub(super) async fn acknowledged(
+    context: &Context,
+    subject: String,
+    message: PublishMessage,
+) -> Result<PublishAck, PublishError> {
+    context.send_publish(subject, message).await?.await
 }
 
 /// The JetStream error in a failed publish.

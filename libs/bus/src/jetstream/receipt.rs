@@ -68,7 +68,10 @@ impl Receipt for JetStreamReceipt {
     }
 
     fn abandon(&self) {
-        let (false, Ok(runtime)) = (self.is_late(), Handle::try_current()) else { return };
+        if self.is_late() {
+            return;
+        }
+        let Ok(runtime) = Handle::try_current() else { return };
         let client = self.link.client.clone();
         let reply = self.reply.clone();
         runtime.spawn(async move {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::{HandlerError, HandlerResult, Worker, backoff};
+use super::{HandlerError, HandlerResult, Worker, redelivery_wait};
 use crate::{BusError, ConsumerSpec, DeadLetter, Delivery, Message};
 
 /// Progress reports within one `ack_wait`: two of them may get lost.
@@ -106,7 +106,7 @@ where
                 self.give_up(spec, delivery, &why).await
             }
             HandlerResult::Later { after, why } => {
-                let wait = after.unwrap_or_else(|| backoff(delivery.attempt.saturating_sub(1)));
+                let wait = after.unwrap_or_else(|| redelivery_wait(delivery.attempt.saturating_sub(1)));
                 tracing::warn!(why, retry_in_ms = wait.as_millis(), "a message cannot be worked on now");
                 self.tell(spec, delivery, why, false);
                 delivery.nak(wait).await

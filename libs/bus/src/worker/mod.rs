@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use shares::Shares;
 
+use crate::backoff::Backoff;
 use crate::{Bus, BusError, ConsumerSpec, Delivery, Filter, Message, MessageId};
 
 /// How long one pull waits for a message. Both buses end it at once when a message comes, or when the consumer is
@@ -190,7 +191,7 @@ where
         let slots = Arc::new(Semaphore::new(spec.max_in_flight().min(self.at_most)));
         let halt = CancellationToken::new();
         let mut running = JoinSet::new();
-        let mut failures = 0;
+        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         let mut ended = Ok(());
         while ended.is_ok() {
             let pulled = tokio::select! {
@@ -201,14 +202,13 @@ where
             };
             match pulled {
                 Ok(pulled) => {
-                    failures = 0;
+                    backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
                     for (delivery, slot) in pulled {
                         running.spawn(self.clone().work(spec.clone(), delivery, slot, halt.clone()));
                     }
                 }
                 Err(error) if error.is_temporary() => {
-                    let wait = backoff(failures);
-                    failures += 1;
+                    let wait = backoff.next_wait();
                     tracing::warn!(%error, retry_in_ms = wait.as_millis(), "cannot pull messages");
                     tokio::select! {
                         () = tokio::time::sleep(wait) => {}
@@ -274,8 +274,9 @@ impl<H> fmt::Debug for Worker<H> {
     }
 }
 
-/// The wait after `failures` failures in a row.
-fn backoff(failures: u32) -> Duration {
+/// The wait before a message is redelivered that failed `failures` times before. It has no jitter: a limited number
+/// of messages is in flight.
+fn redelivery_wait(failures: u32) -> Duration {
     FIRST_WAIT.saturating_mul(1 << failures.min(16)).min(LONGEST_WAIT)
 }
 

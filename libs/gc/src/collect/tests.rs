@@ -61,7 +61,8 @@ async fn a_harvest_that_began_since_it_was_looked_is_not_shut_out_and_keeps_all_
     let bytes = bytes::Bytes::from_static(b"deleted");
     let config = CatalogConfig::default();
     let harvest = Catalog::open(store.object_store(), &path, config.clone()).await.unwrap();
-    let location = store.put_small_bitstream(Sha256::of(&bytes), bytes.clone()).await.unwrap();
+    let location =
+        store.put_bitstream(store::NewBitstream::Memory(Sha256::of(&bytes), bytes.clone())).await.unwrap();
     let mut batch = Batch::new();
     batch.put_resource(&"http://e.org/1".parse().unwrap(), &tombstone(&location, &bytes));
     batch.put_run(&run(Phase::Planning));

@@ -81,7 +81,7 @@ impl World {
     /// A bitstream with an object of its own.
     pub(crate) async fn object(&self, content: &str) -> Location {
         let bytes = bytes::Bytes::copy_from_slice(content.as_bytes());
-        self.store.put_small_bitstream(Sha256::of(&bytes), bytes).await.unwrap()
+        self.store.put_bitstream(store::NewBitstream::Memory(Sha256::of(&bytes), bytes)).await.unwrap()
     }
 
     /// Bitstreams in one pack.

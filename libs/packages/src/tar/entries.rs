@@ -256,8 +256,8 @@ impl<'a> Entries<'a> {
         let index = self.members;
         self.members += 1;
         if self.members > self.limits.members {
-            let (members, limit) = (self.members, self.limits.members);
-            return Err(PackageError::TooManyMembers { members, limit });
+            let limit = self.limits.members;
+            return Err(PackageError::TooManyMembers { members: self.members, limit });
         }
         let mut map_follows = header.map_follows;
         while map_follows {
@@ -265,7 +265,9 @@ impl<'a> Entries<'a> {
             let block = block.ok_or_else(|| self.inflated.truncated("the map of a sparse file"))?;
             map_follows = block[504] != 0;
         }
-        (self.left, self.padding, self.readable) = (size, padding(size), false);
+        self.left = size;
+        self.padding = padding(size);
+        self.readable = false;
         let place = || MemberPosition::new(&name_bytes, offset);
         // If these have content, some readers skip it and others look for the next header in it.
         if matches!(header.typeflag, b'1'..=b'4' | b'6') && size > 0 {

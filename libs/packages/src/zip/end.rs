@@ -234,13 +234,14 @@ async fn shift(
     const SIGNATURE: &[u8] = b"PK\x01\x02";
     let as_told = tail.begins_with(directory, SIGNATURE).await?;
     let moved = tail.begins_with(directory + gap, SIGNATURE).await?;
-    match (as_told, moved) {
-        (true, false) => Ok(0),
-        (true, true) => Err(bad("the directory may lie in two places")),
-        (false, _) if record.end != tail.source.len() || tail.begins_with(0, b"PK").await? => {
-            Err(bad("the directory does not lie where it is said to"))
-        }
-        (false, true) => Ok(gap),
-        (false, false) => Err(bad("there is no directory")),
+    if as_told && moved {
+        return Err(bad("the directory may lie in two places"));
     }
+    if as_told {
+        return Ok(0);
+    }
+    if record.end != tail.source.len() || tail.begins_with(0, b"PK").await? {
+        return Err(bad("the directory does not lie where it is said to"));
+    }
+    if moved { Ok(gap) } else { Err(bad("there is no directory")) }
 }

@@ -39,9 +39,11 @@ impl Cursor<'_> {
         let mut month = 1;
         let mut day = 1;
         if self.eat(b'-') {
-            (precision, month) = (Precision::Month, self.pair()?);
+            precision = Precision::Month;
+            month = self.pair()?;
             if self.eat(b'-') {
-                (precision, day) = (Precision::Day, self.pair()?);
+                precision = Precision::Day;
+                day = self.pair()?;
             }
         }
         if self.rest.is_empty() {
@@ -76,9 +78,11 @@ impl Cursor<'_> {
         let mut second = 0;
         let mut nanosecond = 0;
         if self.eat(b':') {
-            (precision, second) = (Precision::Second, self.pair()?);
+            precision = Precision::Second;
+            second = self.pair()?;
             if let Some(decimals) = self.decimals()? {
-                (precision, nanosecond) = (Precision::Subsecond, decimals);
+                precision = Precision::Subsecond;
+                nanosecond = decimals;
             }
         }
         let zone = self.zone()?;

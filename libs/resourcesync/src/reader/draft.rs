@@ -59,10 +59,8 @@ impl<'r> Draft<'r> {
                             } else {
                                 self.link(tag.pairs(), notes)
                             };
-                            match result {
-                                Ok(()) => {}
-                                Err(Flaw::Bad(reason)) => self.spoil(reason),
-                                Err(flaw) => return Err(header_error(tokens.position(), flaw)),
+                            if let Err(flaw) = self.take(result) {
+                                return Err(header_error(tokens.position(), flaw));
                             }
                             tokens.skip(empty, notes)?;
                         }
@@ -105,11 +103,7 @@ impl<'r> Draft<'r> {
                 Name::Ln => self.link(pairs(), notes),
                 name => self.outlined_text(name, part.text(entry), notes).map_err(Flaw::from),
             };
-            match result {
-                Ok(()) => {}
-                Err(Flaw::Bad(reason)) => self.spoil(reason),
-                Err(flaw) => return Err(flaw),
-            }
+            self.take(result)?;
         }
         Ok(())
     }
@@ -144,6 +138,17 @@ impl<'r> Draft<'r> {
                 loc,
                 reason: reason.unwrap_or(BadReason::NoLoc),
             }),
+        }
+    }
+
+    /// Takes the result of a part. Returns a flaw that ends the reading.
+    fn take(&mut self, result: Result<(), Flaw>) -> Result<(), Flaw> {
+        match result {
+            Err(Flaw::Bad(reason)) => {
+                self.spoil(reason);
+                Ok(())
+            }
+            result => result,
         }
     }
 

@@ -43,8 +43,11 @@ impl Options {
             ..Metadata::default()
         };
         let result = attributes::metadata(tag.pairs(), &mut said, false, limits, notes);
-        (*capability, *at, *completed) = (said.capability, said.at, said.completed);
-        (*from, *until) = (said.from, said.until);
+        *capability = said.capability;
+        *at = said.at;
+        *completed = said.completed;
+        *from = said.from;
+        *until = said.until;
         result
     }
 }

@@ -151,7 +151,8 @@ impl<R: Read> Source<R> {
         self.base += self.pos as u64;
         self.filled -= self.pos;
         self.ready -= self.pos;
-        (self.pos, self.lines.counted) = (0, 0);
+        self.pos = 0;
+        self.lines.counted = 0;
     }
 
     /// The unconsumed bytes in the buffer, as far as they are valid UTF-8 and within the document's limit.

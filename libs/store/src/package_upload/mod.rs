@@ -6,18 +6,17 @@ use bytes::BytesMut;
 use fixity::{Algorithm, Computed, Hasher};
 use model::{PackageId, Seq, SourceId};
 
-use crate::spool::blocking;
+use crate::files::blocking;
+use crate::package_head::PackageHead;
 use crate::upload_checkpoint::{Found, UploadCheckpoint};
 use crate::upload_lock::UploadLock;
 use crate::{Key, Store, StoreError};
 
 mod finish;
-mod head;
 mod progress;
 mod receive;
 mod resume;
 
-pub use head::PackageHead;
 use progress::{About, Kept};
 
 /// The smallest part. S3 takes no smaller one than 5 MiB, and a crash costs one part at most.
@@ -119,8 +118,7 @@ impl Store {
     ) -> Result<Option<Arc<UploadLock>>, StoreError> {
         let Some(local) = self.on_disk() else { return Ok(None) };
         let path = object_store::path::Path::from(format!("uploads/{source}/{}.lock", seq.get()));
-        let path = local.objects.path_to_filesystem(&path);
-        let path = path.map_err(|e| StoreError::of_object(self.root(), note, e))?;
+        let path = local.file(&path)?;
         match blocking("lock an upload", move || UploadLock::take(&path)).await? {
             Some(lock) => Ok(Some(Arc::new(lock))),
             None => Err(StoreError::Busy { key: note.to_string() }),

@@ -5,10 +5,10 @@ use fixity::{Computed, Hasher};
 use model::{Location, Method, PackageId, SourceId, StoredBitstream};
 use object_store::UpdateVersion;
 
-use super::PackageHead;
+use crate::files::blocking;
+use crate::package_head::PackageHead;
 use crate::parts::PartsOf;
-use crate::spool::blocking;
-use crate::upload_checkpoint::{Remainder, UploadCheckpoint};
+use crate::upload_checkpoint::{Remainder, UploadCheckpoint, VERSION};
 use crate::{Key, StoreError};
 
 /// State that stays the same until the upload starts anew.
@@ -49,6 +49,13 @@ impl Kept {
 }
 
 impl About {
+    /// Resumes the upload of another process.
+    pub(super) fn resume(&mut self, package: PackageId, head: PackageHead, part_bytes: u64) {
+        self.package = package;
+        self.head = head;
+        self.part_bytes = part_bytes;
+    }
+
     pub(super) fn key(&self) -> Key {
         Key::Package { source: self.source.clone(), package: self.package }
     }
@@ -58,9 +65,15 @@ impl About {
     }
 
     pub(super) fn note(&self, kept: &Kept, rest: Remainder) -> UploadCheckpoint {
-        let upload = kept.upload.clone();
-        let parts = kept.parts.clone();
-        UploadCheckpoint::new(self.package, self.head.clone(), upload, self.part_bytes, parts, rest)
+        UploadCheckpoint {
+            version: VERSION,
+            package: self.package,
+            head: self.head.clone(),
+            upload: kept.upload.clone(),
+            part_bytes: self.part_bytes,
+            parts: kept.parts.clone(),
+            rest,
+        }
     }
 
     pub(super) fn stored(&self, package: PackageId, computed: Computed) -> StoredBitstream {

@@ -6,8 +6,9 @@ use model::PackageId;
 use object_store::{PutMode, UpdateVersion};
 
 use super::progress::{About, Kept};
-use super::{PackageHead, PackageUpload, Stage};
+use super::{PackageUpload, Stage};
 use crate::StoreError;
+use crate::package_head::PackageHead;
 use crate::upload_checkpoint::{Remainder, Tail};
 
 impl PackageUpload {
@@ -20,7 +21,8 @@ impl PackageUpload {
         if let Some(upload) = &old.upload {
             self.abort(upload).await;
         }
-        (self.about.package, self.about.head) = (PackageId::fresh(), head);
+        self.about.package = PackageId::fresh();
+        self.about.head = head;
         self.waiting.clear();
         self.received = 0;
         // The old checkpoint stays until the new one replaces it.

@@ -4,7 +4,7 @@ use fixity::{Hasher, Sha256};
 use model::PackageId;
 use object_store::ObjectStoreExt;
 
-use super::{About, Kept, PackageUpload, Stage};
+use super::{Kept, PackageUpload, Stage};
 use crate::StoreError;
 use crate::upload_checkpoint::{Found, Remainder, Tail};
 
@@ -23,26 +23,17 @@ impl PackageUpload {
                 Remainder::Nothing { computed }
                     if self.algorithms.iter().all(|a| computed.get(*a).is_some()) =>
                 {
-                    (kept.upload, kept.parts) = (note.upload, note.parts);
+                    kept.upload = note.upload;
+                    kept.parts = note.parts;
                     self.received = computed.length();
-                    self.about = About {
-                        package: note.package,
-                        head: note.head,
-                        part_bytes: note.part_bytes,
-                        ..self.about.clone()
-                    };
+                    self.about.resume(note.package, note.head, note.part_bytes);
                     self.stage = Stage::Whole { computed, kept: Box::new(kept) };
                     return Ok(());
                 }
                 Remainder::Bytes { hasher, tail } => {
                     if let Some(hasher) = Hasher::restore(self.algorithms.iter().copied(), &hasher) {
                         self.received = hasher.length();
-                        self.about = About {
-                            package: note.package,
-                            head: note.head,
-                            part_bytes: note.part_bytes,
-                            ..self.about.clone()
-                        };
+                        self.about.resume(note.package, note.head, note.part_bytes);
                         kept = Kept {
                             hasher,
                             upload: note.upload,
@@ -69,13 +60,12 @@ impl PackageUpload {
     /// Reads the bytes behind the last part, if they still match the checkpoint.
     async fn take_tail(&mut self, tail: Tail) -> Result<(), StoreError> {
         let failed = |e| StoreError::of_object(self.store.root(), &self.about.tail, e);
-        let bytes = match self.store.objects().get(&self.about.tail.path()).await {
-            Ok(result) if result.meta.size == tail.length && tail.length < self.about.part_bytes => {
-                result.bytes().await.map_err(failed)?
-            }
-            Ok(_) | Err(object_store::Error::NotFound { .. }) => return Ok(()),
-            Err(error) => return Err(failed(error)),
-        };
+        let found = self.store.objects().get(&self.about.tail.path()).await;
+        let Some(found) = self.store.if_there(&self.about.tail, found)? else { return Ok(()) };
+        if found.meta.size != tail.length || tail.length >= self.about.part_bytes {
+            return Ok(());
+        }
+        let bytes = found.bytes().await.map_err(failed)?;
         if Sha256::of(&bytes) == tail.sha256 {
             self.received += tail.length;
             self.waiting.extend_from_slice(&bytes);

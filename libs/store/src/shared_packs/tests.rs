@@ -254,7 +254,8 @@ async fn a_batch_of_nothing_stores_nothing() {
 async fn bytes_of_another_length_than_computed_are_refused_before_others_share_a_pack_with_them() {
     let (packs, ..) = gated(PackLimits::default());
     let mut batch = batch(&packs, &[]);
-    let (uri, computed) = ("http://e.org/".parse().unwrap(), Computed::of(b"abc"));
+    let uri = "http://e.org/".parse().unwrap();
+    let computed = Computed::of(b"abc");
     assert!(matches!(batch.add(member(&uri, b"ab", &computed)), Err(StoreError::Damaged { .. })));
     assert!(batch.is_empty());
 }

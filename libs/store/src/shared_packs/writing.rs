@@ -87,7 +87,8 @@ impl Writing {
                     group.push(one)
                 }
                 _ => {
-                    (bytes, members) = (one.batch.cost(), one.batch.len());
+                    bytes = one.batch.cost();
+                    members = one.batch.len();
                     groups.push(vec![one]);
                 }
             }

@@ -14,7 +14,7 @@ use super::name::Rule;
 use super::path::{ALSO, ViewPath};
 use super::{TEMPORARY, blocked};
 use crate::StoreError;
-use crate::open::DATA_DIRECTORY;
+use crate::target::DATA_DIRECTORY;
 use crate::temporary::{self, Readers};
 
 /// How often a file is moved while other threads remove its directory.

@@ -10,6 +10,7 @@ use super::files::Files;
 use super::name::Rule;
 use super::path::ViewPath;
 use crate::StoreError;
+use crate::error::AtFile;
 
 impl Files {
     /// Moves the file of a resource from its former path to its present one. Returns whether there was one.
@@ -50,8 +51,9 @@ impl Files {
     fn copy_to_its_place(&self, former: &ViewPath, uri: &ResourceUri) -> Result<(), StoreError> {
         let from = self.at(former);
         let mut copy = self.temporary()?;
-        let copied = fs::File::open(&from).and_then(|mut file| io::copy(&mut file, copy.as_file_mut()));
-        copied.map_err(|error| StoreError::of_file("copy", &from, error))?;
+        fs::File::open(&from)
+            .and_then(|mut file| io::copy(&mut file, copy.as_file_mut()))
+            .at_file("copy", &from)?;
         self.publish(copy, uri)
     }
 }

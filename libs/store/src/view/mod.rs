@@ -66,8 +66,8 @@ use model::ResourceUri;
 use tempfile::NamedTempFile;
 
 use crate::StoreError;
-use crate::read::ByteStream;
-use crate::spool::blocking;
+use crate::files::blocking;
+use crate::verified::ByteStream;
 
 pub use path::{ViewPath, path_of};
 

@@ -60,7 +60,8 @@ async fn a_file_is_written_replaced_and_removed_with_its_directories() {
 #[tokio::test]
 async fn removing_leaves_directories_that_hold_something() {
     let (directory, view) = view();
-    let (one, two) = (uri("https://h/a/1"), uri("https://h/a/2"));
+    let one = uri("https://h/a/1");
+    let two = uri("https://h/a/2");
     view.place(one.clone(), Bytes::new()).await.unwrap();
     view.place(two, Bytes::new()).await.unwrap();
     assert!(view.remove(one).await.unwrap());
@@ -310,7 +311,8 @@ async fn batches_written_side_by_side_give_each_resource_one_file_and_lose_none(
 fn a_directory_that_disappears_while_a_file_is_removed_is_no_failure() {
     let (directory, view) = view();
     // Now and then other threads have a directory at the plain path of this page.
-    let (page, other) = (uri("https://h/a"), directory.path().join("h/a"));
+    let page = uri("https://h/a");
+    let other = directory.path().join("h/a");
     fs::create_dir_all(&other).unwrap();
     std::thread::scope(|threads| {
         let comes_and_goes = threads.spawn(|| {

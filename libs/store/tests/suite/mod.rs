@@ -118,14 +118,18 @@ pub(crate) async fn the_same_content_is_one_object(store: &Store) {
     let one = put(store, b"same").await;
     assert_eq!(put(store, b"same").await, one);
     let bytes = Bytes::from_static(b"same");
-    assert_eq!(store.put_small_bitstream(Sha256::of(&bytes), bytes.clone()).await.unwrap(), one);
+    assert_eq!(
+        store.put_bitstream(store::NewBitstream::Memory(Sha256::of(&bytes), bytes.clone())).await.unwrap(),
+        one
+    );
     assert_eq!(keys(store).await.len(), 1);
     assert_eq!(store.read_verified(&bitstream(one, &bytes)).await.unwrap(), bytes);
 }
 
 pub(crate) async fn a_small_body_is_stored_without_a_spool(store: &Store) {
     let bytes = Bytes::from_static(b"small");
-    let location = store.put_small_bitstream(Sha256::of(&bytes), bytes.clone()).await.unwrap();
+    let location =
+        store.put_bitstream(store::NewBitstream::Memory(Sha256::of(&bytes), bytes.clone())).await.unwrap();
     assert_eq!(store.read_verified(&bitstream(location, &bytes)).await.unwrap(), bytes);
 }
 
@@ -255,7 +259,8 @@ pub(crate) async fn existence_is_judged_by_length(store: &Store) {
 pub(crate) async fn sources_are_noted_and_listed(store: &Store) {
     assert_eq!(store.sources().await.unwrap(), []);
     let note = |id: &str, url: &str| SourceMarker { source: id.parse().unwrap(), url: url.into() };
-    let (a, b) = (note("a-1", "http://a/"), note("b-2", "http://b/"));
+    let a = note("a-1", "http://a/");
+    let b = note("b-2", "http://b/");
     for note in [&b, &a, &a] {
         store.note_source(note).await.unwrap();
     }

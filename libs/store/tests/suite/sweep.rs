@@ -23,7 +23,10 @@ async fn listed(store: &Store, sha256: Sha256) -> Option<Listed> {
 
 async fn put_small(store: &Store, content: &'static str) -> Sha256 {
     let sha256 = Sha256::of(content.as_bytes());
-    store.put_small_bitstream(sha256, Bytes::from_static(content.as_bytes())).await.unwrap();
+    store
+        .put_bitstream(store::NewBitstream::Memory(sha256, Bytes::from_static(content.as_bytes())))
+        .await
+        .unwrap();
     sha256
 }
 
@@ -80,7 +83,7 @@ pub(crate) async fn a_put_that_meets_a_sweep_is_never_lost(store: &Store) {
     let mut oldest = Timestamp::MIN;
     for round in 0..ROUNDS {
         let sha256 = Sha256::of(&content(round));
-        store.put_small_bitstream(sha256, content(round)).await.unwrap();
+        store.put_bitstream(store::NewBitstream::Memory(sha256, content(round))).await.unwrap();
         oldest = oldest.max(listed(store, sha256).await.unwrap().modified);
     }
     // Everything before is old, and everything put from now on is young, also on a clock of whole seconds.
@@ -94,7 +97,7 @@ pub(crate) async fn a_put_that_meets_a_sweep_is_never_lost(store: &Store) {
             for _ in 0..round {
                 tokio::task::yield_now().await;
             }
-            store.put_small_bitstream(sha256, bytes.clone()).await
+            store.put_bitstream(store::NewBitstream::Memory(sha256, bytes.clone())).await
         };
         let (swept, put) = tokio::join!(store.remove_bitstreams(vec![sha256], young), finds);
         swept.unwrap();
@@ -137,8 +140,8 @@ pub(crate) async fn unfinished_uploads_are_given_up(store: &Store) {
     let going_on = PackageId::fresh();
     let mut goes_on = begin(package(going_on)).await;
     let growing = Growing { packages: [going_on].into(), ..Growing::default() };
-    let (past, future) =
-        (Timestamp::now() - SignedDuration::from_hours(1), Timestamp::now() + SignedDuration::from_hours(1));
+    let past = Timestamp::now() - SignedDuration::from_hours(1);
+    let future = Timestamp::now() + SignedDuration::from_hours(1);
     assert_eq!(store.orphans(past, growing.clone(), true).await.unwrap().objects, 0);
     assert_eq!(store.orphans(future, growing.clone(), false).await.unwrap().objects, 2);
     assert_eq!(store.orphans(future, growing.clone(), true).await.unwrap().objects, 2);

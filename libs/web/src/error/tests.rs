@@ -1,4 +1,5 @@
 use super::*;
+use crate::error_kind::{ConnectFault, Phase};
 
 fn error(kind: ErrorKind) -> WebError {
     let url = "https://me:word@example.org:8443/a?id=1&token=t".parse().unwrap();

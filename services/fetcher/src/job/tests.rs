@@ -1,14 +1,18 @@
 use std::collections::BTreeSet;
 
-use bus::MemoryBus;
-use model::{Declaration, JobId, Lane, Location, PackId, RunId, Seq, SourceId, SystemClock, Validators};
+use bus::{Bus as _, MemoryBus};
+use model::{
+    Declaration, JobId, Lane, Location, PackId, RunId, Seq, SourceId, SystemClock, Terms, Validators,
+};
 use service::{Metrics, ServiceInfo};
 use testkit::gated::{Gate, GatedObjects};
 use testkit::scripted::{Reply, ScriptedServer};
 use testkit::waiting::until;
-use web::WebConfig;
+use store::{PackLimits, SharedPacks, Store};
+use web::{Client, WebConfig};
 
 use super::*;
+use crate::{FetcherConfig, FetcherMetrics};
 
 const BODIES: usize = 3;
 

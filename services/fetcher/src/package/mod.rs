@@ -3,23 +3,21 @@
 use std::sync::Arc;
 
 use fixity::Algorithm;
-use model::{Disposition, PackageJob, PackageOutcome, PackageResult, ProblemReason};
+use model::{Disposition, PackageJob, PackageOutcome, PackageResult};
 use store::{PackageUpload, StoreError};
 use tokio::time::Instant;
 
 mod answer;
 mod parallel_ranges;
 mod piece;
-mod range_permits;
 mod receive;
 mod version;
 
-use range_permits::RangePermits;
-pub(crate) use range_permits::SingleRangeOrigins;
 use receive::{End, Receiving};
 use version::condition;
 
-use crate::Fetcher;
+use crate::fetcher::Fetcher;
+use crate::range_permits::RangePermits;
 
 impl Fetcher {
     /// Fetches a package into the store, without applying its terms, or continues where an earlier job stopped. It
@@ -73,18 +71,4 @@ async fn put_away(upload: PackageUpload) -> Result<u64, StoreError> {
     }
     upload.abandon().await?;
     Ok(0)
-}
-
-/// Label of a package's result in metrics.
-pub(crate) fn label(result: &PackageResult) -> &'static str {
-    match result {
-        PackageResult::Stored(_) => "stored",
-        PackageResult::NotModified => "not-modified",
-        PackageResult::Deferred { .. } => "deferred",
-        PackageResult::Failed(failure) => failure.reason.as_str(),
-        // Not a result of a fetcher.
-        PackageResult::Opened(_) | PackageResult::Slice { .. } | PackageResult::Interrupted { .. } => {
-            ProblemReason::WrongKind.as_str()
-        }
-    }
 }

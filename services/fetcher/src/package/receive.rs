@@ -11,9 +11,10 @@ use web::{ErrorKind, GetRequest, Range, Response, WebError};
 
 use super::answer::Ended;
 use super::piece::Piece;
-use super::range_permits::RangePermits;
 use super::version::{accepts_ranges, can_go_on, condition, is_no_such_range, is_same};
-use crate::{Fetcher, modified, page};
+use crate::fetcher::Fetcher;
+use crate::range_permits::RangePermits;
+use crate::{modified, page};
 
 /// A package that a job is receiving.
 pub(super) struct Receiving<'a> {

@@ -96,10 +96,8 @@ pub(crate) async fn read(
     };
     let version = u16_of(&bytes[0..2]);
     let entries = usize::from(u16_of(&bytes[2..4]));
-    let (bytes_4, bytes_8) =
-        (bytes[4..8].try_into().unwrap_or_default(), bytes[8..16].try_into().unwrap_or_default());
-    let lines_length = u64::from(u32::from_le_bytes(bytes_4));
-    let start = u64::from_le_bytes(bytes_8);
+    let lines_length = u64::from(u32::from_le_bytes(bytes[4..8].try_into().unwrap_or_default()));
+    let start = u64::from_le_bytes(bytes[8..16].try_into().unwrap_or_default());
     let until = start.checked_add(lines_length).filter(|until| *until <= row && version == VERSION);
     let until =
         until.ok_or_else(|| damaged("a row of its table", format!("other bytes for slice {number}")))?;

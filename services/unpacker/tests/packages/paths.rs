@@ -133,7 +133,9 @@ async fn zip64_and_sizes_behind_the_data_are_read() {
         .but(|part| {
             let local = &mut part.local;
             let numbers = (local.crc32, local.compressed, local.size);
-            (local.crc32, local.compressed, local.size) = (0, 0, 0);
+            local.crc32 = 0;
+            local.compressed = 0;
+            local.size = 0;
             part.data.extend(0x0807_4b50_u32.to_le_bytes());
             for number in [numbers.0, numbers.1, numbers.2] {
                 part.data.extend(number.to_le_bytes());

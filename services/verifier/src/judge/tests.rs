@@ -8,7 +8,10 @@ use super::*;
 /// A received bitstream, last modified at this second of a day, and its location.
 async fn received(store: &Store, content: &'static [u8], modified: Option<i64>) -> StoredBitstream {
     let computed = Computed::of(content);
-    let location = store.put_small_bitstream(computed.sha256(), Bytes::from_static(content)).await.unwrap();
+    let location = store
+        .put_bitstream(store::NewBitstream::Memory(computed.sha256(), Bytes::from_static(content)))
+        .await
+        .unwrap();
     let modified = modified.map(second);
     let validators = Validators::default();
     StoredBitstream {

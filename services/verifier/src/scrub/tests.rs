@@ -42,7 +42,11 @@ impl World {
 
     async fn object(&mut self, name: &str, bytes: Vec<u8>) {
         let content = Bytes::from(bytes.clone());
-        let location = self.store.put_small_bitstream(Sha256::of(&content), content).await.unwrap();
+        let location = self
+            .store
+            .put_bitstream(store::NewBitstream::Memory(Sha256::of(&content), content))
+            .await
+            .unwrap();
         self.holds(name, location, &bytes);
     }
 

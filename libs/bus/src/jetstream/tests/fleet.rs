@@ -21,8 +21,9 @@ async fn two_processes_never_exceed_the_limit_of_a_lane_together() {
     const MESSAGES: usize = 60;
     let (one, other) = two("fleet-limit").await;
     one.open(lane_spec(1, LIMIT)).await.unwrap();
-    let (now, most, done) =
-        (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let now = Arc::<AtomicUsize>::default();
+    let most = Arc::<AtomicUsize>::default();
+    let done = Arc::<AtomicUsize>::default();
     let stop = CancellationToken::new();
     let mut workers = Vec::new();
     let mut shares = Vec::new();
@@ -33,8 +34,10 @@ async fn two_processes_never_exceed_the_limit_of_a_lane_together() {
         let share = Arc::new(AtomicUsize::new(0));
         shares.push(Arc::clone(&share));
         workers.push(tokio::spawn(run_lanes(Arc::new(bus.clone()), stop.clone(), move |_| {
-            let (now, most, done, share) =
-                (Arc::clone(&now), Arc::clone(&most), Arc::clone(&done), Arc::clone(&share));
+            let now = Arc::clone(&now);
+            let most = Arc::clone(&most);
+            let done = Arc::clone(&done);
+            let share = Arc::clone(&share);
             async move {
                 most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -166,7 +166,8 @@ async fn later_waits_as_told_or_twice_as_long_each_time_and_then_gives_up() {
 
 #[test]
 fn waits_double_up_to_the_longest() {
-    let waits: Vec<u64> = [0, 1, 2, 5, 6, 7, 1000].map(backoff).iter().map(Duration::as_secs).collect();
+    let waits: Vec<u64> =
+        [0, 1, 2, 5, 6, 7, 1000].map(redelivery_wait).iter().map(Duration::as_secs).collect();
     assert_eq!(waits, [1, 2, 4, 32, 60, 60, 60]);
 }
 

@@ -19,7 +19,7 @@ const LEFT_ALONE: Duration = Duration::from_secs(600);
 
 /// The permits of one job.
 #[derive(Debug)]
-pub(super) struct RangePermits {
+pub(crate) struct RangePermits {
     bus: Arc<dyn Bus>,
     lane: Lane,
     most: usize,
@@ -35,24 +35,24 @@ pub(crate) struct SingleRangeOrigins(Arc<Mutex<HashMap<Lane, Instant>>>);
 
 impl RangePermits {
     /// No permit yet, and never more than `most`.
-    pub(super) fn new(bus: Arc<dyn Bus>, lane: Lane, most: usize) -> Self {
+    pub(crate) fn new(bus: Arc<dyn Bus>, lane: Lane, most: usize) -> Self {
         let now = Instant::now();
         Self { bus, lane, most, places: Vec::new(), since: now, not_before: now }
     }
 
     /// Number of permits.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
     /// Releases all permits: without parallel ranges the job needs none.
-    pub(super) fn part(&mut self) {
+    pub(crate) fn part(&mut self) {
         self.places.clear();
     }
 
     /// Whether to ask for more, now that these permits have no open request. Permits that were kept for long enough
     /// are released.
-    pub(super) fn wants_more(&mut self) -> bool {
+    pub(crate) fn wants_more(&mut self) -> bool {
         let now = Instant::now();
         if !self.places.is_empty() && now.duration_since(self.since) >= LONGEST {
             self.places.clear();
@@ -62,7 +62,7 @@ impl RangePermits {
     }
 
     /// Acquires the spare permits.
-    pub(super) async fn gather(&mut self) {
+    pub(crate) async fn gather(&mut self) {
         while self.places.len() < self.most {
             let spare = timeout(PATIENCE, self.bus.try_acquire_spare(&self.lane)).await;
             let now = Instant::now();
@@ -86,7 +86,7 @@ impl RangePermits {
 
 impl SingleRangeOrigins {
     /// Excludes an origin from parallel ranges for a while.
-    pub(super) fn add(&self, lane: &Lane) {
+    pub(crate) fn add(&self, lane: &Lane) {
         let now = Instant::now();
         let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lanes.retain(|_, until| *until > now);
@@ -94,7 +94,7 @@ impl SingleRangeOrigins {
     }
 
     /// Whether an origin is excluded.
-    pub(super) fn contains(&self, lane: &Lane) -> bool {
+    pub(crate) fn contains(&self, lane: &Lane) -> bool {
         let lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lanes.get(lane).is_some_and(|until| *until > Instant::now())
     }

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use model::{Disposition, Lane};
 use url::Url;
 
-use super::{MOST_READ, Robots, RobotsFetch};
+use crate::robots::{MOST_READ, Robots, RobotsFetch};
 use crate::{Client, CrawlDelay, ErrorKind, GetRequest, Phase, RequestPurpose, Response, Wall, WebError};
 
 /// A file that was read is requested again after a day, as RFC 9309, 2.4, says.
