@@ -45,9 +45,9 @@ pub(crate) struct Resident;
 impl Collector for Resident {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         if let Some(bytes) = resident_bytes() {
-            let name = "process_resident_memory_bytes";
             let help = "Memory that the process takes";
-            let gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            let kind = MetricType::Gauge;
+            let gauge = encoder.encode_descriptor("process_resident_memory_bytes", help, None, kind)?;
             ConstGauge::new(bytes).encode(gauge)?;
         }
         Ok(())
