@@ -8,7 +8,11 @@ import exposed
 from places import ROOT, read
 
 # How a metric is given its name in the code; the prefix is set once, and the suffix follows from the kind.
-NAMED = re.compile(r'(?:registry\.register|encode_descriptor)\(\s*"(\w+)"|^ +\(\s*"((?:scheduler|source)_\w+)",\s*"', re.M)
+NAMED = re.compile(
+    r'(?:registry\.register|encode_descriptor|metrics\.add(?:_labelled)?|\b(?:counter|gauge)s?)\(\s*"(\w+)",'
+    r'|^ +\(\s*"((?:scheduler|source)_\w+)",\s*"',
+    re.M,
+)
 # The name itself is that of the info without its suffix.
 INFO = {"build"}
 

@@ -1,3 +1,5 @@
+//! Why an export failed.
+
 use std::io;
 
 use catalog::CatalogError;
@@ -22,7 +24,7 @@ pub enum ExportError {
     Write(#[from] io::Error),
     /// The same, as reported by the writer of an archive or a table.
     #[error("cannot write the export: {0:#}")]
-    Format(anyhow::Error),
+    Format(#[from] anyhow::Error),
     /// The observer stopped the export.
     #[error("the export was stopped; ask for the same again, and it goes on where it stopped")]
     Stopped,

@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 mod body;
+mod checkpoint;
 mod columns;
 mod dump;
 mod error;
-mod note;
+mod export;
 mod parts;
+mod request;
 mod row;
 mod selection;
 mod table;
@@ -14,5 +16,6 @@ mod tree;
 mod work;
 
 pub use error::ExportError;
+pub use export::Export;
+pub use request::{Destination, Format, Observer, Seen, Sizes, Summary};
 pub use selection::Selection;
-pub use work::{Destination, Export, Format, Seen, Sizes, Summary};

@@ -14,9 +14,10 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
 use crate::ExportError;
+use crate::checkpoint::{DATA, part_name};
 use crate::columns;
 use crate::row::Row;
-use crate::work::{DATA, Work};
+use crate::work::Work;
 
 /// Rows of a row group, which are held in memory until it is written.
 const GROUP_ROWS: usize = 20_000;
@@ -26,8 +27,8 @@ pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), E
     let mut rest = pin!(work.rest().await?);
     let mut is_over = false;
     // An empty export still has a table.
-    while !is_over || work.kept.note.parts == 0 {
-        let name = name(work.kept.note.parts + 1);
+    while !is_over || work.checkpoint.parts == 0 {
+        let name = part_name(work.checkpoint.parts + 1);
         let aside = directory.join(DATA).join(&name);
         let mut part = Part::create(&aside, &schema)?;
         let mut rows = 0;
@@ -40,20 +41,15 @@ pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), E
             work.took(&uri, 0)?;
             rows += 1;
         }
-        if rows == 0 && work.kept.note.parts > 0 {
+        if rows == 0 && work.checkpoint.parts > 0 {
             break;
         }
         part.close()?;
         fs_err::rename(&aside, directory.join(&name))?;
-        work.kept.note.parts += 1;
-        work.kept.keep()?;
+        work.checkpoint.parts += 1;
+        work.checkpoint.save()?;
     }
     Ok(())
-}
-
-/// The file of the `number`th part, counted from one.
-pub(crate) fn name(number: u32) -> String {
-    format!("part-{number:05}.parquet")
 }
 
 /// A file in progress.

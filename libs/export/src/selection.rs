@@ -1,7 +1,7 @@
 //! Selects the resources to export.
 
 use jiff::Timestamp;
-use model::{Bitstream, ResourceRecord, ResourceUri};
+use model::{Bitstream, ResourceRecord};
 use serde::{Deserialize, Serialize};
 
 /// A selection of resources: those that meet all given conditions.
@@ -52,9 +52,6 @@ pub(crate) fn media_type<'a>(
     let sent = bitstream.and_then(|bitstream| bitstream.media_type.as_deref());
     sent.or(record.declaration.media_type.as_deref())
 }
-
-/// A selected resource.
-pub(crate) type Taken = (ResourceUri, ResourceRecord);
 
 #[cfg(test)]
 mod tests {

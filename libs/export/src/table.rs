@@ -20,9 +20,9 @@ pub(crate) async fn to_file(work: &mut Work<'_>, path: &Path) -> Result<(), Expo
         line(work, &mut out, &uri, record)?;
         lines += 1;
         if lines % work.sizes.kept_every.max(1) == 0 {
-            work.kept.note.bytes = out.stream_position()?;
+            work.checkpoint.bytes = out.stream_position()?;
             out.get_ref().sync_data()?;
-            work.kept.keep()?;
+            work.checkpoint.save()?;
         }
     }
     out.flush()?;

@@ -27,9 +27,10 @@ pub(crate) async fn to_file(work: &mut Work<'_>, path: &Path) -> Result<(), Expo
         append(work, &mut tar, resource).await?;
         if members >= work.sizes.kept_every || bytes >= work.sizes.kept_bytes {
             settle(tar.get_mut())?;
-            work.kept.note.bytes = tar.get_mut().stream_position()?;
-            work.kept.keep()?;
-            (members, bytes) = (0, 0);
+            work.checkpoint.bytes = tar.get_mut().stream_position()?;
+            work.checkpoint.save()?;
+            members = 0;
+            bytes = 0;
         }
     }
     settle(&mut tar.into_inner()?)

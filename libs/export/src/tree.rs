@@ -22,7 +22,7 @@ pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), E
         since += 1;
         if since >= work.sizes.kept_every {
             flush(directory)?;
-            work.kept.keep()?;
+            work.checkpoint.save()?;
             since = 0;
         }
     }

@@ -102,7 +102,11 @@ impl Credentials {
 }
 
 impl CredentialConfig {
-    fn read(&self, vars: &Vars) -> Result<Credential, String> {
+    /// Reads its secret.
+    ///
+    /// # Errors
+    /// What is wrong with it. The message has the name of the secret and never the secret.
+    pub fn read(&self, vars: &Vars) -> Result<Credential, String> {
         let secret = |place: &SecretRef| {
             place.read(vars).map(|secret| Secret::new(secret.expose())).map_err(|error| error.to_string())
         };

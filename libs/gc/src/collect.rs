@@ -9,7 +9,7 @@ use crate::error::GcError;
 use crate::mark::mark;
 use crate::marks::{Marks, SourceMarks};
 use crate::report::{HeldBack, Report, Rewritten};
-use crate::rewrite::{self, SparsePack, mostly_dead};
+use crate::rewrite::{self, SparsePack, sparse_packs};
 use crate::sweep;
 use crate::times::{Times, is_at_rest};
 use crate::tombstones;
@@ -55,15 +55,15 @@ pub async fn collect(store: &Store, options: &Options, clock: &dyn Clock) -> Res
         reader.last_run().await.map_err(|error| unreadable(source, error))?;
         reader.close().await.ok();
     }
-    let mut standings = Vec::with_capacity(sources.len());
+    let mut all_marks = Vec::with_capacity(sources.len());
     for source in &sources {
         // Before the catalog is read, so that an upload that ends meanwhile is found in one of the two.
         let uploads = store.uploads_left(source).await?;
         // Boxed, like its parts: together these futures are too large for the stack of a worker.
-        let standing = Box::pin(collection.look_through(source, &uploads)).await?;
-        standings.push((standing, uploads));
+        let source_marks = Box::pin(collection.look_through(source, &uploads)).await?;
+        all_marks.push((source_marks, uploads));
     }
-    Box::pin(collection.sweep(&standings)).await?;
+    Box::pin(collection.sweep(&all_marks)).await?;
     Ok(collection.report)
 }
 
@@ -106,19 +106,19 @@ impl Collection<'_> {
         let run = reader.last_run().await.map_err(|error| unreadable(source, error))?;
         let owns = self.options.as_owner && run.as_ref().is_none_or(is_at_rest);
         let marking = mark(&reader, source, uploads, &self.times, owns, &mut self.marks);
-        let standing = Box::pin(marking).await?;
+        let source_marks = Box::pin(marking).await?;
         reader.close().await.ok();
-        let dead = Box::pin(mostly_dead(self.store, &standing, self.marks.of(source))).await?;
+        let dead = Box::pin(sparse_packs(self.store, &source_marks, self.marks.of(source))).await?;
         let rewritten = rewrite::count(&dead);
         if !owns {
-            self.leave(standing.due, rewritten);
-            return Ok(standing);
+            self.leave(source_marks.due, rewritten);
+            return Ok(source_marks);
         }
-        if !self.options.dry_run && (standing.due > 0 || !dead.is_empty()) {
-            return Box::pin(self.tidy_up(source, uploads, standing.due, &dead)).await;
+        if !self.options.dry_run && (source_marks.due > 0 || !dead.is_empty()) {
+            return Box::pin(self.tidy_up(source, uploads, source_marks.due, &dead)).await;
         }
-        self.done(standing.due, rewritten);
-        Ok(standing)
+        self.done(source_marks.due, rewritten);
+        Ok(source_marks)
     }
 
     /// Removes tombstones and rewrites packs as the owner, unless a harvest has begun since the check. Then marks
@@ -141,9 +141,9 @@ impl Collection<'_> {
             Ok(None)
         };
         match done {
-            Ok(Some((standing, given_up))) => {
+            Ok(Some((source_marks, given_up))) => {
                 self.done(given_up, rewritten);
-                return Ok(standing);
+                return Ok(source_marks);
             }
             Ok(None) | Err(GcError::NotOwner { error: CatalogError::Fenced { .. }, .. }) => {}
             Err(error) => return Err(error),
@@ -151,9 +151,9 @@ impl Collection<'_> {
         self.leave(due, rewritten);
         let reader = self.reader(source).await?;
         let marking = mark(&reader, source, uploads, &self.times, false, &mut self.marks);
-        let standing = Box::pin(marking).await?;
+        let source_marks = Box::pin(marking).await?;
         reader.close().await.ok();
-        Ok(standing)
+        Ok(source_marks)
     }
 
     /// The work of the owner. Returns the number of removed tombstones, and the new marks of the Source.
@@ -174,9 +174,9 @@ impl Collection<'_> {
         // No other process can write now. A resource whose bytes were about to be removed may have been restored
         // before.
         let marking = mark(&catalog, source, uploads, &self.times, false, &mut self.marks);
-        let standing = Box::pin(marking).await?;
+        let source_marks = Box::pin(marking).await?;
         catalog.close().await.map_err(failed)?;
-        Ok((standing, given_up))
+        Ok((source_marks, given_up))
     }
 
     fn done(&mut self, given_up: u64, rewritten: Rewritten) {
@@ -194,26 +194,26 @@ impl Collection<'_> {
     }
 
     /// Removes what is neither needed nor within the retention. All catalogs were read before.
-    async fn sweep(&mut self, standings: &[(SourceMarks, Vec<OrphanUpload>)]) -> Result<(), GcError> {
+    async fn sweep(&mut self, all_marks: &[(SourceMarks, Vec<OrphanUpload>)]) -> Result<(), GcError> {
         let store = self.store;
         let dry_run = self.options.dry_run;
         let mut growing = Growing::default();
         let mut young = self.times.young_since(None);
-        for (standing, uploads) in standings {
-            young = young.min(standing.young);
-            let needed = self.marks.of(&standing.source);
-            let left = sweep::uploads(store, standing, needed, uploads, dry_run, &mut growing).await?;
+        for (source_marks, uploads) in all_marks {
+            young = young.min(source_marks.young);
+            let needed = self.marks.of(&source_marks.source);
+            let left = sweep::uploads(store, source_marks, needed, uploads, dry_run, &mut growing).await?;
             self.report.uploads.add(left);
-            self.report.packages.add(sweep::packages(store, standing, needed, dry_run).await?);
-            self.report.packs.add(sweep::packs(store, standing, needed, dry_run).await?);
-            let held_back = |since: Timestamp| HeldBack { source: standing.source.clone(), since };
-            self.report.held_back.extend(standing.unfinished.map(held_back));
+            self.report.packages.add(sweep::packages(store, source_marks, needed, dry_run).await?);
+            self.report.packs.add(sweep::packs(store, source_marks, needed, dry_run).await?);
+            let held_back = |since: Timestamp| HeldBack { source: source_marks.source.clone(), since };
+            self.report.held_back.extend(source_marks.unfinished.map(held_back));
         }
         // A bitstream may belong to any Source.
         let bitstreams = Box::pin(sweep::bitstreams(store, &mut self.marks, young, dry_run)).await?;
         self.report.bitstreams.add(bitstreams);
         for source in store.folders().await? {
-            if standings.iter().all(|(standing, _)| standing.source != source) {
+            if all_marks.iter().all(|(source_marks, _)| source_marks.source != source) {
                 store.uploads_left(&source).await?.iter().for_each(|upload| growing.add(upload));
                 self.report.strangers.push(source);
             }

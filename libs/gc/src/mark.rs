@@ -139,7 +139,8 @@ async fn first_change_since(catalog: &Lookups, since: Timestamp) -> Result<u64, 
     let mut low = 0;
     let mut high = 1;
     while is_before(high).await? {
-        (low, high) = (high, high * 2);
+        low = high;
+        high *= 2;
     }
     // The entry at `low` is of an earlier time, the one at `high` is not.
     while low + 1 < high {

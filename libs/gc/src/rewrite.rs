@@ -32,17 +32,17 @@ pub(crate) struct SparsePack {
 }
 
 /// The sparse packs of a Source.
-pub(crate) async fn mostly_dead(
+pub(crate) async fn sparse_packs(
     store: &Store,
-    standing: &SourceMarks,
+    source_marks: &SourceMarks,
     needed: &Needed,
 ) -> Result<Vec<SparsePack>, GcError> {
     let mut found = Vec::new();
-    let mut packs = store.list_packs(&standing.source);
+    let mut packs = store.list_packs(&source_marks.source);
     while let Some(Listed { key, size, modified }) = packs.try_next().await? {
         let Key::Pack { source, pack } = key else { continue };
         let Some(&alive) = needed.packs.get(&pack) else { continue };
-        let may_be = alive.members > 0 && alive.others == 0 && modified < standing.young;
+        let may_be = alive.members > 0 && alive.others == 0 && modified < source_marks.young;
         if !may_be || 2 * weight(alive.members, alive.bytes) >= size {
             continue;
         }
@@ -143,7 +143,7 @@ impl Moving<'_> {
                 Ok(bytes) => bytes,
                 // Its record still points there, so the pack stays.
                 Err(error @ (StoreError::Damaged { .. } | StoreError::NotFound { .. })) => {
-                    tracing::warn!(resource.uri = %uri, %error, "a bitstream cannot be moved out of a pack that is mostly dead");
+                    tracing::warn!(resource.uri = %uri, %error, "a bitstream cannot be moved out of a sparse pack");
                     continue;
                 }
                 Err(error) => return Err(error.into()),

@@ -22,7 +22,7 @@ enum Verdict {
 /// Removes the remains of uploads that will not continue. Those that may continue are added to `growing`.
 pub(crate) async fn uploads(
     store: &Store,
-    standing: &SourceMarks,
+    source_marks: &SourceMarks,
     needed: &mut Needed,
     left: &[OrphanUpload],
     dry_run: bool,
@@ -32,11 +32,11 @@ pub(crate) async fn uploads(
     for upload in left {
         let kind = if needed.plans.contains(&upload.seq) {
             &mut counted.in_use
-        } else if upload.modified >= standing.young {
+        } else if upload.modified >= source_marks.young {
             // Its record may not be written yet.
             needed.packages.extend(upload.package);
             &mut counted.young
-        } else if dry_run || forget(store, standing, upload).await? {
+        } else if dry_run || forget(store, source_marks, upload).await? {
             counted.removed += upload.amount;
             continue;
         } else {
@@ -50,8 +50,8 @@ pub(crate) async fn uploads(
 }
 
 /// Whether the upload was removed. False if another process is working on it.
-async fn forget(store: &Store, standing: &SourceMarks, upload: &OrphanUpload) -> Result<bool, GcError> {
-    match store.forget_upload(&standing.source, upload.seq).await {
+async fn forget(store: &Store, source_marks: &SourceMarks, upload: &OrphanUpload) -> Result<bool, GcError> {
+    match store.forget_upload(&source_marks.source, upload.seq).await {
         Ok(()) => Ok(true),
         Err(store::StoreError::Busy { .. }) => Ok(false),
         Err(error) => Err(error.into()),
@@ -61,7 +61,7 @@ async fn forget(store: &Store, standing: &SourceMarks, upload: &OrphanUpload) ->
 /// Removes the packs of a Source without references.
 pub(crate) async fn packs(
     store: &Store,
-    standing: &SourceMarks,
+    source_marks: &SourceMarks,
     needed: &Needed,
     dry_run: bool,
 ) -> Result<Counted, GcError> {
@@ -69,27 +69,27 @@ pub(crate) async fn packs(
         Key::Pack { pack, .. } => match needed.packs.get(pack) {
             Some(LiveMembers { members: 0, others: 0, .. }) => Verdict::Young,
             Some(_) => Verdict::InUse,
-            None => by_age(modified, standing.young),
+            None => by_age(modified, source_marks.young),
         },
         _ => Verdict::InUse,
     };
-    named_once(store, store.list_packs(&standing.source), verdict, dry_run).await
+    named_once(store, store.list_packs(&source_marks.source), verdict, dry_run).await
 }
 
 /// Removes the packages of a Source without references, and indexes that are not needed any more.
 pub(crate) async fn packages(
     store: &Store,
-    standing: &SourceMarks,
+    source_marks: &SourceMarks,
     needed: &Needed,
     dry_run: bool,
 ) -> Result<Counted, GcError> {
     let verdict = |key: &Key, modified| match key {
         Key::Package { package, .. } if needed.packages.contains(package) => Verdict::InUse,
         Key::Package { package, .. } if needed.freed.contains(package) => Verdict::Young,
-        Key::Package { .. } => by_age(modified, standing.young),
+        Key::Package { .. } => by_age(modified, source_marks.young),
         _ => Verdict::InUse,
     };
-    named_once(store, store.list_packages(&standing.source), verdict, dry_run).await
+    named_once(store, store.list_packages(&source_marks.source), verdict, dry_run).await
 }
 
 /// Removes bitstreams without references in any catalog. `young`: the earliest time from which an object of any Source

@@ -69,8 +69,12 @@ impl Metrics {
         registry.register_collector(Box::new(memory.clone()));
         let mut process = Registry::default();
         process.register_collector(Box::new(Resident));
-        let (registry, process) = (Arc::new(Mutex::new(registry)), Arc::new(process));
-        Self { registry, process, memory, shared: Arc::default() }
+        Self {
+            registry: Arc::new(Mutex::new(registry)),
+            process: Arc::new(process),
+            memory,
+            shared: Arc::default(),
+        }
     }
 
     /// Adds a part of the memory budget, as the configuration sets it.

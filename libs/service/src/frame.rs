@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
 use crate::config::{self, FrameConfig};
-use crate::{Metrics, Readiness, telemetry};
+use crate::{Metrics, Readiness, ServiceInfo, telemetry};
 
 /// Stopped on request, with all work in progress finished.
 const DONE: u8 = 0;
@@ -24,15 +24,6 @@ const FAILED: u8 = 1;
 const MISCONFIGURED: u8 = 2;
 /// Could not start.
 const COULD_NOT_RUN: u8 = 3;
-
-/// Name and version of the running program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ServiceInfo {
-    /// The name of the service; it is also the prefix of its variables.
-    pub name: &'static str,
-    /// Its version.
-    pub version: &'static str,
-}
 
 /// The configuration of a service, including that of its frame.
 pub trait ServiceConfig: Debug + DeserializeOwned + Send + 'static {

@@ -45,7 +45,8 @@ pub(crate) struct Resident;
 impl Collector for Resident {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         if let Some(bytes) = resident_bytes() {
-            let (help, kind) = ("Memory that the process takes", MetricType::Gauge);
+            let help = "Memory that the process takes";
+            let kind = MetricType::Gauge;
             let gauge = encoder.encode_descriptor("process_resident_memory_bytes", help, None, kind)?;
             ConstGauge::new(bytes).encode(gauge)?;
         }

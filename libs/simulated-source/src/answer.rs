@@ -17,7 +17,7 @@ use super::document::Page;
 use super::fault::Fault;
 use super::inner::Inner;
 use super::open::until_sent;
-use super::requests::InFlight;
+use super::requests;
 use super::xml::Damage;
 use crate::serving::cut_off;
 
@@ -51,7 +51,7 @@ fn respond(
     inner: &Arc<Inner>,
     request: &Request<Body>,
     fault: Option<&Fault>,
-    open: Option<InFlight>,
+    open: Option<requests::Open>,
 ) -> Response {
     let path = request.uri().path();
     match fault {
@@ -130,13 +130,9 @@ fn resource(
     inner: &Arc<Inner>,
     request: &Request<Body>,
     fault: Option<&Fault>,
-    open: Option<InFlight>,
+    open: Option<requests::Open>,
 ) -> Option<Response> {
-    let index = inner.resource_index(request.uri().path())?;
-    let present = {
-        let world = inner.world();
-        world.at(index, world.now())?
-    };
+    let (index, present) = inner.present(request.uri().path())?;
     let validated =
         Validators { etag: format!("\"{index}-{}\"", present.version), modified: present.modified };
     if validated.unchanged_for(request.headers()) {
@@ -179,7 +175,7 @@ fn resource(
 /// sees it.
 struct Open {
     pieces: Pieces,
-    open: Option<InFlight>,
+    open: Option<requests::Open>,
 }
 
 impl Iterator for Open {

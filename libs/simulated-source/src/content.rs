@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::spec::{Algorithm, Size};
 
-/// The cache of digests has at most this many versions: some 10 MB.
+/// The cache has at most this many digests: some 15 MB.
 const REMEMBERED: usize = 100_000;
 /// Bodies are generated in pieces of this many bytes.
 const PIECE: u64 = 64 * 1024;
@@ -23,7 +23,8 @@ const PIECE: u64 = 64 * 1024;
 pub(crate) struct Content {
     seed: u64,
     size: Size,
-    remembered: Mutex<HashMap<(u64, u32), Digests>>,
+    /// Digests in lower-case hex, by index, version and algorithm.
+    remembered: Mutex<HashMap<(u64, u32, Algorithm), String>>,
 }
 
 /// The bytes of one version from one offset to another, piece by piece.
@@ -32,14 +33,6 @@ pub(crate) struct Pieces {
     skip: usize,
     left: u64,
     flip_first: bool,
-}
-
-/// The computed digests of one version.
-#[derive(Debug, Clone, Copy, Default)]
-struct Digests {
-    md5: Option<[u8; 16]>,
-    sha1: Option<[u8; 20]>,
-    sha256: Option<[u8; 32]>,
 }
 
 impl Content {
@@ -76,34 +69,21 @@ impl Content {
 
     /// The digest of a version in lower-case hex.
     pub(crate) fn digest(&self, index: u64, version: u32, algorithm: Algorithm) -> String {
-        let key = (index, version);
-        let known = self.remembered.lock().expect("no holder panics").get(&key).copied().unwrap_or_default();
-        if let Some(hex) = known.hex(algorithm) {
-            return hex;
+        let key = (index, version, algorithm);
+        if let Some(known) = self.remembered.lock().expect("no holder panics").get(&key) {
+            return known.clone();
         }
         let pieces = self.pieces(index, version, 0, self.length(index, version));
-        let mut known = known;
-        match algorithm {
-            Algorithm::Md5 => known.md5 = Some(digest_of::<Md5>(pieces).into()),
-            Algorithm::Sha1 => known.sha1 = Some(digest_of::<Sha1>(pieces).into()),
-            Algorithm::Sha256 => known.sha256 = Some(digest_of::<Sha256>(pieces).into()),
-        }
+        let digest = match algorithm {
+            Algorithm::Md5 => digest_of::<Md5>(pieces),
+            Algorithm::Sha1 => digest_of::<Sha1>(pieces),
+            Algorithm::Sha256 => digest_of::<Sha256>(pieces),
+        };
         let mut remembered = self.remembered.lock().expect("no holder panics");
-        if remembered.len() < REMEMBERED || remembered.contains_key(&key) {
-            remembered.insert(key, known);
+        if remembered.len() < REMEMBERED {
+            remembered.insert(key, digest.clone());
         }
-        // The arm above has just set it.
-        known.hex(algorithm).unwrap_or_default()
-    }
-}
-
-impl Digests {
-    fn hex(&self, algorithm: Algorithm) -> Option<String> {
-        match algorithm {
-            Algorithm::Md5 => self.md5.map(|bytes| HEXLOWER.encode(&bytes)),
-            Algorithm::Sha1 => self.sha1.map(|bytes| HEXLOWER.encode(&bytes)),
-            Algorithm::Sha256 => self.sha256.map(|bytes| HEXLOWER.encode(&bytes)),
-        }
+        digest
     }
 }
 
@@ -156,12 +136,13 @@ pub(crate) fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-fn digest_of<D: Digest>(pieces: Pieces) -> sha2::digest::Output<D> {
+/// A digest in lower-case hex.
+fn digest_of<D: Digest>(pieces: Pieces) -> String {
     let mut digest = D::new();
     for piece in pieces {
         digest.update(&piece);
     }
-    digest.finalize()
+    HEXLOWER.encode(&digest.finalize())
 }
 
 #[cfg(test)]

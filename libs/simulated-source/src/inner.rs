@@ -1,19 +1,19 @@
 //! State shared by the handle of a Source and its server.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::content::Content;
 use super::fault::{Faults, Target};
 use super::requests::Counters;
 use super::spec::SourceSpec;
-use super::world::World;
+use super::world::{Present, World};
 
 /// The state of a Source.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) spec: SourceSpec,
     pub(crate) content: Content,
-    pub(crate) counters: Arc<Counters>,
+    pub(crate) counters: Counters,
     /// `/<set>/`
     prefix: String,
     base: OnceLock<String>,
@@ -25,7 +25,7 @@ impl Inner {
     pub(crate) fn new(spec: SourceSpec) -> Inner {
         Inner {
             content: Content::new(spec.seed, spec.size),
-            counters: Arc::default(),
+            counters: Counters::default(),
             prefix: format!("/{}/", spec.set),
             base: OnceLock::new(),
             world: Mutex::new(World::new(spec.seed, spec.resources, spec.entries_per_list)),
@@ -37,6 +37,13 @@ impl Inner {
     /// The true state. Never locked across an await, nor together with the faults.
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().expect("no holder panics but on a test's wrong command")
+    }
+
+    /// The present version of the resource at a path or URI: its index and state.
+    pub(crate) fn present(&self, uri: &str) -> Option<(u64, Present)> {
+        let index = self.resource_index(uri)?;
+        let world = self.world();
+        Some((index, world.at(index, world.now())?))
     }
 
     pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {

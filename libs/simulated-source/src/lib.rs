@@ -180,11 +180,7 @@ impl SimulatedSource {
 
     /// The true bytes of the resource at this URI; `None` when there is none now.
     pub fn body(&self, uri: &str) -> Option<Vec<u8>> {
-        let index = self.inner.resource_index(uri)?;
-        let present = {
-            let world = self.inner.world();
-            world.at(index, world.now())?
-        };
+        let (index, present) = self.inner.present(uri)?;
         Some(self.inner.content.whole(index, present.version))
     }
 

@@ -36,11 +36,16 @@ pub struct RequestLog {
 pub(crate) struct Counters {
     documents: AtomicU64,
     resources: AtomicU64,
-    in_flight: AtomicU64,
-    max_in_flight: AtomicU64,
-    open: AtomicU64,
-    max_open: AtomicU64,
+    open_resources: Arc<Level>,
+    open: Arc<Level>,
     tables: Mutex<Tables>,
+}
+
+/// How many requests are open, and the most so far.
+#[derive(Debug, Default)]
+struct Level {
+    now: AtomicU64,
+    max: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -55,28 +60,35 @@ struct Tables {
     most_in_a_second: u64,
 }
 
-/// Held while a resource request is open.
-pub(crate) struct InFlight(Arc<Counters>);
+/// Held while a request is open.
+pub(crate) struct Open(Arc<Level>);
 
-/// Held while a request of any kind is open.
-pub(crate) struct Open(Arc<Counters>);
+impl Level {
+    fn enter(self: &Arc<Self>) -> Open {
+        let open = self.now.fetch_add(1, Relaxed) + 1;
+        self.max.fetch_max(open, Relaxed);
+        Open(Arc::clone(self))
+    }
+
+    /// Forgets the most so far; requests that are open stay open.
+    fn reset(&self) {
+        self.max.store(self.now.load(Relaxed), Relaxed);
+    }
+}
 
 impl Counters {
-    pub(crate) fn open(self: &Arc<Self>) -> Open {
-        let open = self.open.fetch_add(1, Relaxed) + 1;
-        self.max_open.fetch_max(open, Relaxed);
-        Open(Arc::clone(self))
+    /// A request of any kind.
+    pub(crate) fn open(&self) -> Open {
+        self.open.enter()
     }
 
     pub(crate) fn document(&self) {
         self.documents.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn resource(self: &Arc<Self>) -> InFlight {
+    pub(crate) fn resource(&self) -> Open {
         self.resources.fetch_add(1, Relaxed);
-        let open = self.in_flight.fetch_add(1, Relaxed) + 1;
-        self.max_in_flight.fetch_max(open, Relaxed);
-        InFlight(Arc::clone(self))
+        self.open_resources.enter()
     }
 
     /// Counts a request by its time: the rate, and whether it comes during a requested cooldown.
@@ -114,8 +126,8 @@ impl Counters {
             documents: self.documents.load(Relaxed),
             resources: self.resources.load(Relaxed),
             by_status: tables.by_status.clone(),
-            max_in_flight: self.max_in_flight.load(Relaxed),
-            max_open: self.max_open.load(Relaxed),
+            max_in_flight: self.open_resources.max.load(Relaxed),
+            max_open: self.open.max.load(Relaxed),
             per_path: tables.per_path.clone(),
             impatient: tables.impatient,
             most_in_a_second: tables.most_in_a_second,
@@ -126,20 +138,14 @@ impl Counters {
     pub(crate) fn reset(&self) {
         self.documents.store(0, Relaxed);
         self.resources.store(0, Relaxed);
-        self.max_in_flight.store(self.in_flight.load(Relaxed), Relaxed);
-        self.max_open.store(self.open.load(Relaxed), Relaxed);
+        self.open_resources.reset();
+        self.open.reset();
         *self.tables.lock().expect("no holder panics") = Tables::default();
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Relaxed);
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Relaxed);
+        self.0.now.fetch_sub(1, Relaxed);
     }
 }

@@ -12,7 +12,7 @@ pub enum Size {
 }
 
 /// A digest algorithm that the Source declares in `rs:md hash`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// `md5:` and 32 hex digits.
     Md5,

@@ -127,7 +127,8 @@ impl World {
                 if self.at(index, at).is_some() {
                     if count == self.entries_per_list {
                         parts.push(start..index);
-                        (start, count) = (index, 0);
+                        start = index;
+                        count = 0;
                     }
                     count += 1;
                 }
@@ -196,7 +197,8 @@ impl World {
             let end = start + entries;
             let until = self.log[end - 1].time;
             intervals.push(Interval { from, until: Some(until), changes: start..end });
-            (start, from) = (end, until);
+            start = end;
+            from = until;
         }
         intervals.push(Interval { from, until: None, changes: start..self.log.len() });
         intervals

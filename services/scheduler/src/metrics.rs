@@ -10,37 +10,36 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
 use resourcesync::Quirk;
-use service::Metrics;
+use service::{Active, Labelled, Metrics, ServiceInfo};
 
 use crate::source_status::SourceStatuses;
 
 /// Metrics of a scheduler. Cheap to clone.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct SchedulerMetrics {
     sources: Gauge,
     runs_active: Gauge,
-    runs: Family<ResultLabel, Counter>,
-    problems: Family<ReasonLabel, Gauge>,
-    leases: Family<ChangeLabel, Counter>,
+    runs: Labelled<Counter>,
+    problems: Labelled<Gauge>,
+    leases: Labelled<Counter>,
     guard_trips: Counter,
     shortfall: Counter,
     entries: Counter,
     gaps: Counter,
-    resources: Family<OutcomeLabel, Counter>,
-    documents: Family<ResultLabel, Counter>,
-    quirks: Family<QuirkLabel, Counter>,
-    subscriptions: Family<StateLabel, Gauge>,
+    resources: Labelled<Counter>,
+    documents: Labelled<Counter>,
+    quirks: Labelled<Counter>,
+    subscriptions: Labelled<Gauge>,
     hub_requests: Family<HubLabel, Counter>,
     missed_changes: Counter,
     resubscriptions: Counter,
     /// Push lag.
     pub(crate) lag: PushLag,
-    outbox: Family<StateLabel, Gauge>,
-    told: Family<ResultLabel, Counter>,
-    looks: Family<ResultLabel, Counter>,
-    noticed: Family<VerdictLabel, Counter>,
+    outbox: Labelled<Gauge>,
+    told: Labelled<Counter>,
+    looks: Labelled<Counter>,
+    noticed: Labelled<Counter>,
     /// Status of each Source.
     pub(crate) statuses: SourceStatuses,
     /// Contribution of each Source to the problem totals.
@@ -54,136 +53,130 @@ type Problems = BTreeMap<&'static str, i64>;
 const IGNORED: &str = "ignored";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReasonLabel {
-    reason: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ChangeLabel {
-    change: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OutcomeLabel {
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResultLabel {
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct QuirkLabel {
-    quirk: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct HubLabel {
     mode: &'static str,
     result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct VerdictLabel {
-    verdict: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabel {
-    state: &'static str,
 }
 
 /// States of subscriptions.
 const SUBSCRIPTION_STATES: [&str; 6] =
     ["requested", "pending", "active", "expired", "denied", "unsubscribing"];
 
-/// An active run, until it is dropped.
-pub(crate) struct InHand(Gauge);
+impl Default for SchedulerMetrics {
+    /// Not exported.
+    fn default() -> Self {
+        Self::register(&Metrics::new(ServiceInfo { name: "scheduler", version: "" }))
+    }
+}
 
 impl SchedulerMetrics {
     /// Registers the metrics with a service.
     pub(crate) fn register(metrics: &Metrics) -> Self {
-        let counted = Self::default();
-        // Initialized to zero: a rate does not see a counter that begins with one.
-        for result in ["in-sync", "with-problems", "failed"] {
-            drop(counted.runs.get_or_create(&ResultLabel { result }));
-        }
-        for change in ["acquired", "released", "lost"] {
-            drop(counted.leases.get_or_create(&ChangeLabel { change }));
-        }
-        for outcome in ["stored", "unchanged", "deleted", "failed", "ignored"] {
-            drop(counted.resources.get_or_create(&OutcomeLabel { outcome }));
-        }
-        for result in ["read", "not-modified", "failed"] {
-            drop(counted.documents.get_or_create(&ResultLabel { result }));
-        }
-        for mode in ["subscribe", "unsubscribe"] {
-            for result in ["accepted", "refused", "failed"] {
-                drop(counted.hub_requests.get_or_create(&HubLabel { mode, result }));
-            }
-        }
-        for result in ["accepted", "refused", "failed", "given-up"] {
-            drop(counted.told.get_or_create(&ResultLabel { result }));
-        }
-        for result in ["read", "not-modified", "failed"] {
-            drop(counted.looks.get_or_create(&ResultLabel { result }));
-        }
-        for verdict in ["hint", "other", "unreadable", "failed"] {
-            drop(counted.noticed.get_or_create(&VerdictLabel { verdict }));
-        }
-        counted.subscriptions(std::iter::empty());
-        counted.outbox(std::iter::empty());
-        metrics.register(|registry| {
-            counted.register_work(registry);
-            counted.register_word(registry);
-            registry.register(
+        let counter = |name, help| metrics.add(name, help, Counter::default());
+        let gauge = |name, help| metrics.add(name, help, Gauge::default());
+        let counters = |name, help, label, values: &[&'static str]| -> Labelled<Counter> {
+            metrics.add_labelled(name, help, label, values)
+        };
+        let gauges = |name, help, label| -> Labelled<Gauge> { metrics.add_labelled(name, help, label, &[]) };
+        let lag = PushLag::default();
+        metrics.add(
+            "scheduler_push_lag_seconds",
+            "From the moment of a change that a hub told of to the moment at which it is held",
+            lag.histogram(),
+        );
+        let registered = Self {
+            leases: counters(
+                "scheduler_lease_changes",
+                "Leases of Sources that this scheduler took, gave back and lost",
+                "change",
+                &["acquired", "released", "lost"],
+            ),
+            guard_trips: counter("scheduler_deletion_guard_trips", "Runs that the guard kept from deleting"),
+            entries: counter("scheduler_entries", "Entries read from lists, packages included"),
+            shortfall: counter(
+                "scheduler_unaccounted_entries",
+                "Entries of finished runs that came to no end that is counted",
+            ),
+            gaps: counter("scheduler_gaps", "Change documents that did not join on to what was synchronized"),
+            resources: counters(
+                "scheduler_resources",
+                "Resources settled, by outcome",
+                "outcome",
+                &["stored", "unchanged", "deleted", "failed", "ignored"],
+            ),
+            documents: counters(
+                "scheduler_documents",
+                "Documents asked for, by what came of it",
+                "result",
+                &["read", "not-modified", "failed"],
+            ),
+            quirks: counters("scheduler_quirks", "Tolerances that reading needed, by name", "quirk", &[]),
+            outbox: gauges(
+                "scheduler_outbox_notifications",
+                "Notifications of changes that others have not taken, by how they stand",
+                "state",
+            ),
+            told: counters(
+                "scheduler_notifications_sent",
+                "Tries to tell others of changes, by what came of it",
+                "result",
+                &["accepted", "refused", "failed", "given-up"],
+            ),
+            looks: counters(
+                "scheduler_inbox_polls",
+                "Looks at inboxes of others, by what came of it",
+                "result",
+                &["read", "not-modified", "failed"],
+            ),
+            noticed: counters(
+                "scheduler_inbox_notifications",
+                "Notifications that were read in inboxes of others, by what they are",
+                "verdict",
+                &["hint", "other", "unreadable", "failed"],
+            ),
+            subscriptions: gauges(
                 "scheduler_subscriptions",
                 "Subscriptions that this scheduler keeps, by how they stand",
-                counted.subscriptions.clone(),
-            );
-            registry.register(
+                "state",
+            ),
+            hub_requests: metrics.add(
                 "scheduler_hub_requests",
                 "Requests to hubs by what was asked for and what came of it",
-                counted.hub_requests.clone(),
-            );
-            registry.register(
+                Family::default(),
+            ),
+            missed_changes: counter(
                 "scheduler_missed_changes",
                 "Changes that lists told of, and hubs had not, though they should have",
-                counted.missed_changes.clone(),
-            );
-            registry.register(
+            ),
+            resubscriptions: counter(
                 "scheduler_resubscriptions",
                 "Subscriptions of which the hub was asked anew because changes were missed",
-                counted.resubscriptions.clone(),
-            );
-            registry.register(
-                "scheduler_push_lag_seconds",
-                "From the moment of a change that a hub told of to the moment at which it is held",
-                counted.lag.histogram(),
-            );
-            registry.register(
-                "scheduler_sources",
-                "Sources this scheduler looks after",
-                counted.sources.clone(),
-            );
-            registry.register(
-                "scheduler_runs_active",
-                "Runs this scheduler works on",
-                counted.runs_active.clone(),
-            );
-            registry.register(
+            ),
+            sources: gauge("scheduler_sources", "Sources this scheduler looks after"),
+            runs_active: gauge("scheduler_runs_active", "Runs this scheduler works on"),
+            runs: counters(
                 "scheduler_runs",
                 "Runs this scheduler ended, by result",
-                counted.runs.clone(),
-            );
-            registry.register(
+                "result",
+                &["in-sync", "with-problems", "failed"],
+            ),
+            problems: gauges(
                 "scheduler_problems",
                 "Problems that are open in the Sources this scheduler looks after, since its last run of each",
-                counted.problems.clone(),
-            );
-        });
-        counted
+                "reason",
+            ),
+            lag,
+            statuses: SourceStatuses::default(),
+            counted: Arc::default(),
+        };
+        for mode in ["subscribe", "unsubscribe"] {
+            for result in ["accepted", "refused", "failed"] {
+                drop(registered.hub_requests.get_or_create(&HubLabel { mode, result }));
+            }
+        }
+        registered.subscriptions(std::iter::empty());
+        registered.outbox(std::iter::empty());
+        registered
     }
 
     /// Sets the number of this scheduler's subscriptions, by state.
@@ -193,7 +186,7 @@ impl SchedulerMetrics {
             counts.iter_mut().filter(|(name, _)| *name == state).for_each(|(_, count)| *count += 1);
         }
         for (state, count) in counts {
-            self.subscriptions.get_or_create(&StateLabel { state }).set(count);
+            self.subscriptions.of(state).set(count);
         }
     }
 
@@ -217,87 +210,27 @@ impl SchedulerMetrics {
         let all: Vec<_> = all.collect();
         for state in [OutboxState::Waiting, OutboxState::Refused, OutboxState::DeadLetterSummary] {
             let count = all.iter().filter(|one| **one == state).count();
-            let label = StateLabel { state: state.name() };
-            self.outbox.get_or_create(&label).set(i64::try_from(count).unwrap_or(i64::MAX));
+            self.outbox.of(state.name()).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
     }
 
     /// Counts an attempt to send a notification.
     pub(crate) fn told(&self, result: &'static str) {
-        self.told.get_or_create(&ResultLabel { result }).inc();
+        self.told.of(result).inc();
     }
 
     /// Counts a poll of an inbox of others.
     pub(crate) fn looked(&self, result: &'static str) {
-        self.looks.get_or_create(&ResultLabel { result }).inc();
+        self.looks.of(result).inc();
     }
 
     /// Counts a notification that was read there.
     pub(crate) fn noticed(&self, verdict: &'static str) {
-        self.noticed.get_or_create(&VerdictLabel { verdict }).inc();
-    }
-
-    /// Registers the metrics of outbox and inboxes.
-    fn register_word(&self, registry: &mut Registry) {
-        registry.register(
-            "scheduler_outbox_notifications",
-            "Notifications of changes that others have not taken, by how they stand",
-            self.outbox.clone(),
-        );
-        registry.register(
-            "scheduler_notifications_sent",
-            "Tries to tell others of changes, by what came of it",
-            self.told.clone(),
-        );
-        registry.register(
-            "scheduler_inbox_polls",
-            "Looks at inboxes of others, by what came of it",
-            self.looks.clone(),
-        );
-        registry.register(
-            "scheduler_inbox_notifications",
-            "Notifications that were read in inboxes of others, by what they are",
-            self.noticed.clone(),
-        );
-    }
-
-    fn register_work(&self, registry: &mut Registry) {
-        registry.register(
-            "scheduler_lease_changes",
-            "Leases of Sources that this scheduler took, gave back and lost",
-            self.leases.clone(),
-        );
-        registry.register(
-            "scheduler_deletion_guard_trips",
-            "Runs that the guard kept from deleting",
-            self.guard_trips.clone(),
-        );
-        registry.register(
-            "scheduler_entries",
-            "Entries read from lists, packages included",
-            self.entries.clone(),
-        );
-        registry.register(
-            "scheduler_unaccounted_entries",
-            "Entries of finished runs that came to no end that is counted",
-            self.shortfall.clone(),
-        );
-        registry.register(
-            "scheduler_gaps",
-            "Change documents that did not join on to what was synchronized",
-            self.gaps.clone(),
-        );
-        registry.register("scheduler_resources", "Resources settled, by outcome", self.resources.clone());
-        registry.register(
-            "scheduler_documents",
-            "Documents asked for, by what came of it",
-            self.documents.clone(),
-        );
-        registry.register("scheduler_quirks", "Tolerances that reading needed, by name", self.quirks.clone());
+        self.noticed.of(verdict).inc();
     }
 
     pub(crate) fn lease(&self, change: &'static str) {
-        self.leases.get_or_create(&ChangeLabel { change }).inc();
+        self.leases.of(change).inc();
     }
 
     pub(crate) fn guard_tripped(&self) {
@@ -317,18 +250,18 @@ impl SchedulerMetrics {
     }
 
     pub(crate) fn resources(&self, outcome: &'static str, count: u64) {
-        self.resources.get_or_create(&OutcomeLabel { outcome }).inc_by(count);
+        self.resources.of(outcome).inc_by(count);
     }
 
     pub(crate) fn documents(&self, result: &'static str, count: u64) {
-        self.documents.get_or_create(&ResultLabel { result }).inc_by(count);
+        self.documents.of(result).inc_by(count);
     }
 
     /// Counts a quirk under its name, or as `other` if this version does not know it: a later version may have
     /// written the catalog.
     pub(crate) fn quirks(&self, name: &str, count: u64) {
         let quirk = Quirk::named(name).map_or("other", Quirk::as_str);
-        self.quirks.get_or_create(&QuirkLabel { quirk }).inc_by(count);
+        self.quirks.of(quirk).inc_by(count);
     }
 
     pub(crate) fn sources(&self, count: usize) {
@@ -355,28 +288,21 @@ impl SchedulerMetrics {
     fn replace(&self, source: &SourceId, now: Problems) {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         for (&reason, &count) in &now {
-            self.problems.get_or_create(&ReasonLabel { reason }).inc_by(count);
+            self.problems.of(reason).inc_by(count);
         }
         let before =
             if now.is_empty() { counted.remove(source) } else { counted.insert(source.clone(), now) };
         for (reason, count) in before.unwrap_or_default() {
-            self.problems.get_or_create(&ReasonLabel { reason }).dec_by(count);
+            self.problems.of(reason).dec_by(count);
         }
     }
 
-    pub(crate) fn begin(&self) -> InHand {
-        self.runs_active.inc();
-        InHand(self.runs_active.clone())
+    pub(crate) fn begin(&self) -> Active {
+        Active::begin(&self.runs_active)
     }
 
     pub(crate) fn ended(&self, result: &'static str) {
-        self.runs.get_or_create(&ResultLabel { result }).inc();
-    }
-}
-
-impl Drop for InHand {
-    fn drop(&mut self) {
-        self.0.dec();
+        self.runs.of(result).inc();
     }
 }
 
@@ -387,7 +313,7 @@ mod tests {
     #[test]
     fn each_source_adds_what_its_last_run_left_open_and_takes_it_with_it() {
         let metrics = SchedulerMetrics::default();
-        let shown = |reason| metrics.problems.get_or_create(&ReasonLabel { reason }).get();
+        let shown = |reason| metrics.problems.of(reason).get();
         let [one, two]: [SourceId; 2] = ["one", "two"].map(|name| name.parse().expect("a source id"));
         let open = |count| BTreeMap::from([(ProblemReason::Timeout, count)]);
         metrics.problems(&one, &open(3), 0);

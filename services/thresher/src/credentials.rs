@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use secrets::Secret;
+use fleet::{BasicConfig, CredentialConfig, HeaderConfig};
 use secrets::{SecretRef, Vars};
 use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
@@ -31,22 +31,8 @@ pub(crate) struct CredentialsError {
 struct Entry {
     origin: String,
     bearer: Option<SecretRef>,
-    basic: Option<Basic>,
-    header: Option<Header>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Basic {
-    user: String,
-    password: SecretRef,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Header {
-    name: String,
-    value: SecretRef,
+    basic: Option<BasicConfig>,
+    header: Option<HeaderConfig>,
 }
 
 /// Where secrets are read from, and the warnings so far.
@@ -96,35 +82,27 @@ impl Reading<'_> {
                 "the credential for {origin} is sent unencrypted; use an https origin if there is one"
             ));
         }
-        let made = match (entry.bearer, entry.basic, entry.header) {
-            (Some(token), None, None) => Credential::bearer(origin, &self.secret(token)?),
-            (None, Some(Basic { user, password }), None) => {
-                Credential::basic(origin, &user, &self.secret(password)?)
-            }
-            (None, None, Some(Header { name, value })) => {
-                Credential::header(origin, &name, &self.secret(value)?)
-            }
-            _ => return Err("give exactly one of bearer, basic and header with an origin".to_owned()),
+        let Entry { bearer, basic, header, .. } = entry;
+        let credential = CredentialConfig {
+            origin,
+            bearer: bearer.map(|token| self.beside(token)),
+            basic: basic.map(|basic| BasicConfig { password: self.beside(basic.password), ..basic }),
+            header: header.map(|header| HeaderConfig { value: self.beside(header.value), ..header }),
         };
-        made.map_err(|error| error.to_string())
+        credential.read(self.vars)
     }
 
-    fn secret(&mut self, place: SecretRef) -> Result<Secret, String> {
-        let place = match place {
-            SecretRef::File(path) => {
-                let path = self.directory.join(path);
-                if is_readable_by_everybody(&path) {
-                    let path = path.display();
-                    self.warnings.push(format!(
-                        "{path} holds a secret, and other users of this machine can read it; run `chmod 600 {path}`"
-                    ));
-                }
-                SecretRef::File(path)
-            }
-            place => place,
-        };
-        let secret = place.read(self.vars).map_err(|error| error.to_string())?;
-        Ok(Secret::new(secret.expose()))
+    /// The place of a secret: the path of a file is relative to the credentials.
+    fn beside(&mut self, place: SecretRef) -> SecretRef {
+        let SecretRef::File(path) = place else { return place };
+        let path = self.directory.join(path);
+        if is_readable_by_everybody(&path) {
+            let path = path.display();
+            self.warnings.push(format!(
+                "{path} holds a secret, and other users of this machine can read it; run `chmod 600 {path}`"
+            ));
+        }
+        SecretRef::File(path)
     }
 }
 
@@ -154,7 +132,8 @@ fn origin(text: &str) -> Result<Url, String> {
     })
 }
 
-fn is_this_machine(url: &Url) -> bool {
+/// Whether a URL stays on this machine.
+pub(crate) fn is_this_machine(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
@@ -177,6 +156,8 @@ fn is_readable_by_everybody(_: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use secrets::Secret;
+
     use super::*;
 
     fn read_text(text: &str) -> Result<Read, String> {

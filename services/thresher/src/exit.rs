@@ -1,10 +1,11 @@
 //! Exit status of commands, for scripts.
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use store::StoreError;
 
-use crate::client::ClientError;
+use crate::client_error::{ClientError, Kind};
 
 /// The exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,16 @@ pub(crate) struct Failed {
 /// The result of a command.
 pub(crate) type CommandResult = Result<Exit, Failed>;
 
+impl Exit {
+    /// The exit status of a failed request to a gateway.
+    pub(crate) fn of(error: &ClientError) -> Self {
+        match error.kind {
+            Kind::Absent | Kind::Invalid | Kind::Denied => Self::Usage,
+            Kind::Conflict | Kind::Changed | Kind::Unavailable | Kind::Broken => Self::Failed,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
@@ -45,7 +56,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failed {
         let error = error.into();
         let is_config = matches!(error.downcast_ref(), Some(StoreError::Config(_)));
         let exit = match error.downcast_ref::<ClientError>() {
-            Some(not_done) => not_done.exit(),
+            Some(refused) => Exit::of(refused),
             None if is_config => Exit::Usage,
             None => Exit::Failed,
         };
@@ -54,6 +65,11 @@ impl<E: Into<anyhow::Error>> From<E> for Failed {
 }
 
 /// Wrong usage: the message says what to write instead.
-pub(crate) fn usage(message: impl std::fmt::Display) -> Failed {
+pub(crate) fn usage(message: impl Display) -> Failed {
     Failed { exit: Exit::Usage, error: anyhow::anyhow!("{message}") }
+}
+
+/// The command finished, but what was asked for is a problem.
+pub(crate) fn problem(message: impl Display) -> Failed {
+    Failed { exit: Exit::Problems, error: anyhow::anyhow!("{message}") }
 }

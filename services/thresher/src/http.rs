@@ -10,10 +10,10 @@ use model::{Lane, Robots};
 use url::Url;
 use web::{AddressPolicy, BodyLimits, Client, Network, RobotsPolicy, WebConfig};
 
-use crate::cli::bytes;
 use crate::credentials;
 use crate::exit::{Failed, usage};
 use crate::terminal::note;
+use crate::values::bytes;
 
 /// The networks inside of a site, as they are sent to a fleet.
 const INSIDE: [&str; 5] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];

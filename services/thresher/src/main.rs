@@ -4,15 +4,16 @@
 
 mod cli;
 mod client;
+mod client_error;
 mod commands;
 mod credentials;
 mod exit;
-mod glob;
 mod http;
 mod notices;
 mod show;
 mod target;
 mod terminal;
+mod values;
 
 use std::process::ExitCode;
 

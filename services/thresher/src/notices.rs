@@ -1,56 +1,35 @@
 //! Notices about origins, while requests are sent to them.
 
 use std::io::IsTerminal;
+use std::pin::pin;
 
-use crate::terminal::note;
-use tokio::sync::{oneshot, watch};
-use tokio::task::JoinHandle;
 use web::{Client, CrawlDelay};
 
-/// Prints crawl-delays when they are found: they explain a wait.
-pub(crate) struct Notices {
-    stop: oneshot::Sender<()>,
-    task: JoinHandle<()>,
-}
+use crate::terminal::note;
 
-impl Notices {
-    /// Starts printing the notices of a client.
-    pub(crate) fn of(client: &Client) -> Self {
-        let (stop, stopped) = oneshot::channel();
-        Self { stop, task: tokio::spawn(tell(client.crawl_delays(), stopped)) }
-    }
-
-    /// Ends after the last notice.
-    pub(crate) async fn finish(self) {
-        // The channel is closed early only if the task failed; then there is nothing left to print.
-        let _ = self.stop.send(());
-        let _ = self.task.await;
-    }
-}
-
-async fn tell(mut delays: watch::Receiver<Option<CrawlDelay>>, mut stopped: oneshot::Receiver<()>) {
-    let mut is_over = false;
-    loop {
-        if delays.has_changed().is_ok_and(|changed| changed)
-            && let Some(delay) = &*delays.borrow_and_update()
-        {
-            // On a terminal the line begins behind a progress bar.
-            if std::io::stderr().is_terminal() {
-                note!("");
-            }
-            note!("{}", words(delay));
-        }
-        if is_over {
-            return;
-        }
+/// Prints crawl-delays during the work of a client, when they are found: they explain a wait.
+pub(crate) async fn during<T>(client: &Client, work: impl Future<Output = T>) -> T {
+    let mut delays = client.crawl_delays();
+    let mut work = pin!(work);
+    let done = loop {
         tokio::select! {
-            changed = delays.changed() => match changed {
-                Ok(()) => delays.mark_changed(),
-                Err(_all_clients_are_gone) => return,
-            },
-            _ = &mut stopped => is_over = true,
+            done = &mut work => break done,
+            Ok(()) = delays.changed() => print(delays.borrow().as_ref()),
         }
+    };
+    if delays.has_changed().is_ok_and(|changed| changed) {
+        print(delays.borrow().as_ref());
     }
+    done
+}
+
+fn print(delay: Option<&CrawlDelay>) {
+    let Some(delay) = delay else { return };
+    // On a terminal the line begins behind a progress bar.
+    if std::io::stderr().is_terminal() {
+        note!("");
+    }
+    note!("{}", words(delay));
 }
 
 fn words(delay: &CrawlDelay) -> String {

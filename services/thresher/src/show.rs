@@ -113,9 +113,6 @@ fn words(progress: &Progress) -> String {
 /// The closing summary, as text.
 pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     let counters = &report.run.counters;
-    let row = |n: u64, one: &str, many: &str| {
-        note!("  {:>12}  {}", count(n), plural(n, one, many));
-    };
     let mode =
         if report.resumed { format!("{}, resumed", report.run.mode) } else { report.run.mode.to_string() };
     note!("");
@@ -123,31 +120,27 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
         note!("{unlisted}");
     }
     note!("{}", if report.in_sync() { "In sync." } else { "Finished, but not in sync." });
-    row(counters.listed, &format!("entry read ({mode})"), &format!("entries read ({mode})"));
-    note!("  {:>12}  stored and verified, {}", count(counters.stored), HumanBytes(counters.bytes));
+    let row = |n: u64, what: &str| note!("  {:>12}  {what}", count(n));
+    row(counters.listed, &format!("{} read ({mode})", plural(counters.listed, "entry", "entries")));
+    row(counters.stored, &format!("stored and verified, {}", HumanBytes(counters.bytes)));
     if counters.healed > 0 {
-        note!("  {:>12}  of them repaired", count(counters.healed));
+        row(counters.healed, "of them repaired");
     }
-    note!("  {:>12}  unchanged", count(counters.unchanged));
-    note!("  {:>12}  deleted by the Source", count(counters.deleted));
-    if counters.foreign > 0 {
-        note!("  {:>12}  entries are of other sites", count(counters.foreign));
-    }
-    if counters.foreign_left_out > 0 {
-        let left_out = count(counters.foreign_left_out);
-        note!("  {left_out:>12}  left out, of other sites (--origins same)");
-    }
-    if counters.absent > 0 {
-        note!("  {:>12}  absent, kept", count(counters.absent));
-    }
-    if report.open_problems > 0 {
-        row(report.open_problems, "problem open", "problems open");
-    }
-    if report.ignored_problems > 0 {
-        row(report.ignored_problems, "ignored problem", "ignored problems");
+    row(counters.unchanged, "unchanged");
+    row(counters.deleted, "deleted by the Source");
+    for (n, what) in [
+        (counters.foreign, "entries are of other sites"),
+        (counters.foreign_left_out, "left out, of other sites (--origins same)"),
+        (counters.absent, "absent, kept"),
+        (report.open_problems, plural(report.open_problems, "problem open", "problems open")),
+        (report.ignored_problems, plural(report.ignored_problems, "ignored problem", "ignored problems")),
+    ] {
+        if n > 0 {
+            row(n, what);
+        }
     }
     for (name, times) in &counters.quirks {
-        row(*times, &format!("quirk {name}"), &format!("quirk {name}"));
+        row(*times, &format!("quirk {name}"));
     }
     note!(
         "  {} in {}; stored in {root}",

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use catalog::{CatalogConfig, CatalogReader};
+use catalog::{Catalog, CatalogConfig, CatalogError, CatalogReader};
 use model::SourceId;
-use store::{SourceMarker, Store, StoreOptions, StoreTarget};
+use store::{SourceMarker, Store, StoreError, StoreOptions, StoreTarget};
 use url::Url;
 
-use crate::commands::source::source_id;
 use crate::exit::{Failed, usage};
+use crate::values::source_id;
 
 /// The default directory of a Source: its host.
 pub(crate) fn default_directory(url: &Url) -> Result<String, Failed> {
@@ -31,6 +31,26 @@ pub(crate) fn place(store: &Store) -> String {
 /// The catalog of a Source, as a key prefix of the store.
 pub(crate) fn catalog_path(source: &SourceId) -> String {
     store::Key::Catalog(source.clone()).to_string()
+}
+
+/// Opens a store for writing.
+pub(crate) async fn open_store(target: &StoreTarget) -> Result<Store, StoreError> {
+    Store::open(target, StoreOptions::default()).await
+}
+
+/// Opens a store for reading: nothing is created.
+pub(crate) async fn open_store_read_only(target: &StoreTarget) -> Result<Store, StoreError> {
+    Store::open(target, StoreOptions { read_only: true, ..StoreOptions::default() }).await
+}
+
+/// Opens the catalog of a Source for writing.
+pub(crate) async fn open_catalog(store: &Store, source: &SourceId) -> Result<Catalog, CatalogError> {
+    Catalog::open(store.object_store(), &catalog_path(source), CatalogConfig::default()).await
+}
+
+/// Opens the catalog of a Source for reading.
+pub(crate) async fn read_catalog(store: &Store, source: &SourceId) -> Result<CatalogReader, CatalogError> {
+    CatalogReader::open(store.object_store(), &catalog_path(source), CatalogConfig::default()).await
 }
 
 /// A Source's URL for display: users and passwords, which earlier versions stored in it, are removed.
@@ -77,18 +97,34 @@ impl OpenHarvest {
         }
         Ok(self)
     }
+
+    /// The named Source, by its ID or its URL; without a name, the only one.
+    pub(crate) fn one(&self, named: Option<&str>) -> Result<&(SourceMarker, CatalogReader), Failed> {
+        let id = named.map(source_id).transpose()?;
+        let is_meant = |marker: &SourceMarker| id.as_ref().is_none_or(|id| marker.source == *id);
+        let mut meant = self.sources.iter().filter(|(marker, _)| is_meant(marker));
+        if let (Some(one), None) = (meant.next(), meant.next()) {
+            return Ok(one);
+        }
+        let place = place(&self.store);
+        let ids: Vec<_> = self.sources.iter().map(|(marker, _)| marker.source.as_str()).collect();
+        let ids = ids.join(", ");
+        Err(usage(match named {
+            Some(named) => format!("{place} has no Source {named}; name one of: {ids}"),
+            None => format!("{place} has {} Sources; name one by its URL or ID: {ids}", self.sources.len()),
+        }))
+    }
 }
 
 /// Opens a harvest for reading. Creates nothing if there is none.
 pub(crate) async fn open_for_reading(into: &str) -> Result<OpenHarvest, Failed> {
     let target = parse(into)?;
     must_hold_a_harvest(&target)?;
-    let store = Store::open(&target, StoreOptions { read_only: true, ..StoreOptions::default() }).await?;
+    let store = open_store_read_only(&target).await?;
     let mut sources = Vec::new();
     for mut note in store.sources().await? {
         note.url = shown_url(&note.url);
-        let path = catalog_path(&note.source);
-        let reader = CatalogReader::open(store.object_store(), &path, CatalogConfig::default()).await?;
+        let reader = read_catalog(&store, &note.source).await?;
         sources.push((note, reader));
     }
     if sources.is_empty() {

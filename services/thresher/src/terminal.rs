@@ -8,6 +8,7 @@ use std::fmt::Arguments;
 use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
 use std::process::ExitCode;
 
+use comfy_table::{Table, presets};
 use model::{displayed, displayed_lines};
 use serde::Serialize;
 
@@ -57,15 +58,24 @@ pub(crate) fn json(what: &impl Serialize) -> io::Result<()> {
     out.finish()
 }
 
+/// A table without lines between its cells.
+pub(crate) fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header);
+    table
+}
+
 /// A value as one line of JSON. Control characters are escaped as in JSON, so nothing is lost.
 pub(crate) fn json_line(what: &impl Serialize) -> serde_json::Result<String> {
     let text = serde_json::to_string(what)?;
     let mut line = String::with_capacity(text.len() + 1);
     for character in text.chars() {
-        match resourcesync::steers_display(character) {
+        if resourcesync::steers_display(character) {
             // All of these have one code unit.
-            true => line.push_str(&format!("\\u{:04x}", u32::from(character))),
-            false => line.push(character),
+            line.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            line.push(character);
         }
     }
     line.push('\n');
@@ -117,6 +127,16 @@ impl Out {
     /// A value as one line of JSON.
     pub(crate) fn json(&mut self, what: &impl Serialize) -> io::Result<()> {
         self.write_all(json_line(what)?.as_bytes())
+    }
+
+    /// A value as one line of JSON, or as lines of text.
+    pub(crate) fn json_or_lines(
+        &mut self,
+        json: bool,
+        value: &impl Serialize,
+        lines: impl FnOnce() -> Vec<String>,
+    ) -> io::Result<()> {
+        if json { self.json(value) } else { lines().iter().try_for_each(|line| self.line(line)) }
     }
 
     /// Writes the rest.

@@ -1,36 +1,31 @@
 //! Metrics of a verifier.
 
 use model::{Assurance, OutcomeResult, Outcomes};
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use service::Metrics;
+use service::{Labelled, Metrics, ServiceInfo};
 
-/// Metrics of a verifier. Cheap to clone; not exported until registered.
-#[derive(Debug, Clone, Default)]
+/// Metrics of a verifier. Cheap to clone.
+#[derive(Debug, Clone)]
 pub struct VerifierMetrics {
     jobs: Counter,
-    resources: Family<VerdictLabel, Counter>,
+    resources: Labelled<Counter>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct VerdictLabel {
-    verdict: &'static str,
+impl Default for VerifierMetrics {
+    /// Not exported.
+    fn default() -> Self {
+        Self::register(&Metrics::new(ServiceInfo { name: "verifier", version: "" }))
+    }
 }
 
 impl VerifierMetrics {
     /// Registers the metrics with a service.
     pub fn register(metrics: &Metrics) -> Self {
-        let counted = Self::default();
-        metrics.register(|registry| {
-            registry.register("verify_jobs", "Verify jobs finished", counted.jobs.clone());
-            registry.register(
-                "verify_resources",
-                "Resources of finished verify jobs by verdict",
-                counted.resources.clone(),
-            );
-        });
-        counted
+        let help = "Resources of finished verify jobs by verdict";
+        Self {
+            jobs: metrics.add("verify_jobs", "Verify jobs finished", Counter::default()),
+            resources: metrics.add_labelled("verify_resources", help, "verdict", &[]),
+        }
     }
 
     pub(crate) fn count(&self, judged: &Outcomes) {
@@ -44,7 +39,7 @@ impl VerifierMetrics {
                 OutcomeResult::Deferred => "deferred",
                 OutcomeResult::Failed(failure) => failure.reason.as_str(),
             };
-            self.resources.get_or_create(&VerdictLabel { verdict }).inc();
+            self.resources.of(verdict).inc();
         }
     }
 }

@@ -9,7 +9,7 @@ use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, Writer};
 use tempfile::NamedTempFile;
 use url::Url;
 
-use crate::note::Closed;
+use crate::checkpoint::Closed;
 
 /// The Resource Dump's name.
 const DUMP: &str = "resourcedump.xml";

@@ -10,18 +10,19 @@ use futures::TryStreamExt as _;
 use store::StoreError;
 use url::Url;
 
-use self::package::{Described, PackageWriter};
+use self::package::PackageWriter;
 use crate::ExportError;
 use crate::body::StoredResource;
-use crate::work::{DATA, Work};
+use crate::checkpoint::DATA;
+use crate::work::Work;
 
 /// Writes packages, one after the other, and finally the documents that list them. A resumed export continues
 /// behind the last complete package.
 pub(crate) async fn write(work: &mut Work<'_>, directory: &Path, base: &Url) -> Result<(), ExportError> {
-    let at = work.kept.note.at;
+    let at = work.checkpoint.at;
     let sizes = work.sizes;
     let is_full = |package: &PackageWriter| {
-        package.entries() >= sizes.package_entries || package.bytes() >= sizes.package_bytes
+        package.entries >= sizes.package_entries || package.bytes >= sizes.package_bytes
     };
     let mut open: Option<PackageWriter> = None;
     let mut held = pin!(work.held().await?);
@@ -32,22 +33,22 @@ pub(crate) async fn write(work: &mut Work<'_>, directory: &Path, base: &Url) -> 
         let package = match &mut open {
             Some(package) => package,
             none => {
-                let number = work.kept.note.packages.len();
+                let number = work.checkpoint.packages.len();
                 let created = documents::capability_list(base)
                     .and_then(|up| PackageWriter::create(directory, &directory.join(DATA), number, at, up));
-                none.insert(created.map_err(ExportError::Format)?)
+                none.insert(created?)
             }
         };
         add(work, package, resource).await?;
     }
     close(work, open).await?;
-    documents::write(directory, base, at, &work.kept.note.packages).map_err(ExportError::Format)
+    Ok(documents::write(directory, base, at, &work.checkpoint.packages)?)
 }
 
 async fn close(work: &mut Work<'_>, package: Option<PackageWriter>) -> Result<(), ExportError> {
     let Some(package) = package else { return Ok(()) };
-    work.kept.note.packages.push(package.close().await.map_err(ExportError::Format)?);
-    work.kept.keep()
+    work.checkpoint.packages.push(package.close().await?);
+    work.checkpoint.save()
 }
 
 /// Adds a resource. If its stored bytes are damaged, nothing of it is in the package.
@@ -57,22 +58,22 @@ async fn add(
     held: StoredResource,
 ) -> Result<(), ExportError> {
     let StoredResource { uri, record, bitstream, body } = held;
-    package.begin(Described::of(&uri, &record, &bitstream)).await.map_err(ExportError::Format)?;
+    package.begin(&uri, &record, &bitstream).await?;
     let mut pieces = body.pieces();
     let failed: Option<StoreError> = loop {
         match pieces.try_next().await {
-            Ok(Some(piece)) => package.write(piece).await.map_err(ExportError::Format)?,
+            Ok(Some(piece)) => package.write(piece).await?,
             Ok(None) => break None,
             Err(error) => break Some(error),
         }
     };
     match failed {
         None => {
-            package.end().await.map_err(ExportError::Format)?;
+            package.end().await?;
             work.took(&uri, bitstream.computed.length())
         }
         Some(error) => {
-            package.give_up().await.map_err(ExportError::Format)?;
+            package.give_up().await?;
             work.missed(&uri, error)
         }
     }

@@ -16,7 +16,7 @@ use url::Url;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-use crate::note::Closed;
+use crate::checkpoint::Closed;
 
 /// Chunks that may wait for the thread.
 const CHUNKS_AHEAD: usize = 8;
@@ -26,13 +26,11 @@ const CHUNKS_AHEAD: usize = 8;
 pub(super) struct PackageWriter {
     steps: mpsc::Sender<Step>,
     thread: JoinHandle<anyhow::Result<Closed>>,
-    entries: u64,
-    bytes: u64,
+    /// The number of its resources.
+    pub(super) entries: u64,
+    /// The bytes of its resources.
+    pub(super) bytes: u64,
 }
-
-/// The manifest's entry of a resource.
-#[derive(Debug)]
-pub(super) struct Described(Box<Entry>);
 
 #[derive(Debug)]
 enum Step {
@@ -43,21 +41,19 @@ enum Step {
     Close,
 }
 
-impl Described {
-    /// The entry of a stored resource.
-    pub(super) fn of(uri: &ResourceUri, record: &ResourceRecord, bitstream: &Bitstream) -> Self {
-        let hashes: Vec<_> = bitstream.computed.digests().iter().map(ToString::to_string).collect();
-        Self(Box::new(Entry {
-            lastmod: record.declaration.lastmod.map(Into::into),
-            metadata: Metadata {
-                hash: Some(hashes.join(" ")),
-                length: Some(bitstream.computed.length()),
-                media_type: bitstream.media_type.clone().or_else(|| record.declaration.media_type.clone()),
-                encoding: bitstream.encoding.clone(),
-                ..Metadata::default()
-            },
-            ..Entry::new(uri.as_str())
-        }))
+/// The manifest's entry of a stored resource.
+fn entry_of(uri: &ResourceUri, record: &ResourceRecord, bitstream: &Bitstream) -> Entry {
+    let hashes: Vec<_> = bitstream.computed.digests().iter().map(ToString::to_string).collect();
+    Entry {
+        lastmod: record.declaration.lastmod.map(Into::into),
+        metadata: Metadata {
+            hash: Some(hashes.join(" ")),
+            length: Some(bitstream.computed.length()),
+            media_type: bitstream.media_type.clone().or_else(|| record.declaration.media_type.clone()),
+            encoding: bitstream.encoding.clone(),
+            ..Metadata::default()
+        },
+        ..Entry::new(uri.as_str())
     }
 }
 
@@ -84,19 +80,14 @@ impl PackageWriter {
         Ok(Self { steps, thread, entries: 0, bytes: 0 })
     }
 
-    /// The number of its resources.
-    pub(super) fn entries(&self) -> u64 {
-        self.entries
-    }
-
-    /// The bytes of its resources.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Begins a member.
-    pub(super) async fn begin(&mut self, described: Described) -> anyhow::Result<()> {
-        self.send(Step::Begin(described.0)).await
+    /// Begins the member of a stored resource.
+    pub(super) async fn begin(
+        &mut self,
+        uri: &ResourceUri,
+        record: &ResourceRecord,
+        bitstream: &Bitstream,
+    ) -> anyhow::Result<()> {
+        self.send(Step::Begin(Box::new(entry_of(uri, record, bitstream)))).await
     }
 
     /// The next bytes of the member.

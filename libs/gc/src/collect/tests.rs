@@ -56,7 +56,8 @@ fn run(phase: Phase) -> RunRecord {
 
 #[tokio::test]
 async fn a_harvest_that_began_since_it_was_looked_is_not_shut_out_and_keeps_all_it_has() {
-    let (store, source): (_, SourceId) = (Store::in_memory(), "s".parse().unwrap());
+    let store = Store::in_memory();
+    let source: SourceId = "s".parse().unwrap();
     let path = Key::Catalog(source.clone()).to_string();
     let bytes = bytes::Bytes::from_static(b"deleted");
     let config = CatalogConfig::default();
@@ -75,8 +76,8 @@ async fn a_harvest_that_began_since_it_was_looked_is_not_shut_out_and_keeps_all_
     let report = Report::default();
     let mut collection =
         Collection { store: &store, options: &options, clock: &clock, times, config, marks, report };
-    let standing = collection.tidy_up(&source, &[], 1, &[]).await.unwrap();
-    assert_eq!(standing.unfinished, Some(Timestamp::UNIX_EPOCH));
+    let source_marks = collection.tidy_up(&source, &[], 1, &[]).await.unwrap();
+    assert_eq!(source_marks.unfinished, Some(Timestamp::UNIX_EPOCH));
     assert_eq!((collection.report.tombstones.left, collection.report.tombstones.given_up), (1, 0));
     let sha256 = Sha256::of(&bytes);
     assert!(collection.marks.objects.take(sha256.as_bytes()[0]).unwrap().contains(&sha256));

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use url::Url;
 
 use super::harvest::HarvestArgs;
-use super::values::moment;
+use crate::values::moment;
 
 /// `export`.
 #[derive(Debug, Args)]

@@ -3,8 +3,8 @@
 use clap::Args;
 use jiff::Timestamp;
 
-use super::gateway::LocationArgs;
-use super::values::moment;
+use crate::client::LocationArgs;
+use crate::values::moment;
 
 /// Where a harvest is stored.
 #[derive(Debug, Args)]
@@ -36,8 +36,10 @@ pub(crate) struct LsArgs {
 /// `cat`.
 #[derive(Debug, Args)]
 pub(crate) struct CatArgs {
+    /// The resource's URI, as the Source writes it.
+    pub(crate) uri: String,
     #[command(flatten)]
-    pub(crate) resource: ResourceArgs,
+    pub(crate) harvest: HarvestArgs,
     /// The copy of this Source: its URL or its ID. Required if several Sources store the resource.
     #[arg(long)]
     pub(crate) source: Option<String>,
@@ -47,15 +49,6 @@ pub(crate) struct CatArgs {
     /// The version of this time, if it is kept (sync --keep-versions): 2026-01-31, 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) at: Option<Timestamp>,
-}
-
-/// A resource of a harvest.
-#[derive(Debug, Args)]
-pub(crate) struct ResourceArgs {
-    /// The resource's URI, as the Source writes it.
-    pub(crate) uri: String,
-    #[command(flatten)]
-    pub(crate) harvest: HarvestArgs,
 }
 
 /// `explain`.

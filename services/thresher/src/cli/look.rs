@@ -3,10 +3,10 @@
 use clap::Args;
 use url::Url;
 
-use super::gateway::GatewayArgs;
 use super::spec::{ConcurrencyArgs, SpecArgs};
-use super::values::bytes;
+use crate::client::GatewayArgs;
 use crate::http::HttpArgs;
+use crate::values::bytes;
 
 /// `plan`.
 #[derive(Debug, Args)]

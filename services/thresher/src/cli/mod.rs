@@ -1,7 +1,6 @@
 //! The command line: one file for each group of commands.
 
 mod export;
-mod gateway;
 mod harvest;
 mod look;
 mod problems;
@@ -11,24 +10,21 @@ mod source;
 mod spec;
 mod store;
 mod sync;
-mod values;
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
 pub(crate) use self::export::{ExportArgs, ExportFormat};
-pub(crate) use self::gateway::{GatewayArgs, LocationArgs};
 pub(crate) use self::harvest::{CatArgs, ExplainArgs, LsArgs, ReportArgs, RestoreArgs};
 pub(crate) use self::look::{DiscoverArgs, InspectArgs, PlanArgs};
 pub(crate) use self::problems::{IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
 pub(crate) use self::run::{RunCommand, RunTargetArgs, WhichArgs};
 pub(crate) use self::serve::{DemoArgs, ServeArgs, ServiceArg};
-pub(crate) use self::source::{ApplyArgs, SourceAddArgs, SourceCommand};
+pub(crate) use self::source::{ApplyArgs, ListArgs, SourceAddArgs, SourceCommand};
 pub(crate) use self::spec::{ScopeArgs, SpecArgs};
 pub(crate) use self::store::{GcArgs, ScrubArgs};
 pub(crate) use self::sync::{AuditArgs, SyncArgs, ViewArg};
-pub(crate) use self::values::bytes;
 
 /// Sync ResourceSync Sources into a directory or a bucket, verify every byte, and keep the copy in sync.
 #[derive(Debug, Parser)]

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use model::{ProblemReason, Subject};
 
-use super::gateway::LocationArgs;
+use crate::client::LocationArgs;
 
 /// Filters by reason and kind.
 #[derive(Debug, Clone, Default, Args)]

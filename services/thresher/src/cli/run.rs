@@ -2,8 +2,11 @@
 
 use clap::{Args, Subcommand};
 use model::RunMode;
+use regex::Regex;
 
-use super::gateway::GatewayArgs;
+use super::source::ListArgs;
+use crate::client::GatewayArgs;
+use crate::values::glob;
 
 /// Commands for runs.
 #[derive(Debug, Subcommand)]
@@ -31,28 +34,13 @@ pub(crate) enum RunCommand {
         watch: bool,
     },
     /// List the current or last run of each Source.
-    Ls {
-        #[command(flatten)]
-        gateway: GatewayArgs,
-        /// Print one JSON object per line.
-        #[arg(long)]
-        json: bool,
-    },
+    Ls(ListArgs),
     /// Watch a run; exit with the status that `sync` would have.
-    Watch {
-        #[command(flatten)]
-        target: RunTargetArgs,
-    },
+    Watch(RunTargetArgs),
     /// Pause a run. Its progress is kept.
-    Pause {
-        #[command(flatten)]
-        target: RunTargetArgs,
-    },
+    Pause(RunTargetArgs),
     /// Resume a paused run.
-    Resume {
-        #[command(flatten)]
-        target: RunTargetArgs,
-    },
+    Resume(RunTargetArgs),
     /// Approve the deletions that stopped a run: start it again, without the deletion guard.
     Approve {
         #[command(flatten)]
@@ -62,10 +50,7 @@ pub(crate) enum RunCommand {
         watch: bool,
     },
     /// Cancel a run. Its progress is kept; the next run plans the rest again.
-    Cancel {
-        #[command(flatten)]
-        target: RunTargetArgs,
-    },
+    Cancel(RunTargetArgs),
 }
 
 /// The Sources to run.
@@ -78,8 +63,8 @@ pub(crate) struct WhichArgs {
     #[arg(long)]
     pub(crate) all: bool,
     /// All enabled Sources whose ID or URL matches: `*` is any text, `?` any one character.
-    #[arg(long = "match", value_name = "GLOB")]
-    pub(crate) matching: Option<String>,
+    #[arg(long = "match", value_name = "GLOB", value_parser = glob)]
+    pub(crate) matching: Option<Regex>,
 }
 
 /// The Source of a run.

@@ -9,9 +9,9 @@ use jiff::SignedDuration;
 use model::{Network, Push, Robots};
 use url::Url;
 
-use super::gateway::GatewayArgs;
 use super::spec::SpecArgs;
-use super::values::interval;
+use crate::client::GatewayArgs;
+use crate::values::interval;
 
 /// Commands for the Sources of a fleet.
 #[derive(Debug, Subcommand)]
@@ -19,13 +19,7 @@ pub(crate) enum SourceCommand {
     /// Add a Source, or replace its spec. A Source without a schedule runs once.
     Add(Box<SourceAddArgs>),
     /// List the Sources.
-    Ls {
-        #[command(flatten)]
-        gateway: GatewayArgs,
-        /// Print one JSON object per line.
-        #[arg(long)]
-        json: bool,
-    },
+    Ls(ListArgs),
     /// Show the spec of a Source, as `thresher apply` reads it, and its subscriptions.
     Show {
         /// The Source: its URL or its ID.
@@ -43,6 +37,16 @@ pub(crate) enum SourceCommand {
         #[command(flatten)]
         gateway: GatewayArgs,
     },
+}
+
+/// `source ls` and `run ls`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) gateway: GatewayArgs,
+    /// Print one JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `source add`.

@@ -9,9 +9,9 @@ use regex::Regex;
 use url::Url;
 use web::WebConfig;
 
-use super::values::{bytes, percent};
 use crate::exit::Failed;
 use crate::http::HttpArgs;
+use crate::values::{bytes, percent};
 
 /// What to sync of a Source, and how.
 #[derive(Debug, Args)]

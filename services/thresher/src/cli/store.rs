@@ -6,8 +6,8 @@ use clap::Args;
 use jiff::SignedDuration;
 
 use super::harvest::HarvestArgs;
-use super::values::{bytes, percent, retention};
 use crate::http::HttpArgs;
+use crate::values::{bytes, percent, retention};
 
 /// `scrub`.
 #[derive(Debug, Args)]

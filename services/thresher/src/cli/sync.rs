@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use url::Url;
 
 use super::spec::{ConcurrencyArgs, LimitArgs, ScopeArgs, SpecArgs};
-use super::values::duration;
 use crate::http::HttpArgs;
+use crate::values::duration;
 
 /// `sync`.
 #[derive(Debug, Args)]

@@ -3,7 +3,8 @@
 use api::{Page, RunBatch, RunRequest, RunResult, SourceBatch, SourceDone, SourceInBatch, SourceResult};
 use model::{RunId, SourceId};
 
-use super::{ClientError, Kind, OperatorClient};
+use super::OperatorClient;
+use crate::client_error::{ClientError, Kind};
 
 /// Items per request: a gateway accepts more, but a long request takes long.
 const MAX_ITEMS: usize = 200;
@@ -65,7 +66,8 @@ fn parts(sources: &[SourceInBatch]) -> Vec<&[SourceInBatch]> {
         let length = serde_json::to_vec(source).map_or(0, |text| text.len());
         if at > begin && (at - begin == MAX_ITEMS || bytes + length > MAX_BYTES) {
             parts.push(&sources[begin..at]);
-            (begin, bytes) = (at, 0);
+            begin = at;
+            bytes = 0;
         }
         bytes += length;
     }

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use secrets::{Secret, SecretRef, Vars};
-use url::{Host, Url};
+use url::Url;
 
+use super::gateway::{GatewayArgs, LocationArgs};
 use super::http::OperatorClient;
 use super::{local, profiles};
-use crate::cli::{GatewayArgs, LocationArgs};
+use crate::credentials::is_this_machine;
 use crate::exit::{Failed, usage};
 use crate::terminal::note;
 
@@ -111,15 +112,6 @@ pub(super) fn token_of(file: &Path) -> Result<Secret, Failed> {
         );
     }
     SecretRef::File(file.to_owned()).read(&Vars::default()).map_err(usage)
-}
-
-pub(super) fn is_this_machine(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use model::{RunId, SourceId};
 use reqwest::Response;
 use tokio::time::sleep;
 
-use super::error::{ClientError, Kind};
 use super::http::OperatorClient;
+use crate::client_error::{ClientError, Kind};
 
 /// The longest event.
 const LARGEST: usize = 1024 * 1024;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use api::{Page, Problem, Spec};
+use futures::{Stream, TryStreamExt as _, stream};
 use reqwest::{Certificate, Client, Method, RequestBuilder, Response, StatusCode, header, redirect};
 use secrets::Secret;
 use serde::Serialize;
@@ -10,8 +11,9 @@ use serde::de::DeserializeOwned;
 use tokio::time::{sleep, timeout};
 use url::Url;
 
-use super::endpoint::{Endpoint, is_this_machine};
-use super::error::{ClientError, Kind};
+use super::endpoint::Endpoint;
+use crate::client_error::{ClientError, Kind};
+use crate::credentials::is_this_machine;
 use crate::exit::{Failed, usage};
 
 /// The longest wait for a connection.
@@ -40,17 +42,6 @@ pub(crate) struct OperatorClient {
     token: Option<Secret>,
     /// Whether the operator named it.
     is_named: bool,
-}
-
-/// A request.
-struct Request<'a> {
-    method: Method,
-    path: &'a [&'a str],
-    query: &'a [(&'a str, String)],
-    body: Option<Vec<u8>>,
-    headers: Vec<(header::HeaderName, String)>,
-    /// Whether it has the same effect when it is sent twice.
-    is_repeatable: bool,
 }
 
 impl OperatorClient {
@@ -93,8 +84,7 @@ impl OperatorClient {
         path: &[&str],
         query: &[(&str, String)],
     ) -> Result<T, ClientError> {
-        let body = self.get_bytes(path, query).await?;
-        self.read(&body)
+        self.object(self.request(Method::GET, path, query), true).await
     }
 
     /// Gets one object, as the bytes that are sent.
@@ -103,39 +93,30 @@ impl OperatorClient {
         path: &[&str],
         query: &[(&str, String)],
     ) -> Result<Vec<u8>, ClientError> {
-        let answer = self.send(&Request::get(path, query)).await?;
+        let answer = self.send(self.request(Method::GET, path, query), true).await?;
         self.whole(answer).await
     }
 
-    /// A page of a list, and the cursor of the next one.
-    pub(crate) async fn page<T: DeserializeOwned>(
-        &self,
-        path: &[&str],
-        query: &[(&str, String)],
-        cursor: Option<String>,
-    ) -> Result<Page<T>, ClientError> {
-        let mut query = query.to_vec();
-        query.push(("limit", ITEMS.to_owned()));
-        query.extend(cursor.map(|cursor| ("cursor", cursor)));
-        self.get(path, &query).await
+    /// The items of a list, requested a page at a time.
+    pub(crate) fn items<'a, T: DeserializeOwned + 'a>(
+        &'a self,
+        path: &'a [&'a str],
+        query: &'a [(&'a str, String)],
+    ) -> impl Stream<Item = Result<T, ClientError>> + 'a {
+        let pages = stream::try_unfold(Some(None), move |cursor: Option<Option<String>>| async move {
+            let Some(cursor) = cursor else { return Ok(None) };
+            let mut query = query.to_vec();
+            query.push(("limit", ITEMS.to_owned()));
+            query.extend(cursor.map(|cursor| ("cursor", cursor)));
+            let page: Page<T> = self.get(path, &query).await?;
+            Ok(Some((stream::iter(page.items.into_iter().map(Ok)), page.next.map(Some))))
+        });
+        pages.try_flatten()
     }
 
     /// All items of a list that is always short.
-    pub(crate) async fn all<T: DeserializeOwned>(
-        &self,
-        path: &[&str],
-        query: &[(&str, String)],
-    ) -> Result<Vec<T>, ClientError> {
-        let mut all = Vec::new();
-        let mut cursor = None;
-        loop {
-            let page: Page<T> = self.page(path, query, cursor).await?;
-            all.extend(page.items);
-            cursor = page.next;
-            if cursor.is_none() {
-                return Ok(all);
-            }
-        }
+    pub(crate) async fn all<T: DeserializeOwned>(&self, path: &[&str]) -> Result<Vec<T>, ClientError> {
+        self.items(path, &[]).try_collect().await
     }
 
     /// Posts a request. With a `key`, a repeated request has no further effect, so that it is sent again when
@@ -147,46 +128,36 @@ impl OperatorClient {
         body: &impl Serialize,
         key: Option<&str>,
     ) -> Result<T, ClientError> {
-        let mut request =
-            Request { method: Method::POST, is_repeatable: key.is_some(), ..Request::get(path, query) };
-        request.set_body(body)?;
-        let key = key.map(|key| (header::HeaderName::from_static("idempotency-key"), key.to_owned()));
-        request.headers.extend(key);
-        let answer = self.send(&request).await?;
-        let body = self.whole(answer).await?;
-        self.read(&body)
+        let mut request = with_body(self.request(Method::POST, path, query), body)?;
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        self.object(request, key.is_some()).await
     }
 
     /// Replaces an object that was read with a revision.
     pub(crate) async fn put<T: DeserializeOwned>(
         &self,
         path: &[&str],
-        query: &[(&str, String)],
         wanted: &Spec,
         read: u64,
     ) -> Result<T, ClientError> {
-        let mut request = Request { method: Method::PUT, is_repeatable: false, ..Request::get(path, query) };
-        request.set_body(wanted)?;
-        request.headers.push((header::IF_MATCH, format!("\"{read}\"")));
-        let answer = self.send(&request).await?;
-        let body = self.whole(answer).await?;
-        self.read(&body)
+        let request = self.request(Method::PUT, path, &[]).header(header::IF_MATCH, format!("\"{read}\""));
+        self.object(with_body(request, wanted)?, false).await
     }
 
     /// Deletes an object.
     pub(crate) async fn delete(&self, path: &[&str]) -> Result<(), ClientError> {
-        let request = Request { method: Method::DELETE, is_repeatable: false, ..Request::get(path, &[]) };
-        self.send(&request).await.map(drop)
+        self.send(self.request(Method::DELETE, path, &[]), false).await.map(drop)
     }
 
     /// Opens a stream of events, from behind the one called `last`. Sent once, without retries.
     pub(super) async fn events(&self, path: &[&str], last: Option<&str>) -> Result<Response, ClientError> {
-        let mut request = Request::get(path, &[]);
-        request.headers.push((header::ACCEPT, "text/event-stream".to_owned()));
-        request
-            .headers
-            .extend(last.map(|last| (header::HeaderName::from_static("last-event-id"), last.to_owned())));
-        let (_, sent) = self.once(&request).await;
+        let mut request = self.request(Method::GET, path, &[]).header(header::ACCEPT, "text/event-stream");
+        if let Some(last) = last {
+            request = request.header("last-event-id", last);
+        }
+        let (_, sent) = self.once(request).await;
         sent
     }
 
@@ -199,14 +170,48 @@ impl OperatorClient {
         }
     }
 
-    /// Sends a request, with retries where they are harmless and useful.
-    async fn send(&self, request: &Request<'_>) -> Result<Response, ClientError> {
+    /// A request without a body.
+    fn request(&self, method: Method, path: &[&str], query: &[(&str, String)]) -> RequestBuilder {
+        let mut url = self.url.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().push("v1").extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let request = self.http.request(method, url);
+        match &self.token {
+            Some(token) => request.bearer_auth(token.expose()),
+            None => request,
+        }
+    }
+
+    /// Sends a request, and reads the object in its response.
+    async fn object<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+        is_repeatable: bool,
+    ) -> Result<T, ClientError> {
+        let answer = self.send(request, is_repeatable).await?;
+        let body = self.whole(answer).await?;
+        serde_json::from_slice(&body).map_err(|error| {
+            let url = &self.url;
+            let said = format!("{url} sent a response that this version cannot read: {error}; check that this is a gateway of the same version");
+            ClientError::new(Kind::Broken, said)
+        })
+    }
+
+    /// Sends a request, with retries where they are useful and harmless: a repeatable one has the same effect when it
+    /// is sent twice.
+    async fn send(&self, request: RequestBuilder, is_repeatable: bool) -> Result<Response, ClientError> {
         let mut wait = WAIT;
         for _ in 1..TRIES {
-            let (asked_for, sent) = self.once(request).await;
+            // Its body is in memory.
+            let Some(again) = request.try_clone() else { break };
+            let (asked_for, sent) = self.once(again).await;
             match sent {
                 // A rate-limited request was not executed.
-                Err(error) if error.is_temporary() && (request.is_repeatable || asked_for.is_some()) => {
+                Err(error) if error.is_temporary() && (is_repeatable || asked_for.is_some()) => {
                     sleep(asked_for.unwrap_or(wait).min(LONGEST_WAIT)).await;
                     wait *= 2;
                 }
@@ -218,8 +223,8 @@ impl OperatorClient {
 
     /// Sends a request once. Also returns the wait before a retry, if the response asks for one and the
     /// request was surely not executed.
-    async fn once(&self, request: &Request<'_>) -> (Option<Duration>, Result<Response, ClientError>) {
-        let sent = timeout(ANSWER, self.prepared(request).send()).await;
+    async fn once(&self, request: RequestBuilder) -> (Option<Duration>, Result<Response, ClientError>) {
+        let sent = timeout(ANSWER, request.send()).await;
         let answer = match sent {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => return (None, Err(self.unreachable(&root(&error)))),
@@ -233,27 +238,6 @@ impl OperatorClient {
             answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let wait = wait.map(Duration::from_secs).filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
         (wait, Err(self.refusal(answer).await))
-    }
-
-    fn prepared(&self, request: &Request<'_>) -> RequestBuilder {
-        let mut url = self.url.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().push("v1").extend(request.path);
-        }
-        if !request.query.is_empty() {
-            url.query_pairs_mut().extend_pairs(request.query);
-        }
-        let mut prepared = self.http.request(request.method.clone(), url);
-        for (name, value) in &request.headers {
-            prepared = prepared.header(name, value);
-        }
-        if let Some(token) = &self.token {
-            prepared = prepared.bearer_auth(token.expose());
-        }
-        match &request.body {
-            Some(body) => prepared.header(header::CONTENT_TYPE, "application/json").body(body.clone()),
-            None => prepared,
-        }
     }
 
     /// A whole response.
@@ -270,14 +254,6 @@ impl OperatorClient {
             body.extend_from_slice(&piece);
         }
         Ok(body)
-    }
-
-    fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ClientError> {
-        serde_json::from_slice(body).map_err(|error| {
-            let url = &self.url;
-            let said = format!("{url} sent a response that this version cannot read: {error}; check that this is a gateway of the same version");
-            ClientError::new(Kind::Broken, said)
-        })
     }
 
     /// The error of a gateway, or of a proxy before it.
@@ -313,18 +289,14 @@ impl OperatorClient {
     }
 }
 
-impl<'a> Request<'a> {
-    fn get(path: &'a [&'a str], query: &'a [(&'a str, String)]) -> Self {
-        Self { method: Method::GET, path, query, body: None, headers: Vec::new(), is_repeatable: true }
+/// The request with a body.
+fn with_body(request: RequestBuilder, body: &impl Serialize) -> Result<RequestBuilder, ClientError> {
+    let text = serde_json::to_vec(body).map_err(|error| ClientError::new(Kind::Broken, error.to_string()))?;
+    // An empty request has no body.
+    if text == b"null" {
+        return Ok(request);
     }
-
-    fn set_body(&mut self, body: &impl Serialize) -> Result<(), ClientError> {
-        let text =
-            serde_json::to_vec(body).map_err(|error| ClientError::new(Kind::Broken, error.to_string()))?;
-        // An empty request has no body.
-        self.body = Some(text).filter(|text| text != b"null");
-        Ok(())
-    }
+    Ok(request.header(header::CONTENT_TYPE, "application/json").body(text))
 }
 
 /// The innermost cause of an error: the outer ones only say where it happened.

@@ -2,8 +2,8 @@
 
 mod batch;
 mod endpoint;
-mod error;
 mod events;
+mod gateway;
 mod http;
 pub(crate) mod local;
 mod profiles;
@@ -13,31 +13,12 @@ use api::{Page, Run, RunRequest, Source, Spec, Subscription};
 use model::{RunId, SourceId};
 
 pub(crate) use self::endpoint::{ReadFrom, named, read_from};
-pub(crate) use self::error::{ClientError, Kind};
 pub(crate) use self::events::Events;
+pub(crate) use self::gateway::{GatewayArgs, LocationArgs};
 pub(crate) use self::http::OperatorClient;
 pub(crate) use self::sources::SourceRef;
-use crate::cli::GatewayArgs;
+use crate::client_error::{ClientError, Kind};
 use crate::exit::Failed;
-
-/// What to do with a run.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum RunControl {
-    Pause,
-    Resume,
-    Cancel,
-}
-
-impl RunControl {
-    /// The last part of the request's path.
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::Cancel => "cancel",
-        }
-    }
-}
 
 impl OperatorClient {
     /// The client of the named gateway. By default, that of `thresher serve` on this machine.
@@ -47,7 +28,7 @@ impl OperatorClient {
 
     /// All Sources, in the order of their names.
     pub(crate) async fn sources(&self) -> Result<Vec<Source>, ClientError> {
-        self.all(&["sources"], &[]).await
+        self.all(&["sources"]).await
     }
 
     /// A Source, if there is one of this name.
@@ -60,7 +41,7 @@ impl OperatorClient {
 
     /// The subscriptions of a Source.
     pub(crate) async fn subscriptions(&self, id: &SourceId) -> Result<Vec<Subscription>, ClientError> {
-        self.all(&["sources", id.as_str(), "subscriptions"], &[]).await
+        self.all(&["sources", id.as_str(), "subscriptions"]).await
     }
 
     /// Adds a Source.
@@ -75,7 +56,7 @@ impl OperatorClient {
         wanted: &Spec,
         read: u64,
     ) -> Result<Source, ClientError> {
-        self.put(&["sources", id.as_str()], &[], wanted, read).await
+        self.put(&["sources", id.as_str()], wanted, read).await
     }
 
     /// Removes a Source from the fleet.
@@ -85,7 +66,7 @@ impl OperatorClient {
 
     /// The present or last run of each Source.
     pub(crate) async fn runs(&self) -> Result<Vec<Run>, ClientError> {
-        self.all(&["runs"], &[]).await
+        self.all(&["runs"]).await
     }
 
     /// The present or last run of a Source, if there was one.
@@ -101,19 +82,9 @@ impl OperatorClient {
         self.post(&["sources", id.as_str(), "runs"], &[], submit, Some(&key)).await
     }
 
-    /// Pauses, resumes or cancels a run.
-    pub(crate) async fn control(
-        &self,
-        id: &SourceId,
-        run: RunId,
-        how: RunControl,
-    ) -> Result<Run, ClientError> {
-        self.post(&["sources", id.as_str(), "runs", &run.to_string(), how.as_str()], &[], &(), None).await
-    }
-
-    /// Approves the deletions of a run that the deletion guard stopped. Returns the run that may delete more.
-    pub(crate) async fn approve(&self, id: &SourceId, run: RunId) -> Result<Run, ClientError> {
-        self.post(&["sources", id.as_str(), "runs", &run.to_string(), "approve"], &[], &(), None).await
+    /// An action on a run, as the API calls it: pause, resume or cancel; approve returns the run that may delete more.
+    pub(crate) async fn control(&self, id: &SourceId, run: RunId, action: &str) -> Result<Run, ClientError> {
+        self.post(&["sources", id.as_str(), "runs", &run.to_string(), action], &[], &(), None).await
     }
 
     /// Follows a run.

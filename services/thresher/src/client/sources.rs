@@ -3,9 +3,10 @@
 use api::Source;
 use model::SourceId;
 
-use super::{ClientError, Kind, OperatorClient};
-use crate::commands::source::source_id;
+use super::OperatorClient;
+use crate::client_error::{ClientError, Kind};
 use crate::exit::{Failed, usage};
+use crate::values::source_id;
 
 /// A Source of a request, and its entry URL if known.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ impl OperatorClient {
     /// The named Source, by its name or its URL; all Sources of the fleet without a name.
     pub(crate) async fn selected(&self, named: Option<&str>) -> Result<Vec<SourceRef>, Failed> {
         let Some(named) = named else {
-            let all: Vec<Source> = self.all(&["sources"], &[]).await?;
+            let all = self.sources().await?;
             let reference = |source: Source| -> Result<SourceRef, Failed> {
                 Ok(SourceRef { id: source.id.parse()?, entry: source.spec.entry.into(), is_named: false })
             };
@@ -28,11 +29,8 @@ impl OperatorClient {
         };
         let id = source_id(named)?;
         // The catalog of a Source stays when the Source is removed.
-        let entry = match self.get::<Source>(&["sources", id.as_str()], &[]).await {
-            Ok(source) => source.spec.entry.into(),
-            Err(error) if error.kind == Kind::Absent => named.to_owned(),
-            Err(error) => return Err(error.into()),
-        };
+        let found = self.source(&id).await?;
+        let entry = found.map_or_else(|| named.to_owned(), |source| source.spec.entry.into());
         Ok(vec![SourceRef { id, entry, is_named: true }])
     }
 

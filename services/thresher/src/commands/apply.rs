@@ -13,7 +13,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cli::ApplyArgs;
-use crate::client::{ClientError, Kind, OperatorClient};
+use crate::client::OperatorClient;
+use crate::client_error::{ClientError, Kind};
 use crate::exit::{CommandResult, Exit, usage};
 use crate::terminal::{self, note, say};
 
@@ -61,14 +62,14 @@ pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
     }
     let client = OperatorClient::of(&args.gateway)?;
     let mut exit = Exit::Good;
-    let mut found = Found::of(&client, &all).await?;
+    let mut found = existing(&client, &all).await?;
     for some in all.chunks(AT_ONCE) {
         for ((spec, _), outcome) in some.iter().zip(apply(&client, &mut found, some, args.dry_run).await?) {
             let (done, fields, message) = match outcome {
                 Ok((done, fields)) => (done, fields, None),
                 Err(error) => {
                     // The others are applied all the same; the first error decides the exit status.
-                    exit = if exit == Exit::Good { error.exit() } else { exit };
+                    exit = if exit == Exit::Good { Exit::of(&error) } else { exit };
                     (SourceDone::Refused, BTreeMap::new(), Some(error.to_string()))
                 }
             };
@@ -87,36 +88,34 @@ pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
 /// The result of a Source: what was done, and the changed fields.
 type Outcome = Result<(SourceDone, BTreeMap<String, Change>), ClientError>;
 
-/// The existing Sources.
-struct Found(HashMap<String, Source>);
-
-impl Found {
-    /// The existing Sources of the file. A few are requested one by one; for many, all Sources are requested
-    /// at once.
-    async fn of(client: &OperatorClient, all: &[(SourceSpec, Spec)]) -> Result<Self, ClientError> {
-        let mut found = HashMap::new();
-        if all.len() > FEW {
-            found.extend(client.sources().await?.into_iter().map(|source| (source.id.clone(), source)));
-            return Ok(Self(found));
-        }
+/// The existing Sources of the file, by their IDs. A few are requested one by one; for many, all Sources are
+/// requested at once.
+async fn existing(
+    client: &OperatorClient,
+    all: &[(SourceSpec, Spec)],
+) -> Result<HashMap<String, Source>, ClientError> {
+    let mut found = Vec::new();
+    if all.len() > FEW {
+        found = client.sources().await?;
+    } else {
         for (spec, _) in all {
-            found.extend(client.source(&spec.id).await?.map(|source| (source.id.clone(), source)));
+            found.extend(client.source(&spec.id).await?);
         }
-        Ok(Self(found))
     }
+    Ok(found.into_iter().map(|source| (source.id.clone(), source)).collect())
 }
 
 /// Applies the specs of some Sources.
 async fn apply(
     client: &OperatorClient,
-    found: &mut Found,
+    found: &mut HashMap<String, Source>,
     some: &[(SourceSpec, Spec)],
     dry_run: bool,
 ) -> Result<Vec<Outcome>, ClientError> {
     let mut batch = Vec::new();
     let mut differences = Vec::new();
     for (spec, wanted) in some {
-        let before = found.0.remove(spec.id.as_str());
+        let before = found.remove(spec.id.as_str());
         let fields = before.as_ref().map(|before| changes(&before.spec, wanted));
         if fields.as_ref().is_none_or(|fields| !fields.is_empty()) {
             // A concurrent change by another client is not overwritten: this request is then refused.

@@ -2,20 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use harvest::{Difference, Progress, Report};
+use harvest::{Difference, Report};
 use indicatif::HumanDuration;
 use model::{AuditCounts, DifferenceKind, Mode, Terms, count, counted, plural};
 use planning::HarvestOptions;
 use serde::Serialize;
-use store::{Store, StoreOptions};
-use tokio::sync::watch;
 use url::Url;
 
 use crate::cli::AuditArgs;
 use crate::commands::sync::{self, Request};
 use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::target;
 use crate::terminal::Out;
-use crate::{show, target};
 
 /// Singular and plural of a noun.
 type Words = (&'static str, &'static str);
@@ -83,11 +81,7 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
         ..sync::within(args.scope, &url)
     };
     let request = Request { url: url.clone(), into, view: None, web, options };
-    let (progress, watched) = watch::channel(Progress::default());
-    let shown = show::watch(watched);
-    let audited = sync::harvest(request, progress).await;
-    shown.finish().await;
-    let (report, _) = audited?;
+    let (report, _) = sync::harvest(request).await?;
     print(
         &url,
         &report,
@@ -98,8 +92,7 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
 
 /// The only Source of a harvest.
 async fn only_source(into: &str) -> Result<Url, Failed> {
-    let options = StoreOptions { read_only: true, ..StoreOptions::default() };
-    let store = Store::open(&target::parse(into)?, options).await?;
+    let store = target::open_store_read_only(&target::parse(into)?).await?;
     match store.sources().await?.as_slice() {
         [one] => Ok(one.url.parse()?),
         [] => Err(usage(format!("{into} has no Source; pass the directory of an earlier sync with --into"))),
@@ -119,18 +112,11 @@ pub(crate) fn print(url: &Url, report: &Report, duration: Duration, output: Outp
     {
         for difference in audit.all.iter()? {
             let difference = difference?;
-            if output.json {
-                out.json(&difference)?
-            } else {
-                lines(&difference).iter().try_for_each(|line| out.line(line))?
-            }
+            out.json_or_lines(output.json, &difference, || lines(&difference).into())?;
         }
     }
-    if output.json {
-        out.json(&Outcome::new(url, report, counts, duration))?;
-    } else {
-        summary(report, counts, duration, output).iter().try_for_each(|line| out.line(line))?;
-    }
+    let outcome = Outcome::new(url, report, counts, duration);
+    out.json_or_lines(output.json, &outcome, || summary(report, counts, duration, output))?;
     out.finish()?;
     Ok(if report.in_sync() { Exit::Good } else { Exit::Problems })
 }

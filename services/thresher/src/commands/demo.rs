@@ -1,13 +1,13 @@
 //! `thresher demo`: harvest a simulated Source, with each step explained. Needs no server and no network.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
-use harvest::{Progress, Report};
+use harvest::Report;
 use model::{ResourceUri, Subject};
 use planning::HarvestOptions;
 use simulated_source::{ChangeKind, Changes, Fault, SimulatedSource, SourceSpec};
 use store::Store;
-use tokio::sync::watch;
 use url::Url;
 use web::WebConfig;
 
@@ -93,20 +93,15 @@ async fn harvest(source: &SimulatedSource, into: &str) -> Result<(Report, Store)
         web: WebConfig { per_origin: CONCURRENCY, ..WebConfig::default() },
         options: HarvestOptions::default(),
     };
-    let (progress, watched) = watch::channel(Progress::default());
-    let shown = show::watch(watched);
-    let start = tokio::time::Instant::now();
-    let harvested = sync::harvest(request, progress).await;
-    shown.finish().await;
-    let (report, store) = harvested?;
+    let start = Instant::now();
+    let (report, store) = sync::harvest(request).await?;
     show::summary(&report, &target::place(&store), start.elapsed());
     Ok((report, store))
 }
 
 /// Compares every file with what the Source serves, byte for byte.
 async fn check(source: &SimulatedSource, into: &str) -> Result<(), Failed> {
-    let store =
-        Store::open(&into.parse()?, store::StoreOptions { read_only: true, ..Default::default() }).await?;
+    let store = target::open_store_read_only(&target::parse(into)?).await?;
     let Some(view) = store.view() else { return Ok(()) };
     let mut same = 0;
     for expected in source.expected() {

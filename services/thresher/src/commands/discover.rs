@@ -10,18 +10,13 @@ use resourcesync::Mode;
 
 use crate::cli::DiscoverArgs;
 use crate::exit::{CommandResult, Exit};
-use crate::http;
-use crate::notices::Notices;
-use crate::terminal;
+use crate::{http, notices, terminal};
 
 /// Runs the command.
 pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
     let client = http::client(args.http.config(&args.url)?)?;
-    let notices = Notices::of(&client);
     let options = documents::read_options(Mode::Tolerant, Timestamp::now());
-    let found = discovery::discover(&client, &args.url, &options).await;
-    notices.finish().await;
-    let found = found?;
+    let found = notices::during(&client, discovery::discover(&client, &args.url, &options)).await?;
     if args.json {
         terminal::json(&found)?;
     } else {

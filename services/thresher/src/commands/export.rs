@@ -3,12 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use catalog::CatalogReader;
 use export::{Destination, Export, ExportError, Format, Seen, Selection, Sizes};
 use indicatif::HumanBytes;
 use jiff::Timestamp;
 use model::counted;
-use store::SourceMarker;
 use url::Url;
 
 use crate::cli::{ExportArgs, ExportFormat};
@@ -21,7 +19,7 @@ use crate::terminal::{self, note};
 pub(crate) async fn run(args: ExportArgs) -> CommandResult {
     let export = asked_for(&args)?;
     let harvested = target::open_for_reading(&args.harvest.into).await?;
-    let (note, catalog) = one_of(&harvested.sources, args.source.as_deref())?;
+    let (note, catalog) = harvested.one(args.source.as_deref())?;
     // The first Ctrl-C stops at a point from which the export can be resumed.
     let (stop, _) = stop_on_interrupt();
     let mut see = |seen: Seen<'_>| {
@@ -75,25 +73,6 @@ fn asked_for(args: &ExportArgs) -> Result<Export, Failed> {
     let types = types.clone();
     let selection = Selection { prefix, since: *since, until: *until, types };
     Ok(Export { format, to, selection, sizes: Sizes::default() })
-}
-
-/// The Source to export: the only one, or the named one.
-fn one_of<'a>(
-    sources: &'a [(SourceMarker, CatalogReader)],
-    wanted: Option<&str>,
-) -> Result<&'a (SourceMarker, CatalogReader), Failed> {
-    let is_wanted = |note: &SourceMarker| {
-        wanted.is_none_or(|wanted| note.source.as_str() == wanted || note.url == wanted)
-    };
-    let mut found = sources.iter().filter(|(note, _)| is_wanted(note));
-    match (found.next(), found.next()) {
-        (Some(one), None) => Ok(one),
-        (None, _) => Err(usage(format!("no Source {} is here", wanted.unwrap_or_default()))),
-        (Some(_), Some(_)) => {
-            let names: Vec<String> = sources.iter().map(|(note, _)| note.source.to_string()).collect();
-            Err(usage(format!("several Sources are here; name one with --source: {}", names.join(", "))))
-        }
-    }
 }
 
 /// The URL at which the directory will be served, with a slash at its end.

@@ -3,13 +3,13 @@
 use std::io;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 use gc::{Counted, GcError, Options, Report};
 use indicatif::{HumanBytes, HumanDuration};
 use jiff::SignedDuration;
 use model::{SystemClock, count, counted, plural};
 use serde::Serialize;
-use store::{Amount, Store, StoreOptions, StoreTarget};
+use store::{Amount, StoreTarget};
 
 use crate::cli::GcArgs;
 use crate::exit::{CommandResult, Exit, Failed, usage};
@@ -41,13 +41,12 @@ pub(crate) async fn run(args: GcArgs) -> CommandResult {
         Options { keep_for: args.retention, dry_run: args.dry_run, as_owner: !is_bucket || args.exclusive };
     // Reports a wrong --into, and creates nothing.
     target::must_hold_a_harvest(&target)?;
-    let read_only = StoreOptions { read_only: true, ..StoreOptions::default() };
-    let mut store = Store::open(&target, read_only).await?;
+    let mut store = target::open_store_read_only(&target).await?;
     let mut temporary = Amount::default();
     if !args.dry_run {
         // Opening a store for writing removes them.
         temporary = store.temporaries().await?;
-        store = Store::open(&target, StoreOptions::default()).await?;
+        store = target::open_store(&target).await?;
     }
     let mut report = match Box::pin(gc::collect(&store, &options, &SystemClock)).await {
         Ok(report) => report,
@@ -67,9 +66,7 @@ pub(crate) async fn run(args: GcArgs) -> CommandResult {
 
 fn show(report: &Report, place: &str, is_bucket: bool) -> io::Result<()> {
     let verb = if report.dry_run { "would remove" } else { "removed" };
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["", verb, "", "within retention", "", "in use", ""]);
+    let mut table = terminal::table(["", verb, "", "within retention", "", "in use", ""]);
     let kinds: [(&str, &Counted); 4] = [
         ("packs", &report.packs),
         ("bitstreams", &report.bitstreams),

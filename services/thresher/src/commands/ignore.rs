@@ -7,8 +7,8 @@ use model::counted;
 use super::select;
 use crate::cli::IgnoreArgs;
 use crate::client::{self, ReadFrom};
-use crate::exit::{CommandResult, Exit, usage};
-use crate::terminal::{note, say};
+use crate::exit::{CommandResult, usage};
+use crate::terminal::say;
 
 /// Runs the command.
 pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
@@ -20,9 +20,9 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
     let into = match client::read_from(&select.location)? {
         ReadFrom::Store(into) => into,
         ReadFrom::Gateway(client) => {
-            let (note, unignore) = (Some(note.to_owned()).filter(|_| !undo), *undo);
-            return select::submit(&client, select, "ignore", |select| Ignore { select, note, unignore })
-                .await;
+            let note = (!undo).then(|| note.to_owned());
+            let action = |select| Ignore { select, note, unignore: *undo };
+            return select::submit(&client, select, "ignore", action).await;
         }
     };
     let action = if *undo { ProblemAction::Undo } else { ProblemAction::Ignore { note: note.to_owned() } };
@@ -36,9 +36,6 @@ pub(crate) async fn run(args: IgnoreArgs) -> CommandResult {
              `thresher retry` or `ignore --undo` takes that back"
         )?
     }
-    let missed = select::missed(select, &selected);
-    for uri in &missed {
-        note!("{uri}: {}", if *undo { "not ignored" } else { "no open problem" });
-    }
-    Ok(if missed.is_empty() { Exit::Good } else { Exit::Problems })
+    let remark = if *undo { "not ignored" } else { "no open problem" };
+    Ok(select::note_missed(select, &selected, remark))
 }

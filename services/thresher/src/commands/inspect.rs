@@ -15,10 +15,9 @@ use url::Url;
 use web::{GetRequest, WebConfig};
 
 use crate::cli::InspectArgs;
-use crate::exit::{CommandResult, Exit, Failed, usage};
-use crate::http;
-use crate::notices::Notices;
+use crate::exit::{CommandResult, Exit, Failed, problem, usage};
 use crate::terminal::{Out, note};
+use crate::{http, notices};
 
 /// The first line: the kind of document, its URL, and its own metadata.
 #[derive(Serialize)]
@@ -86,10 +85,8 @@ fn of_local_package(name: &str) -> Result<Option<Packaging>, Failed> {
 /// A package needs random access, so it is received first.
 async fn of_remote_package(url: &Url, web: WebConfig, options: Options) -> CommandResult {
     let client = http::client(web)?;
-    let notices = Notices::of(&client);
-    let response = client.get_with_retries(GetRequest::new(url.clone())).await;
-    notices.finish().await;
-    let mut response = response?;
+    let mut response =
+        notices::during(&client, client.get_with_retries(GetRequest::new(url.clone()))).await?;
     let mut file = tempfile::NamedTempFile::new()?;
     while let Some(chunk) = response.chunk().await? {
         file.write_all(&chunk)?;
@@ -102,10 +99,8 @@ async fn of_remote_package(url: &Url, web: WebConfig, options: Options) -> Comma
 
 async fn of_url(url: &Url, web: WebConfig, options: Options) -> CommandResult {
     let client = http::client(web)?;
-    let notices = Notices::of(&client);
-    let opened = documents::open(&client, url, Validators::default(), options).await;
-    notices.finish().await;
-    let Opened::Document(mut stream) = opened? else {
+    let opening = documents::open(&client, url, Validators::default(), options);
+    let Opened::Document(mut stream) = notices::during(&client, opening).await? else {
         return Err(DocumentError::NothingSent.into());
     };
     let name = stream.url.to_string();
@@ -113,7 +108,7 @@ async fn of_url(url: &Url, web: WebConfig, options: Options) -> CommandResult {
     while let Some(part) = stream.next().await {
         match part {
             Part::Header(header) => out.header(&header)?,
-            Part::Items(items) => items.iter().try_for_each(|item| out.item(item))?,
+            Part::Items(items) => items.iter().try_for_each(|item| out.item(item, None))?,
             Part::End(summary) => return out.end(summary, None),
             Part::Broken(error, summary) => return out.end(summary, Some(error)),
         }
@@ -129,35 +124,33 @@ fn of_file(name: &str, options: Options) -> CommandResult {
         Ok(reader) => reader,
         Err(error) => return out.end(Summary::default(), Some(error.into())),
     };
-    let error = loop {
-        if !out.has_header {
-            match reader.header() {
-                Ok(header) => out.header(header)?,
-                Err(error) => break Some(error),
+    let error = match reader.header() {
+        Ok(header) => {
+            out.header(header)?;
+            loop {
+                match reader.next() {
+                    Ok(Some(item)) => out.item(&item, None)?,
+                    Ok(None) => break None,
+                    Err(error) => break Some(error),
+                }
             }
         }
-        match reader.next() {
-            Ok(Some(item)) => out.item(&item)?,
-            Ok(None) => break None,
-            Err(error) => break Some(error),
-        }
+        Err(error) => Some(error),
     };
     out.end(reader.summary(), error.map(DocumentError::from))
 }
 
 struct Lines<'a> {
     name: &'a str,
-    has_header: bool,
     out: Out,
 }
 
 impl<'a> Lines<'a> {
     fn new(name: &'a str) -> Self {
-        Self { name, has_header: false, out: Out::new() }
+        Self { name, out: Out::new() }
     }
 
     fn header(&mut self, header: &Header) -> Result<(), Failed> {
-        self.has_header = true;
         let document = header.capability.as_ref().map_or("sitemap".to_owned(), ToString::to_string);
         let name = self.name;
         let mut header = header.clone();
@@ -165,11 +158,7 @@ impl<'a> Lines<'a> {
         self.line(&DocumentLine { document: &document, name, header, links })
     }
 
-    fn item(&mut self, item: &Item) -> Result<(), Failed> {
-        self.item_with(item, None)
-    }
-
-    fn item_with(&mut self, item: &Item, member: Option<Option<package::Member>>) -> Result<(), Failed> {
+    fn item(&mut self, item: &Item, member: Option<Option<package::Member>>) -> Result<(), Failed> {
         match item {
             Item::Entry(entry) => {
                 let mut entry = (**entry).clone();
@@ -204,9 +193,7 @@ impl<'a> Lines<'a> {
         self.out.finish()?;
         match error {
             None => Ok(Exit::Good),
-            Some(error) => {
-                Err(Failed { exit: Exit::Problems, error: anyhow::anyhow!("{}:{error}", self.name) })
-            }
+            Some(error) => Err(problem(format!("{}:{error}", self.name))),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! `thresher ls`: list resources and their state.
 
-use std::pin::{Pin, pin};
+use std::io;
+use std::pin::pin;
 
 use api::Resource;
 use catalog::{CatalogError, CatalogReader, ResourceSummary};
-use futures::stream::{self, Peekable};
+use futures::stream;
 use futures::{Stream, StreamExt, TryStreamExt};
 use jiff::Timestamp;
-use model::{Bitstream, HomeSite, Location, ResourceRecord, ResourceState, ResourceUri};
+use model::{Bitstream, HomeSite, Location, ResourceState, ResourceUri};
 use serde::Serialize;
 
 use crate::cli::LsArgs;
@@ -19,25 +20,25 @@ use crate::terminal::Out;
 
 /// One resource, as `--json` prints it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Line {
-    pub(crate) uri: String,
-    pub(crate) state: ResourceState,
-    pub(crate) length: Option<u64>,
-    pub(crate) sha256: Option<String>,
+struct Line {
+    uri: String,
+    state: ResourceState,
+    length: Option<u64>,
+    sha256: Option<String>,
     /// The Content-Encoding of the stored bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) encoding: Option<String>,
-    pub(crate) change_time: Option<jiff::Timestamp>,
-    pub(crate) stored_at: Option<jiff::Timestamp>,
-    pub(crate) location: Option<Location>,
+    encoding: Option<String>,
+    change_time: Option<Timestamp>,
+    stored_at: Option<Timestamp>,
+    location: Option<Location>,
     /// Whether it belongs to another site than the Source.
-    pub(crate) foreign: bool,
+    foreign: bool,
 }
 
 /// Runs the command.
 pub(crate) async fn run(args: LsArgs) -> CommandResult {
     let prefix = args.prefix.as_deref().unwrap_or_default();
-    let mut out = Output { out: Out::new(), json: args.json };
+    let mut out = Out::new();
     let into = match client::read_from(&args.location)? {
         ReadFrom::Store(into) => into,
         ReadFrom::Gateway(_) if args.at.is_some() => {
@@ -45,9 +46,9 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
         }
         ReadFrom::Gateway(client) => {
             for about in client.selected(args.source.as_deref()).await? {
-                list_from_gateway(&client, &about, prefix, &mut out).await?;
+                list_from_gateway(&client, &about, prefix, &mut out, args.json).await?;
             }
-            out.out.finish()?;
+            out.finish()?;
             return Ok(Exit::Good);
         }
     };
@@ -62,23 +63,11 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
         };
         let mut lines = pin!(lines);
         while let Some(line) = lines.try_next().await? {
-            out.line(&line.marked(&home))?;
+            line.marked(&home).print(&mut out, args.json)?;
         }
     }
-    out.out.finish()?;
+    out.finish()?;
     Ok(Exit::Good)
-}
-
-/// The target of the lines.
-struct Output {
-    out: Out,
-    json: bool,
-}
-
-impl Output {
-    fn line(&mut self, line: &Line) -> Result<(), Failed> {
-        if self.json { Ok(self.out.json(line)?) } else { Ok(self.out.line(&line.text())?) }
-    }
 }
 
 /// Lists a Source's resources from a gateway, a page at a time.
@@ -86,23 +75,17 @@ async fn list_from_gateway(
     client: &OperatorClient,
     about: &SourceRef,
     prefix: &str,
-    out: &mut Output,
+    out: &mut Out,
+    json: bool,
 ) -> Result<(), Failed> {
     let path = ["sources", about.id.as_str(), "resources"];
     let query = [("prefix", prefix.to_owned())];
     let home = HomeSite::of_text(&about.entry);
-    let mut cursor = None;
-    loop {
-        let page = client.page::<Resource>(&path, &query, cursor).await;
-        let Some(page) = about.found(page)? else { return Ok(()) };
-        for resource in page.items {
-            out.line(&Line::from(resource).marked(&home))?;
-        }
-        cursor = page.next;
-        if cursor.is_none() {
-            return Ok(());
-        }
+    let mut resources = pin!(client.items::<Resource>(&path, &query));
+    while let Some(resource) = about.found(resources.try_next().await)?.flatten() {
+        Line::from(resource).marked(&home).print(out, json)?;
     }
+    Ok(())
 }
 
 /// Lists the versions at a moment, as far as they are kept.
@@ -116,47 +99,22 @@ async fn stored_at_moment<'a>(
     let streams = (resources, versions);
     let lines = stream::try_unfold(streams, move |(mut resources, mut versions)| async move {
         while let Some((uri, record)) = resources.try_next().await? {
-            // A resource with versions has a record, before the scans or after.
-            while peek(&mut versions, |(found, _)| found).await?.is_some_and(|found| found < uri) {
-                versions.try_next().await?;
-            }
-            let kept = take_if(&mut versions, |(found, _)| *found == uri).await?;
+            // A resource with versions has a record, before the scans or after. An error is taken out as it comes.
+            let is_before =
+                |next: &Result<(ResourceUri, _), _>| next.as_ref().map_or(true, |next| next.0 < uri);
+            while versions.as_mut().next_if(is_before).await.transpose()?.is_some() {}
+            let is_of_it = |next: &Result<(ResourceUri, _), _>| next.as_ref().is_ok_and(|next| next.0 == uri);
+            let kept = versions.as_mut().next_if(is_of_it).await.transpose()?;
             let kept = kept.map(|(_, kept)| kept).unwrap_or_default();
             if let At::Stored(bitstream, listing, declaration) = moment::at(&record, &kept, moment) {
                 let change_time = listing.change_time.or(declaration.lastmod);
-                let line = Line::of_version(&uri, bitstream, change_time);
+                let line = Line::new(&uri, ResourceState::Present, Some(bitstream), change_time);
                 return Ok(Some((line, (resources, versions))));
             }
         }
         Ok(None)
     });
     Ok(lines)
-}
-
-async fn peek<S, T>(
-    stream: &mut Pin<Box<Peekable<S>>>,
-    uri: impl Fn(&T) -> &ResourceUri,
-) -> Result<Option<ResourceUri>, CatalogError>
-where
-    S: Stream<Item = Result<T, CatalogError>>,
-{
-    match stream.as_mut().peek().await {
-        None => Ok(None),
-        Some(Ok(item)) => Ok(Some(uri(item).clone())),
-        // The error is taken out with the item.
-        Some(Err(_)) => stream.next().await.transpose().map(|_| None),
-    }
-}
-
-async fn take_if<S, T>(
-    stream: &mut Pin<Box<Peekable<S>>>,
-    wanted: impl Fn(&T) -> bool,
-) -> Result<Option<T>, CatalogError>
-where
-    S: Stream<Item = Result<T, CatalogError>>,
-{
-    let matches = matches!(stream.as_mut().peek().await, Some(Ok(item)) if wanted(item));
-    if matches { stream.next().await.transpose() } else { Ok(None) }
 }
 
 impl From<Resource> for Line {
@@ -177,38 +135,31 @@ impl From<Resource> for Line {
 }
 
 impl Line {
-    pub(crate) fn new(uri: &ResourceUri, state: ResourceState, record: Option<&ResourceRecord>) -> Self {
-        let bitstream = record.and_then(|record| record.bitstream.as_ref());
+    fn new(
+        uri: &ResourceUri,
+        state: ResourceState,
+        bitstream: Option<&Bitstream>,
+        change_time: Option<Timestamp>,
+    ) -> Self {
         Self {
             uri: uri.to_string(),
             state,
             length: bitstream.map(|bitstream| bitstream.computed.length()),
             sha256: bitstream.map(|bitstream| bitstream.computed.sha256().to_string()),
             encoding: bitstream.and_then(|bitstream| bitstream.encoding.clone()),
-            change_time: record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod)),
+            change_time,
             stored_at: bitstream.map(|bitstream| bitstream.stored_at),
             location: bitstream.map(|bitstream| bitstream.location.clone()),
             foreign: false,
         }
     }
 
+    /// The line of the present state.
     fn of(known: &ResourceSummary) -> Self {
-        Self::new(&known.uri, known.standing(), known.record.as_ref())
-    }
-
-    /// The line of an earlier version.
-    fn of_version(uri: &ResourceUri, bitstream: &Bitstream, change_time: Option<Timestamp>) -> Self {
-        Self {
-            uri: uri.to_string(),
-            state: ResourceState::Present,
-            length: Some(bitstream.computed.length()),
-            sha256: Some(bitstream.computed.sha256().to_string()),
-            encoding: bitstream.encoding.clone(),
-            change_time,
-            stored_at: Some(bitstream.stored_at),
-            location: Some(bitstream.location.clone()),
-            foreign: false,
-        }
+        let record = known.record.as_ref();
+        let change_time = record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod));
+        let bitstream = record.and_then(|record| record.bitstream.as_ref());
+        Self::new(&known.uri, known.standing(), bitstream, change_time)
     }
 
     /// The same line, marked if it belongs to another site than the Source.
@@ -216,8 +167,10 @@ impl Line {
         Self { foreign: home.is_foreign(&self.uri), ..self }
     }
 
-    fn text(&self) -> String {
-        let length = self.length.map_or_else(|| "-".to_owned(), |length| length.to_string());
-        format!("{}  {length:>12}  {}", self.state, self.uri)
+    fn print(&self, out: &mut Out, json: bool) -> io::Result<()> {
+        out.json_or_lines(json, self, || {
+            let length = self.length.map_or_else(|| "-".to_owned(), |length| length.to_string());
+            vec![format!("{}  {length:>12}  {}", self.state, self.uri)]
+        })
     }
 }

@@ -78,8 +78,9 @@ mod tests {
     }
 
     fn listing() -> Listing {
-        let (document, set) = ("http://e.org/list".to_owned(), SetId::new("set"));
-        Listing { document: document.into(), set, change: None, change_time: None, as_of: None, latest: None }
+        let document = "http://e.org/list".to_owned().into();
+        let set = SetId::new("set");
+        Listing { document, set, change: None, change_time: None, as_of: None, latest: None }
     }
 
     fn record(present: Option<i64>, deleted: Option<i64>, settled_at: i64) -> ResourceRecord {

@@ -5,22 +5,20 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use api::{Plan, PlanEstimate, PlanStrategy, Spec};
-use catalog::{CatalogConfig, CatalogReader};
-use comfy_table::{Table, presets};
+use catalog::CatalogReader;
 use discovery::{Estimate, StrategyEstimate};
 use indicatif::{HumanBytes, HumanDuration};
 use jiff::Timestamp;
 use model::{SetId, SourceId, counted, displayed};
 use planning::{Cost, HarvestOptions};
-use store::{Store, StoreOptions, StoreTarget};
+use store::StoreTarget;
 
 use crate::cli::PlanArgs;
 use crate::client::{self, OperatorClient};
 use crate::commands::{source, sync};
 use crate::exit::{CommandResult, Exit, Failed, usage};
-use crate::notices::Notices;
 use crate::terminal::{self, note, say};
-use crate::{http, target};
+use crate::{http, notices, target};
 
 /// How long one request to a gateway waits for a plan, in seconds.
 const LOOK: &str = "20";
@@ -37,13 +35,11 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
     };
     let stored = stored(&into, &SourceId::of_entry(&args.url)).await?;
     let client = http::client(args.requests.web(&args.http, &args.url)?)?;
-    let notices = Notices::of(&client);
     let options =
         HarvestOptions { jobs_per_lane: args.requests.concurrency, ..sync::wanted(args.spec, &args.url) };
     let lookups = stored.as_deref();
-    let estimate = discovery::estimate(&client, &args.url, lookups, &options, Timestamp::now()).await;
-    notices.finish().await;
-    print(&estimate?, args.json)
+    let estimate = discovery::estimate(&client, &args.url, lookups, &options, Timestamp::now());
+    print(&notices::during(&client, estimate).await?, args.json)
 }
 
 fn print(estimate: &Estimate, json: bool) -> CommandResult {
@@ -107,18 +103,16 @@ async fn stored(into: &str, source: &SourceId) -> Result<Option<CatalogReader>, 
     {
         return Ok(None);
     }
-    let store = Store::open(&target, StoreOptions { read_only: true, ..StoreOptions::default() }).await?;
+    let store = target::open_store_read_only(&target).await?;
     if !store.sources().await?.iter().any(|note| note.source == *source) {
         return Ok(None);
     }
-    let path = target::catalog_path(source);
-    Ok(Some(CatalogReader::open(store.object_store(), &path, CatalogConfig::default()).await?))
+    Ok(Some(target::read_catalog(&store, source).await?))
 }
 
 fn show(estimate: &Estimate) -> io::Result<()> {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["", "strategy", "listed", "stored", "requests", "bytes", "time", "set"]);
+    let header = ["", "strategy", "listed", "stored", "requests", "bytes", "time", "set"];
+    let mut table = terminal::table(header);
     for way in &estimate.strategies {
         table.add_row([
             if way.chosen { "*" } else { "" }.to_owned(),

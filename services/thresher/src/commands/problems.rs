@@ -1,36 +1,27 @@
 //! `thresher problems`: list open problems.
 
+use std::io;
+use std::pin::pin;
+
 use api::{Page, ProblemGroup, ProblemGroups, SourceProblem};
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use model::{Evidence, Ignored, ProblemReason, ProblemRecord, SourceId, Subject, counted, displayed};
+use model::{Evidence, Ignored, ProblemRecord, SourceId, Subject, counted, displayed};
 use serde::Serialize;
 
 use crate::cli::ProblemsArgs;
 use crate::client::{self, OperatorClient, ReadFrom, SourceRef};
 use crate::exit::{CommandResult, Exit, Failed};
 use crate::target;
-use crate::terminal::Out;
+use crate::terminal::{self, Out};
 
 /// One problem, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     source: &'a SourceId,
-    kind: &'a str,
-    uri: &'a str,
-    reason: ProblemReason,
-    message: &'a str,
-    first_seen: Timestamp,
-    last_seen: Timestamp,
-    attempts: u32,
-    /// Whether a retry may end differently.
-    retryable: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_attempt_at: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ignored: Option<&'a Ignored>,
-    evidence: &'a Evidence,
+    #[serde(flatten)]
+    problem: &'a SourceProblem,
 }
 
 /// Runs the command.
@@ -83,12 +74,8 @@ fn is_wanted(args: &ProblemsArgs, subject: &Subject, record: &ProblemRecord) -> 
         && args.prefix.as_ref().is_none_or(|prefix| subject.uri().starts_with(prefix.as_str()))
 }
 
-fn show(out: &mut Out, source: &SourceId, problem: &SourceProblem, json: bool) -> Result<(), Failed> {
-    if json {
-        Ok(out.json(&Line::new(source, problem))?)
-    } else {
-        lines(problem).iter().try_for_each(|line| Ok(out.line(line)?))
-    }
+fn show(out: &mut Out, source: &SourceId, problem: &SourceProblem, json: bool) -> io::Result<()> {
+    out.json_or_lines(json, &Line { source, problem }, || lines(problem))
 }
 
 /// The query parameters of a request to a gateway.
@@ -110,18 +97,11 @@ async fn list_from_gateway(
     let mut query = query(args);
     query.extend(joined(args.filter.reasons()).map(|reasons| ("reason", reasons)));
     query.extend(joined(args.filter.kinds()).map(|kinds| ("kind", kinds)));
-    let mut cursor = None;
-    loop {
-        let page = client.page::<SourceProblem>(&path, &query, cursor).await;
-        let Some(page) = about.found(page)? else { return Ok(()) };
-        for problem in &page.items {
-            show(out, &about.id, problem, args.json)?;
-        }
-        cursor = page.next;
-        if cursor.is_none() {
-            return Ok(());
-        }
+    let mut problems = pin!(client.items::<SourceProblem>(&path, &query));
+    while let Some(problem) = about.found(problems.try_next().await)?.flatten() {
+        show(out, &about.id, &problem, args.json)?;
     }
+    Ok(())
 }
 
 /// The counts of a Source from a gateway.
@@ -187,32 +167,12 @@ pub(super) fn evidence(evidence: &Evidence) -> Vec<String> {
 }
 
 fn table(groups: &[ProblemGroup]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["problems", "reason", "kind", "first seen", "last seen", "one of them"]);
+    let header = ["problems", "reason", "kind", "first seen", "last seen", "one of them"];
+    let mut table = terminal::table(header);
     for ProblemGroup { reason, kind, count, first_seen, last_seen, example } in groups {
         let first = format!("{first_seen:.0}");
         let last = format!("{last_seen:.0}");
         table.add_row([&count.to_string(), reason.as_str(), &**kind, &first, &last, &*displayed(example)]);
     }
     table
-}
-
-impl<'a> Line<'a> {
-    fn new(source: &'a SourceId, problem: &'a SourceProblem) -> Self {
-        Self {
-            source,
-            kind: &problem.kind,
-            uri: &problem.uri,
-            reason: problem.reason,
-            message: &problem.message,
-            first_seen: problem.first_seen,
-            last_seen: problem.last_seen,
-            attempts: problem.attempts,
-            retryable: problem.retryable,
-            next_attempt_at: problem.next_attempt_at,
-            ignored: problem.ignored.as_ref(),
-            evidence: &problem.evidence,
-        }
-    }
 }

@@ -1,9 +1,7 @@
 //! `thresher restore`: undo deletions.
 
-use catalog::{Catalog, CatalogConfig};
 use harvest::Restored;
 use model::{ResourceUri, SystemClock};
-use store::{Store, StoreOptions};
 
 use crate::cli::RestoreArgs;
 use crate::exit::{CommandResult, Exit, usage};
@@ -16,16 +14,13 @@ pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
         args.uris.iter().map(|uri| uri.parse().map_err(usage)).collect::<Result<_, _>>()?;
     // Reports a wrong --into, and creates nothing.
     drop(target::open_for_reading(&args.harvest.into).await?);
-    let store = Store::open(&target::parse(&args.harvest.into)?, StoreOptions::default()).await?;
+    let store = target::open_store(&target::parse(&args.harvest.into)?).await?;
     let mut open = uris.clone();
     let mut lost = false;
     for note in store.sources().await? {
-        let path = target::catalog_path(&note.source);
-        let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
-        let view = match catalog.last_run().await? {
-            Some(run) if run.view => store.view(),
-            _ => None,
-        };
+        let catalog = target::open_catalog(&store, &note.source).await?;
+        let has_view = catalog.last_run().await?.is_some_and(|run| run.view);
+        let view = store.view().filter(|_| has_view);
         for uri in &uris {
             match harvest::restore(&catalog, &store, view.as_ref(), &SystemClock, uri).await? {
                 Restored::Done => say!("{uri}: restored")?,

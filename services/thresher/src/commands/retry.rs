@@ -7,8 +7,8 @@ use model::{Subject, counted, plural};
 use super::select;
 use crate::cli::RetryArgs;
 use crate::client::{self, ReadFrom};
-use crate::exit::{CommandResult, Exit};
-use crate::terminal::{note, say};
+use crate::exit::CommandResult;
+use crate::terminal::say;
 
 /// Runs the command.
 pub(crate) async fn run(args: RetryArgs) -> CommandResult {
@@ -45,9 +45,6 @@ pub(crate) async fn run(args: RetryArgs) -> CommandResult {
             counted(messages, "problem is", "problems are")
         )?;
     }
-    let missed = select::missed(select, &selected);
-    for uri in &missed {
-        note!("{uri}: no open problem; `thresher explain` shows its history");
-    }
-    Ok(if missed.is_empty() { Exit::Good } else { Exit::Problems })
+    let remark = "no open problem; `thresher explain` shows its history";
+    Ok(select::note_missed(select, &selected, remark))
 }

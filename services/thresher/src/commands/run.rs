@@ -1,17 +1,18 @@
 //! `thresher run`: start, watch, pause, cancel or approve runs of a fleet.
 
 use api::{Counters, Run, RunRequest, Source};
-use comfy_table::{Table, presets};
 use jiff::Timestamp;
 use model::{RunId, SourceId, counted, displayed};
+use regex::Regex;
 use serde::Serialize;
 
-use crate::cli::{RunCommand, RunTargetArgs, WhichArgs};
-use crate::client::{Kind, OperatorClient, RunControl};
-use crate::commands::source::{no_source, source_id};
+use crate::cli::{ListArgs, RunCommand, RunTargetArgs, WhichArgs};
+use crate::client::OperatorClient;
+use crate::client_error::Kind;
+use crate::commands::source::no_source;
 use crate::exit::{CommandResult, Exit, Failed, usage};
-use crate::glob;
 use crate::terminal::{self, note, say};
+use crate::values::source_id;
 
 /// A run, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -43,11 +44,10 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
             })?;
             submitted(&client, &run, watch, json).await
         }
-        RunCommand::Ls { gateway, json } => {
+        RunCommand::Ls(ListArgs { gateway, json }) => {
             let runs = OperatorClient::of(&gateway)?.runs().await?;
-            let mut table = Table::new();
-            table.load_style(presets::NOTHING);
-            table.set_header(["source", "state", "listed", "stored", "failed", "requested", "message"]);
+            let header = ["source", "state", "listed", "stored", "failed", "requested", "message"];
+            let mut table = terminal::table(header);
             for run in &runs {
                 let line = Line::new(run);
                 if json {
@@ -70,18 +70,16 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
             }
             Ok(Exit::Good)
         }
-        RunCommand::Watch { target } => {
-            let (client, source) = open(&target).await?;
-            let run = last(&client, &source).await?;
-            follow(&client, &source, run.run, target.json).await
+        RunCommand::Watch(target) => {
+            let (client, run) = last(&target).await?;
+            follow(&client, &run.source, run.run, target.json).await
         }
-        RunCommand::Pause { target } => control(&target, RunControl::Pause).await,
-        RunCommand::Resume { target } => control(&target, RunControl::Resume).await,
-        RunCommand::Cancel { target } => control(&target, RunControl::Cancel).await,
+        RunCommand::Pause(target) => control(&target, "pause").await,
+        RunCommand::Resume(target) => control(&target, "resume").await,
+        RunCommand::Cancel(target) => control(&target, "cancel").await,
         RunCommand::Approve { target, watch } => {
-            let (client, source) = open(&target).await?;
-            let stopped = last(&client, &source).await?;
-            let run = client.approve(&source, stopped.run).await?;
+            let (client, stopped) = last(&target).await?;
+            let run = client.control(&stopped.source, stopped.run, "approve").await?;
             submitted(&client, &run, watch, target.json).await
         }
     }
@@ -103,9 +101,8 @@ async fn submit_many(
     json: bool,
 ) -> CommandResult {
     let is_meant = |source: &Source| {
-        let like = |pattern: &String| {
-            glob::matches(pattern, &source.id) || glob::matches(pattern, source.spec.entry.as_str())
-        };
+        let like =
+            |pattern: &Regex| pattern.is_match(&source.id) || pattern.is_match(source.spec.entry.as_str());
         source.spec.enabled && which.matching.as_ref().is_none_or(like)
     };
     let sources = client.sources().await?;
@@ -124,7 +121,7 @@ async fn submit_many(
             Ok(run) => (Some(run), None),
             Err(error) => {
                 // The others are requested all the same; the first error decides the exit status.
-                exit = if exit == Exit::Good { error.exit() } else { exit };
+                exit = if exit == Exit::Good { Exit::of(&error) } else { exit };
                 (None, Some(error.to_string()))
             }
         };
@@ -145,18 +142,16 @@ async fn submit_many(
     Ok(exit)
 }
 
-async fn open(target: &RunTargetArgs) -> Result<(OperatorClient, SourceId), Failed> {
+/// The gateway, and the current or last run of the Source.
+async fn last(target: &RunTargetArgs) -> Result<(OperatorClient, Run), Failed> {
     let source = source_id(&target.source)?;
-    Ok((OperatorClient::of(&target.gateway)?, source))
-}
-
-async fn last(client: &OperatorClient, source: &SourceId) -> Result<Run, Failed> {
+    let client = OperatorClient::of(&target.gateway)?;
+    let run = match client.last_run(&source).await {
+        Err(error) if error.kind == Kind::Absent => None,
+        found => found?,
+    };
     let none = || usage(format!("{source} has no run; start one with `thresher run submit {source}`"));
-    match client.last_run(source).await {
-        Ok(run) => run.ok_or_else(none),
-        Err(error) if error.kind == Kind::Absent => Err(none()),
-        Err(error) => Err(error.into()),
-    }
+    Ok((client, run.ok_or_else(none)?))
 }
 
 /// Prints a run that was just requested.
@@ -168,10 +163,9 @@ async fn submitted(client: &OperatorClient, run: &Run, watch: bool, json: bool) 
     Ok(Exit::Good)
 }
 
-async fn control(target: &RunTargetArgs, how: RunControl) -> CommandResult {
-    let (client, source) = open(target).await?;
-    let run = last(&client, &source).await?;
-    let run = client.control(&source, run.run, how).await?;
+async fn control(target: &RunTargetArgs, action: &str) -> CommandResult {
+    let (client, run) = last(target).await?;
+    let run = client.control(&run.source, run.run, action).await?;
     say!("{} of {}: {}", run.run, run.source, run.state)?;
     Ok(Exit::Good)
 }

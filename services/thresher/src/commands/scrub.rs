@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
-use store::{Store, StoreOptions, StoreTarget};
+use store::StoreTarget;
 use verifier::scrub::{Choice, Scrub, ScrubItem, ScrubOptions, Share};
 
 use crate::cli::ScrubArgs;
@@ -20,7 +20,6 @@ use crate::exit::{CommandResult, Failed, usage};
 use crate::target::{self, OpenHarvest};
 use findings::Findings;
 use outcome::Outcome;
-use record::Recorded;
 
 /// Seconds of a day, in UTC for all users.
 const DAY: i64 = 24 * 60 * 60;
@@ -47,24 +46,22 @@ pub(crate) async fn run(args: ScrubArgs) -> CommandResult {
     }
     for (source, count) in findings.sources() {
         let recorded = if owns {
-            Box::pin(record::record(&target, &source, &findings, args.repair)).await?
+            let recording = record::record(&target, &source, &findings, args.repair, outcome.handled);
+            Box::pin(recording).await?
         } else {
             None
         };
-        let Some(Recorded { catalog, noted, set_aside, settled, given_up }) = recorded else {
+        let Some((catalog, handled)) = recorded else {
             outcome.left(source, count);
             continue;
         };
-        outcome.noted += noted;
-        outcome.quarantined += set_aside;
-        outcome.settled += settled;
-        outcome.discarded += given_up;
+        outcome.handled = handled;
         let url = harvested.sources.iter().find(|(note, _)| note.source == source).map(|(note, _)| &note.url);
         match url {
             Some(url) if args.repair => {
-                let store = Store::open(&target, StoreOptions::default()).await?;
+                let store = target::open_store(&target).await?;
                 let mending = repair::mend(&source, url, catalog, store, &findings, &args.http);
-                outcome.repaired += Box::pin(mending).await?;
+                outcome.handled.repaired += Box::pin(mending).await?;
             }
             _ => catalog.close().await?,
         }

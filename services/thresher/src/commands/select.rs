@@ -3,17 +3,16 @@
 use std::collections::HashSet;
 
 use api::{ProblemAction, ProblemSelector};
-use catalog::{Catalog, CatalogConfig};
 use model::{ProblemReason, ProblemRecord, Subject, SystemClock};
 use serde::Serialize;
-use store::{Store, StoreOptions, StoreTarget};
+use store::StoreTarget;
 
 use crate::cli::{KindArgs, SelectArgs};
 use crate::client::OperatorClient;
-use crate::commands::source::source_id;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
-use crate::terminal::say;
+use crate::terminal::{note, say};
+use crate::values::source_id;
 
 impl KindArgs {
     /// Whether a problem has one of these reasons and kinds.
@@ -109,14 +108,13 @@ pub(crate) async fn apply(
     // Reports a wrong --into, and creates nothing.
     drop(target::open_for_reading(into).await?.only(select.source.as_deref())?);
     let only = select.source.as_deref().map(source_id).transpose()?;
-    let store = Store::open(&target, StoreOptions::default()).await?;
+    let store = target::open_store(&target).await?;
     let mut selected = Vec::new();
     for note in store.sources().await? {
         if only.as_ref().is_some_and(|only| *only != note.source) {
             continue;
         }
-        let path = target::catalog_path(&note.source);
-        let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
+        let catalog = target::open_catalog(&store, &note.source).await?;
         let wanted = |subject: &Subject, problem: &ProblemRecord| {
             select.take(subject, problem.reason) && is_meant(subject, problem)
         };
@@ -127,8 +125,13 @@ pub(crate) async fn apply(
     Ok(selected)
 }
 
-/// Given URIs without a problem.
-pub(crate) fn missed<'a>(select: &'a SelectArgs, selected: &[Subject]) -> Vec<&'a str> {
+/// Prints a remark about each given URI without a problem, and returns the exit status.
+pub(crate) fn note_missed(select: &SelectArgs, selected: &[Subject], remark: &str) -> Exit {
     let known: HashSet<&str> = selected.iter().map(Subject::uri).collect();
-    select.uris.iter().map(String::as_str).filter(|uri| !known.contains(uri)).collect()
+    let mut exit = Exit::Good;
+    for uri in select.uris.iter().filter(|uri| !known.contains(uri.as_str())) {
+        note!("{uri}: {remark}");
+        exit = Exit::Problems;
+    }
+    exit
 }

@@ -67,19 +67,8 @@ pub(crate) async fn run(args: ServeArgs) -> ExitCode {
 async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Result<()> {
     let runs = |service| only.is_empty() || only.contains(&service);
     let mut services = JoinSet::new();
-    // Each service gets the shared settings as its own.
-    let Config {
-        service: common,
-        nats,
-        store,
-        http,
-        scheduler,
-        fetcher,
-        unpacker,
-        verifier,
-        push,
-        mut gateway,
-    } = context.config.clone();
+    let Config { service, nats, store, http, scheduler, fetcher, unpacker, verifier, push, mut gateway } =
+        context.config.clone();
     let access = if runs(ServiceArg::Gateway) && needs_token(&gateway) {
         let access = LocalAccess::open(gateway.listen, &context.vars)?;
         gateway.tokens = Some(access.tokens());
@@ -87,39 +76,34 @@ async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Resul
     } else {
         None
     };
-    let f = common.clone();
-    let n = nats.clone();
-    let s = store.clone();
-    let h = http.clone();
-    let scheduler =
-        scheduler::Config { service: f, nats: n, store: s, http: h, push: push.clone(), scheduler };
+    // Each service gets the shared settings as its own.
+    let shared = || (service.clone(), nats.clone(), store.clone());
     if runs(ServiceArg::Scheduler) {
-        services.spawn(scheduler::serve(with(&context, scheduler)));
+        let (service, nats, store) = shared();
+        let http = http.clone();
+        let push = push.clone();
+        let config = scheduler::Config { service, nats, store, http, push, scheduler };
+        services.spawn(scheduler::serve(with(&context, config)));
     }
-    let f = common.clone();
-    let n = nats.clone();
-    let s = store.clone();
-    let fetcher = fetcher::Config { service: f, nats: n, store: s, http, fetcher };
     if runs(ServiceArg::Fetcher) {
-        services.spawn(fetcher::serve(with(&context, fetcher)));
+        let (service, nats, store) = shared();
+        let config = fetcher::Config { service, nats, store, http, fetcher };
+        services.spawn(fetcher::serve(with(&context, config)));
     }
-    let f = common.clone();
-    let n = nats.clone();
-    let s = store.clone();
-    let unpacker = unpacker::Config { service: f, nats: n, store: s, unpacker };
     if runs(ServiceArg::Unpacker) {
-        services.spawn(unpacker::serve(with(&context, unpacker)));
+        let (service, nats, store) = shared();
+        let config = unpacker::Config { service, nats, store, unpacker };
+        services.spawn(unpacker::serve(with(&context, config)));
     }
-    let f = common.clone();
-    let n = nats.clone();
-    let s = store.clone();
-    let verifier = verifier::Config { service: f, nats: n, store: s, verifier };
     if runs(ServiceArg::Verifier) {
-        services.spawn(verifier::serve(with(&context, verifier)));
+        let (service, nats, store) = shared();
+        let config = verifier::Config { service, nats, store, verifier };
+        services.spawn(verifier::serve(with(&context, config)));
     }
     if runs(ServiceArg::Gateway) {
-        let gateway = gateway::Config { service: common, nats, store, push, gateway };
-        services.spawn(gateway::serve(with(&context, gateway)));
+        let (service, nats, store) = shared();
+        let config = gateway::Config { service, nats, store, push, gateway };
+        services.spawn(gateway::serve(with(&context, config)));
     }
 
     let mut ended = Ok(());

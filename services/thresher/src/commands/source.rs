@@ -3,22 +3,23 @@
 use std::fmt::Write as _;
 
 use api::{RunRequest, Source, Spec, Subscription};
-use comfy_table::{Table, presets};
 use control::{PollInterval, Schedule, SourceSpec, Times};
 use model::{SourceId, displayed};
 use url::Url;
 
-use crate::cli::{SourceAddArgs, SourceCommand, SpecArgs};
-use crate::client::{Kind, OperatorClient};
+use crate::cli::{ListArgs, SourceAddArgs, SourceCommand, SpecArgs};
+use crate::client::OperatorClient;
+use crate::client_error::Kind;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
 use crate::terminal::{self, note, say};
+use crate::values::source_id;
 
 /// Runs the command.
 pub(crate) async fn run(command: SourceCommand) -> CommandResult {
     match command {
         SourceCommand::Add(args) => add(*args).await,
-        SourceCommand::Ls { gateway, json } => {
+        SourceCommand::Ls(ListArgs { gateway, json }) => {
             let sources = OperatorClient::of(&gateway)?.sources().await?;
             if json {
                 for source in sources {
@@ -26,17 +27,10 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
                 }
                 return Ok(Exit::Good);
             }
-            let mut table = Table::new();
-            table.load_style(presets::NOTHING);
-            table.set_header(["source", "schedule", "concurrency", "entry URL"]);
+            let mut table = terminal::table(["source", "schedule", "concurrency", "entry URL"]);
             for Source { id, spec, .. } in &sources {
-                let limit = spec.concurrency.to_string();
-                table.add_row([
-                    id.clone(),
-                    schedule(spec),
-                    limit,
-                    displayed(spec.entry.as_str()).into_owned(),
-                ]);
+                let entry = displayed(spec.entry.as_str());
+                table.add_row([id.as_str(), &schedule(spec), &spec.concurrency.to_string(), &*entry]);
             }
             terminal::text(&format!("{table}\n"))?;
             Ok(Exit::Good)
@@ -104,7 +98,8 @@ pub(super) fn no_source(id: &SourceId) -> Failed {
 async fn add(args: SourceAddArgs) -> CommandResult {
     http::without_secret(&args.url)?;
     let spec = spec(&args)?;
-    let (id, wanted) = (spec.id.clone(), Spec::from(&spec));
+    let id = spec.id.clone();
+    let wanted = Spec::from(&spec);
     let client = OperatorClient::of(&args.gateway)?;
     match client.create(&wanted).await {
         Ok(source) if runs_on_request(&wanted) && !args.no_run => {
@@ -201,15 +196,6 @@ pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> SourceSpec {
         accept_html: scope.accept_html,
         ..SourceSpec::new(url.clone())
     }
-}
-
-/// A Source's name, or the URL it was added with.
-pub(crate) fn source_id(text: &str) -> Result<SourceId, Failed> {
-    if text.contains("://") {
-        let url = text.parse().map_err(|error| usage(format!("{text} is no URL: {error}")))?;
-        return Ok(SourceId::of_entry(&url));
-    }
-    text.parse().map_err(usage)
 }
 
 fn schedule(source: &Spec) -> String {

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bus::{Bus, MemoryBus};
-use catalog::{Catalog, CatalogConfig};
+use catalog::Catalog;
 use harvest::{HarvestError, Parts, Progress, Report};
 use model::{HomeSite, Mode, Origins, RunMode, SourceId, SystemClock};
 use planning::{Filter, HarvestOptions, RetryPolicy};
 use serde::Serialize;
-use store::{SourceMarker, Store, StoreOptions};
+use store::{SourceMarker, Store};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -23,11 +23,8 @@ use web::WebConfig;
 use crate::cli::{ScopeArgs, SpecArgs, SyncArgs, ViewArg};
 use crate::commands::audit::{self, OutputOptions};
 use crate::exit::{CommandResult, Exit, Failed, usage};
-use crate::http;
-use crate::notices::Notices;
-use crate::show;
-use crate::target;
 use crate::terminal::{self, note};
+use crate::{http, notices, show, target};
 
 /// The most messages in one queue of the in-process bus.
 pub(crate) const BUS_CAPACITY: usize = 1024;
@@ -85,11 +82,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         ..wanted(args.spec, &args.url)
     };
     let request = Request { url: args.url.clone(), into, view: args.view, web, options };
-    let (progress, watched) = watch::channel(Progress::default());
-    let shown = show::watch(watched);
-    let harvested = harvest(request, progress).await;
-    shown.finish().await;
-    let (report, store) = harvested?;
+    let (report, store) = harvest(request).await?;
     let duration = start.elapsed();
     if report.run.counters.audit.is_some() {
         return audit::print(
@@ -145,12 +138,13 @@ pub(crate) fn within(scope: ScopeArgs, entry: &Url) -> HarvestOptions {
     }
 }
 
-/// Harvests, with all stages in this process.
-pub(crate) async fn harvest(
-    request: Request,
-    progress: watch::Sender<Progress>,
-) -> Result<(Report, Store), Failed> {
-    harvest_over(Arc::new(MemoryBus::new(BUS_CAPACITY)), request, progress).await
+/// Harvests, with all stages in this process, and shows the progress.
+pub(crate) async fn harvest(request: Request) -> Result<(Report, Store), Failed> {
+    let (progress, watched) = watch::channel(Progress::default());
+    let shown = show::watch(watched);
+    let harvested = harvest_over(Arc::new(MemoryBus::new(BUS_CAPACITY)), request, progress).await;
+    shown.finish().await;
+    harvested
 }
 
 async fn harvest_over(
@@ -168,10 +162,9 @@ async fn harvest_over(
     }
     // Loads the trusted certificates while the store and the catalog are opened.
     let client = tokio::task::spawn_blocking(move || http::client(request.web));
-    let store = Store::open(&place, StoreOptions::default()).await?;
+    let store = target::open_store(&place).await?;
     let source = SourceId::of_entry(&request.url);
-    let path = target::catalog_path(&source);
-    if is_audit && !Catalog::exists(&store.object_store(), &path).await? {
+    if is_audit && !Catalog::exists(&store.object_store(), &target::catalog_path(&source)).await? {
         return Err(HarvestError::NeverSynced { source_url: request.url.to_string() }.into());
     }
     let view = match (request.view, store.view()) {
@@ -195,7 +188,7 @@ async fn harvest_over(
             target::shown_url(&other.url)
         )));
     }
-    let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
+    let catalog = target::open_catalog(&store, &source).await?;
     let client = client.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
     // An audit leaves the view as it is: written or not.
     let view = match (is_audit, catalog.last_run().await?) {
@@ -204,7 +197,7 @@ async fn harvest_over(
     };
     let note = SourceMarker { source: source.clone(), url: request.url.to_string() };
 
-    let notices = Notices::of(&client);
+    let watched_client = client.clone();
     let (stop, at_once) = stop_on_interrupt();
     let parts = Parts {
         source,
@@ -222,11 +215,12 @@ async fn harvest_over(
         stop,
     };
     // On a worker thread: the command's own thread only waits, and would have to be woken at every step.
-    let harvest = tokio::spawn(async move { pipeline::harvest(parts, &note, &at_once).await });
-    let report = AbortOnDropHandle::new(harvest).await;
-    let report = report.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
-    notices.finish().await;
-    let report = report?;
+    let harvest = async move {
+        let harvest = async move { pipeline::harvest(parts, &note, &at_once).await };
+        AbortOnDropHandle::new(tokio::spawn(harvest)).await
+    };
+    let report = notices::during(&watched_client, harvest).await;
+    let report = report.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
     Ok((report, store))
 }
 

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Error;
+use strsim::levenshtein;
 
 use crate::exit::{Failed, usage};
 
@@ -58,9 +59,10 @@ fn words(error: &Error) -> String {
     match error.without_snippet() {
         Error::SerdeUnknownField { field, expected, .. } => {
             let renamed = api::with_new_name(format!("unknown field `{field}`"));
-            match renamed.starts_with('`') {
-                true => renamed,
-                false => format!("there is no field {field:?}{}", nearest(field, expected)),
+            if renamed.starts_with('`') {
+                renamed
+            } else {
+                format!("there is no field {field:?}{}", nearest(field, expected))
             }
         }
         Error::SerdeUnknownVariant { variant, expected, .. } => {
@@ -75,27 +77,11 @@ fn words(error: &Error) -> String {
 
 /// The name nearest to a misspelling, or all names if none is near.
 fn nearest(slip: &str, names: &[&str]) -> String {
-    let near = names.iter().map(|name| (distance(slip, name), *name)).min();
+    let near = names.iter().map(|name| (levenshtein(slip, name), *name)).min();
     match near {
         Some((distance, name)) if distance <= 1 + slip.len() / 3 => format!("; did you mean {name}?"),
         _ => format!("; there are {}", names.join(", ")),
     }
-}
-
-/// Edit distance: letters to change, add or leave out to turn one text into the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let change = corner + usize::from(from != *to);
-            corner = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row[b.len()]
 }
 
 impl<'de> Deserialize<'de> for Document {

@@ -14,7 +14,8 @@ fn entries(text: &str) -> Vec<String> {
 
 #[test]
 fn one_source_a_list_and_several_documents_are_read() {
-    let (a, b) = ("entry: https://a.example/", "entry: https://b.example/");
+    let a = "entry: https://a.example/";
+    let b = "entry: https://b.example/";
     let both = ["https://a.example/".to_owned(), "https://b.example/".to_owned()];
     assert_eq!(entries(a), both[..1]);
     assert_eq!(entries(&format!("- {a}\n- {b}\n")), both);

@@ -1,8 +1,9 @@
 //! Shows a dead letter.
 
-use model::{DeadLetterSummary, KeptPayload, ProblemRecord, Subject, bytes, displayed};
+use model::{DeadLetterSummary, KeptPayload, ProblemRecord, Subject, bytes};
 use serde::Serialize;
 
+use super::history_text::Text;
 use crate::exit::Failed;
 use crate::target::OpenHarvest;
 use crate::terminal;
@@ -29,29 +30,27 @@ pub(super) async fn text(harvested: &OpenHarvest, name: &str, json: bool) -> Res
 
 impl MessageHistory<'_> {
     fn text(&self) -> String {
-        let Self { message, source, problem } = self;
-        let mut lines =
-            vec![format!("message {message}"), format!("  of the Source {source}"), String::new()];
-        lines.push(format!("Problem: {}", problem.reason));
-        lines.push(format!("  {}", problem.message));
-        lines.push(format!(
-            "  first seen {}, last seen {}; resolved by the next run that ends without it",
-            problem.first_seen, problem.last_seen
+        let ProblemRecord { reason, message, first_seen, last_seen, evidence, .. } = self.problem;
+        let mut text = Text::about(&format!("message {}", self.message), self.source);
+        text.section(format!("Problem: {reason}"));
+        text.line(message);
+        text.line(format!(
+            "first seen {first_seen}, last seen {last_seen}; resolved by the next run that ends without it"
         ));
-        if let Some(kept) = &problem.evidence.given_up {
-            lines.extend(payload(kept));
+        if let Some(kept) = &evidence.given_up {
+            payload(&mut text, kept);
         }
-        lines.iter().map(|line| displayed(line).into_owned() + "\n").collect()
+        text.finish()
     }
 }
 
-fn payload(kept: &DeadLetterSummary) -> Vec<String> {
+fn payload(text: &mut Text, kept: &DeadLetterSummary) {
     let form = match kept.payload {
         KeptPayload::Text(_) => "text",
         KeptPayload::Base64(_) => "base64",
     };
-    let mut lines = vec![format!("  why: {}", kept.why), format!("  met by run {}", kept.run), String::new()];
-    lines.push(format!("Payload ({} in all; its beginning as {form})", bytes(kept.length)));
-    lines.extend(kept.payload.as_str().lines().map(|line| format!("  {line}")));
-    lines
+    text.line(format!("why: {}", kept.why));
+    text.line(format!("met by run {}", kept.run));
+    text.section(format!("Payload ({} in all; its beginning as {form})", bytes(kept.length)));
+    text.lines(kept.payload.as_str().lines());
 }

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use packages::zip::{Directory, MemberReader};
+use packages::zip::{self, Directory, MemberReader};
 use packages::{
-    Compression, Kind, Limits, PackageError, Packaging, ReadAhead, ReadAt, SNIFF_BYTES, sniff, tar,
+    Compression, Kind, Limits, ManifestFinder, PackageError, Packaging, ReadAhead, ReadAt, SNIFF_BYTES,
+    sniff, tar,
 };
 use resourcesync::{Entry, Item, Options, Reader};
 use serde::Serialize;
@@ -45,6 +46,17 @@ pub(super) struct Member {
     /// In a ZIP: the number of its compression method.
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<u16>,
+}
+
+impl Member {
+    fn of_zip(member: &zip::Member<'_>) -> Self {
+        Self {
+            name: member.name().into_owned(),
+            length: member.size,
+            stored_length: Some(member.compressed_size),
+            method: Some(member.method),
+        }
+    }
 }
 
 /// A member without an entry.
@@ -99,12 +111,12 @@ pub(super) async fn run(path: &Path, name: &str, packaging: Packaging, options: 
     let length = file.metadata()?.len();
     let file = LocalFile { file: Arc::new(file), length };
     match packaging {
-        Packaging::Zip => zip(file, name, options).await,
+        Packaging::Zip => of_zip(file, name, options).await,
         Packaging::Tar(_) => of_tar(file, name, options).await,
     }
 }
 
-async fn zip(file: LocalFile, name: &str, options: Options) -> CommandResult {
+async fn of_zip(file: LocalFile, name: &str, options: Options) -> CommandResult {
     let directory = Directory::open(&file, &Limits::default()).await?;
     let (member, manifest) = directory.manifest()?;
     let mut out = Lines::new(name);
@@ -128,25 +140,13 @@ async fn zip(file: LocalFile, name: &str, options: Options) -> CommandResult {
         entries(&mut out, bridge, options, |path| {
             let (found, _) = directory.find_path(path)?;
             listed[found.index as usize] = true;
-            Some(Member {
-                name: found.name().into_owned(),
-                length: found.size,
-                stored_length: Some(found.compressed_size),
-                method: Some(found.method),
-            })
+            Some(Member::of_zip(&found))
         })
     })?;
     let is_unlisted =
-        |member: &packages::zip::Member<'_>| member.kind != Kind::Folder && !listed[member.index as usize];
+        |member: &zip::Member<'_>| member.kind != Kind::Folder && !listed[member.index as usize];
     for member in directory.members().filter(is_unlisted) {
-        out.line(&UnlistedLine {
-            unlisted: &Member {
-                name: member.name().into_owned(),
-                length: member.size,
-                stored_length: Some(member.compressed_size),
-                method: Some(member.method),
-            },
-        })?;
+        out.line(&UnlistedLine { unlisted: &Member::of_zip(&member) })?;
     }
     out.finish()
 }
@@ -162,22 +162,18 @@ async fn of_tar(file: LocalFile, name: &str, options: Options) -> CommandResult 
     let mut passing = open().await?;
     let package = passing.packaging().to_string();
     let mut members: HashMap<String, Option<Member>> = HashMap::new();
-    let mut finder = packages::ManifestFinder::default();
+    let mut finder = ManifestFinder::default();
     let mut count = 0;
     while let Some(item) = passing.next().await? {
         count += 1;
         match item {
             tar::Item::Refused(error) => note!("{name}: a member that is not read: {error}"),
             tar::Item::Member(member) => {
-                let member_name = member.name().into_owned();
-                finder.see_at(member.index, &member_name);
-                let found = Member {
-                    name: member_name.clone(),
-                    length: member.size,
-                    stored_length: None,
-                    method: None,
-                };
-                members.insert(member_name, Some(found));
+                let name = member.name().into_owned();
+                finder.see_at(member.index, &name);
+                let found =
+                    Member { name: name.clone(), length: member.size, stored_length: None, method: None };
+                members.insert(name, Some(found));
             }
         }
     }
@@ -230,7 +226,7 @@ fn entries(
             Item::Entry(entry) => entry.metadata.path.as_deref().map(&mut find),
             Item::Bad(_) => None,
         };
-        out.item_with(&item, member)?;
+        out.item(&item, member)?;
     }
     out.summary(reader.summary())
 }

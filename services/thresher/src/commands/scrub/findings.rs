@@ -32,16 +32,6 @@ impl Findings {
         self.counts.iter().map(|(source, count)| (source.clone(), *count)).collect()
     }
 
-    /// Resources of a Source whose stored bytes are damaged or missing.
-    pub(super) fn held_of(
-        &self,
-        source: &SourceId,
-    ) -> io::Result<impl Iterator<Item = io::Result<Damaged>> + use<>> {
-        let is_version =
-            |found: &io::Result<Damaged>| found.as_ref().is_ok_and(|one| one.held.version.is_some());
-        Ok(self.of(source)?.filter(move |found| !is_version(found)))
-    }
-
     /// The findings about a Source. One reader at a time: they share one position in the file.
     pub(super) fn of(
         &self,

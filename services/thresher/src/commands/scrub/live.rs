@@ -12,7 +12,7 @@ use web::{Client, GetRequest};
 use super::outcome::Outcome;
 use crate::exit::{Failed, usage};
 use crate::http::{self, HttpArgs};
-use crate::notices::Notices;
+use crate::notices;
 use crate::target::OpenHarvest;
 use crate::terminal::note;
 
@@ -59,10 +59,9 @@ pub(super) async fn compare(
         let Some(&(n, ..)) = of_one.first() else { continue };
         let entry: url::Url = harvested.sources[n].0.url.parse().map_err(usage)?;
         let client = http::client(http.config(&entry)?)?;
-        let notices = Notices::of(&client);
         for (_, uri, computed) in of_one {
             live.asked += 1;
-            match given(&client, uri).await {
+            match notices::during(&client, given(&client, uri)).await {
                 Ok(Some(now)) if (now.length(), now.sha256()) == (computed.length(), computed.sha256()) => {
                     live.same += 1;
                 }
@@ -76,7 +75,6 @@ pub(super) async fn compare(
                 }
             }
         }
-        notices.finish().await;
     }
     live.at_most = upper_bound(live.asked - live.failed, live.different);
     Ok(live)

@@ -10,7 +10,7 @@ use verifier::scrub::{CONFIDENCE, Choice, Damaged, ScrubItem, ScrubReport, Share
 
 use super::live::Live;
 use crate::exit::{CommandResult, Exit};
-use crate::terminal::{self, note, say};
+use crate::terminal::{Out, note, say};
 
 /// The result, as JSON and as text.
 #[derive(Debug, Serialize)]
@@ -26,16 +26,8 @@ pub(super) struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     at_most: Option<f64>,
     confidence: f64,
-    /// Resources that are problems in the catalog now.
-    pub(super) noted: u64,
-    /// Damaged objects that were quarantined.
-    pub(super) quarantined: u64,
-    /// Resources that had another version when their findings were recorded.
-    pub(super) settled: u64,
-    /// Repaired resources.
-    pub(super) repaired: u64,
-    /// Damaged kept versions, whose bytes were discarded.
-    pub(super) discarded: u64,
+    #[serde(flatten)]
+    pub(super) handled: Handled,
     /// Sources whose findings were not recorded, since another process owns them.
     left: Vec<Left>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,6 +37,21 @@ pub(super) struct Outcome {
     choice: Choice,
     #[serde(skip)]
     is_json: bool,
+}
+
+/// What was done about the findings.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(super) struct Handled {
+    /// Resources that are problems in the catalog now.
+    pub(super) noted: u64,
+    /// Damaged objects that were quarantined.
+    pub(super) quarantined: u64,
+    /// Resources that had another version when their findings were recorded, and versions that are not kept any more.
+    pub(super) settled: u64,
+    /// Repaired resources.
+    pub(super) repaired: u64,
+    /// Damaged kept versions, whose bytes were discarded.
+    pub(super) discarded: u64,
 }
 
 /// A Source that another process owns.
@@ -68,11 +75,7 @@ impl Outcome {
             report: ScrubReport::default(),
             at_most: None,
             confidence: CONFIDENCE,
-            noted: 0,
-            quarantined: 0,
-            settled: 0,
-            repaired: 0,
-            discarded: 0,
+            handled: Handled::default(),
             left: Vec::new(),
             live: None,
             duration_ms: 0,
@@ -107,9 +110,10 @@ impl Outcome {
     fn line(&self, line: &str) -> io::Result<()> {
         if self.is_json {
             note!("{line}");
-            return Ok(());
+            Ok(())
+        } else {
+            say!("{line}")
         }
-        say!("{line}")
     }
 
     /// Prints the result, and returns the exit status.
@@ -121,12 +125,11 @@ impl Outcome {
             self.at_most = Some(upper_bound(resources, found));
         }
         let is_different = self.live.is_some_and(|live| live.different + live.failed > 0);
-        if self.is_json {
-            terminal::json(&self)?;
-        } else {
-            self.lines(duration).iter().try_for_each(|line| say!("{line}"))?;
-        }
-        let is_settled = self.repaired + self.settled + self.discarded >= found + versions_damaged;
+        let mut out = Out::new();
+        out.json_or_lines(self.is_json, &self, || self.lines(duration))?;
+        out.finish()?;
+        let Handled { settled, repaired, discarded, .. } = self.handled;
+        let is_settled = repaired + settled + discarded >= found + versions_damaged;
         Ok(if is_settled && !is_different { Exit::Good } else { Exit::Problems })
     }
 
@@ -141,6 +144,7 @@ impl Outcome {
             versions,
             versions_damaged,
         } = self.report;
+        let Handled { noted, quarantined, repaired, discarded, .. } = self.handled;
         let beside = match versions {
             0 => String::new(),
             _ => format!(" and {}", counted(versions, "kept earlier version", "kept earlier versions")),
@@ -174,9 +178,9 @@ impl Outcome {
             lines.push(format!(
                 "{} damaged or missing: no Source can send them again{}",
                 counted(versions_damaged, "kept earlier version is", "kept earlier versions are"),
-                match self.discarded {
+                match discarded {
                     0 => ". Restore the objects from a backup, or discard them with --repair".to_owned(),
-                    discarded =>
+                    _ =>
                         format!("; {} discarded (see `thresher explain`)", counted(discarded, "was", "were")),
                 }
             ));
@@ -189,18 +193,15 @@ impl Outcome {
                 (CONFIDENCE * 100.0).round()
             ));
         }
-        if self.quarantined > 0 {
-            lines.push(format!(
-                "{} quarantined in damaged/",
-                counted(self.quarantined, "damaged object was", "damaged objects were")
-            ));
+        if quarantined > 0 {
+            let objects = counted(quarantined, "damaged object was", "damaged objects were");
+            lines.push(format!("{objects} quarantined in damaged/"));
         }
-        if self.repaired > 0 {
-            let repaired = counted(self.repaired, "resource was", "resources were");
-            lines.push(format!("{repaired} repaired"));
+        if repaired > 0 {
+            lines.push(format!("{} repaired", counted(repaired, "resource was", "resources were")));
         }
-        if self.noted > self.repaired {
-            let noted = self.noted - self.repaired;
+        if noted > repaired {
+            let noted = noted - repaired;
             lines.push(format!(
                 "{} (`thresher problems`); the next `thresher sync` refetches {}",
                 counted(noted, "resource is now a problem", "resources are now problems"),
@@ -232,15 +233,13 @@ pub(super) fn text_of(damage: &Damage) -> String {
     let Damage { key, offset, expected_length, expected_sha256, found, set_aside } = damage;
     let expected = amount(Some(*expected_length), Some(*expected_sha256));
     let is_whole = (found.length, found.sha256) == (Some(*expected_length), Some(*expected_sha256));
-    let what = match found.is_there {
-        true if is_whole => {
-            format!("{key} has {expected} at offset {offset}, but their record names another place")
-        }
-        false => format!("{key} is missing; it had {expected} at offset {offset}"),
-        true => format!(
-            "{key} is damaged: at offset {offset}, expected {expected}, found {}",
-            amount(found.length, found.sha256)
-        ),
+    let what = if !found.is_there {
+        format!("{key} is missing; it had {expected} at offset {offset}")
+    } else if is_whole {
+        format!("{key} has {expected} at offset {offset}, but their record names another place")
+    } else {
+        let found = amount(found.length, found.sha256);
+        format!("{key} is damaged: at offset {offset}, expected {expected}, found {found}")
     };
     match set_aside {
         Some(aside) => format!("{what}. It was quarantined as {aside}"),

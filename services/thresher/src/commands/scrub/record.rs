@@ -1,61 +1,41 @@
 //! Turns findings into problems in the catalog, and quarantines damaged objects.
 
-use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
+use catalog::{Batch, Catalog, CatalogError};
 use jiff::Timestamp;
 use model::{
     ChangeEvent, ChangeLogEntry, Damage, Evidence, Location, Phase, ProblemReason, ProblemRecord,
     ResourceRecord, ResourceUri, RunId, SourceId, Subject,
 };
-use store::{Store, StoreOptions, StoreTarget};
+use store::{Store, StoreTarget};
 use verifier::scrub::Damaged;
 
 use super::findings::Findings;
-use super::outcome;
+use super::outcome::{self, Handled};
 use crate::exit::Failed;
 use crate::target;
 
 /// Resources recorded in one batch.
 const BATCH: usize = 200;
 
-/// What was recorded, and the catalog, which this process still owns.
-pub(super) struct Recorded {
-    pub(super) catalog: Catalog,
-    pub(super) noted: u64,
-    pub(super) set_aside: u64,
-    /// Resources with another version by now, and versions that are not kept any more.
-    pub(super) settled: u64,
-    /// Kept versions whose bytes were discarded.
-    pub(super) given_up: u64,
-}
-
 /// Records the findings about a Source. Damaged versions are discarded when everything is to be repaired.
-/// None when another process harvests the Source: only its owner may write.
+/// Returns the catalog, which this process still owns, and `handled` with what was done. None when another
+/// process harvests the Source: only its owner may write.
 pub(super) async fn record(
     target: &StoreTarget,
     source: &SourceId,
     findings: &Findings,
     repairs: bool,
-) -> Result<Option<Recorded>, Failed> {
-    let store = Store::open(target, StoreOptions::default()).await?;
-    let path = target::catalog_path(source);
-    let reader = CatalogReader::open(store.object_store(), &path, CatalogConfig::default()).await?;
+    handled: Handled,
+) -> Result<Option<(Catalog, Handled)>, Failed> {
+    let store = target::open_store(target).await?;
+    let reader = target::read_catalog(&store, source).await?;
     let run = reader.last_run().await?;
     reader.close().await?;
     if run.is_some_and(|run| run.phase != Phase::Finished) {
         return Ok(None);
     }
-    let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
-    let run = RunId::fresh();
-    let mut recorder = Recorder {
-        store: &store,
-        catalog: &catalog,
-        run,
-        repairs,
-        noted: 0,
-        quarantined: 0,
-        settled: 0,
-        given_up: 0,
-    };
+    let catalog = target::open_catalog(&store, source).await?;
+    let mut recorder = Recorder { store: &store, catalog: &catalog, run: RunId::fresh(), repairs, handled };
     let mut found = findings.of(source)?;
     loop {
         let some = found.by_ref().take(BATCH).collect::<Result<Vec<_>, _>>()?;
@@ -70,8 +50,8 @@ pub(super) async fn record(
             Err(failed) => return Err(failed),
         }
     }
-    let Recorder { noted, quarantined: set_aside, settled, given_up, .. } = recorder;
-    Ok(Some(Recorded { catalog, noted, set_aside, settled, given_up }))
+    let handled = recorder.handled;
+    Ok(Some((catalog, handled)))
 }
 
 pub(super) struct Recorder<'a> {
@@ -79,10 +59,7 @@ pub(super) struct Recorder<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) run: RunId,
     repairs: bool,
-    noted: u64,
-    quarantined: u64,
-    pub(super) settled: u64,
-    pub(super) given_up: u64,
+    pub(super) handled: Handled,
 }
 
 impl Recorder<'_> {
@@ -95,14 +72,13 @@ impl Recorder<'_> {
         let uris: Vec<ResourceUri> = found.iter().map(|damaged| damaged.held.uri.clone()).collect();
         let subjects: Vec<Subject> = uris.iter().map(|uri| Subject::Resource(uri.to_string())).collect();
         let records = self.catalog.resources_many(&uris).await?;
-        let problems = self.catalog.problems_many(&subjects).await?;
+        let mut problems = self.catalog.problems_many(&subjects).await?.into_iter();
         let mut batch = Batch::new();
-        for (((damaged, subject), record), before) in
-            found.into_iter().zip(subjects).zip(records).zip(problems)
-        {
+        for (damaged, record) in found.into_iter().zip(records) {
+            let before = problems.next().flatten();
             // It was replaced since it was read: the finding concerns a dropped bitstream.
             let Some(record) = record.filter(|record| holds(record, &damaged)) else {
-                self.settled += 1;
+                self.handled.settled += 1;
                 continue;
             };
             let mut damage = self.quarantine(&damaged).await?;
@@ -117,16 +93,14 @@ impl Recorder<'_> {
             let uri = damaged.held.uri;
             let document = record.listing.document.clone();
             let problem = problem(record, before, damage);
-            let event = ChangeEvent::Problem { reason: problem.reason, message: problem.message.clone() };
-            let at = problem.last_seen;
-            let run = self.run;
+            batch.put_problem(&Subject::Resource(uri.to_string()), &problem);
             // Its history gets one event, however often it is scrubbed. That a quarantined object is missing
             // is no news.
             if known != Some(problem.reason) && !was_set_aside {
-                batch.append_change(&ChangeLogEntry::new(uri, event, at, run, document));
+                let event = ChangeEvent::Problem { reason: problem.reason, message: problem.message };
+                batch.append_change(&ChangeLogEntry::new(uri, event, problem.last_seen, self.run, document));
             }
-            batch.put_problem(&subject, &problem);
-            self.noted += 1;
+            self.handled.noted += 1;
         }
         Ok(self.catalog.commit(batch).await?)
     }
@@ -137,7 +111,7 @@ impl Recorder<'_> {
         let mut damage = damaged.damage();
         if let (Location::Object { sha256 }, true) = (&damaged.held.location, damaged.found.is_there) {
             let aside = self.store.quarantine(*sha256).await?;
-            self.quarantined += u64::from(aside.is_some());
+            self.handled.quarantined += u64::from(aside.is_some());
             damage.set_aside = aside.map(|key| key.to_string());
         }
         Ok(damage)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bus::MemoryBus;
 use catalog::Catalog;
-use futures::{StreamExt as _, stream};
+use futures::stream;
 use harvest::{HarvestError, Parts, Progress};
 use model::{SourceId, SystemClock};
 use planning::HarvestOptions;
@@ -15,8 +15,7 @@ use super::findings::Findings;
 use crate::commands::sync::{BUS_CAPACITY, retries, stop_on_interrupt};
 use crate::exit::{Failed, usage};
 use crate::http::{self, HttpArgs};
-use crate::notices::Notices;
-use crate::show;
+use crate::{notices, show};
 
 /// Repairs the findings about a Source. Returns how many resources are intact again.
 pub(super) async fn mend(
@@ -29,8 +28,8 @@ pub(super) async fn mend(
 ) -> Result<u64, Failed> {
     let entry: url::Url = url.parse().map_err(usage)?;
     let client = http::client(http.config(&entry)?)?;
+    let watched_client = client.clone();
     let has_view = catalog.last_run().await?.is_some_and(|run| run.view);
-    let notices = Notices::of(&client);
     let (stop, at_once) = stop_on_interrupt();
     let (progress, watched) = watch::channel(Progress::default());
     let shown = show::watch(watched);
@@ -49,15 +48,15 @@ pub(super) async fn mend(
         push_lag: harvest::PushLag::default(),
         stop,
     };
-    let uris = stream::iter(findings.held_of(source)?).map(|found| match found {
-        Ok(damaged) => Ok(damaged.held.uri),
-        Err(error) => Err(HarvestError::from(StoreError::Other {
+    // No Source can send an earlier version again.
+    let uris = findings.of(source)?.filter_map(|found| match found {
+        Ok(damaged) => damaged.held.version.is_none().then_some(Ok(damaged.held.uri)),
+        Err(error) => Some(Err(HarvestError::from(StoreError::Other {
             at: "the system's temporary directory".to_owned(),
             source: Box::new(error),
-        })),
+        }))),
     });
-    let mended = pipeline::mend(parts, uris, &at_once).await;
-    notices.finish().await;
+    let mended = notices::during(&watched_client, pipeline::mend(parts, stream::iter(uris), &at_once)).await;
     shown.finish().await;
     Ok(mended?.map_or(0, |report| report.run.counters.healed))
 }

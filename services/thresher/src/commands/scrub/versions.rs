@@ -26,7 +26,7 @@ impl Recorder<'_> {
                 None => self.catalog.versions(&uri).await?.unwrap_or_default(),
             };
             let Some(place) = versions.kept.iter().position(|version| is_of(version, &damaged)) else {
-                self.settled += 1;
+                self.handled.settled += 1;
                 continue;
             };
             let held = record.and_then(|record| record.bitstream).map(|held| held.location);
@@ -47,7 +47,7 @@ impl Recorder<'_> {
             let change = ChangeLogEntry::new(uri.clone(), event, now, self.run, listing.document);
             batch.append_change(&ChangeLogEntry { freed_versions: vec![bitstream.location], ..change });
             changed.insert(uri, versions);
-            self.given_up += 1;
+            self.handled.discarded += 1;
         }
         changed.iter().for_each(|(uri, versions)| batch.put_versions(uri, versions));
         Ok(self.catalog.commit(batch).await?)

@@ -25,7 +25,8 @@ use simulated_source::{SimulatedSource, SourceSpec};
 use testkit::servers::NatsFixture;
 
 use super::*;
-use crate::cli::{ExplainArgs, LocationArgs};
+use crate::cli::ExplainArgs;
+use crate::client::LocationArgs;
 use crate::commands::explain;
 
 const RESOURCES: u64 = 12;

@@ -46,7 +46,7 @@ impl Dump {
 
     async fn store(&self) -> Store {
         let target = target::parse(&self.into()).expect("a directory");
-        Store::open(&target, StoreOptions::default()).await.expect("a store")
+        target::open_store(&target).await.expect("a store")
     }
 
     fn web() -> WebConfig {
@@ -69,8 +69,7 @@ impl Dump {
         assert!(report.in_sync(), "{:?}", report.first_problems);
         assert_eq!(report.run.counters.stored, ENTRIES);
         assert_eq!(self.site.requests_at("/1.tar.xz"), 1);
-        let store =
-            Store::open(&target::parse(&self.into()).unwrap(), StoreOptions::default()).await.unwrap();
+        let store = self.store().await;
         let prefix = store::Key::packs(&SourceId::of_entry(&self.url));
         store.object_store().list(Some(&prefix)).try_collect::<Vec<_>>().await.unwrap().len()
     }
@@ -143,9 +142,7 @@ async fn whoever_owns_the_source_next_waits_for_the_tar_that_is_being_unpacked()
     let source = SourceId::of_entry(&dump.url);
     let progress = watch::Sender::new(Progress::default());
     let owner = || async {
-        let at = target::catalog_path(&source);
-        let config = CatalogConfig::default();
-        let catalog = Catalog::open(store.object_store(), &at, config).await.unwrap();
+        let catalog = target::open_catalog(&store, &source).await.unwrap();
         let parts = Parts {
             source: source.clone(),
             entry: dump.url.clone(),

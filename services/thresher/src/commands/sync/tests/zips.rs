@@ -9,7 +9,7 @@ const AT: &str = "2026-01-01T00:00:00Z";
 
 /// Objects in the packages' folder of a Source, the packages included.
 async fn objects(into: &str, source: &SourceId) -> usize {
-    let store = Store::open(&target::parse(into).unwrap(), StoreOptions::default()).await.unwrap();
+    let store = target::open_store(&target::parse(into).unwrap()).await.unwrap();
     let prefix = store::Key::packages(source);
     store.object_store().list(Some(&prefix)).try_collect::<Vec<_>>().await.unwrap().len()
 }

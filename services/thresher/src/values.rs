@@ -6,9 +6,13 @@ use std::time::Duration;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
+use model::SourceId;
+use regex::Regex;
+
+use crate::exit::{Failed, usage};
 
 /// A length of time.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let friendly = text.parse::<SignedDuration>();
     let duration = friendly.ok().and_then(|duration| Duration::try_from(duration).ok());
     duration
@@ -16,13 +20,13 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A length of time above 0.
-pub(super) fn interval(text: &str) -> Result<SignedDuration, String> {
+pub(crate) fn interval(text: &str) -> Result<SignedDuration, String> {
     let read: SignedDuration = text.parse().map_err(|error| format!("{error}; write 6h, 30m or 90s"))?;
     if read.is_positive() { Ok(read) } else { Err("give a time that is longer than nothing".to_owned()) }
 }
 
 /// A moment in UTC, or the beginning of a day.
-pub(super) fn moment(text: &str) -> Result<Timestamp, String> {
+pub(crate) fn moment(text: &str) -> Result<Timestamp, String> {
     let day = || text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok().map(|day| day.timestamp());
     text.parse::<Timestamp>()
         .ok()
@@ -31,7 +35,7 @@ pub(super) fn moment(text: &str) -> Result<Timestamp, String> {
 }
 
 /// A length of time, in days and weeks too.
-pub(super) fn retention(text: &str) -> Result<SignedDuration, String> {
+pub(crate) fn retention(text: &str) -> Result<SignedDuration, String> {
     let span = text.parse::<Span>().ok();
     let length = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
     length
@@ -59,8 +63,23 @@ pub(crate) fn bytes(text: &str) -> Result<NonZeroU64, String> {
         .ok_or_else(|| "give a number of bytes, such as 500000, 50MB or 20MiB".to_owned())
 }
 
+/// A Source's ID, or that of the URL it was added with.
+pub(crate) fn source_id(text: &str) -> Result<SourceId, Failed> {
+    if text.contains("://") {
+        let url = text.parse().map_err(|error| usage(format!("{text} is no URL: {error}")))?;
+        return Ok(SourceId::of_entry(&url));
+    }
+    text.parse().map_err(usage)
+}
+
+/// A shell pattern: `*` is any text, `?` any one character.
+pub(crate) fn glob(text: &str) -> Result<Regex, regex::Error> {
+    let pattern = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
+    Regex::new(&format!("(?s)^{pattern}$"))
+}
+
 /// A share in percent, with its sign or without.
-pub(super) fn percent(text: &str) -> Result<u8, String> {
+pub(crate) fn percent(text: &str) -> Result<u8, String> {
     let number = text.strip_suffix('%').unwrap_or(text);
     match number.parse() {
         Ok(percent) if percent <= 100 => Ok(percent),
@@ -111,6 +130,26 @@ mod tests {
         for wrong in ["", "0", "MB", "50Mb", "-1", "1.5GB", "99999999999GB"] {
             assert!(bytes(wrong).unwrap_err().contains("50MB"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn stars_stand_for_any_text_and_question_marks_for_one_character() {
+        let matches = |pattern: &str, text: &str| glob(pattern).unwrap().is_match(text);
+        for (pattern, text) in [
+            ("*", ""),
+            ("https://*.example.org/*", "https://a.example.org/list.xml"),
+            ("a*b*c", "a-bb-b-c"),
+            ("?b", "ab"),
+            ("a", "a"),
+            ("**", "a"),
+        ] {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("", "a"), ("a", "ab"), ("?", ""), ("a*b", "abc"), ("A", "a"), ("a?c", "ac")]
+        {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+        assert!(!matches(&"*a".repeat(50), &"a".repeat(49)));
     }
 
     #[test]

@@ -6,27 +6,23 @@ use std::path::{Path, PathBuf};
 
 use fixity::Computed;
 use jiff::Timestamp;
-use model::{ResourceUri, SourceId};
+use model::ResourceUri;
 use serde::{Deserialize, Serialize};
 
-use crate::work::{DATA, Format, Summary};
-use crate::{ExportError, Selection, parts};
+use crate::ExportError;
+use crate::request::{ExportRequest, Summary};
 
+/// The folder for files that are no part of the export, until it is complete.
+pub(crate) const DATA: &str = ".thresher";
 /// Prefix of incomplete checkpoint files.
 pub(crate) const TEMPORARY: &str = ".export-";
 
-/// The request of an export. Only an equal request resumes it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ExportRequest {
-    pub(crate) format: Format,
-    pub(crate) source: SourceId,
-    #[serde(flatten)]
-    pub(crate) selection: Selection,
-}
-
 /// The progress of an export.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Note {
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Checkpoint {
+    /// None for an export that cannot be resumed: on standard output.
+    #[serde(skip)]
+    path: Option<PathBuf>,
     #[serde(flatten)]
     pub(crate) asked: ExportRequest,
     /// The start of the export: the `at` of a Resource Dump (RS-4).
@@ -55,12 +51,46 @@ pub(crate) struct Closed {
     pub(crate) computed: Computed,
 }
 
-impl Note {
+/// The file of the `number`th table, counted from one.
+pub(crate) fn part_name(number: u32) -> String {
+    format!("part-{number:05}.parquet")
+}
+
+impl Checkpoint {
+    /// The checkpoint at `path`, or a new one if there is none.
+    pub(crate) fn open(
+        path: Option<PathBuf>,
+        asked: ExportRequest,
+        now: Timestamp,
+    ) -> Result<Self, ExportError> {
+        match path.as_deref().map(read).transpose()?.flatten() {
+            Some(found) if found.asked == asked => Ok(Self { path, ..found }),
+            Some(found) => {
+                let place = path.as_deref().unwrap_or(Path::new("-")).display();
+                let begun = serde_json::to_string(&found.asked).unwrap_or_default();
+                Err(ExportError::Refused(format!(
+                    "another export was begun here and not ended (by {place}: {begun}); end it with the same options, remove it, or \
+                     give another place"
+                )))
+            }
+            None => Ok(Self {
+                path,
+                asked,
+                at: now,
+                after: None,
+                bytes: 0,
+                packages: Vec::new(),
+                parts: 0,
+                done: Summary::default(),
+            }),
+        }
+    }
+
     /// Refuses to resume if a complete file of `directory` is missing or has another length.
-    pub(crate) fn must_be_there(&self, directory: &Path) -> Result<(), ExportError> {
+    pub(crate) fn check_files(&self, directory: &Path) -> Result<(), ExportError> {
         let packages =
             self.packages.iter().map(|closed| (closed.name.clone(), Some(closed.computed.length())));
-        let tables = (1..=self.parts).map(|number| (parts::name(number), None));
+        let tables = (1..=self.parts).map(|number| (part_name(number), None));
         for (name, length) in packages.chain(tables) {
             let path = directory.join(name);
             match (fs_err::metadata(&path), length) {
@@ -76,6 +106,28 @@ impl Note {
         }
         Ok(())
     }
+
+    /// Writes the checkpoint, in place of the earlier one. Everything in it has to be on the disk already.
+    pub(crate) fn save(&self) -> Result<(), ExportError> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let directory = path.parent().unwrap_or(Path::new("."));
+        let mut file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(directory)?;
+        serde_json::to_writer(&mut file, self).map_err(anyhow::Error::from)?;
+        file.flush()?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| ExportError::Write(error.error))?;
+        Ok(())
+    }
+
+    /// Removes it, and the other files in a directory of its own: the export is complete.
+    pub(crate) fn remove(self) -> Result<(), ExportError> {
+        let Some(path) = self.path else { return Ok(()) };
+        match path.parent() {
+            Some(directory) if directory.ends_with(DATA) => fs_err::remove_dir_all(directory)?,
+            _ => fs_err::remove_file(path)?,
+        }
+        Ok(())
+    }
 }
 
 /// The error of an interrupted export whose files do not match its checkpoint.
@@ -86,79 +138,16 @@ pub(crate) fn changed(path: &Path, how: &str) -> ExportError {
     ))
 }
 
-/// A checkpoint, and its path.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    /// None for an export that cannot be resumed: on standard output.
-    path: Option<PathBuf>,
-    pub(crate) note: Note,
-}
-
-impl Kept {
-    /// The checkpoint at `path`, or a new one if there is none.
-    pub(crate) fn open(
-        path: Option<PathBuf>,
-        asked: ExportRequest,
-        now: Timestamp,
-    ) -> Result<Self, ExportError> {
-        let found = path.as_deref().map(read).transpose()?.flatten();
-        let note = match found {
-            Some(note) if note.asked == asked => note,
-            Some(note) => {
-                let place = path.as_deref().unwrap_or(Path::new("-")).display();
-                let begun = serde_json::to_string(&note.asked).unwrap_or_default();
-                return Err(ExportError::Refused(format!(
-                    "another export was begun here and not ended (by {place}: {begun}); end it with the same options, remove it, or \
-                     give another place"
-                )));
-            }
-            None => Note {
-                asked,
-                at: now,
-                after: None,
-                bytes: 0,
-                packages: Vec::new(),
-                parts: 0,
-                done: Summary::default(),
-            },
-        };
-        Ok(Self { path, note })
-    }
-
-    /// Writes the checkpoint, in place of the earlier one. Everything in it has to be on the disk already.
-    pub(crate) fn keep(&self) -> Result<(), ExportError> {
-        let Some(path) = &self.path else { return Ok(()) };
-        let directory = path.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(directory)?;
-        serde_json::to_writer(&mut file, &self.note).map_err(|error| ExportError::Format(error.into()))?;
-        file.flush()?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| ExportError::Write(error.error))?;
-        Ok(())
-    }
-
-    /// Removes it, and the other files in a directory of its own: the export is complete.
-    pub(crate) fn forget(self) -> Result<(), ExportError> {
-        let Some(path) = self.path else { return Ok(()) };
-        match path.parent() {
-            Some(directory) if directory.ends_with(DATA) => fs_err::remove_dir_all(directory)?,
-            _ => fs_err::remove_file(path)?,
-        }
-        Ok(())
-    }
-}
-
-fn read(path: &Path) -> Result<Option<Note>, ExportError> {
+fn read(path: &Path) -> Result<Option<Checkpoint>, ExportError> {
     let bytes = match fs_err::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let note = serde_json::from_slice(&bytes).map_err(|error| {
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| {
         ExportError::Refused(format!(
             "{} is not the note of an export of this version ({error}); remove what was begun, or give another place",
             path.display()
         ))
-    })?;
-    Ok(Some(note))
+    })
 }

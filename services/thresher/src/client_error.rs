@@ -2,8 +2,6 @@
 
 use api::Problem;
 
-use crate::exit::Exit;
-
 /// Why a request failed: what happened, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -63,14 +61,6 @@ impl ClientError {
         Self { kind, message }
     }
 
-    /// The exit status for scripts.
-    pub(crate) fn exit(&self) -> Exit {
-        match self.kind {
-            Kind::Absent | Kind::Invalid | Kind::Denied => Exit::Usage,
-            Kind::Conflict | Kind::Changed | Kind::Unavailable | Kind::Broken => Exit::Failed,
-        }
-    }
-
     /// Whether the same request may succeed in a moment.
     pub(crate) fn is_temporary(&self) -> bool {
         self.kind == Kind::Unavailable
@@ -82,6 +72,7 @@ mod tests {
     use api::FieldError;
 
     use super::*;
+    use crate::exit::Exit;
 
     fn problem(kind: &str, status: u16) -> Problem {
         Problem {
@@ -108,7 +99,7 @@ mod tests {
             ("something-newer", 418, Exit::Usage),
         ] {
             let refused = ClientError::refused(&problem(kind, status), "http://h/");
-            assert_eq!(refused.exit(), exit, "{kind}");
+            assert_eq!(Exit::of(&refused), exit, "{kind}");
             let said = refused.to_string();
             for part in ["what happened", "mode: not that", "http://h/", "/v1/sources/a"] {
                 assert!(said.contains(part), "{said}");

@@ -1,0 +1,191 @@
+//! The text of a history: sections, each with a title and indented lines.
+
+use std::fmt::Display;
+
+use model::{
+    Absence, Action, Assurance, Bitstream, Declaration, Listing, Location, PendingRecord, ProblemReason,
+    ProblemRecord, ResourceRecord, StoredBitstream, Version, bytes, counted, displayed,
+};
+use report::history;
+use store::Key;
+
+use super::ResourceHistory;
+use crate::commands::problems;
+
+/// A text in sections.
+pub(super) struct Text(Vec<String>);
+
+impl Text {
+    /// A text about `subject`, of a Source.
+    pub(super) fn about(subject: &impl Display, source: &str) -> Self {
+        let mut text = Self(vec![subject.to_string()]);
+        text.line(format!("of the Source {source}"));
+        text
+    }
+
+    /// Begins a section.
+    pub(super) fn section(&mut self, title: impl Into<String>) {
+        self.0.push(String::new());
+        self.0.push(title.into());
+    }
+
+    /// A line of the section.
+    pub(super) fn line(&mut self, line: impl Display) {
+        self.0.push(format!("  {line}"));
+    }
+
+    /// Lines of the section.
+    pub(super) fn lines<T: Display>(&mut self, lines: impl IntoIterator<Item = T>) {
+        lines.into_iter().for_each(|line| self.line(line));
+    }
+
+    /// The whole text, cleaned line by line.
+    pub(super) fn finish(self) -> String {
+        self.0.iter().map(|line| displayed(line).into_owned() + "\n").collect()
+    }
+}
+
+/// The text of a resource's history.
+pub(super) fn of(history: &ResourceHistory) -> String {
+    let mut text = Text::about(&history.uri, &history.source);
+    if history.foreign {
+        text.line("which is another site: its bytes may differ from those of the URI's owner");
+    }
+    text.section("History");
+    text.lines(history.events.iter().flat_map(history::told));
+    if history.events.is_empty() {
+        text.line("no events yet");
+    }
+    if let Some(record) = &history.record {
+        text.section("Stored");
+        match &record.bitstream {
+            Some(bitstream) => stored(&mut text, bitstream),
+            None => text.line(gone(record)),
+        }
+        listed(&mut text, &record.listing, &record.declaration);
+        if let Some(absence) = &record.absent {
+            text.line(absent(history, absence));
+        }
+    }
+    if !history.versions.is_empty() {
+        text.section("Kept versions");
+        history.versions.iter().for_each(|version| kept(&mut text, version));
+    }
+    if let Some(record) = &history.pending {
+        pending(&mut text, record);
+    }
+    if let Some(record) = &history.problem {
+        problem(&mut text, record);
+    }
+    for (document, problem) in &history.document_problems {
+        text.section(format!("Document problem: {} ({})", document, problem.reason));
+        text.line(&problem.message);
+    }
+    text.finish()
+}
+
+/// Absence alone deletes nothing.
+fn absent(history: &ResourceHistory, absence: &Absence) -> String {
+    let problem = history.document_problems.get(&absence.document);
+    let is_guarded = problem.is_some_and(|problem| problem.reason == ProblemReason::Guard);
+    let kept = if is_guarded { "the deletion guard keeps it" } else { "kept until a later list confirms it" };
+    format!("absent from {}, seen {}; {kept}", absence.document, absence.seen_at)
+}
+
+fn gone(record: &ResourceRecord) -> String {
+    let what = match (&record.deleted, record.collected) {
+        (Some(_), _) => "; its bytes can be restored until `thresher gc` removes them",
+        (None, Some(at)) => &format!("; `thresher gc` removed its bytes at {at}, so it cannot be restored"),
+        (None, None) => "",
+    };
+    format!("nothing: the Source deleted it{what}")
+}
+
+fn stored(text: &mut Text, bitstream: &Bitstream) {
+    let proof = match bitstream.assurance {
+        Assurance::Digest => "its digest matches the declared one",
+        Assurance::Length => "its length matches the declared one; no digest was declared",
+        Assurance::None => "no digest or length was declared",
+    };
+    text.line(format!("{}, stored {}: {proof}", bytes(bitstream.computed.length()), bitstream.stored_at));
+    text.line(format!("stored at {}", place(&bitstream.location)));
+    text.lines(bitstream.computed.digests().iter().map(|digest| format!("computed {digest}")));
+    text.lines(bitstream.final_url.iter().map(|url| format!("final URL {url}")));
+    text.lines(bitstream.media_type.iter().map(|media_type| format!("media type {media_type}")));
+}
+
+/// An earlier version: its time, content and location.
+fn kept(text: &mut Text, version: &Version) {
+    let Version { bitstream, from, until, lost, .. } = version;
+    let length = bytes(bitstream.computed.length());
+    let sha256 = bitstream.computed.sha256();
+    text.line(format!("{from}  stored until {until}: {length}, sha-256 {sha256}"));
+    text.line(match lost {
+        Some(lost) => format!("    its bytes were damaged, and discarded at {lost}"),
+        None => format!("    stored at {}; `thresher cat --at {from}` prints it", place(&bitstream.location)),
+    });
+}
+
+fn pending(text: &mut Text, pending: &PendingRecord) {
+    text.section(match pending.action {
+        Action::Fetch { .. } if pending.mend => "Pending: to be refetched and replaced",
+        Action::Fetch { .. } => "Pending: to be fetched",
+        Action::Delete => "Pending: to be deleted",
+    });
+    listed(text, &pending.listing, &pending.declaration);
+    if let Some(kept) = &pending.candidate {
+        candidate(text, kept);
+    }
+    text.lines(pending.account.tried.iter().map(history::attempt));
+    if let Some(next) = pending.next_attempt_at {
+        let attempts = counted(pending.attempts.into(), "attempt", "attempts");
+        text.line(format!("{attempts} failed; the next is due at {next}"));
+    }
+}
+
+fn problem(text: &mut Text, problem: &ProblemRecord) {
+    let ProblemRecord { reason, message, first_seen, last_seen, .. } = problem;
+    let attempts = counted(problem.attempts.into(), "attempt", "attempts");
+    let next = problems::next(false, problem.ignored.as_ref(), problem.next_attempt_at);
+    text.section(format!("Problem: {reason}"));
+    text.line(message);
+    text.line(format!("first seen {first_seen}, last seen {last_seen}, {attempts}; {next}"));
+    if problem.mend {
+        text.line("its stored bytes are doubtful, and are to be replaced");
+    }
+    text.lines(problems::evidence(&problem.evidence));
+    if let Some(kept) = &problem.evidence.candidate {
+        candidate(text, kept);
+        text.line(
+            "it is not served, because no list has declared it yet. A list that declares its digest makes it \
+             current without another request; a list that declares another one starts a new fetch",
+        );
+    }
+}
+
+fn place(location: &Location) -> String {
+    let key = Key::of(location);
+    match location.span() {
+        None => key.to_string(),
+        Some(span) => format!("{key}, {} at {}", bytes(span.stored_length), span.offset),
+    }
+}
+
+/// The candidate that waits for a list that declares it.
+fn candidate(text: &mut Text, kept: &StoredBitstream) {
+    let modified = kept.modified.map_or(String::new(), |time| format!(", last modified {time}"));
+    text.line(format!("kept as a candidate: {}{modified}", bytes(kept.computed.length())));
+    text.line(format!("the candidate is stored at {}", place(&kept.location)));
+    text.lines(kept.computed.digests().iter().map(|digest| format!("the candidate has {digest}")));
+}
+
+/// What a document says of the resource.
+fn listed(text: &mut Text, listing: &Listing, declaration: &Declaration) {
+    let change = listing.change.map_or("listed".to_owned(), |change| change.to_string());
+    let when = listing.change_time.or(listing.as_of).map_or(String::new(), |time| format!(" as of {time}"));
+    text.line(format!("{change}{when} by {}", listing.document));
+    text.lines(declaration.digests.iter().map(|digest| format!("declared {digest}")));
+    text.lines(declaration.unjudged.iter().map(|value| format!("declared {value} (unsupported)")));
+    text.lines(declaration.length.map(|length| format!("declared length {length}")));
+    text.lines(declaration.lastmod.map(|lastmod| format!("last modified {lastmod}")));
+}
