@@ -4,43 +4,48 @@ use api::FieldError;
 use maud::{Markup, html};
 
 use super::form::Fields;
+use crate::api_error::ApiError;
 
-/// The values of the form, and their errors.
-pub(super) struct Form<'a> {
+/// The inputs of the form.
+pub(super) struct SpecInputs<'a> {
     /// The values.
     pub(super) fields: &'a Fields,
-    /// Errors of single fields.
-    pub(super) errors: &'a [FieldError],
+    /// Why the values were refused.
+    pub(super) error: Option<&'a ApiError>,
     /// Whether the entry URL can be edited. The Source ID is derived from it.
     pub(super) is_new: bool,
 }
 
-impl Form<'_> {
-    /// The error messages, with links to the fields. Empty if there are none.
-    pub(super) fn complaint(&self, wrong: Option<&str>) -> Markup {
+impl SpecInputs<'_> {
+    /// The error message, with links to the fields. Empty if there is none.
+    pub(super) fn error(&self) -> Markup {
         html! {
-            @if let Some(wrong) = wrong {
+            @if let Some(error) = self.error {
                 div.error role="alert" {
-                    p { (wrong) }
-                    @if !self.errors.is_empty() {
-                        ul { @for error in self.errors { li { a href={ "#" (error.field) } { (error.field) } ": " (error.detail) } } }
+                    p { (error.detail()) }
+                    @if !error.errors().is_empty() {
+                        ul { @for field in error.errors() { li { a href={ "#" (field.field) } { (field.field) } ": " (field.detail) } } }
                     }
                 }
             }
         }
     }
 
+    fn error_of(&self, name: &str) -> Option<&FieldError> {
+        self.error?.errors().iter().find(|error| error.field == name)
+    }
+
     /// All fields.
     pub(super) fn all(&self) -> Markup {
         html! {
             (self.input("entry", "url", "Entry URL", "A site, a Source Description, a Capability List, or a list itself."))
-            (self.when())
-            (self.how())
-            (self.asked())
+            (self.schedule())
+            (self.runs())
+            (self.requests())
         }
     }
 
-    fn when(&self) -> Markup {
+    fn schedule(&self) -> Markup {
         let when = self.fields.get("when").unwrap_or("asked");
         html! {
             fieldset #schedule {
@@ -52,16 +57,16 @@ impl Form<'_> {
                 (self.input("cron", "text", "Cron expression", "Minute, hour, day of month, month, day of week."))
                 (self.input("jitter_seconds", "number", "Jitter, in seconds", "Spreads the runs of many Sources. Default: a part of the interval."))
                 div #follow-bounds {
-                    (self.tick("follow", "follow: poll for changes between runs, more often while the Source changes"))
+                    (self.check_box("follow", "follow: poll for changes between runs, more often while the Source changes"))
                     (self.input("min_seconds", "number", "Shortest pause between polls, in seconds", ""))
                     (self.input("max_seconds", "number", "Longest pause between polls, in seconds", ""))
                 }
-                (self.tick("on_hold", "disabled"))
+                (self.check_box("on_hold", "disabled"))
             }
         }
     }
 
-    fn how(&self) -> Markup {
+    fn runs(&self) -> Markup {
         html! {
             fieldset {
                 legend { "Runs" }
@@ -73,13 +78,13 @@ impl Form<'_> {
                 (self.input("include", "text", "Include", "A regular expression."))
                 (self.input("exclude", "text", "Exclude", "A regular expression."))
                 (self.choice("origins", "Resources of other sites", &[("any", "accept"), ("same", "leave out: accept the domain of the entry URL only")]))
-                (self.tick("strict", "reject deviations from the specification, instead of tolerating them"))
-                (self.tick("accept_html", "accept HTML where another media type is listed or stored"))
+                (self.check_box("strict", "reject deviations from the specification, instead of tolerating them"))
+                (self.check_box("accept_html", "accept HTML where another media type is listed or stored"))
             }
         }
     }
 
-    fn asked(&self) -> Markup {
+    fn requests(&self) -> Markup {
         html! {
             fieldset {
                 legend { "Request limits" }
@@ -97,23 +102,23 @@ impl Form<'_> {
     }
 
     fn input(&self, name: &str, kind: &str, label: &str, hint: &str) -> Markup {
-        let wrong = self.errors.iter().find(|error| error.field == name);
+        let error = self.error_of(name);
         let hint_id = format!("{name}-hint");
-        let is_described = wrong.is_some() || !hint.is_empty();
+        let is_described = error.is_some() || !hint.is_empty();
         let is_entry = name == "entry";
         html! {
             p.field {
                 label for=(name) { (label) }
                 input id=(name) type=(kind) name=(name) value=[self.fields.get(name)] required[is_entry] readonly[is_entry && !self.is_new]
-                    min=[(kind == "number").then_some("0")] aria-invalid=[wrong.map(|_| "true")] aria-describedby=[is_described.then_some(&hint_id)];
+                    min=[(kind == "number").then_some("0")] aria-invalid=[error.map(|_| "true")] aria-describedby=[is_described.then_some(&hint_id)];
                 @if is_described {
-                    span.hint id=(hint_id) { (hint) @if let Some(wrong) = wrong { " " strong { (wrong.detail) } } }
+                    span.hint id=(hint_id) { (hint) @if let Some(error) = error { " " strong { (error.detail) } } }
                 }
             }
         }
     }
 
-    fn tick(&self, name: &str, words: &str) -> Markup {
+    fn check_box(&self, name: &str, words: &str) -> Markup {
         html! { p.box { input id=(name) type="checkbox" name=(name) checked[self.fields.has(name)]; label for=(name) { (words) } } }
     }
 

@@ -1,16 +1,14 @@
 //! Streams a bitstream; the last chunk waits for the digest. For a range, the digest of the whole bitstream counts.
 
-use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use fixity::Sha256;
 use futures::{StreamExt, TryStreamExt, stream};
 use model::{Bitstream, Location, Method};
+use moka::future::Cache;
 use store::{ByteStream, Key, Store, StoreError};
-use tokio::time::Instant;
 
 /// Bitstreams up to this size are verified as a whole before the first byte is sent.
 const SMALL_BYTES: u64 = 1024 * 1024;
@@ -20,13 +18,22 @@ const PIECE_BYTES: u64 = 1024 * 1024;
 /// damaged.
 const COUNTS_FOR: Duration = Duration::from_secs(600);
 /// The most bitstreams to remember.
-const KNOWN: usize = 4096;
+const REMEMBERED: u64 = 4096;
 
 /// The bitstreams that this process verified lately. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Judged(Arc<Mutex<HashMap<(String, Sha256), Instant>>>);
+#[derive(Debug, Clone)]
+pub(crate) struct VerifiedCache(Cache<VerifiedKey, ()>);
 
-impl Judged {
+/// The location of a verified bitstream, and its digest.
+type VerifiedKey = (String, Sha256);
+
+impl Default for VerifiedCache {
+    fn default() -> Self {
+        Self(Cache::builder().max_capacity(REMEMBERED).time_to_live(COUNTS_FOR).build())
+    }
+}
+
+impl VerifiedCache {
     /// Streams all bytes of a bitstream, or those of a range, which is not empty.
     ///
     /// # Errors
@@ -46,32 +53,21 @@ impl Judged {
             return Ok(stream::iter([Ok(bytes.slice(range.start as usize..range.end as usize))]).boxed());
         }
         let is_part = range != (0..length);
-        if is_part && is_stored(&bitstream.location) && self.knows(bitstream) {
+        if is_part && is_stored(&bitstream.location) && self.contains(bitstream) {
             return Ok(pieces(store.clone(), bitstream.location.clone(), range));
         }
-        let (judged, name) = (self.clone(), name(bitstream));
         let whole = store.open_verified(bitstream).await?;
-        Ok(part(whole, range, move || judged.note(name)))
+        let verified = self.0.clone();
+        let key = key(bitstream);
+        Ok(part(whole, range, async move { verified.insert(key, ()).await }))
     }
 
-    fn knows(&self, bitstream: &Bitstream) -> bool {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&name(bitstream)).is_some_and(|at| at.elapsed() < COUNTS_FOR)
-    }
-
-    fn note(&self, name: (String, Sha256)) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= KNOWN {
-            known.retain(|_, at| at.elapsed() < COUNTS_FOR);
-        }
-        if known.len() < KNOWN {
-            known.insert(name, Instant::now());
-        }
+    fn contains(&self, bitstream: &Bitstream) -> bool {
+        self.0.contains_key(&key(bitstream))
     }
 }
 
-/// The key of a verified bitstream: its location and its digest.
-fn name(bitstream: &Bitstream) -> (String, Sha256) {
+fn key(bitstream: &Bitstream) -> VerifiedKey {
     let offset = bitstream.location.span().map_or(0, |span| span.offset);
     (format!("{} {offset}", Key::of(&bitstream.location)), bitstream.computed.sha256())
 }
@@ -95,34 +91,40 @@ fn pieces(store: Store, location: Location, range: Range<u64>) -> ByteStream {
 }
 
 /// The bytes of `whole` that lie in `range`. The last chunk waits until the whole bitstream has been read, because its
-/// digest is checked then.
-fn part(whole: ByteStream, range: Range<u64>, ended: impl FnOnce() + Send + 'static) -> ByteStream {
-    struct Passing<F> {
+/// digest is checked then. `verified` runs after that.
+fn part(
+    whole: ByteStream,
+    range: Range<u64>,
+    verified: impl Future<Output = ()> + Send + 'static,
+) -> ByteStream {
+    struct Reading<F> {
         whole: ByteStream,
-        at: u64,
+        position: u64,
         range: Range<u64>,
         held: Option<Bytes>,
-        ended: Option<F>,
+        verified: Option<F>,
     }
-    let begin = Passing { whole, at: 0, range, held: None, ended: Some(ended) };
-    stream::try_unfold(begin, |mut passing| async move {
-        while let Some(piece) = passing.whole.try_next().await? {
-            let (start, end) = (passing.at, passing.at + piece.len() as u64);
-            passing.at = end;
-            let (from, to) = (passing.range.start.max(start), passing.range.end.min(end));
+    let begin = Reading { whole, position: 0, range, held: None, verified: Some(Box::pin(verified)) };
+    stream::try_unfold(begin, |mut reading| async move {
+        while let Some(chunk) = reading.whole.try_next().await? {
+            let start = reading.position;
+            let end = start + chunk.len() as u64;
+            reading.position = end;
+            let from = reading.range.start.max(start);
+            let to = reading.range.end.min(end);
             if from >= to {
                 continue;
             }
             // Both offsets lie within the chunk.
-            let wanted = piece.slice((from - start) as usize..(to - start) as usize);
-            if let Some(before) = passing.held.replace(wanted) {
-                return Ok(Some((before, passing)));
+            let inside = chunk.slice((from - start) as usize..(to - start) as usize);
+            if let Some(before) = reading.held.replace(inside) {
+                return Ok(Some((before, reading)));
             }
         }
-        if let Some(ended) = passing.ended.take() {
-            ended();
+        if let Some(verified) = reading.verified.take() {
+            verified.await;
         }
-        Ok(passing.held.take().map(|last| (last, passing)))
+        Ok(reading.held.take().map(|last| (last, reading)))
     })
     .boxed()
 }

@@ -1,12 +1,19 @@
 //! Formats numbers and times.
 
+use std::fmt::Display;
+
 use jiff::Timestamp;
 use maud::{Markup, html};
 use url::form_urlencoded::byte_serialize;
 
 /// A point in time.
 pub(super) fn time(at: Timestamp) -> Markup {
-    html! { time datetime=(at.strftime("%Y-%m-%dT%H:%M:%SZ")) { (at.strftime("%Y-%m-%d %H:%M:%S")) } }
+    html! { time datetime=(at.strftime("%Y-%m-%dT%H:%M:%SZ")) { (plain_time(at)) } }
+}
+
+/// A point in time, as text.
+pub(super) fn plain_time(at: Timestamp) -> impl Display {
+    at.strftime("%Y-%m-%d %H:%M:%S")
 }
 
 /// A point in time, and how long ago it is.

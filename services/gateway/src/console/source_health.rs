@@ -1,11 +1,11 @@
-//! The condition of a Source, derived from the control store alone. No catalog is opened for it.
+//! The health of a Source, derived from the control store alone. No catalog is opened for it.
 
 use control::{Run, RunStatus, SourceSpec, SyncSummary};
 use jiff::{SignedDuration, Timestamp};
 
-/// The condition of a Source, by severity.
+/// The health of a Source, by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Condition {
+pub(super) enum SourceHealth {
     /// Its last run failed.
     Failed,
     /// Its run is blocked at the moment.
@@ -18,7 +18,7 @@ pub(super) enum Condition {
     Paused,
     /// It was never in sync so far.
     NeverSynced,
-    /// A scheduler runs it, and the condition was good before.
+    /// A scheduler runs it, and its health was good before.
     Running,
     /// It is in sync.
     InSync,
@@ -26,8 +26,8 @@ pub(super) enum Condition {
     Disabled,
 }
 
-impl Condition {
-    /// All conditions, by severity.
+impl SourceHealth {
+    /// All kinds, by severity.
     pub(super) const ALL: [Self; 9] = [
         Self::Failed,
         Self::Blocked,
@@ -40,7 +40,7 @@ impl Condition {
         Self::Disabled,
     ];
 
-    /// The condition of the Source with this last run.
+    /// The health of the Source with this last run.
     pub(super) fn of(
         spec: &SourceSpec,
         run: Option<&Run>,
@@ -73,7 +73,7 @@ impl Condition {
         }
     }
 
-    /// The name of the condition in the URL of a page.
+    /// The name of the health in the URL of a page.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -88,23 +88,13 @@ impl Condition {
         }
     }
 
-    /// The label of the condition.
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Blocked => "blocked",
-            Self::Stale => "stale",
-            Self::Problems => "problems",
-            Self::Paused => "paused",
-            Self::NeverSynced => "never synced",
-            Self::Running => "running",
-            Self::InSync => "in sync",
-            Self::Disabled => "disabled",
-        }
+    /// The label of the health.
+    pub(super) fn label(self) -> String {
+        self.name().replace('-', " ")
     }
 
     /// The severity: the name of the CSS class.
-    pub(super) fn gravity(self) -> &'static str {
+    pub(super) fn severity(self) -> &'static str {
         match self {
             Self::Failed | Self::Blocked | Self::Stale => "bad",
             Self::Problems | Self::Paused => "doubtful",

@@ -1,29 +1,27 @@
 //! URLs of inboxes, as clients see them.
 
-use axum::http::{HeaderMap, header};
+use std::fmt::Display;
+use std::net::SocketAddr;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use control::NotificationId;
 use model::SourceId;
 use url::Url;
 
-use super::Inbox;
-use crate::state::Gateway;
-
-/// The path of the resource that has the common inbox. All other paths begin with it.
-pub(super) const HOME: &str = "/ldn";
+use crate::config::{InboxSettings, Settings};
 
 /// Builds the URLs for the client of a request.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(crate) struct InboxUrls {
     /// The base URL, with a trailing slash.
     base: Url,
 }
 
-impl Places {
+impl InboxUrls {
     /// The base URL comes from the configuration, or else from the request's `Host`. Only the client of that request
     /// sees the result.
-    pub(super) fn of(inbox: &Inbox, gateway: &Gateway, headers: &HeaderMap) -> Self {
-        let mut base = inbox.settings().public_url.clone().or_else(|| named(headers)).unwrap_or_else(|| {
-            let listen = gateway.settings().listen;
+    pub(crate) fn of(inbox: &InboxSettings, listen: SocketAddr, headers: &HeaderMap) -> Self {
+        let mut base = inbox.public_url.clone().or_else(|| named(headers)).unwrap_or_else(|| {
             Url::parse(&format!("http://{listen}/")).expect("an address and a port make a URL")
         });
         if !base.path().ends_with('/') {
@@ -35,25 +33,30 @@ impl Places {
     }
 
     /// The resource that has an inbox: a Source, or the collection of all.
-    pub(super) fn target(&self, source: Option<&SourceId>) -> Url {
+    pub(crate) fn target(&self, source: Option<&SourceId>) -> Url {
         self.at(&source.map_or_else(|| "ldn".to_owned(), |source| format!("ldn/sources/{source}")))
     }
 
     /// The URL of an inbox.
-    pub(super) fn inbox(&self, source: Option<&SourceId>) -> Url {
+    pub(crate) fn inbox(&self, source: Option<&SourceId>) -> Url {
         self.at(&source.map_or_else(|| "ldn/inbox".to_owned(), |source| format!("ldn/sources/{source}/inbox")))
     }
 
     /// The URL of a notification.
-    pub(super) fn notification(&self, source: Option<&SourceId>, id: &NotificationId) -> Url {
+    pub(crate) fn notification(&self, source: Option<&SourceId>, id: &NotificationId) -> Url {
         let mut url = self.inbox(source);
         url.set_path(&format!("{}/{id}", url.path()));
         url
     }
 
     /// The URL of the constraints for notifications.
-    pub(super) fn constraints(&self) -> Url {
+    pub(crate) fn constraints(&self) -> Url {
         self.at("ldn/constraints")
+    }
+
+    /// The header that advertises an inbox (LDN-1).
+    pub(crate) fn advertise(&self, source: Option<&SourceId>) -> Option<(HeaderName, HeaderValue)> {
+        link(&self.inbox(source), ldn::terms::INBOX)
     }
 
     fn at(&self, path: &str) -> Url {
@@ -61,6 +64,21 @@ impl Places {
         url.set_path(&format!("{}{path}", self.base.path()));
         url
     }
+}
+
+/// The header that advertises the inbox of a Source. None where no inboxes are configured.
+pub(crate) fn advertised(
+    settings: &Settings,
+    headers: &HeaderMap,
+    source: &SourceId,
+) -> Option<(HeaderName, HeaderValue)> {
+    let inbox = settings.inbox.as_ref()?;
+    InboxUrls::of(inbox, settings.listen, headers).advertise(Some(source))
+}
+
+/// A header `Link` with this target and relation.
+pub(crate) fn link(target: impl Display, relation: &str) -> Option<(HeaderName, HeaderValue)> {
+    Some((header::LINK, HeaderValue::try_from(format!("<{target}>; rel=\"{relation}\"")).ok()?))
 }
 
 /// This host, as a request names it.
@@ -76,8 +94,6 @@ fn named(headers: &HeaderMap) -> Option<Url> {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
-
     use super::*;
 
     #[test]
@@ -86,7 +102,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, HeaderValue::from_static(host));
             headers.extend(proto.map(|proto| {
-                ("x-forwarded-proto".parse::<header::HeaderName>().unwrap(), HeaderValue::from_static(proto))
+                ("x-forwarded-proto".parse::<HeaderName>().unwrap(), HeaderValue::from_static(proto))
             }));
             named(&headers).map(String::from)
         };
@@ -100,14 +116,14 @@ mod tests {
 
     #[test]
     fn places_lie_below_the_base_whatever_its_path() {
-        let places = |base: &str| Places { base: Url::parse(base).unwrap() };
+        let urls = |base: &str| InboxUrls { base: Url::parse(base).unwrap() };
         let source = "a-1".parse().unwrap();
-        let places = places("https://e.org/harvest/");
-        assert_eq!(places.target(None).as_str(), "https://e.org/harvest/ldn");
-        assert_eq!(places.inbox(None).as_str(), "https://e.org/harvest/ldn/inbox");
-        assert_eq!(places.inbox(Some(&source)).as_str(), "https://e.org/harvest/ldn/sources/a-1/inbox");
+        let urls = urls("https://e.org/harvest/");
+        assert_eq!(urls.target(None).as_str(), "https://e.org/harvest/ldn");
+        assert_eq!(urls.inbox(None).as_str(), "https://e.org/harvest/ldn/inbox");
+        assert_eq!(urls.inbox(Some(&source)).as_str(), "https://e.org/harvest/ldn/sources/a-1/inbox");
         let id = "7-0a0a0a0a0a0a0a0a".parse().unwrap();
-        let one = places.notification(Some(&source), &id);
+        let one = urls.notification(Some(&source), &id);
         assert_eq!(one.as_str(), "https://e.org/harvest/ldn/sources/a-1/inbox/7-0a0a0a0a0a0a0a0a");
     }
 }

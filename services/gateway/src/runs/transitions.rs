@@ -1,14 +1,14 @@
 //! `/v1/sources/{source}/runs/{run}/…`: pauses, resumes, cancels or approves a run.
 
 use api::{Run, RunRequest};
-use axum::extract::{Path, State};
+use axum::Json;
+use axum::extract::State;
 use axum::response::Response;
-use axum::{Extension, Json};
 use model::RunId;
 
-use super::{answer_of, ask_for, created, no_run, present, run_id};
-use crate::ask;
-use crate::refusal::Refusal;
+use super::{no_run, present, submit_run};
+use crate::api_error::ApiError;
+use crate::extract::RunPath;
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
@@ -18,9 +18,9 @@ use crate::tokens::Caller;
     responses((status = 200, description = "The run", body = Run), (status = 409, description = "The run has ended")))]
 pub(crate) async fn pause(
     State(gateway): State<Gateway>,
-    Path((source, run)): Path<(String, String)>,
-) -> Result<Json<Run>, Refusal> {
-    let run = gateway.control().runs().pause(&ask::source(&source)?, run_id(&run)?, gateway.now()).await?;
+    RunPath { source, run }: RunPath,
+) -> Result<Json<Run>, ApiError> {
+    let run = gateway.control.runs().pause(&source, run, gateway.now()).await?;
     Ok(Json(present(&gateway, &run)))
 }
 
@@ -30,9 +30,9 @@ pub(crate) async fn pause(
     responses((status = 200, description = "The run", body = Run), (status = 409, description = "The run has ended")))]
 pub(crate) async fn resume(
     State(gateway): State<Gateway>,
-    Path((source, run)): Path<(String, String)>,
-) -> Result<Json<Run>, Refusal> {
-    let run = gateway.control().runs().resume(&ask::source(&source)?, run_id(&run)?, gateway.now()).await?;
+    RunPath { source, run }: RunPath,
+) -> Result<Json<Run>, ApiError> {
+    let run = gateway.control.runs().resume(&source, run, gateway.now()).await?;
     Ok(Json(present(&gateway, &run)))
 }
 
@@ -42,9 +42,9 @@ pub(crate) async fn resume(
     responses((status = 200, description = "The run", body = Run), (status = 409, description = "The run has ended")))]
 pub(crate) async fn cancel(
     State(gateway): State<Gateway>,
-    Path((source, run)): Path<(String, String)>,
-) -> Result<Json<Run>, Refusal> {
-    let run = gateway.control().runs().cancel(&ask::source(&source)?, run_id(&run)?, gateway.now()).await?;
+    RunPath { source, run }: RunPath,
+) -> Result<Json<Run>, ApiError> {
+    let run = gateway.control.runs().cancel(&source, run, gateway.now()).await?;
     Ok(Json(present(&gateway, &run)))
 }
 
@@ -56,13 +56,10 @@ pub(crate) async fn cancel(
         (status = 409, description = "The deletion guard did not stop the run, or a later run exists")))]
 pub(crate) async fn approve(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path((source, run)): Path<(String, String)>,
-) -> Result<Response, Refusal> {
-    let (source, id) = (ask::source(&source)?, run_id(&run)?);
-    let last = gateway.control().runs().get(&source).await?.ok_or_else(|| no_run(&source, id))?;
-    let asked = RunRequest::approving(id, &last).map_err(Refusal::conflict)?;
-    let run = ask_for(&gateway, &source, RunId::fresh(), &asked).await?;
-    tracing::info!(source.id = %source, run.id = %run.spec.id, token = caller.name(), "a run may delete more than the guard allows");
-    created(&source, run.spec.id, answer_of(&gateway, &run)?)
+    caller: Caller,
+    RunPath { source, run }: RunPath,
+) -> Result<Response, ApiError> {
+    let last = gateway.control.runs().get(&source).await?.ok_or_else(|| no_run(&source, run))?;
+    let request = RunRequest::approving(run, &last).map_err(ApiError::conflict)?;
+    Ok(submit_run(&gateway, &caller, &source, RunId::fresh(), &request).await?.into_response(&source))
 }

@@ -1,115 +1,119 @@
 //! Authentication: every request needs a token.
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tokio::time::Instant;
 
+use crate::api_error::{ApiError, render};
 use crate::client::ClientAddress;
 use crate::host;
-use crate::refusal::{Refusal, render};
+use crate::metrics::Measured;
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
-use crate::wrong_tokens::Door;
+use crate::wrong_tokens::TokenEndpoint;
 
-/// The metrics label of requests to paths without a route. Their number is unbounded.
-pub(crate) const UNMATCHED: &str = "unmatched";
-
-/// Lets a request in or refuses it, and counts it in both cases.
-pub(crate) async fn door(
+/// Authenticates a request of the API, and counts it, refused or not.
+pub(crate) async fn authenticate(
     State(gateway): State<Gateway>,
     client: ClientAddress,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let began = Instant::now();
-    let method = request.method().clone();
+    let measured = Measured::begin(&request);
     let path = request.uri().path().to_owned();
-    let matched = request.extensions().get::<MatchedPath>().cloned();
-    let route = matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
-    let response = match let_in(&gateway, client, request.headers(), &method, route) {
+    let response = match caller(&gateway, client, request.headers(), &measured) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
-        Err(refusal) => refusal.into_response(),
+        Err(error) => error.into_response(),
     };
     let response = render(response, &path);
-    gateway.metrics().count(&method, route, response.status(), began.elapsed());
+    measured.count(&gateway.metrics, response.status());
     response
 }
 
-fn let_in(
+fn caller(
     gateway: &Gateway,
     client: ClientAddress,
     headers: &HeaderMap,
-    method: &Method,
-    route: &str,
-) -> Result<Caller, Refusal> {
-    host::check(gateway, headers)?;
+    request: &Measured,
+) -> Result<Caller, ApiError> {
+    host::check(&gateway.settings, headers)?;
     let token = bearer(headers);
-    if token.is_some() {
-        may_show_token(gateway, Door::Api, client)?;
-    }
-    let Some(caller) = gateway.tokens().find(token) else {
-        if token.is_some() {
-            token_was_wrong(gateway, Door::Api, client);
-        }
-        let (said, challenge) = match token {
-            Some(_) => (
-                "this token is not known here, or not any more",
-                "Bearer realm=\"thresher\", error=\"invalid_token\"",
-            ),
-            None => ("send a token: Authorization: Bearer …", "Bearer realm=\"thresher\""),
-        };
-        let challenge = HeaderValue::from_static(challenge);
-        return Err(Refusal::unauthorized(said).header(header::WWW_AUTHENTICATE, challenge));
-    };
-    count(&caller)?;
-    permit(&caller, needed(method, route))?;
+    let found = check_token(gateway, TokenEndpoint::Api, client, token, |token| gateway.tokens.find(token))?;
+    let caller =
+        found.ok_or_else(|| unauthorized("thresher", "send a token: Authorization: Bearer …", token))?;
+    count_request(&caller)?;
+    require_role(&caller, required_role(request.method(), request.route()))?;
     Ok(caller)
 }
 
-/// Checks that a client may show a token.
+/// Finds whom a token identifies, unless the client has shown too many wrong tokens. Counts a wrong one.
 ///
 /// # Errors
-/// [`Refusal::too_many`], where it has shown too many wrong ones.
-pub(crate) fn may_show_token(gateway: &Gateway, door: Door, client: ClientAddress) -> Result<(), Refusal> {
-    gateway.wrong_tokens().check(door, client).map_err(|seconds| {
+/// [`ApiError::too_many`].
+pub(crate) fn check_token<T>(
+    gateway: &Gateway,
+    endpoint: TokenEndpoint,
+    client: ClientAddress,
+    token: Option<&str>,
+    find: impl FnOnce(Option<&str>) -> Option<T>,
+) -> Result<Option<T>, ApiError> {
+    if token.is_none() {
+        return Ok(find(None));
+    }
+    gateway.wrong_tokens.check(endpoint, client).map_err(|seconds| {
         let said = format!(
             "too many tokens came from this address that are not known here; come again in {seconds} s"
         );
-        Refusal::too_many(said).after_seconds(seconds)
-    })
+        ApiError::too_many(said).after_seconds(seconds)
+    })?;
+    let found = find(token);
+    if found.is_none() {
+        gateway.metrics.wrong_token(endpoint);
+        gateway.wrong_tokens.note(endpoint, client);
+    }
+    Ok(found)
 }
 
-/// Counts an unknown token.
-pub(crate) fn token_was_wrong(gateway: &Gateway, door: Door, client: ClientAddress) {
-    gateway.metrics().wrong_token(door);
-    gateway.wrong_tokens().note(door, client);
+/// The error of a request with an unknown token, or without one.
+pub(crate) fn unauthorized(realm: &str, hint: &str, token: Option<&str>) -> ApiError {
+    let mut challenge = format!("Bearer realm=\"{realm}\"");
+    let mut said = hint;
+    if token.is_some() {
+        challenge.push_str(", error=\"invalid_token\"");
+        said = "this token is not known here, or not any more";
+    }
+    let error = ApiError::unauthorized(said);
+    match challenge.parse() {
+        Ok(challenge) => error.header(header::WWW_AUTHENTICATE, challenge),
+        Err(_) => error,
+    }
 }
 
 /// Counts a request of the caller.
 ///
 /// # Errors
 /// When it exceeds the rate of the caller.
-pub(crate) fn count(caller: &Caller) -> Result<(), Refusal> {
-    caller.count_request().map_err(|seconds| {
-        let name = caller.name();
-        let said =
-            format!("the token {name} has sent more requests than are taken; come again in {seconds} s");
-        Refusal::too_many(said).after_seconds(seconds)
-    })
+pub(crate) fn count_request(caller: &Caller) -> Result<(), ApiError> {
+    caller.count_request().map_err(|seconds| too_many(&format!("the token {}", caller.name()), seconds))
+}
+
+/// The error of one request too many.
+pub(crate) fn too_many(sender: &str, seconds: u64) -> ApiError {
+    let said = format!("{sender} has sent more requests than are taken; come again in {seconds} s");
+    ApiError::too_many(said).after_seconds(seconds)
 }
 
 /// Checks that the caller has the rights of this role.
-pub(crate) fn permit(caller: &Caller, role: Role) -> Result<(), Refusal> {
+pub(crate) fn require_role(caller: &Caller, role: Role) -> Result<(), ApiError> {
     if caller.role() >= role {
         return Ok(());
     }
-    let (name, role) = (caller.name(), role.as_str());
-    Err(Refusal::forbidden(format!("the token {name} may not do that: it needs the role {role}")))
+    let name = caller.name();
+    Err(ApiError::forbidden(format!("the token {name} may not do that: it needs the role {role}")))
 }
 
 /// The bearer token of a request (RFC 6750).
@@ -119,7 +123,7 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The role that a request needs. Routes that are not named here change something, and need the role with all rights.
-pub(crate) fn needed(method: &Method, route: &str) -> Role {
+pub(crate) fn required_role(method: &Method, route: &str) -> Role {
     // The paths of the console match those of the API.
     let path = route.strip_prefix("/v1").or_else(|| route.strip_prefix("/console")).unwrap_or(route);
     let below = |part: &str| {
@@ -139,24 +143,16 @@ fn is_whole(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('/')
 }
 
-impl Role {
-    /// The name of the role in the tokens file.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Operate => "operate",
-            Self::Admin => "admin",
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
+    use crate::metrics::UNMATCHED;
 
     #[test]
     fn looking_needs_read_runs_and_problems_operate_and_all_else_admin() {
-        let role = |method: Method, route: &str| needed(&method, route);
+        let role = |method: Method, route: &str| required_role(&method, route);
         assert_eq!(role(Method::GET, "/v1/sources"), Role::Read);
         assert_eq!(role(Method::HEAD, "/v1/sources/{source}/resources/content"), Role::Read);
         assert_eq!(role(Method::POST, "/v1/sources/{source}/runs"), Role::Operate);

@@ -7,7 +7,7 @@ use std::time::Duration;
 const SHORT: Duration = Duration::from_millis(150);
 
 /// The result of `work`, or nothing if it takes longer than a page may. With `wait`, the page waits without limit.
-pub(super) async fn at_once<T: Send + 'static>(
+pub(super) async fn within_deadline<T: Send + 'static>(
     wait: bool,
     work: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
@@ -33,8 +33,8 @@ mod tests {
             tokio::time::sleep(SHORT * 100).await;
             7
         };
-        assert_eq!(at_once(false, async { 7 }).await, Some(7));
-        assert_eq!(at_once(false, slow()).await, None);
-        assert_eq!(at_once(true, slow()).await, Some(7));
+        assert_eq!(within_deadline(false, async { 7 }).await, Some(7));
+        assert_eq!(within_deadline(false, slow()).await, None);
+        assert_eq!(within_deadline(true, slow()).await, Some(7));
     }
 }

@@ -12,51 +12,51 @@ use super::senders::Sender;
 /// Bodies of senders with a token that are received at a time, in total.
 const SENDERS_AT_A_TIME: usize = 32;
 /// Bodies of clients without a token that are received at a time, in total.
-const STRANGERS_AT_A_TIME: usize = 32;
+const ANONYMOUS_AT_A_TIME: usize = 32;
 /// The most copies of a body in memory: as received, as text within a serialized message, twice as long each, and as
 /// sent.
 const COPIES: usize = 6;
 
 /// Permits for bodies.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct BodyLimiter {
     senders: Arc<Semaphore>,
-    strangers: Arc<Semaphore>,
+    anonymous: Arc<Semaphore>,
 }
 
 /// A permit for one body. Dropping it returns it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct BodyPermit {
     _of_all: OwnedSemaphorePermit,
     _own: Option<OwnedSemaphorePermit>,
 }
 
-impl Room {
+impl BodyLimiter {
     pub(super) fn new() -> Self {
-        let room = |places| Arc::new(Semaphore::new(places));
-        Self { senders: room(SENDERS_AT_A_TIME), strangers: room(STRANGERS_AT_A_TIME) }
+        let permits = |count| Arc::new(Semaphore::new(count));
+        Self { senders: permits(SENDERS_AT_A_TIME), anonymous: permits(ANONYMOUS_AT_A_TIME) }
     }
 
     /// The most memory that all bodies of at most `body_bytes` take.
     pub(super) fn bytes(body_bytes: usize) -> usize {
-        COPIES * body_bytes * (SENDERS_AT_A_TIME + STRANGERS_AT_A_TIME)
+        COPIES * body_bytes * (SENDERS_AT_A_TIME + ANONYMOUS_AT_A_TIME)
     }
 
     /// Waits for a permit for a body of a sender with a token, up to this time.
-    pub(super) async fn of_sender(&self, sender: &Sender, patience: Duration) -> Option<Place> {
+    pub(super) async fn of_sender(&self, sender: &Sender, wait: Duration) -> Option<BodyPermit> {
         let waiting = async {
             // The sender's own permit first, so that waiting for it holds no shared permit.
-            let own = sender.room().acquire_owned().await.ok()?;
+            let own = sender.permits().acquire_owned().await.ok()?;
             let of_all = Arc::clone(&self.senders).acquire_owned().await.ok()?;
-            Some(Place { _of_all: of_all, _own: Some(own) })
+            Some(BodyPermit { _of_all: of_all, _own: Some(own) })
         };
-        timeout(patience, waiting).await.ok().flatten()
+        timeout(wait, waiting).await.ok().flatten()
     }
 
     /// A permit for a body of a client without a token, if one is free now.
-    pub(super) fn of_stranger(&self) -> Option<Place> {
-        let of_all = Arc::clone(&self.strangers).try_acquire_owned().ok()?;
-        Some(Place { _of_all: of_all, _own: None })
+    pub(super) fn of_anonymous(&self) -> Option<BodyPermit> {
+        let of_all = Arc::clone(&self.anonymous).try_acquire_owned().ok()?;
+        Some(BodyPermit { _of_all: of_all, _own: None })
     }
 }
 
@@ -71,21 +71,21 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), lines.collect::<String>()).unwrap();
         let senders = Senders::of_file(file.path(), std::num::NonZeroU32::MIN).unwrap();
-        let room = Room::new();
+        let limiter = BodyLimiter::new();
         let mut held = Vec::new();
         for n in 0..9 {
             let sender = senders.with_token(&format!("a-token-that-is-long-{n}")).unwrap();
-            while let Some(place) = room.of_sender(&sender, Duration::from_secs(1)).await {
-                held.push(place);
+            while let Some(permit) = limiter.of_sender(&sender, Duration::from_secs(1)).await {
+                held.push(permit);
                 assert!(held.len() <= 8 * (n + 1), "one sender has all the room");
             }
         }
         assert_eq!(held.len(), SENDERS_AT_A_TIME);
-        while let Some(place) = room.of_stranger() {
-            held.push(place);
+        while let Some(permit) = limiter.of_anonymous() {
+            held.push(permit);
         }
-        assert_eq!(Room::bytes(1), COPIES * held.len());
+        assert_eq!(BodyLimiter::bytes(1), COPIES * held.len());
         held.clear();
-        assert!(room.of_stranger().is_some(), "room is given back");
+        assert!(limiter.of_anonymous().is_some(), "room is given back");
     }
 }

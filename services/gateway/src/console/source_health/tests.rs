@@ -31,40 +31,40 @@ fn run(state: RunState, open: u64) -> Run {
     run
 }
 
-fn condition(spec: &SourceSpec, run: &Run, now: i64) -> Condition {
-    Condition::of(spec, Some(run), Some(&run.standing(None)), at(now))
+fn condition(spec: &SourceSpec, run: &Run, now: i64) -> SourceHealth {
+    SourceHealth::of(spec, Some(run), Some(&run.standing(None)), at(now))
 }
 
 #[test]
 fn a_source_is_stale_after_two_missed_runs() {
     let done = run(RunState::Finished { in_sync: true }, 0);
-    assert_eq!(condition(&spec(), &done, 7_100), Condition::InSync);
-    assert_eq!(condition(&spec(), &done, 7_300), Condition::Stale);
+    assert_eq!(condition(&spec(), &done, 7_100), SourceHealth::InSync);
+    assert_eq!(condition(&spec(), &done, 7_300), SourceHealth::Stale);
     let unscheduled = SourceSpec { schedule: None, ..spec() };
-    assert_eq!(condition(&unscheduled, &done, 1_000_000), Condition::InSync);
+    assert_eq!(condition(&unscheduled, &done, 1_000_000), SourceHealth::InSync);
     let followed =
         SourceSpec { continuous: Some(PollInterval { least_seconds: 10, most_seconds: 100 }), ..unscheduled };
-    assert_eq!(condition(&followed, &done, 150), Condition::InSync);
-    assert_eq!(condition(&followed, &done, 250), Condition::Stale);
+    assert_eq!(condition(&followed, &done, 150), SourceHealth::InSync);
+    assert_eq!(condition(&followed, &done, 250), SourceHealth::Stale);
 }
 
 #[test]
 fn failures_come_before_staleness_and_problems() {
     let failed = run(RunState::Failed(RunFailure::because("gone")), 3);
-    assert_eq!(condition(&spec(), &failed, 1), Condition::Failed);
+    assert_eq!(condition(&spec(), &failed, 1), SourceHealth::Failed);
     let finished = run(RunState::Finished { in_sync: false }, 3);
-    assert_eq!(condition(&spec(), &finished, 1), Condition::Problems);
+    assert_eq!(condition(&spec(), &finished, 1), SourceHealth::Problems);
     let mut again = run(RunState::Queued, 0);
     again.progress.problems = None;
     again.before = finished.leaves();
-    assert_eq!(condition(&spec(), &again, 1), Condition::Problems, "until a newer count is known");
+    assert_eq!(condition(&spec(), &again, 1), SourceHealth::Problems, "until a newer count is known");
     again.before = SyncSummary { in_sync_as_of: Some(at(0)), problems: None };
-    assert_eq!(condition(&spec(), &again, 1), Condition::Running);
-    assert_eq!(condition(&spec(), &run(RunState::Paused, 0), 1), Condition::Paused);
+    assert_eq!(condition(&spec(), &again, 1), SourceHealth::Running);
+    assert_eq!(condition(&spec(), &run(RunState::Paused, 0), 1), SourceHealth::Paused);
     let off = SourceSpec { enabled: false, ..spec() };
-    assert_eq!(condition(&off, &failed, 1), Condition::Disabled);
-    assert_eq!(Condition::of(&spec(), None, None, at(0)), Condition::NeverSynced);
-    assert!(Condition::ALL.is_sorted());
+    assert_eq!(condition(&off, &failed, 1), SourceHealth::Disabled);
+    assert_eq!(SourceHealth::of(&spec(), None, None, at(0)), SourceHealth::NeverSynced);
+    assert!(SourceHealth::ALL.is_sorted());
 }
 
 #[test]
@@ -73,11 +73,11 @@ fn an_interrupted_or_waiting_run_is_blocked() {
     let mut running = run(RunState::Queued, 0);
     let of = |running: &Run| {
         let standing = RunStatus::Running { owner: &owner, stopping: false };
-        Condition::of(&spec(), Some(running), Some(&standing), at(0))
+        SourceHealth::of(&spec(), Some(running), Some(&standing), at(0))
     };
-    assert_eq!(of(&running), Condition::Running);
+    assert_eq!(of(&running), SourceHealth::Running);
     running.progress.waits_for = Some("the Source does not answer".to_owned());
-    assert_eq!(of(&running), Condition::Blocked);
+    assert_eq!(of(&running), SourceHealth::Blocked);
     let interrupted = RunStatus::Interrupted { owner: &owner };
-    assert_eq!(Condition::of(&spec(), Some(&running), Some(&interrupted), at(0)), Condition::Blocked);
+    assert_eq!(SourceHealth::of(&spec(), Some(&running), Some(&interrupted), at(0)), SourceHealth::Blocked);
 }

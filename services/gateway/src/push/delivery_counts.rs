@@ -10,16 +10,16 @@ use jiff::Timestamp;
 use model::Clock;
 use tokio_util::sync::CancellationToken;
 
-use super::Verdict;
+use crate::verdicts::DeliveryVerdict as Verdict;
 
 /// The interval of the reports.
-const TELL: Duration = Duration::from_secs(5);
+const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 /// Counts since the last report.
 #[derive(Debug, Default)]
-pub(super) struct Tally(Mutex<HashMap<SubscriptionId, DeliveryStats>>);
+pub(super) struct DeliveryCounts(Mutex<HashMap<SubscriptionId, DeliveryStats>>);
 
-impl Tally {
+impl DeliveryCounts {
     /// Counts a delivery.
     pub(super) fn count(&self, id: &SubscriptionId, verdict: Verdict, now: Timestamp) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +34,8 @@ impl Tally {
         }
     }
 
-    pub(super) async fn keep(
+    /// Writes the counts every few seconds. After `stop`, it writes the rest and ends.
+    pub(super) async fn report(
         &self,
         subscriptions: &Subscriptions,
         clock: &dyn Clock,
@@ -42,10 +43,10 @@ impl Tally {
     ) {
         loop {
             let is_over = tokio::select! {
-                () = tokio::time::sleep(TELL) => false,
+                () = tokio::time::sleep(REPORT_EVERY) => false,
                 () = stop.cancelled() => true,
             };
-            self.tell(subscriptions, clock.now()).await;
+            self.write(subscriptions, clock.now()).await;
             if is_over {
                 return;
             }
@@ -54,11 +55,11 @@ impl Tally {
 
     /// Writes all counts. If a write fails, its counts are dropped: they only inform operators, and the metrics have
     /// them too.
-    pub(super) async fn tell(&self, subscriptions: &Subscriptions, now: Timestamp) {
+    pub(super) async fn write(&self, subscriptions: &Subscriptions, now: Timestamp) {
         let counted = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for (id, received) in counted {
             if let Err(error) = subscriptions.step(&id, &SubscriptionStep::Count(received), now).await {
-                tracing::debug!(subscription.id = %id, %error, "what was delivered cannot be told of");
+                tracing::debug!(subscription.id = %id, %error, "delivery counts could not be written");
             }
         }
     }

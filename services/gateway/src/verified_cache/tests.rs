@@ -36,12 +36,12 @@ fn write(folder: &tempfile::TempDir, location: &Location, content: &[u8]) {
 
 /// The received bytes, and whether the stream reached its end.
 async fn read(
-    judged: &Judged,
+    cache: &VerifiedCache,
     store: &Store,
     bitstream: &Bitstream,
     range: Option<Range<u64>>,
 ) -> (Vec<u8>, bool) {
-    let mut stream = judged.open(store, bitstream, range).await.unwrap();
+    let mut stream = cache.open(store, bitstream, range).await.unwrap();
     let mut bytes = Vec::new();
     while let Some(piece) = stream.next().await {
         match piece {
@@ -55,18 +55,18 @@ async fn read(
 #[tokio::test]
 async fn a_whole_and_its_parts_are_what_was_stored() {
     let (_folder, store, bitstream, content) = large().await;
-    let judged = Judged::default();
+    let cache = VerifiedCache::default();
     let end = LENGTH as u64;
     for range in [0..1, end - 1..end, 1_000_000..2_500_000, 0..end] {
         let expected = &content[range.start as usize..range.end as usize];
         // Before the whole bitstream is known to be verified, and after.
         for _ in 0..2 {
-            let (bytes, ended) = read(&judged, &store, &bitstream, Some(range.clone())).await;
+            let (bytes, ended) = read(&cache, &store, &bitstream, Some(range.clone())).await;
             assert!(ended && bytes == expected, "{range:?}");
         }
-        assert!(judged.knows(&bitstream));
+        assert!(cache.contains(&bitstream));
     }
-    assert_eq!(read(&Judged::default(), &store, &bitstream, None).await, (content, true));
+    assert_eq!(read(&VerifiedCache::default(), &store, &bitstream, None).await, (content, true));
 }
 
 #[tokio::test]
@@ -75,11 +75,11 @@ async fn a_part_is_not_handed_out_whole_when_the_rest_is_damaged() {
     // Far behind the requested range.
     content[LENGTH - 5] ^= 1;
     write(&folder, &bitstream.location, &content);
-    let judged = Judged::default();
+    let cache = VerifiedCache::default();
     for range in [Some(0..10), Some(0..2_000_000), None] {
         let asked = range.clone().map_or(LENGTH, |range| (range.end - range.start) as usize);
-        let (bytes, ended) = read(&judged, &store, &bitstream, range.clone()).await;
+        let (bytes, ended) = read(&cache, &store, &bitstream, range.clone()).await;
         assert!(!ended && bytes.len() < asked, "{range:?}: {} bytes", bytes.len());
     }
-    assert!(!judged.knows(&bitstream));
+    assert!(!cache.contains(&bitstream));
 }

@@ -1,32 +1,32 @@
 //! Public information: the URL of an inbox, and the constraints for notifications.
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use ldn::terms::INBOX;
 use maud::{DOCTYPE, html};
 use serde_json::json;
 
-use super::door::{Both, Named, of_container, source, tells_of_inbox};
-use super::place::Places;
-use crate::refusal::Refusal;
+use super::Inbox;
+use super::auth::{PathParams, of_container, source};
+use super::read::json_ld;
+use crate::api_error::ApiError;
 
 /// A resource that has an inbox: a Source, or the collection of all. The response does not reveal whether the Source
 /// exists.
 pub(super) async fn home(
-    State((gateway, inbox)): State<Both>,
-    Path(named): Path<Named>,
+    State(inbox): State<Inbox>,
+    Path(path): Path<PathParams>,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    let source = source(&named)?;
-    let places = Places::of(&inbox, &gateway, &headers);
-    let said = json!({
-        "@id": places.target(source.as_ref()).as_str(),
-        INBOX: {"@id": places.inbox(source.as_ref()).as_str()},
+) -> Result<Response, ApiError> {
+    let source = source(&path)?;
+    let urls = inbox.urls(&headers);
+    let advertisement = json!({
+        "@id": urls.target(source.as_ref()).as_str(),
+        INBOX: {"@id": urls.inbox(source.as_ref()).as_str()},
     });
-    let mut response =
-        (StatusCode::OK, [(header::CONTENT_TYPE, ldn::JSON_LD)], said.to_string()).into_response();
-    tells_of_inbox(&gateway, &headers, source.as_ref(), response.headers_mut());
+    let mut response = json_ld(advertisement.to_string());
+    response.headers_mut().extend(urls.advertise(source.as_ref()));
     Ok(response)
 }
 
@@ -38,19 +38,19 @@ pub(super) async fn options() -> Response {
 }
 
 /// The constraints for notifications.
-pub(super) async fn constraints(State((_, inbox)): State<Both>) -> Response {
-    let settings = inbox.settings();
+pub(super) async fn constraints(State(inbox): State<Inbox>) -> Response {
+    let settings = &inbox.settings;
     let limits = ldn::Limits::default();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head { meta charset="utf-8"; title { "What notifications have to be like" } }
+            head { meta charset="utf-8"; title { "Constraints for notifications" } }
             body {
-                h1 { "What notifications have to be like" }
-                p { "These inboxes take W3C Linked Data Notifications. What is not like this is refused with a 4xx status and a problem (RFC 9457) that says why." }
+                h1 { "Constraints for notifications" }
+                p { "These inboxes take W3C Linked Data Notifications. Any other request is refused with a 4xx status and a problem (RFC 9457) that says why." }
                 ul {
-                    li { "Sender: one that whoever runs this harvester knows, by a token (" code { "Authorization: Bearer …" } ")"
-                        @if inbox.senders().any_by_origin() { ", or by the origin of the URL in " code { "origin.id" } ", else of " code { "actor" } }
+                    li { "Sender: one that the operator of this harvester knows, by a token (" code { "Authorization: Bearer …" } ")"
+                        @if inbox.senders.any_by_origin() { ", or by the origin of the URL in " code { "origin.id" } ", else of " code { "actor" } }
                         ". At most " (settings.per_second) " notifications a second." }
                     li { "Media type: " code { (ldn::ACCEPT_POST) } ", each with any " code { "profile" } "; no " code { "Content-Encoding" } "." }
                     li { "Size: at most " (settings.body_bytes) " bytes, which arrive within " (settings.body_timeout_seconds) " seconds." }

@@ -1,20 +1,21 @@
 //! Operator actions on problems: the forms, their submission, and the queued actions.
 
 use api::{Ignore, ProblemAction, ProblemGroup, ProblemSelector, Retry};
-use axum::extract::{Path, State};
+use axum::Json;
+use axum::extract::State;
 use axum::response::Redirect;
-use axum::{Extension, Json};
 use jiff::Timestamp;
 use maud::{Markup, html};
+use model::SourceId;
 
 use super::Params;
-use crate::ask::Sent;
+use crate::api_error::ApiError;
 use crate::console::form::Fields;
-use crate::console::{HOME, tell};
-use crate::refusal::Refusal;
+use crate::console::{HOME, format};
+use crate::extract::{JsonBody, SourcePath};
+use crate::problem_actions;
 use crate::state::Gateway;
 use crate::tokens::Caller;
-use crate::words;
 
 /// The forms with the actions on a group.
 pub(super) fn forms(group: &ProblemGroup, params: &Params, here: &str) -> Markup {
@@ -46,18 +47,18 @@ pub(super) fn forms(group: &ProblemGroup, params: &Params, here: &str) -> Markup
 }
 
 /// The queued actions, which the owner has not taken up yet.
-pub(super) fn said(waiting: &[ProblemAction], home: &str, operates: bool, now: Timestamp) -> Markup {
+pub(super) fn queued(actions: &[ProblemAction], home: &str, operates: bool, now: Timestamp) -> Markup {
     html! {
-        section aria-labelledby="said" {
-            h2 #said { "Queued actions" }
-            ul { @for word in waiting { li {
-                strong { (word.action) } " "
-                @for reason in &word.select.reasons { (reason) " " }
-                @for kind in &word.select.kind { "(" (kind) ") " }
-                @if let Some(prefix) = &word.select.prefix { "below " (prefix) " " }
-                @for uri in &word.select.uris { code { (uri) } " " }
-                @if let Some(note) = &word.note { "– " (note) " " }
-                (tell::ago(now, word.requested_at))
+        section aria-labelledby="queued" {
+            h2 #queued { "Queued actions" }
+            ul { @for action in actions { li {
+                strong { (action.action) } " "
+                @for reason in &action.select.reasons { (reason) " " }
+                @for kind in &action.select.kind { "(" (kind) ") " }
+                @if let Some(prefix) = &action.select.prefix { "below " (prefix) " " }
+                @for uri in &action.select.uris { code { (uri) } " " }
+                @if let Some(note) = &action.note { "– " (note) " " }
+                (format::ago(now, action.requested_at))
             } } }
             @if operates {
                 form method="post" action={ (home) "/runs" } { button type="submit" { "Start run now" } }
@@ -69,41 +70,41 @@ pub(super) fn said(waiting: &[ProblemAction], home: &str, operates: bool, now: T
 /// Queues a retry of problems.
 pub(in crate::console) async fn retry(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path(source): Path<String>,
+    caller: Caller,
+    SourcePath(source): SourcePath,
     fields: Fields,
-) -> Result<Redirect, Refusal> {
-    let asked = Retry { select: meant(&fields)?, ignored: fields.has("ignored") };
+) -> Result<Redirect, ApiError> {
+    let asked = Retry { select: selected(&fields)?, ignored: fields.has("ignored") };
     let (_, Json(_)) =
-        words::retry(State(gateway), Extension(caller), Path(source.clone()), Sent(asked)).await?;
-    Ok(heard(&source))
+        problem_actions::retry(State(gateway), caller, SourcePath(source.clone()), JsonBody(asked)).await?;
+    Ok(to_problems(&source))
 }
 
 /// Queues an action to ignore problems, or to stop ignoring them.
 pub(in crate::console) async fn ignore(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path(source): Path<String>,
+    caller: Caller,
+    SourcePath(source): SourcePath,
     fields: Fields,
-) -> Result<Redirect, Refusal> {
+) -> Result<Redirect, ApiError> {
     let asked =
-        Ignore { select: meant(&fields)?, note: fields.text("note"), unignore: fields.has("unignore") };
+        Ignore { select: selected(&fields)?, note: fields.text("note"), unignore: fields.has("unignore") };
     let (_, Json(_)) =
-        words::ignore(State(gateway), Extension(caller), Path(source.clone()), Sent(asked)).await?;
-    Ok(heard(&source))
+        problem_actions::ignore(State(gateway), caller, SourcePath(source.clone()), JsonBody(asked)).await?;
+    Ok(to_problems(&source))
 }
 
-fn heard(source: &str) -> Redirect {
+fn to_problems(source: &SourceId) -> Redirect {
     Redirect::to(&format!("{HOME}/sources/{source}/problems?said=true"))
 }
 
 /// The problems that a form selects.
-fn meant(fields: &Fields) -> Result<ProblemSelector, Refusal> {
+fn selected(fields: &Fields) -> Result<ProblemSelector, ApiError> {
     let reasons = fields.get("reason").map(str::parse).into_iter().collect::<Result<Vec<_>, _>>();
     Ok(ProblemSelector {
         uris: fields.text("uri").into_iter().collect(),
         prefix: fields.text("prefix"),
-        reasons: reasons.map_err(|error| Refusal::bad_request(format!("{error}")))?,
+        reasons: reasons.map_err(|error| ApiError::bad_request(format!("{error}")))?,
         kind: fields.text("kind").into_iter().collect(),
         all: fields.has("all"),
     })
@@ -115,14 +116,17 @@ mod tests {
 
     #[test]
     fn a_form_means_what_its_fields_say() {
-        let about =
-            meant(&Fields::from([("reason", "timeout"), ("kind", "resource"), ("prefix", "https://e.org/")]))
-                .unwrap();
+        let about = selected(&Fields::from([
+            ("reason", "timeout"),
+            ("kind", "resource"),
+            ("prefix", "https://e.org/"),
+        ]))
+        .unwrap();
         assert_eq!(
             (about.reasons.len(), about.kind, about.prefix.as_deref()),
             (1, vec!["resource".to_owned()], Some("https://e.org/"))
         );
         assert!(!about.all && about.uris.is_empty());
-        assert!(meant(&Fields::from([("reason", "bored")])).is_err());
+        assert!(selected(&Fields::from([("reason", "bored")])).is_err());
     }
 }

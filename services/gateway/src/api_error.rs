@@ -1,5 +1,7 @@
 //! Error responses: what happened, where, and what to do (RFC 9457).
 
+use std::sync::Arc;
+
 use api::{FieldError, Problem};
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -13,7 +15,7 @@ pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
 /// An error response. The path is added when it is sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Refusal {
+pub(crate) struct ApiError {
     status: StatusCode,
     kind: &'static str,
     title: &'static str,
@@ -22,10 +24,10 @@ pub(crate) struct Refusal {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// The kinds of refusals, each with its status.
-macro_rules! refusals {
+/// The kinds of errors, each with its status.
+macro_rules! errors {
     ($($(#[$doc:meta])* $make:ident $status:ident $kind:literal $title:literal;)+) => {
-        impl Refusal {
+        impl ApiError {
             $($(#[$doc])* pub(crate) fn $make(detail: impl Into<String>) -> Self {
                 Self::of(StatusCode::$status, $kind, $title, detail.into())
             })+
@@ -33,7 +35,7 @@ macro_rules! refusals {
     };
 }
 
-refusals! {
+errors! {
     bad_request BAD_REQUEST "bad-request" "Bad request";
     not_json UNSUPPORTED_MEDIA_TYPE "unsupported-media-type" "Unsupported media type";
     unauthorized UNAUTHORIZED "unauthorized" "Token required";
@@ -53,9 +55,19 @@ refusals! {
     internal INTERNAL_SERVER_ERROR "internal" "Internal error";
 }
 
-impl Refusal {
+impl ApiError {
     fn of(status: StatusCode, kind: &'static str, title: &'static str, detail: String) -> Self {
         Self { status, kind, title, detail, errors: Vec::new(), headers: Vec::new() }
+    }
+
+    /// The error of a body that broke off.
+    pub(crate) fn body_broken() -> Self {
+        Self::bad_request("the body broke off; send it again")
+    }
+
+    /// The error of a body that did not arrive in time.
+    pub(crate) fn body_too_slow(seconds: u64) -> Self {
+        Self::too_slow(format!("the body has not come within {seconds} s; send it again, faster"))
     }
 
     /// Adds errors of single fields.
@@ -78,7 +90,7 @@ impl Refusal {
         self.header(header::RETRY_AFTER, seconds.into())
     }
 
-    /// The kind of refusal in words.
+    /// The kind of error in words.
     pub(crate) fn title(&self) -> &'static str {
         self.title
     }
@@ -93,7 +105,7 @@ impl Refusal {
         &self.errors
     }
 
-    /// Converts the refusal into a problem at this path.
+    /// Converts the error into a problem at this path.
     pub(crate) fn at(self, path: &str) -> Problem {
         Problem {
             kind: format!("urn:thresher:problem:{}", self.kind),
@@ -106,7 +118,7 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         response.headers_mut().extend(self.headers.iter().cloned());
@@ -121,17 +133,17 @@ pub(crate) fn render(mut response: Response, path: &str) -> Response {
     if !(status.is_client_error() || status.is_server_error()) {
         return response;
     }
-    let refusal = response.extensions_mut().remove::<Refusal>().unwrap_or_else(|| unsaid(status));
+    let error = response.extensions_mut().remove::<ApiError>().unwrap_or_else(|| default_error(status));
     // A structure of strings always serializes to JSON.
-    let body = serde_json::to_vec(&refusal.at(path)).unwrap_or_default();
+    let body = serde_json::to_vec(&error.at(path)).unwrap_or_default();
     let (mut parts, _) = response.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
     Response::from_parts(parts, Body::from(body))
 }
 
-/// The refusal for an error response that no handler made.
-pub(crate) fn unsaid(status: StatusCode) -> Refusal {
+/// The error for a response that no handler made.
+pub(crate) fn default_error(status: StatusCode) -> ApiError {
     let (kind, title, detail) = match status {
         StatusCode::METHOD_NOT_ALLOWED => {
             ("method-not-allowed", "Method not allowed", "the header Allow names the allowed methods")
@@ -147,10 +159,10 @@ pub(crate) fn unsaid(status: StatusCode) -> Refusal {
         }
         _ => ("internal", "Internal error", "see the log of the gateway"),
     };
-    Refusal::of(status, kind, title, detail.to_owned())
+    ApiError::of(status, kind, title, detail.to_owned())
 }
 
-impl From<ControlError> for Refusal {
+impl From<ControlError> for ApiError {
     fn from(error: ControlError) -> Self {
         let said = error.to_string();
         match error {
@@ -168,10 +180,16 @@ impl From<ControlError> for Refusal {
     }
 }
 
-impl From<CatalogError> for Refusal {
+impl From<CatalogError> for ApiError {
     fn from(error: CatalogError) -> Self {
+        Self::from(Arc::new(error))
+    }
+}
+
+impl From<Arc<CatalogError>> for ApiError {
+    fn from(error: Arc<CatalogError>) -> Self {
         let said = error.to_string();
-        match error {
+        match *error {
             CatalogError::NotFound { .. } => Self::not_found(
                 "no catalog of this Source: it was not harvested yet, or there is no such Source",
             ),
@@ -183,7 +201,7 @@ impl From<CatalogError> for Refusal {
     }
 }
 
-impl From<StoreError> for Refusal {
+impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         let said = error.to_string();
         match error {

@@ -2,19 +2,19 @@
 
 use std::sync::LazyLock;
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
-use tokio::time::Instant;
 use url::Url;
 use url::form_urlencoded::byte_serialize;
 
 use super::assets::{self, Asset};
 use super::{layout, session};
-use crate::door::{UNMATCHED, count, needed, permit};
+use crate::api_error::{ApiError, default_error};
+use crate::auth::{count_request, require_role, required_role};
 use crate::host;
-use crate::refusal::{Refusal, unsaid};
+use crate::metrics::Measured;
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
@@ -32,7 +32,7 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     let script = assets::integrity(Asset::Htmx);
     format!(
         "default-src 'none'; script-src '{script}'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; \
-         base-uri 'none'; frame-ancestors 'none'"
+         base-uri 'none'; context-ancestors 'none'"
     )
 });
 
@@ -48,72 +48,73 @@ fn always() -> [(HeaderName, &'static str); 5] {
     ]
 }
 
-/// Lets a request in, redirects it to the sign-in page, or refuses it. Counts it in every case.
-pub(super) async fn door(State(gateway): State<Gateway>, mut request: Request, next: Next) -> Response {
-    let began = Instant::now();
-    let (method, headers, uri) = (request.method().clone(), request.headers().clone(), request.uri().clone());
-    let matched = request.extensions().get::<MatchedPath>().cloned();
-    let route = matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
-    let (caller, response) = match let_in(&gateway, &method, &headers, route).await {
+/// Authenticates a request, redirects it to the sign-in page, or refuses it. Counts it in every case.
+pub(super) async fn authenticate(
+    State(gateway): State<Gateway>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let measured = Measured::begin(&request);
+    let (caller, response) = match caller(&gateway, request.headers(), &measured).await {
         Ok(Some(caller)) => {
-            request.extensions_mut().insert(caller.clone());
-            (Some(caller), next.run(request).await)
+            let response = match permit(&caller, &measured) {
+                Ok(()) => {
+                    request.extensions_mut().insert(caller.clone());
+                    next.run(request).await
+                }
+                Err(error) => error.into_response(),
+            };
+            (Some(caller), response)
         }
-        Ok(None) if route == SIGN_IN || route == ASSETS => (None, next.run(request).await),
-        Ok(None) => (None, to_sign_in(&method, &uri, is_part(&headers))),
-        Err((caller, refusal)) => (caller, refusal.into_response()),
+        Ok(None) if matches!(measured.route(), SIGN_IN | ASSETS) => (None, next.run(request).await),
+        Ok(None) => (None, to_sign_in(request.method(), request.uri(), is_part(request.headers()))),
+        Err(error) => (None, error.into_response()),
     };
-    let mut response = shown(&gateway, response, caller.as_ref());
+    let mut response = as_page(&gateway, response, caller.as_ref());
     for (name, value) in always() {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
-    gateway.metrics().count(&method, route, response.status(), began.elapsed());
+    measured.count(&gateway.metrics, response.status());
     response
 }
 
-/// The caller, if known. Public pages need no caller.
-async fn let_in(
+/// The caller, if known. Static files need none.
+async fn caller(
     gateway: &Gateway,
-    method: &Method,
     headers: &HeaderMap,
-    route: &str,
-) -> Result<Option<Caller>, (Option<Caller>, Refusal)> {
-    if route == ASSETS {
+    request: &Measured,
+) -> Result<Option<Caller>, ApiError> {
+    if request.route() == ASSETS {
         return Ok(None);
     }
-    host::check(gateway, headers).map_err(|refusal| (None, refusal))?;
-    let is_safe = matches!(*method, Method::GET | Method::HEAD);
+    host::check(&gateway.settings, headers)?;
+    let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
     if !is_safe && !is_from_here(headers) {
-        let said = "this did not come from a page of the console, or what stands before the gateway does not hand on the header Host as it \
-                    came; open the page again, and send it from there";
-        return Err((None, Refusal::forbidden(said)));
+        let said = "this did not come from a page of the console, or what stands before the gateway does not hand \
+                    on the header Host as it came; open the page again, and send it from there";
+        return Err(ApiError::forbidden(said));
     }
-    let found = session::caller(gateway, headers).await.map_err(|refusal| (None, refusal))?;
-    let Some(caller) = found else { return Ok(None) };
-    let permitted = || {
-        count(&caller)?;
-        // Every signed-in operator may sign out.
-        if route == SIGN_OUT || route == SIGN_IN { Ok(()) } else { permit(&caller, needed(method, route)) }
-    };
-    match permitted() {
-        Ok(()) => Ok(Some(caller)),
-        Err(refusal) => Err((Some(caller), refusal)),
+    session::caller(gateway, headers).await
+}
+
+/// Counts a request of the caller, and checks its role. Every signed-in operator may sign out.
+fn permit(caller: &Caller, request: &Measured) -> Result<(), ApiError> {
+    count_request(caller)?;
+    if matches!(request.route(), SIGN_IN | SIGN_OUT) {
+        return Ok(());
     }
+    require_role(caller, required_role(request.method(), request.route()))
 }
 
 /// Whether a browser sent this from a page of the console. No other site can forge these headers.
 fn is_from_here(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    match text("sec-fetch-site") {
-        Some(site) => site == "same-origin",
-        // An older browser, or a page that came without TLS.
-        None => match (text("origin"), text("host")) {
-            (Some(origin), Some(host)) => {
-                authority(origin).is_some_and(|from| from.eq_ignore_ascii_case(host))
-            }
-            _ => false,
-        },
+    if let Some(site) = text("sec-fetch-site") {
+        return site == "same-origin";
     }
+    // An older browser, or a page that came without TLS.
+    let from = text("origin").and_then(authority);
+    from.zip(text("host")).is_some_and(|(from, host)| from.eq_ignore_ascii_case(host))
 }
 
 /// Host and port of an origin, in the form of the header `Host`.
@@ -131,9 +132,10 @@ fn is_part(headers: &HeaderMap) -> bool {
 fn to_sign_in(method: &Method, asked: &Uri, is_part: bool) -> Response {
     let asked = asked.path_and_query().map_or("", |asked| asked.as_str());
     // A redirect does not repeat a form, and a part of a page is no page to return to.
-    let place = match *method == Method::GET && !is_part {
-        true => format!("{SIGN_IN}?next={}", byte_serialize(asked.as_bytes()).collect::<String>()),
-        false => SIGN_IN.to_owned(),
+    let place = if *method == Method::GET && !is_part {
+        format!("{SIGN_IN}?next={}", byte_serialize(asked.as_bytes()).collect::<String>())
+    } else {
+        SIGN_IN.to_owned()
     };
     if is_part {
         return ([(HeaderName::from_static("hx-redirect"), place)], "").into_response();
@@ -142,7 +144,7 @@ fn to_sign_in(method: &Method, asked: &Uri, is_part: bool) -> Response {
 }
 
 /// Renders every error response as a page, including those of the router and its extractors.
-fn shown(gateway: &Gateway, mut response: Response, caller: Option<&Caller>) -> Response {
+fn as_page(gateway: &Gateway, mut response: Response, caller: Option<&Caller>) -> Response {
     let status = response.status();
     let is_page = |response: &Response| {
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -151,8 +153,8 @@ fn shown(gateway: &Gateway, mut response: Response, caller: Option<&Caller>) -> 
     if !(status.is_client_error() || status.is_server_error()) || is_page(&response) {
         return response;
     }
-    let refusal = response.extensions_mut().remove::<Refusal>().unwrap_or_else(|| unsaid(status));
-    let page = layout::refused(gateway, caller, &refusal).into_response();
+    let error = response.extensions_mut().remove::<ApiError>().unwrap_or_else(|| default_error(status));
+    let page = layout::error_page(gateway, caller, &error).into_response();
     let (mut parts, _) = response.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));

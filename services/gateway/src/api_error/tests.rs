@@ -7,7 +7,7 @@ async fn told(response: Response) -> serde_json::Value {
 
 #[tokio::test]
 async fn a_refusal_says_what_where_and_what_to_do() {
-    let refusal = Refusal::invalid("no").fields([("mode", "an audit".to_owned())]).after_seconds(3);
+    let refusal = ApiError::invalid("no").fields([("mode", "an audit".to_owned())]).after_seconds(3);
     let response = render(refusal.into_response(), "/v1/sources");
     assert_eq!(response.headers()[header::CONTENT_TYPE], PROBLEM_JSON);
     assert_eq!(response.headers()[header::RETRY_AFTER], "3");

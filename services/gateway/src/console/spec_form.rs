@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::form::Fields;
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
 
 /// Fields that are strings in the API too, under the same names.
 const TEXTS: [&str; 11] = [
@@ -32,7 +32,7 @@ const NUMBERS: [&str; 5] =
 const LISTS: [&str; 2] = ["allow_networks", "notify"];
 
 /// Parses a form through the API's own type, so that the same input is refused for the same reasons.
-pub(super) fn read(fields: &Fields) -> Result<Spec, Refusal> {
+pub(super) fn read(fields: &Fields) -> Result<Spec, ApiError> {
     let mut asked = Map::new();
     for name in TEXTS {
         if let Some(text) = fields.get(name) {
@@ -59,21 +59,21 @@ pub(super) fn read(fields: &Fields) -> Result<Spec, Refusal> {
         asked.insert("follow".to_owned(), bounds(fields)?);
     }
     if !asked.contains_key("entry") {
-        return Err(Refusal::invalid("the entry URL is missing").fields([("entry", "required".to_owned())]));
+        return Err(ApiError::invalid("the entry URL is missing").fields([("entry", "required".to_owned())]));
     }
-    serde_json::from_value(Value::Object(asked)).map_err(|error| Refusal::invalid(error.to_string()))
+    serde_json::from_value(Value::Object(asked)).map_err(|error| ApiError::invalid(error.to_string()))
 }
 
-fn number(fields: &Fields, name: &str) -> Result<Option<u64>, Refusal> {
+fn number(fields: &Fields, name: &str) -> Result<Option<u64>, ApiError> {
     let read = |text: &str| {
         text.parse().map_err(|_| {
-            Refusal::invalid("a number cannot be read").fields([(name, format!("{text:?} is no number"))])
+            ApiError::invalid("a number cannot be read").fields([(name, format!("{text:?} is no number"))])
         })
     };
     fields.get(name).map(read).transpose()
 }
 
-fn schedule(fields: &Fields) -> Result<Option<Value>, Refusal> {
+fn schedule(fields: &Fields) -> Result<Option<Value>, ApiError> {
     let times = match fields.get("when") {
         Some("every") => json!({"every_seconds": every(fields)?}),
         Some("cron") => json!({"cron": fields.get("cron").unwrap_or_default()}),
@@ -87,15 +87,15 @@ fn schedule(fields: &Fields) -> Result<Option<Value>, Refusal> {
 }
 
 /// The interval between two runs, in seconds.
-fn every(fields: &Fields) -> Result<u64, Refusal> {
-    let refused = |why: String| Refusal::invalid("the interval cannot be read").fields([("every", why)]);
+fn every(fields: &Fields) -> Result<u64, ApiError> {
+    let refused = |why: String| ApiError::invalid("the interval cannot be read").fields([("every", why)]);
     let text = fields.get("every").ok_or_else(|| refused("required".to_owned()))?;
     let time: SignedDuration =
         text.parse().map_err(|error| refused(format!("{text:?} is no interval such as 6h: {error}")))?;
     time.as_secs().try_into().map_err(|_| refused(format!("{text:?} is negative")))
 }
 
-fn bounds(fields: &Fields) -> Result<Value, Refusal> {
+fn bounds(fields: &Fields) -> Result<Value, ApiError> {
     let usual = Follow::from(control::PollInterval::default());
     let min = number(fields, "min_seconds")?.unwrap_or(usual.min_seconds);
     let max = number(fields, "max_seconds")?.unwrap_or(usual.max_seconds);

@@ -10,7 +10,7 @@ const MOST: usize = 8;
 
 /// The Sources for which a sender may report changes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct MaySpeak<'a> {
+pub(super) struct SenderRights<'a> {
     /// The Sources for which the sender may report any change.
     pub(super) of: &'a [SourceId],
     /// For a sender without a token: the origin that it claims. It may report nothing about Sources of other origins.
@@ -23,7 +23,7 @@ pub(super) struct MaySpeak<'a> {
 pub(super) fn sources<'a>(
     notification: &Notification,
     inbox: Option<&SourceId>,
-    sender: MaySpeak<'_>,
+    sender: SenderRights<'_>,
     sources: impl IntoIterator<Item = &'a SourceSpec>,
 ) -> Vec<SourceId> {
     if notification.activity.is_none() {
@@ -56,8 +56,8 @@ mod tests {
     }
 
     /// A sender with a token.
-    fn known(of: &[SourceId]) -> MaySpeak<'_> {
-        MaySpeak { of, claimed: None }
+    fn known(of: &[SourceId]) -> SenderRights<'_> {
+        SenderRights { of, claimed: None }
     }
 
     fn about(object: &str) -> Notification {
@@ -98,12 +98,12 @@ mod tests {
         let claimed = "https://b.org/system".parse::<url::Url>().unwrap().origin();
         let listed = [all[2].id.clone()];
         let found = |object: &str| {
-            sources(&about(object), None, MaySpeak { of: &listed, claimed: Some(&claimed) }, &all)
+            sources(&about(object), None, SenderRights { of: &listed, claimed: Some(&claimed) }, &all)
         };
         assert_eq!(found("https://a.org/x"), listed, "not of what lies elsewhere, whatever it names");
         assert_eq!(found("https://b.org/x"), [all[1].id.clone()]);
         assert_eq!(found("https://c.org/x"), listed);
-        let alone = MaySpeak { of: &[], claimed: Some(&claimed) };
+        let alone = SenderRights { of: &[], claimed: Some(&claimed) };
         for inbox in [None, Some(&all[0].id)] {
             assert_eq!(sources(&about("https://a.org/x"), inbox, alone, &all), []);
         }
