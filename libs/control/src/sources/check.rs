@@ -1,43 +1,16 @@
 //! Validates the spec of a Source.
 
-use std::fmt;
-
 use model::{Lane, SourceId};
 use regex::Regex;
 use url::Url;
 
 use super::SourceSpec;
+use crate::error::InvalidSource;
 
 /// The most notification targets of one Source.
 const MOST_TARGETS: usize = 16;
 /// The most allowed networks of one Source.
 const MOST_NETWORKS: usize = 64;
-
-/// The spec of a Source is invalid. The error lists all reasons, so that an operator can fix them at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidSource {
-    source: SourceId,
-    reasons: Vec<(&'static str, String)>,
-}
-
-impl InvalidSource {
-    /// The invalid fields, each with its reason.
-    pub fn reasons(&self) -> &[(&'static str, String)] {
-        &self.reasons
-    }
-}
-
-impl fmt::Display for InvalidSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the source {} cannot be wanted like that", self.source)?;
-        for (index, (field, why)) in self.reasons.iter().enumerate() {
-            write!(f, "{} {field}: {why}", if index == 0 { ":" } else { ";" })?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for InvalidSource {}
 
 impl SourceSpec {
     /// Validates the spec.

@@ -8,8 +8,8 @@ use model::{Absent, Message, Network, Origins, Prefer, Push, Robots, RunMode, So
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::kept::Kept;
 use crate::schedule::{PollInterval, Schedule};
-use crate::table::Kept;
 
 /// The spec of a Source: its entry URL, and how and when to harvest it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +150,10 @@ impl Kept for SourceSpec {
 
     fn key(id: &SourceId) -> String {
         id.to_string()
+    }
+
+    fn describe(id: &SourceId) -> String {
+        format!("source {id}")
     }
 }
 
