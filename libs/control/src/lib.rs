@@ -17,6 +17,8 @@ mod plans;
 mod problem_actions;
 mod runs;
 mod schedule;
+#[cfg(feature = "openapi")]
+pub mod schema;
 mod sessions;
 mod sources;
 mod submissions;
@@ -45,7 +47,7 @@ pub use runs::{
 };
 pub use schedule::{PaceError, PollInterval, Schedule, ScheduleError, Times};
 pub use sessions::{Session, SessionKey, Sessions};
-pub use sources::{CredentialName, CredentialNameError, SourceSpec, Sources};
+pub use sources::{CredentialName, CredentialNameError, SourceSpec, Sources, Spec};
 pub use submissions::{Submission, SubmissionKey, Submissions};
 pub use subscriptions::{
     AdvertisedChannel, AskedMode, DeliveryStats, HubRequest, NotRequested, Subscription, SubscriptionId,

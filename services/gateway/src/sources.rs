@@ -143,7 +143,7 @@ pub(crate) async fn change(
             "If-Match is required. Send the ETag of your last GET, or * to overwrite",
         ));
     }
-    let spec = SourceSpec { id: source, ..SourceSpec::from(sent) };
+    let spec = SourceSpec { id: source, spec: sent };
     spec.check().map_err(ControlError::from)?;
     if params.dry_run {
         return Ok(answer(&Source::new(&spec, None, gateway.now()), StatusCode::OK));

@@ -11,7 +11,7 @@ use crate::table::Table;
 use crate::versioned::{Revision, Versioned};
 use crate::watch_cache::WatchCache;
 
-pub use spec::{CredentialName, CredentialNameError, SourceSpec};
+pub use spec::{CredentialName, CredentialNameError, SourceSpec, Spec};
 
 /// The Sources that the fleet harvests.
 pub type Sources = Table<SourceSpec>;

@@ -1,6 +1,5 @@
 //! Changes the spec of a Source, or removes the Source.
 
-use api::Spec;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -29,7 +28,7 @@ pub(super) async fn page(
 ) -> Result<Markup, ApiError> {
     auth::require_role(&caller, Role::Admin)?;
     let found = gateway.control.sources().get(&source).await?;
-    let fields = spec_form::fields(&Spec::from(&*found));
+    let fields = spec_form::fields(&found.spec);
     Ok(form(&gateway, &caller, &source, &fields, &found.revision.to_string(), None))
 }
 

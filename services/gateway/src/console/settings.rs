@@ -57,7 +57,7 @@ fn schedule(spec: &SourceSpec) -> String {
         Times::Cron(expression) => format!("cron {expression}"),
     });
     let followed =
-        spec.continuous.map(|bounds| format!("follow, {}–{} s", bounds.least_seconds, bounds.most_seconds));
+        spec.follow.map(|bounds| format!("follow, {}–{} s", bounds.min_seconds, bounds.max_seconds));
     let said: Vec<String> = scheduled.into_iter().chain(followed).collect();
     if said.is_empty() { "manual".to_owned() } else { said.join("; ") }
 }

@@ -112,8 +112,8 @@ fn is_stale(spec: &SourceSpec, before: &SyncSummary, now: Timestamp) -> bool {
         let next = |after| schedule.next_after(&spec.id, after).ok();
         next(as_of).and_then(next).is_some_and(|second| second < now)
     });
-    let followed = spec.continuous.is_some_and(|bounds| {
-        let most = SignedDuration::from_secs(i64::try_from(bounds.most_seconds).unwrap_or(i64::MAX));
+    let followed = spec.follow.is_some_and(|bounds| {
+        let most = SignedDuration::from_secs(i64::try_from(bounds.max_seconds).unwrap_or(i64::MAX));
         now.duration_since(as_of) > most.saturating_mul(2)
     });
     scheduled || followed

@@ -96,7 +96,7 @@ fn every(fields: &Fields) -> Result<u64, ApiError> {
 }
 
 fn bounds(fields: &Fields) -> Result<Value, ApiError> {
-    let usual = Follow::from(control::PollInterval::default());
+    let usual = Follow::default();
     let min = number(fields, "min_seconds")?.unwrap_or(usual.min_seconds);
     let max = number(fields, "max_seconds")?.unwrap_or(usual.max_seconds);
     Ok(json!({"min_seconds": min, "max_seconds": max}))
@@ -180,10 +180,10 @@ mod tests {
         spec.check().unwrap();
         assert_eq!(spec.schedule, Some(Schedule::every(6 * 3_600)));
         assert_eq!((spec.absent, spec.keep_versions, spec.strict), (model::Absent::Keep, Some(2), true));
-        let plain = SourceSpec::from(read(&Fields::from([("entry", "https://example.org/")])).unwrap());
-        assert_eq!(plain, SourceSpec::new("https://example.org/".parse().unwrap()));
+        let plain = read(&Fields::from([("entry", "https://example.org/")])).unwrap();
+        assert_eq!(plain, Spec::new("https://example.org/".parse().unwrap()));
         let followed = read(&Fields::from([("entry", "https://example.org/"), ("follow", "on")])).unwrap();
-        assert_eq!(followed.follow, Some(control::PollInterval::default().into()));
+        assert_eq!(followed.follow, Some(Follow::default()));
         SourceSpec::from(followed).check().unwrap();
     }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use ::bus::{Bus, ConsumerSpec, Filter, MemoryBus};
 use control::{
-    AdvertisedChannel, Config, Control, Subscription, SubscriptionId, SubscriptionState, SubscriptionStep,
+    AdvertisedChannel, Config, Control, Spec, Subscription, SubscriptionId, SubscriptionState,
+    SubscriptionStep,
 };
 use fleet::PushConfig;
 use jiff::Timestamp;
@@ -284,7 +285,7 @@ async fn what_is_not_honest_is_answered_like_what_is_and_dropped() {
 async fn what_comes_unsigned_is_a_hint_where_the_operator_admits_it_and_a_wrong_signature_never_is() {
     let case = Case::active().await;
     let entry = "http://example.com/".parse().unwrap();
-    let admits = SourceSpec { push: model::Push::Unsigned, ..SourceSpec::new(entry) };
+    let admits = SourceSpec::from(Spec { push: model::Push::Unsigned, ..Spec::new(entry) });
     case.control.sources().create(&admits).await.unwrap();
     until("the Source is known", || case.callbacks.0.fleet.sources.get(&source()).is_some()).await;
     assert_eq!(case.post(&case.path(), "X-Hub-Signature: sha256=00\r\n", BODY).await, 202);

@@ -1,4 +1,4 @@
-use control::{AskedBy, MemberId, PollInterval, Problems, RunFailure, RunSpec, RunState, Schedule};
+use control::{AskedBy, MemberId, PollInterval, Problems, RunFailure, RunSpec, RunState, Schedule, Spec};
 use model::{RunId, RunMode};
 
 use super::*;
@@ -9,10 +9,8 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn spec() -> SourceSpec {
-    SourceSpec {
-        schedule: Some(Schedule::every(3_600).jitter(0)),
-        ..SourceSpec::new("http://h/".parse().unwrap())
-    }
+    let schedule = Some(Schedule::every(3_600).jitter(0));
+    Spec { schedule, ..Spec::new("http://h/".parse().unwrap()) }.into()
 }
 
 /// A run that began in second 0.
@@ -40,10 +38,10 @@ fn a_source_is_stale_after_two_missed_runs() {
     let done = run(RunState::Finished { in_sync: true }, 0);
     assert_eq!(condition(&spec(), &done, 7_100), SourceHealth::InSync);
     assert_eq!(condition(&spec(), &done, 7_300), SourceHealth::Stale);
-    let unscheduled = SourceSpec { schedule: None, ..spec() };
+    let unscheduled = SourceSpec::from(Spec { schedule: None, ..spec().spec });
     assert_eq!(condition(&unscheduled, &done, 1_000_000), SourceHealth::InSync);
-    let followed =
-        SourceSpec { continuous: Some(PollInterval { least_seconds: 10, most_seconds: 100 }), ..unscheduled };
+    let follow = Some(PollInterval { min_seconds: 10, max_seconds: 100 });
+    let followed = SourceSpec::from(Spec { follow, ..unscheduled.spec });
     assert_eq!(condition(&followed, &done, 150), SourceHealth::InSync);
     assert_eq!(condition(&followed, &done, 250), SourceHealth::Stale);
 }
@@ -61,7 +59,7 @@ fn failures_come_before_staleness_and_problems() {
     again.before = SyncSummary { in_sync_as_of: Some(at(0)), problems: None };
     assert_eq!(condition(&spec(), &again, 1), SourceHealth::Running);
     assert_eq!(condition(&spec(), &run(RunState::Paused, 0), 1), SourceHealth::Paused);
-    let off = SourceSpec { enabled: false, ..spec() };
+    let off = SourceSpec::from(Spec { enabled: false, ..spec().spec });
     assert_eq!(condition(&off, &failed, 1), SourceHealth::Disabled);
     assert_eq!(SourceHealth::of(&spec(), None, None, at(0)), SourceHealth::NeverSynced);
     assert!(SourceHealth::ALL.is_sorted());
