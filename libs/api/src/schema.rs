@@ -1,21 +1,13 @@
 //! OpenAPI schemas of values that come from a fixed list of names.
 
 use model::{ProblemReason, Subject};
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ArrayBuilder, Schema};
+
+pub use control::schema::{names_of, one_of};
 
 /// The states of a run.
 pub const STATES: [&str; 7] =
     ["queued", "running", "interrupted", "paused", "finished", "failed", "cancelled"];
-
-/// Schema of a string that is one of these names.
-pub fn one_of(names: &[&str]) -> Schema {
-    names_of(names).build().into()
-}
-
-/// The same as [`one_of`], as a builder for use within another schema.
-pub fn names_of(names: &[&str]) -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.iter().copied()))
-}
 
 /// Schema of the state of a run.
 pub fn state() -> Schema {

@@ -26,13 +26,13 @@ pub struct Source {
 
 impl Source {
     /// Builds the API form of a stored Source, or, without a revision, of one that would be stored.
-    pub fn new(spec: &SourceSpec, revision: Option<Revision>, now: Timestamp) -> Self {
-        let due = |schedule: &Schedule| schedule.next_after(&spec.id, now).ok();
+    pub fn new(source: &SourceSpec, revision: Option<Revision>, now: Timestamp) -> Self {
+        let due = |schedule: &Schedule| schedule.next_after(&source.id, now).ok();
         Self {
-            id: spec.id.to_string(),
+            id: source.id.to_string(),
             revision: revision.map(Revision::get),
-            next_due: spec.schedule.as_ref().filter(|_| spec.enabled).and_then(due),
-            spec: Spec::from(spec),
+            next_due: source.schedule.as_ref().filter(|_| source.enabled).and_then(due),
+            spec: source.spec.clone(),
         }
     }
 }

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use tokio::sync::watch;
 
-use crate::ControlError;
+use crate::error::ControlError;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -265,16 +265,6 @@ impl From<PublishError> for WriteError {
         match error.kind() {
             PublishErrorKind::WrongLastSequence => Self::Conflict,
             _ => Self::Unavailable(error),
-        }
-    }
-}
-
-impl WriteError {
-    /// Converts this into the error of a call that tried to write `what`.
-    pub(crate) fn of(self, what: impl FnOnce() -> String) -> ControlError {
-        match self {
-            Self::Conflict => ControlError::Conflict { what: what() },
-            Self::Unavailable(source) => ControlError::unavailable(format!("write {}", what()))(source),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::ControlError;
+use crate::error::ControlError;
 
 /// The most revisions a key of NATS KV has.
 const MOST_REVISIONS: u8 = 64;

@@ -13,10 +13,13 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::bucket::{Bucket, Layout, Line, Made};
+use crate::config::Config;
 use crate::cooldowns::Cooldowns;
+use crate::error::ControlError;
 use crate::hints::Hints;
 use crate::inbox_cursors::InboxCursors;
 use crate::inboxes::{InboxLimits, Inboxes};
+use crate::kept::Kept;
 use crate::lease::Leases;
 use crate::members::Members;
 use crate::outbox::Outbox;
@@ -28,7 +31,6 @@ use crate::sources::Sources;
 use crate::submissions::Submissions;
 use crate::subscriptions::Subscriptions;
 use crate::table::Table;
-use crate::{Config, ControlError};
 
 /// The longest pause between two attempts to reconnect: short compared with the time of a lease.
 const LONGEST_RECONNECT: Duration = Duration::from_millis(500);
@@ -98,46 +100,27 @@ impl Control {
             .timeout(config.request_timeout())
             .ack_timeout(config.request_timeout())
             .build(client.clone());
-        let open = async |name, revisions, description| {
-            let namespace = config.namespace.as_str();
-            let replicas = config.replicas;
-            let layout = Layout { namespace, name, description, revisions, replicas, made };
-            // Boxed: there are many of these futures, and each is large.
-            Box::pin(Bucket::open(&client, &context, &line, layout)).await
-        };
-        let runs = Table::new(open("runs", 1, "The present or last run of each Source").await?);
-        let past =
-            Table::new(open("runs-past", config.runs_kept, "Runs that were followed by others").await?);
+        let buckets = Buckets { client: &client, context: &context, line: &line, config, made };
+        let runs = buckets.table("runs", "The present or last run of each Source").await?;
+        let past = buckets.open("runs-past", config.runs_kept, "Runs that were followed by others").await?;
+        let leases = buckets.table("leases", "Who owns which Source").await?;
+        let members = buckets.table("members", "Which processes are there").await?;
         Ok(Self {
-            sources: Sources::new(Table::new(open("sources", 1, "What is wanted of each Source").await?)),
+            sources: buckets.table("sources", "What is wanted of each Source").await?,
             runs: Runs::new(runs, past),
-            leases: Leases::new(
-                Table::new(open("leases", 1, "Who owns which Source").await?),
-                config.lease_ttl(),
-            ),
-            members: Members::new(
-                Table::new(open("members", 1, "Which processes are there").await?),
-                config.member_ttl(),
-            ),
-            rests: Cooldowns::new(Table::new(open("rests", 1, "Which origins want to be left alone").await?)),
-            sessions: Sessions::new(Table::new(
-                open("sessions", 1, "Who has shown a token to a page").await?,
-            )),
-            submissions: Submissions::new(Table::new(
-                open("submissions", 1, "What was submitted with keys").await?,
-            )),
-            words: ProblemActions::new(Table::new(open("words", 1, "What is to become of problems").await?)),
-            plans: Plans::new(Table::new(open("plans", 1, "What Sources would take to harvest").await?)),
-            hints: Hints::new(Table::new(open("hints", 1, "Which Sources are said to have changed").await?)),
-            outbox: Outbox::new(Table::new(
-                open("outbox", 1, "What others are to be told of changes").await?,
-            )),
-            readings: InboxCursors::new(Table::new(
-                open("readings", 1, "How far inboxes of others are read").await?,
-            )),
-            subscriptions: Subscriptions::new(Table::new(
-                open("subscriptions", 1, "Which channels of Sources are subscribed to").await?,
-            )),
+            leases: Leases::new(leases, config.lease_ttl()),
+            members: Members::new(members, config.member_ttl()),
+            rests: buckets.table("rests", "Which origins want to be left alone").await?,
+            sessions: buckets.table("sessions", "Who has shown a token to a page").await?,
+            submissions: buckets.table("submissions", "What was submitted with keys").await?,
+            words: buckets.table("words", "What is to become of problems").await?,
+            plans: buckets.table("plans", "What Sources would take to harvest").await?,
+            hints: buckets.table("hints", "Which Sources are said to have changed").await?,
+            outbox: buckets.table("outbox", "What others are to be told of changes").await?,
+            readings: buckets.table("readings", "How far inboxes of others are read").await?,
+            subscriptions: buckets
+                .table("subscriptions", "Which channels of Sources are subscribed to")
+                .await?,
             client,
             context: context.clone(),
             namespace: config.namespace.clone(),
@@ -230,6 +213,35 @@ impl Control {
         }
         // The server may be connected, and its buckets still without a leader.
         self.sources.probe().await
+    }
+}
+
+/// Opens buckets.
+struct Buckets<'a> {
+    client: &'a Client,
+    context: &'a Context,
+    line: &'a watch::Receiver<Line>,
+    config: &'a Config,
+    made: Made,
+}
+
+impl Buckets<'_> {
+    /// Opens a bucket that stores one revision of each value.
+    async fn table<T: Kept>(&self, name: &str, description: &str) -> Result<Table<T>, ControlError> {
+        self.open(name, 1, description).await
+    }
+
+    async fn open<T: Kept>(
+        &self,
+        name: &str,
+        revisions: u8,
+        description: &str,
+    ) -> Result<Table<T>, ControlError> {
+        let namespace = self.config.namespace.as_str();
+        let replicas = self.config.replicas;
+        let layout = Layout { namespace, name, description, revisions, replicas, made: self.made };
+        // Boxed: there are many of these futures, and each is large.
+        Ok(Table::new(Box::pin(Bucket::open(self.client, self.context, self.line, layout)).await?))
     }
 }
 

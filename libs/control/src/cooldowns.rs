@@ -6,18 +6,15 @@ use jiff::{SignedDuration, Timestamp};
 use model::{Lane, Message};
 use serde::{Deserialize, Serialize};
 
-use crate::ControlError;
-use crate::table::{Kept, Table, Update};
-use crate::watch_cache::WatchCache;
+use crate::error::ControlError;
+use crate::kept::Kept;
+use crate::table::{Table, Update};
 
 /// The longest cooldown that one response of an origin can set.
 const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 
 /// The cooldowns of all origins.
-#[derive(Debug, Clone)]
-pub struct Cooldowns {
-    table: Table<Cooldown>,
-}
+pub type Cooldowns = Table<Cooldown>;
 
 /// The cooldown of an origin. It is over when its key has expired, by the server's clock, so that processes with
 /// different clocks agree.
@@ -42,13 +39,13 @@ impl Kept for Cooldown {
     fn key(lane: &Lane) -> String {
         lane.token()
     }
+
+    fn describe(lane: &Lane) -> String {
+        format!("rest of {lane}")
+    }
 }
 
-impl Cooldowns {
-    pub(crate) fn new(table: Table<Cooldown>) -> Self {
-        Self { table }
-    }
-
+impl Table<Cooldown> {
     /// Sets the cooldown of an origin, for at most a day. A cooldown that already lasts longer stays.
     ///
     /// # Errors
@@ -63,15 +60,7 @@ impl Cooldowns {
                 _ => Update::Lasts(rest.clone(), ttl),
             })
         };
-        self.table.change(&rest.lane, || format!("rest of {}", rest.lane), longer).await.map(drop)
-    }
-
-    /// A view of all cooldowns.
-    ///
-    /// # Errors
-    /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<WatchCache<Cooldown>, ControlError> {
-        self.table.view().await
+        self.change(&rest.lane, longer).await.map(drop)
     }
 }
 

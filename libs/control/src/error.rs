@@ -1,12 +1,9 @@
 //! Errors of the control store.
 
 use std::error::Error as StdError;
+use std::fmt;
 
-use model::WireError;
-
-use crate::runs::InvalidTransition;
-use crate::sources::InvalidSource;
-use crate::subscriptions::NotRequested;
+use model::{SourceId, WireError};
 
 /// Why a value in the control store could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +20,7 @@ pub enum ControlError {
         source: Box<dyn StdError + Send + Sync>,
     },
     /// Another process wrote meanwhile. Read again, and decide again.
-    #[error("{what} was changed by somebody else meanwhile: read it again, and decide again")]
+    #[error("{what} was changed by another client meanwhile: read it again, and decide again")]
     Conflict {
         /// What was to be written.
         what: String,
@@ -44,11 +41,11 @@ pub enum ControlError {
     #[error(transparent)]
     Invalid(#[from] InvalidSource),
     /// The run is not in a state that allows it.
-    #[error(transparent)]
-    Refused(#[from] InvalidTransition),
+    #[error("{0}")]
+    Refused(String),
     /// The subscription is not in a state that allows it, or the hub was not asked for it.
-    #[error(transparent)]
-    NotRequested(#[from] NotRequested),
+    #[error("{0}")]
+    NotRequested(String),
     /// This version cannot read the value. The value stays unchanged.
     #[error("{key} in the bucket {bucket} cannot be read: {source}")]
     Unreadable {
@@ -59,6 +56,44 @@ pub enum ControlError {
         /// What is wrong with the value.
         source: WireError,
     },
+}
+
+/// The spec of a Source is invalid. The error lists all reasons, so that an operator can fix them at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidSource {
+    pub(crate) source: SourceId,
+    pub(crate) reasons: Vec<(&'static str, String)>,
+}
+
+impl InvalidSource {
+    /// The invalid fields, each with its reason.
+    pub fn reasons(&self) -> &[(&'static str, String)] {
+        &self.reasons
+    }
+}
+
+impl fmt::Display for InvalidSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the source {} cannot be wanted like that", self.source)?;
+        for (index, (field, why)) in self.reasons.iter().enumerate() {
+            write!(f, "{} {field}: {why}", if index == 0 { ":" } else { ";" })?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for InvalidSource {}
+
+/// The result of a write; None if another client has changed the value meanwhile.
+///
+/// # Errors
+/// Any other error of the write.
+pub(crate) fn unless_changed<T>(written: Result<T, ControlError>) -> Result<Option<T>, ControlError> {
+    match written {
+        Ok(done) => Ok(Some(done)),
+        Err(ControlError::Conflict { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 impl ControlError {

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use model::{Message, SourceId};
 use serde::{Deserialize, Serialize};
 
-use crate::bucket::WriteError;
-use crate::table::{Kept, Table, Update};
-use crate::watch_cache::WatchCache;
-use crate::{ControlError, Versioned};
+use crate::error::{ControlError, unless_changed};
+use crate::kept::Kept;
+use crate::table::{Table, Update};
+use crate::versioned::Versioned;
 
 /// How long a hint waits for an owner: longer than an operator leaves a fleet stopped.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
@@ -31,28 +31,17 @@ pub struct Hint {
 }
 
 /// The hints that wait for the owners of their Sources.
-#[derive(Debug, Clone)]
-pub struct Hints {
-    table: Table<Hint>,
-}
+pub type Hints = Table<Hint>;
 
-impl Hints {
-    pub(crate) fn new(table: Table<Hint>) -> Self {
-        Self { table }
-    }
-
+impl Table<Hint> {
     /// Gives a hint. It replaces a waiting one, and is newer than any run that took that one up. An unproved hint does
     /// not replace a proved one: the run that takes up the proved one has read nothing yet.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`]; [`ControlError::Conflict`] where others write all the time.
     pub async fn give(&self, hint: &Hint) -> Result<(), ControlError> {
-        let what = || format!("a hint about {}", hint.source);
         if !hint.unproved {
-            return match self.table.put(&hint.source, hint, None, Some(KEPT)).await {
-                Ok(_) => Ok(()),
-                Err(error) => Err(error.of(what)),
-            };
+            return self.write(&hint.source, hint, None, Some(KEPT)).await.map(drop);
         }
         let decide = |found: Option<&Hint>| {
             Ok(match found {
@@ -60,7 +49,7 @@ impl Hints {
                 _ => Update::Lasts(hint.clone(), KEPT),
             })
         };
-        self.table.change(&hint.source, what, decide).await.map(drop)
+        self.change(&hint.source, decide).await.map(drop)
     }
 
     /// Removes a hint, because a run is about to begin that has read nothing yet. A hint that was given meanwhile
@@ -69,10 +58,7 @@ impl Hints {
     /// # Errors
     /// [`ControlError::Unavailable`].
     pub async fn take_up(&self, hint: &Versioned<Hint>) -> Result<(), ControlError> {
-        match self.table.remove(&hint.source, Some(hint.revision)).await {
-            Ok(()) | Err(WriteError::Conflict) => Ok(()),
-            Err(error) => Err(error.of(|| format!("a hint about {}", hint.source))),
-        }
+        unless_changed(self.delete_at(&hint.source, Some(hint.revision)).await).map(drop)
     }
 
     /// The waiting hint about a Source.
@@ -80,15 +66,7 @@ impl Hints {
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
     pub async fn get(&self, source: &SourceId) -> Result<Option<Versioned<Hint>>, ControlError> {
-        self.table.get(source).await
-    }
-
-    /// A view of all waiting hints.
-    ///
-    /// # Errors
-    /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<WatchCache<Hint>, ControlError> {
-        self.table.view().await
+        self.find(source).await
     }
 }
 
@@ -102,5 +80,9 @@ impl Kept for Hint {
 
     fn key(source: &SourceId) -> String {
         source.to_string()
+    }
+
+    fn describe(source: &SourceId) -> String {
+        format!("a hint about {source}")
     }
 }

@@ -9,6 +9,7 @@ mod error;
 mod hints;
 mod inbox_cursors;
 mod inboxes;
+mod kept;
 mod lease;
 mod members;
 mod outbox;
@@ -16,6 +17,8 @@ mod plans;
 mod problem_actions;
 mod runs;
 mod schedule;
+#[cfg(feature = "openapi")]
+pub mod schema;
 mod sessions;
 mod sources;
 mod submissions;
@@ -28,27 +31,28 @@ pub use async_nats::ConnectOptions;
 pub use config::Config;
 pub use control::Control;
 pub use cooldowns::{Cooldown, Cooldowns};
-pub use error::ControlError;
+pub use error::{ControlError, InvalidSource};
 pub use hints::{Hint, Hints};
 pub use inbox_cursors::{InboxCursor, InboxCursors, MOST_SEEN, Seen};
 pub use inboxes::{InboxLimits, InboxPage, Inboxes, KeptNotification, NotificationId, NotificationIdError};
-pub use lease::{Claim, Lease, LeaseRecord, Leases};
+pub use kept::Kept;
+pub use lease::{Claim, Lease, LeaseRecord, LeaseTerm, Leases};
 pub use members::{Member, MemberId, MemberIdError, Members, Membership, Role, assign};
 pub use outbox::{Change, Outbox, OutboxMessage, OutboxState};
 pub use plans::{Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Plans};
 pub use problem_actions::{ActionKind, ProblemActionRequest, ProblemActions, WordAbout};
 pub use runs::{
-    AskedBy, DesiredState, InSync, InvalidTransition, LeaseTerm, Problems, Progress, Run, RunFailure,
-    RunSpec, RunState, RunStatus, RunTransition, Runs, SyncSummary, Why,
+    AskedBy, DesiredState, InSync, InvalidTransition, Problems, Progress, Run, RunFailure, RunSpec, RunState,
+    RunStatus, RunTransition, Runs, SyncSummary, Why,
 };
 pub use schedule::{PaceError, PollInterval, Schedule, ScheduleError, Times};
 pub use sessions::{Session, SessionKey, Sessions};
-pub use sources::{CredentialName, CredentialNameError, InvalidSource, SourceSpec, Sources};
+pub use sources::{CredentialName, CredentialNameError, SourceSpec, Sources, Spec};
 pub use submissions::{Submission, SubmissionKey, Submissions};
 pub use subscriptions::{
     AdvertisedChannel, AskedMode, DeliveryStats, HubRequest, NotRequested, Subscription, SubscriptionId,
     SubscriptionIdError, SubscriptionState, SubscriptionStep, Subscriptions,
 };
-pub use table::Kept;
+pub use table::Table;
 pub use versioned::{Revision, Versioned};
 pub use watch_cache::WatchCache;

@@ -8,10 +8,12 @@ use model::{Message, SetId};
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
-use crate::bucket::WriteError;
-use crate::table::{Kept, Table};
-use crate::watch_cache::WatchCache;
-use crate::{ControlError, MemberId, SourceSpec, Versioned};
+use crate::error::{ControlError, unless_changed};
+use crate::kept::Kept;
+use crate::members::MemberId;
+use crate::sources::SourceSpec;
+use crate::table::Table;
+use crate::versioned::{Revision, Versioned};
 
 /// How long a plan is stored after its last change.
 const KEPT: Duration = Duration::from_secs(15 * 60);
@@ -118,10 +120,7 @@ pub struct PlanUnread {
 }
 
 /// The plans that were requested lately.
-#[derive(Debug, Clone)]
-pub struct Plans {
-    table: Table<Plan>,
-}
+pub type Plans = Table<Plan>;
 
 impl Plan {
     /// Whether the plan is done or failed, so that no scheduler works on it.
@@ -153,11 +152,7 @@ impl Plan {
     }
 }
 
-impl Plans {
-    pub(crate) fn new(table: Table<Plan>) -> Self {
-        Self { table }
-    }
-
+impl Table<Plan> {
     /// Requests a plan. It is stored for a quarter of an hour after its last change.
     ///
     /// # Errors
@@ -165,8 +160,7 @@ impl Plans {
     pub async fn ask(&self, source: SourceSpec, now: Timestamp) -> Result<Versioned<Plan>, ControlError> {
         source.check()?;
         let plan = Plan { id: Ulid::new(), source, asked_at: now, tries: 0, state: PlanState::Asked };
-        let revision = self.table.put(&plan.id, &plan, None, Some(KEPT)).await;
-        let revision = revision.map_err(|error| error.of(|| format!("plan {}", plan.id)))?;
+        let revision = self.write(&plan.id, &plan, None, Some(KEPT)).await?;
         Ok(Versioned { value: plan.into(), revision })
     }
 
@@ -176,7 +170,7 @@ impl Plans {
     /// [`ControlError::Absent`] when there was none, or it has expired; [`ControlError::Unavailable`],
     /// [`ControlError::Unreadable`].
     pub async fn get(&self, id: Ulid) -> Result<Versioned<Plan>, ControlError> {
-        let found = self.table.get(&id).await?;
+        let found = self.find(&id).await?;
         found.ok_or_else(|| ControlError::Absent {
             what: format!("plan {id}; plans are forgotten after a quarter of an hour"),
         })
@@ -193,10 +187,7 @@ impl Plans {
         now: Timestamp,
     ) -> Result<Option<Versioned<Plan>>, ControlError> {
         let taken = plan.taken(by, now);
-        let revision = match self.put(&taken, plan).await {
-            Err(WriteError::Conflict) => return Ok(None),
-            written => written.map_err(|error| error.of(|| format!("plan {}", plan.id)))?,
-        };
+        let Some(revision) = self.replace(&taken, plan).await? else { return Ok(None) };
         Ok((!taken.is_over()).then(|| Versioned { value: taken.into(), revision }))
     }
 
@@ -205,22 +196,11 @@ impl Plans {
     /// # Errors
     /// [`ControlError::Unavailable`].
     pub async fn end(&self, taken: &Versioned<Plan>, state: PlanState) -> Result<(), ControlError> {
-        match self.put(&Plan { state, ..Plan::clone(taken) }, taken).await {
-            Ok(_) | Err(WriteError::Conflict) => Ok(()),
-            Err(error) => Err(error.of(|| format!("plan {}", taken.id))),
-        }
+        self.replace(&Plan { state, ..Plan::clone(taken) }, taken).await.map(drop)
     }
 
-    /// A view of all stored plans.
-    ///
-    /// # Errors
-    /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<WatchCache<Plan>, ControlError> {
-        self.table.view().await
-    }
-
-    async fn put(&self, plan: &Plan, read: &Versioned<Plan>) -> Result<crate::Revision, WriteError> {
-        self.table.put(&plan.id, plan, Some(read.revision), Some(KEPT)).await
+    async fn replace(&self, plan: &Plan, read: &Versioned<Plan>) -> Result<Option<Revision>, ControlError> {
+        unless_changed(self.write(&plan.id, plan, Some(read.revision), Some(KEPT)).await)
     }
 }
 
@@ -234,6 +214,10 @@ impl Kept for Plan {
 
     fn key(id: &Ulid) -> String {
         id.to_string().to_ascii_lowercase()
+    }
+
+    fn describe(id: &Ulid) -> String {
+        format!("plan {id}")
     }
 }
 

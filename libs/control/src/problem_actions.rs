@@ -5,9 +5,10 @@ use model::{Message, ProblemReason, SourceId, Subject};
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
-use crate::table::{Kept, Table};
-use crate::watch_cache::WatchCache;
-use crate::{ControlError, Versioned};
+use crate::error::ControlError;
+use crate::kept::Kept;
+use crate::table::Table;
+use crate::versioned::Versioned;
 
 /// An action on problems of a Source. Its owner applies and removes it before the next run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,15 +63,16 @@ pub struct WordAbout {
 }
 
 /// The actions that wait for the owners of their Sources.
-#[derive(Debug, Clone)]
-pub struct ProblemActions {
-    table: Table<ProblemActionRequest>,
-}
+pub type ProblemActions = Table<ProblemActionRequest>;
 
 impl ProblemActionRequest {
     /// A new action.
     pub fn new(source: SourceId, about: WordAbout, word: ActionKind, said_at: Timestamp) -> Self {
         Self { id: Ulid::new(), source, about, word, said_at }
+    }
+
+    fn table_id(&self) -> (SourceId, Ulid) {
+        (self.source.clone(), self.id)
     }
 }
 
@@ -94,37 +96,21 @@ impl WordAbout {
     }
 }
 
-impl ProblemActions {
-    pub(crate) fn new(table: Table<ProblemActionRequest>) -> Self {
-        Self { table }
-    }
-
+impl Table<ProblemActionRequest> {
     /// Queues an action.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn say(&self, word: &ProblemActionRequest) -> Result<(), ControlError> {
-        let id = (word.source.clone(), word.id);
-        let said = self.table.put(&id, word, None, None).await;
-        said.map(drop).map_err(|error| error.of(|| format!("a word about {}", word.source)))
+    pub async fn say(&self, action: &ProblemActionRequest) -> Result<(), ControlError> {
+        self.write(&action.table_id(), action, None, None).await.map(drop)
     }
 
     /// Removes an action that was applied.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].
-    pub async fn forget(&self, word: &Versioned<ProblemActionRequest>) -> Result<(), ControlError> {
-        let id = (word.source.clone(), word.id);
-        let gone = self.table.remove(&id, Some(word.revision)).await;
-        gone.map_err(|error| error.of(|| format!("a word about {}", word.source)))
-    }
-
-    /// A view of all queued actions.
-    ///
-    /// # Errors
-    /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<WatchCache<ProblemActionRequest>, ControlError> {
-        self.table.view().await
+    pub async fn forget(&self, action: &Versioned<ProblemActionRequest>) -> Result<(), ControlError> {
+        self.delete_at(&action.table_id(), Some(action.revision)).await
     }
 
     /// The queued actions on a Source, in the order of their requests.
@@ -147,6 +133,10 @@ impl Kept for ProblemActionRequest {
 
     fn key((source, id): &(SourceId, Ulid)) -> String {
         format!("{source}.{}", id.to_string().to_ascii_lowercase())
+    }
+
+    fn describe((source, _): &(SourceId, Ulid)) -> String {
+        format!("an action on problems of {source}")
     }
 }
 

@@ -3,12 +3,15 @@
 
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use model::Message;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::table::{Kept, Table};
-use crate::{ControlError, Versioned};
+use crate::error::ControlError;
+use crate::kept::Kept;
+use crate::table::Table;
+use crate::versioned::Versioned;
 
 /// A session. A reader of this record cannot use it to sign in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,22 +27,14 @@ pub struct SessionKey(String);
 impl SessionKey {
     /// The key of the session with this secret. It does not contain the secret.
     pub fn of(secret: &str) -> Self {
-        let digest = Sha256::digest(secret.as_bytes());
-        Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(HEXLOWER.encode(&Sha256::digest(secret.as_bytes())))
     }
 }
 
 /// The sessions that are not over.
-#[derive(Debug, Clone)]
-pub struct Sessions {
-    table: Table<Session>,
-}
+pub type Sessions = Table<Session>;
 
-impl Sessions {
-    pub(crate) fn new(table: Table<Session>) -> Self {
-        Self { table }
-    }
-
+impl Table<Session> {
     /// Starts a session with this lifetime (whole seconds).
     ///
     /// # Errors
@@ -50,8 +45,7 @@ impl Sessions {
         session: &Session,
         lasts: Duration,
     ) -> Result<(), ControlError> {
-        let begun = self.table.put(key, session, None, Some(lasts)).await;
-        begun.map(drop).map_err(|error| error.of(|| "a session".to_owned()))
+        self.write(key, session, None, Some(lasts)).await.map(drop)
     }
 
     /// A session, unless it is over.
@@ -59,7 +53,7 @@ impl Sessions {
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
     pub async fn get(&self, key: &SessionKey) -> Result<Option<Versioned<Session>>, ControlError> {
-        self.table.get(key).await
+        self.find(key).await
     }
 
     /// Ends a session. One that is over already is no error.
@@ -67,7 +61,7 @@ impl Sessions {
     /// # Errors
     /// [`ControlError::Unavailable`].
     pub async fn end(&self, key: &SessionKey) -> Result<(), ControlError> {
-        self.table.remove(key, None).await.map_err(|error| error.of(|| "a session".to_owned()))
+        self.delete_at(key, None).await
     }
 }
 
@@ -81,6 +75,10 @@ impl Kept for Session {
 
     fn key(key: &SessionKey) -> String {
         key.0.clone()
+    }
+
+    fn describe(_: &SessionKey) -> String {
+        "a session".to_owned()
     }
 }
 

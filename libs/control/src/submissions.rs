@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use model::{Message, RunId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::bucket::WriteError;
-use crate::table::{Kept, Table};
-use crate::{ControlError, Versioned};
+use crate::error::{ControlError, unless_changed};
+use crate::kept::Kept;
+use crate::table::Table;
+use crate::versioned::Versioned;
 
 /// A request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,21 +35,14 @@ impl SubmissionKey {
         hasher.update((submitter.len() as u64).to_be_bytes());
         hasher.update(submitter.as_bytes());
         hasher.update(key.as_bytes());
-        Self(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(HEXLOWER.encode(&hasher.finalize()))
     }
 }
 
 /// Recent requests with an idempotency key.
-#[derive(Debug, Clone)]
-pub struct Submissions {
-    table: Table<Submission>,
-}
+pub type Submissions = Table<Submission>;
 
-impl Submissions {
-    pub(crate) fn new(table: Table<Submission>) -> Self {
-        Self { table }
-    }
-
+impl Table<Submission> {
     /// Stores a submission for this time (whole seconds). If one with this key exists, it is returned instead.
     ///
     /// # Errors
@@ -59,14 +54,14 @@ impl Submissions {
         lasts: Duration,
     ) -> Result<Versioned<Submission>, ControlError> {
         loop {
-            let (found, revision) = self.table.slot(key).await?;
+            let (found, revision) = self.slot(key).await?;
             if let Some(found) = found {
                 return Ok(found);
             }
-            match self.table.put(key, &submission, Some(revision), Some(lasts)).await {
+            match self.write(key, &submission, Some(revision), Some(lasts)).await {
                 // Another process was faster, and its submission counts.
-                Err(WriteError::Conflict) => {}
-                Err(error) => return Err(error.of(|| "a submission".to_owned())),
+                Err(ControlError::Conflict { .. }) => {}
+                Err(error) => return Err(error),
                 Ok(revision) => return Ok(Versioned { value: submission.into(), revision }),
             }
         }
@@ -84,10 +79,8 @@ impl Submissions {
         lasts: Duration,
     ) -> Result<(), ControlError> {
         let submission = Submission { answer: Some(answer), ..Submission::clone(begun) };
-        match self.table.put(key, &submission, Some(begun.revision), Some(lasts)).await {
-            Ok(_) | Err(WriteError::Conflict) => Ok(()),
-            Err(error) => Err(error.of(|| "a submission".to_owned())),
-        }
+        let written = self.write(key, &submission, Some(begun.revision), Some(lasts)).await;
+        unless_changed(written).map(drop)
     }
 }
 
@@ -101,6 +94,10 @@ impl Kept for Submission {
 
     fn key(key: &SubmissionKey) -> String {
         key.0.clone()
+    }
+
+    fn describe(_: &SubmissionKey) -> String {
+        "a submission".to_owned()
     }
 }
 

@@ -4,21 +4,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::Message;
 use tracing::warn;
 
 use crate::bucket::{Bucket, WriteError};
+use crate::error::ControlError;
+use crate::kept::Kept;
+use crate::versioned::{Revision, Versioned};
 use crate::watch_cache::WatchCache;
-use crate::{ControlError, Revision, Versioned};
-
-/// A value in a bucket, as JSON with its kind and version around it.
-pub trait Kept: Message + Send + Sync + 'static {
-    /// The type of its ID.
-    type Id: Send + Sync + 'static;
-
-    /// The key: letters, digits, `-`, `_`, `=` and `.`.
-    fn key(id: &Self::Id) -> String;
-}
 
 /// How often a change is retried when others write at the same time. Each of them has one write to make, so a few
 /// attempts are enough.
@@ -37,9 +29,9 @@ pub(crate) enum Update<T> {
     Lasts(T, Duration),
 }
 
-/// A bucket of `T`s.
+/// A bucket with values of one kind. Each kind has methods of its own. Cheap to clone.
 #[derive(Debug)]
-pub(crate) struct Table<T> {
+pub struct Table<T> {
     bucket: Bucket,
     kind: PhantomData<fn() -> T>,
 }
@@ -69,29 +61,40 @@ impl<T: Kept> Table<T> {
         }
     }
 
-    pub(crate) async fn get(&self, id: &T::Id) -> Result<Option<Versioned<T>>, ControlError> {
+    /// The value of an ID.
+    pub(crate) async fn find(&self, id: &T::Id) -> Result<Option<Versioned<T>>, ControlError> {
         Ok(self.slot(id).await?.0)
     }
 
+    /// The value of an ID, which must exist.
+    ///
+    /// # Errors
+    /// [`ControlError::Absent`]; [`ControlError::Unavailable`], [`ControlError::Unreadable`].
+    pub(crate) async fn existing(&self, id: &T::Id) -> Result<Versioned<T>, ControlError> {
+        self.find(id).await?.ok_or_else(|| ControlError::Absent { what: T::describe(id) })
+    }
+
     /// Writes a value over the expected revision, or over any revision.
-    pub(crate) async fn put(
+    pub(crate) async fn write(
         &self,
         id: &T::Id,
         value: &T,
         expected: Option<Revision>,
         ttl: Option<Duration>,
-    ) -> Result<Revision, WriteError> {
+    ) -> Result<Revision, ControlError> {
         let expected = expected.map(Revision::get);
-        let revision = self.bucket.put(&T::key(id), model::encode(value), expected, ttl).await?;
-        Ok(Revision::new(revision))
+        let written = self.bucket.put(&T::key(id), model::encode(value), expected, ttl).await;
+        written.map(Revision::new).map_err(|error| write_error::<T>(id, error))
     }
 
-    pub(crate) async fn remove(&self, id: &T::Id, expected: Option<Revision>) -> Result<(), WriteError> {
-        self.bucket.remove(&T::key(id), expected.map(Revision::get)).await
+    /// Deletes a value at the expected revision, or at any revision.
+    pub(crate) async fn delete_at(&self, id: &T::Id, expected: Option<Revision>) -> Result<(), ControlError> {
+        let deleted = self.bucket.remove(&T::key(id), expected.map(Revision::get)).await;
+        deleted.map_err(|error| write_error::<T>(id, error))
     }
 
     /// Updates the value of an ID with `decide`, which is called again if others write at the same time. An unchanged
-    /// value is not written. Returns the stored value. `what` names it in errors.
+    /// value is not written. Returns the stored value.
     ///
     /// # Errors
     /// The error of `decide`; [`ControlError::Conflict`] where others write all the time;
@@ -99,7 +102,6 @@ impl<T: Kept> Table<T> {
     pub(crate) async fn change(
         &self,
         id: &T::Id,
-        what: impl Fn() -> String,
         mut decide: impl FnMut(Option<&T>) -> Result<Update<T>, ControlError>,
     ) -> Result<Option<Versioned<T>>, ControlError>
     where
@@ -112,19 +114,18 @@ impl<T: Kept> Table<T> {
                 Update::Becomes(next) if found.as_deref() == Some(&next) => return Ok(found),
                 Update::Becomes(next) => (next, None),
                 Update::Lasts(next, ttl) => (next, Some(ttl)),
-                Update::Ends => match self.remove(id, Some(revision)).await {
-                    Ok(()) => return Ok(None),
-                    Err(WriteError::Conflict) => continue,
-                    Err(error) => return Err(error.of(what)),
+                Update::Ends => match self.delete_at(id, Some(revision)).await {
+                    Err(ControlError::Conflict { .. }) => continue,
+                    deleted => return deleted.map(|()| None),
                 },
             };
-            match self.put(id, &next, Some(revision), ttl).await {
+            match self.write(id, &next, Some(revision), ttl).await {
+                Err(ControlError::Conflict { .. }) => {}
+                Err(error) => return Err(error),
                 Ok(revision) => return Ok(Some(Versioned { value: Arc::new(next), revision })),
-                Err(WriteError::Conflict) => {}
-                Err(error) => return Err(error.of(what)),
             }
         }
-        Err(ControlError::Conflict { what: what() })
+        Err(ControlError::Conflict { what: T::describe(id) })
     }
 
     /// The stored revisions of a value, oldest first, without unreadable ones.
@@ -137,13 +138,24 @@ impl<T: Kept> Table<T> {
         Ok(values.into_iter().filter_map(read).collect())
     }
 
-    /// A view of the bucket.
-    pub(crate) async fn view(&self) -> Result<WatchCache<T>, ControlError> {
+    /// A view of all values.
+    ///
+    /// # Errors
+    /// [`ControlError::Unavailable`].
+    pub async fn view(&self) -> Result<WatchCache<T>, ControlError> {
         WatchCache::open(self.bucket.clone()).await
     }
 
     /// Checks that the bucket can be read.
     pub(crate) async fn probe(&self) -> Result<(), ControlError> {
         self.bucket.get("probe").await.map(drop)
+    }
+}
+
+fn write_error<T: Kept>(id: &T::Id, error: WriteError) -> ControlError {
+    let what = T::describe(id);
+    match error {
+        WriteError::Conflict => ControlError::Conflict { what },
+        WriteError::Unavailable(source) => ControlError::unavailable(format!("write {what}"))(source),
     }
 }

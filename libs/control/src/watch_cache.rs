@@ -10,8 +10,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
 use crate::bucket::{Bucket, KvEvent, KvWatch, Line};
-use crate::table::Kept;
-use crate::{ControlError, Revision, Versioned};
+use crate::error::ControlError;
+use crate::kept::Kept;
+use crate::versioned::{Revision, Versioned};
 
 /// The longest silence while the first copy is read. Its last value may have expired meanwhile, so that it never comes.
 const SILENCE: Duration = Duration::from_secs(1);

@@ -94,7 +94,7 @@ fn sources() {
     let mut full = plain_source();
     full.enabled = false;
     full.schedule = Some(Schedule::cron("30 2 * * *").jitter(900));
-    full.continuous = Some(PollInterval { least_seconds: 10, most_seconds: 600 });
+    full.follow = Some(PollInterval { min_seconds: 10, max_seconds: 600 });
     full.prefer = Some(Prefer::Dump);
     full.absent = Absent::Keep;
     full.max_deletes_percent = 5;

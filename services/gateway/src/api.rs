@@ -11,12 +11,12 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::door::door;
-use crate::refusal::{PROBLEM_JSON, Refusal};
+use crate::api_error::{ApiError, PROBLEM_JSON};
+use crate::inbox::{self, Inbox};
 use crate::state::Gateway;
 use crate::{
-    batch, console, content, events, inbox, plans, problems, report, resources, runs, sources, subscriptions,
-    words,
+    auth, batch, console, content, events, plans, problem_actions, problems, report, resources, runs,
+    sources, subscriptions,
 };
 
 const DESCRIPTION: &str = "Sources, runs, stored resources and problems of a fleet. Every request needs a token: `Authorization: Bearer …`. \
@@ -62,16 +62,16 @@ pub fn openapi() -> OpenApi {
 }
 
 /// All routes: the API behind its authentication, the console behind its own.
-pub(crate) fn router(gateway: Gateway) -> Router {
+pub(crate) fn router(gateway: Gateway, inbox: Option<Inbox>) -> Router {
     let (router, _) = routes().split_for_parts();
     router
         .fallback(async || {
-            Refusal::not_found("nothing is served at this path; /v1/openapi.json describes what is")
+            ApiError::not_found("nothing is served at this path; /v1/openapi.json describes what is")
         })
-        .layer(middleware::from_fn_with_state(gateway.clone(), door))
+        .layer(middleware::from_fn_with_state(gateway.clone(), auth::authenticate))
         .with_state(gateway.clone())
-        .merge(console::router(gateway.clone()))
-        .merge(inbox::router(gateway))
+        .merge(console::router(gateway))
+        .merge(inbox.map(inbox::router).unwrap_or_default())
 }
 
 fn routes() -> OpenApiRouter<Gateway> {
@@ -86,19 +86,19 @@ fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(runs::all))
         .routes(routes!(runs::list, runs::submit))
         .routes(routes!(runs::read))
-        .routes(routes!(runs::steer::pause))
-        .routes(routes!(runs::steer::resume))
-        .routes(routes!(runs::steer::cancel))
-        .routes(routes!(runs::steer::approve))
+        .routes(routes!(runs::transitions::pause))
+        .routes(routes!(runs::transitions::resume))
+        .routes(routes!(runs::transitions::cancel))
+        .routes(routes!(runs::transitions::approve))
         .routes(routes!(events::events))
         .routes(routes!(resources::list))
         .routes(routes!(resources::history))
         .routes(routes!(content::content))
         .routes(routes!(problems::list))
         .routes(routes!(problems::groups))
-        .routes(routes!(words::retry))
-        .routes(routes!(words::ignore))
-        .routes(routes!(words::waiting))
+        .routes(routes!(problem_actions::retry))
+        .routes(routes!(problem_actions::ignore))
+        .routes(routes!(problem_actions::queued))
         .routes(routes!(report::report))
         .routes(routes!(report::quirks))
         .routes(routes!(description))

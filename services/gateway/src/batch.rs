@@ -3,17 +3,17 @@
 //! A repeated request changes nothing. A Source that already matches its spec stays unchanged, and the same
 //! `Idempotency-Key` requests a run only once.
 
-use api::{Page, RunBatch, RunResult, SourceBatch, SourceDone, SourceInBatch, SourceResult};
+use api::{Page, Run, RunBatch, RunRequest, RunResult, SourceBatch, SourceDone, SourceInBatch, SourceResult};
+use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::{Extension, Json};
 use control::{ControlError, SourceSpec};
 use futures::{StreamExt as _, stream};
 
-use crate::ask::{self, Asked, SentBatch};
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
+use crate::extract::{self, BatchBody, Query};
 use crate::runs;
-use crate::sources::{TryParams, meanwhile};
+use crate::sources::{DryRunParams, meanwhile};
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
@@ -31,16 +31,16 @@ pub(crate) fn memory_bytes(batch_bytes: usize) -> usize {
 
 /// Creates or updates many Sources. Each succeeds or is refused by itself; the response lists the results in the order
 /// of the request.
-#[utoipa::path(post, path = "/v1/sources:batch", tag = "sources", params(TryParams), request_body = SourceBatch,
+#[utoipa::path(post, path = "/v1/sources:batch", tag = "sources", params(DryRunParams), request_body = SourceBatch,
     responses((status = 200, description = "The result of each Source", body = Page<SourceResult>)))]
 pub(crate) async fn sources(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Asked(params): Asked<TryParams>,
-    SentBatch { sent, place: _place }: SentBatch<SourceBatch>,
+    caller: Caller,
+    Query(params): Query<DryRunParams>,
+    BatchBody { body, permit: _permit }: BatchBody<SourceBatch>,
 ) -> Json<Page<SourceResult>> {
-    let bringing = sent.sources.into_iter().map(|item| bring(&gateway, item, params.dry_run));
-    let items: Vec<SourceResult> = stream::iter(bringing).buffered(ITEMS_AT_A_TIME).collect().await;
+    let requests = body.sources.into_iter().map(|item| apply(&gateway, item, params.dry_run));
+    let items: Vec<SourceResult> = stream::iter(requests).buffered(ITEMS_AT_A_TIME).collect().await;
     let count = |done| items.iter().filter(|item| item.done == done).count();
     tracing::info!(
         created = count(SourceDone::Created),
@@ -53,28 +53,28 @@ pub(crate) async fn sources(
     Json(Page { items, next: None })
 }
 
-async fn bring(gateway: &Gateway, item: SourceInBatch, dry_run: bool) -> SourceResult {
+async fn apply(gateway: &Gateway, item: SourceInBatch, dry_run: bool) -> SourceResult {
     let SourceInBatch { spec, revision } = item;
     let spec = SourceSpec::from(spec);
     let source = spec.id.to_string();
-    match brought(gateway, &spec, revision, dry_run).await {
+    match create_or_update(gateway, &spec, revision, dry_run).await {
         Ok((done, revision)) => SourceResult { source, done, revision, problem: None },
-        Err(refusal) => {
-            let problem = Some(refusal.at(&format!("/v1/sources/{source}")));
+        Err(error) => {
+            let problem = Some(error.at(&format!("/v1/sources/{source}")));
             SourceResult { source, done: SourceDone::Refused, revision: None, problem }
         }
     }
 }
 
 /// Creates or updates one Source to match its spec.
-async fn brought(
+async fn create_or_update(
     gateway: &Gateway,
     spec: &SourceSpec,
     read: Option<u64>,
     dry_run: bool,
-) -> Result<(SourceDone, Option<u64>), Refusal> {
+) -> Result<(SourceDone, Option<u64>), ApiError> {
     spec.check().map_err(ControlError::from)?;
-    let sources = gateway.control().sources();
+    let sources = gateway.control.sources();
     let found = match sources.get(&spec.id).await {
         Ok(found) => Some(found),
         Err(ControlError::Absent { .. }) => None,
@@ -108,29 +108,30 @@ async fn brought(
     responses((status = 200, description = "The result of each Source", body = Page<RunResult>)))]
 pub(crate) async fn runs(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
+    caller: Caller,
     headers: HeaderMap,
-    SentBatch { sent, place: _place }: SentBatch<RunBatch>,
-) -> Result<Json<Page<RunResult>>, Refusal> {
+    BatchBody { body, permit: _permit }: BatchBody<RunBatch>,
+) -> Result<Json<Page<RunResult>>, ApiError> {
     let key = headers.get("idempotency-key").map(runs::key_text).transpose()?;
-    let RunBatch { sources, submit } = sent;
-    let asking = sources.into_iter().map(|source| {
-        let (gateway, caller, submit) = (&gateway, &caller, &submit);
-        async move {
-            let asked = async {
-                let id = ask::source(&source)?;
-                let key = key.map(|key| format!("{key} of the batch for {id}"));
-                runs::once(gateway, caller, key.as_deref(), &id, submit).await
-            };
-            match asked.await.and_then(|run| run.read()) {
-                Ok(run) => RunResult { source, run: Some(run), problem: None },
-                Err(refusal) => {
-                    let problem = Some(refusal.at("/v1/runs:batch"));
-                    RunResult { source, run: None, problem }
-                }
-            }
+    let RunBatch { sources, submit } = body;
+    let requests = sources.into_iter().map(async |source| {
+        let key = key.map(|key| format!("{key} of the batch for {source}"));
+        match request_run(&gateway, &caller, key.as_deref(), &source, &submit).await {
+            Ok(run) => RunResult { source, run: Some(run), problem: None },
+            Err(error) => RunResult { source, run: None, problem: Some(error.at("/v1/runs:batch")) },
         }
     });
-    let items = stream::iter(asking).buffered(ITEMS_AT_A_TIME).collect().await;
+    let items = stream::iter(requests).buffered(ITEMS_AT_A_TIME).collect().await;
     Ok(Json(Page { items, next: None }))
+}
+
+async fn request_run(
+    gateway: &Gateway,
+    caller: &Caller,
+    key: Option<&str>,
+    source: &str,
+    request: &RunRequest,
+) -> Result<Run, ApiError> {
+    let source = extract::source_id(source)?;
+    runs::submit_once(gateway, caller, key, &source, request).await?.read()
 }

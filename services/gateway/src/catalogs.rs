@@ -1,14 +1,13 @@
 //! Open readers of the catalogs that requests used lately.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{CacheBudget, CatalogConfig, CatalogError, CatalogReader};
 use model::SourceId;
+use moka::future::Cache;
+use moka::policy::EvictionPolicy;
 use store::{Key, Store};
-use tokio::sync::OnceCell;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// A reader without requests for this long is closed. An open reader polls the store every second for new commits, and
@@ -19,21 +18,10 @@ const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
 /// A bounded number of catalog readers. Clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct Catalogs(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
+pub(crate) struct Catalogs {
     store: Store,
     config: CatalogConfig,
-    most: usize,
-    slots: Mutex<HashMap<SourceId, Slot>>,
-}
-
-/// A slot per catalog. A catalog that opens slowly blocks no other one, and it is opened only once.
-#[derive(Debug, Clone)]
-struct Slot {
-    reader: Arc<OnceCell<Arc<CatalogReader>>>,
-    used: Instant,
+    open: Cache<SourceId, Arc<CatalogReader>>,
 }
 
 impl Catalogs {
@@ -42,74 +30,54 @@ impl Catalogs {
         // The larger share is for indexes and filters, which every lookup needs.
         let cache = CacheBudget::new(cache_bytes * 2 / 5, cache_bytes * 3 / 5);
         let config = CatalogConfig { cache, ..CatalogConfig::default() };
-        Self(Arc::new(Inner { store, config, most: most.max(1), slots: Mutex::default() }))
+        let open = Cache::builder()
+            .max_capacity(most.max(1) as u64)
+            .eviction_policy(EvictionPolicy::lru())
+            .time_to_idle(IDLE)
+            .build();
+        Self { store, config, open }
     }
 
     /// The catalog of a Source. It shows commits of its writer with a delay of at most one second.
     ///
     /// # Errors
     /// [`CatalogError::NotFound`] when nothing of the Source is stored; else the error of the store.
-    pub(crate) async fn get(&self, source: &SourceId) -> Result<Arc<CatalogReader>, CatalogError> {
-        let opened = self.opened(source).await?;
+    pub(crate) async fn get(&self, source: &SourceId) -> Result<Arc<CatalogReader>, Arc<CatalogError>> {
+        let reader = self.reader(source).await?;
         // A background task of the reader may have failed since. Such a reader fails for ever.
-        match opened.last_seq().await {
-            Ok(_) => Ok(opened),
+        match reader.last_seq().await {
+            Ok(_) => Ok(reader),
             Err(error) => {
-                tracing::info!(source.id = %source, %error, "a catalog is opened anew");
-                self.slots().remove(source);
-                self.opened(source).await
+                tracing::info!(source.id = %source, %error, "a catalog is opened again");
+                self.open.invalidate(source).await;
+                self.reader(source).await
             }
         }
     }
 
-    async fn opened(&self, source: &SourceId) -> Result<Arc<CatalogReader>, CatalogError> {
-        let slot = self.slot(source);
-        let path = Key::Catalog(source.clone()).to_string();
-        let open = || async {
-            let reader =
-                CatalogReader::open(self.0.store.object_store(), &path, self.0.config.clone()).await?;
+    /// The open reader of a Source. A catalog that opens slowly blocks no other one, and it is opened only once.
+    async fn reader(&self, source: &SourceId) -> Result<Arc<CatalogReader>, Arc<CatalogError>> {
+        let open = async {
+            let path = Key::Catalog(source.clone()).to_string();
+            let reader = CatalogReader::open(self.store.object_store(), &path, self.config.clone()).await?;
             Ok(Arc::new(reader))
         };
-        match slot.get_or_try_init(open).await {
-            Ok(reader) => Ok(Arc::clone(reader)),
-            Err(error) => {
-                // A Source without a catalog takes no slot.
-                let mut slots = self.slots();
-                if slots.get(source).is_some_and(|slot| slot.reader.get().is_none()) {
-                    slots.remove(source);
-                }
-                Err(error)
-            }
+        let entry = self.open.entry_by_ref(source).or_try_insert_with(open).await?;
+        if entry.is_fresh() {
+            // The cache would else close a reader beyond the limit only later.
+            self.open.run_pending_tasks().await;
         }
-    }
-
-    fn slot(&self, source: &SourceId) -> Arc<OnceCell<Arc<CatalogReader>>> {
-        let mut slots = self.slots();
-        if !slots.contains_key(source) && slots.len() >= self.0.most {
-            let oldest = slots.iter().min_by_key(|(_, slot)| slot.used).map(|(source, _)| source.clone());
-            // Requests that still use this reader keep it until they end.
-            oldest.map(|oldest| slots.remove(&oldest));
-        }
-        let now = Instant::now();
-        let slot = slots.entry(source.clone()).or_insert_with(|| Slot { reader: Arc::default(), used: now });
-        slot.used = now;
-        Arc::clone(&slot.reader)
+        Ok(entry.into_value())
     }
 
     /// Closes idle readers, until `stop`.
     pub(crate) async fn sweep(self, stop: CancellationToken) {
         loop {
             tokio::select! {
-                () = tokio::time::sleep(SWEEP_EVERY) => {}
+                () = tokio::time::sleep(SWEEP_EVERY) => self.open.run_pending_tasks().await,
                 () = stop.cancelled() => return,
             }
-            self.slots().retain(|_, slot| slot.used.elapsed() < IDLE);
         }
-    }
-
-    fn slots(&self) -> MutexGuard<'_, HashMap<SourceId, Slot>> {
-        // Each change is a single insertion or removal, so the map is consistent even after a panic.
-        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -130,7 +98,7 @@ mod tests {
     }
 
     fn open(catalogs: &Catalogs) -> Vec<String> {
-        let mut names: Vec<String> = catalogs.slots().keys().map(ToString::to_string).collect();
+        let mut names: Vec<String> = catalogs.open.iter().map(|(source, _)| source.to_string()).collect();
         names.sort();
         names
     }
@@ -152,7 +120,7 @@ mod tests {
     async fn a_name_that_is_none_takes_no_room() {
         let catalogs = Catalogs::new(with_catalogs(&[]).await, 2, 1024 * 1024);
         let found = catalogs.get(&"none".parse().unwrap()).await;
-        assert!(matches!(found, Err(CatalogError::NotFound { .. })));
+        assert!(found.is_err_and(|error| matches!(*error, CatalogError::NotFound { .. })));
         assert!(open(&catalogs).is_empty());
     }
 

@@ -15,8 +15,8 @@ use serde::Deserialize;
 use service::{FrameConfig, ServiceConfig};
 use url::Url;
 
-use crate::connections::Bounds;
-use crate::push::Limits;
+use crate::connections::ConnectionLimits;
+use crate::push::DeliveryLimits;
 
 /// How long a delivery may wait for the queue. A hub that gets a retry status sends again; a hub that waits too long
 /// gives up.
@@ -236,8 +236,8 @@ impl Settings {
     }
 
     /// The limits of the connections.
-    pub(crate) fn bounds(&self) -> Bounds {
-        Bounds {
+    pub(crate) fn connection_limits(&self) -> ConnectionLimits {
+        ConnectionLimits {
             most: self.connections,
             head_time: Duration::from_secs(self.header_timeout_seconds),
             proxies: self.trusted_proxies.clone().into(),
@@ -255,8 +255,8 @@ impl Settings {
     }
 
     /// The limits of the callbacks.
-    pub(crate) fn push_limits(&self) -> Limits {
-        Limits {
+    pub(crate) fn delivery_limits(&self) -> DeliveryLimits {
+        DeliveryLimits {
             body_bytes: self.push_body_bytes,
             body_time: Duration::from_secs(self.push_body_seconds),
             per_second: self.push_per_second,

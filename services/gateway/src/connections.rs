@@ -20,11 +20,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::GatewayMetrics;
 use crate::client::ClientAddress;
+use crate::metrics::GatewayMetrics;
 
 /// The pause after an accept failed, for example because the process has too many open files.
-const BREATH: Duration = Duration::from_millis(500);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 /// The longest head of a request, in bytes. Also the most that is buffered for writing before the client reads it.
 pub(crate) const BUFFER_BYTES: usize = 32 * 1024;
 /// Memory of a connection besides its buffers: its task, and the task of the request under way.
@@ -32,7 +32,7 @@ const TASK_BYTES: usize = 16 * 1024;
 
 /// Limits of the connections.
 #[derive(Debug, Clone)]
-pub(crate) struct Bounds {
+pub(crate) struct ConnectionLimits {
     /// The most connections at a time. Further ones wait in the listen queue of the kernel, and take no memory of this
     /// process.
     pub(crate) most: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Bounds {
     pub(crate) proxies: Arc<[Network]>,
 }
 
-impl Bounds {
+impl ConnectionLimits {
     /// The most memory of `most` connections, each with a body of at most `body_bytes`.
     pub(crate) fn memory_bytes(&self, body_bytes: usize) -> usize {
         self.most * (2 * BUFFER_BYTES + TASK_BYTES + body_bytes)
@@ -53,12 +53,13 @@ impl Bounds {
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
-    bounds: Bounds,
+    limits: ConnectionLimits,
     metrics: GatewayMetrics,
     stop: CancellationToken,
 ) {
-    let (open, places) = (TaskTracker::new(), Arc::new(Semaphore::new(bounds.most)));
-    while let Some(place) = place(&places, &bounds, &metrics, &stop).await {
+    let open = TaskTracker::new();
+    let permits = Arc::new(Semaphore::new(limits.most));
+    while let Some(permit) = permit(&permits, &limits, &metrics, &stop).await {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => break,
@@ -66,19 +67,19 @@ pub(crate) async fn serve(
         match accepted {
             Ok((stream, peer)) => {
                 let routes = TowerToHyperService::new(router.clone());
-                let service = FromPeer { routes, peer: peer.ip(), proxies: Arc::clone(&bounds.proxies) };
-                let talking = talk(stream, service, bounds.head_time, stop.clone());
+                let service = FromPeer { routes, peer: peer.ip(), proxies: Arc::clone(&limits.proxies) };
+                let serving = serve_connection(stream, service, limits.head_time, stop.clone());
                 let counted = metrics.connection();
                 drop(open.spawn(async move {
-                    talking.await;
-                    drop((place, counted));
+                    serving.await;
+                    drop((permit, counted));
                 }));
             }
             // The client hung up before the accept.
-            Err(error) if is_its_own(&error) => {}
+            Err(error) if is_of_client(&error) => {}
             Err(error) => {
-                tracing::error!(%error, "nobody can connect to the API now");
-                tokio::time::sleep(BREATH).await;
+                tracing::error!(%error, "no connection can be accepted now");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
@@ -88,22 +89,22 @@ pub(crate) async fn serve(
 }
 
 /// Waits for a permit for one more connection. None when the service is to stop.
-async fn place(
-    places: &Arc<Semaphore>,
-    bounds: &Bounds,
+async fn permit(
+    permits: &Arc<Semaphore>,
+    limits: &ConnectionLimits,
     metrics: &GatewayMetrics,
     stop: &CancellationToken,
 ) -> Option<OwnedSemaphorePermit> {
-    if let Ok(place) = Arc::clone(places).try_acquire_owned() {
-        return Some(place);
+    if let Ok(permit) = Arc::clone(permits).try_acquire_owned() {
+        return Some(permit);
     }
     metrics.connections_full();
     tracing::debug!(
-        connections = bounds.most,
+        connections = limits.most,
         "gateway.connections are open: the next one waits until one ends"
     );
     tokio::select! {
-        place = Arc::clone(places).acquire_owned() => place.ok(),
+        permit = Arc::clone(permits).acquire_owned() => permit.ok(),
         () = stop.cancelled() => None,
     }
 }
@@ -128,7 +129,12 @@ impl Service<Request<Incoming>> for FromPeer {
     }
 }
 
-async fn talk(stream: TcpStream, service: FromPeer, head_time: Duration, stop: CancellationToken) {
+async fn serve_connection(
+    stream: TcpStream,
+    service: FromPeer,
+    head_time: Duration,
+    stop: CancellationToken,
+) {
     // Without this, small responses wait 40 ms each for the acknowledgement of earlier data.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection is slower than it could be");
@@ -136,12 +142,12 @@ async fn talk(stream: TcpStream, service: FromPeer, head_time: Duration, stop: C
     let mut server = http1::Builder::new();
     // Without a timer, hyper enforces no time limits.
     server.timer(TokioTimer::new()).header_read_timeout(head_time).max_buf_size(BUFFER_BYTES);
-    let mut talking = pin!(server.serve_connection(TokioIo::new(stream), service));
+    let mut serving = pin!(server.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
-        ended = talking.as_mut() => ended,
+        ended = serving.as_mut() => ended,
         () = stop.cancelled() => {
-            talking.as_mut().graceful_shutdown();
-            talking.await
+            serving.as_mut().graceful_shutdown();
+            serving.await
         }
     };
     if let Err(error) = ended {
@@ -149,7 +155,7 @@ async fn talk(stream: TcpStream, service: FromPeer, head_time: Duration, stop: C
     }
 }
 
-fn is_its_own(error: &Error) -> bool {
+fn is_of_client(error: &Error) -> bool {
     use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
@@ -174,8 +180,8 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
         let router = Router::new().route("/", get(async || "here"));
-        let bounds = Bounds { most, head_time, proxies: Arc::new([]) };
-        let serving = serve(listener, router, bounds, GatewayMetrics::default(), stop.clone());
+        let limits = ConnectionLimits { most, head_time, proxies: Arc::new([]) };
+        let serving = serve(listener, router, limits, GatewayMetrics::default(), stop.clone());
         (address, stop, tokio::spawn(serving))
     }
 
@@ -235,8 +241,8 @@ mod tests {
 
     #[test]
     fn the_memory_of_connections_grows_with_their_number_alone() {
-        let bounds = |most| Bounds { most, head_time: Duration::ZERO, proxies: Arc::new([]) };
-        assert_eq!(bounds(512).memory_bytes(64 * 1024), 512 * 144 * 1024);
+        let limits = |most| ConnectionLimits { most, head_time: Duration::ZERO, proxies: Arc::new([]) };
+        assert_eq!(limits(512).memory_bytes(64 * 1024), 512 * 144 * 1024);
     }
 
     #[tokio::test]

@@ -1,15 +1,15 @@
 //! `/v1/sources/{source}/resources/content`: the verified bytes of a resource.
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use data_encoding::BASE64;
 use model::{Bitstream, ResourceUri};
 
-use crate::ask::{self, Asked};
+use crate::api_error::ApiError;
+use crate::extract::{self, Query, SourcePath};
 use crate::range::{self, Part};
-use crate::refusal::Refusal;
 use crate::resources::{self, UriParams};
 use crate::state::Gateway;
 
@@ -33,24 +33,24 @@ const LONGEST_NAME: usize = 100;
 ))]
 pub(crate) async fn content(
     State(gateway): State<Gateway>,
-    Path(source): Path<String>,
-    Asked(params): Asked<UriParams>,
+    SourcePath(source): SourcePath,
+    Query(params): Query<UriParams>,
     method: Method,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    let (source, uri) = (ask::source(&source)?, ask::resource(&params.uri)?);
-    let record = gateway.catalogs().get(&source).await?.resource(&uri).await?;
+) -> Result<Response, ApiError> {
+    let uri = extract::resource_uri(&params.uri)?;
+    let record = gateway.catalogs.get(&source).await?.resource(&uri).await?;
     let record = record.ok_or_else(|| resources::unknown(&uri))?;
     let Some(bitstream) = record.bitstream else {
-        return Err(Refusal::not_found(format!(
-            "{uri} is not held: its Source deleted it; its story says more"
+        return Err(ApiError::not_found(format!(
+            "{uri} is not stored: its Source deleted it; its history says more"
         )));
     };
     let etag = format!("\"{}\"", bitstream.computed.sha256());
-    if ask::names(&headers, header::IF_MATCH, &etag) == Some(false) {
-        return Err(Refusal::precondition_failed(format!("{uri} is another version now: {etag}")));
+    if extract::etag_matches(&headers, header::IF_MATCH, &etag) == Some(false) {
+        return Err(ApiError::precondition_failed(format!("{uri} is another version now: {etag}")));
     }
-    if ask::names(&headers, header::IF_NONE_MATCH, &etag) == Some(true) {
+    if extract::etag_matches(&headers, header::IF_NONE_MATCH, &etag) == Some(true) {
         return Ok((StatusCode::NOT_MODIFIED, described(&uri, &bitstream, &etag)).into_response());
     }
     let length = bitstream.computed.length();
@@ -58,7 +58,7 @@ pub(crate) async fn content(
         Part::Whole => (StatusCode::OK, None),
         Part::Range(range) => (StatusCode::PARTIAL_CONTENT, Some(range)),
         Part::Nowhere => {
-            let refusal = Refusal::unsatisfiable(format!("{uri} has {length} bytes"));
+            let refusal = ApiError::unsatisfiable(format!("{uri} has {length} bytes"));
             return Err(with_text(refusal, format!("bytes */{length}")));
         }
     };
@@ -72,12 +72,12 @@ pub(crate) async fn content(
     }
     let body = match method {
         Method::HEAD => Body::empty(),
-        _ => Body::from_stream(gateway.judged().open(gateway.store(), &bitstream, range).await?),
+        _ => Body::from_stream(gateway.verified.open(&gateway.store, &bitstream, range).await?),
     };
     Ok((status, answered, body).into_response())
 }
 
-fn with_text(refusal: Refusal, content_range: String) -> Refusal {
+fn with_text(refusal: ApiError, content_range: String) -> ApiError {
     match content_range.parse() {
         Ok(value) => refusal.header(header::CONTENT_RANGE, value),
         Err(_) => refusal,

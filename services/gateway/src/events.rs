@@ -4,24 +4,23 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use api::Run;
-use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use control::{LeaseRecord, Run as FleetRun, WatchCache};
-use futures::{Stream, stream};
+use futures::{Stream, StreamExt as _, stream};
 use model::{RunId, SourceId};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
-use crate::ask;
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
+use crate::extract::RunPath;
 use crate::runs;
 use crate::state::Gateway;
 use crate::tokens::{Caller, Tokens};
 
 /// The interval of keep-alive events while nothing changes. It is shorter than the idle timeouts of proxies.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// An event of a run.
 #[derive(ToSchema)]
@@ -42,44 +41,42 @@ pub(crate) struct RunEvent {
     responses((status = 200, description = "Server-sent events", body = RunEvent, content_type = "text/event-stream")))]
 pub(crate) async fn events(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path((source, run)): Path<(String, String)>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    let (source, id) = (ask::source(&source)?, runs::run_id(&run)?);
+    caller: Caller,
+    RunPath { source, run }: RunPath,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     // The views lag by a moment, so a run that was just requested may be missing there.
-    let found = gateway.control().runs().get(&source).await?.filter(|found| found.spec.id == id);
-    let views = gateway.views();
-    let story = Story {
+    let runs = gateway.control.runs();
+    if runs.get(&source).await?.is_none_or(|found| found.spec.id != run) {
+        let past = runs.past(&source).await?;
+        let past = past.into_iter().find(|past| past.spec.id == run);
+        let past = past.ok_or_else(|| runs::no_run(&source, run))?;
+        let only = event(&runs::present(&gateway, &past)).map(|(_, event)| Ok(event));
+        return Ok(sse(stream::iter(only).left_stream()));
+    }
+    let events = RunEventStream {
         source,
-        id,
-        runs: views.runs.clone(),
-        leases: views.leases.clone(),
-        stop: gateway.stop().clone(),
-        changes: gateway.tokens().changes(),
-        tokens: gateway.tokens().clone(),
+        id: run,
+        runs: gateway.views.runs.clone(),
+        leases: gateway.views.leases.clone(),
+        stop: gateway.stop.clone(),
+        changes: gateway.tokens.changes(),
+        tokens: gateway.tokens.clone(),
         caller,
         before: String::new(),
         seen: false,
         is_over: false,
     };
-    if found.is_none() {
-        let past = gateway.control().runs().past(&story.source).await?;
-        let past = past.into_iter().find(|past| past.spec.id == id);
-        let past = past.ok_or_else(|| runs::no_run(&story.source, id))?;
-        let only = event(&runs::present(&gateway, &past)).map(|(_, event)| Ok(event));
-        return Ok(told(futures::StreamExt::left_stream(stream::iter(only))));
-    }
-    Ok(told(futures::StreamExt::right_stream(stream::unfold(story, Story::next))))
+    Ok(sse(stream::unfold(events, RunEventStream::next).right_stream()))
 }
 
-fn told<S: Stream<Item = Result<Event, Infallible>> + Send + 'static>(
+fn sse<S: Stream<Item = Result<Event, Infallible>> + Send + 'static>(
     events: S,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    Sse::new(events).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE))
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
 
 /// The event stream of a run.
-struct Story {
+struct RunEventStream {
     source: SourceId,
     id: RunId,
     runs: WatchCache<FleetRun>,
@@ -95,7 +92,7 @@ struct Story {
     is_over: bool,
 }
 
-impl Story {
+impl RunEventStream {
     /// The next event. None when the run is over, a newer run replaced it, the token became invalid, or this service is
     /// to stop.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {

@@ -5,18 +5,18 @@ use std::net::IpAddr;
 
 use axum::http::{HeaderMap, header};
 
-use crate::refusal::Refusal;
-use crate::state::Gateway;
+use crate::api_error::ApiError;
+use crate::config::Settings;
 
 /// Checks that the request names this machine.
 ///
 /// # Errors
-/// [`Refusal::misdirected`], where no tokens are required and the request names another host.
-pub(crate) fn check(gateway: &Gateway, headers: &HeaderMap) -> Result<(), Refusal> {
-    if !gateway.settings().allow_anonymous || names_this_machine(headers) {
+/// [`ApiError::misdirected`], where no tokens are required and the request names another host.
+pub(crate) fn check(settings: &Settings, headers: &HeaderMap) -> Result<(), ApiError> {
+    if !settings.allow_anonymous || names_this_machine(headers) {
         return Ok(());
     }
-    Err(Refusal::misdirected(
+    Err(ApiError::misdirected(
         "gateway.allow_anonymous is set, so only requests to this machine's own names are answered: use http://127.0.0.1 or \
          http://localhost, or name a file in gateway.tokens",
     ))

@@ -1,7 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod api;
-mod ask;
+mod api_error;
+mod auth;
 mod batch;
 mod body;
 mod catalogs;
@@ -10,19 +11,19 @@ mod config;
 mod connections;
 mod console;
 mod content;
-mod door;
 mod events;
+mod extract;
 mod host;
 mod inbox;
-mod judged;
+mod inbox_urls;
 mod metrics;
-mod page;
+mod pagination;
 mod plans;
+mod problem_actions;
 mod problems;
 mod push;
 mod range;
-mod rate;
-mod refusal;
+mod rate_limit;
 mod report;
 mod resources;
 mod runs;
@@ -31,7 +32,8 @@ mod sources;
 mod state;
 mod subscriptions;
 mod tokens;
-mod words;
+mod verdicts;
+mod verified_cache;
 mod wrong_tokens;
 
 pub use self::api::openapi;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::extract::{MatchedPath, Request};
 use axum::http::{Method, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -9,12 +10,16 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use service::{Metrics, status_class};
+use tokio::time::Instant;
 
-use crate::wrong_tokens::Door;
-use crate::{inbox, push};
+use crate::verdicts::{DeliveryVerdict, NotificationVerdict};
+use crate::wrong_tokens::TokenEndpoint;
 
 /// Buckets from the time of a lookup to that of a report over millions of resources.
 const SECONDS: [f64; 9] = [0.002, 0.005, 0.02, 0.05, 0.2, 0.5, 2.0, 5.0, 30.0];
+
+/// The route label of requests to paths without a route. Their number is unbounded.
+pub(crate) const UNMATCHED: &str = "unmatched";
 
 /// Metrics of the gateway. Cheap to clone. No scrape sees them until they are registered.
 #[derive(Debug, Clone)]
@@ -23,7 +28,7 @@ pub struct GatewayMetrics {
     seconds: Family<RouteLabel, Histogram>,
     notifications: Family<VerdictLabel, Counter>,
     deliveries: Family<VerdictLabel, Counter>,
-    wrong_tokens: Family<DoorLabel, Counter>,
+    wrong_tokens: Family<EndpointLabel, Counter>,
     connections: Gauge,
     connections_full: Counter,
 }
@@ -35,6 +40,34 @@ pub(crate) struct OpenConnection(Gauge);
 impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.dec();
+    }
+}
+
+/// A request under way: what the metrics count at its end.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    began: Instant,
+    method: Method,
+    matched: Option<MatchedPath>,
+}
+
+impl Measured {
+    pub(crate) fn begin(request: &Request) -> Self {
+        let matched = request.extensions().get().cloned();
+        Self { began: Instant::now(), method: request.method().clone(), matched }
+    }
+
+    pub(crate) fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// The template of the route, or [`UNMATCHED`].
+    pub(crate) fn route(&self) -> &str {
+        self.matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str)
+    }
+
+    pub(crate) fn count(self, metrics: &GatewayMetrics, status: StatusCode) {
+        metrics.count(&self.method, self.route(), status, self.began.elapsed());
     }
 }
 
@@ -56,7 +89,7 @@ struct VerdictLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DoorLabel {
+struct EndpointLabel {
     door: &'static str,
 }
 
@@ -79,14 +112,14 @@ impl GatewayMetrics {
     pub fn register(metrics: &Metrics) -> Self {
         let counted = Self::default();
         // Export a zero before the first event, because `rate` ignores a series that begins with one.
-        for verdict in push::Verdict::ALL {
-            drop(counted.deliveries.get_or_create(&VerdictLabel { verdict: verdict.as_str() }));
+        for (_, verdict) in DeliveryVerdict::ALL {
+            drop(counted.deliveries.get_or_create(&VerdictLabel { verdict }));
         }
-        for verdict in inbox::Verdict::ALL {
-            drop(counted.notifications.get_or_create(&VerdictLabel { verdict: verdict.as_str() }));
+        for (_, verdict) in NotificationVerdict::ALL {
+            drop(counted.notifications.get_or_create(&VerdictLabel { verdict }));
         }
-        for door in Door::ALL {
-            drop(counted.wrong_tokens.get_or_create(&DoorLabel { door: door.as_str() }));
+        for endpoint in TokenEndpoint::ALL {
+            drop(counted.wrong_tokens.get_or_create(&EndpointLabel { door: endpoint.as_str() }));
         }
         metrics.register(|registry| {
             registry.register(
@@ -140,22 +173,22 @@ impl GatewayMetrics {
     }
 
     /// Counts an unknown token.
-    pub(crate) fn wrong_token(&self, door: Door) {
-        self.wrong_tokens.get_or_create(&DoorLabel { door: door.as_str() }).inc();
+    pub(crate) fn wrong_token(&self, endpoint: TokenEndpoint) {
+        self.wrong_tokens.get_or_create(&EndpointLabel { door: endpoint.as_str() }).inc();
     }
 
     /// Counts a notification.
-    pub(crate) fn notification(&self, verdict: inbox::Verdict) {
+    pub(crate) fn notification(&self, verdict: NotificationVerdict) {
         self.notifications.get_or_create(&VerdictLabel { verdict: verdict.as_str() }).inc();
     }
 
     /// Counts a delivery of a hub.
-    pub(crate) fn delivered(&self, verdict: push::Verdict) {
+    pub(crate) fn delivered(&self, verdict: DeliveryVerdict) {
         self.deliveries.get_or_create(&VerdictLabel { verdict: verdict.as_str() }).inc();
     }
 
     /// Counts a request. The labels come from bounded sets: route templates, and only the methods that are served.
-    pub(crate) fn count(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
+    fn count(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
         let label = RequestLabel {
             route: route.to_owned(),
             method: name(method),
@@ -202,8 +235,8 @@ mod tests {
         let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
         GatewayMetrics::register(&metrics);
         let text = metrics.encode();
-        let notifications = inbox::Verdict::ALL.map(|verdict| ("notifications", verdict.as_str()));
-        let deliveries = push::Verdict::ALL.map(|verdict| ("deliveries", verdict.as_str()));
+        let notifications = NotificationVerdict::ALL.map(|(_, verdict)| ("notifications", verdict));
+        let deliveries = DeliveryVerdict::ALL.map(|(_, verdict)| ("deliveries", verdict));
         for (name, verdict) in notifications.into_iter().chain(deliveries) {
             let line = format!("thresher_gateway_{name}_total{{verdict=\"{verdict}\"}} 0");
             assert!(text.lines().any(|shown| shown == line), "{line}");

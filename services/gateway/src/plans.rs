@@ -4,27 +4,27 @@
 use std::time::Duration;
 
 use api::{Plan, Spec};
+use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use control::{Plan as FleetPlan, SourceSpec, Versioned};
 use serde::Deserialize;
 use tokio::time::timeout;
 use utoipa::IntoParams;
 
-use crate::ask::{Asked, Sent};
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
+use crate::extract::{JsonBody, Query};
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
 /// The longest time that a request may wait for a plan.
 const LONGEST_WAIT: u8 = 20;
 /// The most plans that are queued or in progress, and the most that are stored.
-const MOST_WAITING: usize = 16;
+const MOST_PENDING: usize = 16;
 const MOST_KEPT: usize = 256;
 /// `Retry-After` in seconds, when too many plans are queued or stored.
-const COME_AGAIN: u64 = 5;
+const RETRY_SECONDS: u64 = 5;
 
 /// Parameters of a plan.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -45,12 +45,12 @@ pub(crate) struct PlanParams {
 ))]
 pub(crate) async fn ask(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Sent(spec): Sent<Spec>,
-) -> Result<Response, Refusal> {
+    caller: Caller,
+    JsonBody(spec): JsonBody<Spec>,
+) -> Result<Response, ApiError> {
     let plan = begin(&gateway, &caller, spec).await?;
-    let patience = Duration::from_secs(gateway.settings().plan_wait_seconds);
-    let plan = until_over(&gateway, plan, patience).await;
+    let wait = Duration::from_secs(gateway.settings.plan_wait_seconds);
+    let plan = until_over(&gateway, plan, wait).await;
     Ok(answer(&plan))
 }
 
@@ -59,13 +59,14 @@ pub(crate) async fn begin(
     gateway: &Gateway,
     caller: &Caller,
     spec: Spec,
-) -> Result<Versioned<FleetPlan>, Refusal> {
-    let kept = gateway.views().plans.all();
-    if kept.len() >= MOST_KEPT || kept.iter().filter(|plan| !plan.is_over()).count() >= MOST_WAITING {
-        let said = format!("more plans were asked for than are made at a time; come again in {COME_AGAIN} s");
-        return Err(Refusal::too_many(said).after_seconds(COME_AGAIN));
+) -> Result<Versioned<FleetPlan>, ApiError> {
+    let kept = gateway.views.plans.all();
+    if kept.len() >= MOST_KEPT || kept.iter().filter(|plan| !plan.is_over()).count() >= MOST_PENDING {
+        let said =
+            format!("more plans were asked for than are made at a time; come again in {RETRY_SECONDS} s");
+        return Err(ApiError::too_many(said).after_seconds(RETRY_SECONDS));
     }
-    let plan = gateway.control().plans().ask(SourceSpec::from(spec), gateway.now()).await?;
+    let plan = gateway.control.plans().ask(SourceSpec::from(spec), gateway.now()).await?;
     tracing::info!(plan.id = %plan.id, token = caller.name(), "a plan is asked for");
     Ok(plan)
 }
@@ -79,10 +80,10 @@ pub(crate) async fn begin(
 pub(crate) async fn read(
     State(gateway): State<Gateway>,
     Path(plan): Path<String>,
-    Asked(params): Asked<PlanParams>,
-) -> Result<Response, Refusal> {
+    Query(params): Query<PlanParams>,
+) -> Result<Response, ApiError> {
     if params.wait_seconds > LONGEST_WAIT {
-        return Err(Refusal::bad_request(format!("wait_seconds is 0 to {LONGEST_WAIT}")));
+        return Err(ApiError::bad_request(format!("wait_seconds is 0 to {LONGEST_WAIT}")));
     }
     let plan = find(&gateway, &plan).await?;
     let plan = until_over(&gateway, plan, Duration::from_secs(params.wait_seconds.into())).await;
@@ -90,26 +91,27 @@ pub(crate) async fn read(
 }
 
 /// The plan with this ID.
-pub(crate) async fn find(gateway: &Gateway, name: &str) -> Result<Versioned<FleetPlan>, Refusal> {
-    let id = name.parse().map_err(|error| Refusal::not_found(format!("there is no such plan: {error}")))?;
-    Ok(gateway.control().plans().get(id).await?)
+pub(crate) async fn find(gateway: &Gateway, name: &str) -> Result<Versioned<FleetPlan>, ApiError> {
+    let id = name.parse().map_err(|error| ApiError::not_found(format!("there is no such plan: {error}")))?;
+    Ok(gateway.control.plans().get(id).await?)
 }
 
 /// Waits until the plan is over, up to this time, and returns it.
 pub(crate) async fn until_over(
     gateway: &Gateway,
     plan: Versioned<FleetPlan>,
-    patience: Duration,
+    wait: Duration,
 ) -> Versioned<FleetPlan> {
     if plan.is_over() {
         return plan;
     }
-    let (id, mut plans) = (plan.id, gateway.views().plans.clone());
+    let id = plan.id;
+    let mut plans = gateway.views.plans.clone();
     let over = plans.wait_for(|plans| plans.get(&id).filter(|plan| plan.is_over()));
     let over = async {
         tokio::select! {
-            over = timeout(patience, over) => over.ok(),
-            () = gateway.stop().cancelled() => None,
+            over = timeout(wait, over) => over.ok(),
+            () = gateway.stop.cancelled() => None,
         }
     };
     over.await.unwrap_or(plan)

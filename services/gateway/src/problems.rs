@@ -2,22 +2,22 @@
 
 use api::{Page, ProblemGroup, ProblemGroups, SourceProblem};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use futures::TryStreamExt;
 use model::{ProblemReason, ProblemRecord, Subject};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::ask::{self, Asked};
-use crate::page;
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
+use crate::extract::{Query, SourcePath};
+use crate::pagination;
 use crate::state::Gateway;
 
 /// The kind of cursors.
 const KIND: &str = "problems";
 /// Problems that are scanned for one page. If a filter matches few of them, a page may have fewer items or none, and
 /// still a `next`.
-const LOOKED_AT: usize = 20_000;
+const MOST_SCANNED: usize = 20_000;
 
 /// Parameters of the list of problems.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -53,35 +53,35 @@ pub(crate) struct GroupParams {
 }
 
 /// The filter of a list.
-struct Meant {
+struct ProblemFilter {
     prefix: String,
     reasons: Vec<ProblemReason>,
     kinds: Vec<String>,
     ignored: bool,
 }
 
-impl Meant {
-    fn new(params: &ProblemParams) -> Result<Self, Refusal> {
+impl ProblemFilter {
+    fn new(params: &ProblemParams) -> Result<Self, ApiError> {
         let parts = |text: &Option<String>| -> Vec<String> {
             text.iter().flat_map(|text| text.split(',')).map(|part| part.trim().to_owned()).collect()
         };
         let reasons = parts(&params.reason).iter().map(|reason| reason.parse()).collect::<Result<_, _>>();
         let kinds = parts(&params.kind);
         if let Some(other) = kinds.iter().find(|kind| !Subject::KINDS.contains(&kind.as_str())) {
-            return Err(Refusal::bad_request(format!(
+            return Err(ApiError::bad_request(format!(
                 "kind must be one of {}, not {other:?}",
                 Subject::KINDS.join(", ")
             )));
         }
         Ok(Self {
             prefix: params.prefix.clone().unwrap_or_default(),
-            reasons: reasons.map_err(|error| Refusal::bad_request(format!("{error}")))?,
+            reasons: reasons.map_err(|error| ApiError::bad_request(format!("{error}")))?,
             kinds,
             ignored: params.ignored,
         })
     }
 
-    fn takes(&self, subject: &Subject, record: &ProblemRecord) -> bool {
+    fn matches(&self, subject: &Subject, record: &ProblemRecord) -> bool {
         record.ignored.is_some() == self.ignored
             && subject.uri().starts_with(&self.prefix)
             && (self.reasons.is_empty() || self.reasons.contains(&record.reason))
@@ -96,23 +96,26 @@ impl Meant {
         body = Page<SourceProblem>)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
-    Path(source): Path<String>,
-    Asked(params): Asked<ProblemParams>,
-) -> Result<Json<Page<SourceProblem>>, Refusal> {
-    let (meant, limit) = (Meant::new(&params)?, page::limit(params.limit)?);
-    let behind = page::behind(KIND, params.cursor.as_deref())?;
+    SourcePath(source): SourcePath,
+    Query(params): Query<ProblemParams>,
+) -> Result<Json<Page<SourceProblem>>, ApiError> {
+    let filter = ProblemFilter::new(&params)?;
+    let limit = pagination::limit(params.limit)?;
+    let behind = pagination::decode_cursor(KIND, params.cursor.as_deref())?;
     let behind =
-        behind.map(|text| subject(&text).ok_or_else(|| Refusal::bad_request("cursor is none of this list")));
-    let catalog = gateway.catalogs().get(&ask::source(&source)?).await?;
+        behind.map(|text| subject(&text).ok_or_else(|| ApiError::bad_request("cursor is none of this list")));
+    let catalog = gateway.catalogs.get(&source).await?;
     let mut problems = catalog.scan_problems_after(behind.transpose()?.as_ref()).await?;
-    let (mut items, mut looked_at, mut last) = (Vec::new(), 0, None);
+    let mut items = Vec::new();
+    let mut scanned = 0;
+    let mut last = None;
     while let Some((subject, record)) = problems.try_next().await? {
-        if items.len() == limit || looked_at == LOOKED_AT {
-            let next = last.map(|last| page::cursor(KIND, &name(&last)));
+        if items.len() == limit || scanned == MOST_SCANNED {
+            let next = last.map(|last| pagination::cursor(KIND, &name(&last)));
             return Ok(Json(Page { items, next }));
         }
-        looked_at += 1;
-        if meant.takes(&subject, &record) {
+        scanned += 1;
+        if filter.matches(&subject, &record) {
             items.push(SourceProblem::new(&subject, record));
         }
         last = Some(subject);
@@ -126,16 +129,16 @@ pub(crate) async fn list(
     responses((status = 200, description = "All groups", body = Page<ProblemGroup>)))]
 pub(crate) async fn groups(
     State(gateway): State<Gateway>,
-    Path(source): Path<String>,
-    Asked(params): Asked<GroupParams>,
-) -> Result<Json<Page<ProblemGroup>>, Refusal> {
+    SourcePath(source): SourcePath,
+    Query(params): Query<GroupParams>,
+) -> Result<Json<Page<ProblemGroup>>, ApiError> {
     let params = ProblemParams { prefix: params.prefix, ignored: params.ignored, ..ProblemParams::default() };
-    let meant = Meant::new(&params)?;
-    let catalog = gateway.catalogs().get(&ask::source(&source)?).await?;
+    let filter = ProblemFilter::new(&params)?;
+    let catalog = gateway.catalogs.get(&source).await?;
     let mut problems = catalog.scan_problems().await?;
     let mut groups = ProblemGroups::default();
     while let Some((subject, record)) = problems.try_next().await? {
-        if meant.takes(&subject, &record) {
+        if filter.matches(&subject, &record) {
             groups.count(&subject, &record);
         }
     }
@@ -171,7 +174,7 @@ mod tests {
     fn unknown_reasons_and_kinds_are_refused_with_those_that_there_are() {
         let with = |reason: &str, kind: &str| {
             let (reason, kind) = (Some(reason.to_owned()), Some(kind.to_owned()));
-            Meant::new(&ProblemParams { reason, kind, ..ProblemParams::default() })
+            ProblemFilter::new(&ProblemParams { reason, kind, ..ProblemParams::default() })
         };
         assert!(with("timeout, dns", "resource,entry").is_ok());
         assert!(with("bored", "resource").is_err());

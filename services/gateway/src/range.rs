@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use axum::http::{HeaderMap, header};
 
-use crate::ask;
+use crate::extract;
 
 /// The requested part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) fn asked(headers: &HeaderMap, length: u64, etag: &str) -> Part {
 /// Whether `If-Range` equals this entity tag. A date is no strong validator here.
 fn is_of(headers: &HeaderMap, etag: &str) -> bool {
     let is_strong = headers.get(header::IF_RANGE).is_some_and(|value| value.as_bytes().starts_with(b"\""));
-    is_strong && ask::names(headers, header::IF_RANGE, etag) == Some(true)
+    is_strong && extract::etag_matches(headers, header::IF_RANGE, etag) == Some(true)
 }
 
 /// Parses `Range`. Several ranges at once are not supported; the response is then the whole bitstream, as the RFC

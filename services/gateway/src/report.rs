@@ -4,7 +4,7 @@ use ::report::ReportCard;
 use api::Page;
 use api::schema::one_of;
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use model::SourceId;
@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::Schema;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::ask::{self, Asked};
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
+use crate::extract::{Query, SourcePath};
 use crate::state::Gateway;
 
 /// Parameters of a report.
@@ -43,7 +43,7 @@ fn forms() -> Schema {
 /// A quirk that reading a Source's documents may need.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Quirk)]
-pub(crate) struct Tolerance {
+pub(crate) struct QuirkInfo {
     /// The stable name of the quirk.
     name: &'static str,
     /// What the quirk means.
@@ -68,10 +68,10 @@ pub(crate) struct Tolerance {
         (serde_json::Value = "application/json"), (String = "text/plain")))))]
 pub(crate) async fn report(
     State(gateway): State<Gateway>,
-    Path(source): Path<String>,
-    Asked(params): Asked<ReportParams>,
-) -> Result<Response, Refusal> {
-    let card = card(&gateway, &ask::source(&source)?).await?;
+    SourcePath(source): SourcePath,
+    Query(params): Query<ReportParams>,
+) -> Result<Response, ApiError> {
+    let card = card(&gateway, &source).await?;
     Ok(match params.form {
         Form::Json => Json(card).into_response(),
         Form::Text => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], card.text()).into_response(),
@@ -79,13 +79,13 @@ pub(crate) async fn report(
 }
 
 /// The report card of a Source. This reads the whole catalog.
-pub(crate) async fn card(gateway: &Gateway, id: &SourceId) -> Result<ReportCard, Refusal> {
-    let catalog = gateway.catalogs().get(id).await?;
-    let entry = match gateway.views().sources.get(id) {
+pub(crate) async fn card(gateway: &Gateway, id: &SourceId) -> Result<ReportCard, ApiError> {
+    let catalog = gateway.catalogs.get(id).await?;
+    let entry = match gateway.views.sources.get(id) {
         Some(spec) => spec.entry.to_string(),
         // The Source was removed; the store still knows its entry URL.
         None => gateway
-            .store()
+            .store
             .sources()
             .await?
             .into_iter()
@@ -97,9 +97,9 @@ pub(crate) async fn card(gateway: &Gateway, id: &SourceId) -> Result<ReportCard,
 
 /// All quirks. Reports and the counters of runs say how often each was needed.
 #[utoipa::path(get, path = "/v1/quirks", tag = "reports",
-    responses((status = 200, description = "All items", body = Page<Tolerance>)))]
-pub(crate) async fn quirks() -> Json<Page<Tolerance>> {
-    let items = Quirk::ALL.iter().map(|quirk| Tolerance {
+    responses((status = 200, description = "All items", body = Page<QuirkInfo>)))]
+pub(crate) async fn quirks() -> Json<Page<QuirkInfo>> {
+    let items = Quirk::ALL.iter().map(|quirk| QuirkInfo {
         name: quirk.as_str(),
         meaning: quirk.meaning(),
         casts_doubt: quirk.casts_doubt(),

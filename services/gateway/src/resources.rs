@@ -4,22 +4,22 @@ use std::collections::{BTreeMap, VecDeque};
 
 use api::{Page, Resource, ResourceHistory};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use catalog::{CatalogReader, ResourceSummary};
 use futures::{StreamExt, TryStreamExt};
 use model::{ChangeLogEntry, ResourceState, ResourceUri, Subject};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::ask::{self, Asked};
-use crate::page;
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
+use crate::extract::{self, Query, SourcePath};
+use crate::pagination;
 use crate::state::Gateway;
 
 /// The kind of cursors.
 const KIND: &str = "resources";
 /// The most change log entries in a history.
-const TOLD: usize = 1000;
+const MOST_EVENTS: usize = 1000;
 
 /// Parameters of the list of resources.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -51,12 +51,14 @@ pub(crate) struct UriParams {
     responses((status = 200, description = "One page", body = Page<Resource>)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
-    Path(source): Path<String>,
-    Asked(params): Asked<ListParams>,
-) -> Result<Json<Page<Resource>>, Refusal> {
-    let limit = page::limit(params.limit)?;
-    let behind = page::behind(KIND, params.cursor.as_deref())?.map(|uri| ask::resource(&uri)).transpose()?;
-    let catalog = gateway.catalogs().get(&ask::source(&source)?).await?;
+    SourcePath(source): SourcePath,
+    Query(params): Query<ListParams>,
+) -> Result<Json<Page<Resource>>, ApiError> {
+    let limit = pagination::limit(params.limit)?;
+    let behind = pagination::decode_cursor(KIND, params.cursor.as_deref())?
+        .map(|uri| extract::resource_uri(&uri))
+        .transpose()?;
+    let catalog = gateway.catalogs.get(&source).await?;
     let prefix = params.prefix.unwrap_or_default();
     Ok(Json(page_of(&catalog, &prefix, behind.as_ref(), limit).await?))
 }
@@ -67,12 +69,12 @@ async fn page_of(
     prefix: &str,
     behind: Option<&ResourceUri>,
     limit: usize,
-) -> Result<Page<Resource>, Refusal> {
+) -> Result<Page<Resource>, ApiError> {
     let mut known: Vec<ResourceSummary> =
         catalog.scan_known(Some(prefix), behind).await?.take(limit + 1).try_collect().await?;
     let more = known.len() > limit;
     known.truncate(limit);
-    let next = known.last().filter(|_| more).map(|last| page::cursor(KIND, last.uri.as_str()));
+    let next = known.last().filter(|_| more).map(|last| pagination::cursor(KIND, last.uri.as_str()));
     let resource =
         |known: &ResourceSummary| Resource::new(&known.uri, known.standing(), known.record.as_ref());
     Ok(Page { items: known.iter().map(resource).collect(), next })
@@ -84,13 +86,13 @@ async fn page_of(
     responses((status = 200, description = "The history", body = ResourceHistory)))]
 pub(crate) async fn history(
     State(gateway): State<Gateway>,
-    Path(source): Path<String>,
-    Asked(params): Asked<UriParams>,
-) -> Result<Json<ResourceHistory>, Refusal> {
-    let (source, uri) = (ask::source(&source)?, ask::resource(&params.uri)?);
-    let catalog = gateway.catalogs().get(&source).await?;
+    SourcePath(source): SourcePath,
+    Query(params): Query<UriParams>,
+) -> Result<Json<ResourceHistory>, ApiError> {
+    let uri = extract::resource_uri(&params.uri)?;
+    let catalog = gateway.catalogs.get(&source).await?;
     let mut history = known(&catalog, &uri).await?;
-    (history.events, history.events_omitted) = happened(&catalog, &uri).await?;
+    (history.events, history.events_omitted) = events(&catalog, &uri).await?;
     if history.is_empty() {
         return Err(unknown(&uri));
     }
@@ -98,8 +100,9 @@ pub(crate) async fn history(
 }
 
 /// All that is known of a resource except its events. This takes a few lookups, however large the catalog is.
-pub(crate) async fn known(catalog: &CatalogReader, uri: &ResourceUri) -> Result<ResourceHistory, Refusal> {
-    let (record, pending) = (catalog.resource(uri).await?, catalog.pending(uri).await?);
+pub(crate) async fn known(catalog: &CatalogReader, uri: &ResourceUri) -> Result<ResourceHistory, ApiError> {
+    let record = catalog.resource(uri).await?;
+    let pending = catalog.pending(uri).await?;
     let problem = catalog.problem(&Subject::Resource(uri.to_string())).await?;
     let versions = catalog.versions(uri).await?.map(|versions| versions.kept).unwrap_or_default();
     let mut document_problems = BTreeMap::new();
@@ -110,7 +113,6 @@ pub(crate) async fn known(catalog: &CatalogReader, uri: &ResourceUri) -> Result<
     }
     let standing = ResourceState::of(record.as_ref(), pending.as_ref(), problem.as_ref());
     let resource = Resource::new(uri, standing, record.as_ref());
-    let (events, events_omitted) = (VecDeque::new(), 0);
     Ok(ResourceHistory {
         resource,
         record,
@@ -118,20 +120,21 @@ pub(crate) async fn known(catalog: &CatalogReader, uri: &ResourceUri) -> Result<
         problem,
         versions,
         document_problems,
-        events,
-        events_omitted,
+        events: VecDeque::new(),
+        events_omitted: 0,
     })
 }
 
 /// The last events of a resource, oldest first, and the number of earlier ones. This reads the whole change log.
-pub(crate) async fn happened(
+pub(crate) async fn events(
     catalog: &CatalogReader,
     uri: &ResourceUri,
-) -> Result<(VecDeque<ChangeLogEntry>, u64), Refusal> {
-    let (mut changes, mut left_out) = (VecDeque::new(), 0);
+) -> Result<(VecDeque<ChangeLogEntry>, u64), ApiError> {
+    let mut changes = VecDeque::new();
+    let mut left_out = 0;
     let mut events = catalog.changes_of(uri).await?;
     while let Some((_, event)) = events.try_next().await? {
-        if changes.len() == TOLD {
+        if changes.len() == MOST_EVENTS {
             changes.pop_front();
             left_out += 1;
         }
@@ -141,8 +144,8 @@ pub(crate) async fn happened(
 }
 
 /// The refusal for a resource of which nothing is known.
-pub(crate) fn unknown(uri: &ResourceUri) -> Refusal {
-    Refusal::not_found(format!(
+pub(crate) fn unknown(uri: &ResourceUri) -> ApiError {
+    ApiError::not_found(format!(
         "nothing is known of {uri}: no document that was read has listed it. URIs are compared as the Source writes them"
     ))
 }

@@ -14,12 +14,13 @@ use tokio_util::sync::CancellationToken;
 use crate::catalogs::Catalogs;
 use crate::config::{Config, Settings};
 use crate::inbox::{Inbox, Senders};
-use crate::judged::Judged;
-use crate::push::Callbacks;
+use crate::metrics::GatewayMetrics;
+use crate::push::{Callbacks, Fleet};
 use crate::state::{Gateway, Parts, Views};
 use crate::tokens::Tokens;
+use crate::verified_cache::VerifiedCache;
 use crate::wrong_tokens::WrongTokens;
-use crate::{GatewayMetrics, api, batch, connections};
+use crate::{api, batch, connections};
 
 /// The interval of checks whether the control store is reachable.
 const PROBE_EVERY: Duration = Duration::from_secs(2);
@@ -40,18 +41,17 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let push = context.config.push.open(&context.vars)?;
     let metrics = GatewayMetrics::register(&context.metrics);
     let cache_bytes = settings.cache_megabytes.max(1) * 1024 * 1024;
-    context.metrics.bound_memory("gateway-cache", cache_bytes as u64);
-    let bounds = settings.bounds();
-    let connected_bytes = bounds.memory_bytes(settings.body_bytes);
-    context.metrics.bound_memory("gateway-connections", connected_bytes as u64);
-    let batch_bytes = batch::memory_bytes(settings.batch_bytes);
-    context.metrics.bound_memory("gateway-batches", batch_bytes as u64);
+    let limits = settings.connection_limits();
+    let delivery_limits = settings.delivery_limits();
+    let bound = |name, bytes: usize| context.metrics.bound_memory(name, bytes as u64);
+    bound("gateway-cache", cache_bytes);
+    bound("gateway-connections", limits.memory_bytes(settings.body_bytes));
+    bound("gateway-batches", batch::memory_bytes(settings.batch_bytes));
     if push.is_some() {
-        let limits = settings.push_limits();
-        context.metrics.bound_memory("gateway-deliveries", limits.memory_bytes() as u64);
+        bound("gateway-deliveries", delivery_limits.memory_bytes());
     }
     if let Some(inbox) = &settings.inbox {
-        context.metrics.bound_memory("gateway-notifications", Inbox::memory_bytes(inbox) as u64);
+        bound("gateway-notifications", Inbox::memory_bytes(inbox));
     }
     let latch = context.readiness.latch("api", "what it depends on is being opened");
 
@@ -64,26 +64,29 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     let views =
         fleet::connect("views", &readiness, &stop, ControlError::is_temporary, || views(&control)).await?;
-    let inbox = match (&settings.inbox, senders) {
-        (Some(wanted), Some(senders)) => {
-            let open = || control.inboxes(Inbox::limits(wanted));
+    let inbox = match settings.inbox.clone().zip(senders) {
+        Some((settings, senders)) => {
+            let open = || control.inboxes(Inbox::limits(&settings));
             let inboxes =
                 fleet::connect("inboxes", &readiness, &stop, ControlError::is_temporary, open).await?;
-            Some(Inbox::new(wanted.clone(), senders, inboxes))
+            Some((settings, senders, inboxes))
         }
-        _ => None,
+        None => None,
     };
     tokio::spawn(watch(control.clone(), readiness.clone(), stop.clone()));
 
-    let callbacks = match push.zip(bus) {
-        None => None,
-        Some((push, bus)) => {
-            let limits = settings.push_limits();
-            let known = (views.subscriptions.clone(), views.sources.clone());
-            let clock = Arc::new(SystemClock);
-            Some(Callbacks::new(push, &control, known, bus, limits, metrics.clone(), clock))
-        }
-    };
+    let callbacks = push.zip(bus).map(|(push, bus)| {
+        let fleet = Fleet {
+            push,
+            subscriptions: control.subscriptions().clone(),
+            hints: control.hints().clone(),
+            view: views.subscriptions.clone(),
+            sources: views.sources.clone(),
+            bus,
+            clock: Arc::new(SystemClock),
+        };
+        Callbacks::new(fleet, delivery_limits, metrics.clone())
+    });
     let listen = settings.listen;
     let listener = TcpListener::bind(listen).await.with_context(|| {
         format!("cannot listen on {listen} for the API; set another address in `gateway.listen`")
@@ -91,9 +94,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
     let catalogs = Catalogs::new(store.clone(), settings.max_open_catalogs, cache_bytes);
     tokio::spawn(catalogs.clone().sweep(stop.clone()));
-    let clock = Arc::new(SystemClock);
-    let judged = Judged::default();
-    let parts = Parts {
+    let gateway = Gateway::new(Parts {
         wrong_tokens: WrongTokens::new(settings.wrong_tokens_per_minute),
         settings,
         tokens,
@@ -101,24 +102,25 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         views,
         store,
         catalogs,
-        judged,
+        verified: VerifiedCache::default(),
         batches: Arc::new(Semaphore::new(batch::AT_A_TIME)),
-        inbox,
         metrics: metrics.clone(),
-        clock,
+        clock: Arc::new(SystemClock),
         stop: stop.clone(),
-    };
-    let mut router = api::router(Gateway::new(parts));
-    let tally = callbacks.map(|callbacks| {
-        router = std::mem::take(&mut router).merge(callbacks.router());
-        tokio::spawn(callbacks.keep_tally(stop.clone()))
     });
+    let inbox =
+        inbox.map(|(settings, senders, inboxes)| Inbox::new(gateway.clone(), settings, senders, inboxes));
+    let mut router = api::router(gateway, inbox);
+    if let Some(callbacks) = &callbacks {
+        router = router.merge(callbacks.router());
+    }
+    let reports = callbacks.map(|callbacks| tokio::spawn(callbacks.report_counts(stop.clone())));
     tracing::info!(api.address = %address, "the API is served");
     latch.release();
-    connections::serve(listener, router, bounds, metrics, stop).await;
-    if let Some(tally) = tally {
+    connections::serve(listener, router, limits, metrics, stop).await;
+    if let Some(reports) = reports {
         // An error of the task no longer matters. The task ends after the last report of its counts.
-        let _ = tally.await;
+        let _ = reports.await;
     }
     Ok(())
 }
@@ -126,8 +128,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
 fn tokens(settings: &Settings, stop: &CancellationToken) -> anyhow::Result<Tokens> {
     let rate = settings.requests_per_second;
     let Some(path) = &settings.tokens else {
-        tracing::warn!(api.listen = %settings.listen, "no token is asked for: whoever reaches this port may do everything");
-        return Ok(Tokens::not_asked_for(rate));
+        tracing::warn!(api.listen = %settings.listen, "no tokens are required: every client that reaches this port may do everything");
+        return Ok(Tokens::not_required(rate));
     };
     let tokens = Tokens::of_file(path, rate)?;
     tokio::spawn(tokens.clone().follow(path.clone(), stop.clone()));

@@ -1,20 +1,20 @@
 //! `/v1/sources`: the Sources of the fleet.
 
 use api::{Page, Source, Spec};
-use axum::extract::{Path, State};
+use axum::Json;
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use control::{ControlError, SourceSpec, Versioned};
 use model::SourceId;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::ask::{self, Asked, Sent};
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
+use crate::extract::{self, JsonBody, Query, SourcePath};
 use crate::state::Gateway;
 use crate::tokens::Caller;
-use crate::{inbox, page};
+use crate::{inbox_urls, pagination};
 
 /// Parameters of lists.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -32,7 +32,7 @@ pub(crate) struct PageParams {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct TryParams {
+pub(crate) struct DryRunParams {
     /// Whether to write nothing and only show the result.
     #[serde(default)]
     pub(crate) dry_run: bool,
@@ -60,18 +60,23 @@ fn etag(revision: u64) -> String {
     responses((status = 200, description = "One page", body = Page<Source>)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
-    Asked(params): Asked<PageParams>,
-) -> Result<Json<Page<Source>>, Refusal> {
-    let all = gateway.views().sources.all();
-    let page =
-        page::of_all("sources", all, |source| source.id.as_str(), params.limit, params.cursor.as_deref())?;
+    Query(params): Query<PageParams>,
+) -> Result<Json<Page<Source>>, ApiError> {
+    let all = gateway.views.sources.all();
+    let page = pagination::paginate(
+        "sources",
+        all,
+        |source| source.id.as_str(),
+        params.limit,
+        params.cursor.as_deref(),
+    )?;
     let now = gateway.now();
     let items = page.items.iter().map(|source| Source::new(source, Some(source.revision), now)).collect();
     Ok(Json(Page { items, next: page.next }))
 }
 
 /// Adds a Source.
-#[utoipa::path(post, path = "/v1/sources", tag = "sources", params(TryParams), request_body = Spec, responses(
+#[utoipa::path(post, path = "/v1/sources", tag = "sources", params(DryRunParams), request_body = Spec, responses(
     (status = 201, description = "The Source was added", body = Source,
         headers(("Location" = String, description = "The URL of the Source"), ("ETag" = String, description = "The revision"))),
     (status = 200, description = "The Source is valid (`dry_run`)", body = Source),
@@ -79,14 +84,14 @@ pub(crate) async fn list(
 ))]
 pub(crate) async fn create(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Asked(params): Asked<TryParams>,
-    Sent(sent): Sent<Spec>,
-) -> Result<Response, Refusal> {
+    caller: Caller,
+    Query(params): Query<DryRunParams>,
+    JsonBody(sent): JsonBody<Spec>,
+) -> Result<Response, ApiError> {
     let spec = SourceSpec::from(sent);
     spec.check().map_err(ControlError::from)?;
     if params.dry_run {
-        return match gateway.control().sources().get(&spec.id).await {
+        return match gateway.control.sources().get(&spec.id).await {
             Ok(_) => Err(ControlError::Exists { what: format!("source {}", spec.id) }.into()),
             Err(ControlError::Absent { .. }) => {
                 Ok(answer(&Source::new(&spec, None, gateway.now()), StatusCode::OK))
@@ -94,7 +99,7 @@ pub(crate) async fn create(
             Err(error) => Err(error.into()),
         };
     }
-    let revision = gateway.control().sources().create(&spec).await?;
+    let revision = gateway.control.sources().create(&spec).await?;
     tracing::info!(source.id = %spec.id, token = caller.name(), "a Source is added");
     Ok(answer(&Source::new(&spec, Some(revision), gateway.now()), StatusCode::CREATED))
 }
@@ -105,18 +110,18 @@ pub(crate) async fn create(
     responses((status = 200, description = "The Source", body = Source, headers(("ETag" = String, description = "The revision")))))]
 pub(crate) async fn read(
     State(gateway): State<Gateway>,
-    Path(source): Path<String>,
+    SourcePath(source): SourcePath,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    let found = gateway.control().sources().get(&ask::source(&source)?).await?;
+) -> Result<Response, ApiError> {
+    let found = gateway.control.sources().get(&source).await?;
     let mut response = answer(&Source::new(&found, Some(found.revision), gateway.now()), StatusCode::OK);
-    response.headers_mut().extend(inbox::advertised(&gateway, &headers, Some(&found.id)));
+    response.headers_mut().extend(inbox_urls::advertised(&gateway.settings, &headers, &found.id));
     Ok(response)
 }
 
 /// Replaces the whole spec of a Source. `If-Match` names the revision that the client read.
 #[utoipa::path(put, path = "/v1/sources/{source}", tag = "sources",
-    params(("source" = String, Path, description = "The Source ID"), TryParams,
+    params(("source" = String, Path, description = "The Source ID"), DryRunParams,
         ("If-Match" = Option<String>, Header, description = "`ETag` of the last `GET`, or `*`")),
     request_body = Spec, responses(
     (status = 200, description = "The Source was changed, or is valid (`dry_run`)", body = Source,
@@ -126,25 +131,24 @@ pub(crate) async fn read(
 ))]
 pub(crate) async fn change(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path(source): Path<String>,
-    Asked(params): Asked<TryParams>,
+    caller: Caller,
+    SourcePath(source): SourcePath,
+    Query(params): Query<DryRunParams>,
     headers: HeaderMap,
-    Sent(sent): Sent<Spec>,
-) -> Result<Response, Refusal> {
-    let id = ask::source(&source)?;
-    let found = gateway.control().sources().get(&id).await?;
+    JsonBody(sent): JsonBody<Spec>,
+) -> Result<Response, ApiError> {
+    let found = gateway.control.sources().get(&source).await?;
     if !is_meant(&headers, &found)? {
-        return Err(Refusal::unconditional(
+        return Err(ApiError::unconditional(
             "If-Match is required. Send the ETag of your last GET, or * to overwrite",
         ));
     }
-    let spec = SourceSpec { id, ..SourceSpec::from(sent) };
+    let spec = SourceSpec { id: source, spec: sent };
     spec.check().map_err(ControlError::from)?;
     if params.dry_run {
         return Ok(answer(&Source::new(&spec, None, gateway.now()), StatusCode::OK));
     }
-    let revision = gateway.control().sources().update(&spec, found.revision).await.map_err(meanwhile)?;
+    let revision = gateway.control.sources().update(&spec, found.revision).await.map_err(meanwhile)?;
     tracing::info!(source.id = %spec.id, token = caller.name(), "a Source is changed");
     Ok(answer(&Source::new(&spec, Some(revision), gateway.now()), StatusCode::OK))
 }
@@ -160,16 +164,15 @@ pub(crate) async fn change(
 ))]
 pub(crate) async fn delete(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path(source): Path<String>,
+    caller: Caller,
+    SourcePath(source): SourcePath,
     headers: HeaderMap,
-) -> Result<StatusCode, Refusal> {
-    let id = ask::source(&source)?;
-    let found = gateway.control().sources().get(&id).await?;
+) -> Result<StatusCode, ApiError> {
+    let found = gateway.control.sources().get(&source).await?;
     is_meant(&headers, &found)?;
-    refuse_with_a_run(&gateway, &id).await?;
-    gateway.control().sources().delete(&id, found.revision).await.map_err(meanwhile)?;
-    tracing::info!(source.id = %id, token = caller.name(), "a Source is deleted");
+    refuse_with_a_run(&gateway, &source).await?;
+    gateway.control.sources().delete(&source, found.revision).await.map_err(meanwhile)?;
+    tracing::info!(source.id = %source, token = caller.name(), "a Source is deleted");
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -177,16 +180,16 @@ pub(crate) async fn delete(
 ///
 /// # Errors
 /// When it names another revision.
-fn is_meant(headers: &HeaderMap, found: &Versioned<SourceSpec>) -> Result<bool, Refusal> {
-    match ask::names(headers, header::IF_MATCH, &etag(found.revision.get())) {
+fn is_meant(headers: &HeaderMap, found: &Versioned<SourceSpec>) -> Result<bool, ApiError> {
+    match extract::etag_matches(headers, header::IF_MATCH, &etag(found.revision.get())) {
         Some(false) => Err(meanwhile(ControlError::Conflict { what: format!("source {}", found.id) })),
         said => Ok(said.is_some()),
     }
 }
 
-async fn refuse_with_a_run(gateway: &Gateway, id: &SourceId) -> Result<(), Refusal> {
-    match gateway.control().runs().get(id).await? {
-        Some(run) if !run.state.is_over() => Err(Refusal::conflict(format!(
+async fn refuse_with_a_run(gateway: &Gateway, id: &SourceId) -> Result<(), ApiError> {
+    match gateway.control.runs().get(id).await? {
+        Some(run) if !run.state.is_over() => Err(ApiError::conflict(format!(
             "the run {} of {id} is {}: cancel it first, and wait until it is over",
             run.spec.id,
             run.state.name()
@@ -196,9 +199,9 @@ async fn refuse_with_a_run(gateway: &Gateway, id: &SourceId) -> Result<(), Refus
 }
 
 /// The refusal for a change that another client made first.
-pub(crate) fn meanwhile(error: ControlError) -> Refusal {
+pub(crate) fn meanwhile(error: ControlError) -> ApiError {
     match error {
-        ControlError::Conflict { .. } => Refusal::precondition_failed(error.to_string()),
+        ControlError::Conflict { .. } => ApiError::precondition_failed(error.to_string()),
         error => error.into(),
     }
 }

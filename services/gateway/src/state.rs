@@ -1,5 +1,6 @@
 //! State that all handlers share.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use control::{Control, LeaseRecord, Plan, Run, SourceSpec, Subscription, WatchCache};
@@ -11,10 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalogs::Catalogs;
 use crate::config::Settings;
-use crate::inbox::Inbox;
-use crate::judged::Judged;
 use crate::metrics::GatewayMetrics;
 use crate::tokens::Tokens;
+use crate::verified_cache::VerifiedCache;
 use crate::wrong_tokens::WrongTokens;
 
 /// State that all handlers share. Cheap to clone.
@@ -31,11 +31,9 @@ pub(crate) struct Parts {
     pub(crate) views: Views,
     pub(crate) store: Store,
     pub(crate) catalogs: Catalogs,
-    pub(crate) judged: Judged,
+    pub(crate) verified: VerifiedCache,
     /// Permits for batches.
     pub(crate) batches: Arc<Semaphore>,
-    /// The inboxes, if configured.
-    pub(crate) inbox: Option<Inbox>,
     pub(crate) metrics: GatewayMetrics,
     pub(crate) clock: Arc<dyn Clock>,
     /// Cancelled when the service accepts no new work.
@@ -57,55 +55,15 @@ impl Gateway {
         Self(Arc::new(parts))
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.0.settings
-    }
-
-    pub(crate) fn tokens(&self) -> &Tokens {
-        &self.0.tokens
-    }
-
-    pub(crate) fn wrong_tokens(&self) -> &WrongTokens {
-        &self.0.wrong_tokens
-    }
-
-    pub(crate) fn control(&self) -> &Control {
-        &self.0.control
-    }
-
-    pub(crate) fn views(&self) -> &Views {
-        &self.0.views
-    }
-
-    pub(crate) fn store(&self) -> &Store {
-        &self.0.store
-    }
-
-    pub(crate) fn catalogs(&self) -> &Catalogs {
-        &self.0.catalogs
-    }
-
-    pub(crate) fn judged(&self) -> &Judged {
-        &self.0.judged
-    }
-
-    pub(crate) fn batches(&self) -> &Arc<Semaphore> {
-        &self.0.batches
-    }
-
-    pub(crate) fn inbox(&self) -> Option<&Inbox> {
-        self.0.inbox.as_ref()
-    }
-
-    pub(crate) fn metrics(&self) -> &GatewayMetrics {
-        &self.0.metrics
-    }
-
     pub(crate) fn now(&self) -> Timestamp {
-        self.0.clock.now()
+        self.clock.now()
     }
+}
 
-    pub(crate) fn stop(&self) -> &CancellationToken {
-        &self.0.stop
+impl Deref for Gateway {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
     }
 }

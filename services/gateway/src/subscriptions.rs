@@ -2,11 +2,11 @@
 
 use api::{Page, Subscription};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 
-use crate::ask::{self, Asked};
-use crate::page;
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
+use crate::extract::{Query, SourcePath};
+use crate::pagination;
 use crate::sources::PageParams;
 use crate::state::Gateway;
 
@@ -16,14 +16,13 @@ use crate::state::Gateway;
     responses((status = 200, description = "One page", body = Page<Subscription>)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
-    Path(source): Path<String>,
-    Asked(params): Asked<PageParams>,
-) -> Result<Json<Page<Subscription>>, Refusal> {
-    let id = ask::source(&source)?;
-    gateway.control().sources().get(&id).await?;
-    let mut all = gateway.views().subscriptions.all();
-    all.retain(|subscription| subscription.source == id);
-    let page = page::of_all(
+    SourcePath(source): SourcePath,
+    Query(params): Query<PageParams>,
+) -> Result<Json<Page<Subscription>>, ApiError> {
+    gateway.control.sources().get(&source).await?;
+    let mut all = gateway.views.subscriptions.all();
+    all.retain(|subscription| subscription.source == source);
+    let page = pagination::paginate(
         "subscriptions",
         all,
         |subscription| subscription.id.as_str(),

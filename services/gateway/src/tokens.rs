@@ -2,6 +2,7 @@
 
 mod file;
 
+use std::fmt;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::file::parse;
 pub(crate) use self::file::{digest, follow, read};
-use crate::rate;
+use crate::rate_limit;
 
 /// What a token allows. Each role includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -28,6 +29,16 @@ pub(crate) enum Role {
     Operate,
     /// May add, change and delete Sources.
     Admin,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Operate => "operate",
+            Self::Admin => "admin",
+        })
+    }
 }
 
 /// The authenticated caller of a request.
@@ -48,7 +59,7 @@ struct Entry {
 pub(crate) struct Tokens {
     entries: Arc<RwLock<Vec<Caller>>>,
     /// The caller for requests without a token, where the configuration allows them.
-    anybody: Option<Caller>,
+    anonymous: Option<Caller>,
     rate: NonZeroU32,
     /// Notified when the file was reread.
     changes: Arc<watch::Sender<()>>,
@@ -84,7 +95,7 @@ impl Caller {
     /// # Errors
     /// The seconds until the next request is accepted, when this one exceeds the rate.
     pub(crate) fn count_request(&self) -> Result<(), u64> {
-        rate::count(&self.0.limiter)
+        rate_limit::count(&self.0.limiter)
     }
 }
 
@@ -95,18 +106,18 @@ impl Tokens {
     /// When the file cannot be read or is invalid. No message repeats a token.
     pub(crate) fn of_file(path: &Path, rate: NonZeroU32) -> anyhow::Result<Self> {
         let entries = parse(&read(path)?, rate, &[]).with_context(|| path.display().to_string())?;
-        Ok(Self { entries: Arc::new(RwLock::new(entries)), anybody: None, rate, changes: Arc::default() })
+        Ok(Self { entries: Arc::new(RwLock::new(entries)), anonymous: None, rate, changes: Arc::default() })
     }
 
     /// No tokens: every client may do everything.
-    pub(crate) fn not_asked_for(rate: NonZeroU32) -> Self {
-        let anybody = Caller::new("anybody".to_owned(), Role::Admin, [0; 32], rate);
-        Self { entries: Arc::default(), anybody: Some(anybody), rate, changes: Arc::default() }
+    pub(crate) fn not_required(rate: NonZeroU32) -> Self {
+        let anonymous = Caller::new("anybody".to_owned(), Role::Admin, [0; 32], rate);
+        Self { entries: Arc::default(), anonymous: Some(anonymous), rate, changes: Arc::default() }
     }
 
     /// The caller with this token. Every token is compared, each in constant time, so that the timing reveals nothing.
     pub(crate) fn find(&self, token: Option<&str>) -> Option<Caller> {
-        let Some(token) = token else { return self.anybody.clone() };
+        let Some(token) = token else { return self.anonymous.clone() };
         let sha256: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let mut found = None;
         // Every write under this lock leaves consistent data, so a poisoned lock is safe to use.
@@ -115,7 +126,7 @@ impl Tokens {
                 found = Some(caller.clone());
             }
         }
-        found.or_else(|| self.anybody.clone())
+        found.or_else(|| self.anonymous.clone())
     }
 
     /// The caller whose token started the session with this secret and mark. None if that token is no longer valid.
@@ -135,7 +146,7 @@ impl Tokens {
         let is_same = |known: &Caller| Arc::ptr_eq(&known.0, &caller.0);
         let entries = self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         // Rereading the file keeps the entry of an unchanged token.
-        entries.iter().chain(&self.anybody).any(is_same)
+        entries.iter().chain(&self.anonymous).any(is_same)
     }
 
     /// Notifies after each reread of the file.

@@ -16,9 +16,9 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// The most clients with a count of their own. All further clients share one count.
 const MOST_CLIENTS: usize = 10_000;
 
-/// Where a client shows a token. Each place has its own count, because strangers reach some of them and not others.
+/// Where a client shows a token. Each endpoint has its own count, because strangers reach some of them and not others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Door {
+pub(crate) enum TokenEndpoint {
     /// The operator's API.
     Api,
     /// The sign-in page of the console.
@@ -27,8 +27,8 @@ pub(crate) enum Door {
     Inbox,
 }
 
-impl Door {
-    /// All places.
+impl TokenEndpoint {
+    /// All endpoints.
     pub(crate) const ALL: [Self; 3] = [Self::Api, Self::Console, Self::Inbox];
 
     /// The label value in the metrics.
@@ -41,7 +41,7 @@ impl Door {
     }
 }
 
-type Key = (Door, ClientAddress);
+type Key = (TokenEndpoint, ClientAddress);
 
 /// Counts of wrong tokens in the last minute, by client.
 #[derive(Debug)]
@@ -65,9 +65,9 @@ impl WrongTokens {
     ///
     /// # Errors
     /// The seconds until it does, after too many wrong tokens.
-    pub(crate) fn check(&self, door: Door, client: ClientAddress) -> Result<(), u64> {
+    pub(crate) fn check(&self, endpoint: TokenEndpoint, client: ClientAddress) -> Result<(), u64> {
         let clients = self.clients();
-        let Some(counted) = clients.get(&key(&clients, door, client)) else { return Ok(()) };
+        let Some(counted) = clients.get(&key(&clients, endpoint, client)) else { return Ok(()) };
         let left = WINDOW.saturating_sub(counted.since.elapsed());
         if left.is_zero() || counted.count < self.per_minute.get() {
             return Ok(());
@@ -76,12 +76,12 @@ impl WrongTokens {
     }
 
     /// Counts a wrong token.
-    pub(crate) fn note(&self, door: Door, client: ClientAddress) {
+    pub(crate) fn note(&self, endpoint: TokenEndpoint, client: ClientAddress) {
         let mut clients = self.clients();
         if clients.len() >= MOST_CLIENTS {
             clients.retain(|_, counted| counted.since.elapsed() < WINDOW);
         }
-        let key = key(&clients, door, client);
+        let key = key(&clients, endpoint, client);
         let fresh = || Counted { since: Instant::now(), count: 0 };
         let counted = clients.entry(key).or_insert_with(fresh);
         if counted.since.elapsed() >= WINDOW {
@@ -97,10 +97,10 @@ impl WrongTokens {
 }
 
 /// The key under which a client is counted.
-fn key(clients: &HashMap<Key, Counted>, door: Door, client: ClientAddress) -> Key {
-    let own = (door, client);
+fn key(clients: &HashMap<Key, Counted>, endpoint: TokenEndpoint, client: ClientAddress) -> Key {
+    let own = (endpoint, client);
     if clients.len() >= MOST_CLIENTS && !clients.contains_key(&own) {
-        return (door, ClientAddress::UNKNOWN);
+        return (endpoint, ClientAddress::UNKNOWN);
     }
     own
 }
@@ -122,32 +122,32 @@ mod tests {
     async fn after_too_many_wrong_tokens_a_client_waits_and_no_other_does() {
         let wrong = WrongTokens::new(NonZeroU32::new(3).unwrap());
         for _ in 0..3 {
-            assert_eq!(wrong.check(Door::Api, client(1)), Ok(()));
-            wrong.note(Door::Api, client(1));
+            assert_eq!(wrong.check(TokenEndpoint::Api, client(1)), Ok(()));
+            wrong.note(TokenEndpoint::Api, client(1));
         }
         tokio::time::advance(Duration::from_secs(10)).await;
-        assert_eq!(wrong.check(Door::Api, client(1)), Err(51));
-        assert_eq!(wrong.check(Door::Api, client(2)), Ok(()));
-        assert_eq!(wrong.check(Door::Inbox, client(1)), Ok(()), "each door counts by itself");
+        assert_eq!(wrong.check(TokenEndpoint::Api, client(1)), Err(51));
+        assert_eq!(wrong.check(TokenEndpoint::Api, client(2)), Ok(()));
+        assert_eq!(wrong.check(TokenEndpoint::Inbox, client(1)), Ok(()), "each endpoint counts by itself");
         tokio::time::advance(Duration::from_secs(51)).await;
-        assert_eq!(wrong.check(Door::Api, client(1)), Ok(()));
-        wrong.note(Door::Api, client(1));
-        assert_eq!(wrong.check(Door::Api, client(1)), Ok(()), "the count has begun anew");
+        assert_eq!(wrong.check(TokenEndpoint::Api, client(1)), Ok(()));
+        wrong.note(TokenEndpoint::Api, client(1));
+        assert_eq!(wrong.check(TokenEndpoint::Api, client(1)), Ok(()), "the count has begun anew");
     }
 
     #[tokio::test(start_paused = true)]
     async fn clients_without_number_take_bounded_room_and_wait_together() {
         let wrong = WrongTokens::new(NonZeroU32::new(3).unwrap());
         for number in 0..20_000 {
-            wrong.note(Door::Api, client(number));
+            wrong.note(TokenEndpoint::Api, client(number));
         }
-        assert!(wrong.clients().len() <= MOST_CLIENTS + Door::ALL.len());
+        assert!(wrong.clients().len() <= MOST_CLIENTS + TokenEndpoint::ALL.len());
         assert!(
-            wrong.check(Door::Api, client(30_000)).is_err(),
+            wrong.check(TokenEndpoint::Api, client(30_000)).is_err(),
             "whoever is not counted by itself waits too"
         );
-        assert_eq!(wrong.check(Door::Api, client(0)), Ok(()));
+        assert_eq!(wrong.check(TokenEndpoint::Api, client(0)), Ok(()));
         tokio::time::advance(WINDOW).await;
-        assert_eq!(wrong.check(Door::Api, client(30_000)), Ok(()));
+        assert_eq!(wrong.check(TokenEndpoint::Api, client(30_000)), Ok(()));
     }
 }

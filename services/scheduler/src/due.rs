@@ -29,7 +29,7 @@ pub(crate) fn due(spec: &SourceSpec, last: Option<&Run>, pause: Option<Duration>
         // An accepted schedule was checked; one of another version is ignored.
         schedule.next_after(&spec.id, after).ok()
     });
-    let followed = spec.continuous.map(|bounds| {
+    let followed = spec.follow.map(|bounds| {
         let ended = last.and_then(|run| run.finished_at);
         let pause = pause.unwrap_or_else(|| bounds.next_pause(None, 0));
         ended.map_or(now, |ended| ended.saturating_add(pause).unwrap_or(Timestamp::MAX))
@@ -108,7 +108,7 @@ pub(crate) fn backup(
     is_subscribed: impl FnOnce() -> bool,
     now: Timestamp,
 ) -> Due {
-    let Some(every) = every.filter(|_| spec.enabled && spec.schedule.is_none() && spec.continuous.is_none())
+    let Some(every) = every.filter(|_| spec.enabled && spec.schedule.is_none() && spec.follow.is_none())
     else {
         return Due::Never;
     };
@@ -135,8 +135,8 @@ impl Due {
 pub(crate) fn fresh_until(spec: &SourceSpec, last_success: Timestamp) -> Option<Timestamp> {
     let scheduled =
         spec.schedule.as_ref().and_then(|schedule| schedule.next_after(&spec.id, last_success).ok());
-    let followed = spec.continuous.map(|bounds| {
-        let most = Duration::from_secs(bounds.most_seconds);
+    let followed = spec.follow.map(|bounds| {
+        let most = Duration::from_secs(bounds.max_seconds);
         last_success.saturating_add(most).unwrap_or(Timestamp::MAX)
     });
     scheduled.into_iter().chain(followed).min().filter(|_| spec.enabled)
@@ -155,7 +155,7 @@ pub(crate) fn was_success(run: &Run) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use control::{PollInterval, RunFailure, RunSpec, Schedule};
+    use control::{PollInterval, RunFailure, RunSpec, Schedule, Spec};
     use model::{RunId, RunMode};
 
     use super::*;
@@ -189,7 +189,8 @@ mod tests {
     #[test]
     fn without_a_schedule_or_while_disabled_nobody_is_sent() {
         assert_eq!(due(&source(), None, None, at(0)), Due::Never);
-        let disabled = SourceSpec { enabled: false, schedule: Some(Schedule::every(60)), ..source() };
+        let disabled =
+            SourceSpec::from(Spec { enabled: false, schedule: Some(Schedule::every(60)), ..source().spec });
         assert_eq!(due(&disabled, None, None, at(0)), Due::Never);
     }
 
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!(hinted(&spec, None, pause, at(0)), Due::Now);
         assert_eq!(hinted(&spec, Some(at(20)), pause, at(21)), Due::In(Duration::from_secs(9)));
         assert_eq!(hinted(&spec, Some(at(20)), pause, at(30)), Due::Now);
-        let disabled = SourceSpec { enabled: false, ..spec };
+        let disabled = SourceSpec::from(Spec { enabled: false, ..spec.spec });
         assert_eq!(hinted(&disabled, None, pause, at(0)), Due::Never);
         let long = Due::In(Duration::from_secs(9));
         let short = Due::In(Duration::from_secs(3));
@@ -263,10 +264,10 @@ mod tests {
         assert_eq!(backup(&spec, at(0), None, || true, at(1_000)), Due::Never);
         let nobody_asks = || -> bool { panic!("it is not time") };
         assert_eq!(backup(&spec, at(0), every, nobody_asks, at(40)), Due::In(Duration::from_secs(60)));
-        let scheduled = SourceSpec { schedule: Some(Schedule::every(60)), ..source() };
-        let bounds = PollInterval { least_seconds: 10, most_seconds: 100 };
-        let followed = SourceSpec { continuous: Some(bounds), ..source() };
-        let disabled = SourceSpec { enabled: false, ..source() };
+        let scheduled = SourceSpec::from(Spec { schedule: Some(Schedule::every(60)), ..source().spec });
+        let bounds = PollInterval { min_seconds: 10, max_seconds: 100 };
+        let followed = SourceSpec::from(Spec { follow: Some(bounds), ..source().spec });
+        let disabled = SourceSpec::from(Spec { enabled: false, ..source().spec });
         for spec in [scheduled, followed, disabled] {
             assert_eq!(due(&spec, true, 1_000), Due::Never);
         }
@@ -274,7 +275,8 @@ mod tests {
 
     #[test]
     fn a_missed_time_counts_once_and_the_next_one_is_waited_for() {
-        let spec = SourceSpec { schedule: Some(Schedule::every(3_600).jitter(0)), ..source() };
+        let spec =
+            SourceSpec::from(Spec { schedule: Some(Schedule::every(3_600).jitter(0)), ..source().spec });
         let long_ago = ran(&spec, -100_000, -99_000);
         assert_eq!(due(&spec, Some(&long_ago), None, at(0)), Due::Now);
         let just_now = ran(&spec, 0, 10);
@@ -284,8 +286,8 @@ mod tests {
 
     #[test]
     fn a_source_that_is_followed_is_looked_at_again_a_pause_after_the_last_end() {
-        let bounds = PollInterval { least_seconds: 10, most_seconds: 100 };
-        let spec = SourceSpec { continuous: Some(bounds), ..source() };
+        let bounds = PollInterval { min_seconds: 10, max_seconds: 100 };
+        let spec = SourceSpec::from(Spec { follow: Some(bounds), ..source().spec });
         assert_eq!(due(&spec, None, None, at(0)), Due::Now);
         let last = ran(&spec, 0, 20);
         assert_eq!(due(&spec, Some(&last), None, at(25)), Due::In(Duration::from_secs(5)));

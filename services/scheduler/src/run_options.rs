@@ -89,6 +89,7 @@ mod tests {
     use model::{Absent, Robots, RunId};
 
     use super::*;
+    use control::Spec;
 
     fn wanted(change: impl FnOnce(&mut SourceSpec, &mut RunSpec)) -> HarvestOptions {
         answer(change).unwrap()
@@ -190,13 +191,13 @@ mod tests {
 
     #[test]
     fn of_the_sources_entered_at_one_origin_the_strictest_rate_holds_for_all() {
-        let source = |entry: &str, rate: Option<u32>| SourceSpec {
-            requests_per_second: rate.and_then(NonZeroU32::new),
-            ..SourceSpec::new(entry.parse().unwrap())
+        let source = |entry: &str, rate: Option<u32>| {
+            let requests_per_second = rate.and_then(NonZeroU32::new);
+            SourceSpec::from(Spec { requests_per_second, ..Spec::new(entry.parse().unwrap()) })
         };
         let all = [source("http://h/a", Some(9)), source("http://h/b", Some(4)), source("http://h/c", None)];
         let other = [source("https://h/", Some(1)), source("http://h:81/", Some(2))];
-        let disabled = SourceSpec { enabled: false, ..source("http://h/d", Some(3)) };
+        let disabled = SourceSpec::from(Spec { enabled: false, ..source("http://h/d", Some(3)).spec });
         for one in &all {
             let strictest = strictest_rate(one, all.iter().chain(&other).chain([&disabled]));
             assert_eq!(strictest, NonZeroU32::new(4), "{}", one.entry);

@@ -244,7 +244,7 @@ impl Collector for Shown {
 
 #[cfg(test)]
 mod tests {
-    use control::{AskedBy, PollInterval, RunSpec};
+    use control::{AskedBy, PollInterval, RunSpec, Spec};
     use model::{RunId, RunMode};
 
     use super::*;
@@ -279,8 +279,8 @@ mod tests {
 
     #[test]
     fn a_source_is_overdue_from_when_it_should_have_been_in_step_again() {
-        let bounds = PollInterval { least_seconds: 10, most_seconds: 100 };
-        let spec = SourceSpec { continuous: Some(bounds), ..SourceSpec::new("http://h/".parse().unwrap()) };
+        let bounds = PollInterval { min_seconds: 10, max_seconds: 100 };
+        let spec = SourceSpec::from(Spec { follow: Some(bounds), ..Spec::new("http://h/".parse().unwrap()) });
         let row = |last_success: Option<i64>, run: Option<&Run>| {
             let since = Some(at(-50));
             let standing =
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!((row(Some(-400), Some(&run)).failing, row(Some(-400), Some(&run)).work_age), (1.0, 0.0));
         run.state = RunState::Finished { in_sync: true };
         assert_eq!(row(Some(-400), Some(&run)).work_age, 0.0);
-        let manual = SourceSpec { continuous: None, ..spec.clone() };
+        let manual = SourceSpec::from(Spec { follow: None, ..spec.spec.clone() });
         let standing = SourceStatus { last_success: Some(at(-9_999)), ..SourceStatus::default() };
         assert_eq!(
             Row::of(&spec.id, &standing, Some(&manual), None, at(0)).overdue,

@@ -309,7 +309,7 @@ impl SourceTask {
         if run.spec.asked_by == AskedBy::Hint {
             self.fruitless = if due::brought_something(&run) { 0 } else { self.fruitless.saturating_add(1) };
         }
-        self.pause = spec.continuous.map(|bounds| bounds.next_pause(self.pause, found));
+        self.pause = spec.follow.map(|bounds| bounds.next_pause(self.pause, found));
         Ok(())
     }
 }

@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_fleet_is_told_the_networks_that_are_allowed() {
         let words = ["thresher", "--allow-private", "--allow-network", "127.0.0.2"];
-        let mut wanted = api::Spec::from(&control::SourceSpec::new("http://127.0.0.1/".parse().unwrap()));
+        let mut wanted = api::Spec::new("http://127.0.0.1/".parse().unwrap());
         Line::try_parse_from(words).unwrap().http.wanted(&mut wanted);
         let told: Vec<_> = wanted.allow_networks.iter().map(ToString::to_string).collect();
         assert_eq!(told[..2], ["127.0.0.2/32", "10.0.0.0/8"]);

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::backoff::{cap_retry_after, later, pause, reason};
-use crate::table::Kept;
+use crate::kept::Kept;
 
 /// The most notifications of an inbox that are remembered as read. Entries of the listing beyond that are ignored.
 pub const MOST_SEEN: usize = 4_096;
@@ -149,5 +149,9 @@ impl Kept for InboxCursor {
 
     fn key(source: &SourceId) -> String {
         source.to_string()
+    }
+
+    fn describe(source: &SourceId) -> String {
+        format!("inbox that is read for {source}")
     }
 }

@@ -13,7 +13,7 @@ use async_nats::jetstream::stream::{self, DiscardPolicy, LastRawMessageErrorKind
 use futures::StreamExt as _;
 use model::SourceId;
 
-use crate::ControlError;
+use crate::error::ControlError;
 
 pub use notification::{KeptNotification, NotificationId, NotificationIdError};
 

@@ -8,11 +8,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-use super::record::LeaseRecord;
-use crate::Revision;
-use crate::bucket::WriteError;
-use crate::runs::LeaseTerm;
+use super::record::{LeaseRecord, LeaseTerm};
+use crate::error::ControlError;
 use crate::table::Table;
+use crate::versioned::Revision;
 
 /// The times of a lease, all derived from its duration.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +26,7 @@ impl Timing {
     }
 
     /// The timeout of a renewal. After that the next attempt begins.
-    fn patience(self) -> Duration {
+    fn timeout(self) -> Duration {
         self.ttl / 4
     }
 
@@ -76,14 +75,14 @@ impl Keeper {
         loop {
             tokio::select! {
                 biased;
-                () = self.released.clone().cancelled_owned() => return self.give_back().await,
+                () = self.released.clone().cancelled_owned() => return self.release().await,
                 () = sleep_until(deadline) => return self.lose("it could not be renewed in time"),
                 () = sleep_until(next) => {}
             }
             let sent = Instant::now();
             let renewal = tokio::select! {
                 biased;
-                () = self.released.clone().cancelled_owned() => return self.give_back().await,
+                () = self.released.clone().cancelled_owned() => return self.release().await,
                 () = sleep_until(deadline) => return self.lose("it could not be renewed in time"),
                 renewal = self.renew() => renewal,
             };
@@ -95,21 +94,21 @@ impl Keeper {
                 }
                 Renewal::Failed => next = Instant::now() + self.timing.again(),
                 Renewal::Found => next = Instant::now(),
-                Renewal::Gone => return self.lose("its time was over, or somebody else took it"),
+                Renewal::Gone => return self.lose("it expired, or another process took it"),
             }
         }
     }
 
     async fn renew(&mut self) -> Renewal {
         let ttl = Some(self.timing.ttl);
-        let put = self.table.put(&self.source, &self.record, Some(self.revision), ttl);
-        match timeout(self.timing.patience(), put).await {
+        let put = self.table.write(&self.source, &self.record, Some(self.revision), ttl);
+        match timeout(self.timing.timeout(), put).await {
             Ok(Ok(revision)) => {
                 self.revision = revision;
                 Renewal::Done
             }
-            Ok(Err(WriteError::Conflict)) => self.look().await,
-            Ok(Err(WriteError::Unavailable(error))) => {
+            Ok(Err(ControlError::Conflict { .. })) => self.look().await,
+            Ok(Err(error)) => {
                 debug!(source = %self.source, %error, "a lease could not be renewed; trying again");
                 Renewal::Failed
             }
@@ -122,7 +121,7 @@ impl Keeper {
 
     /// Reads the owner. An earlier renewal may have been written although its response was lost.
     async fn look(&mut self) -> Renewal {
-        match timeout(self.timing.patience(), self.table.get(&self.source)).await {
+        match timeout(self.timing.timeout(), self.table.find(&self.source)).await {
             Ok(Ok(Some(found))) if found.tenure() == self.tenure => {
                 self.revision = found.revision;
                 Renewal::Found
@@ -138,17 +137,17 @@ impl Keeper {
     }
 
     /// Releases the lease, so that others can acquire it at once. If that fails, it expires.
-    async fn give_back(mut self) {
+    async fn release(mut self) {
         self.lost.cancel();
         for _ in 0..2 {
-            match self.table.remove(&self.source, Some(self.revision)).await {
+            match self.table.delete_at(&self.source, Some(self.revision)).await {
                 // A renewal was under way.
-                Err(WriteError::Conflict) if matches!(self.look().await, Renewal::Found) => {}
-                Err(WriteError::Unavailable(error)) => {
-                    debug!(source = %self.source, %error, "a lease could not be given back; its time will run out");
+                Err(ControlError::Conflict { .. }) if matches!(self.look().await, Renewal::Found) => {}
+                Ok(()) | Err(ControlError::Conflict { .. }) => return,
+                Err(error) => {
+                    debug!(source = %self.source, %error, "a lease could not be released; it will expire");
                     return;
                 }
-                Ok(()) | Err(WriteError::Conflict) => return,
             }
         }
     }

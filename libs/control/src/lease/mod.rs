@@ -12,15 +12,14 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::bucket::WriteError;
+use crate::error::ControlError;
 use crate::members::MemberId;
-use crate::runs::LeaseTerm;
 use crate::table::Table;
+use crate::versioned::Versioned;
 use crate::watch_cache::WatchCache;
-use crate::{ControlError, Versioned};
 use keeper::{Keeper, Timing};
 
-pub use record::LeaseRecord;
+pub use record::{LeaseRecord, LeaseTerm};
 
 /// The leases of all Sources.
 #[derive(Debug, Clone)]
@@ -75,14 +74,14 @@ impl Leases {
                 return Ok(Claim::Held(found));
             }
             let asked = Instant::now();
-            match self.table.put(source, &record, Some(revision), Some(self.timing.ttl)).await {
+            match self.table.write(source, &record, Some(revision), Some(self.timing.ttl)).await {
                 Ok(revision) => {
-                    let tenure = LeaseTerm::new(holder.clone(), revision);
+                    let tenure = LeaseTerm { owner: holder.clone(), epoch: revision };
                     return Ok(Claim::Taken(self.keep(source, record, tenure, asked)));
                 }
                 // Another process was faster, or the delete marker of the last lease is just gone: read again.
-                Err(WriteError::Conflict) => {}
-                Err(error) => return Err(error.of(|| format!("lease of {source}"))),
+                Err(ControlError::Conflict { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
     }

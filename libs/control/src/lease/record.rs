@@ -4,10 +4,18 @@ use jiff::Timestamp;
 use model::{Message, SourceId};
 use serde::{Deserialize, Serialize};
 
+use crate::kept::Kept;
 use crate::members::MemberId;
-use crate::runs::LeaseTerm;
-use crate::table::Kept;
-use crate::{Revision, Versioned};
+use crate::versioned::{Revision, Versioned};
+
+/// An ownership of a Source: from acquiring its lease until losing it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseTerm {
+    /// The owner.
+    pub owner: MemberId,
+    /// The epoch: larger than that of every earlier term.
+    pub epoch: Revision,
+}
 
 /// The owner of a Source. The record exists as long as the holder renews it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,9 +31,9 @@ pub struct LeaseRecord {
 }
 
 impl Versioned<LeaseRecord> {
-    /// The tenure of this ownership.
+    /// The term of this ownership.
     pub fn tenure(&self) -> LeaseTerm {
-        LeaseTerm::new(self.holder.clone(), self.epoch.unwrap_or(self.revision))
+        LeaseTerm { owner: self.holder.clone(), epoch: self.epoch.unwrap_or(self.revision) }
     }
 }
 
@@ -39,5 +47,9 @@ impl Kept for LeaseRecord {
 
     fn key(source: &SourceId) -> String {
         source.to_string()
+    }
+
+    fn describe(source: &SourceId) -> String {
+        format!("lease of {source}")
     }
 }

@@ -8,7 +8,7 @@ use model::Message;
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
-use crate::table::Kept;
+use crate::kept::Kept;
 
 /// The ID of a process, from its start to its end: 1 to 100 of `a-z`, `0-9` and `-`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -114,6 +114,10 @@ impl Kept for Member {
 
     fn key((role, id): &(Role, MemberId)) -> String {
         format!("{}.{id}", role.as_str())
+    }
+
+    fn describe((_, id): &(Role, MemberId)) -> String {
+        format!("member {id}")
     }
 }
 

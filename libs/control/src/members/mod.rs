@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::ControlError;
+use crate::error::ControlError;
 use crate::table::Table;
 use crate::watch_cache::WatchCache;
 
@@ -30,7 +30,7 @@ pub struct Members {
 pub struct Membership {
     member: Member,
     left: CancellationToken,
-    teller: Option<JoinHandle<()>>,
+    heartbeat: Option<JoinHandle<()>>,
 }
 
 impl Members {
@@ -45,10 +45,11 @@ impl Members {
     pub async fn join(&self, id: MemberId, role: Role, now: Timestamp) -> Result<Membership, ControlError> {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let member = Member { id, role, version, since: now };
-        tell(&self.table, &member, self.ttl).await?;
+        beat(&self.table, &member, self.ttl).await?;
         let left = CancellationToken::new();
-        let teller = tokio::spawn(keep_telling(self.table.clone(), member.clone(), self.ttl, left.clone()));
-        Ok(Membership { member, left, teller: Some(teller) })
+        let heartbeat =
+            tokio::spawn(send_heartbeats(self.table.clone(), member.clone(), self.ttl, left.clone()));
+        Ok(Membership { member, left, heartbeat: Some(heartbeat) })
     }
 
     /// A view of the members.
@@ -77,9 +78,9 @@ impl Membership {
     /// Leaves. Returns when the other processes can know, or when that failed and the record will expire.
     pub async fn leave(mut self) {
         self.left.cancel();
-        if let Some(teller) = self.teller.take() {
+        if let Some(heartbeat) = self.heartbeat.take() {
             // It ends by itself; a panic in it has been reported.
-            let _ = teller.await;
+            let _ = heartbeat.await;
         }
     }
 }
@@ -90,13 +91,12 @@ impl Drop for Membership {
     }
 }
 
-async fn tell(table: &Table<Member>, member: &Member, ttl: Duration) -> Result<(), ControlError> {
+async fn beat(table: &Table<Member>, member: &Member, ttl: Duration) -> Result<(), ControlError> {
     let id = (member.role, member.id.clone());
-    let told = table.put(&id, member, None, Some(ttl)).await;
-    told.map(drop).map_err(|error| error.of(|| format!("member {}", member.id)))
+    table.write(&id, member, None, Some(ttl)).await.map(drop)
 }
 
-async fn keep_telling(table: Table<Member>, member: Member, ttl: Duration, left: CancellationToken) {
+async fn send_heartbeats(table: Table<Member>, member: Member, ttl: Duration, left: CancellationToken) {
     let mut next = Instant::now() + ttl / 4;
     loop {
         tokio::select! {
@@ -104,19 +104,18 @@ async fn keep_telling(table: Table<Member>, member: Member, ttl: Duration, left:
             () = sleep_until(next) => {}
         }
         let begun = Instant::now();
-        let told = timeout(ttl / 4, tell(&table, &member, ttl)).await;
+        let told = timeout(ttl / 4, beat(&table, &member, ttl)).await;
         next = match told {
             Ok(Ok(())) => begun + ttl / 4,
             Ok(Err(error)) => {
-                debug!(member = %member.id, %error, "cannot say that it is there; trying again");
+                debug!(member = %member.id, %error, "heartbeat failed; trying again");
                 Instant::now() + ttl / 20
             }
             Err(_) => Instant::now(),
         };
     }
     let id = (member.role, member.id.clone());
-    if let Err(error) = table.remove(&id, None).await {
-        let error = error.of(|| format!("member {}", member.id));
-        debug!(member = %member.id, %error, "cannot say that it leaves; the others will notice");
+    if let Err(error) = table.delete_at(&id, None).await {
+        debug!(member = %member.id, %error, "could not leave; the record will expire");
     }
 }

@@ -11,10 +11,9 @@ use jiff::Timestamp;
 use model::SourceId;
 use url::Url;
 
-use crate::bucket::WriteError;
+use crate::error::{ControlError, unless_changed};
 use crate::table::{Table, Update};
-use crate::watch_cache::WatchCache;
-use crate::{ControlError, Versioned};
+use crate::versioned::Versioned;
 
 pub use record::{Change, OutboxMessage, OutboxState};
 
@@ -22,16 +21,9 @@ pub use record::{Change, OutboxMessage, OutboxState};
 const SETTLED: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// The notifications to send.
-#[derive(Debug, Clone)]
-pub struct Outbox {
-    table: Table<OutboxMessage>,
-}
+pub type Outbox = Table<OutboxMessage>;
 
-impl Outbox {
-    pub(crate) fn new(table: Table<OutboxMessage>) -> Self {
-        Self { table }
-    }
-
+impl Table<OutboxMessage> {
     /// Queues a change for a target. It is merged with changes that were not sent yet. Repeating the same run changes
     /// nothing.
     ///
@@ -51,7 +43,7 @@ impl Outbox {
                 Some(found) => found.and(change, now),
             }))
         };
-        self.table.change(&id, || what(source, target), with).await.map(drop)
+        self.change(&id, with).await.map(drop)
     }
 
     /// Claims a notification for sending it now. None if another scheduler has it, or it has changed: the caller must
@@ -64,7 +56,7 @@ impl Outbox {
         outgoing: &Versioned<OutboxMessage>,
         now: Timestamp,
     ) -> Result<Option<Versioned<OutboxMessage>>, ControlError> {
-        self.replace(outgoing, outgoing.taken(now)).await
+        self.failed(outgoing, outgoing.taken(now)).await
     }
 
     /// Records that sending failed, to retry later or not at all. If the notification has changed meanwhile, the
@@ -77,7 +69,10 @@ impl Outbox {
         outgoing: &Versioned<OutboxMessage>,
         next: OutboxMessage,
     ) -> Result<Option<Versioned<OutboxMessage>>, ControlError> {
-        self.replace(outgoing, next).await
+        let id = (outgoing.source.clone(), outgoing.target.clone());
+        let lasts = (!next.is_waiting()).then_some(SETTLED);
+        let revision = unless_changed(self.write(&id, &next, Some(outgoing.revision), lasts).await)?;
+        Ok(revision.map(|revision| Versioned { value: next.into(), revision }))
     }
 
     /// Removes a notification that was sent or is not wanted any more. If there are more changes meanwhile, all of it
@@ -87,35 +82,6 @@ impl Outbox {
     /// [`ControlError::Unavailable`].
     pub async fn forget(&self, outgoing: &Versioned<OutboxMessage>) -> Result<(), ControlError> {
         let id = (outgoing.source.clone(), outgoing.target.clone());
-        match self.table.remove(&id, Some(outgoing.revision)).await {
-            Ok(()) | Err(WriteError::Conflict) => Ok(()),
-            Err(error) => Err(error.of(|| what(&outgoing.source, &outgoing.target))),
-        }
+        unless_changed(self.delete_at(&id, Some(outgoing.revision)).await).map(drop)
     }
-
-    /// A view of all notifications that are queued or failed.
-    ///
-    /// # Errors
-    /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<WatchCache<OutboxMessage>, ControlError> {
-        self.table.view().await
-    }
-
-    async fn replace(
-        &self,
-        outgoing: &Versioned<OutboxMessage>,
-        next: OutboxMessage,
-    ) -> Result<Option<Versioned<OutboxMessage>>, ControlError> {
-        let id = (outgoing.source.clone(), outgoing.target.clone());
-        let lasts = (!next.is_waiting()).then_some(SETTLED);
-        match self.table.put(&id, &next, Some(outgoing.revision), lasts).await {
-            Ok(revision) => Ok(Some(Versioned { value: next.into(), revision })),
-            Err(WriteError::Conflict) => Ok(None),
-            Err(error) => Err(error.of(|| what(&next.source, &next.target))),
-        }
-    }
-}
-
-fn what(source: &SourceId, target: &Url) -> String {
-    format!("notification of {target} about {source}")
 }

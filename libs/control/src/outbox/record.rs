@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::backoff::{cap_retry_after, later, pause, reason};
-use crate::table::Kept;
+use crate::kept::Kept;
 
 /// The pause after the first failed attempt. It doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
@@ -203,5 +203,9 @@ impl Kept for OutboxMessage {
 
     fn key((source, target): &(SourceId, Url)) -> String {
         format!("{source}.{}", HEXLOWER.encode(&Sha256::digest(target.as_str())[..16]))
+    }
+
+    fn describe((source, target): &(SourceId, Url)) -> String {
+        format!("notification of {target} about {source}")
     }
 }

@@ -6,15 +6,15 @@ mod step;
 use jiff::Timestamp;
 use model::{RunId, SourceId};
 
-use crate::bucket::WriteError;
+use crate::error::ControlError;
+use crate::kept::Kept as _;
 use crate::lease::Lease;
 use crate::table::{TRIES, Table, Update};
+use crate::versioned::Versioned;
 use crate::watch_cache::WatchCache;
-use crate::{ControlError, Revision, Versioned};
 
 pub use run::{
-    AskedBy, DesiredState, LeaseTerm, Problems, Progress, Run, RunFailure, RunSpec, RunState, RunStatus,
-    SyncSummary,
+    AskedBy, DesiredState, Problems, Progress, Run, RunFailure, RunSpec, RunState, RunStatus, SyncSummary,
 };
 pub use step::{InSync, InvalidTransition, RunTransition, Why};
 
@@ -59,23 +59,19 @@ impl Runs {
                     // This very call wrote it, and only the response was lost.
                     return Ok(last);
                 }
-                if !last.state.is_over() {
-                    let what = format!("run {} of {source} that is {}", last.spec.id, last.state.name());
-                    return Err(ControlError::Exists { what });
-                }
-                // SyncSummary it is overwritten. A run that is over does not change any more, so writing it twice is
+                must_be_over(&last)?;
+                // Before it is overwritten. A run that is over does not change any more, so writing it twice is
                 // harmless.
-                let kept = self.past.put(&source, &last, None, None).await;
-                kept.map_err(|error| error.of(|| format!("the past run of {source}")))?;
+                self.past.write(&source, &last, None, None).await?;
                 run.before = last.leaves();
             }
-            match self.table.put(&source, &run, Some(revision), None).await {
-                Err(WriteError::Conflict) => {}
-                Err(error) => return Err(error.of(|| format!("run of {source}"))),
+            match self.table.write(&source, &run, Some(revision), None).await {
+                Err(ControlError::Conflict { .. }) => {}
+                Err(error) => return Err(error),
                 Ok(revision) => return Ok(Versioned { value: run.into(), revision }),
             }
         }
-        Err(ControlError::Conflict { what: format!("run of {source}") })
+        Err(ControlError::Conflict { what: Run::describe(&source) })
     }
 
     /// Requests to pause a run.
@@ -193,7 +189,7 @@ impl Runs {
     /// # Errors
     /// [`ControlError::Unavailable`], [`ControlError::Unreadable`].
     pub async fn get(&self, source: &SourceId) -> Result<Option<Versioned<Run>>, ControlError> {
-        self.table.get(source).await
+        self.table.find(source).await
     }
 
     /// The earlier runs of a Source, newest first, as many as are stored. They are over, and newer runs followed.
@@ -223,14 +219,10 @@ impl Runs {
     pub async fn forget(&self, source: &SourceId) -> Result<(), ControlError> {
         let (last, revision) = self.table.slot(source).await?;
         if let Some(last) = last {
-            if !last.state.is_over() {
-                let what = format!("run {} of {source} that is {}", last.spec.id, last.state.name());
-                return Err(ControlError::Exists { what });
-            }
-            let removed = self.table.remove(source, Some(revision)).await;
-            removed.map_err(|error| error.of(|| format!("run of {source}")))?;
+            must_be_over(&last)?;
+            self.table.delete_at(source, Some(revision)).await?;
         }
-        self.past.remove(source, None).await.map_err(|error| error.of(|| format!("past runs of {source}")))
+        self.past.delete_at(source, None).await
     }
 
     /// Applies a step, and retries if others write at the same time.
@@ -241,18 +233,19 @@ impl Runs {
         step: RunTransition,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        let what = || format!("run {run} of {source}");
-        let absent = || ControlError::Absent { what: what() };
+        let absent = || ControlError::Absent { what: format!("run {run} of {source}") };
         let stepped = |found: Option<&Run>| {
             let found = found.filter(|found| found.spec.id == run).ok_or_else(absent)?;
             Ok(Update::Becomes(found.step(step.clone(), now)?))
         };
-        self.table.change(source, what, stepped).await?.ok_or_else(absent)
+        self.table.change(source, stepped).await?.ok_or_else(absent)
     }
 }
 
-impl LeaseTerm {
-    pub(crate) fn new(owner: crate::members::MemberId, epoch: Revision) -> Self {
-        Self { owner, epoch }
+fn must_be_over(run: &Run) -> Result<(), ControlError> {
+    if run.state.is_over() {
+        return Ok(());
     }
+    let what = format!("run {} of {} that is {}", run.spec.id, run.spec.source, run.state.name());
+    Err(ControlError::Exists { what })
 }

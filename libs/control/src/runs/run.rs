@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use model::{Counters, Message, Phase, RunId, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
 
-use crate::Revision;
+use crate::kept::Kept;
+use crate::lease::LeaseTerm;
 use crate::members::MemberId;
-use crate::table::Kept;
 
 /// A request for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,15 +124,6 @@ impl RunFailure {
     pub fn by_guard(why: impl Into<String>) -> Self {
         Self { why: why.into(), by_guard: true }
     }
-}
-
-/// An ownership of a Source: from acquiring its lease until losing it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeaseTerm {
-    /// The owner.
-    pub owner: MemberId,
-    /// The epoch: larger than that of every earlier tenure.
-    pub epoch: Revision,
 }
 
 /// The progress of a run.
@@ -297,5 +288,9 @@ impl Kept for Run {
 
     fn key(source: &SourceId) -> String {
         source.to_string()
+    }
+
+    fn describe(source: &SourceId) -> String {
+        format!("run of {source}")
     }
 }

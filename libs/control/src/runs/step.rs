@@ -19,7 +19,9 @@
 use jiff::Timestamp;
 use model::{RunId, SourceId};
 
-use super::run::{DesiredState, LeaseTerm, Progress, Run, RunFailure, RunState};
+use super::run::{DesiredState, Progress, Run, RunFailure, RunState};
+use crate::error::ControlError;
+use crate::lease::LeaseTerm;
 
 /// A step of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,10 +73,9 @@ pub enum Why {
     NotYours(LeaseTerm),
 }
 
-impl InvalidTransition {
-    /// What prevents the step.
-    pub fn why(&self) -> &Why {
-        &self.why
+impl From<InvalidTransition> for ControlError {
+    fn from(error: InvalidTransition) -> Self {
+        Self::Refused(error.to_string())
     }
 }
 

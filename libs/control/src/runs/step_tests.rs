@@ -4,8 +4,8 @@ use model::RunMode;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Revision;
 use crate::runs::{AskedBy, RunSpec, RunStatus};
+use crate::versioned::Revision;
 
 fn now() -> Timestamp {
     "2026-03-01T12:00:00Z".parse().unwrap()
@@ -24,7 +24,7 @@ fn run() -> Run {
 }
 
 fn tenure(owner: &str, epoch: u64) -> LeaseTerm {
-    LeaseTerm::new(owner.parse().unwrap(), Revision::new(epoch))
+    LeaseTerm { owner: owner.parse().unwrap(), epoch: Revision::new(epoch) }
 }
 
 /// The second of three tenures; the first and the third are those of other owners.
@@ -72,7 +72,7 @@ fn steps() -> Vec<(&'static str, RunTransition)> {
 
 fn describe(before: &Run, after: Result<Run, InvalidTransition>) -> String {
     match after {
-        Err(refused) => match refused.why() {
+        Err(refused) => match refused.why {
             Why::State(_) => "refused".to_owned(),
             Why::Cancelling => "refused: cancelling".to_owned(),
             Why::NotYours(_) => "refused: not yours".to_owned(),

@@ -9,14 +9,18 @@ use super::seconds;
 /// The longest poll interval.
 const LONGEST_SECONDS: u64 = 24 * 3600;
 
-/// The bounds of the pause between two polls of a Source that is followed continuously. The pause adapts within them:
-/// it halves when a poll found changes, and grows by half when it found none.
+/// The bounds of the pause between two polls of a followed Source. Polls are frequent while the Source changes often.
+// The pause halves when a poll found changes, and grows by half when it found none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Follow))]
 pub struct PollInterval {
-    /// The shortest pause, in seconds, at least 1. The first pause is this long.
-    pub least_seconds: u64,
+    /// The shortest pause, in seconds.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub min_seconds: u64,
     /// The longest pause, in seconds, at most a day.
-    pub most_seconds: u64,
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 86400))]
+    pub max_seconds: u64,
 }
 
 /// Why bounds are invalid.
@@ -36,7 +40,7 @@ impl PollInterval {
     /// # Errors
     /// [`PaceError`] when they are invalid.
     pub fn check(&self) -> Result<(), PaceError> {
-        let Self { least_seconds: least, most_seconds: most } = *self;
+        let Self { min_seconds: least, max_seconds: most } = *self;
         if least >= 1 && least <= most && most <= LONGEST_SECONDS {
             Ok(())
         } else {
@@ -46,8 +50,8 @@ impl PollInterval {
 
     /// The pause after a poll. `last` is the previous pause, if any, and `found` the number of changes.
     pub fn next_pause(&self, last: Option<Duration>, found: u64) -> Duration {
-        let least = seconds(self.least_seconds);
-        let most = seconds(self.most_seconds);
+        let least = seconds(self.min_seconds);
+        let most = seconds(self.max_seconds);
         let pause = match (last, found) {
             (None, _) => least,
             (Some(last), 0) => last.saturating_mul(3) / 2,
@@ -60,7 +64,7 @@ impl PollInterval {
 impl Default for PollInterval {
     /// Ten seconds to ten minutes.
     fn default() -> Self {
-        Self { least_seconds: 10, most_seconds: 600 }
+        Self { min_seconds: 10, max_seconds: 600 }
     }
 }
 
@@ -70,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    const BOUNDS: PollInterval = PollInterval { least_seconds: 4, most_seconds: 60 };
+    const BOUNDS: PollInterval = PollInterval { min_seconds: 4, max_seconds: 60 };
 
     fn pauses(found: &[u64]) -> Vec<u128> {
         let mut last = None;
@@ -98,8 +102,8 @@ mod tests {
     fn bounds_that_are_none_are_refused() {
         BOUNDS.check().unwrap();
         PollInterval::default().check().unwrap();
-        for (least_seconds, most_seconds) in [(0, 5), (6, 5), (1, 86_401)] {
-            assert!(PollInterval { least_seconds, most_seconds }.check().is_err());
+        for (min_seconds, max_seconds) in [(0, 5), (6, 5), (1, 86_401)] {
+            assert!(PollInterval { min_seconds, max_seconds }.check().is_err());
         }
     }
 
@@ -108,7 +112,7 @@ mod tests {
         fn a_pause_never_leaves_its_bounds(
             least in 1u64..100, more in 0u64..1000, last in proptest::option::of(0u64..10_000_000), found in 0u64..3
         ) {
-            let bounds = PollInterval { least_seconds: least, most_seconds: least + more };
+            let bounds = PollInterval { min_seconds: least, max_seconds: least + more };
             let pause = bounds.next_pause(last.map(Duration::from_millis), found);
             prop_assert!(pause >= seconds(least) && pause <= seconds(least + more));
         }

@@ -1,43 +1,16 @@
 //! Validates the spec of a Source.
 
-use std::fmt;
-
 use model::{Lane, SourceId};
 use regex::Regex;
 use url::Url;
 
 use super::SourceSpec;
+use crate::error::InvalidSource;
 
 /// The most notification targets of one Source.
 const MOST_TARGETS: usize = 16;
 /// The most allowed networks of one Source.
 const MOST_NETWORKS: usize = 64;
-
-/// The spec of a Source is invalid. The error lists all reasons, so that an operator can fix them at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidSource {
-    source: SourceId,
-    reasons: Vec<(&'static str, String)>,
-}
-
-impl InvalidSource {
-    /// The invalid fields, each with its reason.
-    pub fn reasons(&self) -> &[(&'static str, String)] {
-        &self.reasons
-    }
-}
-
-impl fmt::Display for InvalidSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the source {} cannot be wanted like that", self.source)?;
-        for (index, (field, why)) in self.reasons.iter().enumerate() {
-            write!(f, "{} {field}: {why}", if index == 0 { ":" } else { ";" })?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for InvalidSource {}
 
 impl SourceSpec {
     /// Validates the spec.
@@ -65,7 +38,7 @@ impl SourceSpec {
         if let Some(Err(error)) = self.schedule.as_ref().map(|schedule| schedule.check()) {
             refuse("schedule", error.to_string());
         }
-        if let Some(Err(error)) = self.continuous.map(|bounds| bounds.check()) {
+        if let Some(Err(error)) = self.follow.map(|bounds| bounds.check()) {
             refuse("follow", error.to_string());
         }
         if self.max_deletes_percent > 100 {
@@ -150,7 +123,7 @@ mod tests {
         let mut wrong = spec("https://example.org/");
         wrong.mode = RunMode::Audit;
         wrong.schedule = Some(Schedule::cron("every day"));
-        wrong.continuous = Some(PollInterval { least_seconds: 9, most_seconds: 3 });
+        wrong.follow = Some(PollInterval { min_seconds: 9, max_seconds: 3 });
         wrong.include = Some("(".to_owned());
         wrong.exclude = Some("[".to_owned());
         wrong.max_deletes_percent = 101;
@@ -181,8 +154,9 @@ mod tests {
     #[test]
     fn who_is_told_can_be_asked_and_is_told_once() {
         let told = |urls: &[&str]| {
-            let notify = urls.iter().map(|url| url.parse().unwrap()).collect();
-            SourceSpec { notify, ..spec("https://example.org/") }
+            let mut source = spec("https://example.org/");
+            source.notify = urls.iter().map(|url| url.parse().unwrap()).collect();
+            source
         };
         assert_eq!(fields(&told(&["https://a.example/", "http://b.example/#me"])), [""; 0]);
         assert_eq!(fields(&told(&["https://a.example/", "https://a.example"])), ["notify"]);
@@ -190,17 +164,19 @@ mod tests {
         let secret = told(&["https://user:hunter2@example.org/"]);
         assert_eq!(fields(&secret), ["notify"]);
         assert!(!secret.check().unwrap_err().to_string().contains("hunter2"));
-        let inbox = Some("ftp://example.org/".parse().unwrap());
-        assert_eq!(fields(&SourceSpec { inbox, ..spec("https://example.org/") }), ["inbox"]);
+        let mut polled = spec("https://example.org/");
+        polled.inbox = Some("ftp://example.org/".parse().unwrap());
+        assert_eq!(fields(&polled), ["inbox"]);
         let many: Vec<_> = (0..17).map(|n| format!("https://{n}.example/")).collect();
         assert_eq!(fields(&told(&many.iter().map(String::as_str).collect::<Vec<_>>())), ["notify"]);
     }
 
     #[test]
     fn the_networks_of_a_source_are_limited() {
-        let networks = |n: u8| SourceSpec {
-            allow_networks: (0..n).map(|n| format!("10.{n}.0.0/16").parse().unwrap()).collect(),
-            ..spec("https://example.org/")
+        let networks = |n: u8| {
+            let mut source = spec("https://example.org/");
+            source.allow_networks = (0..n).map(|n| format!("10.{n}.0.0/16").parse().unwrap()).collect();
+            source
         };
         assert_eq!(fields(&networks(64)), [""; 0]);
         assert_eq!(fields(&networks(65)), ["allow_networks"]);

@@ -5,39 +5,30 @@ mod spec;
 
 use model::SourceId;
 
+use crate::error::{ControlError, unless_changed};
+use crate::kept::Kept as _;
 use crate::table::Table;
+use crate::versioned::{Revision, Versioned};
 use crate::watch_cache::WatchCache;
-use crate::{ControlError, Revision, Versioned};
 
-pub use check::InvalidSource;
-pub use spec::{CredentialName, CredentialNameError, SourceSpec};
+pub use spec::{CredentialName, CredentialNameError, SourceSpec, Spec};
 
 /// The Sources that the fleet harvests.
-#[derive(Debug, Clone)]
-pub struct Sources {
-    table: Table<SourceSpec>,
-}
+pub type Sources = Table<SourceSpec>;
 
-impl Sources {
-    pub(crate) fn new(table: Table<SourceSpec>) -> Self {
-        Self { table }
-    }
-
+impl Table<SourceSpec> {
     /// Adds a Source.
     ///
     /// # Errors
     /// [`ControlError::Invalid`]; [`ControlError::Exists`] when it was added before.
     pub async fn create(&self, spec: &SourceSpec) -> Result<Revision, ControlError> {
         spec.check()?;
-        let (found, revision) = self.table.slot(&spec.id).await?;
-        let exists = || ControlError::Exists { what: format!("source {}", spec.id) };
-        if found.is_some() {
-            return Err(exists());
-        }
-        match self.table.put(&spec.id, spec, Some(revision), None).await {
-            Err(crate::bucket::WriteError::Conflict) => Err(exists()),
-            other => other.map_err(|error| error.of(|| format!("source {}", spec.id))),
-        }
+        let (found, revision) = self.slot(&spec.id).await?;
+        let written = match found {
+            Some(_) => None,
+            None => unless_changed(self.write(&spec.id, spec, Some(revision), None).await)?,
+        };
+        written.ok_or_else(|| ControlError::Exists { what: SourceSpec::describe(&spec.id) })
     }
 
     /// Changes the spec of a Source that was read at revision `read`.
@@ -46,8 +37,7 @@ impl Sources {
     /// [`ControlError::Invalid`]; [`ControlError::Conflict`] when another client changed or deleted it meanwhile.
     pub async fn update(&self, spec: &SourceSpec, read: Revision) -> Result<Revision, ControlError> {
         spec.check()?;
-        let written = self.table.put(&spec.id, spec, Some(read), None).await;
-        written.map_err(|error| error.of(|| format!("source {}", spec.id)))
+        self.write(&spec.id, spec, Some(read), None).await
     }
 
     /// Deletes a Source that was read at revision `read`. Its stored resources stay. Cancel its current run first.
@@ -55,7 +45,7 @@ impl Sources {
     /// # Errors
     /// [`ControlError::Conflict`] when another client changed or deleted it meanwhile.
     pub async fn delete(&self, id: &SourceId, read: Revision) -> Result<(), ControlError> {
-        self.table.remove(id, Some(read)).await.map_err(|error| error.of(|| format!("source {id}")))
+        self.delete_at(id, Some(read)).await
     }
 
     /// The spec of a Source.
@@ -63,8 +53,7 @@ impl Sources {
     /// # Errors
     /// [`ControlError::Absent`]; [`ControlError::Unreadable`].
     pub async fn get(&self, id: &SourceId) -> Result<Versioned<SourceSpec>, ControlError> {
-        let found = self.table.get(id).await?;
-        found.ok_or_else(|| ControlError::Absent { what: format!("source {id}") })
+        self.existing(id).await
     }
 
     /// All Sources, by ID, as they are now. [`WatchCache::unreadable`] reports those that cannot be read.
@@ -73,14 +62,6 @@ impl Sources {
     /// [`ControlError::Unavailable`].
     pub async fn list(&self) -> Result<Vec<Versioned<SourceSpec>>, ControlError> {
         Ok(self.view().await?.all())
-    }
-
-    /// A view of all Sources.
-    ///
-    /// # Errors
-    /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<WatchCache<SourceSpec>, ControlError> {
-        self.table.view().await
     }
 
     /// Whether the Source exists now. If the view has it, that is enough. If not, the view may lag, so the control
@@ -98,10 +79,5 @@ impl Sources {
             Err(ControlError::Absent { .. }) => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    /// Checks that the bucket can be read.
-    pub(crate) async fn probe(&self) -> Result<(), ControlError> {
-        self.table.probe().await
     }
 }

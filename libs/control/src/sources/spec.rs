@@ -1,46 +1,57 @@
-//! The spec of a Source.
+//! The spec of a Source, and a Source as it is stored.
 
 use std::fmt;
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
+use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
 use model::{Absent, Message, Network, Origins, Prefer, Push, Robots, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::kept::Kept;
 use crate::schedule::{PollInterval, Schedule};
-use crate::table::Kept;
+#[cfg(feature = "openapi")]
+use crate::schema;
 
 /// The spec of a Source: its entry URL, and how and when to harvest it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourceSpec {
-    /// The Source ID, derived from [`entry`](Self::entry).
-    pub id: SourceId,
-    /// The entry URL: a site, a Source Description, a Capability List, or a list itself.
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SourceSpec))]
+pub struct Spec {
+    /// The entry URL: a site, a Source Description, a Capability List, or a list itself. The Source ID is derived from
+    /// it.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = "uri", example = "https://example.org/"))]
     pub entry: Url,
-    /// Whether the fleet harvests the Source. Disabling it does not stop its current run.
+    /// Whether the fleet harvests the Source.
     #[serde(default = "yes")]
+    #[cfg_attr(feature = "openapi", schema(default = true))]
     pub enabled: bool,
     /// When runs are due. Without a schedule, a run starts only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(schema_with = schema::schedule))]
     pub schedule: Option<Schedule>,
     /// Whether and how closely schedulers follow the changes between runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub continuous: Option<PollInterval>,
+    #[cfg_attr(feature = "openapi", schema(value_type = PollInterval, required = false))]
+    pub follow: Option<PollInterval>,
     /// The mode of each scheduled run.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(schema_with = schema::mode))]
     pub mode: RunMode,
     /// Whether to prefer lists or dumps where a Source offers both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(schema_with = schema::prefer))]
     pub prefer: Option<Prefer>,
     /// What happens to absent resources, which no Resource List names any more.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(schema_with = schema::absent))]
     pub absent: Absent,
-    /// The most absent resources that one run may delete, in percent of the stored ones, 0 to 100.
+    /// The most absent resources that one run may delete, in percent of the stored ones.
     #[serde(default = "ten")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 100, default = 10))]
     pub max_deletes_percent: u8,
-    /// How many kept versions each resource has besides the current one. If left out, the number stays as before; at
-    /// first it is none.
+    /// How many kept versions each resource has besides the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_versions: Option<u32>,
     /// Harvest only resources whose URI matches this regular expression.
@@ -49,49 +60,126 @@ pub struct SourceSpec {
     /// Skip resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<String>,
-    /// The origins from which to accept resources.
+    /// From which origins to accept resources: any, or the registrable domain of the entry URL only.
     #[serde(default, skip_serializing_if = "Origins::is_any")]
+    #[cfg_attr(feature = "openapi", schema(schema_with = schema::origins))]
     pub origins: Origins,
     /// Whether to reject documents that break the specification, instead of tolerating and counting the deviations.
     #[serde(default)]
     pub strict: bool,
     /// Whether to accept HTML where another media type was declared or stored before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub accept_html: bool,
-    /// Requests open at one origin at the same time, for the whole fleet. If several Sources have work at one origin,
-    /// the strictest limit applies.
+    /// Requests open at one origin at the same time, for the whole fleet.
     #[serde(default = "four")]
+    #[cfg_attr(feature = "openapi", schema(value_type = u16, minimum = 1, default = 4))]
     pub concurrency: NonZeroU16,
-    /// Requests per second to one origin, for the whole fleet. If several Sources have their entry URL at one origin,
-    /// the strictest limit applies.
+    /// Requests per second to one origin, for the whole fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = u32, minimum = 1, required = false))]
     pub requests_per_second: Option<NonZeroU32>,
-    /// The most bytes of one resource. If left out, the configuration of the fetchers applies.
+    /// The most bytes of one resource. Where it is left out, the configuration of the fetchers applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = u64, minimum = 1, required = false))]
     pub max_body_bytes: Option<NonZeroU64>,
     /// How the harvest treats robots.txt.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(schema_with = schema::robots))]
     pub robots: Robots,
-    /// Contact for the operator of the Source, for the `User-Agent`: a mail address or a URL.
+    /// Contact for the operator of the Source: a mail address or a URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
-    /// The name of the credential to send. The services that send it find the secret in their configuration.
+    /// The name of the credential to send. The services that send it find the secret in their configuration; the spec
+    /// never contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub credential: Option<CredentialName>,
     /// Non-public networks that requests for this Source may reach, besides those in the fleet's configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 64, example = json!(["10.1.0.0/16"])))]
     pub allow_networks: Vec<Network>,
     /// Whether to subscribe to the notifications of the Source.
     #[serde(default, skip_serializing_if = "Push::is_auto")]
+    #[cfg_attr(feature = "openapi", schema(schema_with = schema::push))]
     pub push: Push,
     /// Pages with inboxes for Linked Data Notifications. The fleet notifies them when a run has changed stored
     /// resources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 16))]
     pub notify: Vec<Url>,
     /// The inbox to poll for notifications about the Source: an inbox of others (W3C Linked Data Notifications), or a
     /// page that advertises one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = "uri", required = false))]
     pub inbox: Option<Url>,
+}
+
+/// A Source: its ID and its spec.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct SourceSpec {
+    /// The Source ID, derived from the entry URL.
+    pub id: SourceId,
+    /// The spec.
+    pub spec: Spec,
+}
+
+/// A Source as it is stored. A later version may add fields, which this version skips. The bounds of the pause have
+/// other names than in [`Spec`].
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    id: SourceId,
+    #[serde(flatten)]
+    spec: Spec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    continuous: Option<StoredInterval>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredInterval {
+    least_seconds: u64,
+    most_seconds: u64,
+}
+
+impl From<SourceSpec> for Stored {
+    fn from(source: SourceSpec) -> Self {
+        let continuous = source.spec.follow.map(|interval| StoredInterval {
+            least_seconds: interval.min_seconds,
+            most_seconds: interval.max_seconds,
+        });
+        Self { id: source.id, spec: Spec { follow: None, ..source.spec }, continuous }
+    }
+}
+
+impl From<Stored> for SourceSpec {
+    fn from(stored: Stored) -> Self {
+        let follow = stored.continuous.map(|interval| PollInterval {
+            min_seconds: interval.least_seconds,
+            max_seconds: interval.most_seconds,
+        });
+        Self { id: stored.id, spec: Spec { follow, ..stored.spec } }
+    }
+}
+
+impl From<Spec> for SourceSpec {
+    fn from(spec: Spec) -> Self {
+        Self { id: SourceId::of_entry(&spec.entry), spec }
+    }
+}
+
+impl Deref for SourceSpec {
+    type Target = Spec;
+
+    fn deref(&self) -> &Spec {
+        &self.spec
+    }
+}
+
+impl DerefMut for SourceSpec {
+    fn deref_mut(&mut self) -> &mut Spec {
+        &mut self.spec
+    }
 }
 
 /// The name of a credential: 1 to 64 of `a-z`, `0-9`, `-`, `_` and `.`. Never the credential itself.
@@ -107,15 +195,14 @@ pub struct CredentialName(String);
 )]
 pub struct CredentialNameError;
 
-impl SourceSpec {
-    /// A Source with default settings, which runs only on request.
+impl Spec {
+    /// The default settings: a Source that runs only on request.
     pub fn new(entry: Url) -> Self {
         Self {
-            id: SourceId::of_entry(&entry),
             entry,
             enabled: yes(),
             schedule: None,
-            continuous: None,
+            follow: None,
             mode: RunMode::default(),
             prefer: None,
             absent: Absent::default(),
@@ -140,6 +227,13 @@ impl SourceSpec {
     }
 }
 
+impl SourceSpec {
+    /// A Source with default settings, which runs only on request.
+    pub fn new(entry: Url) -> Self {
+        Spec::new(entry).into()
+    }
+}
+
 impl Message for SourceSpec {
     const KIND: &'static str = "source-spec";
     const VERSION: u16 = 1;
@@ -150,6 +244,10 @@ impl Kept for SourceSpec {
 
     fn key(id: &SourceId) -> String {
         id.to_string()
+    }
+
+    fn describe(id: &SourceId) -> String {
+        format!("source {id}")
     }
 }
 
@@ -202,5 +300,18 @@ impl From<CredentialName> for String {
 impl fmt::Display for CredentialName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_source_may_have_fields_of_a_later_version() {
+        let stored = r#"{"id": "example-org-8198d1bac40a", "entry": "https://example.org/", "new": 1}"#;
+        let source: SourceSpec = serde_json::from_str(stored).unwrap();
+        assert_eq!(source, SourceSpec::new("https://example.org/".parse().unwrap()));
+        assert!(serde_json::from_str::<Spec>(r#"{"entry": "https://example.org/", "new": 1}"#).is_err());
     }
 }

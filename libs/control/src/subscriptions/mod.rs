@@ -6,9 +6,10 @@ mod step;
 use jiff::Timestamp;
 use model::SourceId;
 
+use crate::error::ControlError;
+use crate::kept::Kept as _;
 use crate::table::{Table, Update};
-use crate::watch_cache::WatchCache;
-use crate::{ControlError, Versioned};
+use crate::versioned::Versioned;
 
 pub use record::{
     AdvertisedChannel, AskedMode, DeliveryStats, HubRequest, Subscription, SubscriptionId,
@@ -17,16 +18,9 @@ pub use record::{
 pub use step::{NotRequested, SubscriptionStep};
 
 /// The subscriptions of the fleet.
-#[derive(Debug, Clone)]
-pub struct Subscriptions {
-    table: Table<Subscription>,
-}
+pub type Subscriptions = Table<Subscription>;
 
-impl Subscriptions {
-    pub(crate) fn new(table: Table<Subscription>) -> Self {
-        Self { table }
-    }
-
+impl Table<Subscription> {
     /// Requests a subscription to a channel that a Source offers. An existing one goes on, with the hubs that are
     /// offered now. One that was ending is requested again. `key` names the push key from which its secret is derived.
     ///
@@ -45,8 +39,7 @@ impl Subscriptions {
                 Some(found) => found.offered(offered, now),
             }))
         };
-        let kept = self.table.change(&id, || what(&id), wanted).await?;
-        kept.ok_or_else(|| ControlError::Absent { what: what(&id) })
+        self.change(&id, wanted).await?.ok_or_else(|| absent(&id))
     }
 
     /// Applies a step, and retries if others write at the same time. None if the step ends the subscription, which is
@@ -62,10 +55,10 @@ impl Subscriptions {
         now: Timestamp,
     ) -> Result<Option<Versioned<Subscription>>, ControlError> {
         let stepped = |found: Option<&Subscription>| {
-            let found = found.ok_or_else(|| ControlError::Absent { what: what(id) })?;
+            let found = found.ok_or_else(|| absent(id))?;
             Ok(found.step(step, now)?.map_or(Update::Ends, Update::Becomes))
         };
-        self.table.change(id, || what(id), stepped).await
+        self.change(id, stepped).await
     }
 
     /// A subscription, as it is now.
@@ -73,8 +66,7 @@ impl Subscriptions {
     /// # Errors
     /// [`ControlError::Absent`]; [`ControlError::Unavailable`], [`ControlError::Unreadable`].
     pub async fn get(&self, id: &SubscriptionId) -> Result<Versioned<Subscription>, ControlError> {
-        let found = self.table.get(id).await?;
-        found.ok_or_else(|| ControlError::Absent { what: what(id) })
+        self.existing(id).await
     }
 
     /// The subscriptions of a Source, as they are now.
@@ -85,16 +77,8 @@ impl Subscriptions {
         let all = self.view().await?.all();
         Ok(all.into_iter().filter(|subscription| subscription.source == *source).collect())
     }
-
-    /// A view of all subscriptions.
-    ///
-    /// # Errors
-    /// [`ControlError::Unavailable`].
-    pub async fn view(&self) -> Result<WatchCache<Subscription>, ControlError> {
-        self.table.view().await
-    }
 }
 
-fn what(id: &SubscriptionId) -> String {
-    format!("subscription {id}")
+fn absent(id: &SubscriptionId) -> ControlError {
+    ControlError::Absent { what: Subscription::describe(id) }
 }

@@ -9,7 +9,7 @@ use model::{Message, SetId, SourceId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::table::Kept;
+use crate::kept::Kept;
 
 /// Bytes of the digest that form an ID.
 const ID_BYTES: usize = 16;
@@ -257,5 +257,9 @@ impl Kept for Subscription {
 
     fn key(id: &SubscriptionId) -> String {
         id.to_string()
+    }
+
+    fn describe(id: &SubscriptionId) -> String {
+        format!("subscription {id}")
     }
 }

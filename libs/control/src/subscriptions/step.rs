@@ -23,6 +23,7 @@ use super::record::{
     AdvertisedChannel, AskedMode, DeliveryStats, HubRequest, Subscription, SubscriptionState,
 };
 use crate::backoff::{cap_retry_after, later, reason};
+use crate::error::ControlError;
 
 /// How long a hub may take to verify before it is asked again.
 const SILENCE: Duration = Duration::from_secs(300);
@@ -85,6 +86,12 @@ pub struct NotRequested {
     why: &'static str,
 }
 
+impl From<NotRequested> for ControlError {
+    fn from(error: NotRequested) -> Self {
+        Self::NotRequested(error.to_string())
+    }
+}
+
 impl Subscription {
     /// The subscription after a step; none when it has ended. An unchanged one means that there is nothing to do.
     ///
@@ -122,7 +129,9 @@ impl Subscription {
             next.hubs.clone_from(&offered.hubs);
             if self.hub() != next.hub() {
                 // Deliveries of the former hub are accepted as long as they come.
-                (next.next_at, next.tries, next.trouble) = (now, 0, None);
+                next.next_at = now;
+                next.tries = 0;
+                next.trouble = None;
                 if !matches!(self.state, SubscriptionState::Active { .. }) {
                     next.state = SubscriptionState::Wanted;
                 }
@@ -130,7 +139,9 @@ impl Subscription {
         }
         if self.state == SubscriptionState::Ending {
             next.state = SubscriptionState::Wanted;
-            (next.next_at, next.tries, next.asked) = (now, 0, None);
+            next.next_at = now;
+            next.tries = 0;
+            next.asked = None;
         }
         next
     }
@@ -257,7 +268,8 @@ impl Subscription {
             && self.tries == 0
             && !self.revived_at.is_some_and(is_recent)
         {
-            (next.next_at, next.revived_at) = (now, Some(now));
+            next.next_at = now;
+            next.revived_at = Some(now);
             next.trouble = Some(format!("{changes} changes were not delivered; its hub is asked anew"));
         }
         next

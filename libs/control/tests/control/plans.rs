@@ -31,8 +31,9 @@ async fn one_of_those_who_want_to_make_a_plan_makes_it_and_its_end_is_told() {
 #[tokio::test]
 async fn a_plan_that_nobody_could_want_is_refused_and_one_that_is_unknown_is_absent() {
     let control = control().await;
-    let nobody = SourceSpec { max_deletes_percent: 101, ..source() };
-    let refused = control.plans().ask(nobody, Timestamp::now()).await.unwrap_err().to_string();
+    let mut invalid = source();
+    invalid.max_deletes_percent = 101;
+    let refused = control.plans().ask(invalid, Timestamp::now()).await.unwrap_err().to_string();
     assert!(refused.contains("max_deletes_percent"), "{refused}");
     let absent = control.plans().get("01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap()).await.unwrap_err();
     assert!(matches!(absent, control::ControlError::Absent { .. }), "{absent}");

@@ -1,80 +1,75 @@
 //! Adds a Source in two steps: the page first previews the spec and the plan of the first run.
 
-use api::FieldError;
-use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use control::SourceSpec;
 use maud::{Markup, html};
 
 use super::form::Fields;
-use super::layout::{self, Frame};
-use super::wanted_form::Form;
-use super::{plan, runs, settings, tell, wanted};
-use crate::ask::{Asked, Sent};
-use crate::door;
-use crate::refusal::Refusal;
-use crate::sources::{self, TryParams};
+use super::layout::{self, PageContext};
+use super::spec_inputs::SpecInputs;
+use super::{format, plan, runs, settings, spec_form};
+use crate::api_error::ApiError;
+use crate::auth;
+use crate::extract::{JsonBody, Query, SourcePath};
+use crate::sources::{self, DryRunParams};
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
 
 /// The empty form.
-pub(super) async fn page(
-    State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Markup, Refusal> {
-    door::permit(&caller, Role::Admin)?;
-    Ok(shown(&gateway, &caller, &Fields::default(), None, &[], None))
+pub(super) async fn page(State(gateway): State<Gateway>, caller: Caller) -> Result<Markup, ApiError> {
+    auth::require_role(&caller, Role::Admin)?;
+    Ok(form(&gateway, &caller, &Fields::default(), None, None))
 }
 
 /// Shows the preview, or adds the Source.
 pub(super) async fn submit(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
+    caller: Caller,
     fields: Fields,
-) -> Result<Response, Refusal> {
-    let again = |refusal: &Refusal| {
-        let page = shown(&gateway, &caller, &fields, Some(refusal.detail()), refusal.errors(), None);
-        (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
+) -> Result<Response, ApiError> {
+    let adds = fields.has("add");
+    let dry_run = Query(DryRunParams { dry_run: !adds });
+    let created = match spec_form::read(&fields) {
+        Ok(spec) => {
+            let body = JsonBody(spec.clone());
+            let answer = sources::create(State(gateway.clone()), caller.clone(), dry_run, body).await;
+            answer.map(|answer| (spec, answer))
+        }
+        Err(error) => Err(error),
     };
-    let wanted = match wanted::read(&fields) {
-        Ok(wanted) => wanted,
-        Err(refusal) => return Ok(again(&refusal)),
+    let (spec, answer) = match created {
+        Ok(created) => created,
+        Err(error) => {
+            let page = form(&gateway, &caller, &fields, Some(&error), None);
+            return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
+        }
     };
-    let add = fields.has("add");
-    let tried = TryParams { dry_run: !add };
-    let (state, who) = (State(gateway.clone()), Extension(caller.clone()));
-    let answer = match sources::create(state, who, Asked(tried), Sent(wanted.clone())).await {
-        Ok(answer) => answer,
-        Err(refusal) => return Ok(again(&refusal)),
-    };
-    if !add {
-        let planned = plan::ask_for(&gateway, &caller, wanted.clone()).await;
-        let would = would_be(&gateway, &SourceSpec::from(wanted), &planned);
-        return Ok(shown(&gateway, &caller, &fields, None, &[], Some(would)).into_response());
+    if !adds {
+        let estimate = plan::request(&gateway, &caller, spec.clone()).await;
+        let preview = preview(&gateway, &SourceSpec::from(spec), &estimate);
+        return Ok(form(&gateway, &caller, &fields, None, Some(preview)).into_response());
     }
     if fields.has("run") {
-        let id = SourceSpec::from(wanted).id;
+        let source = SourcePath(SourceSpec::from(spec).id);
         let first = Fields::from([("mode", "auto")]);
-        return Ok(runs::submit(State(gateway), Extension(caller), Path(id.to_string()), first)
-            .await?
-            .into_response());
+        return Ok(runs::submit(State(gateway), caller, source, first).await?.into_response());
     }
     Ok(runs::to_page(&answer).into_response())
 }
 
 /// The preview: the spec, the plan, and the button that adds the Source.
-fn would_be(gateway: &Gateway, spec: &SourceSpec, planned: &Markup) -> Markup {
+fn preview(gateway: &Gateway, spec: &SourceSpec, estimate: &Markup) -> Markup {
     let due = spec.schedule.as_ref().and_then(|schedule| schedule.next_after(&spec.id, gateway.now()).ok());
     html! {
-        section.would aria-labelledby="would" {
-            h2 #would { "Preview" }
+        section.would aria-labelledby="preview" {
+            h2 #preview { "Preview" }
             p { "Nothing is stored yet. The Source ID will be " strong { (spec.id) } "." }
-            @if let Some(due) = due { p { "First run " (tell::ago(gateway.now(), due)) "." } }
+            @if let Some(due) = due { p { "First run " (format::ago(gateway.now(), due)) "." } }
             (settings::list(spec))
             h3 { "Estimate" }
-            (planned)
+            (estimate)
             p.box { input #run type="checkbox" name="run" checked; label for="run" { "start the first run now" } }
             p { button type="submit" name="add" value="yes" { "Add Source" } }
         }
@@ -82,26 +77,25 @@ fn would_be(gateway: &Gateway, spec: &SourceSpec, planned: &Markup) -> Markup {
 }
 
 /// The form with its values, its errors and the preview.
-fn shown(
+fn form(
     gateway: &Gateway,
     caller: &Caller,
     fields: &Fields,
-    wrong: Option<&str>,
-    errors: &[FieldError],
-    would: Option<Markup>,
+    error: Option<&ApiError>,
+    preview: Option<Markup>,
 ) -> Markup {
-    let frame = Frame { title: "Add a Source", caller: Some(caller), path: &[], now: gateway.now() };
-    let form = Form { fields, errors, is_new: true };
+    let context = PageContext { title: "Add a Source", caller: Some(caller), path: &[], now: gateway.now() };
+    let inputs = SpecInputs { fields, error, is_new: true };
     layout::page(
-        &frame,
+        &context,
         html! {
-            (form.complaint(wrong))
-            @if would.is_some() { p.good role="status" { "The settings are valid: " a href="#would" { "see the preview" } "." } }
+            (inputs.error())
+            @if preview.is_some() { p.good role="status" { "The settings are valid: " a href="#preview" { "see the preview" } "." } }
             form method="post" action="/console/sources" {
-                (form.all())
+                (inputs.all())
                 // The first button, so that Enter in a field shows the preview and adds nothing.
                 p { button type="submit" { "Preview" } }
-                @if let Some(would) = would { (would) }
+                @if let Some(preview) = preview { (preview) }
             }
         },
     )

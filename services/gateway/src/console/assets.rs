@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use data_encoding::{BASE64, HEXLOWER};
 use sha2::{Digest as _, Sha256};
 
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
 
 /// A static file.
 #[derive(Debug, Clone, Copy)]
@@ -73,10 +73,10 @@ pub(super) fn integrity(asset: Asset) -> &'static str {
 }
 
 /// Serves a file.
-pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, Refusal> {
+pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, ApiError> {
     let found = Asset::ALL.into_iter().find(|asset| asset.name() == name);
     let asset =
-        found.ok_or_else(|| Refusal::not_found("no page of the console needs a file of this name"))?;
+        found.ok_or_else(|| ApiError::not_found("no page of the console needs a file of this name"))?;
     let headers = [
         (header::CONTENT_TYPE, asset.media_type()),
         (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),

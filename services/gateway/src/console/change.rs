@@ -1,112 +1,111 @@
 //! Changes the spec of a Source, or removes the Source.
 
-use api::{FieldError, Spec};
-use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use model::SourceId;
 
 use super::form::Fields;
-use super::layout::{self, Frame};
-use super::wanted_form::Form;
-use super::{HOME, wanted};
-use crate::ask::{self, Asked, Sent};
-use crate::door;
-use crate::refusal::Refusal;
-use crate::sources::{self, TryParams};
+use super::layout::{self, PageContext};
+use super::spec_inputs::SpecInputs;
+use super::{HOME, spec_form};
+use crate::api_error::ApiError;
+use crate::auth;
+use crate::extract::{JsonBody, Query, SourcePath};
+use crate::sources::{self, DryRunParams};
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
 
 /// The form field with the revision of the Source that the operator read.
-const READ: &str = "revision";
+const REVISION: &str = "revision";
 
 /// The form, filled with the current spec.
 pub(super) async fn page(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path(source): Path<String>,
-) -> Result<Markup, Refusal> {
-    door::permit(&caller, Role::Admin)?;
-    let found = gateway.control().sources().get(&ask::source(&source)?).await?;
-    let fields = wanted::fields(&Spec::from(&*found));
-    let read = found.revision.to_string();
-    Ok(shown(&gateway, &caller, &source, &Written { fields: &fields, read: &read, wrong: None, errors: &[] }))
+    caller: Caller,
+    SourcePath(source): SourcePath,
+) -> Result<Markup, ApiError> {
+    auth::require_role(&caller, Role::Admin)?;
+    let found = gateway.control.sources().get(&source).await?;
+    let fields = spec_form::fields(&found.spec);
+    Ok(form(&gateway, &caller, &source, &fields, &found.revision.to_string(), None))
 }
 
 /// Changes the spec, unless another operator changed it since the form was read.
 pub(super) async fn submit(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path(source): Path<String>,
+    caller: Caller,
+    SourcePath(source): SourcePath,
     fields: Fields,
-) -> Result<Response, Refusal> {
-    let read = fields.get(READ).unwrap_or_default();
-    let again = |refusal: &Refusal| {
-        let (wrong, errors) = (Some(refusal.detail()), refusal.errors());
-        let page = shown(&gateway, &caller, &source, &Written { fields: &fields, read, wrong, errors });
-        (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
-    };
-    let (state, who, at) = (State(gateway.clone()), Extension(caller.clone()), Path(source.clone()));
-    let really = Asked(TryParams { dry_run: false });
-    let changed = match wanted::read(&fields) {
-        Ok(wanted) => sources::change(state, who, at, really, if_read(read)?, Sent(wanted)).await,
-        Err(refusal) => Err(refusal),
+) -> Result<Response, ApiError> {
+    let revision = fields.get(REVISION).unwrap_or_default();
+    let headers = if_match(revision)?;
+    let changed = match spec_form::read(&fields) {
+        Ok(spec) => {
+            let state = State(gateway.clone());
+            let path = SourcePath(source.clone());
+            let params = Query(DryRunParams { dry_run: false });
+            sources::change(state, caller.clone(), path, params, headers, JsonBody(spec)).await
+        }
+        Err(error) => Err(error),
     };
     Ok(match changed {
         Ok(_) => Redirect::to(&format!("{HOME}/sources/{source}")).into_response(),
-        Err(refusal) => again(&refusal),
+        Err(error) => {
+            let page = form(&gateway, &caller, &source, &fields, revision, Some(&error));
+            (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
+        }
     })
 }
 
 /// Removes the Source from the fleet.
 pub(super) async fn delete(
     gateway: State<Gateway>,
-    caller: Extension<Caller>,
-    source: Path<String>,
+    caller: Caller,
+    source: SourcePath,
     fields: Fields,
-) -> Result<Redirect, Refusal> {
-    let read = if_read(fields.get(READ).unwrap_or_default())?;
-    sources::delete(gateway, caller, source, read).await?;
+) -> Result<Redirect, ApiError> {
+    let headers = if_match(fields.get(REVISION).unwrap_or_default())?;
+    sources::delete(gateway, caller, source, headers).await?;
     Ok(Redirect::to(HOME))
 }
 
 /// The `If-Match` header that limits the API call to the revision that was read.
-fn if_read(revision: &str) -> Result<HeaderMap, Refusal> {
+fn if_match(revision: &str) -> Result<HeaderMap, ApiError> {
     let tag = format!("\"{revision}\"").parse();
-    let tag = tag.map_err(|_| Refusal::bad_request("the revision of the form cannot be read"))?;
+    let tag = tag.map_err(|_| ApiError::bad_request("the revision of the form cannot be read"))?;
     Ok(HeaderMap::from_iter([(header::IF_MATCH, tag)]))
 }
 
-/// A form to show.
-struct Written<'a> {
-    fields: &'a Fields,
-    /// The revision of the Source that was read.
-    read: &'a str,
-    wrong: Option<&'a str>,
-    errors: &'a [FieldError],
-}
-
-fn shown(gateway: &Gateway, caller: &Caller, source: &str, written: &Written<'_>) -> Markup {
+fn form(
+    gateway: &Gateway,
+    caller: &Caller,
+    source: &SourceId,
+    fields: &Fields,
+    revision: &str,
+    error: Option<&ApiError>,
+) -> Markup {
     let here = format!("{HOME}/sources/{source}");
-    let path = [(here.clone(), source)];
-    let frame = Frame { title: "Change settings", caller: Some(caller), path: &path, now: gateway.now() };
-    let form = Form { fields: written.fields, errors: written.errors, is_new: false };
-    let read = || html! { input type="hidden" name=(READ) value=(written.read); };
+    let path = [(here.clone(), source.as_str())];
+    let context =
+        PageContext { title: "Change settings", caller: Some(caller), path: &path, now: gateway.now() };
+    let inputs = SpecInputs { fields, error, is_new: false };
+    let revision = html! { input type="hidden" name=(REVISION) value=(revision); };
     layout::page(
-        &frame,
+        &context,
         html! {
-            (form.complaint(written.wrong))
+            (inputs.error())
             form method="post" action={ (here) "/settings" } {
-                (read())
-                (form.all())
+                (revision)
+                (inputs.all())
                 p { button type="submit" { "Save" } }
             }
             section aria-labelledby="no-more" {
                 h2 #no-more { "Remove Source" }
                 p { "Its stored resources stay and can be read; no further request goes to the Source. Cancel a current run first." }
                 form method="post" action={ (here) "/delete" } {
-                    (read())
+                    (revision)
                     button.grave type="submit" { "Remove Source" }
                 }
             }

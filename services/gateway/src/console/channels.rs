@@ -4,57 +4,54 @@ use api::Subscription;
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::tell;
+use super::layout::Column::{Number, Text};
+use super::{format, layout};
 
 /// The section of a Source's page. It is empty where the fleet subscribes to nothing.
 pub(super) fn section(all: &[Subscription], now: Timestamp) -> Markup {
+    if all.is_empty() {
+        return html! {};
+    }
+    let columns = [
+        Text("Topic"),
+        Text("Hub"),
+        Text("State"),
+        Text("Last delivery"),
+        Number("Accepted"),
+        Number("Dropped"),
+        Number("Missed"),
+    ];
+    let row = |one: &Subscription| {
+        html! {
+            th scope="row" { (one.topic) }
+            td { (one.hub.as_deref().unwrap_or("none")) }
+            td { (state(one, now)) }
+            td { (format::ago_or(now, one.delivered_at, "never")) }
+            td.number { (format::count(one.accepted)) }
+            td.number { (format::count(one.dropped)) }
+            td.number { (format::count(one.missed)) }
+        }
+    };
     html! {
-        @if !all.is_empty() {
-            section aria-labelledby="channels" {
-                h2 #channels { "Notifications" }
-                div.wide tabindex="0" role="region" aria-label="Notifications" {
-                    table {
-                        caption { "Subscriptions" }
-                        thead { tr {
-                            th scope="col" { "Topic" }
-                            th scope="col" { "Hub" }
-                            th scope="col" { "State" }
-                            th scope="col" { "Last delivery" }
-                            th.number scope="col" { "Accepted" }
-                            th.number scope="col" { "Dropped" }
-                            th.number scope="col" { "Missed" }
-                        } }
-                        tbody { @for one in all { tr {
-                            th scope="row" { (one.topic) }
-                            td { (one.hub.as_deref().unwrap_or("none")) }
-                            td { (standing(one, now)) }
-                            td { (tell::ago_or(now, one.delivered_at, "never")) }
-                            td.number { (tell::count(one.accepted)) }
-                            td.number { (tell::count(one.dropped)) }
-                            td.number { (tell::count(one.missed)) }
-                        } } }
-                    }
-                }
-            }
+        section aria-labelledby="channels" {
+            h2 #channels { "Notifications" }
+            (layout::table("Notifications", "Subscriptions", &columns, all.iter().map(row)))
         }
     }
 }
 
-fn standing(one: &Subscription, now: Timestamp) -> Markup {
-    let (gravity, words) = match &*one.state {
-        "active" if one.last_error.is_none() => ("good", "active"),
-        "active" => ("doubtful", "active"),
-        "requested" => ("doubtful", "requested"),
-        "pending" => ("doubtful", "pending"),
-        "expired" => ("bad", "expired"),
-        "denied" => ("bad", "denied"),
-        "unsubscribing" => ("open", "unsubscribing"),
+fn state(one: &Subscription, now: Timestamp) -> Markup {
+    let (severity, label) = match &*one.state {
+        state @ "active" if one.last_error.is_none() => ("good", state),
+        state @ ("active" | "requested" | "pending") => ("doubtful", state),
+        state @ ("expired" | "denied") => ("bad", state),
+        state @ "unsubscribing" => ("open", state),
         _ => ("open", "unknown to this version"),
     };
     html! {
-        span class={ "state " (gravity) } { (words) }
-        @if let Some(until) = one.until.filter(|_| one.state == "active") { ", expires " (tell::ago(now, until)) " unless renewed" }
-        @if let Some(trouble) = &one.last_error { p.error { (trouble) } }
+        span class={ "state " (severity) } { (label) }
+        @if let Some(until) = one.until.filter(|_| one.state == "active") { ", expires " (format::ago(now, until)) " unless renewed" }
+        @if let Some(error) = &one.last_error { p.error { (error) } }
     }
 }
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::tell;
+use super::format;
 
 /// The size of a chart, in SVG units.
 const WIDTH: f64 = 320.0;
@@ -54,7 +54,7 @@ fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
                 strong { (title) } ": " (what) ". "
                 @match (first, last) {
                     (Some(first), Some(last)) => {
-                        (tell::of(bars.len() as u64, "run", "runs")) " from " (tell::time(first.at)) ", the last one: " (last.told) "."
+                        (format::of(bars.len() as u64, "run", "runs")) " from " (format::time(first.at)) ", the last one: " (last.told) "."
                     },
                     _ => "No data yet.",
                 }
@@ -74,7 +74,7 @@ fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
                     table {
                         caption.hidden { (title) ": " (what) }
                         thead { tr { th scope="col" { "Run" } th scope="col" { (title) } } }
-                        tbody { @for bar in bars { tr { th scope="row" { (tell::time(bar.at)) } td { (bar.told) } } } }
+                        tbody { @for bar in bars { tr { th scope="row" { (format::time(bar.at)) } td { (bar.told) } } } }
                     }
                 }
             }
@@ -101,9 +101,9 @@ fn throughput(runs: &[Run]) -> Vec<Bar> {
             height: rate,
             told: format!(
                 "{rate:.1}/s: {}, {}, in {}",
-                tell::of(run.counters.stored, "resource", "resources"),
-                tell::bytes(run.counters.bytes),
-                tell::span(ended.duration_since(began).as_secs())
+                format::of(run.counters.stored, "resource", "resources"),
+                format::bytes(run.counters.bytes),
+                format::span(ended.duration_since(began).as_secs())
             ),
         })
     })
@@ -116,7 +116,7 @@ fn backlog(runs: &[Run]) -> Vec<Bar> {
         Some(Bar {
             at: began,
             height: left as f64,
-            told: format!("{} of {} planned", tell::count(left), tell::count(run.counters.planned)),
+            told: format!("{} of {} planned", format::count(left), format::count(run.counters.planned)),
         })
     })
 }
@@ -129,7 +129,7 @@ fn lag(runs: &[Run]) -> Vec<Bar> {
         let (Some(began), Some(ended)) = (run.started_at, run.finished_at) else { continue };
         if let Some(before) = before {
             let age = ended.duration_since(before).as_secs();
-            bars.push(Bar { at: began, height: age as f64, told: tell::span(age) });
+            bars.push(Bar { at: began, height: age as f64, told: format::span(age) });
         }
         before = Some(began);
     }

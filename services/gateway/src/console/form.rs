@@ -3,8 +3,8 @@
 use axum::extract::{FromRequest, Request};
 use url::form_urlencoded;
 
-use crate::ask;
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
+use crate::extract;
 use crate::state::Gateway;
 
 /// The fields of a form as submitted. An empty field counts as missing.
@@ -47,10 +47,10 @@ impl FromIterator<(&'static str, String)> for Fields {
 }
 
 impl FromRequest<Gateway> for Fields {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Refusal> {
-        Ok(Self::read(&ask::whole(request, gateway).await?))
+    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, ApiError> {
+        Ok(Self::read(&extract::read_body(request, gateway).await?))
     }
 }
 

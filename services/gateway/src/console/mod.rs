@@ -2,19 +2,20 @@
 //!
 //! The server renders each page completely, and pages work without JavaScript. With JavaScript, `htmx` refreshes the
 //! parts that change. The path of a page is that of the API, so `/console/sources/{source}/runs` is the page of
-//! `/v1/sources/{source}/runs`. A form may do what the API lets the token do. Each page has its own file; `door` and
+//! `/v1/sources/{source}/runs`. A form may do what the API lets the token do. Each page has its own file; `auth` and
 //! `session` authenticate the caller, and `layout` has what all pages share.
 
 mod add;
 mod assets;
+mod auth;
 mod change;
 mod channels;
 mod chart;
-mod condition;
-mod door;
+mod deadline;
 mod form;
+mod format;
+mod history;
 mod layout;
-mod patience;
 mod plan;
 mod problems;
 mod report;
@@ -24,18 +25,17 @@ mod runs;
 mod session;
 mod settings;
 mod source;
+mod source_health;
 mod sources;
-mod story;
-mod tell;
-mod wanted;
-mod wanted_form;
+mod spec_form;
+mod spec_inputs;
 
 use axum::response::Redirect;
 use axum::routing::{get, post};
 use axum::{Router, middleware};
 
+use crate::api_error::ApiError;
 use crate::content;
-use crate::refusal::Refusal;
 use crate::state::Gateway;
 
 /// The path of the console's first page.
@@ -46,9 +46,9 @@ pub(crate) fn router(gateway: Gateway) -> Router {
     Router::new()
         .route(HOME, get(sources::page))
         .route("/console/", get(async || Redirect::permanent(HOME)))
-        .route(door::SIGN_IN, get(session::page).post(session::sign_in))
-        .route(door::SIGN_OUT, post(session::sign_out))
-        .route(door::ASSETS, get(assets::asset))
+        .route(auth::SIGN_IN, get(session::page).post(session::sign_in))
+        .route(auth::SIGN_OUT, post(session::sign_out))
+        .route(auth::ASSETS, get(assets::asset))
         .route("/console/add", get(add::page))
         .route("/console/sources", post(add::submit))
         .route("/console/sources/{source}", get(source::page))
@@ -64,13 +64,13 @@ pub(crate) fn router(gateway: Gateway) -> Router {
         .route("/console/sources/{source}/runs/{run}/cancel", post(runs::cancel))
         .route("/console/sources/{source}/runs/{run}/approve", post(runs::approve))
         .route("/console/sources/{source}/resources", get(resources::page))
-        .route("/console/sources/{source}/resources/history", get(story::page))
+        .route("/console/sources/{source}/resources/history", get(history::page))
         .route("/console/sources/{source}/resources/content", get(content::content))
         .route("/console/sources/{source}/problems", get(problems::page))
         .route("/console/sources/{source}/problems/retry", post(problems::retry))
         .route("/console/sources/{source}/problems/ignore", post(problems::ignore))
         .route("/console/sources/{source}/report", get(report::page))
-        .route("/console/{*elsewhere}", get(async || Refusal::not_found("there is no such page")))
-        .layer(middleware::from_fn_with_state(gateway.clone(), door::door))
+        .route("/console/{*elsewhere}", get(async || ApiError::not_found("there is no such page")))
+        .layer(middleware::from_fn_with_state(gateway.clone(), auth::authenticate))
         .with_state(gateway)
 }

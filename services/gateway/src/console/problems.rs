@@ -1,25 +1,26 @@
 //! Problems of a Source in groups, each with its operator actions.
 
-mod word;
+mod actions;
 
 use api::{Page, ProblemGroup, SourceProblem};
-use axum::extract::{Path, State};
-use axum::{Extension, Json};
+use axum::Json;
+use axum::extract::State;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use self::word::{forms, said};
-pub(super) use self::word::{ignore, retry};
-use super::layout::{self, Frame, may};
-use super::patience::at_once;
-use super::{HOME, tell};
-use crate::ask::Asked;
+use self::actions::{forms, queued};
+pub(super) use self::actions::{ignore, retry};
+use super::deadline::within_deadline;
+use super::layout::Column::{Number, Text};
+use super::layout::{self, PageContext, may};
+use super::{HOME, format};
+use crate::api_error::ApiError;
+use crate::extract::{Query, SourcePath};
+use crate::problem_actions;
 use crate::problems::{self, GroupParams, ProblemParams};
-use crate::refusal::Refusal;
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
-use crate::words;
 
 /// Problems per page.
 const SHOWN: u16 = 50;
@@ -43,17 +44,17 @@ impl Params {
     /// The parameters as a query string.
     fn query(&self) -> String {
         let Self { prefix, reason, kind, ignored, .. } = self;
-        format!("prefix={}&reason={reason}&kind={kind}&ignored={ignored}", tell::query(prefix))
+        format!("prefix={}&reason={reason}&kind={kind}&ignored={ignored}", format::query(prefix))
     }
 }
 
 /// The page.
 pub(super) async fn page(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path(source): Path<String>,
-    Asked(params): Asked<Params>,
-) -> Result<Markup, Refusal> {
+    caller: Caller,
+    SourcePath(source): SourcePath,
+    Query(params): Query<Params>,
+) -> Result<Markup, ApiError> {
     let text = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     let asked = ProblemParams {
         prefix: text(&params.prefix),
@@ -63,23 +64,28 @@ pub(super) async fn page(
         limit: Some(SHOWN),
         cursor: params.cursor.clone(),
     };
-    let Json(found) = problems::list(State(gateway.clone()), Path(source.clone()), Asked(asked)).await?;
+    let Json(found) =
+        problems::list(State(gateway.clone()), SourcePath(source.clone()), Query(asked)).await?;
     let asked = GroupParams { prefix: text(&params.prefix), ignored: params.ignored };
-    let counting = problems::groups(State(gateway.clone()), Path(source.clone()), Asked(asked));
-    let groups = at_once(params.wait, counting).await.transpose()?.map(|Json(groups)| groups.items);
-    let Json(Page { items: waiting, .. }) =
-        words::waiting(State(gateway.clone()), Path(source.clone())).await?;
+    let counting = problems::groups(State(gateway.clone()), SourcePath(source.clone()), Query(asked));
+    let groups = within_deadline(params.wait, counting).await.transpose()?.map(|Json(groups)| groups.items);
+    let Json(Page { items: actions, .. }) =
+        problem_actions::queued(State(gateway.clone()), SourcePath(source.clone())).await?;
     let now = gateway.now();
     let home = format!("{HOME}/sources/{source}");
-    let frame =
-        Frame { title: "Problems", caller: Some(&caller), path: &[(home.clone(), source.as_str())], now };
+    let context = PageContext {
+        title: "Problems",
+        caller: Some(&caller),
+        path: &[(home.clone(), source.as_str())],
+        now,
+    };
     let here = format!("{home}/problems");
     let operates = may(&caller, Role::Operate);
     Ok(layout::page(
-        &frame,
+        &context,
         html! {
             @if params.said { p.good role="status" { "Action queued. The owner of the Source applies it before the next run." } }
-            @if !waiting.is_empty() { (said(&waiting, &home, operates, now)) }
+            @if !actions.is_empty() { (queued(&actions, &home, operates, now)) }
             (filter(&params, &here))
             section aria-labelledby="groups" {
                 h2 #groups { (if params.ignored { "Ignored" } else { "Open" }) }
@@ -123,62 +129,47 @@ fn filter(params: &Params, here: &str) -> Markup {
 }
 
 fn grouped(groups: &[ProblemGroup], params: &Params, here: &str, operates: bool, now: Timestamp) -> Markup {
-    html! {
-        div.wide tabindex="0" role="region" aria-label="Problems by reason" {
-            table {
-                caption { "Problems by reason and kind" }
-                thead { tr {
-                    th scope="col" { "Reason" }
-                    th scope="col" { "Kind" }
-                    th.number scope="col" { "Count" }
-                    th scope="col" { "First seen" }
-                    th scope="col" { "Last seen" }
-                    @if operates { th scope="col" { "Actions" } }
-                } }
-                tbody { @for group in groups { tr {
-                    th scope="row" { a href={ (here) "?" (Params { reason: group.reason.to_string(), kind: group.kind.to_string(), ..params.clone() }.query()) } {
-                        (group.reason)
-                    } }
-                    td { (group.kind) }
-                    td.number { (tell::count(group.count)) }
-                    td { (tell::ago(now, group.first_seen)) }
-                    td { (tell::ago(now, group.last_seen)) }
-                    @if operates { td { (forms(group, params, here)) } }
-                } } }
-            }
-        }
+    let mut columns =
+        vec![Text("Reason"), Text("Kind"), Number("Count"), Text("First seen"), Text("Last seen")];
+    if operates {
+        columns.push(Text("Actions"));
     }
+    let row = |group: &ProblemGroup| {
+        let same =
+            Params { reason: group.reason.to_string(), kind: group.kind.to_string(), ..params.clone() };
+        html! {
+            th scope="row" { a href={ (here) "?" (same.query()) } { (group.reason) } }
+            td { (group.kind) }
+            td.number { (format::count(group.count)) }
+            td { (format::ago(now, group.first_seen)) }
+            td { (format::ago(now, group.last_seen)) }
+            @if operates { td { (forms(group, params, here)) } }
+        }
+    };
+    layout::table("Problems by reason", "Problems by reason and kind", &columns, groups.iter().map(row))
 }
 
 fn listed(items: &[SourceProblem], home: &str, now: Timestamp) -> Markup {
-    html! {
-        div.wide tabindex="0" role="region" aria-label="All problems" {
-            table {
-                caption { "Problems: documents, then entries, messages, resources; " (items.len()) " on this page" }
-                thead { tr {
-                    th scope="col" { "Subject" }
-                    th scope="col" { "Reason" }
-                    th scope="col" { "Message" }
-                    th.number scope="col" { "Attempts" }
-                    th scope="col" { "Last seen" }
-                } }
-                tbody { @for problem in items { tr {
-                    th.uri scope="row" {
-                        @if problem.kind == "resource" {
-                            a href={ (home) "/resources/history?uri=" (tell::query(&problem.uri)) } { (problem.uri) }
-                        } @else { (problem.uri) br; span.hint { (problem.kind) } }
-                    }
-                    td { (problem.reason) }
-                    td {
-                        (problem.message)
-                        @if let Some(ignored) = &problem.ignored { br; span.hint { "ignored: " (ignored.note) } }
-                    }
-                    td.number { (problem.attempts) }
-                    td { (tell::ago(now, problem.last_seen)) }
-                } } }
+    let caption =
+        format!("Problems: documents, then entries, messages, resources; {} on this page", items.len());
+    let columns = [Text("Subject"), Text("Reason"), Text("Message"), Number("Attempts"), Text("Last seen")];
+    let row = |problem: &SourceProblem| {
+        html! {
+            th.uri scope="row" {
+                @if problem.kind == "resource" {
+                    a href={ (home) "/resources/history?uri=" (format::query(&problem.uri)) } { (problem.uri) }
+                } @else { (problem.uri) br; span.hint { (problem.kind) } }
             }
+            td { (problem.reason) }
+            td {
+                (problem.message)
+                @if let Some(ignored) = &problem.ignored { br; span.hint { "ignored: " (ignored.note) } }
+            }
+            td.number { (problem.attempts) }
+            td { (format::ago(now, problem.last_seen)) }
         }
-    }
+    };
+    layout::table("All problems", &caption, &columns, items.iter().map(row))
 }
 
 #[cfg(test)]

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use ::report::{Finding, ProblemGroup, ReportCard};
-use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::layout::{self, Frame};
-use super::patience::at_once;
-use super::{HOME, tell};
-use crate::ask::{self, Asked};
-use crate::refusal::Refusal;
+use super::deadline::within_deadline;
+use super::layout::Column::{Number, Text};
+use super::layout::{self, PageContext};
+use super::{HOME, format};
+use crate::api_error::ApiError;
+use crate::extract::{Query, SourcePath};
 use crate::report;
 use crate::state::Gateway;
 use crate::tokens::Caller;
@@ -28,30 +28,30 @@ pub(super) struct Params {
 /// The page.
 pub(super) async fn page(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path(source): Path<String>,
-    Asked(params): Asked<Params>,
-) -> Result<Markup, Refusal> {
-    let id = ask::source(&source)?;
+    caller: Caller,
+    SourcePath(source): SourcePath,
+    Query(params): Query<Params>,
+) -> Result<Markup, ApiError> {
     let gathering = {
         let gateway = gateway.clone();
-        async move { report::card(&gateway, &id).await }
+        let source = source.clone();
+        async move { report::card(&gateway, &source).await }
     };
-    let card = at_once(params.wait, gathering).await.transpose()?;
+    let card = within_deadline(params.wait, gathering).await.transpose()?;
     let home = format!("{HOME}/sources/{source}");
     let here = format!("{home}/report");
-    let frame = Frame {
+    let context = PageContext {
         title: "Report card",
         caller: Some(&caller),
         path: &[(home, source.as_str())],
         now: gateway.now(),
     };
     Ok(layout::page(
-        &frame,
+        &context,
         html! {
             p { "For the operator of the Source." }
             @match &card {
-                Some(card) => (told(card)),
+                Some(card) => (card_sections(card)),
                 None => p {
                     "The catalog of this Source is large. Reading it takes a while. "
                     a href={ (here) "?wait=true" } { "Read it and wait" }
@@ -61,7 +61,7 @@ pub(super) async fn page(
     ))
 }
 
-fn told(card: &ReportCard) -> Markup {
+fn card_sections(card: &ReportCard) -> Markup {
     html! {
         section aria-labelledby="findings" {
             h2 #findings { "Findings" }
@@ -71,24 +71,24 @@ fn told(card: &ReportCard) -> Markup {
         section aria-labelledby="coverage" {
             h2 #coverage { "Coverage" }
             dl.figures {
-                dt { "Listed" } dd { (card.coverage.listed.map_or("no complete list".to_owned(), tell::count)) }
-                dt { "Stored" } dd { (tell::count(card.coverage.held)) }
-                dt { "Pending" } dd { (tell::count(card.coverage.pending)) }
-                dt { "Problems" } dd { (tell::count(card.coverage.problems)) }
-                dt { "Ignored" } dd { (tell::count(card.coverage.ignored)) }
-                dt { "Absent" } dd { (tell::count(card.coverage.absent)) }
-                @if card.coverage.foreign > 0 { dt { "Of other sites" } dd { (tell::count(card.coverage.foreign)) } }
-                dt { "Deleted" } dd { (tell::count(card.coverage.deleted)) }
+                dt { "Listed" } dd { (card.coverage.listed.map_or("no complete list".to_owned(), format::count)) }
+                dt { "Stored" } dd { (format::count(card.coverage.held)) }
+                dt { "Pending" } dd { (format::count(card.coverage.pending)) }
+                dt { "Problems" } dd { (format::count(card.coverage.problems)) }
+                dt { "Ignored" } dd { (format::count(card.coverage.ignored)) }
+                dt { "Absent" } dd { (format::count(card.coverage.absent)) }
+                @if card.coverage.foreign > 0 { dt { "Of other sites" } dd { (format::count(card.coverage.foreign)) } }
+                dt { "Deleted" } dd { (format::count(card.coverage.deleted)) }
             }
         }
         section aria-labelledby="fixity" {
             h2 #fixity { "Fixity of the stored resources" }
             dl.figures {
-                dt { "With a digest" } dd { (tell::count(card.fixity.digest)) }
-                dt { "With a length only" } dd { (tell::count(card.fixity.length_only)) }
-                dt { "With neither" } dd { (tell::count(card.fixity.nothing)) }
-                dt { "With a last modification" } dd { (tell::count(card.fixity.lastmod)) }
-                @for (name, times) in &card.fixity.algorithms { dt { (name) } dd { (tell::count(*times)) } }
+                dt { "With a digest" } dd { (format::count(card.fixity.digest)) }
+                dt { "With a length only" } dd { (format::count(card.fixity.length_only)) }
+                dt { "With neither" } dd { (format::count(card.fixity.nothing)) }
+                dt { "With a last modification" } dd { (format::count(card.fixity.lastmod)) }
+                @for (name, times) in &card.fixity.algorithms { dt { (name) } dd { (format::count(*times)) } }
             }
         }
         @if !card.problems.is_empty() { (problems(&card.problems)) }
@@ -101,27 +101,18 @@ fn told(card: &ReportCard) -> Markup {
 }
 
 fn findings(findings: &[Finding]) -> Markup {
-    html! {
-        div.wide tabindex="0" role="region" aria-label="Findings" {
-            table {
-                caption { "Findings by severity" }
-                thead { tr {
-                    th scope="col" { "Finding" }
-                    th scope="col" { "Severity" }
-                    th scope="col" { "Advice" }
-                    th.number scope="col" { "Times" }
-                } }
-                tbody { @for finding in findings { tr {
-                    th scope="row" { (finding.what) br; span.hint { (finding.finding) ": " (finding.section) } }
-                    td { (finding.severity.as_str()) }
-                    td { (finding.advice) @if let Some(place) = finding.first_place.as_ref().or(finding.documents.first()) {
-                        br; span.hint { "first at " code { (place) } }
-                    } }
-                    td.number { (tell::count(finding.count)) }
-                } } }
-            }
+    let columns = [Text("Finding"), Text("Severity"), Text("Advice"), Number("Times")];
+    let row = |finding: &Finding| {
+        html! {
+            th scope="row" { (finding.what) br; span.hint { (finding.finding) ": " (finding.section) } }
+            td { (finding.severity.as_str()) }
+            td { (finding.advice) @if let Some(place) = finding.first_place.as_ref().or(finding.documents.first()) {
+                br; span.hint { "first at " code { (place) } }
+            } }
+            td.number { (format::count(finding.count)) }
         }
-    }
+    };
+    layout::table("Findings", "Findings by severity", &columns, findings.iter().map(row))
 }
 
 fn problems(groups: &[ProblemGroup]) -> Markup {
@@ -129,7 +120,7 @@ fn problems(groups: &[ProblemGroup]) -> Markup {
         section aria-labelledby="problems" {
             h2 #problems { "Problems" }
             ul { @for group in groups { li {
-                (tell::count(group.count)) " × " strong { (group.reason) }
+                (format::count(group.count)) " × " strong { (group.reason) }
                 @if let Some(first) = group.examples.first() { br; span.hint { (first.subject) ": " (first.message) } }
             } } }
         }
@@ -140,7 +131,7 @@ fn quirks(counted: &BTreeMap<String, u64>) -> Markup {
     html! {
         section aria-labelledby="quirks" {
             h2 #quirks { "Quirks" }
-            dl.figures { @for (name, times) in counted { dt { (name) } dd { (tell::count(*times)) } } }
+            dl.figures { @for (name, times) in counted { dt { (name) } dd { (format::count(*times)) } } }
         }
     }
 }

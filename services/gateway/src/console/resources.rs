@@ -1,16 +1,17 @@
 //! The resources of a Source, by URI prefix.
 
 use api::{Page, Resource, ResourceState};
-use axum::extract::{Path, State};
-use axum::{Extension, Json};
+use axum::Json;
+use axum::extract::State;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::layout::{self, Frame};
-use super::{HOME, tell};
-use crate::ask::Asked;
-use crate::refusal::Refusal;
+use super::layout::Column::{Number, Text};
+use super::layout::{self, PageContext};
+use super::{HOME, format};
+use crate::api_error::ApiError;
+use crate::extract::{Query, SourcePath};
 use crate::resources::{self, ListParams};
 use crate::state::Gateway;
 use crate::tokens::Caller;
@@ -29,19 +30,21 @@ pub(super) struct Params {
 /// The page.
 pub(super) async fn page(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Path(source): Path<String>,
-    Asked(params): Asked<Params>,
-) -> Result<Markup, Refusal> {
+    caller: Caller,
+    SourcePath(source): SourcePath,
+    Query(params): Query<Params>,
+) -> Result<Markup, ApiError> {
     let prefix = params.prefix.trim().to_owned();
-    let asked = ListParams { prefix: Some(prefix.clone()), limit: Some(SHOWN), cursor: params.cursor };
-    let Json(found) = resources::list(State(gateway.clone()), Path(source.clone()), Asked(asked)).await?;
+    let list = ListParams { prefix: Some(prefix.clone()), limit: Some(SHOWN), cursor: params.cursor };
+    let Json(found) =
+        resources::list(State(gateway.clone()), SourcePath(source.clone()), Query(list)).await?;
     let now = gateway.now();
     let home = format!("{HOME}/sources/{source}");
     let here = format!("{home}/resources");
-    let frame = Frame { title: "Resources", caller: Some(&caller), path: &[(home, source.as_str())], now };
+    let context =
+        PageContext { title: "Resources", caller: Some(&caller), path: &[(home, source.as_str())], now };
     Ok(layout::page(
-        &frame,
+        &context,
         html! {
             form.filter role="search" aria-label="Resources" method="get" action=(here) {
                 label for="prefix" { "URIs that begin with" }
@@ -55,45 +58,37 @@ pub(super) async fn page(
             }
             (table(&found, &here, now))
             @if let Some(next) = &found.next {
-                p { a rel="next" href={ (here) "?prefix=" (tell::query(&prefix)) "&cursor=" (next) } { "Next page" } }
+                p { a rel="next" href={ (here) "?prefix=" (format::query(&prefix)) "&cursor=" (next) } { "Next page" } }
             }
         },
     ))
 }
 
 fn table(found: &Page<Resource>, here: &str, now: Timestamp) -> Markup {
-    html! {
-        @if found.items.is_empty() { p { "No matching resource." } } @else {
-            div.wide tabindex="0" role="region" aria-label="Resources" {
-                table {
-                    caption { "Resources in the order of their URIs: " (found.items.len()) " on this page" }
-                    thead { tr {
-                        th scope="col" { "URI" }
-                        th scope="col" { "State" }
-                        th.number scope="col" { "Length" }
-                        th scope="col" { "Type" }
-                        th scope="col" { "Stored" }
-                    } }
-                    tbody { @for resource in &found.items { tr {
-                        th.uri scope="row" { a href={ (here) "/history?uri=" (tell::query(&resource.uri)) } { (resource.uri) } }
-                        td { (state(resource.state)) }
-                        td.number { @if let Some(length) = resource.length { (tell::bytes(length)) } }
-                        td { @if let Some(kind) = &resource.media_type { (kind) } }
-                        td { @if let Some(at) = resource.stored_at { (tell::ago(now, at)) } }
-                    } } }
-                }
-            }
-        }
+    if found.items.is_empty() {
+        return html! { p { "No matching resource." } };
     }
+    let caption = format!("Resources in the order of their URIs: {} on this page", found.items.len());
+    let columns = [Text("URI"), Text("State"), Number("Length"), Text("Type"), Text("Stored")];
+    let row = |resource: &Resource| {
+        html! {
+            th.uri scope="row" { a href={ (here) "/history?uri=" (format::query(&resource.uri)) } { (resource.uri) } }
+            td { (state(resource.state)) }
+            td.number { @if let Some(length) = resource.length { (format::bytes(length)) } }
+            td { @if let Some(kind) = &resource.media_type { (kind) } }
+            td { @if let Some(at) = resource.stored_at { (format::ago(now, at)) } }
+        }
+    };
+    layout::table("Resources", &caption, &columns, found.items.iter().map(row))
 }
 
 /// The state of a resource.
 pub(super) fn state(resource: ResourceState) -> Markup {
-    let (gravity, words) = match resource {
+    let (severity, words) = match resource {
         ResourceState::Present => ("good", "stored"),
         ResourceState::Deleted => ("open", "deleted"),
         ResourceState::Pending => ("open", "pending"),
         ResourceState::Problem => ("bad", "problem"),
     };
-    html! { span class={ "state " (gravity) } { (words) } }
+    html! { span class={ "state " (severity) } { (words) } }
 }

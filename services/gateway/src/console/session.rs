@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -13,16 +12,16 @@ use rand::Rng as _;
 use serde::Deserialize;
 
 use super::HOME;
-use super::door::SIGN_IN;
+use super::auth::SIGN_IN;
 use super::form::Fields;
-use super::layout::{self, Frame};
-use crate::ask::Asked;
+use super::layout::{self, PageContext};
+use crate::api_error::ApiError;
+use crate::auth::{check_token, count_request};
 use crate::client::ClientAddress;
-use crate::door::{count, may_show_token, token_was_wrong};
-use crate::refusal::Refusal;
+use crate::extract::Query;
 use crate::state::Gateway;
 use crate::tokens::Caller;
-use crate::wrong_tokens::Door;
+use crate::wrong_tokens::TokenEndpoint;
 
 /// The cookie's name where browsers come without TLS, according to the configuration.
 const COOKIE: &str = "thresher-session";
@@ -40,8 +39,8 @@ pub(super) struct SignInParams {
 }
 
 /// The sign-in page.
-pub(super) async fn page(State(gateway): State<Gateway>, Asked(params): Asked<SignInParams>) -> Response {
-    if gateway.tokens().find(None).is_some() {
+pub(super) async fn page(State(gateway): State<Gateway>, Query(params): Query<SignInParams>) -> Response {
+    if gateway.tokens.find(None).is_some() {
         return Redirect::to(inside(&params.next)).into_response();
     }
     form(&gateway, &params.next, None).into_response()
@@ -53,25 +52,26 @@ pub(super) async fn sign_in(
     client: ClientAddress,
     headers: HeaderMap,
     fields: Fields,
-) -> Result<Response, Refusal> {
-    may_show_token(&gateway, Door::Console, client)?;
+) -> Result<Response, ApiError> {
     let next = fields.get("next").unwrap_or_default();
-    let Some(caller) = gateway.tokens().find(Some(fields.get("token").unwrap_or_default())) else {
-        token_was_wrong(&gateway, Door::Console, client);
-        tracing::info!("a browser could not sign in: the token is not known");
+    let token = Some(fields.get("token").unwrap_or_default());
+    let found =
+        check_token(&gateway, TokenEndpoint::Console, client, token, |token| gateway.tokens.find(token))?;
+    let Some(caller) = found else {
+        tracing::info!(reason = "unknown-token", "sign-in rejected");
         let said = "This token is not known here, or not any more.";
         let challenge = [(header::WWW_AUTHENTICATE, "Bearer realm=\"thresher\"")];
         return Ok((StatusCode::UNAUTHORIZED, challenge, form(&gateway, next, Some(said))).into_response());
     };
-    count(&caller)?;
+    count_request(&caller)?;
     let mut bytes = [0; SECRET_BYTES];
     rand::rng().fill_bytes(&mut bytes);
     let secret = BASE64URL_NOPAD.encode(&bytes);
     let session = Session { mark: HEXLOWER.encode(&caller.mark(&secret)) };
-    let seconds = gateway.settings().session_ttl_seconds;
-    let lasts = Duration::from_secs(seconds);
-    gateway.control().sessions().begin(&SessionKey::of(&secret), &session, lasts).await?;
-    tracing::info!(token = caller.name(), "somebody has signed in");
+    let seconds = gateway.settings.session_ttl_seconds;
+    let ttl = Duration::from_secs(seconds);
+    gateway.control.sessions().begin(&SessionKey::of(&secret), &session, ttl).await?;
+    tracing::info!(token = caller.name(), "signed in");
     let cookie = cookie(&secret, seconds, Tls::of(&gateway, &headers))?;
     Ok(([(header::SET_COOKIE, cookie)], Redirect::to(inside(next))).into_response())
 }
@@ -79,30 +79,30 @@ pub(super) async fn sign_in(
 /// Ends the session.
 pub(super) async fn sign_out(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
+    caller: Caller,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     if let Some(secret) = secret(&gateway, &headers) {
-        gateway.control().sessions().end(&SessionKey::of(secret)).await?;
-        tracing::info!(token = caller.name(), "somebody has signed out");
+        gateway.control.sessions().end(&SessionKey::of(secret)).await?;
+        tracing::info!(token = caller.name(), "signed out");
     }
     Ok(([(header::SET_COOKIE, cookie("", 0, Tls::of(&gateway, &headers))?)], Redirect::to(SIGN_IN))
         .into_response())
 }
 
 /// The caller of the session. None if there is no session, or its token is no longer valid.
-pub(super) async fn caller(gateway: &Gateway, headers: &HeaderMap) -> Result<Option<Caller>, Refusal> {
-    let Some(secret) = secret(gateway, headers) else { return Ok(gateway.tokens().find(None)) };
-    let Some(session) = gateway.control().sessions().get(&SessionKey::of(secret)).await? else {
-        return Ok(gateway.tokens().find(None));
+pub(super) async fn caller(gateway: &Gateway, headers: &HeaderMap) -> Result<Option<Caller>, ApiError> {
+    let Some(secret) = secret(gateway, headers) else { return Ok(gateway.tokens.find(None)) };
+    let Some(session) = gateway.control.sessions().get(&SessionKey::of(secret)).await? else {
+        return Ok(gateway.tokens.find(None));
     };
     let mark = HEXLOWER.decode(session.mark.as_bytes()).unwrap_or_default();
-    Ok(gateway.tokens().find_marked(secret, &mark).or_else(|| gateway.tokens().find(None)))
+    Ok(gateway.tokens.find_marked(secret, &mark).or_else(|| gateway.tokens.find(None)))
 }
 
 /// The secret in the cookie.
 fn secret<'a>(gateway: &Gateway, headers: &'a HeaderMap) -> Option<&'a str> {
-    secret_in(headers, if gateway.settings().is_over_tls() { HOST_COOKIE } else { COOKIE })
+    secret_in(headers, if gateway.settings.is_over_tls() { HOST_COOKIE } else { COOKIE })
 }
 
 /// The secret in the cookie of this name.
@@ -126,7 +126,7 @@ enum Tls {
 
 impl Tls {
     fn of(gateway: &Gateway, headers: &HeaderMap) -> Self {
-        if gateway.settings().is_over_tls() {
+        if gateway.settings.is_over_tls() {
             Self::Always
         } else if is_over_tls(headers) {
             Self::Now
@@ -138,7 +138,7 @@ impl Tls {
 
 /// The cookie. Scripts cannot read it, and other sites do not send it. Its path limits it to the console, or its name
 /// limits it to this host.
-fn cookie(secret: &str, seconds: u64, tls: Tls) -> Result<HeaderValue, Refusal> {
+fn cookie(secret: &str, seconds: u64, tls: Tls) -> Result<HeaderValue, ApiError> {
     let (name, path, secure) = match tls {
         // Browsers refuse the name with another path.
         Tls::Always => (HOST_COOKIE, "/", "; Secure"),
@@ -146,7 +146,7 @@ fn cookie(secret: &str, seconds: u64, tls: Tls) -> Result<HeaderValue, Refusal> 
         Tls::Without => (COOKIE, HOME, ""),
     };
     let text = format!("{name}={secret}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
-    text.parse().map_err(|_| Refusal::internal("a cookie cannot be made"))
+    text.parse().map_err(|_| ApiError::internal("a cookie cannot be made"))
 }
 
 /// Whether the browser uses TLS to the proxy before the gateway, according to its headers.
@@ -162,10 +162,10 @@ fn inside(next: &str) -> &str {
 }
 
 fn form(gateway: &Gateway, next: &str, wrong: Option<&str>) -> Markup {
-    let frame = Frame { title: "Sign in", caller: None, path: &[], now: gateway.now() };
+    let context = PageContext { title: "Sign in", caller: None, path: &[], now: gateway.now() };
     let described = wrong.map(|_| "wrong");
     layout::page(
-        &frame,
+        &context,
         html! {
             @if let Some(wrong) = wrong { p.error #wrong role="alert" { (wrong) } }
             form method="post" action=(SIGN_IN) {
@@ -177,8 +177,8 @@ fn form(gateway: &Gateway, next: &str, wrong: Option<&str>) -> Markup {
                 }
                 p { button type="submit" { "Sign in" } }
             }
-            p.hint { "Whoever runs this fleet gives out tokens, each with what it allows. The token is sent once; a cookie stands for it until you \
-                      sign out." }
+            p.hint { "The operator of this fleet gives out tokens, each with a role. The token is sent once; a cookie stands for it \
+                      until you sign out." }
         },
     )
 }

@@ -4,7 +4,7 @@ use control::{SourceSpec, Times};
 use maud::{Markup, html};
 
 use super::chart::name;
-use super::{HOME, tell};
+use super::{HOME, format};
 
 /// The settings of a Source. Callers with the right to change them get a link to the form.
 pub(super) fn section(spec: &SourceSpec, may_change: bool) -> Markup {
@@ -52,12 +52,12 @@ fn networks(spec: &SourceSpec) -> Option<String> {
 fn schedule(spec: &SourceSpec) -> String {
     let scheduled = spec.schedule.as_ref().map(|schedule| match &schedule.times {
         Times::EverySeconds(seconds) => {
-            format!("every {}", tell::span(i64::try_from(*seconds).unwrap_or(i64::MAX)))
+            format!("every {}", format::span(i64::try_from(*seconds).unwrap_or(i64::MAX)))
         }
         Times::Cron(expression) => format!("cron {expression}"),
     });
     let followed =
-        spec.continuous.map(|bounds| format!("follow, {}–{} s", bounds.least_seconds, bounds.most_seconds));
+        spec.follow.map(|bounds| format!("follow, {}–{} s", bounds.min_seconds, bounds.max_seconds));
     let said: Vec<String> = scheduled.into_iter().chain(followed).collect();
     if said.is_empty() { "manual".to_owned() } else { said.join("; ") }
 }

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use api::Page;
-use axum::Extension;
 use axum::extract::State;
 use control::{Run, SourceSpec};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::condition::Condition;
-use super::layout::{self, Frame};
-use super::{HOME, tell};
-use crate::ask::Asked;
-use crate::page;
-use crate::refusal::Refusal;
+use super::layout::Column::{Number, Text};
+use super::layout::{self, PageContext};
+use super::source_health::SourceHealth;
+use super::{HOME, format};
+use crate::api_error::ApiError;
+use crate::extract::Query;
+use crate::pagination;
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
@@ -28,7 +28,7 @@ const SHOWN: u16 = 50;
 pub(super) struct Params {
     /// Only Sources with this text in their ID or entry URL.
     name: String,
-    /// Only Sources in this condition.
+    /// Only Sources with this health.
     state: String,
     /// The position of the next page.
     cursor: Option<String>,
@@ -40,63 +40,67 @@ struct Item {
     key: String,
     spec: Arc<SourceSpec>,
     run: Option<Arc<Run>>,
-    condition: Condition,
+    health: SourceHealth,
 }
 
 impl Item {
     fn new(gateway: &Gateway, spec: Arc<SourceSpec>, now: Timestamp) -> Self {
-        let views = gateway.views();
+        let views = &gateway.views;
         let run = views.runs.get(&spec.id).map(|run| run.value);
-        let tenure = views.leases.get(&spec.id).map(|lease| lease.tenure());
-        let standing = run.as_ref().map(|run| run.standing(tenure.as_ref()));
-        let condition = Condition::of(&spec, run.as_deref(), standing.as_ref(), now);
+        let term = views.leases.get(&spec.id).map(|lease| lease.tenure());
+        let standing = run.as_ref().map(|run| run.standing(term.as_ref()));
+        let health = SourceHealth::of(&spec, run.as_deref(), standing.as_ref(), now);
         let as_of = run.as_ref().and_then(|run| run.leaves().in_sync_as_of).map_or(0, Timestamp::as_second);
-        // Within one condition, the Source that was last in sync longest ago comes first.
-        let key = format!("{} {as_of:020} {}", condition as u8, spec.id);
-        Self { key, spec, run, condition }
+        // With the same health, the Source that was last in sync longest ago comes first.
+        let key = format!("{} {as_of:020} {}", health as u8, spec.id);
+        Self { key, spec, run, health }
     }
 }
 
 /// The page.
 pub(super) async fn page(
     State(gateway): State<Gateway>,
-    Extension(caller): Extension<Caller>,
-    Asked(params): Asked<Params>,
-) -> Result<Markup, Refusal> {
+    caller: Caller,
+    Query(params): Query<Params>,
+) -> Result<Markup, ApiError> {
     let now = gateway.now();
-    let all = gateway.views().sources.all().into_iter().map(|source| Item::new(&gateway, source.value, now));
+    let all = gateway.views.sources.all().into_iter().map(|source| Item::new(&gateway, source.value, now));
     let text = params.name.trim().to_lowercase();
-    let mut items: Vec<Item> = all.filter(|item| is_called(&item.spec, &text)).collect();
+    let mut items: Vec<Item> = all.filter(|item| matches(&item.spec, &text)).collect();
     items.sort_by(|a, b| a.key.cmp(&b.key));
-    let counts =
-        Condition::ALL.map(|condition| items.iter().filter(|item| item.condition == condition).count());
-    items.retain(|item| params.state.is_empty() || params.state == item.condition.name());
-    let shown =
-        page::of_all("console", items, |item| item.key.as_str(), Some(SHOWN), params.cursor.as_deref())?;
-    let frame = Frame { title: "Sources", caller: Some(&caller), path: &[], now };
+    let counts = SourceHealth::ALL.map(|health| items.iter().filter(|item| item.health == health).count());
+    items.retain(|item| params.state.is_empty() || params.state == item.health.name());
+    let shown = pagination::paginate(
+        "console",
+        items,
+        |item| item.key.as_str(),
+        Some(SHOWN),
+        params.cursor.as_deref(),
+    )?;
+    let context = PageContext { title: "Sources", caller: Some(&caller), path: &[], now };
     Ok(layout::page(
-        &frame,
+        &context,
         html! {
             (filter(&params))
-            (conditions(&params, &counts))
-            @if !gateway.views().sources.is_live() {
+            (health_filter(&params, &counts))
+            @if !gateway.views.sources.is_live() {
                 p.error role="alert" { "The control store is unreachable. This page shows the last known state." }
             }
             (table(&shown, now))
             @if let Some(next) = &shown.next {
-                p { a rel="next" href={ (place(&params, &params.state)) "&cursor=" (next) } { "Next page" } }
+                p { a rel="next" href={ (url(&params, &params.state)) "&cursor=" (next) } { "Next page" } }
             }
         },
     ))
 }
 
-fn is_called(spec: &SourceSpec, text: &str) -> bool {
+fn matches(spec: &SourceSpec, text: &str) -> bool {
     text.is_empty() || spec.id.as_str().contains(text) || spec.entry.as_str().to_lowercase().contains(text)
 }
 
-/// The URL of the list of Sources in this condition.
-fn place(params: &Params, state: &str) -> String {
-    format!("{HOME}?name={}&state={state}", tell::query(params.name.trim()))
+/// The URL of the list of Sources with this health.
+fn url(params: &Params, state: &str) -> String {
+    format!("{HOME}?name={}&state={state}", format::query(params.name.trim()))
 }
 
 fn filter(params: &Params) -> Markup {
@@ -110,16 +114,16 @@ fn filter(params: &Params) -> Markup {
     }
 }
 
-/// The number of Sources in each condition, with links to them.
-fn conditions(params: &Params, counts: &[usize; 9]) -> Markup {
+/// The number of Sources by health, with links to them.
+fn health_filter(params: &Params, counts: &[usize; 9]) -> Markup {
     let chosen = |name: &str| (params.state == name).then_some("true");
     html! {
         nav aria-label="Status" {
             ul.chips {
-                li { a href=(place(params, "")) aria-current=[chosen("")] { "all " (counts.iter().sum::<usize>()) } }
-                @for (condition, count) in Condition::ALL.iter().zip(counts).filter(|(_, count)| **count > 0) {
-                    li { a class=(condition.gravity()) href=(place(params, condition.name())) aria-current=[chosen(condition.name())] {
-                        (condition.words()) " " (count)
+                li { a href=(url(params, "")) aria-current=[chosen("")] { "all " (counts.iter().sum::<usize>()) } }
+                @for (health, count) in SourceHealth::ALL.iter().zip(counts).filter(|(_, count)| **count > 0) {
+                    li { a class=(health.severity()) href=(url(params, health.name())) aria-current=[chosen(health.name())] {
+                        (health.label()) " " (count)
                     } }
                 }
             }
@@ -128,49 +132,35 @@ fn conditions(params: &Params, counts: &[usize; 9]) -> Markup {
 }
 
 fn table(shown: &Page<Item>, now: Timestamp) -> Markup {
-    html! {
-        @if shown.items.is_empty() {
-            p { "No matching Source." }
-        } @else {
-            div.wide tabindex="0" role="region" aria-label="Sources" {
-                table {
-                    caption { "Sources by severity: " (shown.items.len()) " on this page" }
-                    thead { tr {
-                        th scope="col" { "Source" }
-                        th scope="col" { "Status" }
-                        th scope="col" { "Last in sync" }
-                        th scope="col" { "Last run" }
-                        th.number scope="col" { "Open problems" }
-                    } }
-                    tbody { @for item in &shown.items { (row(item, now)) } }
-                }
-            }
-        }
+    if shown.items.is_empty() {
+        return html! { p { "No matching Source." } };
     }
+    let caption = format!("Sources by severity: {} on this page", shown.items.len());
+    let columns =
+        [Text("Source"), Text("Status"), Text("Last in sync"), Text("Last run"), Number("Open problems")];
+    layout::table("Sources", &caption, &columns, shown.items.iter().map(|item| row(item, now)))
 }
 
 fn row(item: &Item, now: Timestamp) -> Markup {
     let id = &item.spec.id;
     let before = item.run.as_ref().map(|run| run.leaves()).unwrap_or_default();
     html! {
-        tr {
-            th scope="row" { a href={ (HOME) "/sources/" (id) } { (id) } br; span.hint { (item.spec.entry) } }
-            td { span class={ "state " (item.condition.gravity()) } { (item.condition.words()) } }
-            td { (tell::ago_or(now, before.in_sync_as_of, "never")) }
-            td { @match &item.run {
-                Some(run) => {
-                    a href={ (HOME) "/sources/" (id) "/runs/" (run.spec.id) } { (run.state.name()) }
-                    " " (tell::ago(now, run.finished_at.or(run.started_at).unwrap_or(run.spec.asked_at)))
-                },
-                None => "none",
-            } }
-            td.number { @match before.problems {
-                Some(problems) if problems.open > 0 => {
-                    a href={ (HOME) "/sources/" (id) "/problems" } { (tell::count(problems.open)) }
-                },
-                Some(_) => "0",
-                None => "not counted yet",
-            } }
-        }
+        th scope="row" { a href={ (HOME) "/sources/" (id) } { (id) } br; span.hint { (item.spec.entry) } }
+        td { span class={ "state " (item.health.severity()) } { (item.health.label()) } }
+        td { (format::ago_or(now, before.in_sync_as_of, "never")) }
+        td { @match &item.run {
+            Some(run) => {
+                a href={ (HOME) "/sources/" (id) "/runs/" (run.spec.id) } { (run.state.name()) }
+                " " (format::ago(now, run.finished_at.or(run.started_at).unwrap_or(run.spec.asked_at)))
+            },
+            None => "none",
+        } }
+        td.number { @match before.problems {
+            Some(problems) if problems.open > 0 => {
+                a href={ (HOME) "/sources/" (id) "/problems" } { (format::count(problems.open)) }
+            },
+            Some(_) => "0",
+            None => "not counted yet",
+        } }
     }
 }

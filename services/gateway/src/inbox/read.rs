@@ -8,12 +8,13 @@ use ldn::Listing;
 use serde::Deserialize;
 use url::Url;
 
-use super::door::{Both, Named, Reader, notification, of_container, reader, whose};
-use super::place::Places;
-use crate::ask::Asked;
+use super::Inbox;
+use super::auth::{PathParams, Reader, no_notification, notification, of_container, owner, reader};
+use crate::api_error::ApiError;
 use crate::client::ClientAddress;
-use crate::page;
-use crate::refusal::Refusal;
+use crate::extract::Query;
+use crate::inbox_urls::link;
+use crate::pagination;
 
 /// Parameters of an inbox.
 #[derive(Debug, Deserialize)]
@@ -27,45 +28,43 @@ pub(super) struct ListParams {
 
 /// An inbox, oldest first. The response has pages: `next` in the body, and a `Link` with that relation.
 pub(super) async fn list(
-    State(both): State<Both>,
+    State(inbox): State<Inbox>,
     client: ClientAddress,
-    Path(named): Path<Named>,
-    Asked(params): Asked<ListParams>,
+    Path(path): Path<PathParams>,
+    Query(params): Query<ListParams>,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    let reader = reader(&both, client, &headers)?;
-    let (gateway, inbox) = &both;
-    let source = whose(gateway, &named).await?;
-    let limit = page::limit(params.limit)?;
+) -> Result<Response, ApiError> {
+    let reader = reader(&inbox, client, &headers)?;
+    let source = owner(&inbox, &path).await?;
+    let limit = pagination::limit(params.limit)?;
     let after: Option<NotificationId> =
         params.after.map(|after| after.parse()).transpose().map_err(|_| {
-            Refusal::bad_request(
+            ApiError::bad_request(
                 "after is the name of no notification: take `next` of a page as it is, or leave it out",
             )
         })?;
     let sender = match &reader {
-        Reader::Operator => None,
+        Reader::Operator(_) => None,
         Reader::Sender(sender) => Some(sender.name()),
     };
-    let kept = inbox.inboxes().list(source.as_ref(), sender, after.as_ref(), limit).await?;
-    let places = Places::of(inbox, gateway, &headers);
-    let place = places.inbox(source.as_ref());
-    let next = kept.ids.last().filter(|_| kept.more).map(|last| behind(&place, last, params.limit));
+    let kept = inbox.inboxes.list(source.as_ref(), sender, after.as_ref(), limit).await?;
+    let urls = inbox.urls(&headers);
+    let own = urls.inbox(source.as_ref());
+    let next = kept.ids.last().filter(|_| kept.more).map(|last| page_after(&own, last, params.limit));
     let listing = Listing {
-        contains: kept.ids.iter().map(|id| places.notification(source.as_ref(), id)).collect(),
+        contains: kept.ids.iter().map(|id| urls.notification(source.as_ref(), id)).collect(),
         next: next.clone(),
-        constrained_by: places.constraints(),
-        inbox: place,
+        constrained_by: urls.constraints(),
+        inbox: own,
     };
     let mut response = json_ld(listing.to_json().to_string());
     of_container(response.headers_mut());
-    let next = next.and_then(|next| HeaderValue::try_from(format!("<{next}>; rel=\"next\"")).ok());
-    response.headers_mut().extend(next.map(|next| (header::LINK, next)));
+    response.headers_mut().extend(next.and_then(|next| link(next, "next")));
     Ok(response)
 }
 
 /// The URL of the page after a notification.
-fn behind(inbox: &Url, last: &NotificationId, limit: Option<u16>) -> Url {
+fn page_after(inbox: &Url, last: &NotificationId, limit: Option<u16>) -> Url {
     let mut next = inbox.clone();
     next.query_pairs_mut().append_pair("after", &last.to_string());
     if let Some(limit) = limit {
@@ -76,29 +75,27 @@ fn behind(inbox: &Url, last: &NotificationId, limit: Option<u16>) -> Url {
 
 /// A notification, as it was posted.
 pub(super) async fn one(
-    State(both): State<Both>,
+    State(inbox): State<Inbox>,
     client: ClientAddress,
-    Path(named): Path<Named>,
+    Path(path): Path<PathParams>,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    let reader = reader(&both, client, &headers)?;
-    let (gateway, inbox) = &both;
-    let source = whose(gateway, &named).await?;
-    let id = notification(&named)?;
-    let notification = inbox.inboxes().get(source.as_ref(), &id).await?;
+) -> Result<Response, ApiError> {
+    let reader = reader(&inbox, client, &headers)?;
+    let source = owner(&inbox, &path).await?;
+    let id = notification(&path)?;
+    let notification = inbox.inboxes.get(source.as_ref(), &id).await?;
     if let Reader::Sender(sender) = &reader
         && sender.name() != notification.sender
     {
-        return Err(Refusal::not_found("there is no such notification"));
+        return Err(no_notification());
     }
     let mut response = json_ld(notification.body);
-    let kind = HeaderValue::try_from(format!("<{}>; rel=\"type\"", ldn::terms::RESOURCE)).ok();
-    response.headers_mut().extend(kind.map(|kind| (header::LINK, kind)));
+    response.headers_mut().extend(link(ldn::terms::RESOURCE, "type"));
     response.headers_mut().extend(HeaderValue::try_from(format!("\"{id}\"")).map(|tag| (header::ETAG, tag)));
     Ok(response)
 }
 
 /// A JSON-LD response, whatever the request prefers, because every resource here exists as JSON-LD (LDN, 3.3.2).
-fn json_ld(body: String) -> Response {
+pub(super) fn json_ld(body: String) -> Response {
     (StatusCode::OK, [(header::CONTENT_TYPE, ldn::JSON_LD)], body).into_response()
 }

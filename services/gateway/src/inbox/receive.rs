@@ -12,150 +12,156 @@ use axum::response::{IntoResponse, Response};
 use control::{ControlError, Hint, KeptNotification};
 use ldn::{Limits, Notification, Unreadable};
 use model::SourceId;
-use tokio::time::timeout;
 
-use super::about::{self, MaySpeak};
-use super::door::{Both, Named, too_many, unknown, whose};
-use super::place::Places;
-use super::room::Place;
+use super::Inbox;
+use super::auth::{PathParams, owner, unknown};
+use super::body_limiter::BodyPermit;
 use super::senders::Sender;
-use super::verdict::Verdict;
-use crate::body::{self, NoBody};
+use super::source_match::{self, SenderRights};
+use crate::api_error::ApiError;
+use crate::auth::{bearer, check_token, too_many};
+use crate::body::{self, BodyError};
 use crate::client::ClientAddress;
-use crate::door::{bearer, may_show_token, token_was_wrong};
-use crate::refusal::Refusal;
-use crate::wrong_tokens::Door;
+use crate::verdicts::NotificationVerdict as Verdict;
+use crate::wrong_tokens::TokenEndpoint;
 
 /// How long a sender with a token waits until one of its earlier bodies has arrived.
-const FOR_A_PLACE: Duration = Duration::from_secs(1);
+const PERMIT_WAIT: Duration = Duration::from_secs(1);
 
-/// A refusal, and the verdict that the metrics count.
-struct Refused(Option<Verdict>, Refusal);
+/// An error response, and the verdict that the metrics count.
+struct Refused(Option<Verdict>, ApiError);
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
-        Self(None, refusal)
+impl From<ApiError> for Refused {
+    fn from(error: ApiError) -> Self {
+        Self(None, error)
     }
 }
 
 /// Accepts a notification.
 pub(super) async fn receive(
-    State(both): State<Both>,
+    State(inbox): State<Inbox>,
     client: ClientAddress,
-    Path(named): Path<Named>,
+    Path(path): Path<PathParams>,
     request: Request,
-) -> Result<Response, Refusal> {
-    match take(&both, client, &named, request).await {
-        Ok((verdict, response)) => {
-            both.0.metrics().notification(verdict);
-            Ok(response)
-        }
-        Err(Refused(verdict, refusal)) => {
-            verdict.into_iter().for_each(|verdict| both.0.metrics().notification(verdict));
-            Err(refusal)
-        }
+) -> Result<Response, ApiError> {
+    let (verdict, response) = match accept(&inbox, client, &path, request).await {
+        Ok((verdict, response)) => (Some(verdict), Ok(response)),
+        Err(Refused(verdict, error)) => (verdict, Err(error)),
+    };
+    if let Some(verdict) = verdict {
+        inbox.gateway.metrics.notification(verdict);
     }
+    response
 }
 
-async fn take(
-    both: &Both,
+async fn accept(
+    inbox: &Inbox,
     client: ClientAddress,
-    named: &Named,
+    path: &PathParams,
     request: Request,
 ) -> Result<(Verdict, Response), Refused> {
-    let (gateway, inbox) = both;
     let (parts, body) = request.into_parts();
     let headers = parts.headers;
-    let (known, _place) = let_in(both, client, &headers).await?;
+    let (known, _permit) = admit(inbox, client, &headers).await?;
     // A sender with a token may learn which inboxes exist.
     if known.is_some() {
-        whose(gateway, named).await?;
+        owner(inbox, path).await?;
     }
     let media_type = media_type(&headers)?;
-    let limit = inbox.settings().body_bytes;
-    let patience = Duration::from_secs(inbox.settings().body_timeout_seconds);
-    let reading = timeout(patience, read(body, &headers, limit));
-    let bytes = reading.await.map_err(|_| too_slow(patience)).and_then(|read| read)?;
-    let limits = Limits { bytes: limit, ..Limits::default() };
+    let bytes = read(inbox, body, &headers).await?;
+    let limits = Limits { bytes: inbox.settings.body_bytes, ..Limits::default() };
     let notification = Notification::read(&bytes, &limits).map_err(|error| malformed(&error))?;
     let claimed = notification.speaks_from().filter(|_| known.is_none());
     let sender = match known {
         Some(sender) => sender,
-        None => by_origin(both, &notification)?,
+        None => by_origin(inbox, &notification)?,
     };
-    let source = whose(gateway, named).await?;
+    let source = owner(inbox, path).await?;
     // Valid JSON is valid UTF-8.
-    let body = String::from_utf8(bytes).map_err(|error| Refusal::internal(error.to_string()))?;
-    let received_at = gateway.now();
-    let sender_name = sender.name().to_owned();
+    let body = String::from_utf8(bytes).map_err(|error| ApiError::internal(error.to_string()))?;
     let kept = KeptNotification {
         inbox: source.clone(),
-        sender: sender_name.clone(),
-        received_at,
+        sender: sender.name().to_owned(),
+        received_at: inbox.gateway.now(),
         media_type,
         body,
     };
-    let id = inbox.inboxes().keep(&kept).await.map_err(not_kept)?;
-    let all = gateway.views().sources.all();
+    let id = inbox.inboxes.keep(&kept).await.map_err(not_kept)?;
+    let rights = SenderRights { of: sender.sources(), claimed: claimed.as_ref() };
+    let hinted = hint(inbox, &kept, &notification, rights).await?;
+    let activity = notification.activity.map(ldn::Activity::name);
+    let sources: Vec<_> = hinted.iter().map(SourceId::as_str).collect();
+    tracing::info!(notification.id = %id, sender = kept.sender, activity, ?sources, "notification stored");
+    let verdict = if hinted.is_empty() { Verdict::Kept } else { Verdict::Hint };
+    let url = inbox.urls(&headers).notification(source.as_ref(), &id);
+    Ok((verdict, (StatusCode::CREATED, [(header::LOCATION, String::from(url))]).into_response()))
+}
+
+/// Gives a hint to each Source that a notification is about. Returns their IDs.
+async fn hint(
+    inbox: &Inbox,
+    kept: &KeptNotification,
+    notification: &Notification,
+    rights: SenderRights<'_>,
+) -> Result<Vec<SourceId>, Refused> {
+    let all = inbox.gateway.views.sources.all();
     let specs = all.iter().map(|source| &*source.value);
-    let may_speak = MaySpeak { of: sender.sources(), claimed: claimed.as_ref() };
-    let about = about::sources(&notification, source.as_ref(), may_speak, specs);
-    for source in &about {
-        let (source, given_at, by) = (source.clone(), received_at, sender_name.clone());
-        let hint = Hint { source, given_at, by, unproved: claimed.is_some() };
-        gateway.control().hints().give(&hint).await.map_err(not_kept)?;
+    let sources = source_match::sources(notification, kept.inbox.as_ref(), rights, specs);
+    for source in &sources {
+        let hint = Hint {
+            source: source.clone(),
+            given_at: kept.received_at,
+            by: kept.sender.clone(),
+            unproved: rights.claimed.is_some(),
+        };
+        inbox.gateway.control.hints().give(&hint).await.map_err(not_kept)?;
     }
-    let kind = notification.activity.map(ldn::Activity::name);
-    let sources: Vec<_> = about.iter().map(SourceId::as_str).collect();
-    tracing::info!(notification.id = %id, sender = sender_name, activity = kind, ?sources, "a notification is kept");
-    let place = Places::of(inbox, gateway, &headers).notification(source.as_ref(), &id);
-    let verdict = if about.is_empty() { Verdict::Kept } else { Verdict::Hint };
-    Ok((verdict, (StatusCode::CREATED, [(header::LOCATION, String::from(place))]).into_response()))
+    Ok(sources)
 }
 
 /// The sender, as far as a token identifies it, and a permit for the body.
-async fn let_in(
-    (gateway, inbox): &Both,
+async fn admit(
+    inbox: &Inbox,
     client: ClientAddress,
     headers: &HeaderMap,
-) -> Result<(Option<Sender>, Place), Refused> {
-    let nobody = |shown| Refused(Some(Verdict::UnknownSender), unknown(shown));
-    let busy = |who: &str| Refused(Some(Verdict::TooMany), too_many(who, 1));
+) -> Result<(Option<Sender>, BodyPermit), Refused> {
+    let busy = |sender: &str| Refused(Some(Verdict::TooMany), too_many(sender, 1));
+    let unknown = |token| Refused(Some(Verdict::UnknownSender), unknown(token));
     if headers.contains_key(header::AUTHORIZATION) {
-        let waits = may_show_token(gateway, Door::Inbox, client);
-        waits.map_err(|refusal| Refused(Some(Verdict::TooMany), refusal))?;
-        let sender = bearer(headers).and_then(|token| inbox.senders().with_token(token));
-        let sender = sender.ok_or_else(|| {
-            token_was_wrong(gateway, Door::Inbox, client);
-            nobody(true)
-        })?;
-        let counted = sender.count();
-        counted.map_err(|seconds| Refused(Some(Verdict::TooMany), too_many(sender.name(), seconds)))?;
+        let token = Some(bearer(headers).unwrap_or_default());
+        let find = |token: Option<&str>| token.and_then(|token| inbox.senders.with_token(token));
+        let sender = check_token(&inbox.gateway, TokenEndpoint::Inbox, client, token, find)
+            .map_err(|error| Refused(Some(Verdict::TooMany), error))?
+            .ok_or_else(|| unknown(token))?;
+        count(&sender)?;
         // The sender's rate limit bounds how many requests wait.
-        let place = inbox.0.room.of_sender(&sender, FOR_A_PLACE).await;
-        let place = place.ok_or_else(|| busy(sender.name()))?;
-        return Ok((Some(sender), place));
+        let permit = inbox.bodies.of_sender(&sender, PERMIT_WAIT).await.ok_or_else(|| busy(sender.name()))?;
+        return Ok((Some(sender), permit));
     }
-    if !inbox.senders().any_by_origin() {
-        return Err(nobody(false));
+    if !inbox.senders.any_by_origin() {
+        return Err(unknown(None));
     }
-    let strangers = "everybody without a token";
-    inbox.0.strangers_rate.check().map_err(|_| busy(strangers))?;
-    let place = inbox.0.room.of_stranger().ok_or_else(|| busy(strangers))?;
-    Ok((None, place))
+    let anonymous = "everyone without a token";
+    inbox.anonymous_rate.check().map_err(|_| busy(anonymous))?;
+    let permit = inbox.bodies.of_anonymous().ok_or_else(|| busy(anonymous))?;
+    Ok((None, permit))
 }
 
 /// The sender, as the notification itself claims.
-fn by_origin((_, inbox): &Both, notification: &Notification) -> Result<Sender, Refused> {
-    let found = notification.speaks_from().and_then(|origin| inbox.senders().of_origin(&origin));
+fn by_origin(inbox: &Inbox, notification: &Notification) -> Result<Sender, Refused> {
+    let found = notification.speaks_from().and_then(|origin| inbox.senders.of_origin(&origin));
     let sender = found.ok_or_else(|| {
-        let said = "neither its origin (origin.id, else actor) is one from which notifications are taken, nor was a token shown; whoever runs this \
-                    harvester says who may send";
-        Refused(Some(Verdict::UnknownSender), Refusal::forbidden(said))
+        let said = "neither its origin (origin.id, else actor) is one from which notifications are taken, nor was \
+                    a token shown; the operator of this harvester says who may send";
+        Refused(Some(Verdict::UnknownSender), ApiError::forbidden(said))
     })?;
-    let counted = sender.count();
-    counted.map_err(|seconds| Refused(Some(Verdict::TooMany), too_many(sender.name(), seconds)))?;
+    count(&sender)?;
     Ok(sender)
+}
+
+fn count(sender: &Sender) -> Result<(), Refused> {
+    let refused = |seconds| Refused(Some(Verdict::TooMany), too_many(sender.name(), seconds));
+    sender.count().map_err(refused)
 }
 
 /// The declared media type.
@@ -165,39 +171,36 @@ fn media_type(headers: &HeaderMap) -> Result<String, Refused> {
     if ldn::is_json_ld(said) && said.len() <= 500 && !encoded {
         return Ok(said.to_owned());
     }
-    let accept = (HeaderName::from_static("accept-post"), HeaderValue::from_static(ldn::ACCEPT_POST));
-    let refusal = Refusal::not_json(format!(
+    let accept = HeaderValue::from_static(ldn::ACCEPT_POST);
+    let error = ApiError::not_json(format!(
         "a notification is JSON-LD as it is, without Content-Encoding, with Content-Type: {} (also with a profile)",
         ldn::JSON_LD
     ));
-    Err(Refused(Some(Verdict::Malformed), refusal.header(accept.0, accept.1)))
+    Err(Refused(Some(Verdict::Malformed), error.header(HeaderName::from_static("accept-post"), accept)))
 }
 
-/// Reads the body. Memory stays within the allowed length.
-async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Result<Vec<u8>, Refused> {
-    body::receive(headers, body, limit).await.map_err(|why| match why {
-        NoBody::TooLong => {
+/// Reads the body within its length and time.
+async fn read(inbox: &Inbox, body: Body, headers: &HeaderMap) -> Result<Vec<u8>, Refused> {
+    let limit = inbox.settings.body_bytes;
+    let seconds = inbox.settings.body_timeout_seconds;
+    body::receive(headers, body, limit, Duration::from_secs(seconds)).await.map_err(|error| match error {
+        BodyError::TooLong => {
             let said = format!("a notification has at most {limit} bytes");
-            Refused(Some(Verdict::TooLarge), Refusal::too_large(said))
+            Refused(Some(Verdict::TooLarge), ApiError::too_large(said))
         }
-        NoBody::Broken => {
-            Refused(Some(Verdict::TooSlow), Refusal::bad_request("the body broke off; send it again"))
-        }
+        BodyError::Broken => Refused(Some(Verdict::TooSlow), ApiError::body_broken()),
+        BodyError::TooSlow => Refused(Some(Verdict::TooSlow), ApiError::body_too_slow(seconds)),
     })
-}
-
-fn too_slow(patience: Duration) -> Refused {
-    let said = format!("the body has not come within {} s; send it again, faster", patience.as_secs());
-    Refused(Some(Verdict::TooSlow), Refusal::too_slow(said))
 }
 
 fn malformed(error: &Unreadable) -> Refused {
     let said = format!("the notification is not taken: {error}");
-    match error {
-        Unreadable::TooLarge { .. } => Refused(Some(Verdict::TooLarge), Refusal::too_large(said)),
-        Unreadable::NotJson(_) => Refused(Some(Verdict::Malformed), Refusal::bad_request(said)),
-        _ => Refused(Some(Verdict::Malformed), Refusal::invalid(said)),
-    }
+    let (verdict, error) = match error {
+        Unreadable::TooLarge { .. } => (Verdict::TooLarge, ApiError::too_large(said)),
+        Unreadable::NotJson(_) => (Verdict::Malformed, ApiError::bad_request(said)),
+        _ => (Verdict::Malformed, ApiError::invalid(said)),
+    };
+    Refused(Some(verdict), error)
 }
 
 fn not_kept(error: ControlError) -> Refused {

@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use url::{Origin, Url};
 
-use crate::{rate, tokens};
+use crate::{rate_limit, tokens};
 
 /// Bodies of one sender that are received at a time.
 const AT_A_TIME: usize = 8;
@@ -33,7 +33,7 @@ struct Entry {
     origins: Vec<Origin>,
     sources: Vec<SourceId>,
     limiter: DefaultDirectRateLimiter,
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 /// A line of the file.
@@ -70,8 +70,8 @@ impl Sender {
     }
 
     /// The sender's permits for bodies.
-    pub(super) fn room(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.0.room)
+    pub(super) fn permits(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.permits)
     }
 
     /// Counts a notification.
@@ -79,7 +79,7 @@ impl Sender {
     /// # Errors
     /// The seconds until the next notification is accepted, when this one exceeds the rate.
     pub(super) fn count(&self) -> Result<(), u64> {
-        rate::count(&self.0.limiter)
+        rate_limit::count(&self.0.limiter)
     }
 
     fn is_as(&self, other: &Entry) -> bool {
@@ -153,7 +153,7 @@ fn parse(text: &str, rate: NonZeroU32, before: &[Sender]) -> anyhow::Result<Vec<
         let sha256 = tokens::digest(&name, token, sha256)?;
         ensure!(
             sha256.is_some() == origins.is_empty(),
-            "{name} needs either a token (token, sha256) or origins: whoever has a token shows it"
+            "{name} needs either a token (token, sha256) or origins: a sender with a token shows it"
         );
         for origin in &origins {
             let is_origin = origin.origin().is_tuple() && origin.path() == "/" && origin.query().is_none();
@@ -170,8 +170,8 @@ fn parse(text: &str, rate: NonZeroU32, before: &[Sender]) -> anyhow::Result<Vec<
             ensure!(!same, "{name} has the same token as {}", known.name());
         }
         let limiter = RateLimiter::direct(Quota::per_second(rate));
-        let room = Arc::new(Semaphore::new(AT_A_TIME));
-        let entry = Entry { name, sha256, origins, sources, limiter, room };
+        let permits = Arc::new(Semaphore::new(AT_A_TIME));
+        let entry = Entry { name, sha256, origins, sources, limiter, permits };
         let kept = before.iter().find(|known| known.is_as(&entry)).cloned();
         senders.push(kept.unwrap_or_else(|| Sender(Arc::new(entry))));
     }

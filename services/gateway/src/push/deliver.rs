@@ -9,16 +9,17 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use control::{Hint, Subscription, SubscriptionState};
 use data_encoding::HEXLOWER;
-use model::{ChangeNotification, Push as Wish};
+use model::{ChangeNotification, Push};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use url::Url;
 use websub::{Authenticity, Links, PushKey, SIGNATURE_HEADER, judge};
 
-use super::known::Known;
+use super::Callbacks;
+use super::callback_lookup::CallbackLookup;
 use super::verify::{not_now, too_many};
-use super::{Callbacks, Verdict};
-use crate::body::{self, NoBody};
+use crate::body::{self, BodyError};
+use crate::verdicts::DeliveryVerdict as Verdict;
 
 /// `POST` at a callback.
 pub(super) async fn deliver(
@@ -28,111 +29,104 @@ pub(super) async fn deliver(
     body: Body,
 ) -> Response {
     let metrics = &callbacks.0.metrics;
-    let (subscription, key) = match callbacks.known(&id, &part).await {
-        Ok(Known::Of { subscription, key }) => (subscription, key),
-        Ok(Known::RateLimited(seconds)) => {
-            metrics.delivered(Verdict::RateLimited);
-            return too_many(seconds);
+    let (verdict, response) = match callbacks.look_up(&id, &part).await {
+        Ok(CallbackLookup::Found { subscription, key }) => {
+            let (verdict, response) = callbacks.receive(&subscription, key, &headers, body).await;
+            callbacks.0.counts.count(&subscription.id, verdict, callbacks.0.fleet.clock.now());
+            if !matches!(verdict, Verdict::Queued | Verdict::Duplicate | Verdict::Hinted) {
+                let verdict = verdict.as_str();
+                tracing::debug!(subscription.id = %subscription.id, verdict, "delivery dropped");
+            }
+            (verdict, response)
         }
-        Ok(Known::Gone) => {
-            metrics.delivered(Verdict::Ended);
-            return StatusCode::GONE.into_response();
-        }
-        Ok(Known::Nothing) => {
-            metrics.delivered(Verdict::Unknown);
-            return StatusCode::NOT_FOUND.into_response();
-        }
-        Err(error) => {
-            metrics.delivered(Verdict::NotQueued);
-            return not_now(&error);
-        }
+        Ok(CallbackLookup::RateLimited(seconds)) => (Verdict::RateLimited, too_many(seconds)),
+        Ok(CallbackLookup::Gone) => status(Verdict::Ended, StatusCode::GONE),
+        Ok(CallbackLookup::Nothing) => status(Verdict::Unknown, StatusCode::NOT_FOUND),
+        Err(error) => (Verdict::NotQueued, not_now(&error)),
     };
-    let (verdict, response) = callbacks.take(&subscription, key, &headers, body).await;
     metrics.delivered(verdict);
-    callbacks.0.tally.count(&subscription.id, verdict, callbacks.0.clock.now());
-    if !matches!(verdict, Verdict::Queued | Verdict::Duplicate | Verdict::Hinted) {
-        let verdict = verdict.as_str();
-        tracing::debug!(subscription.id = %subscription.id, verdict, "a delivery is not taken");
-    }
     response
 }
 
+/// A verdict with the response that has this status.
+fn status(verdict: Verdict, status: StatusCode) -> (Verdict, Response) {
+    (verdict, status.into_response())
+}
+
 impl Callbacks {
-    async fn take(
+    async fn receive(
         &self,
         subscription: &Subscription,
         key: &PushKey,
         headers: &HeaderMap,
         body: Body,
     ) -> (Verdict, Response) {
-        let say = |verdict, status: StatusCode| (verdict, status.into_response());
         let limits = &self.0.limits;
-        if let Err(seconds) = self.0.hands.count(&subscription.id) {
+        if let Err(seconds) = self.0.limiter.count(&subscription.id) {
             return (Verdict::RateLimited, too_many(seconds));
         }
         if subscription.state == SubscriptionState::Ending {
-            return say(Verdict::Ended, StatusCode::GONE);
+            return status(Verdict::Ended, StatusCode::GONE);
         }
         if body::is_too_long(headers, limits.body_bytes) {
-            return say(Verdict::Oversized, StatusCode::PAYLOAD_TOO_LARGE);
+            return status(Verdict::Oversized, StatusCode::PAYLOAD_TOO_LARGE);
         }
         // Held until the payload is queued, because the permits bound the memory.
-        let Some(_room) = self.0.hands.room(&subscription.id) else {
+        let Some(_permit) = self.0.limiter.permit(&subscription.id) else {
             return (Verdict::RateLimited, too_many(1));
         };
-        let receiving = body::receive(headers, body, limits.body_bytes);
-        let body = match timeout(limits.body_time, receiving).await {
-            Ok(Ok(body)) => body,
-            Ok(Err(NoBody::TooLong)) => return say(Verdict::Oversized, StatusCode::PAYLOAD_TOO_LARGE),
-            Ok(Err(NoBody::Broken)) => return say(Verdict::Slow, StatusCode::BAD_REQUEST),
-            Err(_late) => return say(Verdict::Slow, StatusCode::REQUEST_TIMEOUT),
+        let body = match body::receive(headers, body, limits.body_bytes, limits.body_time).await {
+            Ok(body) => body,
+            Err(BodyError::TooLong) => return status(Verdict::Oversized, StatusCode::PAYLOAD_TOO_LARGE),
+            Err(BodyError::Broken) => return status(Verdict::Slow, StatusCode::BAD_REQUEST),
+            Err(BodyError::TooSlow) => return status(Verdict::Slow, StatusCode::REQUEST_TIMEOUT),
         };
         // A rejected delivery gets the same response as an accepted one, so that a forger learns nothing.
-        match judged(subscription, key, headers, &body) {
+        match authenticate(subscription, key, headers, &body) {
             Err(Verdict::Unsigned) if self.admits_unsigned(subscription) => self.hint(subscription).await,
-            Err(verdict) => say(verdict, StatusCode::ACCEPTED),
+            Err(verdict) => status(verdict, StatusCode::ACCEPTED),
             Ok(()) => self.queue(subscription, body).await,
         }
     }
 
     /// Whether the operator accepts unsigned deliveries as hints.
     fn admits_unsigned(&self, subscription: &Subscription) -> bool {
-        let source = self.0.sources.get(&subscription.source);
-        source.is_some_and(|source| source.enabled && source.push == Wish::Unsigned)
+        let source = self.0.fleet.sources.get(&subscription.source);
+        source.is_some_and(|source| source.enabled && source.push == Push::Unsigned)
     }
 
     /// Gives the Source a hint. The payload is ignored, because everyone who knows the callback URL could have sent it.
     async fn hint(&self, subscription: &Subscription) -> (Verdict, Response) {
         let by = format!("hub {}", subscription.hub().unwrap_or_default());
-        let (source, given_at) = (subscription.source.clone(), self.0.clock.now());
-        let hint = Hint { source, given_at, by, unproved: true };
-        match timeout(self.0.limits.queue_time, self.0.hints.give(&hint)).await {
-            Ok(Ok(())) => (Verdict::Hinted, StatusCode::ACCEPTED.into_response()),
+        let given_at = self.0.fleet.clock.now();
+        let hint = Hint { source: subscription.source.clone(), given_at, by, unproved: true };
+        match timeout(self.0.limits.queue_time, self.0.fleet.hints.give(&hint)).await {
+            Ok(Ok(())) => status(Verdict::Hinted, StatusCode::ACCEPTED),
             Ok(Err(error)) => (Verdict::NotQueued, not_now(&error)),
             Err(late) => (Verdict::NotQueued, not_now(&late)),
         }
     }
 
     async fn queue(&self, subscription: &Subscription, body: Vec<u8>) -> (Verdict, Response) {
-        let id = name(subscription, &body);
-        let notice = ChangeNotification {
+        let id = message_id(subscription, &body);
+        let notification = ChangeNotification {
             source: subscription.source.clone(),
             set: subscription.set.clone(),
             topic: subscription.topic.clone(),
             subscription: subscription.id.to_string(),
-            received_at: self.0.clock.now(),
+            received_at: self.0.fleet.clock.now(),
             body,
         };
         let queue = Queue::Notices { source: subscription.source.clone() };
-        let publishing = self.0.bus.publish(queue, id, Payload::of(Arc::new(notice)));
+        let publishing = self.0.fleet.bus.publish(queue, id, Payload::of(Arc::new(notification)));
         match timeout(self.0.limits.queue_time, publishing).await {
             Ok(Ok(published)) => {
                 let verdict = if published.duplicate { Verdict::Duplicate } else { Verdict::Queued };
-                (verdict, StatusCode::ACCEPTED.into_response())
+                status(verdict, StatusCode::ACCEPTED)
             }
             Ok(Err(error @ BusError::TooLarge { .. })) => {
-                tracing::warn!(subscription.id = %subscription.id, %error, "a payload has no room on the bus");
-                (Verdict::Oversized, StatusCode::PAYLOAD_TOO_LARGE.into_response())
+                tracing::warn!(subscription.id = %subscription.id, %error, "a payload is too large for the bus");
+                status(Verdict::Oversized, StatusCode::PAYLOAD_TOO_LARGE)
             }
             Ok(Err(error)) => (Verdict::NotQueued, not_now(&error)),
             Err(late) => (Verdict::NotQueued, not_now(&late)),
@@ -144,7 +138,7 @@ impl Callbacks {
 ///
 /// # Errors
 /// Why the delivery is dropped.
-fn judged(
+fn authenticate(
     subscription: &Subscription,
     key: &PushKey,
     headers: &HeaderMap,
@@ -167,7 +161,7 @@ fn judged(
 }
 
 /// The message ID. It is the same for repeated deliveries.
-fn name(subscription: &Subscription, body: &[u8]) -> MessageId {
+fn message_id(subscription: &Subscription, body: &[u8]) -> MessageId {
     let mut hasher = Sha256::new();
     hasher.update(subscription.id.as_str());
     hasher.update(body);

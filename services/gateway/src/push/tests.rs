@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use ::bus::{Bus, ConsumerSpec, Filter, MemoryBus};
 use control::{
-    AdvertisedChannel, Config, Control, Subscription, SubscriptionId, SubscriptionState, SubscriptionStep,
+    AdvertisedChannel, Config, Control, Spec, Subscription, SubscriptionId, SubscriptionState,
+    SubscriptionStep,
 };
 use fleet::PushConfig;
 use jiff::Timestamp;
@@ -37,7 +38,7 @@ struct Case {
 impl Case {
     /// With a subscription that was requested from its hub.
     async fn asked() -> Self {
-        Self::with(Limits {
+        Self::with(DeliveryLimits {
             body_bytes: 1_000,
             body_time: Duration::from_secs(2),
             per_second: NonZeroU32::new(1_000).unwrap(),
@@ -47,7 +48,7 @@ impl Case {
         .await
     }
 
-    async fn with(limits: Limits) -> Self {
+    async fn with(limits: DeliveryLimits) -> Self {
         let config = Config {
             servers: vec![NatsFixture::get().await.url],
             namespace: format!("t-{}", RunId::fresh()),
@@ -64,21 +65,21 @@ impl Case {
             hubs: vec!["http://hub/".to_owned()],
         };
         let subscriptions = control.subscriptions().clone();
-        let known = (subscriptions.view().await.unwrap(), control.sources().view().await.unwrap());
         let now = Timestamp::now();
         let id = subscriptions.want(&offered, push.keys().current().name(), now).await.unwrap().id.clone();
         subscriptions.step(&id, &SubscriptionStep::Ask, now).await.unwrap();
         let bus = Arc::new(MemoryBus::new(3));
         let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
-        let callbacks = Callbacks::new(
-            push.clone(),
-            &control,
-            known,
-            Arc::clone(&bus) as Arc<dyn Bus>,
-            limits,
-            GatewayMetrics::register(&metrics),
-            Arc::new(SystemClock),
-        );
+        let fleet = Fleet {
+            push: push.clone(),
+            view: subscriptions.view().await.unwrap(),
+            subscriptions,
+            hints: control.hints().clone(),
+            sources: control.sources().view().await.unwrap(),
+            bus: Arc::clone(&bus) as Arc<dyn Bus>,
+            clock: Arc::new(SystemClock),
+        };
+        let callbacks = Callbacks::new(fleet, limits, GatewayMetrics::register(&metrics));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(axum::serve(listener, callbacks.router()).into_future());
@@ -204,13 +205,13 @@ async fn an_end_is_confirmed_once_it_is_wanted_also_when_the_hub_asks_again() {
     subscriptions.step(&case.id, &SubscriptionStep::Unwanted, now).await.unwrap();
     subscriptions.step(&case.id, &SubscriptionStep::Ask, now).await.unwrap();
     until("the view has heard of it", || {
-        case.callbacks.0.view.get(&case.id).is_some_and(|seen| seen.state == SubscriptionState::Ending)
+        case.callbacks.0.fleet.view.get(&case.id).is_some_and(|seen| seen.state == SubscriptionState::Ending)
     })
     .await;
     assert_eq!(case.post(&path, &case.signed(BODY), BODY).await, 410, "nobody wants it any more");
     for _ in 0..2 {
         assert_eq!(case.get(&path, &question("unsubscribe", TOPIC)).await, (200, "a challenge".to_owned()));
-        until("the view has heard of it", || case.callbacks.0.view.get(&case.id).is_none()).await;
+        until("the view has heard of it", || case.callbacks.0.fleet.view.get(&case.id).is_none()).await;
     }
     assert_eq!(case.get(&path, &question("subscribe", TOPIC)).await.0, 404);
     assert_eq!(case.post(&path, &case.signed(BODY), BODY).await, 410);
@@ -240,7 +241,7 @@ async fn an_honest_delivery_is_queued_as_it_came_and_once() {
     assert_eq!(queued[0].body, body.as_bytes());
     assert_eq!((&queued[0].source, queued[0].topic.as_str()), (&source(), TOPIC));
     assert_eq!((case.counted("queued"), case.counted("duplicate")), (1, 1));
-    case.callbacks.0.tally.tell(case.control.subscriptions(), Timestamp::now()).await;
+    case.callbacks.0.counts.write(case.control.subscriptions(), Timestamp::now()).await;
     assert_eq!(case.subscription().await.received.queued, 1);
 }
 
@@ -273,7 +274,7 @@ async fn what_is_not_honest_is_answered_like_what_is_and_dropped() {
     let guessed = format!("/push/{}/{}", case.id, "a".repeat(32));
     assert_eq!(case.post(&guessed, &case.signed(BODY), BODY).await, 404);
     assert_eq!((case.counted("unknown"), case.queued().await.len()), (1, 0));
-    case.callbacks.0.tally.tell(case.control.subscriptions(), Timestamp::now()).await;
+    case.callbacks.0.counts.write(case.control.subscriptions(), Timestamp::now()).await;
     assert_eq!(
         (case.subscription().await.received.dropped, case.subscription().await.received.queued),
         (4, 0)
@@ -284,9 +285,9 @@ async fn what_is_not_honest_is_answered_like_what_is_and_dropped() {
 async fn what_comes_unsigned_is_a_hint_where_the_operator_admits_it_and_a_wrong_signature_never_is() {
     let case = Case::active().await;
     let entry = "http://example.com/".parse().unwrap();
-    let admits = SourceSpec { push: model::Push::Unsigned, ..SourceSpec::new(entry) };
+    let admits = SourceSpec::from(Spec { push: model::Push::Unsigned, ..Spec::new(entry) });
     case.control.sources().create(&admits).await.unwrap();
-    until("the Source is known", || case.callbacks.0.sources.get(&source()).is_some()).await;
+    until("the Source is known", || case.callbacks.0.fleet.sources.get(&source()).is_some()).await;
     assert_eq!(case.post(&case.path(), "X-Hub-Signature: sha256=00\r\n", BODY).await, 202);
     assert!(case.control.hints().get(&source()).await.unwrap().is_none());
     assert_eq!(case.post(&case.path(), "", BODY).await, 202);
@@ -335,8 +336,10 @@ async fn who_sends_a_byte_now_and_then_is_cut_off_and_others_are_served_meanwhil
 
 #[tokio::test]
 async fn a_flood_is_held_up() {
-    let limits =
-        Limits { per_second: NonZeroU32::new(10).unwrap(), ..Case::asked().await.callbacks.0.limits.clone() };
+    let limits = DeliveryLimits {
+        per_second: NonZeroU32::new(10).unwrap(),
+        ..Case::asked().await.callbacks.0.limits.clone()
+    };
     let case = Case::with(limits).await;
     case.get(&case.path(), &question("subscribe", TOPIC)).await;
     let mut refused = 0;
@@ -353,15 +356,17 @@ async fn a_flood_is_held_up() {
 
 #[tokio::test]
 async fn a_flood_at_a_callback_that_has_ended_asks_the_fleet_no_more_often_than_another() {
-    let limits =
-        Limits { per_second: NonZeroU32::new(10).unwrap(), ..Case::asked().await.callbacks.0.limits.clone() };
+    let limits = DeliveryLimits {
+        per_second: NonZeroU32::new(10).unwrap(),
+        ..Case::asked().await.callbacks.0.limits.clone()
+    };
     let case = Case::with(limits).await;
     let (subscriptions, now) = (case.control.subscriptions(), Timestamp::now());
     let denied = SubscriptionStep::Deny { topic: None, reason: None };
     for step in [denied, SubscriptionStep::Unwanted] {
         subscriptions.step(&case.id, &step, now).await.unwrap();
     }
-    until("the view has heard of it", || case.callbacks.0.view.get(&case.id).is_none()).await;
+    until("the view has heard of it", || case.callbacks.0.fleet.view.get(&case.id).is_none()).await;
     let mut refused = 0;
     for n in 0..60 {
         let answer = match n % 2 {

@@ -7,7 +7,7 @@ use control::{AskedMode, ControlError, SubscriptionId, SubscriptionStep};
 use websub::{Intent, Mode};
 
 use super::Callbacks;
-use super::known::Known;
+use super::callback_lookup::CallbackLookup;
 
 /// `GET` at a callback. All requests that the fleet did not intend get the same response.
 pub(super) async fn verify(
@@ -15,7 +15,7 @@ pub(super) async fn verify(
     Path((id, part)): Path<(String, String)>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let known = match callbacks.known(&id, &part).await {
+    let known = match callbacks.look_up(&id, &part).await {
         Ok(known) => known,
         Err(error) => return not_now(&error),
     };
@@ -23,18 +23,20 @@ pub(super) async fn verify(
         return StatusCode::NOT_FOUND.into_response();
     };
     match (known, intent) {
-        (Known::Nothing, _) => StatusCode::NOT_FOUND.into_response(),
-        (Known::RateLimited(seconds), _) => too_many(seconds),
-        (Known::Of { subscription, .. }, intent) => {
-            if let Err(seconds) = callbacks.0.hands.count(&subscription.id) {
+        (CallbackLookup::Nothing, _) => StatusCode::NOT_FOUND.into_response(),
+        (CallbackLookup::RateLimited(seconds), _) => too_many(seconds),
+        (CallbackLookup::Found { subscription, .. }, intent) => {
+            if let Err(seconds) = callbacks.0.limiter.count(&subscription.id) {
                 return too_many(seconds);
             }
             answer(&callbacks, &subscription.id, intent).await
         }
         // The subscription has ended, so a repeated question about its end gets a yes.
-        (Known::Gone, Intent::Verify { mode: Mode::Unsubscribe, challenge, .. }) => echo(challenge),
-        (Known::Gone, Intent::Denied { .. }) => StatusCode::OK.into_response(),
-        (Known::Gone, Intent::Verify { mode: Mode::Subscribe, .. }) => StatusCode::NOT_FOUND.into_response(),
+        (CallbackLookup::Gone, Intent::Verify { mode: Mode::Unsubscribe, challenge, .. }) => echo(challenge),
+        (CallbackLookup::Gone, Intent::Denied { .. }) => StatusCode::OK.into_response(),
+        (CallbackLookup::Gone, Intent::Verify { mode: Mode::Subscribe, .. }) => {
+            StatusCode::NOT_FOUND.into_response()
+        }
     }
 }
 
@@ -49,14 +51,16 @@ async fn answer(callbacks: &Callbacks, id: &SubscriptionId, intent: Intent) -> R
         }
         Intent::Denied { topic, reason } => (SubscriptionStep::Deny { topic, reason }, None),
     };
-    match callbacks.0.subscriptions.step(id, &step, callbacks.0.clock.now()).await {
-        Ok(now) => {
-            let standing = now.as_ref().map_or("at its end", |now| now.standing(callbacks.0.clock.now()));
-            tracing::info!(subscription.id = %id, standing, "a hub has asked back");
+    let fleet = &callbacks.0.fleet;
+    let now = fleet.clock.now();
+    match fleet.subscriptions.step(id, &step, now).await {
+        Ok(found) => {
+            let state = found.as_ref().map_or("ended", |found| found.standing(now));
+            tracing::info!(subscription.id = %id, state, "a hub verified a subscription");
             challenge.map_or_else(|| StatusCode::OK.into_response(), echo)
         }
         Err(ControlError::NotRequested(why)) => {
-            tracing::info!(subscription.id = %id, %why, "a hub asks about what was not asked for");
+            tracing::info!(subscription.id = %id, %why, "a hub asks about a request that was not sent");
             StatusCode::NOT_FOUND.into_response()
         }
         Err(ControlError::Absent { .. }) => StatusCode::NOT_FOUND.into_response(),
@@ -67,9 +71,9 @@ async fn answer(callbacks: &Callbacks, id: &SubscriptionId, intent: Intent) -> R
 /// A yes: the response echoes the challenge. It is untrusted text, so browsers must not interpret it.
 fn echo(challenge: String) -> Response {
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
-    let as_it_is = HeaderValue::from_static("nosniff");
+    let nosniff = HeaderValue::from_static("nosniff");
     let headers =
-        [(header::CONTENT_TYPE, text), (HeaderName::from_static("x-content-type-options"), as_it_is)];
+        [(header::CONTENT_TYPE, text), (HeaderName::from_static("x-content-type-options"), nosniff)];
     (headers, challenge).into_response()
 }
 
@@ -78,7 +82,7 @@ pub(super) fn too_many(seconds: u64) -> Response {
 }
 
 pub(super) fn not_now(error: &dyn std::error::Error) -> Response {
-    tracing::warn!(%error, "a hub is asked to come again");
+    tracing::warn!(%error, "a hub has to send again later");
     let soon = [(header::RETRY_AFTER, HeaderValue::from(5_u64))];
     (StatusCode::SERVICE_UNAVAILABLE, soon).into_response()
 }

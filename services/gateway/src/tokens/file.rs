@@ -92,7 +92,7 @@ pub(super) fn parse(text: &str, rate: NonZeroU32, before: &[Caller]) -> anyhow::
     let Ok(lines) = serde_saphyr::from_str::<Vec<Line>>(text) else {
         bail!("it is no list of tokens, each with name, role (read, operate, admin), and sha256 or token")
     };
-    ensure!(!lines.is_empty(), "it has no token, so nobody could ask for anything");
+    ensure!(!lines.is_empty(), "it has no token, so every request would be refused");
     let mut callers: Vec<Caller> = Vec::new();
     for Line { name, role, token, sha256 } in lines {
         ensure!(!name.is_empty() && name.len() <= 100, "a name of a token has 1 to 100 bytes");

@@ -27,7 +27,7 @@ fn a_token_is_known_by_itself_or_by_its_hash_and_no_other_is() {
     for bad in [None, Some(""), Some("correct horse batter"), Some(hash(other).as_str())] {
         assert_eq!(role(bad), None, "{bad:?}");
     }
-    assert_eq!(Tokens::not_asked_for(RATE).find(None).map(|caller| caller.role()), Some(Role::Admin));
+    assert_eq!(Tokens::not_required(RATE).find(None).map(|caller| caller.role()), Some(Role::Admin));
 }
 
 #[test]
@@ -54,8 +54,8 @@ async fn a_token_that_is_taken_out_or_changed_is_told_to_those_who_were_let_in_w
     tokens.take(&both.replace("operate", "read")).unwrap();
     changes.changed().await.unwrap();
     assert!(!tokens.is_good(&caller) && tokens.is_good(&kept));
-    let anybody = Tokens::not_asked_for(RATE);
-    assert!(anybody.is_good(&anybody.find(None).unwrap()));
+    let anonymous = Tokens::not_required(RATE);
+    assert!(anonymous.is_good(&anonymous.find(None).unwrap()));
 }
 
 #[test]
@@ -103,7 +103,7 @@ async fn a_changed_file_counts_and_one_that_makes_no_sense_changes_nothing() {
 
 #[test]
 fn one_request_too_many_is_told_when_to_come_again() {
-    let tokens = Tokens::not_asked_for(RATE);
+    let tokens = Tokens::not_required(RATE);
     let caller = tokens.find(None).unwrap();
     assert_eq!([caller.count_request(), caller.count_request()], [Ok(()), Ok(())]);
     assert_eq!(caller.count_request(), Err(1));

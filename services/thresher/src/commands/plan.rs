@@ -4,7 +4,7 @@ use std::io;
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use api::{Plan, PlanEstimate, PlanStrategy, Spec};
+use api::{Plan, PlanEstimate, PlanStrategy};
 use catalog::CatalogReader;
 use discovery::{Estimate, StrategyEstimate};
 use indicatif::{HumanBytes, HumanDuration};
@@ -53,7 +53,7 @@ fn print(estimate: &Estimate, json: bool) -> CommandResult {
 
 /// The same through a fleet, whose scheduler reads the documents.
 async fn from_gateway(client: &OperatorClient, args: &PlanArgs) -> CommandResult {
-    let mut spec = Spec::from(&source::plain(&args.url, &args.spec));
+    let mut spec = source::plain(&args.url, &args.spec);
     args.http.wanted(&mut spec);
     let concurrency = NonZeroU16::try_from(args.requests.concurrency);
     spec.concurrency = concurrency.map_err(|_| usage("--concurrency is 1 to 65535"))?;

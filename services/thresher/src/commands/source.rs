@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use api::{RunRequest, Source, Spec, Subscription};
-use control::{PollInterval, Schedule, SourceSpec, Times};
+use control::{PollInterval, Schedule, Times};
 use model::{SourceId, displayed};
 use url::Url;
 
@@ -97,14 +97,13 @@ pub(super) fn no_source(id: &SourceId) -> Failed {
 
 async fn add(args: SourceAddArgs) -> CommandResult {
     http::without_secret(&args.url)?;
-    let spec = spec(&args)?;
-    let id = spec.id.clone();
-    let wanted = Spec::from(&spec);
+    let wanted = spec(&args)?;
+    let id = SourceId::of_entry(&wanted.entry);
     let client = OperatorClient::of(&args.gateway)?;
     match client.create(&wanted).await {
         Ok(source) if runs_on_request(&wanted) && !args.no_run => {
             let run =
-                client.submit(&spec.id, &RunRequest { mode: wanted.mode, ..RunRequest::default() }).await;
+                client.submit(&id, &RunRequest { mode: wanted.mode, ..RunRequest::default() }).await;
             let run =
                 run.inspect_err(|_| note!("{id} is added, but its first run could not be requested"))?;
             say!("{id} added, first run {} requested; watch it with `thresher run watch {id}`", run.run)?;
@@ -155,16 +154,16 @@ fn time(at: &jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
+fn spec(args: &SourceAddArgs) -> Result<Spec, Failed> {
     let schedule = match (args.every, &args.cron) {
         (Some(every), _) => Some(Schedule::every(every.as_secs().unsigned_abs())),
         (None, Some(expression)) => Some(Schedule::cron(expression.clone())),
         (None, None) => None,
     };
-    Ok(SourceSpec {
+    Ok(Spec {
         enabled: !args.disabled,
         schedule,
-        continuous: args.follow.then(PollInterval::default),
+        follow: args.follow.then(PollInterval::default),
         concurrency: args.concurrency,
         requests_per_second: args.max_rate,
         robots: args.robots,
@@ -178,11 +177,11 @@ fn spec(args: &SourceAddArgs) -> Result<SourceSpec, Failed> {
     })
 }
 
-/// A Source with this spec and no special settings.
-pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> SourceSpec {
+/// The spec of a Source without special settings.
+pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> Spec {
     let scope = &wanted.scope;
     let text = |regex: &Option<regex::Regex>| regex.as_ref().map(|regex| regex.as_str().to_owned());
-    SourceSpec {
+    Spec {
         mode: wanted.mode,
         prefer: wanted.prefer,
         absent: scope.absent,
@@ -194,7 +193,7 @@ pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> SourceSpec {
         origins: scope.origins,
         strict: scope.strict,
         accept_html: scope.accept_html,
-        ..SourceSpec::new(url.clone())
+        ..Spec::new(url.clone())
     }
 }
 

@@ -1,0 +1,123 @@
+//! The health of a Source, derived from the control store alone. No catalog is opened for it.
+
+use control::{Run, RunStatus, SourceSpec, SyncSummary};
+use jiff::{SignedDuration, Timestamp};
+
+/// The health of a Source, by severity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SourceHealth {
+    /// Its last run failed.
+    Failed,
+    /// Its run is blocked at the moment.
+    Blocked,
+    /// The stored copy is older than its schedule allows.
+    Stale,
+    /// Some of its resources or documents are problems.
+    Problems,
+    /// Its run is paused until an operator resumes it.
+    Paused,
+    /// It was never in sync so far.
+    NeverSynced,
+    /// A scheduler runs it, and its health was good before.
+    Running,
+    /// It is in sync.
+    InSync,
+    /// It is disabled.
+    Disabled,
+}
+
+impl SourceHealth {
+    /// All kinds, by severity.
+    pub(super) const ALL: [Self; 9] = [
+        Self::Failed,
+        Self::Blocked,
+        Self::Stale,
+        Self::Problems,
+        Self::Paused,
+        Self::NeverSynced,
+        Self::Running,
+        Self::InSync,
+        Self::Disabled,
+    ];
+
+    /// The health of the Source with this last run.
+    pub(super) fn of(
+        spec: &SourceSpec,
+        run: Option<&Run>,
+        standing: Option<&RunStatus<'_>>,
+        now: Timestamp,
+    ) -> Self {
+        let before = run.map(Run::leaves).unwrap_or_default();
+        if !spec.enabled {
+            return Self::Disabled;
+        }
+        match (standing, run) {
+            (Some(RunStatus::Failed { .. }), _) => return Self::Failed,
+            (Some(RunStatus::Interrupted { .. }), _) => return Self::Blocked,
+            (Some(RunStatus::Running { .. }), Some(run)) if run.progress.waits_for.is_some() => {
+                return Self::Blocked;
+            }
+            (Some(RunStatus::Paused), _) => return Self::Paused,
+            _ => {}
+        }
+        if is_stale(spec, &before, now) {
+            return Self::Stale;
+        }
+        if before.problems.is_some_and(|problems| problems.open > 0) {
+            return Self::Problems;
+        }
+        match standing {
+            Some(RunStatus::Running { .. } | RunStatus::Queued) => Self::Running,
+            _ if before.in_sync_as_of.is_none() => Self::NeverSynced,
+            _ => Self::InSync,
+        }
+    }
+
+    /// The name of the health in the URL of a page.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Blocked => "blocked",
+            Self::Stale => "stale",
+            Self::Problems => "problems",
+            Self::Paused => "paused",
+            Self::NeverSynced => "never-synced",
+            Self::Running => "running",
+            Self::InSync => "in-sync",
+            Self::Disabled => "disabled",
+        }
+    }
+
+    /// The label of the health.
+    pub(super) fn label(self) -> String {
+        self.name().replace('-', " ")
+    }
+
+    /// The severity: the name of the CSS class.
+    pub(super) fn severity(self) -> &'static str {
+        match self {
+            Self::Failed | Self::Blocked | Self::Stale => "bad",
+            Self::Problems | Self::Paused => "doubtful",
+            Self::NeverSynced | Self::Running | Self::Disabled => "open",
+            Self::InSync => "good",
+        }
+    }
+}
+
+/// Whether two scheduled times have passed since the Source was in sync. The run of one may be under way; two mean that
+/// it is stale.
+fn is_stale(spec: &SourceSpec, before: &SyncSummary, now: Timestamp) -> bool {
+    let Some(as_of) = before.in_sync_as_of else { return false };
+    let scheduled = spec.schedule.as_ref().is_some_and(|schedule| {
+        let next = |after| schedule.next_after(&spec.id, after).ok();
+        next(as_of).and_then(next).is_some_and(|second| second < now)
+    });
+    let followed = spec.follow.is_some_and(|bounds| {
+        let most = SignedDuration::from_secs(i64::try_from(bounds.max_seconds).unwrap_or(i64::MAX));
+        now.duration_since(as_of) > most.saturating_mul(2)
+    });
+    scheduled || followed
+}
+
+#[cfg(test)]
+mod tests;

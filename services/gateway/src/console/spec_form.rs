@@ -1,0 +1,224 @@
+//! The spec of a Source as form fields: parsed from a form, and written into one.
+
+use std::fmt::Display;
+
+use api::{Follow, Spec};
+use control::{Schedule, Times};
+use jiff::SignedDuration;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::form::Fields;
+use crate::api_error::ApiError;
+
+/// Fields that are strings in the API too, under the same names.
+const TEXTS: [&str; 11] = [
+    "entry",
+    "mode",
+    "prefer",
+    "absent",
+    "include",
+    "exclude",
+    "origins",
+    "robots",
+    "contact",
+    "credential",
+    "inbox",
+];
+/// Fields that are numbers in the API.
+const NUMBERS: [&str; 5] =
+    ["max_deletes_percent", "keep_versions", "concurrency", "requests_per_second", "max_body_bytes"];
+/// Fields that are lists of strings in the API. The form separates their items by spaces.
+const LISTS: [&str; 2] = ["allow_networks", "notify"];
+
+/// Parses a form through the API's own type, so that the same input is refused for the same reasons.
+pub(super) fn read(fields: &Fields) -> Result<Spec, ApiError> {
+    let mut asked = Map::new();
+    for name in TEXTS {
+        if let Some(text) = fields.get(name) {
+            asked.insert(name.to_owned(), text.into());
+        }
+    }
+    for name in NUMBERS {
+        if let Some(number) = number(fields, name)? {
+            asked.insert(name.to_owned(), number.into());
+        }
+    }
+    for name in LISTS {
+        if let Some(values) = fields.get(name) {
+            asked.insert(name.to_owned(), values.split_whitespace().collect());
+        }
+    }
+    asked.insert("strict".to_owned(), fields.has("strict").into());
+    asked.insert("accept_html".to_owned(), fields.has("accept_html").into());
+    asked.insert("enabled".to_owned(), (!fields.has("on_hold")).into());
+    if let Some(schedule) = schedule(fields)? {
+        asked.insert("schedule".to_owned(), schedule);
+    }
+    if fields.has("follow") {
+        asked.insert("follow".to_owned(), bounds(fields)?);
+    }
+    if !asked.contains_key("entry") {
+        return Err(ApiError::invalid("the entry URL is missing").fields([("entry", "required".to_owned())]));
+    }
+    serde_json::from_value(Value::Object(asked)).map_err(|error| ApiError::invalid(error.to_string()))
+}
+
+fn number(fields: &Fields, name: &str) -> Result<Option<u64>, ApiError> {
+    let read = |text: &str| {
+        text.parse().map_err(|_| {
+            ApiError::invalid("a number cannot be read").fields([(name, format!("{text:?} is no number"))])
+        })
+    };
+    fields.get(name).map(read).transpose()
+}
+
+fn schedule(fields: &Fields) -> Result<Option<Value>, ApiError> {
+    let times = match fields.get("when") {
+        Some("every") => json!({"every_seconds": every(fields)?}),
+        Some("cron") => json!({"cron": fields.get("cron").unwrap_or_default()}),
+        _ => return Ok(None),
+    };
+    let mut schedule = json!({ "times": times });
+    if let Some(jitter) = number(fields, "jitter_seconds")? {
+        schedule["jitter_seconds"] = jitter.into();
+    }
+    Ok(Some(schedule))
+}
+
+/// The interval between two runs, in seconds.
+fn every(fields: &Fields) -> Result<u64, ApiError> {
+    let refused = |why: String| ApiError::invalid("the interval cannot be read").fields([("every", why)]);
+    let text = fields.get("every").ok_or_else(|| refused("required".to_owned()))?;
+    let time: SignedDuration =
+        text.parse().map_err(|error| refused(format!("{text:?} is no interval such as 6h: {error}")))?;
+    time.as_secs().try_into().map_err(|_| refused(format!("{text:?} is negative")))
+}
+
+fn bounds(fields: &Fields) -> Result<Value, ApiError> {
+    let usual = Follow::default();
+    let min = number(fields, "min_seconds")?.unwrap_or(usual.min_seconds);
+    let max = number(fields, "max_seconds")?.unwrap_or(usual.max_seconds);
+    Ok(json!({"min_seconds": min, "max_seconds": max}))
+}
+
+/// The form fields that represent this spec.
+pub(super) fn fields(spec: &Spec) -> Fields {
+    let mut fields = Vec::new();
+    let mut write = |name: &'static str, text: Option<String>| fields.extend(text.map(|text| (name, text)));
+    let ticked = |is: bool| is.then(|| "on".to_owned());
+    write("entry", Some(spec.entry.to_string()));
+    write("on_hold", ticked(!spec.enabled));
+    let (when, every, cron) = match spec.schedule.as_ref().map(|schedule| &schedule.times) {
+        Some(Times::EverySeconds(seconds)) => ("every", Some(time(*seconds)), None),
+        Some(Times::Cron(expression)) => ("cron", None, Some(expression.clone())),
+        None => ("asked", None, None),
+    };
+    write("when", Some(when.to_owned()));
+    write("every", every);
+    write("cron", cron);
+    let jitter = spec.schedule.as_ref().and_then(|schedule: &Schedule| schedule.jitter_seconds);
+    write("jitter_seconds", text(jitter));
+    write("follow", ticked(spec.follow.is_some()));
+    write("min_seconds", text(spec.follow.map(|bounds| bounds.min_seconds)));
+    write("max_seconds", text(spec.follow.map(|bounds| bounds.max_seconds)));
+    write("mode", name(spec.mode));
+    write("prefer", spec.prefer.and_then(name));
+    write("absent", name(spec.absent));
+    write("max_deletes_percent", text(Some(spec.max_deletes_percent)));
+    write("keep_versions", text(spec.keep_versions));
+    write("include", spec.include.clone());
+    write("exclude", spec.exclude.clone());
+    write("origins", name(spec.origins));
+    write("strict", ticked(spec.strict));
+    write("accept_html", ticked(spec.accept_html));
+    write("concurrency", text(Some(spec.concurrency)));
+    write("requests_per_second", text(spec.requests_per_second));
+    write("max_body_bytes", text(spec.max_body_bytes));
+    write("robots", name(spec.robots));
+    write("contact", spec.contact.clone());
+    write("credential", text(spec.credential.as_ref()));
+    let networks: Vec<_> = spec.allow_networks.iter().map(ToString::to_string).collect();
+    write("allow_networks", (!networks.is_empty()).then(|| networks.join(" ")));
+    write("inbox", text(spec.inbox.as_ref()));
+    let targets: Vec<_> = spec.notify.iter().map(url::Url::as_str).collect();
+    write("notify", (!targets.is_empty()).then(|| targets.join(" ")));
+    fields.into_iter().collect()
+}
+
+fn text(value: Option<impl Display>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+/// The API's name for an enum value.
+fn name(value: impl Serialize) -> Option<String> {
+    serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
+}
+
+/// Formats a duration so that [`every`] can parse it.
+fn time(seconds: u64) -> String {
+    format!("{:#}", SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use control::SourceSpec;
+
+    use super::*;
+
+    #[test]
+    fn the_form_asks_for_what_the_api_understands() {
+        let asked = Fields::from([
+            ("entry", "https://example.org/"),
+            ("when", "every"),
+            ("every", "6h"),
+            ("absent", "keep"),
+            ("keep_versions", "2"),
+            ("strict", "on"),
+        ]);
+        let spec = SourceSpec::from(read(&asked).unwrap());
+        spec.check().unwrap();
+        assert_eq!(spec.schedule, Some(Schedule::every(6 * 3_600)));
+        assert_eq!((spec.absent, spec.keep_versions, spec.strict), (model::Absent::Keep, Some(2), true));
+        let plain = read(&Fields::from([("entry", "https://example.org/")])).unwrap();
+        assert_eq!(plain, Spec::new("https://example.org/".parse().unwrap()));
+        let followed = read(&Fields::from([("entry", "https://example.org/"), ("follow", "on")])).unwrap();
+        assert_eq!(followed.follow, Some(Follow::default()));
+        SourceSpec::from(followed).check().unwrap();
+    }
+
+    #[test]
+    fn what_is_wanted_goes_into_a_form_and_back_again() {
+        let plain = json!({"entry": "https://example.org/"});
+        let every =
+            json!({"entry": "https://example.org/", "schedule": {"times": {"every_seconds": 90_061}}});
+        let all = json!({
+            "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
+            "follow": {"min_seconds": 5, "max_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
+            "max_deletes_percent": 3, "keep_versions": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
+            "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
+            "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
+            "notify": ["https://index.example.com/", "https://other.example.com/a%20b"],
+            "inbox": "https://registry.example.com/inbox/", "max_body_bytes": 1_048_576,
+        });
+        for body in [plain, every, all] {
+            let spec: Spec = serde_json::from_value(body).unwrap();
+            assert_eq!(read(&fields(&spec)).unwrap(), spec);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_of_its_field() {
+        for (name, value) in
+            [("keep_versions", "many"), ("every", "x"), ("every", "-6h"), ("jitter_seconds", "a")]
+        {
+            let mut asked = vec![("entry", "https://example.org/".to_owned()), ("when", "every".to_owned())];
+            asked.extend((name != "every").then(|| ("every", "6h".to_owned())));
+            asked.push((name, value.to_owned()));
+            let refused = read(&asked.into_iter().collect()).unwrap_err();
+            assert_eq!(refused.errors()[0].field, name);
+        }
+        assert_eq!(read(&Fields::default()).unwrap_err().errors()[0].field, "entry");
+        assert!(read(&Fields::from([("entry", "no url")])).is_err());
+    }
+}

@@ -1,0 +1,227 @@
+//! Extractors for parameters, bodies and conditions. Each refuses with a message when it cannot parse the request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Query as AxumQuery, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use model::{ResourceUri, RunId, SourceId};
+use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::api_error::{ApiError, default_error};
+use crate::body::{self, BodyError};
+use crate::state::Gateway;
+use crate::tokens::Caller;
+
+/// The query parameters of a request.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match AxumQuery::<T>::from_request_parts(parts, state).await {
+            Ok(AxumQuery(query)) => Ok(Self(query)),
+            Err(error) => Err(ApiError::bad_request(format!(
+                "the parameters cannot be read: {}",
+                api::with_new_name(error.body_text())
+            ))),
+        }
+    }
+}
+
+/// The Source that the path names. A path with an invalid Source ID names no Source.
+pub(crate) struct SourcePath(pub(crate) SourceId);
+
+impl<S: Send + Sync> FromRequestParts<S> for SourcePath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let Path(source) = path::<String, S>(parts, state).await?;
+        source_id(&source).map(Self)
+    }
+}
+
+/// The Source and the run that the path names.
+pub(crate) struct RunPath {
+    pub(crate) source: SourceId,
+    pub(crate) run: RunId,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for RunPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let Path((source, run)) = path::<(String, String), S>(parts, state).await?;
+        let no_run = |error| ApiError::not_found(format!("there is no such run: {error}"));
+        Ok(Self { source: source_id(&source)?, run: run.parse().map_err(no_run)? })
+    }
+}
+
+async fn path<T, S>(parts: &mut Parts, state: &S) -> Result<Path<T>, ApiError>
+where
+    T: DeserializeOwned + Send,
+    S: Send + Sync,
+{
+    Path::from_request_parts(parts, state).await.map_err(|error| default_error(error.status()))
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let caller = parts.extensions.get().cloned();
+        caller.ok_or_else(|| ApiError::internal("a route lacks its authentication"))
+    }
+}
+
+/// The JSON body of a request.
+pub(crate) struct JsonBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Gateway> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, ApiError> {
+        is_json(request.headers())?;
+        parse(&read_body(request, gateway).await?).map(Self)
+    }
+}
+
+/// The JSON body of a batch request, with the batch's permit.
+pub(crate) struct BatchBody<T> {
+    pub(crate) body: T,
+    pub(crate) permit: OwnedSemaphorePermit,
+}
+
+impl<T: DeserializeOwned> FromRequest<Gateway> for BatchBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, ApiError> {
+        is_json(request.headers())?;
+        // The permit comes before the read, because the permits bound the memory.
+        let permit = Arc::clone(&gateway.batches).try_acquire_owned().map_err(|_| {
+            ApiError::too_many("as many batches as are worked on at a time are under way; come again in 1 s")
+                .after_seconds(1)
+        })?;
+        let settings = &gateway.settings;
+        let body = read_within(request, settings.batch_bytes, "gateway.batch_bytes", settings.body_time());
+        Ok(Self { body: parse(&body.await?)?, permit })
+    }
+}
+
+/// Checks that the request declares a JSON body.
+///
+/// # Errors
+/// [`ApiError::not_json`].
+fn is_json(headers: &HeaderMap) -> Result<(), ApiError> {
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let is_json = media_type.is_some_and(|value| {
+        value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+    });
+    if is_json {
+        return Ok(());
+    }
+    Err(ApiError::not_json("the body is to be JSON, with Content-Type: application/json"))
+}
+
+/// The body of a request, within the configured length and time.
+///
+/// # Errors
+/// [`ApiError::too_large`], [`ApiError::too_slow`]; [`ApiError::bad_request`] where it breaks off.
+pub(crate) async fn read_body(request: Request, gateway: &Gateway) -> Result<Vec<u8>, ApiError> {
+    let settings = &gateway.settings;
+    read_within(request, settings.body_bytes, "gateway.body_bytes", settings.body_time()).await
+}
+
+async fn read_within(
+    request: Request,
+    most: usize,
+    field: &str,
+    time: Duration,
+) -> Result<Vec<u8>, ApiError> {
+    let (parts, body) = request.into_parts();
+    body::receive(&parts.headers, body, most, time).await.map_err(|error| match error {
+        BodyError::TooLong => ApiError::too_large(format!("send at most {most} bytes; {field} is the limit")),
+        BodyError::Broken => ApiError::body_broken(),
+        BodyError::TooSlow => ApiError::body_too_slow(time.as_secs()),
+    })
+}
+
+/// Deserializes a body.
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let said = format!("the body cannot be read: {}", api::with_new_name(error.to_string()));
+        if error.is_data() { ApiError::invalid(said) } else { ApiError::bad_request(said) }
+    })
+}
+
+/// The Source that a path names. A path with an invalid Source ID names no Source.
+///
+/// # Errors
+/// [`ApiError::not_found`].
+pub(crate) fn source_id(name: &str) -> Result<SourceId, ApiError> {
+    name.parse().map_err(|error| ApiError::not_found(format!("there is no such source: {error}")))
+}
+
+/// The resource that a parameter names.
+///
+/// # Errors
+/// [`ApiError::bad_request`].
+pub(crate) fn resource_uri(uri: &str) -> Result<ResourceUri, ApiError> {
+    uri.parse().map_err(|error| ApiError::bad_request(format!("uri names no resource: {error}")))
+}
+
+/// Whether `header` (`If-Match`, `If-None-Match`, RFC 9110) contains `etag` or `*`. None if the header is missing.
+pub(crate) fn etag_matches(headers: &HeaderMap, header: header::HeaderName, etag: &str) -> Option<bool> {
+    let mut values = headers.get_all(header).iter().peekable();
+    values.peek()?;
+    let mut tags =
+        values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).map(str::trim);
+    Some(tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn conditions_name_one_of_several_tags_or_any() {
+        let with = |value: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.extend(value.map(|value| (header::IF_MATCH, HeaderValue::from_static(value))));
+            etag_matches(&headers, header::IF_MATCH, "\"7\"")
+        };
+        assert_eq!(with(None), None);
+        for good in ["*", "\"7\"", "\"6\", \"7\"", "W/\"7\""] {
+            assert_eq!(with(Some(good)), Some(true), "{good}");
+        }
+        for bad in ["", "7", "\"8\"", "\"77\""] {
+            assert_eq!(with(Some(bad)), Some(false), "{bad}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_is_too_long_or_too_slow_is_refused_by_name() {
+        use axum::body::Body;
+        use futures::{StreamExt as _, stream};
+        let drips = stream::iter([Ok::<_, std::io::Error>("{")]).chain(stream::pending());
+        for (body, kind) in [(Body::from("12345678"), "too-large"), (Body::from_stream(drips), "too-slow")] {
+            let request = Request::new(body);
+            let refused =
+                read_within(request, 7, "gateway.body_bytes", Duration::from_secs(30)).await.unwrap_err();
+            assert!(format!("{refused:?}").contains(kind), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_no_json_and_one_that_makes_no_sense_are_told_apart() {
+        assert!(parse::<Vec<u8>>(b"[1]").is_ok());
+        let kind = |body: &[u8]| format!("{:?}", parse::<Vec<u8>>(body).unwrap_err());
+        assert!(kind(b"[1").contains("bad-request"));
+        assert!(kind(b"[300]").contains("invalid"));
+    }
+}
