@@ -56,7 +56,7 @@ impl InboxUrls {
 
     /// The header that advertises an inbox (LDN-1).
     pub(crate) fn advertise(&self, source: Option<&SourceId>) -> Option<(HeaderName, HeaderValue)> {
-        link(&self.inbox(source), ldn::terms::INBOX)
+        link(self.inbox(source), ldn::terms::INBOX)
     }
 
     fn at(&self, path: &str) -> Url {
