@@ -1,11 +1,13 @@
 //! Configuration of the gateway.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use control::KeptNotification;
 use fleet::{NatsConfig, PushConfig, StoreConfig};
 use model::{ChangeNotification, Network};
@@ -143,22 +145,32 @@ impl InboxSettings {
                 "gateway.inbox.senders names no file: it says who may leave notifications (services/gateway/README.md shows it)"
             );
         }
-        if let Some(url) = self.public_url.as_ref().filter(|url| !matches!(url.scheme(), "http" | "https")) {
-            bail!("gateway.inbox.public_url is {url}: it is an http or https URL");
-        }
-        if !(1..=KeptNotification::MOST_BYTES).contains(&self.body_bytes)
-            || !(1..=300).contains(&self.body_timeout_seconds)
-        {
-            bail!(
-                "gateway.inbox.body_bytes is 1 to {}, and body_timeout_seconds 1 to 300",
-                KeptNotification::MOST_BYTES
-            );
-        }
-        if !(1..=1_000_000).contains(&self.max_per_sender) || !(1..=3_650).contains(&self.retention_days) {
-            bail!("gateway.inbox.max_per_sender is 1 to 1000000, and retention_days 1 to 3650");
-        }
-        Ok(())
+        check_url("inbox.public_url", self.public_url.as_ref())?;
+        check_range("inbox.body_bytes", self.body_bytes, 1..=KeptNotification::MOST_BYTES)?;
+        check_range("inbox.body_timeout_seconds", self.body_timeout_seconds, 1..=300)?;
+        check_range("inbox.max_per_sender", self.max_per_sender, 1..=1_000_000)?;
+        check_range("inbox.retention_days", self.retention_days, 1..=3_650)
     }
+}
+
+/// Refuses a value outside the range of its field.
+fn check_range<T: PartialOrd + Display>(
+    field: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> anyhow::Result<()> {
+    ensure!(range.contains(&value), "gateway.{field} is {} to {}, not {value}", range.start(), range.end());
+    Ok(())
+}
+
+fn check_url(field: &str, url: Option<&Url>) -> anyhow::Result<()> {
+    if let Some(url) = url {
+        ensure!(
+            matches!(url.scheme(), "http" | "https"),
+            "gateway.{field} is {url}: it is an http or https URL"
+        );
+    }
+    Ok(())
 }
 
 impl Default for Settings {
@@ -199,8 +211,8 @@ impl Settings {
                 bail!("gateway.tokens and gateway.allow_anonymous contradict each other: set one of them")
             }
             (None, false) => bail!(
-                "gateway.tokens names no file, so nobody could be told from anybody: name one (services/gateway/README.md shows it), or, for \
-                 trials on this machine alone, set gateway.allow_anonymous"
+                "gateway.tokens names no file, so no operator could be authenticated: name one (services/gateway/README.md \
+                 shows it), or, for trials on this machine alone, set gateway.allow_anonymous"
             ),
             (None, true) if !self.listen.ip().is_loopback() => bail!(
                 "gateway.allow_anonymous is for loopback addresses alone, and gateway.listen is {}: name a file in gateway.tokens",
@@ -208,37 +220,18 @@ impl Settings {
             ),
             (None, true) => {}
         }
-        if !(1..=3_600).contains(&self.header_timeout_seconds) {
-            bail!("gateway.header_timeout_seconds is 1 to 3600");
-        }
-        if !(1..=64 * 1024 * 1024).contains(&self.batch_bytes) {
-            bail!("gateway.batch_bytes is 1 to 67108864");
-        }
-        if !(8..=65_536).contains(&self.connections) || !(1..=300).contains(&self.body_timeout_seconds) {
-            bail!("gateway.connections is 8 to 65536, and gateway.body_timeout_seconds 1 to 300");
-        }
-        if let Some(url) = self.public_url.as_ref().filter(|url| !matches!(url.scheme(), "http" | "https")) {
-            bail!("gateway.public_url is {url}: it is an http or https URL");
-        }
-        if !(1..=31_536_000).contains(&self.idempotency_ttl_seconds) {
-            bail!("gateway.idempotency_ttl_seconds is 1 to 31536000");
-        }
-        if self.plan_wait_seconds > 60 {
-            bail!("gateway.plan_wait_seconds is 0 to 60");
-        }
-        if !(60..=31_536_000).contains(&self.session_ttl_seconds) {
-            bail!("gateway.session_ttl_seconds is 60 to 31536000");
-        }
-        if let Some(inbox) = &self.inbox {
-            inbox.check()?;
-        }
-        if !(1..=ChangeNotification::MOST_BYTES).contains(&self.push_body_bytes) {
-            bail!("gateway.push_body_bytes is 1 to {}", ChangeNotification::MOST_BYTES);
-        }
-        if !(1..=300).contains(&self.push_body_seconds) || self.push_max_in_flight == 0 {
-            bail!("gateway.push_body_seconds is 1 to 300, and gateway.push_max_in_flight at least 1");
-        }
-        Ok(())
+        check_url("public_url", self.public_url.as_ref())?;
+        check_range("header_timeout_seconds", self.header_timeout_seconds, 1..=3_600)?;
+        check_range("batch_bytes", self.batch_bytes, 1..=64 * 1024 * 1024)?;
+        check_range("connections", self.connections, 8..=65_536)?;
+        check_range("body_timeout_seconds", self.body_timeout_seconds, 1..=300)?;
+        check_range("idempotency_ttl_seconds", self.idempotency_ttl_seconds, 1..=31_536_000)?;
+        check_range("plan_wait_seconds", self.plan_wait_seconds, 0..=60)?;
+        check_range("session_ttl_seconds", self.session_ttl_seconds, 60..=31_536_000)?;
+        check_range("push_body_bytes", self.push_body_bytes, 1..=ChangeNotification::MOST_BYTES)?;
+        check_range("push_body_seconds", self.push_body_seconds, 1..=300)?;
+        ensure!(self.push_max_in_flight > 0, "gateway.push_max_in_flight is at least 1");
+        self.inbox.as_ref().map_or(Ok(()), InboxSettings::check)
     }
 
     /// The limits of the connections.
