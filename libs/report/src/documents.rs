@@ -78,10 +78,9 @@ impl Documents {
     /// The time that the change documents of a set cover.
     pub(crate) fn changes(&mut self, set: &SetId, findings: &mut Findings) -> Option<ChangeCoverage> {
         let coverage = intervals::coverage(self.told.remove(set)?)?;
-        let Fact { name, what, rule } = rules::GAP_BETWEEN_CHANGES;
         if let Some(gap) = coverage.gaps.first() {
             findings
-                .add(name, what, rule, coverage.gap_count)
+                .add(rules::GAP_BETWEEN_CHANGES, coverage.gap_count)
                 .at_with(|| format!("from {} until {}", gap.from, gap.until));
         }
         Some(coverage)
@@ -95,12 +94,12 @@ impl Documents {
             if let Some(quirk) = Quirk::named(name)
                 && quirk.force() < resourcesync::Force::Allowed
             {
-                findings.add(name, quirk.meaning(), quirk.rule(), *times).in_document(&place);
+                let fact = Fact { name: quirk.as_str(), what: quirk.meaning(), rule: quirk.rule() };
+                findings.add(fact, *times).in_document(&place);
             }
         }
         if document.validators == Some(false) {
-            let Fact { name, what, rule } = rules::NO_VALIDATORS;
-            findings.add(name, what, rule, 1).in_document(&place);
+            findings.add(rules::NO_VALIDATORS, 1).in_document(&place);
         }
         if self.shown.len() < SHOWN {
             self.shown.push(document);
@@ -113,8 +112,7 @@ impl Documents {
     fn link(&self, seen: &VisitedDocument, findings: &mut Findings) {
         let is_below = seen.capability.as_ref().is_some_and(|kind| *kind != Capability::Description);
         if is_below && !seen.has_up {
-            let Fact { name, what, rule } = rules::NO_UP_LINK;
-            findings.add(name, what, rule, 1).in_document(&shown::uri(&seen.url));
+            findings.add(rules::NO_UP_LINK, 1).in_document(&shown::uri(&seen.url));
         }
     }
 

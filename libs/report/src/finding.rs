@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use resourcesync::{Force, Rule, Section};
+use resourcesync::{Force, Section};
 use serde::Serialize;
+
+use crate::rules::Fact;
 
 /// The most documents that a finding names. Further ones are only counted.
 const NAMED: usize = 3;
@@ -34,17 +36,17 @@ pub struct Finding {
 
 /// The findings so far, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Findings(BTreeMap<String, Finding>);
+pub(crate) struct Findings(BTreeMap<&'static str, Finding>);
 
 impl Findings {
     /// Counts a finding `times` more. Returns it, so that the caller can record its place.
-    pub(crate) fn add(&mut self, name: &str, what: &str, rule: Rule, times: u64) -> &mut Finding {
-        let finding = self.0.entry(name.to_owned()).or_insert_with(|| Finding {
-            finding: name.to_owned(),
-            severity: rule.force,
-            section: rule.section,
-            what: what.to_owned(),
-            advice: rule.advice,
+    pub(crate) fn add(&mut self, fact: Fact, times: u64) -> &mut Finding {
+        let finding = self.0.entry(fact.name).or_insert_with(|| Finding {
+            finding: fact.name.to_owned(),
+            severity: fact.rule.force,
+            section: fact.rule.section,
+            what: fact.what.to_owned(),
+            advice: fact.rule.advice,
             count: 0,
             document_count: 0,
             documents: Vec::new(),
@@ -81,19 +83,21 @@ impl Finding {
 
 #[cfg(test)]
 mod tests {
+    use resourcesync::Rule;
+
     use super::*;
 
-    fn rule(force: Force) -> Rule {
-        Rule::new(force, Section::FORMATS, "Change it.")
+    fn fact(name: &'static str, force: Force) -> Fact {
+        Fact { name, what: "", rule: Rule::new(force, Section::FORMATS, "Change it.") }
     }
 
     #[test]
     fn what_breaks_a_must_comes_first_and_then_what_is_frequent() {
         let mut findings = Findings::default();
-        findings.add("hint", "", rule(Force::Hint), 100);
-        findings.add("rare", "", rule(Force::Must), 1);
-        findings.add("should", "", rule(Force::Should), 7);
-        findings.add("often", "", rule(Force::Must), 2);
+        findings.add(fact("hint", Force::Hint), 100);
+        findings.add(fact("rare", Force::Must), 1);
+        findings.add(fact("should", Force::Should), 7);
+        findings.add(fact("often", Force::Must), 2);
         let names: Vec<_> = findings.into_sorted().into_iter().map(|finding| finding.finding).collect();
         assert_eq!(names, ["often", "rare", "should", "hint"]);
     }
@@ -103,7 +107,7 @@ mod tests {
         let mut findings = Findings::default();
         for n in 0..5 {
             findings
-                .add("one", "", rule(Force::Must), 2)
+                .add(fact("one", Force::Must), 2)
                 .in_document(&format!("d{n}"))
                 .at_with(|| format!("p{n}"));
         }

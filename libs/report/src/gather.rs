@@ -7,8 +7,7 @@ use resourcesync::Capability;
 use crate::card::{self, Coverage, FORMAT, LastRun, Looked, ReportCard, Source};
 use crate::documents::{self, Documents};
 use crate::finding::Findings;
-use crate::rules::{self, Fact};
-use crate::{problems, resources, shown};
+use crate::{problems, resources, rules, shown};
 
 /// Gathers the report card of the Source `id` with the entry URL `url`.
 ///
@@ -52,16 +51,15 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
 
 fn add_remarks(look: &DiscoveryReport, findings: &mut Findings) {
     for remark in &look.remarks {
-        if let Some(Fact { name, what, rule }) = rules::remark(&remark.hint) {
-            findings.add(name, what, rule, 1).in_document(&shown::uri(&remark.url));
+        if let Some(fact) = rules::remark(&remark.hint) {
+            findings.add(fact, 1).in_document(&shown::uri(&remark.url));
         }
     }
     if let Some(place) = &look.well_known_missing {
         let is_description =
             |kind: &Option<Capability>| kind.as_ref().is_some_and(|kind| *kind == Capability::Description);
         let has_description = look.documents.iter().any(|seen| is_description(&seen.capability));
-        let Fact { name, what, rule } = rules::no_well_known(has_description);
-        findings.add(name, what, rule, 1).at_with(|| shown::uri(place));
+        findings.add(rules::no_well_known(has_description), 1).at_with(|| shown::uri(place));
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) async fn group(
         }
         coverage.problems += resources;
         if let Some(fact) = rules::problem(record.reason, &subject) {
-            let finding = findings.add(fact.name, fact.what, fact.rule, 1);
+            let finding = findings.add(fact, 1);
             match &subject {
                 Subject::Document(uri) => finding.in_document(uri),
                 Subject::Resource(place) | Subject::Entry(place) | Subject::Message(place) => {

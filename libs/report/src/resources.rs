@@ -28,7 +28,7 @@ pub(crate) async fn count(
         coverage.absent += u64::from(record.absent.is_some());
         coverage.foreign += u64::from(home.is_foreign(uri.as_str()));
         let first_seen = |fact: Fact| {
-            findings.add(fact.name, fact.what, fact.rule, 1).at_with(|| shown::uri(uri.as_str()));
+            findings.add(fact, 1).at_with(|| shown::uri(uri.as_str()));
         };
         weigh(&record, &mut fixity).into_iter().flatten().for_each(first_seen);
     }

@@ -2,8 +2,7 @@
 //! of problems.
 
 use model::{ProblemReason, Subject};
-use resourcesync::Force::{Hint, Must, Should};
-use resourcesync::{Rule, Section};
+use resourcesync::{Force, Rule, Section};
 
 /// A finding that is no quirk: its name, what was found, and its rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +14,18 @@ pub(crate) struct Fact {
 
 const fn fact(name: &'static str, what: &'static str, rule: Rule) -> Fact {
     Fact { name, what, rule }
+}
+
+const fn must(section: Section, advice: &'static str) -> Rule {
+    Rule::new(Force::Must, section, advice)
+}
+
+const fn should(section: Section, advice: &'static str) -> Rule {
+    Rule::new(Force::Should, section, advice)
+}
+
+const fn hint(section: Section, advice: &'static str) -> Rule {
+    Rule::new(Force::Hint, section, advice)
 }
 
 /// How the report treats a remark of discovery.
@@ -29,34 +40,33 @@ pub enum Remarked {
 }
 
 /// The treatment of the remark with this name (`HintKind::as_str` of discovery); none for an unknown name.
-pub fn remarked(hint: &str) -> Option<Remarked> {
-    match hint {
+pub fn remarked(name: &str) -> Option<Remarked> {
+    match name {
         "entries-without-capability" | "no-capability" | "plain-sitemap" | "no-at" | "no-from" => {
             Some(Remarked::Quirk)
         }
         "up" | "index" | "link-header" | "again" | "left-alone" => Some(Remarked::Unsaid),
-        _ => remark(hint).map(|_| Remarked::Finding),
+        _ => remark(name).map(|_| Remarked::Finding),
     }
 }
 
 /// The finding for a remark of discovery.
-pub(crate) fn remark(hint: &str) -> Option<Fact> {
-    Some(match hint {
+pub(crate) fn remark(name: &str) -> Option<Fact> {
+    Some(match name {
         "no-resource-list" => fact(
             "no-resource-list",
             "a set offers neither a Resource List nor a Resource Dump, so resources that do not change are not found",
-            Rule::new(Hint, Section::RESOURCE_LIST, "Offer a Resource List of each set."),
+            hint(Section::RESOURCE_LIST, "Offer a Resource List of each set."),
         ),
         "no-change-list" => fact(
             "no-change-list",
             "a set offers neither a Change List nor a Change Dump, so all of it has to be read each time",
-            Rule::new(Hint, Section::CHANGE_LIST, "Offer a Change List of each set."),
+            hint(Section::CHANGE_LIST, "Offer a Change List of each set."),
         ),
         "no-entries" => fact(
             "no-entries",
             "a Source Description or Capability List has no entry that can be used",
-            Rule::new(
-                Must,
+            must(
                 Section::CAPABILITY_LIST,
                 "Name each Capability List in the Source Description, and each capability in its Capability List.",
             ),
@@ -64,22 +74,17 @@ pub(crate) fn remark(hint: &str) -> Option<Fact> {
         "bad-entries" => fact(
             "bad-entries",
             "entries of a Source Description or Capability List cannot be used",
-            Rule::new(Must, Section::FORMATS, "Give each entry one loc that holds one whole URI."),
+            must(Section::FORMATS, "Give each entry one loc that holds one whole URI."),
         ),
         "not-listed-above" => fact(
             "not-listed-above",
             "a Capability List leads up to a Source Description that does not name it",
-            Rule::new(
-                Must,
-                Section::SOURCE_DESCRIPTION,
-                "Name every Capability List in the Source Description.",
-            ),
+            must(Section::SOURCE_DESCRIPTION, "Name every Capability List in the Source Description."),
         ),
         "other-kind" => fact(
             "other-kind",
             "a link or a well-known place leads to another kind of document than it should",
-            Rule::new(
-                Should,
+            should(
                 Section::NAVIGATION,
                 "Let the well-known place lead to the Source Description, and links of pages to Capability Lists.",
             ),
@@ -91,142 +96,112 @@ pub(crate) fn remark(hint: &str) -> Option<Fact> {
 /// The finding for a problem, if the Source contributes to it and a specification covers that.
 pub(crate) fn problem(reason: ProblemReason, subject: &Subject) -> Option<Fact> {
     let is_document = matches!(subject, Subject::Document(_));
-    Some(match reason {
-        ProblemReason::DigestMismatch => fact(
-            "digest-mismatch",
+    let mut name = reason.as_str();
+    let (what, rule) = match reason {
+        ProblemReason::DigestMismatch => (
             "a resource has another digest than its hash declares",
-            Rule::new(
-                Must,
+            must(
                 Section::FORMATS,
                 "Declare the digest of the bytes that the server sends, and renew the list when they change.",
             ),
         ),
-        ProblemReason::LengthMismatch => fact(
-            "length-mismatch",
+        ProblemReason::LengthMismatch => (
             "a resource has another length than is declared",
-            Rule::new(
-                Must,
+            must(
                 Section::FORMATS,
                 "Declare the length of the bytes that the server sends, and renew the list when they change.",
             ),
         ),
-        ProblemReason::Malformed if is_document => fact(
-            "malformed",
+        ProblemReason::Malformed if is_document => (
             "a document cannot be understood to its end",
-            Rule::new(Must, Section::XML_WELL_FORMED, "Write well-formed XML."),
+            must(Section::XML_WELL_FORMED, "Write well-formed XML."),
         ),
-        ProblemReason::Malformed => fact(
-            "bad-entry",
-            "an entry cannot be understood, and was left out",
-            Rule::new(
-                Must,
-                Section::FORMATS,
-                "Give each entry one loc with a whole URI, and only values that the specification knows.",
-            ),
-        ),
-        ProblemReason::Truncated => fact(
-            "truncated",
+        ProblemReason::Malformed => {
+            name = "bad-entry";
+            (
+                "an entry cannot be understood, and was left out",
+                must(
+                    Section::FORMATS,
+                    "Give each entry one loc with a whole URI, and only values that the specification knows.",
+                ),
+            )
+        }
+        ProblemReason::Truncated => (
             "a document ends before its root element does",
-            Rule::new(
-                Must,
+            must(
                 Section::XML_WELL_FORMED,
                 "Send the document whole: put it in place only when all of it is written.",
             ),
         ),
-        ProblemReason::WrongKind => fact(
-            "wrong-kind",
+        ProblemReason::WrongKind => (
             "a document is something else than was announced",
-            Rule::new(
-                Must,
+            must(
                 Section::FORMATS,
                 "Let each capability lead to a document of that kind, and answer errors with an error status.",
             ),
         ),
-        ProblemReason::BadUri => fact(
-            "bad-uri",
+        ProblemReason::BadUri => (
             "a URI cannot be understood, or is of a kind that cannot be fetched",
-            Rule::new(
-                Must,
+            must(
                 Section::URI_SYNTAX,
                 "Write whole http or https URIs, with everything percent-encoded that has to be.",
             ),
         ),
-        ProblemReason::Gap => fact(
-            "gap",
+        ProblemReason::Gap => (
             "changes begin later than all that was known of before, and no newer Resource List tells what came between",
-            Rule::new(
-                Hint,
-                Section::CHANGE_LIST,
-                "Keep changes listed at least until a newer Resource List is out.",
-            ),
+            hint(Section::CHANGE_LIST, "Keep changes listed at least until a newer Resource List is out."),
         ),
-        ProblemReason::Redirect => fact(
-            "redirect",
+        ProblemReason::Redirect => (
             "a URI is redirected too often, in a circle, or to nowhere",
-            Rule::new(
-                Hint,
-                Section::HTTP_REDIRECTION,
-                "List the URI that answers, or redirect to it at once.",
-            ),
+            hint(Section::HTTP_REDIRECTION, "List the URI that answers, or redirect to it at once."),
         ),
-        ProblemReason::HttpClientError => fact(
-            "http-client-error",
+        ProblemReason::HttpClientError => (
             "what is listed is answered with a 4xx status",
-            Rule::new(
-                Hint,
+            hint(
                 Section::HTTP_CLIENT_ERROR,
                 "List only what the server hands out to whoever may read the list, and tell deletions in a Change List.",
             ),
         ),
-        ProblemReason::HttpServerError => fact(
-            "http-server-error",
+        ProblemReason::HttpServerError => (
             "what is listed is answered with a 5xx status",
-            Rule::new(Hint, Section::HTTP_SERVER_ERROR, "Look into the server's log for these URIs."),
+            hint(Section::HTTP_SERVER_ERROR, "Look into the server's log for these URIs."),
         ),
-        ProblemReason::Disallowed => fact(
-            "disallowed",
+        ProblemReason::Disallowed => (
             "what is listed is disallowed by robots.txt",
-            Rule::new(Hint, Section::ROBOTS, "Allow in robots.txt what is listed."),
+            hint(Section::ROBOTS, "Allow in robots.txt what is listed."),
         ),
-        ProblemReason::Challenged => fact(
-            "challenged",
+        ProblemReason::Challenged => (
             "a bot defence answers in the place of what is listed",
-            Rule::new(
-                Hint,
+            hint(
                 Section::HTTP_CLIENT_ERROR,
                 "Let the harvester in: the last section says what it is known by.",
             ),
         ),
-        ProblemReason::LoginPage => fact(
-            "login-page",
+        ProblemReason::LoginPage => (
             "a form to log in answers in the place of what is listed",
-            Rule::new(
-                Hint,
+            hint(
                 Section::HTTP_REDIRECTION,
                 "List only what the server hands out to whoever may read the list, and answer 401 or 403 otherwise.",
             ),
         ),
-        ProblemReason::UnexpectedHtml => fact(
-            "unexpected-html",
+        ProblemReason::UnexpectedHtml => (
             "an HTML page answers in the place of what is listed with another media type",
-            Rule::new(
-                Hint,
+            hint(
                 Section::FORMATS,
                 "Declare the media type that the server sends, and answer errors with an error status.",
             ),
         ),
-        ProblemReason::RefusedAddress => fact(
-            "refused-address",
+        ProblemReason::RefusedAddress => (
             "a URI leads to an address that only the Source's own network can reach",
-            Rule::new(Hint, Section::RESOURCE_LIST, "List URIs by the name that others reach the server by."),
+            hint(Section::RESOURCE_LIST, "List URIs by the name that others reach the server by."),
         ),
-        ProblemReason::RefusedPort => fact(
-            "refused-port",
+        ProblemReason::RefusedPort => (
             "a URI names a port of another service than HTTP",
-            Rule::new(Hint, Section::RESOURCE_LIST, "List URIs at ports that browsers ask at, too."),
+            hint(Section::RESOURCE_LIST, "List URIs at ports that browsers ask at, too."),
         ),
         _ => return None,
-    })
+    };
+    Some(Fact { name, what, rule })
 }
 
 /// Whether the harvester causes the problem, so that the Source can do nothing about it.
@@ -254,7 +229,7 @@ pub(crate) fn no_well_known(has_description: bool) -> Fact {
         "no-well-known",
         "nothing is found at the host's well-known place",
         Rule::new(
-            if has_description { Should } else { Must },
+            if has_description { Force::Should } else { Force::Must },
             Section::WELL_KNOWN,
             "Publish the Source Description at /.well-known/resourcesync.",
         ),
@@ -264,8 +239,7 @@ pub(crate) fn no_well_known(has_description: bool) -> Fact {
 pub(crate) const NO_UP_LINK: Fact = fact(
     "no-up-link",
     "a document has no link to the one above it",
-    Rule::new(
-        Must,
+    must(
         Section::NAVIGATION,
         "Give each list an rs:ln with rel=\"up\" to its Capability List, and each Capability List one to the Source Description.",
     ),
@@ -274,8 +248,7 @@ pub(crate) const NO_UP_LINK: Fact = fact(
 pub(crate) const NO_VALIDATORS: Fact = fact(
     "no-validators",
     "a document comes without an ETag, and without a Last-Modified that is older than the answer, so each look costs all of it",
-    Rule::new(
-        Should,
+    should(
         Section::HTTP_VALIDATORS,
         "Send an ETag or Last-Modified with each document, and answer 304 when nothing has changed.",
     ),
@@ -284,20 +257,19 @@ pub(crate) const NO_VALIDATORS: Fact = fact(
 pub(crate) const GAP_BETWEEN_CHANGES: Fact = fact(
     "gap-between-changes",
     "there is time between two closed change documents of which no document tells",
-    Rule::new(Hint, Section::CHANGE_LIST_INDEX, "Let each Change List begin where the one before it ends."),
+    hint(Section::CHANGE_LIST_INDEX, "Let each Change List begin where the one before it ends."),
 );
 
 pub(crate) const NO_DIGEST: Fact = fact(
     "no-digest",
     "a resource is listed without a digest that can be judged, so its bytes cannot be verified",
-    Rule::new(Hint, Section::FORMATS, "Declare a hash for each resource, best with sha-256."),
+    hint(Section::FORMATS, "Declare a hash for each resource, best with sha-256."),
 );
 
 pub(crate) const UNJUDGED_DIGEST: Fact = fact(
     "unjudged-digest",
     "a hash is no digest of a known algorithm",
-    Rule::new(
-        Should,
+    should(
         Section::FORMATS,
         "Write each hash as algorithm:digest, the digest in hexadecimal, as in sha-256:854f61….",
     ),
@@ -306,11 +278,7 @@ pub(crate) const UNJUDGED_DIGEST: Fact = fact(
 pub(crate) const NO_LASTMOD: Fact = fact(
     "no-lastmod",
     "a resource is listed without lastmod",
-    Rule::new(
-        Hint,
-        Section::FORMATS,
-        "Give each entry a lastmod, so that it is plain what need not be fetched again.",
-    ),
+    hint(Section::FORMATS, "Give each entry a lastmod, so that it is plain what need not be fetched again."),
 );
 
 #[cfg(test)]

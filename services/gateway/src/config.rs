@@ -153,20 +153,22 @@ impl InboxSettings {
     }
 }
 
-/// Refuses a value outside of its range.
+/// Refuses a value outside the range of its field.
 fn check_range<T: PartialOrd + Display>(
     field: &str,
     value: T,
     range: RangeInclusive<T>,
 ) -> anyhow::Result<()> {
-    ensure!(range.contains(&value), "gateway.{field} is {} to {}", range.start(), range.end());
+    ensure!(range.contains(&value), "gateway.{field} is {} to {}, not {value}", range.start(), range.end());
     Ok(())
 }
 
-/// Refuses a URL that no browser or hub can reach.
 fn check_url(field: &str, url: Option<&Url>) -> anyhow::Result<()> {
-    if let Some(url) = url.filter(|url| !matches!(url.scheme(), "http" | "https")) {
-        bail!("gateway.{field} is {url}: it is an http or https URL");
+    if let Some(url) = url {
+        ensure!(
+            matches!(url.scheme(), "http" | "https"),
+            "gateway.{field} is {url}: it is an http or https URL"
+        );
     }
     Ok(())
 }
@@ -209,8 +211,8 @@ impl Settings {
                 bail!("gateway.tokens and gateway.allow_anonymous contradict each other: set one of them")
             }
             (None, false) => bail!(
-                "gateway.tokens names no file, so nobody could be told from anybody: name one (services/gateway/README.md shows it), or, for \
-                 trials on this machine alone, set gateway.allow_anonymous"
+                "gateway.tokens names no file, so no operator could be authenticated: name one (services/gateway/README.md \
+                 shows it), or, for trials on this machine alone, set gateway.allow_anonymous"
             ),
             (None, true) if !self.listen.ip().is_loopback() => bail!(
                 "gateway.allow_anonymous is for loopback addresses alone, and gateway.listen is {}: name a file in gateway.tokens",
@@ -218,21 +220,18 @@ impl Settings {
             ),
             (None, true) => {}
         }
+        check_url("public_url", self.public_url.as_ref())?;
         check_range("header_timeout_seconds", self.header_timeout_seconds, 1..=3_600)?;
         check_range("batch_bytes", self.batch_bytes, 1..=64 * 1024 * 1024)?;
         check_range("connections", self.connections, 8..=65_536)?;
         check_range("body_timeout_seconds", self.body_timeout_seconds, 1..=300)?;
-        check_url("public_url", self.public_url.as_ref())?;
         check_range("idempotency_ttl_seconds", self.idempotency_ttl_seconds, 1..=31_536_000)?;
         check_range("plan_wait_seconds", self.plan_wait_seconds, 0..=60)?;
         check_range("session_ttl_seconds", self.session_ttl_seconds, 60..=31_536_000)?;
-        if let Some(inbox) = &self.inbox {
-            inbox.check()?;
-        }
         check_range("push_body_bytes", self.push_body_bytes, 1..=ChangeNotification::MOST_BYTES)?;
         check_range("push_body_seconds", self.push_body_seconds, 1..=300)?;
         ensure!(self.push_max_in_flight > 0, "gateway.push_max_in_flight is at least 1");
-        Ok(())
+        self.inbox.as_ref().map_or(Ok(()), InboxSettings::check)
     }
 
     /// The limits of the connections.
@@ -334,8 +333,7 @@ mod tests {
     #[test]
     fn it_does_not_start_open_to_everybody() {
         let with = |listen: &str, tokens: bool, allow_anonymous| {
-            let listen = listen.parse().unwrap();
-            let tokens = tokens.then(|| PathBuf::from("tokens.yaml"));
+            let (listen, tokens) = (listen.parse().unwrap(), tokens.then(|| PathBuf::from("tokens.yaml")));
             Settings { listen, tokens, allow_anonymous, ..Settings::default() }.check()
         };
         assert!(with("0.0.0.0:1", true, false).is_ok());

@@ -19,7 +19,7 @@ const LONGEST_NAME: usize = 100;
 /// The bytes of a resource, as received and verified. They are verified again while they are sent: if they are not what
 /// was stored, the response breaks off before its end.
 #[utoipa::path(get, path = "/v1/sources/{source}/resources/content", tag = "resources",
-    params(("source" = String, Path, description = "The Source ID"), UriParams,
+    params(SourcePath, UriParams,
         ("Range" = Option<String>, Header, description = "One range of bytes"),
         ("If-Range" = Option<String>, Header, description = "The `ETag` of the version whose range is requested"),
         ("If-Match" = Option<String>, Header, description = "Only this version"),

@@ -10,14 +10,13 @@ use control::{LeaseRecord, Run as FleetRun, WatchCache};
 use futures::{Stream, StreamExt as _, stream};
 use model::{RunId, SourceId};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
 use crate::api_error::ApiError;
 use crate::extract::RunPath;
 use crate::runs;
 use crate::state::Gateway;
-use crate::tokens::{Caller, Tokens};
+use crate::tokens::Caller;
 
 /// The interval of keep-alive events while nothing changes. It is shorter than the idle timeouts of proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -36,8 +35,7 @@ pub(crate) struct RunEvent {
 
 /// Streams each change of a run until it is over: events named `run`, whose data are the run as JSON. The first event
 /// is the current state, so a disconnected client just reconnects.
-#[utoipa::path(get, path = "/v1/sources/{source}/runs/{run}/events", tag = "runs",
-    params(("source" = String, Path, description = "The Source ID"), ("run" = String, Path, description = "The run ID")),
+#[utoipa::path(get, path = "/v1/sources/{source}/runs/{run}/events", tag = "runs", params(RunPath),
     responses((status = 200, description = "Server-sent events", body = RunEvent, content_type = "text/event-stream")))]
 pub(crate) async fn events(
     State(gateway): State<Gateway>,
@@ -58,9 +56,8 @@ pub(crate) async fn events(
         id: run,
         runs: gateway.views.runs.clone(),
         leases: gateway.views.leases.clone(),
-        stop: gateway.stop.clone(),
         changes: gateway.tokens.changes(),
-        tokens: gateway.tokens.clone(),
+        gateway,
         caller,
         before: String::new(),
         seen: false,
@@ -81,8 +78,8 @@ struct RunEventStream {
     id: RunId,
     runs: WatchCache<FleetRun>,
     leases: WatchCache<LeaseRecord>,
-    stop: CancellationToken,
-    tokens: Tokens,
+    gateway: Gateway,
+    /// Notifies when the tokens change.
     changes: watch::Receiver<()>,
     /// The caller. The stream ends when its token becomes invalid.
     caller: Caller,
@@ -99,14 +96,13 @@ impl RunEventStream {
         while !self.is_over {
             self.runs.mark_seen();
             self.leases.mark_seen();
-            if !self.tokens.is_good(&self.caller) {
+            if !self.gateway.tokens.is_good(&self.caller) {
                 return None;
             }
             match self.runs.get(&self.source).filter(|run| run.spec.id == self.id) {
                 Some(run) => {
                     self.seen = true;
-                    let tenure = self.leases.get(&self.source).map(|lease| lease.tenure());
-                    let now = Run::new(&run, &run.standing(tenure.as_ref()));
+                    let now = runs::present(&self.gateway, &run);
                     self.is_over = run.state.is_over();
                     if let Some((text, event)) = event(&now)
                         && text != self.before
@@ -126,7 +122,7 @@ impl RunEventStream {
                 () = self.runs.changed() => {}
                 () = self.leases.changed() => {}
                 Ok(()) = self.changes.changed() => {}
-                () = self.stop.cancelled() => return None,
+                () = self.gateway.stop.cancelled() => return None,
             }
         }
         None

@@ -9,6 +9,10 @@ use axum::http::{HeaderMap, header};
 use model::{ResourceUri, RunId, SourceId};
 use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
+use utoipa::IntoParams;
+use utoipa::openapi::Required;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::api_error::{ApiError, default_error};
 use crate::body::{self, BodyError};
@@ -58,6 +62,28 @@ impl<S: Send + Sync> FromRequestParts<S> for RunPath {
         let no_run = |error| ApiError::not_found(format!("there is no such run: {error}"));
         Ok(Self { source: source_id(&source)?, run: run.parse().map_err(no_run)? })
     }
+}
+
+impl IntoParams for SourcePath {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![path_parameter("source", "The Source ID")]
+    }
+}
+
+impl IntoParams for RunPath {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![path_parameter("source", "The Source ID"), path_parameter("run", "The run ID")]
+    }
+}
+
+fn path_parameter(name: &str, description: &str) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .description(Some(description))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+        .build()
 }
 
 async fn path<T, S>(parts: &mut Parts, state: &S) -> Result<Path<T>, ApiError>

@@ -14,7 +14,7 @@ use crate::tokens::Caller;
 
 /// Queues a retry of problems for the next run of the Source.
 #[utoipa::path(post, path = "/v1/sources/{source}/problems/retry", tag = "problems",
-    params(("source" = String, Path, description = "The Source ID")), request_body = Retry,
+    params(SourcePath), request_body = Retry,
     responses((status = 202, description = "The action is queued", body = ProblemAction)))]
 pub(crate) async fn retry(
     State(gateway): State<Gateway>,
@@ -27,7 +27,7 @@ pub(crate) async fn retry(
 
 /// Ignores problems until the Source changes what it says about their subjects. Or undoes that.
 #[utoipa::path(post, path = "/v1/sources/{source}/problems/ignore", tag = "problems",
-    params(("source" = String, Path, description = "The Source ID")), request_body = Ignore,
+    params(SourcePath), request_body = Ignore,
     responses((status = 202, description = "The action is queued", body = ProblemAction)))]
 pub(crate) async fn ignore(
     State(gateway): State<Gateway>,
@@ -48,8 +48,7 @@ pub(crate) async fn ignore(
 }
 
 /// The queued actions of a Source, which wait for its next run.
-#[utoipa::path(get, path = "/v1/sources/{source}/problems/actions", tag = "problems",
-    params(("source" = String, Path, description = "The Source ID")),
+#[utoipa::path(get, path = "/v1/sources/{source}/problems/actions", tag = "problems", params(SourcePath),
     responses((status = 200, description = "All queued actions, the oldest first", body = Page<ProblemAction>)))]
 pub(crate) async fn queued(
     State(gateway): State<Gateway>,

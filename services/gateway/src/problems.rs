@@ -91,7 +91,7 @@ impl ProblemFilter {
 
 /// Problems of documents, then of entries, messages and resources, each in the order of their URIs.
 #[utoipa::path(get, path = "/v1/sources/{source}/problems", tag = "problems",
-    params(("source" = String, Path, description = "The Source ID"), ProblemParams),
+    params(SourcePath, ProblemParams),
     responses((status = 200, description = "One page; it may have fewer items than `limit`, and still a `next`",
         body = Page<SourceProblem>)))]
 pub(crate) async fn list(
@@ -125,7 +125,7 @@ pub(crate) async fn list(
 
 /// The number of problems by reason and kind. The gateway reads all problems for it.
 #[utoipa::path(get, path = "/v1/sources/{source}/problems/groups", tag = "problems",
-    params(("source" = String, Path, description = "The Source ID"), GroupParams),
+    params(SourcePath, GroupParams),
     responses((status = 200, description = "All groups", body = Page<ProblemGroup>)))]
 pub(crate) async fn groups(
     State(gateway): State<Gateway>,

@@ -62,8 +62,7 @@ pub(crate) struct QuirkInfo {
 
 /// The report card of a Source: findings with their sections, coverage, fixity, problems. The gateway reads the whole
 /// catalog for it, and sends no request to the Source.
-#[utoipa::path(get, path = "/v1/sources/{source}/report", tag = "reports",
-    params(("source" = String, Path, description = "The Source ID"), ReportParams),
+#[utoipa::path(get, path = "/v1/sources/{source}/report", tag = "reports", params(SourcePath, ReportParams),
     responses((status = 200, description = "The report card", content(
         (serde_json::Value = "application/json"), (String = "text/plain")))))]
 pub(crate) async fn report(

@@ -47,7 +47,7 @@ pub(crate) struct UriParams {
 
 /// Resources, in the byte order of their URIs.
 #[utoipa::path(get, path = "/v1/sources/{source}/resources", tag = "resources",
-    params(("source" = String, Path, description = "The Source ID"), ListParams),
+    params(SourcePath, ListParams),
     responses((status = 200, description = "One page", body = Page<Resource>)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
@@ -82,7 +82,7 @@ async fn page_of(
 
 /// The history of a resource: the stored record, the document that declared it, and its events.
 #[utoipa::path(get, path = "/v1/sources/{source}/resources/history", tag = "resources",
-    params(("source" = String, Path, description = "The Source ID"), UriParams),
+    params(SourcePath, UriParams),
     responses((status = 200, description = "The history", body = ResourceHistory)))]
 pub(crate) async fn history(
     State(gateway): State<Gateway>,

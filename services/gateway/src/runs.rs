@@ -66,8 +66,7 @@ pub(crate) async fn all(
 }
 
 /// The stored runs of a Source, the newest first.
-#[utoipa::path(get, path = "/v1/sources/{source}/runs", tag = "runs",
-    params(("source" = String, Path, description = "The Source ID")),
+#[utoipa::path(get, path = "/v1/sources/{source}/runs", tag = "runs", params(SourcePath),
     responses((status = 200, description = "All items", body = Page<Run>)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
@@ -88,7 +87,7 @@ pub(crate) async fn list(
 
 /// Requests a run. With an `Idempotency-Key`, a repeated request gets the same response and starts no second run.
 #[utoipa::path(post, path = "/v1/sources/{source}/runs", tag = "runs",
-    params(("source" = String, Path, description = "The Source ID"),
+    params(SourcePath,
         ("Idempotency-Key" = Option<String>, Header, description = "A unique key of 1 to 255 visible characters")),
     request_body = RunRequest, responses(
     (status = 201, description = "The run is queued", body = Run, headers(("Location" = String, description = "The URL of the run"))),
@@ -209,8 +208,7 @@ async fn submit_run(
 }
 
 /// A run.
-#[utoipa::path(get, path = "/v1/sources/{source}/runs/{run}", tag = "runs",
-    params(("source" = String, Path, description = "The Source ID"), ("run" = String, Path, description = "The run ID")),
+#[utoipa::path(get, path = "/v1/sources/{source}/runs/{run}", tag = "runs", params(RunPath),
     responses((status = 200, description = "The run", body = Run)))]
 pub(crate) async fn read(
     State(gateway): State<Gateway>,

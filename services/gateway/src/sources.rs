@@ -105,8 +105,7 @@ pub(crate) async fn create(
 }
 
 /// A Source.
-#[utoipa::path(get, path = "/v1/sources/{source}", tag = "sources",
-    params(("source" = String, Path, description = "The Source ID")),
+#[utoipa::path(get, path = "/v1/sources/{source}", tag = "sources", params(SourcePath),
     responses((status = 200, description = "The Source", body = Source, headers(("ETag" = String, description = "The revision")))))]
 pub(crate) async fn read(
     State(gateway): State<Gateway>,
@@ -121,7 +120,7 @@ pub(crate) async fn read(
 
 /// Replaces the whole spec of a Source. `If-Match` names the revision that the client read.
 #[utoipa::path(put, path = "/v1/sources/{source}", tag = "sources",
-    params(("source" = String, Path, description = "The Source ID"), DryRunParams,
+    params(SourcePath, DryRunParams,
         ("If-Match" = Option<String>, Header, description = "`ETag` of the last `GET`, or `*`")),
     request_body = Spec, responses(
     (status = 200, description = "The Source was changed, or is valid (`dry_run`)", body = Source,
@@ -155,7 +154,7 @@ pub(crate) async fn change(
 
 /// Removes a Source from the fleet. Its stored resources stay.
 #[utoipa::path(delete, path = "/v1/sources/{source}", tag = "sources",
-    params(("source" = String, Path, description = "The Source ID"),
+    params(SourcePath,
         ("If-Match" = Option<String>, Header, description = "`ETag` of the last `GET`")),
     responses(
     (status = 204, description = "The Source was removed"),

@@ -12,7 +12,7 @@ use crate::state::Gateway;
 
 /// The subscriptions to the channels of a Source.
 #[utoipa::path(get, path = "/v1/sources/{source}/subscriptions", tag = "sources",
-    params(("source" = String, Path, description = "The Source ID"), PageParams),
+    params(SourcePath, PageParams),
     responses((status = 200, description = "One page", body = Page<Subscription>)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,

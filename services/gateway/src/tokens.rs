@@ -5,18 +5,17 @@ mod file;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use anyhow::Context as _;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::file::parse;
-pub(crate) use self::file::{digest, follow, read};
+pub(crate) use self::file::{digest, find_digest, follow, read};
 use crate::rate_limit;
 
 /// What a token allows. Each role includes those before it.
@@ -115,38 +114,31 @@ impl Tokens {
         Self { entries: Arc::default(), anonymous: Some(anonymous), rate, changes: Arc::default() }
     }
 
-    /// The caller with this token. Every token is compared, each in constant time, so that the timing reveals nothing.
+    /// The caller with this token. Where the configuration requires no tokens, every request has a caller.
     pub(crate) fn find(&self, token: Option<&str>) -> Option<Caller> {
-        let Some(token) = token else { return self.anonymous.clone() };
-        let sha256: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        let mut found = None;
-        // Every write under this lock leaves consistent data, so a poisoned lock is safe to use.
-        for caller in self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
-            if bool::from(caller.0.sha256.ct_eq(&sha256)) {
-                found = Some(caller.clone());
-            }
-        }
+        let found = token.and_then(|token| {
+            let digest = Sha256::digest(token.as_bytes());
+            find_digest(&self.entries(), &digest, |caller| Some(caller.0.sha256))
+        });
         found.or_else(|| self.anonymous.clone())
     }
 
     /// The caller whose token started the session with this secret and mark. None if that token is no longer valid.
-    /// Compared as in [`find`](Self::find).
     pub(crate) fn find_marked(&self, secret: &str, mark: &[u8]) -> Option<Caller> {
-        let mut found = None;
-        for caller in self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
-            if bool::from(caller.mark(secret).ct_eq(mark)) {
-                found = Some(caller.clone());
-            }
-        }
-        found
+        find_digest(&self.entries(), mark, |caller| Some(caller.mark(secret)))
     }
 
     /// Whether the token of a caller is still valid.
     pub(crate) fn is_good(&self, caller: &Caller) -> bool {
         let is_same = |known: &Caller| Arc::ptr_eq(&known.0, &caller.0);
-        let entries = self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let entries = self.entries();
         // Rereading the file keeps the entry of an unchanged token.
         entries.iter().chain(&self.anonymous).any(is_same)
+    }
+
+    fn entries(&self) -> RwLockReadGuard<'_, Vec<Caller>> {
+        // Every write under this lock leaves consistent data, so a poisoned lock is safe to use.
+        self.entries.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notifies after each reread of the file.
@@ -161,7 +153,7 @@ impl Tokens {
 
     /// Applies a changed file.
     fn take(&self, text: &str) -> anyhow::Result<()> {
-        let mut entries = self.entries.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         *entries = parse(text, self.rate, &entries)?;
         drop(entries);
         self.changes.send_replace(());

@@ -291,10 +291,11 @@ impl Planner {
         ctx.progress.count_document(&record, |documents| documents.read += 1);
         let mut settled = Vec::new();
         if !ctx.problems.of_entries.is_empty() {
-            match self.reading.whole.contains(uri) {
-                true => settled.extend(ctx.problems.of_entries.drain().map(|(at, _)| Subject::Entry(at))),
+            if self.reading.whole.contains(uri) {
+                settled.extend(ctx.problems.of_entries.drain().map(|(at, _)| Subject::Entry(at)));
+            } else {
                 // After a crash it is unknown which problems occurred before. The next reading tells.
-                false => record.validators = Validators::default(),
+                record.validators = Validators::default();
             }
         }
         // No entry of an index waits to be planned.

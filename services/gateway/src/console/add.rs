@@ -1,31 +1,30 @@
 //! Adds a Source in two steps: the page first previews the spec and the plan of the first run.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use control::SourceSpec;
+use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::form::Fields;
-use super::layout::{self, PageContext};
+use super::layout::PageContext;
 use super::spec_inputs::SpecInputs;
 use super::{format, plan, runs, settings, spec_form};
 use crate::api_error::ApiError;
 use crate::auth;
 use crate::extract::{JsonBody, Query, SourcePath};
 use crate::sources::{self, DryRunParams};
-use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
 
 /// The empty form.
-pub(super) async fn page(State(gateway): State<Gateway>, caller: Caller) -> Result<Markup, ApiError> {
+pub(super) async fn page(context: PageContext, caller: Caller) -> Result<Markup, ApiError> {
     auth::require_role(&caller, Role::Admin)?;
-    Ok(form(&gateway, &caller, &Fields::default(), None, None))
+    Ok(form(&context, &Fields::default(), None, None))
 }
 
 /// Shows the preview, or adds the Source.
 pub(super) async fn submit(
-    State(gateway): State<Gateway>,
+    context: PageContext,
     caller: Caller,
     fields: Fields,
 ) -> Result<Response, ApiError> {
@@ -34,7 +33,7 @@ pub(super) async fn submit(
     let created = match spec_form::read(&fields) {
         Ok(spec) => {
             let body = JsonBody(spec.clone());
-            let answer = sources::create(State(gateway.clone()), caller.clone(), dry_run, body).await;
+            let answer = sources::create(context.state(), caller.clone(), dry_run, body).await;
             answer.map(|answer| (spec, answer))
         }
         Err(error) => Err(error),
@@ -42,31 +41,31 @@ pub(super) async fn submit(
     let (spec, answer) = match created {
         Ok(created) => created,
         Err(error) => {
-            let page = form(&gateway, &caller, &fields, Some(&error), None);
+            let page = form(&context, &fields, Some(&error), None);
             return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
         }
     };
     if !adds {
-        let estimate = plan::request(&gateway, &caller, spec.clone()).await;
-        let preview = preview(&gateway, &SourceSpec::from(spec), &estimate);
-        return Ok(form(&gateway, &caller, &fields, None, Some(preview)).into_response());
+        let estimate = plan::request(&context.gateway, &caller, spec.clone()).await;
+        let preview = preview(context.now, &SourceSpec::from(spec), &estimate);
+        return Ok(form(&context, &fields, None, Some(preview)).into_response());
     }
     if fields.has("run") {
         let source = SourcePath(SourceSpec::from(spec).id);
         let first = Fields::from([("mode", "auto")]);
-        return Ok(runs::submit(State(gateway), caller, source, first).await?.into_response());
+        return Ok(runs::submit(context.state(), caller, source, first).await?.into_response());
     }
     Ok(runs::to_page(&answer).into_response())
 }
 
 /// The preview: the spec, the plan, and the button that adds the Source.
-fn preview(gateway: &Gateway, spec: &SourceSpec, estimate: &Markup) -> Markup {
-    let due = spec.schedule.as_ref().and_then(|schedule| schedule.next_after(&spec.id, gateway.now()).ok());
+fn preview(now: Timestamp, spec: &SourceSpec, estimate: &Markup) -> Markup {
+    let due = spec.schedule.as_ref().and_then(|schedule| schedule.next_after(&spec.id, now).ok());
     html! {
         section.would aria-labelledby="preview" {
             h2 #preview { "Preview" }
             p { "Nothing is stored yet. The Source ID will be " strong { (spec.id) } "." }
-            @if let Some(due) = due { p { "First run " (format::ago(gateway.now(), due)) "." } }
+            @if let Some(due) = due { p { "First run " (format::ago(now, due)) "." } }
             (settings::list(spec))
             h3 { "Estimate" }
             (estimate)
@@ -77,26 +76,17 @@ fn preview(gateway: &Gateway, spec: &SourceSpec, estimate: &Markup) -> Markup {
 }
 
 /// The form with its values, its errors and the preview.
-fn form(
-    gateway: &Gateway,
-    caller: &Caller,
-    fields: &Fields,
-    error: Option<&ApiError>,
-    preview: Option<Markup>,
-) -> Markup {
-    let context = PageContext { title: "Add a Source", caller: Some(caller), path: &[], now: gateway.now() };
+fn form(context: &PageContext, fields: &Fields, error: Option<&ApiError>, preview: Option<Markup>) -> Markup {
     let inputs = SpecInputs { fields, error, is_new: true };
-    layout::page(
-        &context,
-        html! {
-            (inputs.error())
-            @if preview.is_some() { p.good role="status" { "The settings are valid: " a href="#preview" { "see the preview" } "." } }
-            form method="post" action="/console/sources" {
-                (inputs.all())
-                // The first button, so that Enter in a field shows the preview and adds nothing.
-                p { button type="submit" { "Preview" } }
-                @if let Some(preview) = preview { (preview) }
-            }
-        },
-    )
+    let content = html! {
+        (inputs.error())
+        @if preview.is_some() { p.good role="status" { "The settings are valid: " a href="#preview" { "see the preview" } "." } }
+        form method="post" action="/console/sources" {
+            (inputs.all())
+            // The first button, so that Enter in a field shows the preview and adds nothing.
+            p { button type="submit" { "Preview" } }
+            @if let Some(preview) = preview { (preview) }
+        }
+    };
+    context.page("Add a Source", content)
 }

@@ -11,77 +11,53 @@ use sha2::{Digest as _, Sha256};
 use crate::api_error::ApiError;
 
 /// A static file.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Asset {
-    /// The style sheet.
-    Style,
-    /// The script that refreshes the changing parts of a page.
-    Htmx,
-    /// The icon.
-    Icon,
+pub(super) struct Asset {
+    name: &'static str,
+    media_type: &'static str,
+    bytes: &'static [u8],
+    /// The URL of the file. It contains the digest of the content, so that browsers may cache it for ever.
+    pub(super) url: String,
+    /// The digest of the file, for Subresource Integrity.
+    pub(super) integrity: String,
 }
 
 impl Asset {
-    const ALL: [Self; 3] = [Self::Style, Self::Htmx, Self::Icon];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Style => "console.css",
-            Self::Htmx => "htmx.min.js",
-            Self::Icon => "icon.svg",
-        }
-    }
-
-    fn media_type(self) -> &'static str {
-        match self {
-            Self::Style => "text/css; charset=utf-8",
-            Self::Htmx => "text/javascript; charset=utf-8",
-            Self::Icon => "image/svg+xml",
-        }
-    }
-
-    fn bytes(self) -> &'static [u8] {
-        match self {
-            Self::Style => include_bytes!("../../assets/console.css"),
-            Self::Htmx => include_bytes!("../../assets/htmx.min.js"),
-            Self::Icon => include_bytes!("../../assets/icon.svg"),
-        }
+    fn new(name: &'static str, media_type: &'static str, bytes: &'static [u8]) -> Self {
+        let digest = Sha256::digest(bytes);
+        let url = format!("/console/assets/{name}?v={}", &HEXLOWER.encode(&digest)[..12]);
+        Self { name, media_type, bytes, url, integrity: format!("sha256-{}", BASE64.encode(&digest)) }
     }
 }
 
-/// The URLs of the files. A URL contains the digest of its content, so that browsers may cache it for ever.
-static PLACES: LazyLock<[String; 3]> = LazyLock::new(|| {
-    Asset::ALL.map(|asset| {
-        let digest = HEXLOWER.encode(&Sha256::digest(asset.bytes()));
-        format!("/console/assets/{}?v={}", asset.name(), &digest[..12])
-    })
+/// The style sheet.
+pub(super) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::new("console.css", "text/css; charset=utf-8", include_bytes!("../../assets/console.css"))
 });
 
-/// The URL of a file.
-pub(super) fn place(asset: Asset) -> &'static str {
-    &PLACES[asset as usize]
-}
-
-/// The digest of each file, for Subresource Integrity.
-static INTEGRITY: LazyLock<[String; 3]> = LazyLock::new(|| {
-    Asset::ALL.map(|asset| format!("sha256-{}", BASE64.encode(&Sha256::digest(asset.bytes()))))
+/// The script that refreshes the changing parts of a page: `htmx`.
+pub(super) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::new("htmx.min.js", "text/javascript; charset=utf-8", include_bytes!("../../assets/htmx.min.js"))
 });
 
-/// The digest of a file, for Subresource Integrity.
-pub(super) fn integrity(asset: Asset) -> &'static str {
-    &INTEGRITY[asset as usize]
+/// The icon.
+pub(super) static ICON: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("icon.svg", "image/svg+xml", include_bytes!("../../assets/icon.svg")));
+
+/// All files.
+fn all() -> [&'static Asset; 3] {
+    [&STYLE, &SCRIPT, &ICON]
 }
 
 /// Serves a file.
 pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, ApiError> {
-    let found = Asset::ALL.into_iter().find(|asset| asset.name() == name);
+    let asset = all().into_iter().find(|asset| asset.name == name);
     let asset =
-        found.ok_or_else(|| ApiError::not_found("no page of the console needs a file of this name"))?;
+        asset.ok_or_else(|| ApiError::not_found("no page of the console needs a file of this name"))?;
     let headers = [
-        (header::CONTENT_TYPE, asset.media_type()),
+        (header::CONTENT_TYPE, asset.media_type),
         (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
     ];
-    Ok((headers, asset.bytes()).into_response())
+    Ok((headers, asset.bytes).into_response())
 }
 
 #[cfg(test)]
@@ -89,13 +65,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn each_lies_where_pages_say_and_nothing_else_does() {
-        for asset_of in Asset::ALL {
-            let path = place(asset_of).strip_prefix("/console/assets/").unwrap();
-            let (name, version) = path.split_once("?v=").unwrap();
+    async fn each_file_is_served_at_its_url_and_nothing_else_is() {
+        for file in all() {
+            let (name, version) =
+                file.url.strip_prefix("/console/assets/").unwrap().split_once("?v=").unwrap();
             assert_eq!(version.len(), 12);
             let sent = asset(Path(name.to_owned())).await.unwrap();
-            assert_eq!(sent.headers()[header::CONTENT_TYPE], asset_of.media_type());
+            assert_eq!(sent.headers()[header::CONTENT_TYPE], file.media_type);
         }
         assert!(asset(Path("../Cargo.toml".to_owned())).await.is_err());
     }

@@ -9,8 +9,9 @@ use axum::response::{IntoResponse, Redirect, Response};
 use url::Url;
 use url::form_urlencoded::byte_serialize;
 
-use super::assets::{self, Asset};
-use super::{layout, session};
+use super::assets::SCRIPT;
+use super::layout::PageContext;
+use super::session;
 use crate::api_error::{ApiError, default_error};
 use crate::auth::{count_request, require_role, required_role};
 use crate::host;
@@ -29,7 +30,7 @@ pub(super) const ASSETS: &str = "/console/assets/{name}";
 /// policy names the script by its digest. Content of Sources is served from this origin too, and must never run,
 /// whatever a page links to.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
-    let script = assets::integrity(Asset::Htmx);
+    let script = &SCRIPT.integrity;
     format!(
         "default-src 'none'; script-src '{script}'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; \
          base-uri 'none'; context-ancestors 'none'"
@@ -70,7 +71,7 @@ pub(super) async fn authenticate(
         Ok(None) => (None, to_sign_in(request.method(), request.uri(), is_part(request.headers()))),
         Err(error) => (None, error.into_response()),
     };
-    let mut response = as_page(&gateway, response, caller.as_ref());
+    let mut response = as_page(&gateway, response, caller);
     for (name, value) in always() {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
@@ -144,7 +145,7 @@ fn to_sign_in(method: &Method, asked: &Uri, is_part: bool) -> Response {
 }
 
 /// Renders every error response as a page, including those of the router and its extractors.
-fn as_page(gateway: &Gateway, mut response: Response, caller: Option<&Caller>) -> Response {
+fn as_page(gateway: &Gateway, mut response: Response, caller: Option<Caller>) -> Response {
     let status = response.status();
     let is_page = |response: &Response| {
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -154,7 +155,7 @@ fn as_page(gateway: &Gateway, mut response: Response, caller: Option<&Caller>) -
         return response;
     }
     let error = response.extensions_mut().remove::<ApiError>().unwrap_or_else(|| default_error(status));
-    let page = layout::error_page(gateway, caller, &error).into_response();
+    let page = PageContext::new(gateway, caller).error_page(&error).into_response();
     let (mut parts, _) = response.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use model::SourceId;
 
 use super::form::Fields;
-use super::layout::{self, PageContext};
+use super::layout::{PageContext, source_url};
 use super::spec_inputs::SpecInputs;
 use super::{HOME, spec_form};
 use crate::api_error::ApiError;
@@ -22,19 +22,19 @@ const REVISION: &str = "revision";
 
 /// The form, filled with the current spec.
 pub(super) async fn page(
-    State(gateway): State<Gateway>,
+    context: PageContext,
     caller: Caller,
     SourcePath(source): SourcePath,
 ) -> Result<Markup, ApiError> {
     auth::require_role(&caller, Role::Admin)?;
-    let found = gateway.control.sources().get(&source).await?;
+    let found = context.gateway.control.sources().get(&source).await?;
     let fields = spec_form::fields(&found.spec);
-    Ok(form(&gateway, &caller, &source, &fields, &found.revision.to_string(), None))
+    Ok(form(&context, &source, &fields, &found.revision.to_string(), None))
 }
 
 /// Changes the spec, unless another operator changed it since the form was read.
 pub(super) async fn submit(
-    State(gateway): State<Gateway>,
+    context: PageContext,
     caller: Caller,
     SourcePath(source): SourcePath,
     fields: Fields,
@@ -43,17 +43,16 @@ pub(super) async fn submit(
     let headers = if_match(revision)?;
     let changed = match spec_form::read(&fields) {
         Ok(spec) => {
-            let state = State(gateway.clone());
             let path = SourcePath(source.clone());
             let params = Query(DryRunParams { dry_run: false });
-            sources::change(state, caller.clone(), path, params, headers, JsonBody(spec)).await
+            sources::change(context.state(), caller.clone(), path, params, headers, JsonBody(spec)).await
         }
         Err(error) => Err(error),
     };
     Ok(match changed {
-        Ok(_) => Redirect::to(&format!("{HOME}/sources/{source}")).into_response(),
+        Ok(_) => Redirect::to(&source_url(&source)).into_response(),
         Err(error) => {
-            let page = form(&gateway, &caller, &source, &fields, revision, Some(&error));
+            let page = form(&context, &source, &fields, revision, Some(&error));
             (StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
         }
     })
@@ -79,36 +78,30 @@ fn if_match(revision: &str) -> Result<HeaderMap, ApiError> {
 }
 
 fn form(
-    gateway: &Gateway,
-    caller: &Caller,
+    context: &PageContext,
     source: &SourceId,
     fields: &Fields,
     revision: &str,
     error: Option<&ApiError>,
 ) -> Markup {
-    let here = format!("{HOME}/sources/{source}");
-    let path = [(here.clone(), source.as_str())];
-    let context =
-        PageContext { title: "Change settings", caller: Some(caller), path: &path, now: gateway.now() };
+    let here = source_url(source);
     let inputs = SpecInputs { fields, error, is_new: false };
     let revision = html! { input type="hidden" name=(REVISION) value=(revision); };
-    layout::page(
-        &context,
-        html! {
-            (inputs.error())
-            form method="post" action={ (here) "/settings" } {
+    let content = html! {
+        (inputs.error())
+        form method="post" action={ (here) "/settings" } {
+            (revision)
+            (inputs.all())
+            p { button type="submit" { "Save" } }
+        }
+        section aria-labelledby="no-more" {
+            h2 #no-more { "Remove Source" }
+            p { "Its stored resources stay and can be read; no further request goes to the Source. Cancel a current run first." }
+            form method="post" action={ (here) "/delete" } {
                 (revision)
-                (inputs.all())
-                p { button type="submit" { "Save" } }
+                button.grave type="submit" { "Remove Source" }
             }
-            section aria-labelledby="no-more" {
-                h2 #no-more { "Remove Source" }
-                p { "Its stored resources stay and can be read; no further request goes to the Source. Cancel a current run first." }
-                form method="post" action={ (here) "/delete" } {
-                    (revision)
-                    button.grave type="submit" { "Remove Source" }
-                }
-            }
-        },
-    )
+        }
+    };
+    context.source_page(source, "Change settings", content)
 }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use ::report::history;
 use api::ResourceHistory;
-use axum::extract::State;
 use maud::{Markup, html};
 use model::{
     Action, Assurance, Bitstream, ChangeLogEntry, Declaration, HomeSite, Listing, PendingRecord,
@@ -13,14 +12,12 @@ use model::{
 use serde::Deserialize;
 
 use super::deadline::within_deadline;
-use super::layout::{self, PageContext};
+use super::format;
+use super::layout::{PageContext, source_url};
 use super::resources::state;
-use super::{HOME, format};
 use crate::api_error::ApiError;
 use crate::extract::{self, Query, SourcePath};
 use crate::resources;
-use crate::state::Gateway;
-use crate::tokens::Caller;
 
 /// Parameters of the page.
 #[derive(Debug, Deserialize)]
@@ -33,13 +30,12 @@ pub(super) struct Params {
 
 /// The page.
 pub(super) async fn page(
-    State(gateway): State<Gateway>,
-    caller: Caller,
+    context: PageContext,
     SourcePath(source): SourcePath,
     Query(params): Query<Params>,
 ) -> Result<Markup, ApiError> {
     let uri = extract::resource_uri(params.uri.trim())?;
-    let catalog = gateway.catalogs.get(&source).await?;
+    let catalog = context.gateway.catalogs.get(&source).await?;
     let mut found = resources::known(&catalog, &uri).await?;
     let reading = {
         let uri = uri.clone();
@@ -53,36 +49,32 @@ pub(super) async fn page(
             return Err(resources::unknown(&uri));
         }
     }
-    let home = format!("{HOME}/sources/{source}");
+    let home = source_url(&source);
     let here = format!("{home}/resources");
-    let path = [(home, source.as_str()), (here.clone(), "Resources")];
-    let context =
-        PageContext { title: "Resource history", caller: Some(&caller), path: &path, now: gateway.now() };
+    let parents = [(home, source.as_str()), (here.clone(), "Resources")];
     let query = format::query(uri.as_str());
-    let spec = gateway.views.sources.get(&source);
+    let spec = context.gateway.views.sources.get(&source);
     let is_foreign = spec.is_some_and(|spec| HomeSite::of(&spec.entry).is_foreign(uri.as_str()));
     let is_nothing_known = found.is_empty();
-    Ok(layout::page(
-        &context,
-        html! {
-            p.uri { code { (uri) } }
-            @if !is_nothing_known { p { (state(found.resource.state)) } }
-            @if is_foreign { p { "This resource belongs to another site than the Source. Its own site may hold other bytes." } }
-            @if found.record.as_ref().is_some_and(ResourceRecord::is_present) {
-                p { a href={ (here) "/content?uri=" (query) } download { "Stored bytes" } }
-            }
-            (records(&found))
-            section aria-labelledby="events" {
-                h2 #events { "Events" }
-                @if has_events { (event_list(&found.events, found.events_omitted)) } @else {
-                    p {
-                        "The change log of this Source is large. Reading it takes a while. "
-                        a href={ (here) "/history?wait=true&uri=" (query) } { "Read it and wait" }
-                    }
+    let content = html! {
+        p.uri { code { (uri) } }
+        @if !is_nothing_known { p { (state(found.resource.state)) } }
+        @if is_foreign { p { "This resource belongs to another site than the Source. Its own site may hold other bytes." } }
+        @if found.record.as_ref().is_some_and(ResourceRecord::is_present) {
+            p { a href={ (here) "/content?uri=" (query) } download { "Stored bytes" } }
+        }
+        (records(&found))
+        section aria-labelledby="events" {
+            h2 #events { "Events" }
+            @if has_events { (event_list(&found.events, found.events_omitted)) } @else {
+                p {
+                    "The change log of this Source is large. Reading it takes a while. "
+                    a href={ (here) "/history?wait=true&uri=" (query) } { "Read it and wait" }
                 }
             }
-        },
-    ))
+        }
+    };
+    Ok(context.page_below(&parents, "Resource history", content))
 }
 
 fn records(found: &ResourceHistory) -> Markup {

@@ -1,9 +1,14 @@
 //! The layout of all pages: navigation, signing out, and error pages.
 
+use std::fmt::Display;
+
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, html};
+use model::SourceId;
 
-use super::assets::{self, Asset};
+use super::assets::{ICON, SCRIPT, STYLE};
 use super::auth::SIGN_OUT;
 use super::{HOME, format};
 use crate::api_error::ApiError;
@@ -14,94 +19,130 @@ use crate::tokens::{Caller, Role};
 const HTMX: &str =
     r#"{"includeIndicatorStyles":false,"allowEval":false,"selfRequestsOnly":true,"historyCacheSize":0}"#;
 
-/// The context of a page.
-pub(super) struct PageContext<'a> {
-    /// The heading.
-    pub(super) title: &'a str,
+/// The context of a page: who requests it, and when.
+pub(super) struct PageContext {
+    pub(super) gateway: Gateway,
     /// The caller; none before signing in.
-    pub(super) caller: Option<&'a Caller>,
-    /// The parent pages, each with path and name. The list of Sources is the root, and is not in the list.
-    pub(super) path: &'a [(String, &'a str)],
-    /// The current time.
+    pub(super) caller: Option<Caller>,
     pub(super) now: Timestamp,
 }
 
-/// Renders a page.
-pub(super) fn page(context: &PageContext<'_>, content: Markup) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                title { (context.title) " – Thresher" }
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="htmx-config" content=(HTMX);
-                link rel="icon" href=(assets::place(Asset::Icon)) type="image/svg+xml";
-                link rel="stylesheet" href=(assets::place(Asset::Style));
-                script src=(assets::place(Asset::Htmx)) integrity=(assets::integrity(Asset::Htmx)) defer {}
+impl FromRequestParts<Gateway> for PageContext {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, ApiError> {
+        let caller = Caller::from_request_parts(parts, gateway).await?;
+        Ok(Self::new(gateway, Some(caller)))
+    }
+}
+
+impl PageContext {
+    pub(super) fn new(gateway: &Gateway, caller: Option<Caller>) -> Self {
+        Self { gateway: gateway.clone(), caller, now: gateway.now() }
+    }
+
+    /// The state, for calls of the API's functions.
+    pub(super) fn state(&self) -> State<Gateway> {
+        State(self.gateway.clone())
+    }
+
+    /// Whether the caller has the rights of this role.
+    pub(super) fn may(&self, role: Role) -> bool {
+        self.caller.as_ref().is_some_and(|caller| caller.role() >= role)
+    }
+
+    /// Renders a page.
+    pub(super) fn page(&self, title: impl Display, content: Markup) -> Markup {
+        self.page_below(&[], title, content)
+    }
+
+    /// Renders a page about a part of a Source.
+    pub(super) fn source_page(&self, source: &SourceId, title: impl Display, content: Markup) -> Markup {
+        self.page_below(&[(source_url(source), source.as_str())], title, content)
+    }
+
+    /// Renders a page with these parent pages, each with URL and name. The list of Sources is the root, and is not
+    /// among them.
+    pub(super) fn page_below(
+        &self,
+        parents: &[(String, &str)],
+        title: impl Display,
+        content: Markup,
+    ) -> Markup {
+        let title = title.to_string();
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    title { (title) " – Thresher" }
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta name="htmx-config" content=(HTMX);
+                    link rel="icon" href=(ICON.url) type="image/svg+xml";
+                    link rel="stylesheet" href=(STYLE.url);
+                    script src=(SCRIPT.url) integrity=(SCRIPT.integrity) defer {}
+                }
+                body {
+                    a.skip href="#main" { "Skip to the content" }
+                    (self.header(&title))
+                    main #main tabindex="-1" {
+                        @if !parents.is_empty() {
+                            nav aria-label="Where you are" {
+                                ol.path {
+                                    li { a href=(HOME) { "Sources" } }
+                                    @for (url, name) in parents { li { a href=(url) { (name) } } }
+                                }
+                            }
+                        }
+                        h1 { (title) }
+                        (content)
+                    }
+                    footer { p { "As of " (format::time(self.now)) ". Times are UTC." } }
+                }
             }
-            body {
-                a.skip href="#main" { "Skip to the content" }
-                (header(context))
-                main #main tabindex="-1" {
-                    @if !context.path.is_empty() {
-                        nav aria-label="Where you are" {
-                            ol.path {
-                                li { a href=(HOME) { "Sources" } }
-                                @for (place, name) in context.path { li { a href=(place) { (name) } } }
+        }
+    }
+
+    fn header(&self, title: &str) -> Markup {
+        let current = |name: &str| (title == name).then_some("page");
+        html! {
+            header.top {
+                p.brand { a href=(HOME) { "Thresher" } }
+                @if let Some(caller) = &self.caller {
+                    nav aria-label="Main" {
+                        ul {
+                            li { a href=(HOME) aria-current=[current("Sources")] { "Sources" } }
+                            @if self.may(Role::Admin) {
+                                li { a href="/console/add" aria-current=[current("Add a Source")] { "Add a Source" } }
                             }
                         }
                     }
-                    h1 { (context.title) }
-                    (content)
-                }
-                footer { p { "As of " (format::time(context.now)) ". Times are UTC." } }
-            }
-        }
-    }
-}
-
-fn header(context: &PageContext<'_>) -> Markup {
-    html! {
-        header.top {
-            p.brand { a href=(HOME) { "Thresher" } }
-            @if let Some(caller) = context.caller {
-                nav aria-label="Main" {
-                    ul {
-                        li { a href=(HOME) aria-current=[(context.title == "Sources").then_some("page")] { "Sources" } }
-                        @if may(caller, Role::Admin) {
-                            li { a href="/console/add" aria-current=[(context.title == "Add a Source").then_some("page")] { "Add a Source" } }
-                        }
+                    form.out method="post" action=(SIGN_OUT) {
+                        span { (caller.name()) " (" (caller.role().to_string()) ")" }
+                        button.quiet type="submit" { "Sign out" }
                     }
                 }
-                form.out method="post" action=(SIGN_OUT) {
-                    span { (caller.name()) " (" (caller.role().to_string()) ")" }
-                    button.quiet type="submit" { "Sign out" }
-                }
             }
         }
     }
-}
 
-/// Whether the caller has the rights of this role.
-pub(super) fn may(caller: &Caller, role: Role) -> bool {
-    caller.role() >= role
-}
-
-/// Renders a page about an error.
-pub(super) fn error_page(gateway: &Gateway, caller: Option<&Caller>, error: &ApiError) -> Markup {
-    let context = PageContext { title: error.title(), caller, path: &[], now: gateway.now() };
-    page(
-        &context,
-        html! {
+    /// Renders a page about an error.
+    pub(super) fn error_page(&self, error: &ApiError) -> Markup {
+        let content = html! {
             p { (error.detail()) }
             @if !error.errors().is_empty() {
                 ul { @for error in error.errors() { li { code { (error.field) } ": " (error.detail) } } }
             }
             p { a href=(HOME) { "All Sources" } }
-        },
-    )
+        };
+        self.page(error.title(), content)
+    }
+}
+
+/// The URL of the page of a Source.
+pub(super) fn source_url(source: &SourceId) -> String {
+    format!("{HOME}/sources/{source}")
 }
 
 /// A column of a table.

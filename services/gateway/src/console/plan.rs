@@ -31,14 +31,9 @@ pub(super) async fn request(gateway: &Gateway, caller: &Caller, spec: Spec) -> M
 }
 
 /// The page of a plan, for browsers that do not poll by themselves.
-pub(super) async fn page(
-    State(gateway): State<Gateway>,
-    caller: Caller,
-    Path(plan): Path<String>,
-) -> Result<Markup, ApiError> {
-    let plan = Plan::from(&*plans::find(&gateway, &plan).await?);
-    let context = PageContext { title: "Estimate", caller: Some(&caller), path: &[], now: gateway.now() };
-    Ok(layout::page(&context, html! { p.uri { (plan.entry) } (shown(&plan)) }))
+pub(super) async fn page(context: PageContext, Path(plan): Path<String>) -> Result<Markup, ApiError> {
+    let plan = Plan::from(&*plans::find(&context.gateway, &plan).await?);
+    Ok(context.page("Estimate", html! { p.uri { (plan.entry) } (shown(&plan)) }))
 }
 
 /// The part of a page that shows the progress of a plan.

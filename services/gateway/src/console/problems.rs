@@ -4,7 +4,6 @@ mod actions;
 
 use api::{Page, ProblemGroup, SourceProblem};
 use axum::Json;
-use axum::extract::State;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -12,15 +11,14 @@ use serde::Deserialize;
 use self::actions::{forms, queued};
 pub(super) use self::actions::{ignore, retry};
 use super::deadline::within_deadline;
+use super::format;
 use super::layout::Column::{Number, Text};
-use super::layout::{self, PageContext, may};
-use super::{HOME, format};
+use super::layout::{self, PageContext, source_url};
 use crate::api_error::ApiError;
 use crate::extract::{Query, SourcePath};
 use crate::problem_actions;
 use crate::problems::{self, GroupParams, ProblemParams};
-use crate::state::Gateway;
-use crate::tokens::{Caller, Role};
+use crate::tokens::Role;
 
 /// Problems per page.
 const SHOWN: u16 = 50;
@@ -50,8 +48,7 @@ impl Params {
 
 /// The page.
 pub(super) async fn page(
-    State(gateway): State<Gateway>,
-    caller: Caller,
+    context: PageContext,
     SourcePath(source): SourcePath,
     Query(params): Query<Params>,
 ) -> Result<Markup, ApiError> {
@@ -64,51 +61,42 @@ pub(super) async fn page(
         limit: Some(SHOWN),
         cursor: params.cursor.clone(),
     };
-    let Json(found) =
-        problems::list(State(gateway.clone()), SourcePath(source.clone()), Query(asked)).await?;
+    let Json(found) = problems::list(context.state(), SourcePath(source.clone()), Query(asked)).await?;
     let asked = GroupParams { prefix: text(&params.prefix), ignored: params.ignored };
-    let counting = problems::groups(State(gateway.clone()), SourcePath(source.clone()), Query(asked));
+    let counting = problems::groups(context.state(), SourcePath(source.clone()), Query(asked));
     let groups = within_deadline(params.wait, counting).await.transpose()?.map(|Json(groups)| groups.items);
     let Json(Page { items: actions, .. }) =
-        problem_actions::queued(State(gateway.clone()), SourcePath(source.clone())).await?;
-    let now = gateway.now();
-    let home = format!("{HOME}/sources/{source}");
-    let context = PageContext {
-        title: "Problems",
-        caller: Some(&caller),
-        path: &[(home.clone(), source.as_str())],
-        now,
-    };
+        problem_actions::queued(context.state(), SourcePath(source.clone())).await?;
+    let now = context.now;
+    let home = source_url(&source);
     let here = format!("{home}/problems");
-    let operates = may(&caller, Role::Operate);
-    Ok(layout::page(
-        &context,
-        html! {
-            @if params.said { p.good role="status" { "Action queued. The owner of the Source applies it before the next run." } }
-            @if !actions.is_empty() { (queued(&actions, &home, operates, now)) }
-            (filter(&params, &here))
-            section aria-labelledby="groups" {
-                h2 #groups { (if params.ignored { "Ignored" } else { "Open" }) }
-                @match &groups {
-                    Some(groups) if groups.is_empty() => p { "No problems." },
-                    Some(groups) => (grouped(groups, &params, &here, operates, now)),
-                    None => p {
-                        "Counting the problems takes a while. "
-                        a href={ (here) "?wait=true&" (params.query()) } { "Count them" }
-                    },
-                }
+    let operates = context.may(Role::Operate);
+    let content = html! {
+        @if params.said { p.good role="status" { "Action queued. The owner of the Source applies it before the next run." } }
+        @if !actions.is_empty() { (queued(&actions, &home, operates, now)) }
+        (filter(&params, &here))
+        section aria-labelledby="groups" {
+            h2 #groups { (if params.ignored { "Ignored" } else { "Open" }) }
+            @match &groups {
+                Some(groups) if groups.is_empty() => p { "No problems." },
+                Some(groups) => (grouped(groups, &params, &here, operates, now)),
+                None => p {
+                    "Counting the problems takes a while. "
+                    a href={ (here) "?wait=true&" (params.query()) } { "Count them" }
+                },
             }
-            @if !found.items.is_empty() {
-                section aria-labelledby="each" {
-                    h2 #each { "All problems" }
-                    (listed(&found.items, &home, now))
-                }
+        }
+        @if !found.items.is_empty() {
+            section aria-labelledby="each" {
+                h2 #each { "All problems" }
+                (listed(&found.items, &home, now))
             }
-            @if let Some(next) = &found.next {
-                p { a rel="next" href={ (here) "?" (params.query()) "&cursor=" (next) } { "Next page" } }
-            }
-        },
-    ))
+        }
+        @if let Some(next) = &found.next {
+            p { a rel="next" href={ (here) "?" (params.query()) "&cursor=" (next) } { "Next page" } }
+        }
+    };
+    Ok(context.source_page(&source, "Problems", content))
 }
 
 fn filter(params: &Params, here: &str) -> Markup {

@@ -3,19 +3,16 @@
 use std::collections::BTreeMap;
 
 use ::report::{Finding, ProblemGroup, ReportCard};
-use axum::extract::State;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::deadline::within_deadline;
+use super::format;
 use super::layout::Column::{Number, Text};
-use super::layout::{self, PageContext};
-use super::{HOME, format};
+use super::layout::{self, PageContext, source_url};
 use crate::api_error::ApiError;
 use crate::extract::{Query, SourcePath};
 use crate::report;
-use crate::state::Gateway;
-use crate::tokens::Caller;
 
 /// Parameters of the page.
 #[derive(Debug, Default, Deserialize)]
@@ -27,38 +24,28 @@ pub(super) struct Params {
 
 /// The page.
 pub(super) async fn page(
-    State(gateway): State<Gateway>,
-    caller: Caller,
+    context: PageContext,
     SourcePath(source): SourcePath,
     Query(params): Query<Params>,
 ) -> Result<Markup, ApiError> {
     let gathering = {
-        let gateway = gateway.clone();
+        let gateway = context.gateway.clone();
         let source = source.clone();
         async move { report::card(&gateway, &source).await }
     };
     let card = within_deadline(params.wait, gathering).await.transpose()?;
-    let home = format!("{HOME}/sources/{source}");
-    let here = format!("{home}/report");
-    let context = PageContext {
-        title: "Report card",
-        caller: Some(&caller),
-        path: &[(home, source.as_str())],
-        now: gateway.now(),
+    let here = format!("{}/report", source_url(&source));
+    let content = html! {
+        p { "For the operator of the Source." }
+        @match &card {
+            Some(card) => (card_sections(card)),
+            None => p {
+                "The catalog of this Source is large. Reading it takes a while. "
+                a href={ (here) "?wait=true" } { "Read it and wait" }
+            },
+        }
     };
-    Ok(layout::page(
-        &context,
-        html! {
-            p { "For the operator of the Source." }
-            @match &card {
-                Some(card) => (card_sections(card)),
-                None => p {
-                    "The catalog of this Source is large. Reading it takes a while. "
-                    a href={ (here) "?wait=true" } { "Read it and wait" }
-                },
-            }
-        },
-    ))
+    Ok(context.source_page(&source, "Report card", content))
 }
 
 fn card_sections(card: &ReportCard) -> Markup {

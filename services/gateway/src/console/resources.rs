@@ -2,19 +2,16 @@
 
 use api::{Page, Resource, ResourceState};
 use axum::Json;
-use axum::extract::State;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::format;
 use super::layout::Column::{Number, Text};
-use super::layout::{self, PageContext};
-use super::{HOME, format};
+use super::layout::{self, PageContext, source_url};
 use crate::api_error::ApiError;
 use crate::extract::{Query, SourcePath};
 use crate::resources::{self, ListParams};
-use crate::state::Gateway;
-use crate::tokens::Caller;
 
 /// Resources per page.
 const SHOWN: u16 = 50;
@@ -29,39 +26,31 @@ pub(super) struct Params {
 
 /// The page.
 pub(super) async fn page(
-    State(gateway): State<Gateway>,
-    caller: Caller,
+    context: PageContext,
     SourcePath(source): SourcePath,
     Query(params): Query<Params>,
 ) -> Result<Markup, ApiError> {
     let prefix = params.prefix.trim().to_owned();
     let list = ListParams { prefix: Some(prefix.clone()), limit: Some(SHOWN), cursor: params.cursor };
-    let Json(found) =
-        resources::list(State(gateway.clone()), SourcePath(source.clone()), Query(list)).await?;
-    let now = gateway.now();
-    let home = format!("{HOME}/sources/{source}");
-    let here = format!("{home}/resources");
-    let context =
-        PageContext { title: "Resources", caller: Some(&caller), path: &[(home, source.as_str())], now };
-    Ok(layout::page(
-        &context,
-        html! {
-            form.filter role="search" aria-label="Resources" method="get" action=(here) {
-                label for="prefix" { "URIs that begin with" }
-                input #prefix type="search" name="prefix" value=(prefix) spellcheck="false";
-                button type="submit" { "Find" }
-            }
-            form.filter aria-label="One resource" method="get" action={ (here) "/history" } {
-                label for="uri" { "History of the URI" }
-                input #uri type="search" name="uri" required spellcheck="false";
-                button type="submit" { "Explain" }
-            }
-            (table(&found, &here, now))
-            @if let Some(next) = &found.next {
-                p { a rel="next" href={ (here) "?prefix=" (format::query(&prefix)) "&cursor=" (next) } { "Next page" } }
-            }
-        },
-    ))
+    let Json(found) = resources::list(context.state(), SourcePath(source.clone()), Query(list)).await?;
+    let here = format!("{}/resources", source_url(&source));
+    let content = html! {
+        form.filter role="search" aria-label="Resources" method="get" action=(here) {
+            label for="prefix" { "URIs that begin with" }
+            input #prefix type="search" name="prefix" value=(prefix) spellcheck="false";
+            button type="submit" { "Find" }
+        }
+        form.filter aria-label="One resource" method="get" action={ (here) "/history" } {
+            label for="uri" { "History of the URI" }
+            input #uri type="search" name="uri" required spellcheck="false";
+            button type="submit" { "Explain" }
+        }
+        (table(&found, &here, context.now))
+        @if let Some(next) = &found.next {
+            p { a rel="next" href={ (here) "?prefix=" (format::query(&prefix)) "&cursor=" (next) } { "Next page" } }
+        }
+    };
+    Ok(context.source_page(&source, "Resources", content))
 }
 
 fn table(found: &Page<Resource>, here: &str, now: Timestamp) -> Markup {

@@ -13,13 +13,13 @@ use maud::{Markup, html};
 use model::Phase;
 use serde::Deserialize;
 
-use super::layout::{self, PageContext, may};
-use super::{HOME, chart, format, source};
+use super::layout::{PageContext, source_url};
+use super::{chart, format, source};
 use crate::api_error::ApiError;
 use crate::extract::{Query, RunPath};
 use crate::runs;
 use crate::state::Gateway;
-use crate::tokens::{Caller, Role};
+use crate::tokens::Role;
 
 /// How often a page polls the progress of a run.
 const POLL_EVERY: &str = "every 2s";
@@ -33,44 +33,32 @@ pub(super) struct ProgressParams {
 }
 
 /// The page.
-pub(super) async fn page(
-    State(gateway): State<Gateway>,
-    caller: Caller,
-    path: RunPath,
-) -> Result<Markup, ApiError> {
-    let Json(run) = runs::read(State(gateway.clone()), path).await?;
-    let now = gateway.now();
-    let home = format!("{HOME}/sources/{}", run.source);
-    let here = format!("{home}/runs/{}", run.run);
-    let context = PageContext {
-        title: &format!("Run of {}", format::plain_time(run.requested_at)),
-        caller: Some(&caller),
-        path: &[(home, run.source.as_str())],
-        now,
+pub(super) async fn page(context: PageContext, path: RunPath) -> Result<Markup, ApiError> {
+    let Json(run) = runs::read(context.state(), path).await?;
+    let gateway = &context.gateway;
+    let here = url(&run);
+    let title = format!("Run of {}", format::plain_time(run.requested_at));
+    let content = html! {
+        p role="status" { (source::state(&run)) }
+        @if let Some(why) = &run.message { p.error { (why) } }
+        @if context.may(Role::Operate) { (controls(gateway, &run, &here)) }
+        section aria-labelledby="far" {
+            h2 #far { "Progress" }
+            (figures(gateway, &run, &here, context.now))
+            @if !run.is_over() { p { a href=(here) { "Refresh" } } }
+        }
+        section aria-labelledby="asked" {
+            h2 #asked { "Request" }
+            dl {
+                dt { "Run ID" } dd { code { (run.run) } }
+                dt { "Mode" } dd { (chart::name(&run.mode)) }
+                dt { "Requested by" } dd { (chart::name(&run.requested_by)) ", " (format::time(run.requested_at)) }
+                dt { "Deletions" } dd { (if run.allow_deletes { "approved" } else { "limited by the deletion guard" }) }
+                @if let Some(owner) = &run.owner { dt { "Owner" } dd { (owner) } }
+            }
+        }
     };
-    Ok(layout::page(
-        &context,
-        html! {
-            p role="status" { (source::state(&run)) }
-            @if let Some(why) = &run.message { p.error { (why) } }
-            @if may(&caller, Role::Operate) { (controls(&gateway, &run, &here)) }
-            section aria-labelledby="far" {
-                h2 #far { "Progress" }
-                (figures(&gateway, &run, &here, now))
-                @if !run.is_over() { p { a href=(here) { "Refresh" } } }
-            }
-            section aria-labelledby="asked" {
-                h2 #asked { "Request" }
-                dl {
-                    dt { "Run ID" } dd { code { (run.run) } }
-                    dt { "Mode" } dd { (chart::name(&run.mode)) }
-                    dt { "Requested by" } dd { (chart::name(&run.requested_by)) ", " (format::time(run.requested_at)) }
-                    dt { "Deletions" } dd { (if run.allow_deletes { "approved" } else { "limited by the deletion guard" }) }
-                    @if let Some(owner) = &run.owner { dt { "Owner" } dd { (owner) } }
-                }
-            }
-        },
-    ))
+    Ok(context.source_page(&run.source, title, content))
 }
 
 /// The part of the page that is refreshed. If more than its figures changed, the browser reloads the whole page.
@@ -83,8 +71,11 @@ pub(super) async fn progress(
     if shown_state(&run) != params.seen {
         return Ok(([(HeaderName::from_static("hx-refresh"), "true")], "").into_response());
     }
-    let here = format!("{HOME}/sources/{}/runs/{}", run.source, run.run);
-    Ok(figures(&gateway, &run, &here, gateway.now()).into_response())
+    Ok(figures(&gateway, &run, &url(&run), gateway.now()).into_response())
+}
+
+fn url(run: &Run) -> String {
+    format!("{}/runs/{}", source_url(&run.source), run.run)
 }
 
 /// The state of the run, and what it waits for.

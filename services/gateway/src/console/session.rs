@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::HOME;
 use super::auth::SIGN_IN;
 use super::form::Fields;
-use super::layout::{self, PageContext};
+use super::layout::PageContext;
 use crate::api_error::ApiError;
 use crate::auth::{check_token, count_request};
 use crate::client::ClientAddress;
@@ -162,25 +162,22 @@ fn inside(next: &str) -> &str {
 }
 
 fn form(gateway: &Gateway, next: &str, wrong: Option<&str>) -> Markup {
-    let context = PageContext { title: "Sign in", caller: None, path: &[], now: gateway.now() };
     let described = wrong.map(|_| "wrong");
-    layout::page(
-        &context,
-        html! {
-            @if let Some(wrong) = wrong { p.error #wrong role="alert" { (wrong) } }
-            form method="post" action=(SIGN_IN) {
-                input type="hidden" name="next" value=(next);
-                p.field {
-                    label for="token" { "Token" }
-                    input #token type="password" name="token" required autocomplete="current-password" spellcheck="false"
-                        aria-invalid=[described.map(|_| "true")] aria-describedby=[described];
-                }
-                p { button type="submit" { "Sign in" } }
+    let content = html! {
+        @if let Some(wrong) = wrong { p.error #wrong role="alert" { (wrong) } }
+        form method="post" action=(SIGN_IN) {
+            input type="hidden" name="next" value=(next);
+            p.field {
+                label for="token" { "Token" }
+                input #token type="password" name="token" required autocomplete="current-password" spellcheck="false"
+                    aria-invalid=[described.map(|_| "true")] aria-describedby=[described];
             }
-            p.hint { "The operator of this fleet gives out tokens, each with a role. The token is sent once; a cookie stands for it \
-                      until you sign out." }
-        },
-    )
+            p { button type="submit" { "Sign in" } }
+        }
+        p.hint { "The operator of this fleet gives out tokens, each with a role. The token is sent once; a cookie stands for it \
+                  until you sign out." }
+    };
+    PageContext::new(gateway, None).page("Sign in", content)
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use api::{Page, Run};
 use axum::Json;
-use axum::extract::State;
 use control::{Run as FleetRun, RunStatus, SourceSpec};
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -12,54 +11,46 @@ use model::RunId;
 use resourcesync::Quirk;
 
 use super::layout::Column::{Number, Text};
-use super::layout::{self, PageContext, may};
+use super::layout::{self, PageContext, source_url};
 use super::source_health::SourceHealth;
-use super::{HOME, channels, chart, format, settings};
+use super::{channels, chart, format, settings};
 use crate::api_error::ApiError;
 use crate::extract::{Query, SourcePath};
 use crate::sources::PageParams;
-use crate::state::Gateway;
-use crate::tokens::{Caller, Role};
+use crate::tokens::Role;
 use crate::{runs, subscriptions};
 
 /// The page.
-pub(super) async fn page(
-    State(gateway): State<Gateway>,
-    caller: Caller,
-    SourcePath(source): SourcePath,
-) -> Result<Markup, ApiError> {
+pub(super) async fn page(context: PageContext, SourcePath(source): SourcePath) -> Result<Markup, ApiError> {
+    let gateway = &context.gateway;
     let spec = gateway.control.sources().get(&source).await?;
-    let Json(Page { items: runs, .. }) =
-        runs::list(State(gateway.clone()), SourcePath(source.clone())).await?;
+    let Json(Page { items: runs, .. }) = runs::list(context.state(), SourcePath(source.clone())).await?;
     let all = PageParams { limit: Some(crate::pagination::MOST), cursor: None };
     let Json(Page { items: subscribed, .. }) =
-        subscriptions::list(State(gateway.clone()), SourcePath(source.clone()), Query(all)).await?;
-    let now = gateway.now();
+        subscriptions::list(context.state(), SourcePath(source.clone()), Query(all)).await?;
+    let now = context.now;
     let last = gateway.views.runs.get(&source);
     let term = gateway.views.leases.get(&source).map(|lease| lease.tenure());
     let standing = last.as_ref().map(|run| run.standing(term.as_ref()));
-    let here = format!("{HOME}/sources/{source}");
-    let context = PageContext { title: source.as_str(), caller: Some(&caller), path: &[], now };
-    Ok(layout::page(
-        &context,
-        html! {
-            p { a href=(spec.entry) rel="noreferrer" { (spec.entry) } }
-            nav aria-label="Pages of this Source" {
-                ul.chips {
-                    li { a href={ (here) "/resources" } { "Resources" } }
-                    li { a href={ (here) "/problems" } { "Problems" } }
-                    li { a href={ (here) "/report" } { "Report card" } }
-                }
+    let here = source_url(&source);
+    let content = html! {
+        p { a href=(spec.entry) rel="noreferrer" { (spec.entry) } }
+        nav aria-label="Pages of this Source" {
+            ul.chips {
+                li { a href={ (here) "/resources" } { "Resources" } }
+                li { a href={ (here) "/problems" } { "Problems" } }
+                li { a href={ (here) "/report" } { "Report card" } }
             }
-            (status(&spec, last.as_deref(), standing.as_ref(), &here, now))
-            @if may(&caller, Role::Operate) { (start_run(&here)) }
-            (table(&runs, &here, now))
-            (chart::section(&runs))
-            (channels::section(&subscribed, now))
-            (quirks(runs.first()))
-            (settings::section(&spec, may(&caller, Role::Admin)))
-        },
-    ))
+        }
+        (status(&spec, last.as_deref(), standing.as_ref(), &here, now))
+        @if context.may(Role::Operate) { (start_run(&here)) }
+        (table(&runs, &here, now))
+        (chart::section(&runs))
+        (channels::section(&subscribed, now))
+        (quirks(runs.first()))
+        (settings::section(&spec, context.may(Role::Admin)))
+    };
+    Ok(context.page(&source, content))
 }
 
 fn status(

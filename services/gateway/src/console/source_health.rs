@@ -27,18 +27,23 @@ pub(super) enum SourceHealth {
 }
 
 impl SourceHealth {
-    /// All kinds, by severity.
-    pub(super) const ALL: [Self; 9] = [
-        Self::Failed,
-        Self::Blocked,
-        Self::Stale,
-        Self::Problems,
-        Self::Paused,
-        Self::NeverSynced,
-        Self::Running,
-        Self::InSync,
-        Self::Disabled,
+    /// All kinds by severity, each with its name in URLs and its CSS class.
+    const ALL: [(Self, &'static str, &'static str); 9] = [
+        (Self::Failed, "failed", "bad"),
+        (Self::Blocked, "blocked", "bad"),
+        (Self::Stale, "stale", "bad"),
+        (Self::Problems, "problems", "doubtful"),
+        (Self::Paused, "paused", "doubtful"),
+        (Self::NeverSynced, "never-synced", "open"),
+        (Self::Running, "running", "open"),
+        (Self::InSync, "in-sync", "good"),
+        (Self::Disabled, "disabled", "open"),
     ];
+
+    /// All kinds, by severity.
+    pub(super) fn all() -> [Self; 9] {
+        Self::ALL.map(|(health, ..)| health)
+    }
 
     /// The health of the Source with this last run.
     pub(super) fn of(
@@ -73,34 +78,19 @@ impl SourceHealth {
         }
     }
 
-    /// The name of the health in the URL of a page.
+    /// The name in the URL of a page.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Blocked => "blocked",
-            Self::Stale => "stale",
-            Self::Problems => "problems",
-            Self::Paused => "paused",
-            Self::NeverSynced => "never-synced",
-            Self::Running => "running",
-            Self::InSync => "in-sync",
-            Self::Disabled => "disabled",
-        }
+        Self::ALL[self as usize].1
     }
 
-    /// The label of the health.
+    /// The label.
     pub(super) fn label(self) -> String {
         self.name().replace('-', " ")
     }
 
     /// The severity: the name of the CSS class.
     pub(super) fn severity(self) -> &'static str {
-        match self {
-            Self::Failed | Self::Blocked | Self::Stale => "bad",
-            Self::Problems | Self::Paused => "doubtful",
-            Self::NeverSynced | Self::Running | Self::Disabled => "open",
-            Self::InSync => "good",
-        }
+        Self::ALL[self as usize].2
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use api::Page;
-use axum::extract::State;
 use control::{Run, SourceSpec};
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -17,7 +16,6 @@ use crate::api_error::ApiError;
 use crate::extract::Query;
 use crate::pagination;
 use crate::state::Gateway;
-use crate::tokens::Caller;
 
 /// Sources per page.
 const SHOWN: u16 = 50;
@@ -58,17 +56,14 @@ impl Item {
 }
 
 /// The page.
-pub(super) async fn page(
-    State(gateway): State<Gateway>,
-    caller: Caller,
-    Query(params): Query<Params>,
-) -> Result<Markup, ApiError> {
-    let now = gateway.now();
-    let all = gateway.views.sources.all().into_iter().map(|source| Item::new(&gateway, source.value, now));
+pub(super) async fn page(context: PageContext, Query(params): Query<Params>) -> Result<Markup, ApiError> {
+    let gateway = &context.gateway;
+    let now = context.now;
+    let all = gateway.views.sources.all().into_iter().map(|source| Item::new(gateway, source.value, now));
     let text = params.name.trim().to_lowercase();
     let mut items: Vec<Item> = all.filter(|item| matches(&item.spec, &text)).collect();
     items.sort_by(|a, b| a.key.cmp(&b.key));
-    let counts = SourceHealth::ALL.map(|health| items.iter().filter(|item| item.health == health).count());
+    let counts = SourceHealth::all().map(|health| items.iter().filter(|item| item.health == health).count());
     items.retain(|item| params.state.is_empty() || params.state == item.health.name());
     let shown = pagination::paginate(
         "console",
@@ -77,21 +72,18 @@ pub(super) async fn page(
         Some(SHOWN),
         params.cursor.as_deref(),
     )?;
-    let context = PageContext { title: "Sources", caller: Some(&caller), path: &[], now };
-    Ok(layout::page(
-        &context,
-        html! {
-            (filter(&params))
-            (health_filter(&params, &counts))
-            @if !gateway.views.sources.is_live() {
-                p.error role="alert" { "The control store is unreachable. This page shows the last known state." }
-            }
-            (table(&shown, now))
-            @if let Some(next) = &shown.next {
-                p { a rel="next" href={ (url(&params, &params.state)) "&cursor=" (next) } { "Next page" } }
-            }
-        },
-    ))
+    let content = html! {
+        (filter(&params))
+        (health_filter(&params, &counts))
+        @if !gateway.views.sources.is_live() {
+            p.error role="alert" { "The control store is unreachable. This page shows the last known state." }
+        }
+        (table(&shown, now))
+        @if let Some(next) = &shown.next {
+            p { a rel="next" href={ (url(&params, &params.state)) "&cursor=" (next) } { "Next page" } }
+        }
+    };
+    Ok(context.page("Sources", content))
 }
 
 fn matches(spec: &SourceSpec, text: &str) -> bool {
@@ -121,7 +113,7 @@ fn health_filter(params: &Params, counts: &[usize; 9]) -> Markup {
         nav aria-label="Status" {
             ul.chips {
                 li { a href=(url(params, "")) aria-current=[chosen("")] { "all " (counts.iter().sum::<usize>()) } }
-                @for (health, count) in SourceHealth::ALL.iter().zip(counts).filter(|(_, count)| **count > 0) {
+                @for (health, count) in SourceHealth::all().into_iter().zip(counts).filter(|(_, count)| **count > 0) {
                     li { a class=(health.severity()) href=(url(params, health.name())) aria-current=[chosen(health.name())] {
                         (health.label()) " " (count)
                     } }

@@ -12,7 +12,6 @@ use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use model::SourceId;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use url::{Origin, Url};
@@ -110,16 +109,9 @@ impl Senders {
         .await;
     }
 
-    /// The sender with this token. Every token is compared, each in constant time.
+    /// The sender with this token.
     pub(super) fn with_token(&self, token: &str) -> Option<Sender> {
-        let sha256: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        let mut found = None;
-        for sender in self.all() {
-            if sender.0.sha256.is_some_and(|known| bool::from(known.ct_eq(&sha256))) {
-                found = Some(sender);
-            }
-        }
-        found
+        tokens::find_digest(&self.all(), &Sha256::digest(token.as_bytes()), |sender| sender.0.sha256)
     }
 
     /// The sender that uses this origin without a token.

@@ -13,8 +13,7 @@ use crate::state::Gateway;
 use crate::tokens::Caller;
 
 /// Pauses a run.
-#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/pause", tag = "runs",
-    params(("source" = String, Path, description = "The Source ID"), ("run" = String, Path, description = "The run ID")),
+#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/pause", tag = "runs", params(RunPath),
     responses((status = 200, description = "The run", body = Run), (status = 409, description = "The run has ended")))]
 pub(crate) async fn pause(
     State(gateway): State<Gateway>,
@@ -25,8 +24,7 @@ pub(crate) async fn pause(
 }
 
 /// Resumes a run.
-#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/resume", tag = "runs",
-    params(("source" = String, Path, description = "The Source ID"), ("run" = String, Path, description = "The run ID")),
+#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/resume", tag = "runs", params(RunPath),
     responses((status = 200, description = "The run", body = Run), (status = 409, description = "The run has ended")))]
 pub(crate) async fn resume(
     State(gateway): State<Gateway>,
@@ -37,8 +35,7 @@ pub(crate) async fn resume(
 }
 
 /// Cancels a run.
-#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/cancel", tag = "runs",
-    params(("source" = String, Path, description = "The Source ID"), ("run" = String, Path, description = "The run ID")),
+#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/cancel", tag = "runs", params(RunPath),
     responses((status = 200, description = "The run", body = Run), (status = 409, description = "The run has ended")))]
 pub(crate) async fn cancel(
     State(gateway): State<Gateway>,
@@ -50,8 +47,7 @@ pub(crate) async fn cancel(
 
 /// Approves the deletions after the deletion guard stopped a run. This requests the same run again, which may delete
 /// more than the guard allows.
-#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/approve", tag = "runs",
-    params(("source" = String, Path, description = "The Source ID"), ("run" = String, Path, description = "The run ID")),
+#[utoipa::path(post, path = "/v1/sources/{source}/runs/{run}/approve", tag = "runs", params(RunPath),
     responses((status = 201, description = "The approved run", body = Run, headers(("Location" = String, description = "The URL of the run"))),
         (status = 409, description = "The deletion guard did not stop the run, or a later run exists")))]
 pub(crate) async fn approve(

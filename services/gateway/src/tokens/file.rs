@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail, ensure};
 use data_encoding::HEXLOWER_PERMISSIVE;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, Role};
@@ -69,6 +70,22 @@ pub(crate) async fn follow(
             Err(error) => complain(Some(error)),
         }
     }
+}
+
+/// The entry whose digest is this one. Every entry is compared, each in constant time, so that the timing reveals
+/// nothing.
+pub(crate) fn find_digest<T: Clone>(
+    entries: &[T],
+    digest: &[u8],
+    digest_of: impl Fn(&T) -> Option<[u8; 32]>,
+) -> Option<T> {
+    let mut found = None;
+    for entry in entries {
+        if digest_of(entry).is_some_and(|known| bool::from(known.ct_eq(digest))) {
+            found = Some(entry.clone());
+        }
+    }
+    found
 }
 
 /// Reads a file of secrets.
