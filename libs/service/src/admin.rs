@@ -83,7 +83,7 @@ impl Metrics {
     }
 
     /// Adds the readiness of the service, and the parts it waits for.
-    pub(crate) fn tell_of(&self, readiness: &Readiness) {
+    pub(crate) fn add_readiness(&self, readiness: &Readiness) {
         self.register(|registry| registry.register_collector(Box::new(readiness.clone())));
     }
 

@@ -93,7 +93,7 @@ where
     tracing::info!(service.name = about.name, service.version = about.version, ?config, "starting");
     let readiness = Readiness::default();
     let metrics = Metrics::new(about);
-    metrics.tell_of(&readiness);
+    metrics.add_readiness(&readiness);
     let admin = match Admin::bind(frame.admin.listen, readiness.clone(), metrics.clone()).await {
         Ok(admin) => admin,
         Err(error) => return refuse(about, COULD_NOT_RUN, &error),
@@ -120,7 +120,7 @@ where
 /// Waits for the end of a service, or for a stop signal.
 async fn until_end(
     mut service: JoinHandle<anyhow::Result<()>>,
-    signals: &mut impl Asked,
+    signals: &mut impl StopSignals,
     readiness: &Readiness,
     stop: &CancellationToken,
     drain: Duration,
@@ -173,7 +173,7 @@ fn refuse(about: ServiceInfo, status: u8, error: &dyn std::fmt::Display) -> Exit
 }
 
 /// The source of stop requests: signals, or a test.
-trait Asked {
+trait StopSignals {
     async fn next(&mut self) -> &'static str;
 }
 
@@ -190,7 +190,7 @@ impl Signals {
     }
 }
 
-impl Asked for Signals {
+impl StopSignals for Signals {
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",

@@ -163,7 +163,7 @@ mod tests {
     fn metrics_say_whether_it_is_ready_and_name_each_part_that_is_not_once() {
         let (readiness, metrics) =
             (Readiness::default(), crate::Metrics::new(crate::ServiceInfo { name: "test", version: "0" }));
-        metrics.tell_of(&readiness);
+        metrics.add_readiness(&readiness);
         let lines = || -> Vec<String> {
             let all = metrics.encode();
             all.lines().filter(|line| line.starts_with("thresher_service_")).map(str::to_owned).collect()

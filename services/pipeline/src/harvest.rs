@@ -55,17 +55,17 @@ pub async fn harvest(
 ///
 /// # Errors
 /// [`PipelineError`]. No data is lost, and the next harvest repairs the rest.
-pub async fn mend(
+pub async fn repair(
     parts: Parts,
     uris: impl Stream<Item = Result<ResourceUri, HarvestError>> + Send,
     at_once: &CancellationToken,
 ) -> Result<Option<Report>, PipelineError> {
     let pipeline = beside(&parts).await?;
-    let mending = async {
+    let repairing = async {
         let (_, report) = Harvest::repair(parts, uris).await?;
         Ok(report)
     };
-    to_the_end(pipeline, mending, at_once).await
+    to_the_end(pipeline, repairing, at_once).await
 }
 
 /// The stages beside the owner, from `parts`.

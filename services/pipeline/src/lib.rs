@@ -3,5 +3,5 @@
 mod harvest;
 mod stages;
 
-pub use harvest::{PipelineError, harvest, mend};
+pub use harvest::{PipelineError, harvest, repair};
 pub use stages::Pipeline;

@@ -1,5 +1,6 @@
 //! The credentials file, which names the places of the secrets.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use fleet::{BasicConfig, CredentialConfig, HeaderConfig};
@@ -96,7 +97,7 @@ impl Reading<'_> {
     fn beside(&mut self, place: SecretRef) -> SecretRef {
         let SecretRef::File(path) = place else { return place };
         let path = self.directory.join(path);
-        if is_readable_by_everybody(&path) {
+        if is_readable_by_all(&path) {
             let path = path.display();
             self.warnings.push(format!(
                 "{path} holds a secret, and other users of this machine can read it; run `chmod 600 {path}`"
@@ -142,16 +143,9 @@ pub(crate) fn is_this_machine(url: &Url) -> bool {
     }
 }
 
-#[cfg(unix)]
-fn is_readable_by_everybody(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
+fn is_readable_by_all(path: &Path) -> bool {
     // A missing file is reported soon after.
     fs_err::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_readable_by_everybody(_: &Path) -> bool {
-    false
 }
 
 #[cfg(test)]
@@ -236,10 +230,8 @@ mod tests {
         assert_eq!((warnings("http://127.0.0.1:8080").len(), warnings("http://[::1]").len()), (0, 0));
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_file_is_looked_for_beside_the_credentials_and_should_be_its_owners_alone() {
-        use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let keys = folder.path().join("keys.yaml");
         let token = folder.path().join("token");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use jiff::SignedDuration;
 use model::{Lane, Robots};
+use planning::RetryPolicy;
 use url::Url;
 use web::{AddressPolicy, BodyLimits, Client, Network, RobotsPolicy, WebConfig};
 
@@ -132,8 +133,15 @@ impl HttpArgs {
     }
 
     /// Attempts of one request, including the first.
-    pub(crate) fn attempts(&self) -> u32 {
+    fn attempts(&self) -> u32 {
         self.retries + 1
+    }
+
+    /// As many attempts for a resource as for a document.
+    pub(crate) fn retry_policy(&self) -> RetryPolicy {
+        let default = RetryPolicy::default();
+        let attempts = self.attempts();
+        RetryPolicy { attempts, mismatches: default.mismatches.min(attempts), ..default }
     }
 }
 

@@ -39,22 +39,23 @@ pub(crate) struct Out(BufWriter<Stdout>);
 
 /// Prints one line to standard output.
 pub(crate) fn line(what: Arguments<'_>) -> io::Result<()> {
-    let mut out = Out::new();
-    out.line(&what.to_string())?;
-    out.finish()
+    print(|out| out.line(&what.to_string()))
 }
 
 /// Prints a text of several lines to standard output, as it ends. The parts of its lines were cleaned before.
 pub(crate) fn text(what: &str) -> io::Result<()> {
-    let mut out = Out::new();
-    out.text(what)?;
-    out.finish()
+    print(|out| out.text(what))
 }
 
 /// Prints a value as one line of JSON to standard output.
 pub(crate) fn json(what: &impl Serialize) -> io::Result<()> {
+    print(|out| out.json(what))
+}
+
+/// Prints to standard output.
+pub(crate) fn print(write: impl FnOnce(&mut Out) -> io::Result<()>) -> io::Result<()> {
     let mut out = Out::new();
-    out.json(what)?;
+    write(&mut out)?;
     out.finish()
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::telemetry::TelemetryConfig;
 
-/// The configuration that all services share, as field `frame` of their own.
+/// The configuration that all services share, as field `service` of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FrameConfig {

@@ -5,7 +5,7 @@ use super::*;
 /// Stop requests at these moments, and none after.
 struct At(Vec<Duration>);
 
-impl Asked for At {
+impl StopSignals for At {
     async fn next(&mut self) -> &'static str {
         if self.0.is_empty() {
             return std::future::pending().await;

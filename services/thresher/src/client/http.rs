@@ -103,6 +103,7 @@ impl OperatorClient {
         path: &'a [&'a str],
         query: &'a [(&'a str, String)],
     ) -> impl Stream<Item = Result<T, ClientError>> + 'a {
+        // None at the end; else the cursor of the next page, which the first one has not.
         let pages = stream::try_unfold(Some(None), move |cursor: Option<Option<String>>| async move {
             let Some(cursor) = cursor else { return Ok(None) };
             let mut query = query.to_vec();

@@ -1,6 +1,7 @@
 //! Profiles: named gateways, in a file of the operator.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use secrets::{Secret, Vars};
@@ -84,16 +85,9 @@ pub(super) fn folder(vars: &Vars) -> Option<PathBuf> {
 }
 
 /// Whether users other than its owner can read a file.
-#[cfg(unix)]
 pub(super) fn others_may_read(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
     // A missing file is reported soon after.
     fs_err::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
-}
-
-#[cfg(not(unix))]
-pub(super) fn others_may_read(_: &Path) -> bool {
-    false
 }
 
 #[cfg(test)]
@@ -105,11 +99,7 @@ mod tests {
         let file = home.path().join(".config/thresher/profiles.yaml");
         fs_err::create_dir_all(file.parent().unwrap()).unwrap();
         fs_err::write(&file, text).unwrap();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            fs_err::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-        }
+        fs_err::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
         let vars = Vars::from([("HOME", home.path().to_str().unwrap()), ("XDG_CONFIG_HOME", "not/absolute")]);
         let gateway = read(name, &vars).map_err(|failed| failed.error.to_string())?;
         Ok((gateway.url.to_string(), gateway.token.map(|token| token.expose().to_owned())))
@@ -128,7 +118,6 @@ mod tests {
         assert!(said.contains("no profile \"c\"") && said.contains("a, b"), "{said}");
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_file_with_tokens_that_others_can_read_is_refused_and_one_without_is_not() {
         let with = "a: {server: 'https://a.example', token: sesame}\n";

@@ -77,7 +77,7 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
         terms: Terms::default(),
         jobs_per_lane: args.requests.concurrency,
         limits: args.limits.into(),
-        retries: sync::retries(args.http.attempts()),
+        retries: args.http.retry_policy(),
         ..sync::within(args.scope, &url)
     };
     let request = Request { url: url.clone(), into, view: None, web, options };

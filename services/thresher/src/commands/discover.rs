@@ -10,13 +10,14 @@ use resourcesync::Mode;
 
 use crate::cli::DiscoverArgs;
 use crate::exit::{CommandResult, Exit};
-use crate::{http, notices, terminal};
+use crate::{crawl_delays, http, terminal};
 
 /// Runs the command.
 pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
     let client = http::client(args.http.config(&args.url)?)?;
     let options = documents::read_options(Mode::Tolerant, Timestamp::now());
-    let found = notices::during(&client, discovery::discover(&client, &args.url, &options)).await?;
+    let found =
+        crawl_delays::print_during(&client, discovery::discover(&client, &args.url, &options)).await?;
     if args.json {
         terminal::json(&found)?;
     } else {

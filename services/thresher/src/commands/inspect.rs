@@ -17,7 +17,7 @@ use web::{GetRequest, WebConfig};
 use crate::cli::InspectArgs;
 use crate::exit::{CommandResult, Exit, Failed, problem, usage};
 use crate::terminal::{Out, note};
-use crate::{http, notices};
+use crate::{crawl_delays, http};
 
 /// The first line: the kind of document, its URL, and its own metadata.
 #[derive(Serialize)]
@@ -86,7 +86,7 @@ fn of_local_package(name: &str) -> Result<Option<Packaging>, Failed> {
 async fn of_remote_package(url: &Url, web: WebConfig, options: Options) -> CommandResult {
     let client = http::client(web)?;
     let mut response =
-        notices::during(&client, client.get_with_retries(GetRequest::new(url.clone()))).await?;
+        crawl_delays::print_during(&client, client.get_with_retries(GetRequest::new(url.clone()))).await?;
     let mut file = tempfile::NamedTempFile::new()?;
     while let Some(chunk) = response.chunk().await? {
         file.write_all(&chunk)?;
@@ -100,7 +100,7 @@ async fn of_remote_package(url: &Url, web: WebConfig, options: Options) -> Comma
 async fn of_url(url: &Url, web: WebConfig, options: Options) -> CommandResult {
     let client = http::client(web)?;
     let opening = documents::open(&client, url, Validators::default(), options);
-    let Opened::Document(mut stream) = notices::during(&client, opening).await? else {
+    let Opened::Document(mut stream) = crawl_delays::print_during(&client, opening).await? else {
         return Err(DocumentError::NothingSent.into());
     };
     let name = stream.url.to_string();

@@ -9,13 +9,14 @@ use clap_mangen::Man;
 
 use crate::cli::Cli;
 use crate::exit::{CommandResult, Exit};
-use crate::terminal::Out;
+use crate::terminal;
 
 /// Prints the completions for a shell.
 pub(crate) fn completions(shell: Shell) -> CommandResult {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "thresher", &mut script);
-    print(&script)
+    terminal::print(|out| out.write_all(&script))?;
+    Ok(Exit::Good)
 }
 
 /// Prints the manual page, or writes one for each command into a directory.
@@ -25,14 +26,6 @@ pub(crate) fn man(directory: Option<&Path>) -> CommandResult {
         clap_mangen::generate_to(Cli::command(), directory)?;
         return Ok(Exit::Good);
     }
-    let mut page = Vec::new();
-    Man::new(Cli::command()).render(&mut page)?;
-    print(&page)
-}
-
-fn print(text: &[u8]) -> CommandResult {
-    let mut out = Out::new();
-    out.write_all(text)?;
-    out.finish()?;
+    terminal::print(|out| Man::new(Cli::command()).render(out))?;
     Ok(Exit::Good)
 }

@@ -18,7 +18,7 @@ use crate::client::{self, OperatorClient};
 use crate::commands::{source, sync};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::terminal::{self, note, say};
-use crate::{http, notices, target};
+use crate::{crawl_delays, http, target};
 
 /// How long one request to a gateway waits for a plan, in seconds.
 const LOOK: &str = "20";
@@ -39,7 +39,7 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
         HarvestOptions { jobs_per_lane: args.requests.concurrency, ..sync::wanted(args.spec, &args.url) };
     let lookups = stored.as_deref();
     let estimate = discovery::estimate(&client, &args.url, lookups, &options, Timestamp::now());
-    print(&notices::during(&client, estimate).await?, args.json)
+    print(&crawl_delays::print_during(&client, estimate).await?, args.json)
 }
 
 fn print(estimate: &Estimate, json: bool) -> CommandResult {

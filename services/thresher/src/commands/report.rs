@@ -6,7 +6,7 @@ use crate::cli::ReportArgs;
 use crate::client::{self, OperatorClient, ReadFrom};
 use crate::exit::{CommandResult, Exit};
 use crate::target;
-use crate::terminal::{self, Out};
+use crate::terminal;
 
 /// Runs the command.
 pub(crate) async fn run(args: ReportArgs) -> CommandResult {
@@ -31,12 +31,10 @@ async fn from_gateway(client: &OperatorClient, args: &ReportArgs) -> CommandResu
     let form = if args.json { "json" } else { "text" };
     let path = ["sources", about.id.as_str(), "report"];
     let card = client.get_bytes(&path, &[("form", form.to_owned())]).await?;
-    let mut out = Out::new();
     if args.json {
-        out.write_all(&[&*card, b"\n"].concat())?
+        terminal::print(|out| out.write_all(&[&*card, b"\n"].concat()))?
     } else {
-        out.text(&String::from_utf8_lossy(&card))?
+        terminal::text(&String::from_utf8_lossy(&card))?
     }
-    out.finish()?;
     Ok(Exit::Good)
 }

@@ -60,8 +60,8 @@ pub(crate) async fn run(args: ScrubArgs) -> CommandResult {
         match url {
             Some(url) if args.repair => {
                 let store = target::open_store(&target).await?;
-                let mending = repair::mend(&source, url, catalog, store, &findings, &args.http);
-                outcome.handled.repaired += Box::pin(mending).await?;
+                let repairing = repair::repair(&source, url, catalog, store, &findings, &args.http);
+                outcome.handled.repaired += Box::pin(repairing).await?;
             }
             _ => catalog.close().await?,
         }

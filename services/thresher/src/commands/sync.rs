@@ -11,7 +11,7 @@ use bus::{Bus, MemoryBus};
 use catalog::Catalog;
 use harvest::{HarvestError, Parts, Progress, Report};
 use model::{HomeSite, Mode, Origins, RunMode, SourceId, SystemClock};
-use planning::{Filter, HarvestOptions, RetryPolicy};
+use planning::{Filter, HarvestOptions};
 use serde::Serialize;
 use store::{SourceMarker, Store};
 use tokio::sync::watch;
@@ -24,7 +24,7 @@ use crate::cli::{ScopeArgs, SpecArgs, SyncArgs, ViewArg};
 use crate::commands::audit::{self, OutputOptions};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::terminal::{self, note};
-use crate::{http, notices, show, target};
+use crate::{crawl_delays, http, show, target};
 
 /// The most messages in one queue of the in-process bus.
 pub(crate) const BUS_CAPACITY: usize = 1024;
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         rediscover_after: args.rediscover_after,
         jobs_per_lane: args.requests.concurrency,
         limits: args.limits.into(),
-        retries: retries(args.http.attempts()),
+        retries: args.http.retry_policy(),
         ..wanted(args.spec, &args.url)
     };
     let request = Request { url: args.url.clone(), into, view: args.view, web, options };
@@ -219,15 +219,9 @@ async fn harvest_over(
         let harvest = async move { pipeline::harvest(parts, &note, &at_once).await };
         AbortOnDropHandle::new(tokio::spawn(harvest)).await
     };
-    let report = notices::during(&watched_client, harvest).await;
+    let report = crawl_delays::print_during(&watched_client, harvest).await;
     let report = report.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
     Ok((report, store))
-}
-
-/// As many attempts for a resource as for a document.
-pub(crate) fn retries(attempts: u32) -> RetryPolicy {
-    let default = RetryPolicy::default();
-    RetryPolicy { attempts, mismatches: default.mismatches.min(attempts), ..default }
 }
 
 /// The first Ctrl-C stops between two batches (the first token); a second one stops at once, which loses

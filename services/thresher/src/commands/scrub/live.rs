@@ -10,9 +10,9 @@ use verifier::scrub::{Reservoir, upper_bound};
 use web::{Client, GetRequest};
 
 use super::outcome::Outcome;
+use crate::crawl_delays;
 use crate::exit::{Failed, usage};
 use crate::http::{self, HttpArgs};
-use crate::notices;
 use crate::target::OpenHarvest;
 use crate::terminal::note;
 
@@ -61,7 +61,7 @@ pub(super) async fn compare(
         let client = http::client(http.config(&entry)?)?;
         for (_, uri, computed) in of_one {
             live.asked += 1;
-            match notices::during(&client, given(&client, uri)).await {
+            match crawl_delays::print_during(&client, given(&client, uri)).await {
                 Ok(Some(now)) if (now.length(), now.sha256()) == (computed.length(), computed.sha256()) => {
                     live.same += 1;
                 }

@@ -10,7 +10,7 @@ use verifier::scrub::{CONFIDENCE, Choice, Damaged, ScrubItem, ScrubReport, Share
 
 use super::live::Live;
 use crate::exit::{CommandResult, Exit};
-use crate::terminal::{Out, note, say};
+use crate::terminal::{self, note, say};
 
 /// The result, as JSON and as text.
 #[derive(Debug, Serialize)]
@@ -63,15 +63,14 @@ struct Left {
 
 impl Outcome {
     pub(super) fn new(into: String, choice: Choice, seed: u64, is_json: bool) -> Self {
-        let (chosen, is_drawn) = match choice {
-            Choice::All => ("all", false),
-            Choice::Share(_) => ("share", false),
-            Choice::Sample { .. } => ("sample", true),
-        };
         Self {
             into,
-            chosen,
-            seed: is_drawn.then_some(seed),
+            chosen: match choice {
+                Choice::All => "all",
+                Choice::Share(_) => "share",
+                Choice::Sample { .. } => "sample",
+            },
+            seed: matches!(choice, Choice::Sample { .. }).then_some(seed),
             report: ScrubReport::default(),
             at_most: None,
             confidence: CONFIDENCE,
@@ -125,9 +124,7 @@ impl Outcome {
             self.at_most = Some(upper_bound(resources, found));
         }
         let is_different = self.live.is_some_and(|live| live.different + live.failed > 0);
-        let mut out = Out::new();
-        out.json_or_lines(self.is_json, &self, || self.lines(duration))?;
-        out.finish()?;
+        terminal::print(|out| out.json_or_lines(self.is_json, &self, || self.lines(duration)))?;
         let Handled { settled, repaired, discarded, .. } = self.handled;
         let is_settled = repaired + settled + discarded >= found + versions_damaged;
         Ok(if is_settled && !is_different { Exit::Good } else { Exit::Problems })

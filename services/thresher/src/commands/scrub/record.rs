@@ -67,7 +67,7 @@ impl Recorder<'_> {
         let (versions, found): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|damaged| damaged.held.version.is_some());
         if self.repairs {
-            self.give_up(versions).await?;
+            self.discard(versions).await?;
         }
         let uris: Vec<ResourceUri> = found.iter().map(|damaged| damaged.held.uri.clone()).collect();
         let subjects: Vec<Subject> = uris.iter().map(|uri| Subject::Resource(uri.to_string())).collect();
@@ -82,12 +82,12 @@ impl Recorder<'_> {
                 continue;
             };
             let mut damage = self.quarantine(&damaged).await?;
-            let mut was_set_aside = false;
+            let mut was_quarantined = false;
             if damage.set_aside.is_none() {
                 // By an earlier scrub: since then the object is missing.
                 let known = before.as_ref().and_then(|before| before.evidence.damage.as_ref());
                 damage.set_aside = known.and_then(|known| known.set_aside.clone());
-                was_set_aside = damage.set_aside.is_some();
+                was_quarantined = damage.set_aside.is_some();
             }
             let known = before.as_ref().map(|before| before.reason);
             let uri = damaged.held.uri;
@@ -96,7 +96,7 @@ impl Recorder<'_> {
             batch.put_problem(&Subject::Resource(uri.to_string()), &problem);
             // Its history gets one event, however often it is scrubbed. That a quarantined object is missing
             // is no news.
-            if known != Some(problem.reason) && !was_set_aside {
+            if known != Some(problem.reason) && !was_quarantined {
                 let event = ChangeEvent::Problem { reason: problem.reason, message: problem.message };
                 batch.append_change(&ChangeLogEntry::new(uri, event, problem.last_seen, self.run, document));
             }

@@ -12,13 +12,13 @@ use store::{Store, StoreError};
 use tokio::sync::watch;
 
 use super::findings::Findings;
-use crate::commands::sync::{BUS_CAPACITY, retries, stop_on_interrupt};
+use crate::commands::sync::{BUS_CAPACITY, stop_on_interrupt};
 use crate::exit::{Failed, usage};
 use crate::http::{self, HttpArgs};
-use crate::{notices, show};
+use crate::{crawl_delays, show};
 
 /// Repairs the findings about a Source. Returns how many resources are intact again.
-pub(super) async fn mend(
+pub(super) async fn repair(
     source: &SourceId,
     url: &str,
     catalog: Catalog,
@@ -42,7 +42,7 @@ pub(super) async fn mend(
         client,
         bus: Arc::new(MemoryBus::new(BUS_CAPACITY)),
         clock: Arc::new(SystemClock),
-        options: HarvestOptions { retries: retries(http.attempts()), ..HarvestOptions::default() },
+        options: HarvestOptions { retries: http.retry_policy(), ..HarvestOptions::default() },
         progress,
         observer: None,
         push_lag: harvest::PushLag::default(),
@@ -56,7 +56,9 @@ pub(super) async fn mend(
             source: Box::new(error),
         }))),
     });
-    let mended = notices::during(&watched_client, pipeline::mend(parts, stream::iter(uris), &at_once)).await;
+    let repaired =
+        crawl_delays::print_during(&watched_client, pipeline::repair(parts, stream::iter(uris), &at_once))
+            .await;
     shown.finish().await;
-    Ok(mended?.map_or(0, |report| report.run.counters.healed))
+    Ok(repaired?.map_or(0, |report| report.run.counters.healed))
 }

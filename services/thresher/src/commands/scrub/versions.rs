@@ -14,7 +14,7 @@ use crate::exit::Failed;
 impl Recorder<'_> {
     /// Discards the bytes of damaged or missing versions. Objects of their own are quarantined, like those of
     /// stored versions.
-    pub(super) async fn give_up(&mut self, found: Vec<Damaged>) -> Result<(), Failed> {
+    pub(super) async fn discard(&mut self, found: Vec<Damaged>) -> Result<(), Failed> {
         let mut batch = Batch::new();
         // Several may belong to one resource.
         let mut changed: BTreeMap<ResourceUri, Versions> = BTreeMap::new();

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use harvest::Harvest;
 use pipeline::Pipeline;
+use planning::RetryPolicy;
 use testkit::scripted::Reply;
 use tokio::sync::Notify;
 
@@ -100,7 +101,8 @@ async fn an_unpacker_that_ends_before_any_slice_is_done_gives_the_package_up_in_
         Some(_) => Fate::Refuse,
         None => Fate::Pass,
     });
-    let options = HarvestOptions { retries: retries(2), ..HarvestOptions::default() };
+    let retries = RetryPolicy { attempts: 2, ..RetryPolicy::default() };
+    let options = HarvestOptions { retries, ..HarvestOptions::default() };
     let report = dump.harvest_with(options, bus).await;
     assert!(!report.in_sync());
     let said = format!("{:?}", report.first_problems);

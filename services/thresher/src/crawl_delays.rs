@@ -1,4 +1,4 @@
-//! Notices about origins, while requests are sent to them.
+//! Crawl-delays of origins, printed while requests are sent to them.
 
 use std::io::IsTerminal;
 use std::pin::pin;
@@ -8,7 +8,7 @@ use web::{Client, CrawlDelay};
 use crate::terminal::note;
 
 /// Prints crawl-delays during the work of a client, when they are found: they explain a wait.
-pub(crate) async fn during<T>(client: &Client, work: impl Future<Output = T>) -> T {
+pub(crate) async fn print_during<T>(client: &Client, work: impl Future<Output = T>) -> T {
     let mut delays = client.crawl_delays();
     let mut work = pin!(work);
     let done = loop {
