@@ -26,6 +26,12 @@ impl Backoff {
         Self { waits, longest }
     }
 
+    /// The wait after so many failures in a row.
+    pub(crate) fn after(failures: usize, first: Duration, longest: Duration) -> Duration {
+        // As many doublings reach any longest wait.
+        Self::new(first, longest).waits.nth(failures.min(16)).unwrap_or(longest)
+    }
+
     /// The next wait.
     pub(crate) fn next_wait(&mut self) -> Duration {
         self.waits.next().unwrap_or(self.longest)
@@ -47,6 +53,11 @@ mod tests {
         for least in [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0] {
             let wait = backoff.next_wait().as_secs_f64();
             assert!((least..=2.0 * least).contains(&wait), "{wait} s, at least {least} s");
+        }
+        for (failures, least) in [(0, 1), (1, 2), (4, 16), (5, 30), (1_000, 30)] {
+            let wait = Backoff::after(failures, Duration::from_secs(1), Duration::from_secs(60));
+            let least = Duration::from_secs(least);
+            assert!((least..=2 * least).contains(&wait), "{wait:?} after {failures} failures");
         }
     }
 }

@@ -29,8 +29,6 @@ pub struct Batch {
     records: usize,
     /// Pending records that are removed.
     pub(crate) pending_done: u64,
-    /// How many times it writes a pending record.
-    pub(crate) pending_put: u64,
     /// Whether it writes a resource.
     pub(crate) puts_resources: bool,
     too_long: Option<TooLong>,

@@ -87,7 +87,6 @@ impl Batch {
     /// Writes a pending record over an earlier one.
     pub fn put_pending(&mut self, uri: &ResourceUri, record: &PendingRecord) {
         self.put(Pending::key(uri), record);
-        self.pending_put += 1;
     }
 
     /// Removes a pending record: its work is done.

@@ -116,14 +116,6 @@ impl Lookups {
     pub async fn scan_entry_problems(&self, prefix: &str) -> Result<ProblemScan, CatalogError> {
         self.scan::<Problems>(&[&[ENTRY], prefix.as_bytes()].concat(), None).await
     }
-
-    /// Counts the open problems.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn count_problems(&self) -> Result<u64, CatalogError> {
-        self.count::<Problems>().await
-    }
 }
 
 impl Batch {

@@ -44,9 +44,4 @@ impl Batch {
     pub fn put_set(&mut self, id: &SetId, record: &SetRecord) {
         self.put(Sets::key(id), record);
     }
-
-    /// Removes a set.
-    pub fn delete_set(&mut self, id: &SetId) {
-        self.delete(Sets::key(id));
-    }
 }

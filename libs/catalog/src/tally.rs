@@ -20,7 +20,6 @@ pub(crate) struct Tally {
     looked_up: AtomicU64,
     commits: AtomicU64,
     written: AtomicU64,
-    pending: AtomicU64,
 }
 
 impl Tally {
@@ -28,15 +27,10 @@ impl Tally {
         self.looked_up.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a batch: its changed rows, and its changes of pending records.
-    pub(crate) fn commit(&self, rows: usize, pending: u64) {
+    /// Counts a batch and its changed rows.
+    pub(crate) fn commit(&self, rows: usize) {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.written.fetch_add(rows as u64, Ordering::Relaxed);
-        self.pending.fetch_add(pending, Ordering::Relaxed);
-    }
-
-    pub(crate) fn pending(&self) -> u64 {
-        self.pending.load(Ordering::Relaxed)
     }
 
     pub(crate) fn asked(&self) -> LookupCounts {

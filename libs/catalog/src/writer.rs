@@ -123,12 +123,6 @@ impl Catalog {
         .await
     }
 
-    /// How many times pending records were written or removed since opening. A caller that made all of these
-    /// writes knows the current records, too.
-    pub fn pending_written(&self) -> u64 {
-        self.lookups.tally().pending()
-    }
-
     async fn open_unbounded(
         store: Arc<dyn ObjectStore>,
         path: &str,
@@ -192,7 +186,7 @@ impl Catalog {
         for mut batch in batches {
             let mut next_change = self.next_change.lock().await;
             self.check()?;
-            self.lookups.tally().commit(batch.rows(), batch.pending_put + batch.pending_done);
+            self.lookups.tally().commit(batch.rows());
             let numbered = *next_change + batch.changes.entries() as u64;
             if numbered > *next_change {
                 batch.put_meta(NEXT_CHANGE, &numbered);

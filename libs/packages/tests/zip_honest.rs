@@ -148,9 +148,12 @@ fn zip64_end_is_followed() {
 #[test]
 fn sizes_in_zip64_fields_are_read() {
     let zip = Zip::new().stored("a", b"first").but(|part| {
-        (part.local.size, part.local.compressed) = (u32::MAX, u32::MAX);
+        part.local.size = u32::MAX;
+        part.local.compressed = u32::MAX;
         part.local.extra = zip64_field(&[5, 5]);
-        (part.central.size, part.central.compressed, part.offset) = (u32::MAX, u32::MAX, Some(u32::MAX));
+        part.central.size = u32::MAX;
+        part.central.compressed = u32::MAX;
+        part.offset = Some(u32::MAX);
         part.central.extra = [vec![0x55, 0x54, 1, 0, 0], zip64_field(&[5, 5, 0])].concat();
     });
     reads_as(zip.build(), &[("a", b"first")]);
@@ -159,8 +162,11 @@ fn sizes_in_zip64_fields_are_read() {
 #[test]
 fn sizes_and_crc_after_the_data_are_taken_from_the_directory() {
     let mut zip = Zip::new().deflated("a", b"first first").but(|part| {
-        (part.local.flags, part.central.flags) = (1 << 3, 1 << 3);
-        (part.local.crc32, part.local.size, part.local.compressed) = (0, 0, 0);
+        part.local.flags = 1 << 3;
+        part.central.flags = 1 << 3;
+        part.local.crc32 = 0;
+        part.local.size = 0;
+        part.local.compressed = 0;
     });
     let central = zip.parts[0].central.clone();
     let mut descriptor = b"PK\x07\x08".to_vec();

@@ -482,8 +482,11 @@ fn header_with_other_numbers_is_refused() {
 fn header_that_leaves_numbers_for_later_may_not_give_wrong_ones() {
     let zip = |crc32| {
         Zip::new().stored("bad", b"bad").but(|part| {
-            (part.local.flags, part.central.flags) = (1 << 3, 1 << 3);
-            (part.local.crc32, part.local.size, part.local.compressed) = (crc32, 0, 0);
+            part.local.flags = 1 << 3;
+            part.central.flags = 1 << 3;
+            part.local.crc32 = crc32;
+            part.local.size = 0;
+            part.local.compressed = 0;
         })
     };
     assert_eq!(read(zip(0).build(), "bad").unwrap(), b"bad");
@@ -502,7 +505,8 @@ fn header_that_says_encrypted_is_refused() {
 fn header_whose_zip64_field_gives_other_sizes_is_refused() {
     let zip = |extra: Vec<u8>| {
         Zip::new().stored("bad", b"bad").but(|part| {
-            (part.local.size, part.local.compressed) = (u32::MAX, u32::MAX);
+            part.local.size = u32::MAX;
+            part.local.compressed = u32::MAX;
             part.local.extra = extra;
         })
     };

@@ -131,11 +131,6 @@ impl ReadError {
             | Self::BadEntry { position, .. } => *position,
         }
     }
-
-    /// Whether reading the document again may succeed: not all bytes arrived.
-    pub fn may_be_transient(&self) -> bool {
-        matches!(self, Self::Truncated { .. } | Self::Gzip { .. } | Self::Io { .. })
-    }
 }
 
 /// The limit that ended the reading.

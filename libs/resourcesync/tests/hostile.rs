@@ -109,7 +109,8 @@ fn what_inflates_beyond_the_ratio_ends_the_reading() {
     let ratio = document.len() as u64 / compressed.len() as u64;
     let under = |most: u64, floor: u64| {
         limited(compressed.as_slice(), |limits| {
-            (limits.max_inflation, limits.inflation_floor_bytes) = (most, floor);
+            limits.max_inflation = most;
+            limits.inflation_floor_bytes = floor;
         })
     };
     assert!(under(ratio + 1, 0).error.is_none(), "an honest list");

@@ -21,10 +21,10 @@ pub struct StoreFailure {
 
 /// Records failures and successes.
 #[derive(Debug, Clone)]
-pub(crate) struct StoreHealth(Arc<Board>);
+pub(crate) struct StoreHealth(Arc<Record>);
 
 #[derive(Debug)]
-struct Board {
+struct Record {
     // Successes are many and failures few: a flag spares successes the lock.
     troubled: AtomicBool,
     state: watch::Sender<Option<StoreFailure>>,
@@ -32,9 +32,9 @@ struct Board {
 }
 
 impl StoreHealth {
-    /// A board without a failure.
+    /// No failure so far.
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Board {
+        Self(Arc::new(Record {
             troubled: AtomicBool::new(false),
             state: watch::Sender::new(None),
             operations: Operations::default(),
@@ -138,15 +138,15 @@ mod tests {
 
     #[test]
     fn a_success_clears_trouble_of_its_own_kind_only() {
-        let board = StoreHealth::new();
-        let seen = board.subscribe();
+        let health = StoreHealth::new();
+        let seen = health.subscribe();
         let source = std::io::Error::from_raw_os_error(28).into();
         let failure: object_store::Result<()> = Err(object_store::Error::Generic { store: "test", source });
-        assert!(board.note(Operation::Put, || "a".into(), failure).is_err());
-        board.succeeded(false);
+        assert!(health.note(Operation::Put, || "a".into(), failure).is_err());
+        health.succeeded(false);
         let trouble = seen.borrow().clone().unwrap();
         assert_eq!((trouble.kind, trouble.writing), (TroubleKind::Full, true));
-        board.succeeded(true);
+        health.succeeded(true);
         assert_eq!(*seen.borrow(), None);
     }
 }

@@ -45,12 +45,12 @@ impl Store {
         let moved = blocking("store a bitstream", move || adopt_file(spooled, &to, fsync)).await;
         match moved {
             Ok(None) => {
-                self.board().succeeded(true);
+                self.health().succeeded(true);
                 Ok(())
             }
             Ok(Some(spooled)) => self.upload(key, spooled.file, length).await,
             Err(error) => {
-                self.board().failed_with(&error);
+                self.health().failed_with(&error);
                 Err(error)
             }
         }

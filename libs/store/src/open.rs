@@ -44,7 +44,7 @@ struct Inner {
     objects: Arc<Watched>,
     backend: Backend,
     root: Arc<str>,
-    board: StoreHealth,
+    health: StoreHealth,
     spool_directory: PathBuf,
 }
 
@@ -132,12 +132,12 @@ impl Store {
     /// The last failure of the store, of our operations and the catalog's. A success clears it: a write
     /// clears a failed write, a read clears a failed read.
     pub fn trouble(&self) -> watch::Receiver<Option<StoreFailure>> {
-        self.0.board.subscribe()
+        self.0.health.subscribe()
     }
 
     /// Counters of the store's operations, ours and the catalog's.
     pub fn operations(&self) -> Operations {
-        self.0.board.operations().clone()
+        self.0.health.operations().clone()
     }
 
     async fn local(directory: &Path, options: StoreOptions) -> Result<Self, StoreError> {
@@ -208,9 +208,9 @@ impl Store {
         spool_directory: PathBuf,
     ) -> Self {
         let root: Arc<str> = root.into();
-        let board = StoreHealth::new();
-        let objects = Arc::new(Watched::new(objects, Arc::clone(&root), board.clone()));
-        Self(Arc::new(Inner { objects, backend, root, board, spool_directory }))
+        let health = StoreHealth::new();
+        let objects = Arc::new(Watched::new(objects, Arc::clone(&root), health.clone()));
+        Self(Arc::new(Inner { objects, backend, root, health, spool_directory }))
     }
 
     pub(crate) fn objects(&self) -> &Watched {
@@ -221,8 +221,8 @@ impl Store {
         &self.0.backend
     }
 
-    pub(crate) fn board(&self) -> &StoreHealth {
-        &self.0.board
+    pub(crate) fn health(&self) -> &StoreHealth {
+        &self.0.health
     }
 
     pub(crate) fn on_disk(&self) -> Option<&Local> {

@@ -30,8 +30,10 @@ impl Store {
         let mut left: Vec<OrphanUpload> = Vec::new();
         let mut listed = self.list_uploads(source);
         while let Some(Listed { key, size, modified }) = listed.try_next().await? {
-            let (seq, note) = match &key {
-                Key::Upload { seq, .. } => (*seq, self.read_note(&key).await?.and_then(|found| found.note)),
+            let (seq, checkpoint) = match &key {
+                Key::Upload { seq, .. } => {
+                    (*seq, self.read_checkpoint(&key).await?.and_then(|found| found.checkpoint))
+                }
                 Key::UploadTail { seq, .. } => (*seq, None),
                 _ => continue,
             };
@@ -42,9 +44,9 @@ impl Store {
             });
             left[at].amount.add(size);
             left[at].modified = left[at].modified.max(modified);
-            if let Some(note) = note {
-                left[at].package = Some(note.package);
-                left[at].upload = note.upload;
+            if let Some(checkpoint) = checkpoint {
+                left[at].package = Some(checkpoint.package);
+                left[at].upload = checkpoint.upload;
             }
         }
         Ok(left)

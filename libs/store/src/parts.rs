@@ -143,7 +143,7 @@ impl Store {
     }
 
     fn noted<T>(&self, key: &Key, result: object_store::Result<T>) -> Result<T, StoreError> {
-        let result = self.board().note(Operation::Put, || format!("{}/{key}", self.root()), result);
+        let result = self.health().note(Operation::Put, || format!("{}/{key}", self.root()), result);
         result.map_err(|e| self.part_error(key, e))
     }
 
@@ -157,9 +157,9 @@ impl Store {
 
     fn noted_file<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         match &result {
-            Ok(_) => self.board().succeeded(true),
+            Ok(_) => self.health().succeeded(true),
             Err(StoreError::NotFound { .. }) => {}
-            Err(error) => self.board().failed_with(error),
+            Err(error) => self.health().failed_with(error),
         }
         result
     }

@@ -59,39 +59,40 @@ pub(crate) struct Tail {
 /// A checkpoint that was read.
 pub(crate) struct Found {
     /// None when it cannot be read.
-    pub(crate) note: Option<UploadCheckpoint>,
+    pub(crate) checkpoint: Option<UploadCheckpoint>,
     /// The version that a replacing write requires.
     pub(crate) version: UpdateVersion,
 }
 
 impl Store {
     /// Reads the checkpoint at `key`, if there is one.
-    pub(crate) async fn read_note(&self, key: &Key) -> Result<Option<Found>, StoreError> {
+    pub(crate) async fn read_checkpoint(&self, key: &Key) -> Result<Option<Found>, StoreError> {
         let failed = |e| StoreError::of_object(self.root(), key, e);
         let result = self.objects().get(&key.path()).await;
         let Some(result) = self.if_there(key, result)? else { return Ok(None) };
         let version =
             UpdateVersion { e_tag: result.meta.e_tag.clone(), version: result.meta.version.clone() };
         let json = result.bytes().await.map_err(failed)?;
-        let note =
-            serde_json::from_slice::<UploadCheckpoint>(&json).ok().filter(|note| note.version <= VERSION);
-        if note.is_none() {
-            tracing::warn!(%key, "a note about an unfinished upload cannot be read; the upload begins anew");
+        let checkpoint = serde_json::from_slice::<UploadCheckpoint>(&json)
+            .ok()
+            .filter(|checkpoint| checkpoint.version <= VERSION);
+        if checkpoint.is_none() {
+            tracing::warn!(%key, "the checkpoint of an unfinished upload cannot be read; the upload starts anew");
         }
-        Ok(Some(Found { note, version }))
+        Ok(Some(Found { checkpoint, version }))
     }
 
     /// Replaces the checkpoint that was `found`, or writes the first one.
     ///
     /// # Errors
     /// [`StoreError::Busy`] when another worker wrote it meanwhile.
-    pub(crate) async fn write_note(
+    pub(crate) async fn write_checkpoint(
         &self,
         key: &Key,
-        note: &UploadCheckpoint,
+        checkpoint: &UploadCheckpoint,
         found: Option<&UpdateVersion>,
     ) -> Result<UpdateVersion, StoreError> {
-        let json = serde_json::to_vec(note)
+        let json = serde_json::to_vec(checkpoint)
             .map_err(|e| StoreError::Other { at: key.to_string(), source: Box::new(e) })?;
         let mode = match found {
             // The holder of a local upload's lock is the only writer.

@@ -27,14 +27,14 @@ use crate::health::StoreHealth;
 pub(crate) struct Watched {
     inner: Arc<dyn ObjectStore>,
     root: Arc<str>,
-    board: StoreHealth,
+    health: StoreHealth,
 }
 
 #[derive(Debug)]
 struct WatchedUpload {
     inner: Box<dyn MultipartUpload>,
     at: Arc<str>,
-    board: StoreHealth,
+    health: StoreHealth,
 }
 
 /// The error of an object that ends before a requested range.
@@ -46,8 +46,8 @@ fn ends_early(location: &Path, range: &Range<u64>, received: usize) -> object_st
 
 impl Watched {
     /// Watches `inner`, which `root` names in messages.
-    pub(crate) fn new(inner: Arc<dyn ObjectStore>, root: Arc<str>, board: StoreHealth) -> Self {
-        Self { inner, root, board }
+    pub(crate) fn new(inner: Arc<dyn ObjectStore>, root: Arc<str>, health: StoreHealth) -> Self {
+        Self { inner, root, health }
     }
 
     /// Records a stream as one operation, counted when it began. A failure that ends it is counted as well.
@@ -57,10 +57,10 @@ impl Watched {
         at: Option<&Path>,
         stream: BoxStream<'static, Result<T>>,
     ) -> BoxStream<'static, Result<T>> {
-        let board = self.board.clone();
+        let health = self.health.clone();
         let root = Arc::clone(&self.root);
         let at = at.cloned().unwrap_or_default();
-        stream.map(move |item| board.note_piece(operation, || format!("{root}/{at}"), item)).boxed()
+        stream.map(move |item| health.note_piece(operation, || format!("{root}/{at}"), item)).boxed()
     }
 
     fn listing(
@@ -68,12 +68,12 @@ impl Watched {
         prefix: Option<&Path>,
         stream: BoxStream<'static, Result<ObjectMeta>>,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.board.begun(Operation::List);
+        self.health.begun(Operation::List);
         self.watch(Operation::List, prefix, stream)
     }
 
     fn note<T>(&self, operation: Operation, at: &Path, result: Result<T>) -> Result<T> {
-        self.board.note(operation, || format!("{}/{at}", self.root), result)
+        self.health.note(operation, || format!("{}/{at}", self.root), result)
     }
 }
 
@@ -84,7 +84,7 @@ impl fmt::Display for Watched {
 }
 
 #[async_trait]
-// No default method is inherited: it would bypass the board and the inner store's own implementation.
+// No default method is inherited: it would bypass the health and the inner store's own implementation.
 #[deny(clippy::missing_trait_methods)]
 impl ObjectStore for Watched {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
@@ -100,7 +100,7 @@ impl ObjectStore for Watched {
         let result = self.inner.put_multipart_opts(location, opts).await;
         let inner = self.note(Operation::Put, location, result)?;
         let at = format!("{}/{location}", self.root).into();
-        Ok(Box::new(WatchedUpload { inner, at, board: self.board.clone() }))
+        Ok(Box::new(WatchedUpload { inner, at, health: self.health.clone() }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
@@ -132,10 +132,10 @@ impl ObjectStore for Watched {
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
         // Each object is an operation of its own.
-        let board = self.board.clone();
+        let health = self.health.clone();
         let root = Arc::clone(&self.root);
         let deleted = self.inner.delete_stream(locations);
-        deleted.map(move |item| board.note(Operation::Delete, || format!("{root}/"), item)).boxed()
+        deleted.map(move |item| health.note(Operation::Delete, || format!("{root}/"), item)).boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
@@ -153,7 +153,7 @@ impl ObjectStore for Watched {
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
         let result = self.inner.list_with_delimiter(prefix).await;
         let at = || format!("{}/{}", self.root, prefix.cloned().unwrap_or_default());
-        self.board.note(Operation::List, at, result)
+        self.health.note(Operation::List, at, result)
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
@@ -172,14 +172,14 @@ impl ObjectStore for Watched {
 impl MultipartUpload for WatchedUpload {
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
         let part = self.inner.put_part(data);
-        let board = self.board.clone();
+        let health = self.health.clone();
         let at = Arc::clone(&self.at);
-        Box::pin(async move { board.note(Operation::Put, || at.to_string(), part.await) })
+        Box::pin(async move { health.note(Operation::Put, || at.to_string(), part.await) })
     }
 
     async fn complete(&mut self) -> Result<PutResult> {
         let result = self.inner.complete().await;
-        self.board.note(Operation::Put, || self.at.to_string(), result)
+        self.health.note(Operation::Put, || self.at.to_string(), result)
     }
 
     async fn abort(&mut self) -> Result<()> {

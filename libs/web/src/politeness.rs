@@ -178,7 +178,9 @@ impl Politeness {
                     if at_host.is_none() {
                         at_host = Some(host.acquire_permit().await);
                     }
-                    if let (Some(places), None) = (places, &common) {
+                    if let Some(places) = places
+                        && common.is_none()
+                    {
                         common = Some(places.acquire_permit(lane).await);
                     }
                     turn = origin.turn(&host, spacing);

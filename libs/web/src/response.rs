@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream::{self, Stream};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE, ETAG, HeaderName, LAST_MODIFIED};
 use jiff::Timestamp;
@@ -242,13 +241,6 @@ impl Response {
         let error = error.on(&self.way).answered(self.status, &self.headers);
         self.body = Body::Broken(error.clone());
         error
-    }
-
-    /// The body as a stream, which ends after its first error.
-    pub fn into_stream(self) -> impl Stream<Item = Result<Bytes, WebError>> + Send {
-        stream::try_unfold(self, |mut response| async move {
-            Ok(response.chunk().await?.map(|piece| (piece, response)))
-        })
     }
 
     fn progress(&self) -> String {

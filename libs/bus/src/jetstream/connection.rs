@@ -255,8 +255,7 @@ async fn options(
         .name(format!("thresher {}", config.namespace))
         .max_reconnects(None)
         .reconnect_delay_callback(|failures| {
-            let doubled = FIRST_WAIT.saturating_mul(1 << failures.min(16));
-            if failures == 0 { Duration::ZERO } else { doubled.min(LONGEST_WAIT) }
+            if failures == 0 { Duration::ZERO } else { Backoff::after(failures, FIRST_WAIT, LONGEST_WAIT) }
         })
         .request_timeout(Some(REQUEST))
         .ping_interval(PING)

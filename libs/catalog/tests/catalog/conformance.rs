@@ -88,7 +88,7 @@ async fn every_record_comes_back_as_it_was_put(store: &Store) {
     );
     let scanned: Vec<(Subject, _)> = catalog.scan_problems().await.unwrap().try_collect().await.unwrap();
     assert!(scanned.iter().all(|(subject, _)| subjects.contains(subject)));
-    assert_eq!(catalog.count_problems().await.unwrap(), 4);
+    assert_eq!(scanned.len(), 4);
     let scanned = catalog.scan_message_problems().await.unwrap();
     let scanned: Vec<Subject> = scanned.map_ok(|(subject, _)| subject).try_collect().await.unwrap();
     assert_eq!(scanned, [subjects[3].clone()]);

@@ -13,14 +13,19 @@ fn main() -> io::Result<()> {
     let content = b"content content content content";
     let zip = || Zip::new().stored("manifest.xml", b"<urlset/>").deflated("a/b.pdf", content);
     let later = zip().both(|fields| fields.flags = 8).but(|part| {
-        (part.local.crc32, part.local.size, part.local.compressed) = (0, 0, 0);
+        part.local.crc32 = 0;
+        part.local.size = 0;
+        part.local.compressed = 0;
         part.data.extend(*b"PK\x07\x08");
         part.data.extend([0; 12]);
     });
     let wide = Zip::new().stored("a", b"first").but(|part| {
-        (part.local.size, part.local.compressed) = (u32::MAX, u32::MAX);
+        part.local.size = u32::MAX;
+        part.local.compressed = u32::MAX;
         part.local.extra = zip64_field(&[5, 5]);
-        (part.central.size, part.central.compressed, part.offset) = (u32::MAX, u32::MAX, Some(u32::MAX));
+        part.central.size = u32::MAX;
+        part.central.compressed = u32::MAX;
+        part.offset = Some(u32::MAX);
         part.central.extra = zip64_field(&[5, 5, 0]);
     });
     let link =

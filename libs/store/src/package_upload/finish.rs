@@ -24,12 +24,11 @@ impl PackageUpload {
             let rest = std::mem::take(&mut self.waiting).freeze();
             let mut kept = if rest.is_empty() { kept } else { self.put_part(kept, rest).await? };
             let computed = kept.computed();
-            let note = self.about.note(&kept, Remainder::Nothing { computed: computed.clone() });
-            kept.note = Some(self.store.write_note(&self.about.note, &note, kept.note.as_ref()).await?);
+            kept.version = Some(self.save(&kept, Remainder::Nothing { computed: computed.clone() }).await?);
             self.stage = Stage::Whole { computed, kept };
         }
         let Stage::Whole { computed, kept } = std::mem::replace(&mut self.stage, Stage::Failed) else {
-            return Err(StoreError::Busy { key: self.about.note.to_string() });
+            return Err(StoreError::Busy { key: self.about.checkpoint.to_string() });
         };
         let stored = self.about.stored(self.about.package, computed);
         if !self.store.exists(&stored.location, stored.computed.length()).await? {
@@ -53,8 +52,8 @@ impl PackageUpload {
         if kept.has_tail {
             self.store.remove(&self.about.tail).await?;
         }
-        if kept.note.is_some() {
-            self.store.remove(&self.about.note).await?;
+        if kept.version.is_some() {
+            self.store.remove(&self.about.checkpoint).await?;
         }
         self.unlock();
         Ok(())
@@ -68,16 +67,14 @@ impl PackageUpload {
         let stored = self.about.stored(PackageId::fresh(), computed.clone());
         self.store.put(&Key::of(&stored.location), bytes.into(), PutMode::Create).await?;
         let Location::Package { package, .. } = stored.location else { return Ok(stored) };
-        match &kept.note {
-            Some(found) => {
-                self.about.package = package;
-                let note = self.about.note(&kept, Remainder::Nothing { computed });
-                self.store.write_note(&self.about.note, &note, Some(found)).await?;
-                if kept.has_tail {
-                    self.store.remove(&self.about.tail).await?;
-                }
-            }
-            None => self.unlock(),
+        if kept.version.is_none() {
+            self.unlock();
+            return Ok(stored);
+        }
+        self.about.package = package;
+        self.save(&kept, Remainder::Nothing { computed }).await?;
+        if kept.has_tail {
+            self.store.remove(&self.about.tail).await?;
         }
         Ok(stored)
     }
@@ -92,6 +89,6 @@ impl PackageUpload {
         if self.store.exists(&stored.location, length).await.unwrap_or(false) {
             return Ok(());
         }
-        Err(self.gone(kept.note.as_ref(), error).await)
+        Err(self.gone(kept.version.as_ref(), error).await)
     }
 }

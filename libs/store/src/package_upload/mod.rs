@@ -65,11 +65,11 @@ impl Store {
         algorithms: &[Algorithm],
         largest: u64,
     ) -> Result<PackageUpload, StoreError> {
-        let note = Key::Upload { source: source.clone(), seq };
-        let lock = self.lock_upload(source, seq, &note).await?;
-        let found = self.read_note(&note).await?;
+        let checkpoint = Key::Upload { source: source.clone(), seq };
+        let lock = self.lock_upload(source, seq, &checkpoint).await?;
+        let found = self.read_checkpoint(&checkpoint).await?;
         let about = About {
-            note,
+            checkpoint,
             tail: Key::UploadTail { source: source.clone(), seq },
             source: source.clone(),
             package: PackageId::fresh(),
@@ -95,15 +95,16 @@ impl Store {
     /// # Errors
     /// [`StoreError::Busy`] when another worker writes to it; otherwise the error of the store.
     pub async fn forget_upload(&self, source: &SourceId, seq: Seq) -> Result<(), StoreError> {
-        let note = Key::Upload { source: source.clone(), seq };
-        let lock = self.lock_upload(source, seq, &note).await?;
-        if let Some(Found { note: Some(UploadCheckpoint { package, upload: Some(upload), .. }), .. }) =
-            self.read_note(&note).await?
+        let checkpoint = Key::Upload { source: source.clone(), seq };
+        let lock = self.lock_upload(source, seq, &checkpoint).await?;
+        if let Some(Found {
+            checkpoint: Some(UploadCheckpoint { package, upload: Some(upload), .. }), ..
+        }) = self.read_checkpoint(&checkpoint).await?
         {
             self.abort_parts(&Key::Package { source: source.clone(), package }, &upload).await?;
         }
         self.remove(&Key::UploadTail { source: source.clone(), seq }).await?;
-        self.remove(&note).await?;
+        self.remove(&checkpoint).await?;
         if let Some(lock) = lock {
             lock.remove();
         }
@@ -114,14 +115,14 @@ impl Store {
         &self,
         source: &SourceId,
         seq: Seq,
-        note: &Key,
+        checkpoint: &Key,
     ) -> Result<Option<Arc<UploadLock>>, StoreError> {
         let Some(local) = self.on_disk() else { return Ok(None) };
         let path = object_store::path::Path::from(format!("uploads/{source}/{}.lock", seq.get()));
         let path = local.file(&path)?;
         match blocking("lock an upload", move || UploadLock::take(&path)).await? {
             Some(lock) => Ok(Some(Arc::new(lock))),
-            None => Err(StoreError::Busy { key: note.to_string() }),
+            None => Err(StoreError::Busy { key: checkpoint.to_string() }),
         }
     }
 }
@@ -156,13 +157,13 @@ impl PackageUpload {
         match std::mem::replace(&mut self.stage, Stage::Failed) {
             Stage::Receiving(kept) | Stage::Whole { kept, .. } => Ok(kept),
             // The checkpoint records the progress, and the next attempt reads it.
-            Stage::Failed => Err(StoreError::Busy { key: self.about.note.to_string() }),
+            Stage::Failed => Err(StoreError::Busy { key: self.about.checkpoint.to_string() }),
         }
     }
 
     fn fresh(&self) -> Kept {
         let hasher = Hasher::new(self.algorithms.iter().copied());
-        Kept { hasher, upload: None, parts: Vec::new(), note: None, has_tail: false }
+        Kept { hasher, upload: None, parts: Vec::new(), version: None, has_tail: false }
     }
 
     /// Aborts parts that are no longer of use. If that fails, the bucket's lifecycle rule removes them.

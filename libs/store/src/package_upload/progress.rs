@@ -14,7 +14,7 @@ use crate::{Key, StoreError};
 /// State that stays the same until the upload starts anew.
 #[derive(Debug, Clone)]
 pub(super) struct About {
-    pub(super) note: Key,
+    pub(super) checkpoint: Key,
     pub(super) tail: Key,
     pub(super) source: SourceId,
     pub(super) package: PackageId,
@@ -28,7 +28,7 @@ pub(super) struct Kept {
     pub(super) hasher: Hasher,
     pub(super) upload: Option<String>,
     pub(super) parts: Vec<String>,
-    pub(super) note: Option<UpdateVersion>,
+    pub(super) version: Option<UpdateVersion>,
     pub(super) has_tail: bool,
 }
 
@@ -64,7 +64,7 @@ impl About {
         PartsOf { key: self.key(), upload, part_bytes: self.part_bytes }
     }
 
-    pub(super) fn note(&self, kept: &Kept, rest: Remainder) -> UploadCheckpoint {
+    pub(super) fn checkpoint(&self, kept: &Kept, rest: Remainder) -> UploadCheckpoint {
         UploadCheckpoint {
             version: VERSION,
             package: self.package,

@@ -27,7 +27,7 @@ impl PackageUpload {
         self.received = 0;
         // The old checkpoint stays until the new one replaces it.
         self.stage =
-            Stage::Receiving(Box::new(Kept { note: old.note, has_tail: old.has_tail, ..self.fresh() }));
+            Stage::Receiving(Box::new(Kept { version: old.version, has_tail: old.has_tail, ..self.fresh() }));
         Ok(())
     }
 
@@ -45,7 +45,7 @@ impl PackageUpload {
             let kept = self.take()?;
             let bytes = std::mem::replace(&mut self.waiting, BytesMut::with_capacity(part)).freeze();
             let kept = self.put_part(kept, bytes).await?;
-            self.stage = Stage::Receiving(self.note_part(kept).await?);
+            self.stage = Stage::Receiving(self.record_part(kept).await?);
         }
         self.waiting.extend_from_slice(&piece);
         Ok(())
@@ -61,10 +61,8 @@ impl PackageUpload {
             let bytes = std::mem::take(&mut self.waiting).freeze();
             let tail = Tail { length: bytes.len() as u64, sha256: Sha256::of(&bytes) };
             self.store.put(&self.about.tail, bytes.into(), PutMode::Overwrite).await?;
-            let rest = Remainder::Bytes { hasher: kept.hasher.save(), tail: Some(tail) };
-            let note = self.about.note(&kept, rest);
-            self.store.write_note(&self.about.note, &note, kept.note.as_ref()).await?;
-        } else if kept.parts.is_empty() && kept.note.is_none() {
+            self.save(&kept, Remainder::Bytes { hasher: kept.hasher.save(), tail: Some(tail) }).await?;
+        } else if kept.parts.is_empty() && kept.version.is_none() {
             self.unlock();
         }
         Ok(self.received)
@@ -83,16 +81,15 @@ impl PackageUpload {
                 kept.parts.push(part);
                 Ok(kept)
             }
-            Err(error) => Err(self.gone(kept.note.as_ref(), error).await),
+            Err(error) => Err(self.gone(kept.version.as_ref(), error).await),
         }
     }
 
     /// Records a stored part in the checkpoint.
-    async fn note_part(&self, mut kept: Box<Kept>) -> Result<Box<Kept>, StoreError> {
-        let note = self.about.note(&kept, Remainder::Bytes { hasher: kept.hasher.save(), tail: None });
-        match self.store.write_note(&self.about.note, &note, kept.note.as_ref()).await {
+    async fn record_part(&self, mut kept: Box<Kept>) -> Result<Box<Kept>, StoreError> {
+        match self.save(&kept, Remainder::Bytes { hasher: kept.hasher.save(), tail: None }).await {
             Ok(version) => {
-                kept.note = Some(version);
+                kept.version = Some(version);
                 Ok(kept)
             }
             Err(error) => {
@@ -105,23 +102,29 @@ impl PackageUpload {
         }
     }
 
+    /// Writes the checkpoint, and returns its version.
+    pub(super) async fn save(&self, kept: &Kept, rest: Remainder) -> Result<UpdateVersion, StoreError> {
+        let checkpoint = self.about.checkpoint(kept, rest);
+        self.store.write_checkpoint(&self.about.checkpoint, &checkpoint, kept.version.as_ref()).await
+    }
+
     /// The error to report for a failed upload. If the store has lost its parts, the upload starts anew: its
     /// checkpoint is removed, unless another worker wrote it meanwhile.
     pub(super) async fn gone(&self, found: Option<&UpdateVersion>, error: StoreError) -> StoreError {
         if !matches!(error, StoreError::NotFound { .. }) {
             return error;
         }
-        let Self { store, about: About { note, .. }, .. } = self;
-        match store.read_note(note).await {
+        let Self { store, about: About { checkpoint, .. }, .. } = self;
+        match store.read_checkpoint(checkpoint).await {
             Ok(Some(now)) if store.on_disk().is_some() || Some(&now.version) == found => {
-                tracing::warn!(key = %note, "the parts of an unfinished upload are gone; it begins anew");
-                if let Err(error) = store.remove(note).await {
+                tracing::warn!(key = %checkpoint, "the parts of an unfinished upload are gone; it begins anew");
+                if let Err(error) = store.remove(checkpoint).await {
                     return error;
                 }
             }
             Ok(_) => {}
             Err(error) => return error,
         }
-        StoreError::Busy { key: note.to_string() }
+        StoreError::Busy { key: checkpoint.to_string() }
     }
 }

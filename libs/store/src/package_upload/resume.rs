@@ -16,36 +16,36 @@ impl PackageUpload {
             self.stage = Stage::Receiving(Box::new(kept));
             return Ok(());
         };
-        kept.note = Some(found.version);
-        if let Some(note) = found.note {
+        kept.version = Some(found.version);
+        if let Some(checkpoint) = found.checkpoint {
             // A checkpoint is taken over completely or not at all.
-            match note.rest {
+            match checkpoint.rest {
                 Remainder::Nothing { computed }
                     if self.algorithms.iter().all(|a| computed.get(*a).is_some()) =>
                 {
-                    kept.upload = note.upload;
-                    kept.parts = note.parts;
+                    kept.upload = checkpoint.upload;
+                    kept.parts = checkpoint.parts;
                     self.received = computed.length();
-                    self.about.resume(note.package, note.head, note.part_bytes);
+                    self.about.resume(checkpoint.package, checkpoint.head, checkpoint.part_bytes);
                     self.stage = Stage::Whole { computed, kept: Box::new(kept) };
                     return Ok(());
                 }
                 Remainder::Bytes { hasher, tail } => {
                     if let Some(hasher) = Hasher::restore(self.algorithms.iter().copied(), &hasher) {
                         self.received = hasher.length();
-                        self.about.resume(note.package, note.head, note.part_bytes);
+                        self.about.resume(checkpoint.package, checkpoint.head, checkpoint.part_bytes);
                         kept = Kept {
                             hasher,
-                            upload: note.upload,
-                            parts: note.parts,
+                            upload: checkpoint.upload,
+                            parts: checkpoint.parts,
                             has_tail: tail.is_some(),
                             ..kept
                         };
                         if let Some(tail) = tail {
                             self.take_tail(tail).await?;
                         }
-                    } else if let Some(upload) = &note.upload {
-                        self.about.package = note.package;
+                    } else if let Some(upload) = &checkpoint.upload {
+                        self.about.package = checkpoint.package;
                         self.abort(upload).await;
                         self.about.package = PackageId::fresh();
                     }

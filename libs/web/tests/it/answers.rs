@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::TryStreamExt as _;
 use jiff::SignedDuration;
 use model::{Disposition, Lane, ProblemReason, Validators};
 use testkit::scripted::{Reply, ScriptedServer};
@@ -11,8 +10,11 @@ use web::{ErrorKind, GetRequest, Range, Response, WebConfig};
 
 use crate::support::{client, config, request};
 
-async fn whole(response: Response) -> Bytes {
-    let pieces: Vec<Bytes> = response.into_stream().try_collect().await.unwrap();
+async fn whole(mut response: Response) -> Bytes {
+    let mut pieces = Vec::new();
+    while let Some(piece) = response.chunk().await.unwrap() {
+        pieces.push(piece);
+    }
     pieces.concat().into()
 }
 

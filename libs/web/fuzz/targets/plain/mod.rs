@@ -31,7 +31,8 @@ enum Unit {
 impl Plain {
     pub fn read(text: &[u8], agent: &[u8]) -> Self {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let (mut groups, mut sitemaps): (Vec<Group>, Vec<String>) = (Vec::new(), Vec::new());
+        let mut groups: Vec<Group> = Vec::new();
+    let mut sitemaps: Vec<String> = Vec::new();
         for line in text.split(|byte| b"\r\n".contains(byte)) {
             let line = line.splitn(2, |&byte| byte == b'#').next().unwrap_or_default();
             let mut sides = line.splitn(2, |&byte| byte == b':');
