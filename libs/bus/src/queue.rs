@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::{Lane, SourceId};
+use model::{Lane, Persisted, SourceId};
 
 /// A queue of messages: a stage of the pipeline, for one Source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,13 +83,13 @@ impl Queue {
     /// The name of the stage, which prefixes its subjects and the IDs of its messages.
     pub(crate) fn stage(&self) -> &'static str {
         match self {
-            Self::Fetch { .. } => "fetch",
-            Self::Verify { .. } => "verify",
-            Self::Open { .. } => "open",
-            Self::Unpack { .. } => "unpack",
-            Self::Outcomes { .. } => "outcomes",
-            Self::Notices { .. } => "notices",
-            Self::Dead { .. } => "dead",
+            Self::Fetch { .. } => Persisted::FetchJobs.name(),
+            Self::Verify { .. } => Persisted::VerifyJobs.name(),
+            Self::Open { .. } => Persisted::OpenJobs.name(),
+            Self::Unpack { .. } => Persisted::UnpackJobs.name(),
+            Self::Outcomes { .. } => Persisted::Outcomes.name(),
+            Self::Notices { .. } => Persisted::ChangeNotifications.name(),
+            Self::Dead { .. } => Persisted::DeadLetters.name(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use model::ChangeLogEntry;
+use model::{ChangeLogEntry, Persisted};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -32,7 +32,7 @@ struct OpenPage {
 }
 
 impl KeySpace for Changes {
-    const PREFIX: u8 = b'c';
+    const PREFIX: u8 = Persisted::Changes.letter();
     const NAME: &'static str = "change log entry";
     type Name = u64;
     type Record = Page;

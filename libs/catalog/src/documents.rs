@@ -1,6 +1,6 @@
 //! Documents of the Source: the place of each in the tree, and how far it is processed. Keyed by URI.
 
-use model::DocumentRecord;
+use model::{DocumentRecord, Persisted};
 
 use crate::keyspace::{Key, text_space};
 use crate::scan::DocumentScan;
@@ -8,7 +8,7 @@ use crate::{Batch, CatalogError, Lookups};
 
 text_space!(
     /// `d<uri>`
-    Documents, b'd', "document", String => DocumentRecord
+    Documents, Persisted::Documents, "document", String => DocumentRecord
 );
 
 impl Documents {

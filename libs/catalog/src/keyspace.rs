@@ -41,12 +41,12 @@ pub(crate) struct Key<S> {
 
 /// Declares a space with text names.
 macro_rules! text_space {
-    ($(#[$doc:meta])* $space:ident, $prefix:literal, $shown:literal, $name:ty => $record:ty) => {
+    ($(#[$doc:meta])* $space:ident, $registered:expr, $shown:literal, $name:ty => $record:ty) => {
         $(#[$doc])*
         pub(crate) enum $space {}
 
         impl $crate::keyspace::KeySpace for $space {
-            const PREFIX: u8 = $prefix;
+            const PREFIX: u8 = $registered.letter();
             const NAME: &'static str = $shown;
             type Name = $name;
             type Record = $record;

@@ -1,6 +1,6 @@
 //! Properties of the catalog itself: its schema, and its counters.
 
-use model::{CompactedPack, Seq};
+use model::{CompactedPack, Persisted, Seq};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::{Batch, CatalogError, Lookups};
 /// misread them; a new optional field is no such change.
 ///
 /// 1: a row for each entry of the change log. 2: pages of them; rows of schema 1 can still be read.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = Persisted::Catalogs.version() as u32;
 
 pub(crate) const SCHEMA_KEY: &str = "schema";
 pub(crate) const LAST_RUN: &str = "last-run";
@@ -25,7 +25,7 @@ pub(crate) const REWRITTEN: &str = "rewritten-packs";
 
 text_space!(
     /// `m<name>`
-    Meta, b'm', "catalog property", String => Value
+    Meta, Persisted::Properties, "catalog property", String => Value
 );
 
 impl Meta {

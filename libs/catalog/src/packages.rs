@@ -1,6 +1,6 @@
 //! Packages that dumps list, and the progress of each. Keyed by URI.
 
-use model::PackageRecord;
+use model::{PackageRecord, Persisted};
 
 use crate::keyspace::{Key, text_space};
 use crate::scan::PackageScan;
@@ -8,7 +8,7 @@ use crate::{Batch, CatalogError, Lookups};
 
 text_space!(
     /// `k<uri>`
-    Packages, b'k', "package", String => PackageRecord
+    Packages, Persisted::PackageRecords, "package", String => PackageRecord
 );
 
 impl Packages {

@@ -2,7 +2,7 @@
 //! earlier one.
 
 use futures::TryStreamExt;
-use model::{PendingRecord, ResourceUri};
+use model::{PendingRecord, Persisted, ResourceUri};
 
 use crate::keyspace::{Key, text_space};
 use crate::scan::PendingScan;
@@ -10,7 +10,7 @@ use crate::{Batch, CatalogError, Lookups};
 
 text_space!(
     /// `p<uri>`
-    Pending, b'p', "pending resource", ResourceUri => PendingRecord
+    Pending, Persisted::Pending, "pending resource", ResourceUri => PendingRecord
 );
 
 impl Pending {

@@ -1,7 +1,7 @@
 //! Problems: one per resource, document or entry that could not be brought in sync, and per dead letter.
 //! Keyed by the kind of the subject and its URI, since a document may be a resource too.
 
-use model::{ProblemRecord, ResourceUri, Subject};
+use model::{Persisted, ProblemRecord, ResourceUri, Subject};
 
 use crate::keyspace::{Key, KeySpace, read_text};
 use crate::scan::ProblemScan;
@@ -16,7 +16,7 @@ const ENTRY: u8 = b'e';
 const MESSAGE: u8 = b'm';
 
 impl KeySpace for Problems {
-    const PREFIX: u8 = b'x';
+    const PREFIX: u8 = Persisted::Problems.letter();
     const NAME: &'static str = "problem";
     type Name = Subject;
     type Record = ProblemRecord;

@@ -1,6 +1,6 @@
 //! Resources: the record of each, tombstones included. Keyed by URI.
 
-use model::{ResourceRecord, ResourceUri};
+use model::{Persisted, ResourceRecord, ResourceUri};
 
 use crate::keyspace::{Key, text_space};
 use crate::scan::ResourceScan;
@@ -8,7 +8,7 @@ use crate::{Batch, CatalogError, Lookups};
 
 text_space!(
     /// `r<uri>`
-    Resources, b'r', "resource", ResourceUri => ResourceRecord
+    Resources, Persisted::Resources, "resource", ResourceUri => ResourceRecord
 );
 
 impl Resources {

@@ -1,6 +1,6 @@
 //! Runs: each request of the operator, and its progress. Keyed by their id, which sorts by time.
 
-use model::{RunId, RunRecord};
+use model::{Persisted, RunId, RunRecord};
 
 use crate::keyspace::{Key, text_space};
 use crate::meta::LAST_RUN;
@@ -9,7 +9,7 @@ use crate::{Batch, CatalogError, Lookups};
 
 text_space!(
     /// `u<run>`
-    Runs, b'u', "run", RunId => RunRecord
+    Runs, Persisted::RunRecords, "run", RunId => RunRecord
 );
 
 impl Runs {

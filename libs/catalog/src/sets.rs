@@ -1,14 +1,14 @@
 //! Sets of resources, and the progress of each. Keyed by the URI that identifies the set.
 
 use futures::TryStreamExt;
-use model::{SetId, SetRecord};
+use model::{Persisted, SetId, SetRecord};
 
 use crate::keyspace::{Key, text_space};
 use crate::{Batch, CatalogError, Lookups};
 
 text_space!(
     /// `s<set>`
-    Sets, b's', "set", SetId => SetRecord
+    Sets, Persisted::Sets, "set", SetId => SetRecord
 );
 
 impl Sets {

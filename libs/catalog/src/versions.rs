@@ -1,6 +1,6 @@
 //! Earlier versions of resources, where the operator keeps them. Keyed by the resource's URI.
 
-use model::{ResourceUri, Versions};
+use model::{Persisted, ResourceUri, Versions};
 
 use crate::keyspace::{Key, text_space};
 use crate::meta::HISTORY;
@@ -12,7 +12,7 @@ pub type VersionScan = Scan<(ResourceUri, Versions)>;
 
 text_space!(
     /// `v<uri>`
-    History, b'v', "history of a resource", ResourceUri => Versions
+    History, Persisted::KeptVersions, "history of a resource", ResourceUri => Versions
 );
 
 impl History {

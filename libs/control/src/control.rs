@@ -8,6 +8,7 @@ use async_nats::connection::State;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, rustls};
+use model::Persisted;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
@@ -101,25 +102,26 @@ impl Control {
             .ack_timeout(config.request_timeout())
             .build(client.clone());
         let buckets = Buckets { client: &client, context: &context, line: &line, config, made };
-        let runs = buckets.table("runs", "The present or last run of each Source").await?;
-        let past = buckets.open("runs-past", config.runs_kept, "Runs that were followed by others").await?;
-        let leases = buckets.table("leases", "Who owns which Source").await?;
-        let members = buckets.table("members", "Which processes are there").await?;
+        let runs = buckets.table(Persisted::Runs, "The present or last run of each Source").await?;
+        let past =
+            buckets.open(Persisted::PastRuns, config.runs_kept, "Runs that were followed by others").await?;
+        let leases = buckets.table(Persisted::Leases, "Who owns which Source").await?;
+        let members = buckets.table(Persisted::Members, "Which processes are there").await?;
         Ok(Self {
-            sources: buckets.table("sources", "What is wanted of each Source").await?,
+            sources: buckets.table(Persisted::SourceSpecs, "What is wanted of each Source").await?,
             runs: Runs::new(runs, past),
             leases: Leases::new(leases, config.lease_ttl()),
             members: Members::new(members, config.member_ttl()),
-            rests: buckets.table("rests", "Which origins want to be left alone").await?,
-            sessions: buckets.table("sessions", "Who has shown a token to a page").await?,
-            submissions: buckets.table("submissions", "What was submitted with keys").await?,
-            words: buckets.table("words", "What is to become of problems").await?,
-            plans: buckets.table("plans", "What Sources would take to harvest").await?,
-            hints: buckets.table("hints", "Which Sources are said to have changed").await?,
-            outbox: buckets.table("outbox", "What others are to be told of changes").await?,
-            readings: buckets.table("readings", "How far inboxes of others are read").await?,
+            rests: buckets.table(Persisted::Cooldowns, "Which origins want to be left alone").await?,
+            sessions: buckets.table(Persisted::Sessions, "Who has shown a token to a page").await?,
+            submissions: buckets.table(Persisted::Submissions, "What was submitted with keys").await?,
+            words: buckets.table(Persisted::ProblemActions, "What is to become of problems").await?,
+            plans: buckets.table(Persisted::Plans, "What Sources would take to harvest").await?,
+            hints: buckets.table(Persisted::Hints, "Which Sources are said to have changed").await?,
+            outbox: buckets.table(Persisted::Outbox, "What others are to be told of changes").await?,
+            readings: buckets.table(Persisted::InboxCursors, "How far inboxes of others are read").await?,
             subscriptions: buckets
-                .table("subscriptions", "Which channels of Sources are subscribed to")
+                .table(Persisted::Subscriptions, "Which channels of Sources are subscribed to")
                 .await?,
             client,
             context: context.clone(),
@@ -227,16 +229,17 @@ struct Buckets<'a> {
 
 impl Buckets<'_> {
     /// Opens a bucket that stores one revision of each value.
-    async fn table<T: Kept>(&self, name: &str, description: &str) -> Result<Table<T>, ControlError> {
-        self.open(name, 1, description).await
+    async fn table<T: Kept>(&self, bucket: Persisted, description: &str) -> Result<Table<T>, ControlError> {
+        self.open(bucket, 1, description).await
     }
 
     async fn open<T: Kept>(
         &self,
-        name: &str,
+        bucket: Persisted,
         revisions: u8,
         description: &str,
     ) -> Result<Table<T>, ControlError> {
+        let name = bucket.name();
         let namespace = self.config.namespace.as_str();
         let replicas = self.config.replicas;
         let layout = Layout { namespace, name, description, revisions, replicas, made: self.made };

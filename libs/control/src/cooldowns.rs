@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Lane, Message};
+use model::{Lane, Message, Persisted};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ControlError;
@@ -30,7 +30,7 @@ pub struct Cooldown {
 
 impl Message for Cooldown {
     const KIND: &'static str = "rest";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::Cooldowns.version();
 }
 
 impl Kept for Cooldown {

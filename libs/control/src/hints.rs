@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use model::{Message, SourceId};
+use model::{Message, Persisted, SourceId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ControlError, unless_changed};
@@ -72,7 +72,7 @@ impl Table<Hint> {
 
 impl Message for Hint {
     const KIND: &'static str = "hint";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::Hints.version();
 }
 
 impl Kept for Hint {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use model::{Message, SetId};
+use model::{Message, Persisted, SetId};
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
@@ -206,7 +206,7 @@ impl Table<Plan> {
 
 impl Message for Plan {
     const KIND: &'static str = "plan";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::Plans.version();
 }
 
 impl Kept for Plan {

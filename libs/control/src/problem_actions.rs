@@ -1,7 +1,7 @@
 //! Operator actions on the problems of a Source. They are queued here for the owner, who alone writes the catalog.
 
 use jiff::Timestamp;
-use model::{Message, ProblemReason, SourceId, Subject};
+use model::{Message, Persisted, ProblemReason, SourceId, Subject};
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
@@ -125,7 +125,7 @@ impl Table<ProblemActionRequest> {
 
 impl Message for ProblemActionRequest {
     const KIND: &'static str = "word-request";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::ProblemActions.version();
 }
 
 impl Kept for ProblemActionRequest {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
-use model::Message;
+use model::{Message, Persisted};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -67,7 +67,7 @@ impl Table<Session> {
 
 impl Message for Session {
     const KIND: &'static str = "session";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::Sessions.version();
 }
 
 impl Kept for Session {

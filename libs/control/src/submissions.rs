@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
-use model::{Message, RunId};
+use model::{Message, Persisted, RunId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -86,7 +86,7 @@ impl Table<Submission> {
 
 impl Message for Submission {
     const KIND: &'static str = "submission";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::Submissions.version();
 }
 
 impl Kept for Submission {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use fixity::Sha256;
-use model::{DamageId, Location, PackId, PackageId, Seq, SourceId};
+use model::{DamageId, Location, PackId, PackageId, Persisted, Seq, SourceId};
 use object_store::path::Path;
 
 /// The key of an object. No other code of the project composes one.
@@ -62,15 +62,15 @@ pub enum Key {
 #[error("{0:?} is not a key of Thresher's store")]
 pub struct KeyError(String);
 
-const BITSTREAMS: &str = "bitstreams/sha256";
-const PACKS: &str = "packs";
-const PACKAGES: &str = "packages";
-const UPLOADS: &str = "uploads";
-const CATALOGS: &str = "catalogs";
-const SOURCES: &str = "sources";
-const DAMAGED: &str = "damaged";
-const PROBE: &str = "probe/conditional-put";
-const SWEEPING: &str = "gc/sweeping";
+const BITSTREAMS: &str = Persisted::Bitstreams.name();
+const PACKS: &str = Persisted::Packs.name();
+const PACKAGES: &str = Persisted::Packages.name();
+const UPLOADS: &str = Persisted::Uploads.name();
+const CATALOGS: &str = Persisted::Catalogs.name();
+const SOURCES: &str = Persisted::SourceMarkers.name();
+const DAMAGED: &str = Persisted::Damaged.name();
+const PROBE: &str = Persisted::Probe.name();
+const SWEEPING: &str = Persisted::SweepLock.name();
 
 impl Key {
     /// The object that contains a location.

@@ -1,7 +1,7 @@
 //! Checkpoint of an unfinished upload: the progress from which another process resumes.
 
 use fixity::{Computed, SavedHasher, Sha256};
-use model::PackageId;
+use model::{PackageId, Persisted};
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::package_head::PackageHead;
 use crate::{Key, Store, StoreError};
 
 /// Version of the format. A checkpoint of a later version cannot be read, and the upload starts anew.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = Persisted::Uploads.version() as u32;
 
 /// The progress of an upload.
 #[derive(Debug, Clone, Serialize, Deserialize)]

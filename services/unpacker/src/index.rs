@@ -13,7 +13,7 @@ mod writer;
 
 use std::ops::Range;
 
-use model::{Failure, ManifestEntry, MemberResult, Method};
+use model::{Failure, ManifestEntry, MemberResult, Method, Persisted};
 use packages::zip::{self, Claim};
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ const INFLATED_BYTE: u64 = 4;
 const OUTCOME_BYTES: u64 = 1_536;
 
 /// Format version. Rows begin with it, so that no other index is mistaken for one.
-const VERSION: u16 = 2;
+const VERSION: u16 = Persisted::Packages.version();
 const ROW: u64 = 16;
 
 /// Location of a member in a ZIP, from the directory. It is compared with the member's own header when the member is

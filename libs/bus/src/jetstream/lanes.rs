@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::kv::{Operation, Store};
 use futures::StreamExt;
-use model::Lane;
+use model::{Lane, Persisted};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -49,7 +49,7 @@ struct Known {
 
 impl model::Message for LaneRecord {
     const KIND: &'static str = "lane";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::OriginQueues.version();
 }
 
 impl LaneRecord {

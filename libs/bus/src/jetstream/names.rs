@@ -1,7 +1,7 @@
 //! Names of streams, subjects and consumers.
 
 use data_encoding::HEXLOWER;
-use model::Lane;
+use model::{Lane, Persisted};
 use sha2::{Digest, Sha256};
 
 use crate::{Filter, Queue};
@@ -34,13 +34,13 @@ impl Stage {
 
     fn name(self) -> &'static str {
         match self {
-            Self::Fetch => "fetch",
-            Self::Verify => "verify",
-            Self::Open => "open",
-            Self::Unpack => "unpack",
-            Self::Outcomes => "outcomes",
-            Self::Notices => "notices",
-            Self::Dead => "dead",
+            Self::Fetch => Persisted::FetchJobs.name(),
+            Self::Verify => Persisted::VerifyJobs.name(),
+            Self::Open => Persisted::OpenJobs.name(),
+            Self::Unpack => Persisted::UnpackJobs.name(),
+            Self::Outcomes => Persisted::Outcomes.name(),
+            Self::Notices => Persisted::ChangeNotifications.name(),
+            Self::Dead => Persisted::DeadLetters.name(),
         }
     }
 
@@ -74,12 +74,12 @@ impl Names {
 
     /// The bucket that lists the open origin queues.
     pub(super) fn lanes(&self) -> String {
-        format!("{}-lanes", self.namespace)
+        format!("{}-{}", self.namespace, Persisted::OriginQueues.name())
     }
 
     /// The bucket of the acquired permits.
     pub(super) fn places(&self) -> String {
-        format!("{}-places", self.namespace)
+        format!("{}-{}", self.namespace, Persisted::OriginPermits.name())
     }
 
     /// The subject of a queue or of a filter; `local` is the part without the namespace.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
-use model::{Message, SourceId, Validators};
+use model::{Message, Persisted, SourceId, Validators};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::Url;
@@ -141,7 +141,7 @@ fn pause_after(every: Duration, tries: u32) -> Duration {
 
 impl Message for InboxCursor {
     const KIND: &'static str = "reading";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::InboxCursors.version();
 }
 
 impl Kept for InboxCursor {

@@ -11,7 +11,7 @@ use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{self, DiscardPolicy, LastRawMessageErrorKind, StorageType, Stream};
 use futures::StreamExt as _;
-use model::SourceId;
+use model::{Persisted, SourceId};
 
 use crate::error::ControlError;
 
@@ -62,7 +62,7 @@ impl Inboxes {
         replicas: usize,
         limits: InboxLimits,
     ) -> Result<Self, ControlError> {
-        let prefix = format!("{namespace}-inbox");
+        let prefix = format!("{namespace}-{}", Persisted::Inbox.name());
         let config = stream::Config {
             name: prefix.clone(),
             description: Some("Notifications that others have left".to_owned()),

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
-use model::{Message, SourceId};
+use model::{Message, Persisted, SourceId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -92,7 +92,7 @@ impl FromStr for NotificationId {
 
 impl Message for KeptNotification {
     const KIND: &'static str = "kept-notification";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::Inbox.version();
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The record of a lease, as other processes see it.
 
 use jiff::Timestamp;
-use model::{Message, SourceId};
+use model::{Message, Persisted, SourceId};
 use serde::{Deserialize, Serialize};
 
 use crate::kept::Kept;
@@ -39,7 +39,7 @@ impl Versioned<LeaseRecord> {
 
 impl Message for LeaseRecord {
     const KIND: &'static str = "lease";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::Leases.version();
 }
 
 impl Kept for LeaseRecord {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use model::Message;
+use model::{Message, Persisted};
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
@@ -106,7 +106,7 @@ impl fmt::Display for MemberId {
 
 impl Message for Member {
     const KIND: &'static str = "member";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::Members.version();
 }
 
 impl Kept for Member {

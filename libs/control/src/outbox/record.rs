@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use data_encoding::HEXLOWER;
 use jiff::{SignedDuration, Timestamp};
-use model::{Message, RunId, SourceId};
+use model::{Message, Persisted, RunId, SourceId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::Url;
@@ -195,7 +195,7 @@ impl OutboxMessage {
 
 impl Message for OutboxMessage {
     const KIND: &'static str = "outgoing";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::Outbox.version();
 }
 
 impl Kept for OutboxMessage {

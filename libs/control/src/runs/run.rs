@@ -1,7 +1,7 @@
 //! A run: its request, its desired state and its observed state.
 
 use jiff::Timestamp;
-use model::{Counters, Message, Phase, RunId, RunMode, SourceId};
+use model::{Counters, Message, Persisted, Phase, RunId, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
 
 use crate::kept::Kept;
@@ -280,7 +280,7 @@ impl RunStatus<'_> {
 
 impl Message for Run {
     const KIND: &'static str = "run";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::Runs.version();
 }
 
 impl Kept for Run {

@@ -5,7 +5,7 @@ use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
-use model::{Absent, Message, Network, Origins, Prefer, Push, Robots, RunMode, SourceId};
+use model::{Absent, Message, Network, Origins, Persisted, Prefer, Push, Robots, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -236,7 +236,7 @@ impl SourceSpec {
 
 impl Message for SourceSpec {
     const KIND: &'static str = "source-spec";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::SourceSpecs.version();
 }
 
 impl Kept for SourceSpec {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
-use model::{Message, SetId, SourceId};
+use model::{Message, Persisted, SetId, SourceId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -249,7 +249,7 @@ impl fmt::Display for SubscriptionId {
 
 impl Message for Subscription {
     const KIND: &'static str = "subscription";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = Persisted::Subscriptions.version();
 }
 
 impl Kept for Subscription {

@@ -5,10 +5,10 @@ use model::{
     Declaration, JobId, Lane, Location, PackId, RunId, Seq, SourceId, SystemClock, Terms, Validators,
 };
 use service::{Metrics, ServiceInfo};
+use store::{PackLimits, SharedPacks, Store};
 use testkit::gated::{Gate, GatedObjects};
 use testkit::scripted::{Reply, ScriptedServer};
 use testkit::waiting::until;
-use store::{PackLimits, SharedPacks, Store};
 use web::{Client, WebConfig};
 
 use super::*;

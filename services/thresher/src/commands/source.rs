@@ -102,8 +102,7 @@ async fn add(args: SourceAddArgs) -> CommandResult {
     let client = OperatorClient::of(&args.gateway)?;
     match client.create(&wanted).await {
         Ok(source) if runs_on_request(&wanted) && !args.no_run => {
-            let run =
-                client.submit(&id, &RunRequest { mode: wanted.mode, ..RunRequest::default() }).await;
+            let run = client.submit(&id, &RunRequest { mode: wanted.mode, ..RunRequest::default() }).await;
             let run =
                 run.inspect_err(|_| note!("{id} is added, but its first run could not be requested"))?;
             say!("{id} added, first run {} requested; watch it with `thresher run watch {id}`", run.run)?;
