@@ -5,7 +5,7 @@ use std::sync::Arc;
 use catalog::{Batch, Catalog, CatalogConfig};
 use control::{
     AskedBy, Claim, Config, Control, InSync, MemberId, Problems, Progress, RunFailure, RunSpec, Schedule,
-    SourceSpec,
+    SourceSpec, Spec,
 };
 use fixity::Computed;
 use jiff::Timestamp;
@@ -47,7 +47,7 @@ pub(super) async fn fill(
         let is_large = number == 0;
         let entry = format!("https://source-{number:05}.example.org/.well-known/resourcesync");
         let schedule = if number % 3 == 0 { Schedule::cron("0 3 * * *") } else { Schedule::every(3_600) };
-        let spec = SourceSpec { schedule: Some(schedule), ..SourceSpec::new(entry.parse()?) };
+        let spec = SourceSpec::from(Spec { schedule: Some(schedule), ..Spec::new(entry.parse()?) });
         control.sources().create(&spec).await?;
         for _ in 0..if is_large { RUNS } else { 1 } {
             let run = run_once(&control, &spec.id, number, resources).await?;

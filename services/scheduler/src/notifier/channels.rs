@@ -159,7 +159,7 @@ async fn named_by(client: &Client, channel: &str) -> Option<(String, Vec<String>
 mod tests {
     use std::sync::Arc;
 
-    use control::{Subscription, WatchCache};
+    use control::{Spec, Subscription, WatchCache};
     use jiff::Timestamp;
     use tempfile::TempDir;
     use testkit::scripted::{Reply, ScriptedServer};
@@ -226,7 +226,14 @@ mod tests {
         let wanted = async |push, hub: &str| {
             let links = format!("</canonical>; rel=\"self\", <{hub}>; rel=\"hub\"");
             server.push("/channel", Reply::status(200).header("link", &links));
-            want(&context, &context.client, &SourceSpec { push, ..source.clone() }, &offers, true).await;
+            want(
+                &context,
+                &context.client,
+                &SourceSpec::from(Spec { push, ..source.spec.clone() }),
+                &offers,
+                true,
+            )
+            .await;
             let all = context.control.subscriptions().of(&source.id).await.unwrap();
             all.iter().map(|one| (one.topic.clone(), one.hubs.clone())).collect::<Vec<_>>()
         };

@@ -28,6 +28,8 @@ pub(crate) fn may_subscribe(source: &SourceSpec, hub: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use control::Spec;
+
     use super::*;
 
     #[test]
@@ -44,7 +46,8 @@ mod tests {
 
     #[test]
     fn a_hub_over_plain_http_is_asked_only_where_the_operator_admits_it() {
-        let source = |push| SourceSpec { push, ..SourceSpec::new("https://example.org/".parse().unwrap()) };
+        let source =
+            |push| SourceSpec::from(Spec { push, ..Spec::new("https://example.org/".parse().unwrap()) });
         let may = |push, hub| may_subscribe(&source(push), hub);
         assert!(may(Push::Auto, "https://hub.example/") && !may(Push::Auto, "http://hub.example/"));
         assert!(may(Push::Unsigned, "http://hub.example/"));

@@ -1,6 +1,6 @@
 //! A reader on a real control store, and a scripted inbox.
 
-use control::Config;
+use control::{Config, Spec};
 use jiff::SignedDuration;
 use model::{ManualClock, RunId};
 use serde_json::json;
@@ -35,7 +35,7 @@ impl Case {
         let control = Control::connect(&config).await.unwrap();
         let server = ScriptedServer::start().await.unwrap();
         let inbox = Some(server.uri(path).parse().unwrap());
-        let source = SourceSpec { inbox, ..SourceSpec::new("http://example.com/".parse().unwrap()) };
+        let source = SourceSpec::from(Spec { inbox, ..Spec::new("http://example.com/".parse().unwrap()) });
         control.sources().create(&source).await.unwrap();
         let clock = Arc::new(ManualClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
         let reader = InboxPoller {
@@ -225,7 +225,7 @@ async fn an_inbox_is_read_as_soon_as_it_is_named_and_forgotten_when_it_is_not() 
     let known = async || case.control.readings().get(&case.source.id).await.unwrap().0;
     found("it is noted as read", async || known().await.filter(|known| known.seen.len() == 1)).await;
     let read = case.control.sources().get(&case.source.id).await.unwrap();
-    let without = SourceSpec { inbox: None, ..case.source.clone() };
+    let without = SourceSpec::from(Spec { inbox: None, ..case.source.spec.clone() });
     case.control.sources().update(&without, read.revision).await.unwrap();
     found("it is forgotten", async || known().await.is_none().then_some(())).await;
 }

@@ -1,6 +1,6 @@
 //! A sender on a real control store, and a page with a scripted inbox.
 
-use control::{Change, Config};
+use control::{Change, Config, Spec};
 use jiff::SignedDuration;
 use model::{ManualClock, RunId};
 use serde_json::Value;
@@ -38,7 +38,7 @@ impl Case {
         let page = ScriptedServer::start().await.unwrap();
         let target: Url = page.uri("/me").parse().unwrap();
         let notify = vec![target.clone()];
-        let source = SourceSpec { notify, ..SourceSpec::new("http://example.com/".parse().unwrap()) };
+        let source = SourceSpec::from(Spec { notify, ..Spec::new("http://example.com/".parse().unwrap()) });
         control.sources().create(&source).await.unwrap();
         let clock = Arc::new(ManualClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
         let sender = OutboxSender {
@@ -218,7 +218,7 @@ async fn who_is_not_to_be_told_any_more_is_not() {
     let case = Case::new().await;
     case.changed(1).await;
     let read = case.control.sources().get(&case.source.id).await.unwrap();
-    let told = SourceSpec { notify: Vec::new(), ..case.source.clone() };
+    let told = SourceSpec::from(Spec { notify: Vec::new(), ..case.source.spec.clone() });
     case.control.sources().update(&told, read.revision).await.unwrap();
     let mut sources = case.sender.sources.clone();
     sources.wait_for(|all| all.get(&case.source.id).filter(|one| one.notify.is_empty())).await;

@@ -1,6 +1,6 @@
 //! A keeper on a real control store, and a scripted hub.
 
-use control::{Config, DeliveryStats, SubscriptionState};
+use control::{Config, DeliveryStats, Spec, SubscriptionState};
 use fleet::PushConfig;
 use jiff::SignedDuration;
 use model::{ManualClock, RunId, SetId, SourceId};
@@ -183,7 +183,7 @@ async fn what_nobody_wants_any_more_is_taken_back_from_the_hub() {
     case.requests(1).await;
     case.verify(&id, AskedMode::Subscribe).await;
     let read = case.control.sources().get(&case.source.id).await.unwrap();
-    let off = SourceSpec { push: Wish::Off, ..case.source.clone() };
+    let off = SourceSpec::from(Spec { push: Wish::Off, ..case.source.spec.clone() });
     case.control.sources().update(&off, read.revision).await.unwrap();
     let farewell = case.requests(2).await.remove(1);
     assert_eq!(farewell["hub.mode"], "unsubscribe");
@@ -202,7 +202,7 @@ async fn a_hub_over_plain_http_gets_no_secret_and_is_asked_only_where_the_operat
     let mut sources = case.keeper.sources.clone();
     assert_eq!(case.keeper.task(&subscription, case.clock.now()), Some(Task::End));
     let read = case.control.sources().get(&case.source.id).await.unwrap();
-    let admits = SourceSpec { push: Wish::Unsigned, ..case.source.clone() };
+    let admits = SourceSpec::from(Spec { push: Wish::Unsigned, ..case.source.spec.clone() });
     case.control.sources().update(&admits, read.revision).await.unwrap();
     let admitted = |sources: &WatchCache<SourceSpec>| {
         sources.get(&case.source.id).filter(|source| source.push == Wish::Unsigned).map(drop)
