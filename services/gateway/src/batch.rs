@@ -50,7 +50,7 @@ pub(crate) async fn sources(
         token = caller.name(),
         "Sources are added and changed"
     );
-    Json(Page { items, next: None })
+    Json(Page::all(items))
 }
 
 async fn apply(gateway: &Gateway, item: SourceInBatch, dry_run: bool) -> SourceResult {
@@ -121,8 +121,8 @@ pub(crate) async fn runs(
             Err(error) => RunResult { source, run: None, problem: Some(error.at("/v1/runs:batch")) },
         }
     });
-    let items = stream::iter(requests).buffered(ITEMS_AT_A_TIME).collect().await;
-    Ok(Json(Page { items, next: None }))
+    let results: Vec<_> = stream::iter(requests).buffered(ITEMS_AT_A_TIME).collect().await;
+    Ok(Json(Page::all(results)))
 }
 
 async fn request_run(

@@ -178,7 +178,8 @@ mod tests {
 
     async fn start_with(head_time: Duration, most: usize) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
         let router = Router::new().route("/", get(async || "here"));
         let limits = ConnectionLimits { most, head_time, proxies: Arc::new([]) };
         let serving = serve(listener, router, limits, GatewayMetrics::default(), stop.clone());

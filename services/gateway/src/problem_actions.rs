@@ -55,8 +55,7 @@ pub(crate) async fn queued(
     SourcePath(source): SourcePath,
 ) -> Result<Json<Page<ProblemAction>>, ApiError> {
     let words = gateway.control.words().of(&source).await?;
-    let items = words.iter().map(|word| ProblemAction::new(word)).collect();
-    Ok(Json(Page { items, next: None }))
+    Ok(Json(Page::all(words.iter().map(|action| ProblemAction::new(action)))))
 }
 
 async fn queue(

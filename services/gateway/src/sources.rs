@@ -12,9 +12,10 @@ use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::extract::{self, JsonBody, Query, SourcePath};
+use crate::inbox_urls;
+use crate::pagination::paginate;
 use crate::state::Gateway;
 use crate::tokens::Caller;
-use crate::{inbox_urls, pagination};
 
 /// Parameters of lists.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -26,6 +27,18 @@ pub(crate) struct PageParams {
     pub(crate) limit: Option<u16>,
     /// The position of the next page: `next` of the previous page.
     pub(crate) cursor: Option<String>,
+}
+
+impl PageParams {
+    /// The requested page of an in-memory list: see [`paginate`].
+    pub(crate) fn paginate<T>(
+        &self,
+        kind: &str,
+        items: impl IntoIterator<Item = T>,
+        name: impl Fn(&T) -> &str,
+    ) -> Result<Page<T>, ApiError> {
+        paginate(kind, items, name, self.limit, self.cursor.as_deref())
+    }
 }
 
 /// Parameters of requests that support a dry run.
@@ -62,17 +75,9 @@ pub(crate) async fn list(
     State(gateway): State<Gateway>,
     Query(params): Query<PageParams>,
 ) -> Result<Json<Page<Source>>, ApiError> {
-    let all = gateway.views.sources.all();
-    let page = pagination::paginate(
-        "sources",
-        all,
-        |source| source.id.as_str(),
-        params.limit,
-        params.cursor.as_deref(),
-    )?;
+    let page = params.paginate("sources", gateway.views.sources.all(), |source| source.id.as_str())?;
     let now = gateway.now();
-    let items = page.items.iter().map(|source| Source::new(source, Some(source.revision), now)).collect();
-    Ok(Json(Page { items, next: page.next }))
+    Ok(Json(page.map(|source| Source::new(&source, Some(source.revision), now))))
 }
 
 /// Adds a Source.
