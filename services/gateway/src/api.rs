@@ -92,7 +92,7 @@ fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(problems::groups))
         .routes(routes!(problem_actions::retry))
         .routes(routes!(problem_actions::ignore))
-        .routes(routes!(problem_actions::queued))
+        .routes(routes!(problem_actions::waiting))
         .routes(routes!(report::report))
         .routes(routes!(report::quirks))
         .routes(routes!(description))

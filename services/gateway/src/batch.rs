@@ -13,7 +13,7 @@ use futures::{StreamExt as _, stream};
 use crate::api_error::ApiError;
 use crate::extract::{self, BatchBody, Query};
 use crate::runs;
-use crate::sources::{DryRunParams, meanwhile};
+use crate::sources::{DryRunParams, as_precondition};
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
@@ -87,7 +87,7 @@ async fn create_or_update(
         return Ok((SourceDone::Unchanged, Some(now)));
     }
     if read.is_some_and(|read| read != now) {
-        return Err(meanwhile(ControlError::Conflict { what: format!("source {}", spec.id) }));
+        return Err(as_precondition(ControlError::Conflict { what: format!("source {}", spec.id) }));
     }
     let done = if found.is_some() { SourceDone::Changed } else { SourceDone::Created };
     if dry_run {
@@ -97,7 +97,7 @@ async fn create_or_update(
         Some(found) => sources.update(spec, found.revision).await,
         None => sources.create(spec).await,
     };
-    Ok((done, Some(written.map_err(meanwhile)?.get())))
+    Ok((done, Some(written.map_err(as_precondition)?.get())))
 }
 
 /// Requests a run of many Sources. Each request is accepted or refused by itself; the response lists the results in the

@@ -53,7 +53,7 @@ fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
                 strong { (title) } ": " (what) ". "
                 @match bars {
                     [first, .., last] | [first @ last] => {
-                        (format::of(bars.len() as u64, "run", "runs")) " from " (format::time(first.at)) ", the last one: " (last.told) "."
+                        (format::counted(bars.len() as u64, "run", "runs")) " from " (format::time(first.at)) ", the last one: " (last.told) "."
                     },
                     _ => "No data yet.",
                 }
@@ -101,7 +101,7 @@ fn throughput(runs: &[Run]) -> Vec<Bar> {
             height: rate,
             told: format!(
                 "{rate:.1}/s: {}, {}, in {}",
-                format::of(run.counters.stored, "resource", "resources"),
+                format::counted(run.counters.stored, "resource", "resources"),
                 format::bytes(run.counters.bytes),
                 format::span(ended.duration_since(began).as_secs())
             ),
