@@ -12,3 +12,15 @@ pub struct Page<T> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
+
+impl<T> Page<T> {
+    /// All items, on one page.
+    pub fn all(items: impl IntoIterator<Item = T>) -> Self {
+        Self { items: items.into_iter().collect(), next: None }
+    }
+
+    /// The page with each item in another form.
+    pub fn map<R>(self, form: impl FnMut(T) -> R) -> Page<R> {
+        Page { items: self.items.into_iter().map(form).collect(), next: self.next }
+    }
+}

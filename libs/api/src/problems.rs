@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn problems_of_one_reason_about_one_kind_are_one_group_wherever_they_were_counted() {
-        let (mut here, mut there) = (ProblemGroups::default(), ProblemGroups::default());
+        let mut here = ProblemGroups::default();
+        let mut there = ProblemGroups::default();
         let (resource, document) =
             (Subject::Resource("http://h/a".to_owned()), Subject::Document("http://h/list.xml".to_owned()));
         here.count(&resource, &problem(ProblemReason::Timeout, 5));

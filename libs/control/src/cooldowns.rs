@@ -39,10 +39,6 @@ impl Kept for Cooldown {
     fn key(lane: &Lane) -> String {
         lane.token()
     }
-
-    fn describe(lane: &Lane) -> String {
-        format!("rest of {lane}")
-    }
 }
 
 impl Table<Cooldown> {

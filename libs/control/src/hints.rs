@@ -81,8 +81,4 @@ impl Kept for Hint {
     fn key(source: &SourceId) -> String {
         source.to_string()
     }
-
-    fn describe(source: &SourceId) -> String {
-        format!("a hint about {source}")
-    }
 }

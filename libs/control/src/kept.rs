@@ -11,5 +11,7 @@ pub trait Kept: Message + Send + Sync + 'static {
     fn key(id: &Self::Id) -> String;
 
     /// What errors call the value.
-    fn describe(id: &Self::Id) -> String;
+    fn describe(id: &Self::Id) -> String {
+        format!("{} {}", Self::KIND, Self::key(id))
+    }
 }

@@ -215,10 +215,6 @@ impl Kept for Plan {
     fn key(id: &Ulid) -> String {
         id.to_string().to_ascii_lowercase()
     }
-
-    fn describe(id: &Ulid) -> String {
-        format!("plan {id}")
-    }
 }
 
 #[cfg(test)]

@@ -44,13 +44,7 @@ struct Described;
 pub fn openapi() -> OpenApi {
     let mut described = routes().into_openapi();
     for item in described.paths.paths.values_mut() {
-        let is_named = |operation: &Operation| {
-            operation.parameters.as_ref().is_some_and(|parameters| !parameters.is_empty())
-        };
-        for operation in operations(item) {
-            let (named, body) = (is_named(operation), operation.request_body.is_some());
-            refuse_in_the_same_form(operation, named, body);
-        }
+        operations(item).for_each(add_errors);
     }
     let scheme = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
@@ -98,7 +92,7 @@ fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(problems::groups))
         .routes(routes!(problem_actions::retry))
         .routes(routes!(problem_actions::ignore))
-        .routes(routes!(problem_actions::queued))
+        .routes(routes!(problem_actions::waiting))
         .routes(routes!(report::report))
         .routes(routes!(report::quirks))
         .routes(routes!(description))
@@ -115,8 +109,10 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [&mut item.get, &mut item.post, &mut item.put, &mut item.delete].into_iter().filter_map(Option::as_mut)
 }
 
-/// Adds the refusals that any request may get, and gives all of them the same form.
-fn refuse_in_the_same_form(operation: &mut Operation, named: bool, body: bool) {
+/// Adds the errors that any request may get, and gives all of them the same form.
+fn add_errors(operation: &mut Operation) {
+    let has_parameters = operation.parameters.as_ref().is_some_and(|parameters| !parameters.is_empty());
+    let has_body = operation.request_body.is_some();
     let always = [
         ("401", "The token is missing or unknown"),
         ("403", "The token lacks the role"),
@@ -125,7 +121,7 @@ fn refuse_in_the_same_form(operation: &mut Operation, named: bool, body: bool) {
         ("500", "Internal error"),
         ("503", "A dependency is unreachable"),
     ];
-    let of_names = [
+    let of_parameters = [
         ("400", "The request is malformed"),
         ("404", "Not found"),
         (TOO_LONG, "The head of the request is longer than 32 KiB"),
@@ -137,9 +133,9 @@ fn refuse_in_the_same_form(operation: &mut Operation, named: bool, body: bool) {
         ("415", "The body has another media type"),
         ("422", "A field is invalid"),
     ];
-    let of_names = of_names.into_iter().filter(|_| named);
-    let of_bodies = of_bodies.into_iter().filter(|_| body);
-    for (status, description) in always.into_iter().chain(of_names).chain(of_bodies) {
+    let of_parameters = of_parameters.into_iter().filter(|_| has_parameters);
+    let of_bodies = of_bodies.into_iter().filter(|_| has_body);
+    for (status, description) in always.into_iter().chain(of_parameters).chain(of_bodies) {
         let response = || RefOr::T(ResponseBuilder::new().description(description).build());
         operation.responses.responses.entry(status.to_owned()).or_insert_with(response);
     }

@@ -13,7 +13,7 @@ use futures::{StreamExt as _, stream};
 use crate::api_error::ApiError;
 use crate::extract::{self, BatchBody, Query};
 use crate::runs;
-use crate::sources::{DryRunParams, meanwhile};
+use crate::sources::{DryRunParams, as_precondition};
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
@@ -50,7 +50,7 @@ pub(crate) async fn sources(
         token = caller.name(),
         "Sources are added and changed"
     );
-    Json(Page { items, next: None })
+    Json(Page::all(items))
 }
 
 async fn apply(gateway: &Gateway, item: SourceInBatch, dry_run: bool) -> SourceResult {
@@ -87,7 +87,7 @@ async fn create_or_update(
         return Ok((SourceDone::Unchanged, Some(now)));
     }
     if read.is_some_and(|read| read != now) {
-        return Err(meanwhile(ControlError::Conflict { what: format!("source {}", spec.id) }));
+        return Err(as_precondition(ControlError::Conflict { what: format!("source {}", spec.id) }));
     }
     let done = if found.is_some() { SourceDone::Changed } else { SourceDone::Created };
     if dry_run {
@@ -97,7 +97,7 @@ async fn create_or_update(
         Some(found) => sources.update(spec, found.revision).await,
         None => sources.create(spec).await,
     };
-    Ok((done, Some(written.map_err(meanwhile)?.get())))
+    Ok((done, Some(written.map_err(as_precondition)?.get())))
 }
 
 /// Requests a run of many Sources. Each request is accepted or refused by itself; the response lists the results in the
@@ -121,8 +121,8 @@ pub(crate) async fn runs(
             Err(error) => RunResult { source, run: None, problem: Some(error.at("/v1/runs:batch")) },
         }
     });
-    let items = stream::iter(requests).buffered(ITEMS_AT_A_TIME).collect().await;
-    Ok(Json(Page { items, next: None }))
+    let results: Vec<_> = stream::iter(requests).buffered(ITEMS_AT_A_TIME).collect().await;
+    Ok(Json(Page::all(results)))
 }
 
 async fn request_run(

@@ -333,7 +333,8 @@ mod tests {
     #[test]
     fn it_does_not_start_open_to_everybody() {
         let with = |listen: &str, tokens: bool, allow_anonymous| {
-            let (listen, tokens) = (listen.parse().unwrap(), tokens.then(|| PathBuf::from("tokens.yaml")));
+            let listen = listen.parse().unwrap();
+            let tokens = tokens.then(|| PathBuf::from("tokens.yaml"));
             Settings { listen, tokens, allow_anonymous, ..Settings::default() }.check()
         };
         assert!(with("0.0.0.0:1", true, false).is_ok());

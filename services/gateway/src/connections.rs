@@ -11,7 +11,7 @@ use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::Service;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use model::Network;
@@ -66,9 +66,8 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let routes = TowerToHyperService::new(router.clone());
-                let service = FromPeer { routes, peer: peer.ip(), proxies: Arc::clone(&limits.proxies) };
-                let serving = serve_connection(stream, service, limits.head_time, stop.clone());
+                let serving =
+                    serve_connection(stream, peer.ip(), router.clone(), limits.clone(), stop.clone());
                 let counted = metrics.connection();
                 drop(open.spawn(async move {
                     serving.await;
@@ -109,39 +108,27 @@ async fn permit(
     }
 }
 
-/// The routes, for the requests of one connection.
-#[derive(Debug, Clone)]
-struct FromPeer {
-    routes: TowerToHyperService<Router>,
-    peer: IpAddr,
-    proxies: Arc<[Network]>,
-}
-
-impl Service<Request<Incoming>> for FromPeer {
-    type Response = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Response;
-    type Error = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Error;
-    type Future = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Future;
-
-    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        let client = ClientAddress::of(self.peer, request.headers(), &self.proxies);
-        request.extensions_mut().insert(client);
-        self.routes.call(request)
-    }
-}
-
+/// Serves the requests of one connection. Each gets the address of its client.
 async fn serve_connection(
     stream: TcpStream,
-    service: FromPeer,
-    head_time: Duration,
+    peer: IpAddr,
+    router: Router,
+    limits: ConnectionLimits,
     stop: CancellationToken,
 ) {
+    let routes = TowerToHyperService::new(router);
+    let service = service_fn(|mut request: Request<Incoming>| {
+        let client = ClientAddress::of(peer, request.headers(), &limits.proxies);
+        request.extensions_mut().insert(client);
+        routes.call(request)
+    });
     // Without this, small responses wait 40 ms each for the acknowledgement of earlier data.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection is slower than it could be");
     }
     let mut server = http1::Builder::new();
     // Without a timer, hyper enforces no time limits.
-    server.timer(TokioTimer::new()).header_read_timeout(head_time).max_buf_size(BUFFER_BYTES);
+    server.timer(TokioTimer::new()).header_read_timeout(limits.head_time).max_buf_size(BUFFER_BYTES);
     let mut serving = pin!(server.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
@@ -178,7 +165,8 @@ mod tests {
 
     async fn start_with(head_time: Duration, most: usize) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
         let router = Router::new().route("/", get(async || "here"));
         let limits = ConnectionLimits { most, head_time, proxies: Arc::new([]) };
         let serving = serve(listener, router, limits, GatewayMetrics::default(), stop.clone());

@@ -51,7 +51,7 @@ pub(crate) async fn content(
         return Err(ApiError::precondition_failed(format!("{uri} is another version now: {etag}")));
     }
     if extract::etag_matches(&headers, header::IF_NONE_MATCH, &etag) == Some(true) {
-        return Ok((StatusCode::NOT_MODIFIED, described(&uri, &bitstream, &etag)).into_response());
+        return Ok((StatusCode::NOT_MODIFIED, bitstream_headers(&uri, &bitstream, &etag)).into_response());
     }
     let length = bitstream.computed.length();
     let (status, range) = match range::asked(&headers, length, &etag) {
@@ -62,7 +62,7 @@ pub(crate) async fn content(
             return Err(with_text(refusal, format!("bytes */{length}")));
         }
     };
-    let mut answered = described(&uri, &bitstream, &etag);
+    let mut answered = bitstream_headers(&uri, &bitstream, &etag);
     let sent = range.as_ref().map_or(length, |range| range.end - range.start);
     answered.insert(header::CONTENT_LENGTH, sent.into());
     if let Some(range) = &range
@@ -85,7 +85,7 @@ fn with_text(refusal: ApiError, content_range: String) -> ApiError {
 }
 
 /// The headers that describe a bitstream, for GET and HEAD.
-fn described(uri: &ResourceUri, bitstream: &Bitstream, etag: &str) -> HeaderMap {
+fn bitstream_headers(uri: &ResourceUri, bitstream: &Bitstream, etag: &str) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let said = bitstream.media_type.as_deref().and_then(|said| said.parse().ok());
     headers

@@ -50,13 +50,12 @@ pub(crate) async fn ignore(
 /// The queued actions of a Source, which wait for its next run.
 #[utoipa::path(get, path = "/v1/sources/{source}/problems/actions", tag = "problems", params(SourcePath),
     responses((status = 200, description = "All queued actions, the oldest first", body = Page<ProblemAction>)))]
-pub(crate) async fn queued(
+pub(crate) async fn waiting(
     State(gateway): State<Gateway>,
     SourcePath(source): SourcePath,
 ) -> Result<Json<Page<ProblemAction>>, ApiError> {
     let words = gateway.control.words().of(&source).await?;
-    let items = words.iter().map(|word| ProblemAction::new(word)).collect();
-    Ok(Json(Page { items, next: None }))
+    Ok(Json(Page::all(words.iter().map(|action| ProblemAction::new(action)))))
 }
 
 async fn queue(

@@ -142,7 +142,7 @@ pub(crate) async fn groups(
             groups.count(&subject, &record);
         }
     }
-    Ok(Json(Page { items: groups.into_vec(), next: None }))
+    Ok(Json(Page::all(groups.into_vec())))
 }
 
 /// A subject as text, and back.
@@ -173,7 +173,8 @@ mod tests {
     #[test]
     fn unknown_reasons_and_kinds_are_refused_with_those_that_there_are() {
         let with = |reason: &str, kind: &str| {
-            let (reason, kind) = (Some(reason.to_owned()), Some(kind.to_owned()));
+            let reason = Some(reason.to_owned());
+            let kind = Some(kind.to_owned());
             ProblemFilter::new(&ProblemParams { reason, kind, ..ProblemParams::default() })
         };
         assert!(with("timeout, dns", "resource,entry").is_ok());

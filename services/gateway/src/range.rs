@@ -43,7 +43,8 @@ fn read(value: &str, length: u64) -> Part {
         return Part::Whole;
     }
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    let (first, last) = (first.trim(), last.trim());
+    let first = first.trim();
+    let last = last.trim();
     if !digits(first) || !digits(last) || first.is_empty() && last.is_empty() {
         return Part::Whole;
     }

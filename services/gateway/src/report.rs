@@ -98,7 +98,7 @@ pub(crate) async fn card(gateway: &Gateway, id: &SourceId) -> Result<ReportCard,
 #[utoipa::path(get, path = "/v1/quirks", tag = "reports",
     responses((status = 200, description = "All items", body = Page<QuirkInfo>)))]
 pub(crate) async fn quirks() -> Json<Page<QuirkInfo>> {
-    let items = Quirk::ALL.iter().map(|quirk| QuirkInfo {
+    Json(Page::all(Quirk::ALL.iter().map(|quirk| QuirkInfo {
         name: quirk.as_str(),
         meaning: quirk.meaning(),
         casts_doubt: quirk.casts_doubt(),
@@ -106,6 +106,5 @@ pub(crate) async fn quirks() -> Json<Page<QuirkInfo>> {
         severity: quirk.force().as_str(),
         section: quirk.section().to_string(),
         advice: quirk.rule().advice,
-    });
-    Json(Page { items: items.collect(), next: None })
+    })))
 }

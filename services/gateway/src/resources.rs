@@ -91,7 +91,7 @@ pub(crate) async fn history(
 ) -> Result<Json<ResourceHistory>, ApiError> {
     let uri = extract::resource_uri(&params.uri)?;
     let catalog = gateway.catalogs.get(&source).await?;
-    let mut history = known(&catalog, &uri).await?;
+    let mut history = lookup(&catalog, &uri).await?;
     (history.events, history.events_omitted) = events(&catalog, &uri).await?;
     if history.is_empty() {
         return Err(unknown(&uri));
@@ -100,7 +100,7 @@ pub(crate) async fn history(
 }
 
 /// All that is known of a resource except its events. This takes a few lookups, however large the catalog is.
-pub(crate) async fn known(catalog: &CatalogReader, uri: &ResourceUri) -> Result<ResourceHistory, ApiError> {
+pub(crate) async fn lookup(catalog: &CatalogReader, uri: &ResourceUri) -> Result<ResourceHistory, ApiError> {
     let record = catalog.resource(uri).await?;
     let pending = catalog.pending(uri).await?;
     let problem = catalog.problem(&Subject::Resource(uri.to_string())).await?;

@@ -81,8 +81,8 @@ pub(crate) async fn list(
         // The Source may not exist.
         gateway.control.sources().get(&source).await?;
     }
-    let items = last.iter().map(|run| &**run).chain(&past).map(|run| present(&gateway, run)).collect();
-    Ok(Json(Page { items, next: None }))
+    let all = last.iter().map(|run| &**run).chain(&past);
+    Ok(Json(Page::all(all.map(|run| present(&gateway, run)))))
 }
 
 /// Requests a run. With an `Idempotency-Key`, a repeated request gets the same response and starts no second run.

@@ -168,9 +168,8 @@ async fn watch(control: Control, readiness: Readiness, stop: CancellationToken) 
                 }
             }
             Err(error) => {
-                let held = latch.take().unwrap_or_else(|| readiness.latch("control", "it cannot be reached"));
+                let held = latch.get_or_insert_with(|| readiness.latch("control", "it cannot be reached"));
                 held.waits_for(&error.to_string());
-                latch = Some(held);
             }
         }
     }

@@ -12,9 +12,10 @@ use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::extract::{self, JsonBody, Query, SourcePath};
+use crate::inbox_urls;
+use crate::pagination::paginate;
 use crate::state::Gateway;
 use crate::tokens::Caller;
-use crate::{inbox_urls, pagination};
 
 /// Parameters of lists.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -26,6 +27,18 @@ pub(crate) struct PageParams {
     pub(crate) limit: Option<u16>,
     /// The position of the next page: `next` of the previous page.
     pub(crate) cursor: Option<String>,
+}
+
+impl PageParams {
+    /// The requested page of an in-memory list: see [`paginate`].
+    pub(crate) fn paginate<T>(
+        &self,
+        kind: &str,
+        items: impl IntoIterator<Item = T>,
+        name: impl Fn(&T) -> &str,
+    ) -> Result<Page<T>, ApiError> {
+        paginate(kind, items, name, self.limit, self.cursor.as_deref())
+    }
 }
 
 /// Parameters of requests that support a dry run.
@@ -62,17 +75,9 @@ pub(crate) async fn list(
     State(gateway): State<Gateway>,
     Query(params): Query<PageParams>,
 ) -> Result<Json<Page<Source>>, ApiError> {
-    let all = gateway.views.sources.all();
-    let page = pagination::paginate(
-        "sources",
-        all,
-        |source| source.id.as_str(),
-        params.limit,
-        params.cursor.as_deref(),
-    )?;
+    let page = params.paginate("sources", gateway.views.sources.all(), |source| source.id.as_str())?;
     let now = gateway.now();
-    let items = page.items.iter().map(|source| Source::new(source, Some(source.revision), now)).collect();
-    Ok(Json(Page { items, next: page.next }))
+    Ok(Json(page.map(|source| Source::new(&source, Some(source.revision), now))))
 }
 
 /// Adds a Source.
@@ -137,7 +142,7 @@ pub(crate) async fn change(
     JsonBody(sent): JsonBody<Spec>,
 ) -> Result<Response, ApiError> {
     let found = gateway.control.sources().get(&source).await?;
-    if !is_meant(&headers, &found)? {
+    if !check_if_match(&headers, &found)? {
         return Err(ApiError::unconditional(
             "If-Match is required. Send the ETag of your last GET, or * to overwrite",
         ));
@@ -147,7 +152,7 @@ pub(crate) async fn change(
     if params.dry_run {
         return Ok(answer(&Source::new(&spec, None, gateway.now()), StatusCode::OK));
     }
-    let revision = gateway.control.sources().update(&spec, found.revision).await.map_err(meanwhile)?;
+    let revision = gateway.control.sources().update(&spec, found.revision).await.map_err(as_precondition)?;
     tracing::info!(source.id = %spec.id, token = caller.name(), "a Source is changed");
     Ok(answer(&Source::new(&spec, Some(revision), gateway.now()), StatusCode::OK))
 }
@@ -168,9 +173,9 @@ pub(crate) async fn delete(
     headers: HeaderMap,
 ) -> Result<StatusCode, ApiError> {
     let found = gateway.control.sources().get(&source).await?;
-    is_meant(&headers, &found)?;
-    refuse_with_a_run(&gateway, &source).await?;
-    gateway.control.sources().delete(&source, found.revision).await.map_err(meanwhile)?;
+    check_if_match(&headers, &found)?;
+    check_no_active_run(&gateway, &source).await?;
+    gateway.control.sources().delete(&source, found.revision).await.map_err(as_precondition)?;
     tracing::info!(source.id = %source, token = caller.name(), "a Source is deleted");
     Ok(StatusCode::NO_CONTENT)
 }
@@ -179,14 +184,14 @@ pub(crate) async fn delete(
 ///
 /// # Errors
 /// When it names another revision.
-fn is_meant(headers: &HeaderMap, found: &Versioned<SourceSpec>) -> Result<bool, ApiError> {
+fn check_if_match(headers: &HeaderMap, found: &Versioned<SourceSpec>) -> Result<bool, ApiError> {
     match extract::etag_matches(headers, header::IF_MATCH, &etag(found.revision.get())) {
-        Some(false) => Err(meanwhile(ControlError::Conflict { what: format!("source {}", found.id) })),
+        Some(false) => Err(as_precondition(ControlError::Conflict { what: format!("source {}", found.id) })),
         said => Ok(said.is_some()),
     }
 }
 
-async fn refuse_with_a_run(gateway: &Gateway, id: &SourceId) -> Result<(), ApiError> {
+async fn check_no_active_run(gateway: &Gateway, id: &SourceId) -> Result<(), ApiError> {
     match gateway.control.runs().get(id).await? {
         Some(run) if !run.state.is_over() => Err(ApiError::conflict(format!(
             "the run {} of {id} is {}: cancel it first, and wait until it is over",
@@ -198,7 +203,7 @@ async fn refuse_with_a_run(gateway: &Gateway, id: &SourceId) -> Result<(), ApiEr
 }
 
 /// The refusal for a change that another client made first.
-pub(crate) fn meanwhile(error: ControlError) -> ApiError {
+pub(crate) fn as_precondition(error: ControlError) -> ApiError {
     match error {
         ControlError::Conflict { .. } => ApiError::precondition_failed(error.to_string()),
         error => error.into(),

@@ -6,7 +6,6 @@ use axum::extract::State;
 
 use crate::api_error::ApiError;
 use crate::extract::{Query, SourcePath};
-use crate::pagination;
 use crate::sources::PageParams;
 use crate::state::Gateway;
 
@@ -22,14 +21,7 @@ pub(crate) async fn list(
     gateway.control.sources().get(&source).await?;
     let mut all = gateway.views.subscriptions.all();
     all.retain(|subscription| subscription.source == source);
-    let page = pagination::paginate(
-        "subscriptions",
-        all,
-        |subscription| subscription.id.as_str(),
-        params.limit,
-        params.cursor.as_deref(),
-    )?;
+    let page = params.paginate("subscriptions", all, |subscription| subscription.id.as_str())?;
     let now = gateway.now();
-    let items = page.items.iter().map(|subscription| Subscription::new(subscription, now)).collect();
-    Ok(Json(Page { items, next: page.next }))
+    Ok(Json(page.map(|subscription| Subscription::new(&subscription, now))))
 }

@@ -150,8 +150,4 @@ impl Kept for InboxCursor {
     fn key(source: &SourceId) -> String {
         source.to_string()
     }
-
-    fn describe(source: &SourceId) -> String {
-        format!("inbox that is read for {source}")
-    }
 }

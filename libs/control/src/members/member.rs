@@ -115,10 +115,6 @@ impl Kept for Member {
     fn key((role, id): &(Role, MemberId)) -> String {
         format!("{}.{id}", role.as_str())
     }
-
-    fn describe((_, id): &(Role, MemberId)) -> String {
-        format!("member {id}")
-    }
 }
 
 #[cfg(test)]

@@ -258,8 +258,4 @@ impl Kept for Subscription {
     fn key(id: &SubscriptionId) -> String {
         id.to_string()
     }
-
-    fn describe(id: &SubscriptionId) -> String {
-        format!("subscription {id}")
-    }
 }

@@ -87,7 +87,8 @@ async fn a_value_of_a_later_release_is_told_and_hides_no_other() {
 /// The view of another namespace never gets the Source, like a view that lags.
 #[tokio::test]
 async fn a_source_that_a_view_does_not_have_yet_is_there() {
-    let (control, behind) = (control().await, support::control().await.sources().view().await.unwrap());
+    let control = control().await;
+    let behind = support::control().await.sources().view().await.unwrap();
     let sources = control.sources();
     assert!(!sources.is_there(&source(1), &behind).await.unwrap());
     sources.create(&spec(1)).await.unwrap();

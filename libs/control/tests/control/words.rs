@@ -6,7 +6,8 @@ use crate::support::{control, now};
 async fn words_wait_in_their_order_for_the_owner_of_their_source_and_are_gone_when_taken_up() {
     let control = control().await;
     let source = |url: &str| SourceSpec::new(url.parse().unwrap()).id;
-    let (one, other) = (source("https://one.example/"), source("https://other.example/"));
+    let one = source("https://one.example/");
+    let other = source("https://other.example/");
     let about = || WordAbout { prefix: Some("https://one.example/".to_owned()), ..WordAbout::default() };
     let ignore =
         ProblemActionRequest::new(one.clone(), about(), ActionKind::Ignore { note: "old".to_owned() }, now());

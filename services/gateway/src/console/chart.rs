@@ -46,15 +46,14 @@ pub(super) fn section(runs: &[Run]) -> Markup {
 
 fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
     let highest = bars.iter().map(|bar| bar.height).fold(0.0, f64::max);
-    let (first, last) = (bars.first(), bars.last());
     let step = WIDTH / bars.len().max(LEAST_BARS) as f64;
     html! {
         figure aria-labelledby=(id) {
             figcaption #(id) {
                 strong { (title) } ": " (what) ". "
-                @match (first, last) {
-                    (Some(first), Some(last)) => {
-                        (format::of(bars.len() as u64, "run", "runs")) " from " (format::time(first.at)) ", the last one: " (last.told) "."
+                @match bars {
+                    [first, .., last] | [first @ last] => {
+                        (format::counted(bars.len() as u64, "run", "runs")) " from " (format::time(first.at)) ", the last one: " (last.told) "."
                     },
                     _ => "No data yet.",
                 }
@@ -93,7 +92,8 @@ fn bars(runs: &[Run], bar: impl Fn(&Run) -> Option<Bar>) -> Vec<Bar> {
 
 fn throughput(runs: &[Run]) -> Vec<Bar> {
     bars(runs, |run| {
-        let (began, ended) = (run.started_at?, run.finished_at?);
+        let began = run.started_at?;
+        let ended = run.finished_at?;
         let seconds = ended.duration_since(began).as_secs_f64().max(0.001);
         let rate = run.counters.stored as f64 / seconds;
         Some(Bar {
@@ -101,7 +101,7 @@ fn throughput(runs: &[Run]) -> Vec<Bar> {
             height: rate,
             told: format!(
                 "{rate:.1}/s: {}, {}, in {}",
-                format::of(run.counters.stored, "resource", "resources"),
+                format::counted(run.counters.stored, "resource", "resources"),
                 format::bytes(run.counters.bytes),
                 format::span(ended.duration_since(began).as_secs())
             ),
@@ -111,7 +111,7 @@ fn throughput(runs: &[Run]) -> Vec<Bar> {
 
 fn backlog(runs: &[Run]) -> Vec<Bar> {
     bars(runs, |run| {
-        let (began, _) = (run.started_at?, run.finished_at?);
+        let began = run.started_at.filter(|_| run.is_over())?;
         let left = run.counters.failed;
         Some(Bar {
             at: began,

@@ -70,7 +70,7 @@ pub(super) fn bytes(number: u64) -> String {
 }
 
 /// A count with the noun in singular or plural.
-pub(super) fn of(number: u64, one: &str, many: &str) -> String {
+pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
@@ -120,7 +120,7 @@ mod tests {
         );
         assert_eq!([bytes(1_023), bytes(1_536), bytes(3 << 30)], ["1023 B", "1.5 KiB", "3.0 GiB"]);
         assert_eq!(
-            (of(1, "problem", "problems"), of(2, "problem", "problems")),
+            (counted(1, "problem", "problems"), counted(2, "problem", "problems")),
             ("1 problem".to_owned(), "2 problems".to_owned())
         );
     }

@@ -36,7 +36,7 @@ pub(super) async fn page(
 ) -> Result<Markup, ApiError> {
     let uri = extract::resource_uri(params.uri.trim())?;
     let catalog = context.gateway.catalogs.get(&source).await?;
-    let mut found = resources::known(&catalog, &uri).await?;
+    let mut found = resources::lookup(&catalog, &uri).await?;
     let reading = {
         let uri = uri.clone();
         async move { resources::events(&catalog, &uri).await }
@@ -177,7 +177,7 @@ fn problem_record(problem: &ProblemRecord) -> Markup {
 
 fn event_list(changes: &VecDeque<ChangeLogEntry>, left_out: u64) -> Markup {
     html! {
-        @if left_out > 0 { p { (format::of(left_out, "event", "events")) " omitted." } }
+        @if left_out > 0 { p { (format::counted(left_out, "event", "events")) " omitted." } }
         @if changes.is_empty() { p { "No events yet." } }
         ol.story {
             @for entry in changes {

@@ -65,7 +65,7 @@ fn shown(plan: &Plan) -> Markup {
 
 fn estimated(estimate: &PlanEstimate) -> Markup {
     let caption =
-        format!("Strategies, estimated with {}", format::of(estimate.requests, "request", "requests"));
+        format!("Strategies, estimated with {}", format::counted(estimate.requests, "request", "requests"));
     let columns = [
         Text("Strategy"),
         Text("Set"),
@@ -79,12 +79,12 @@ fn estimated(estimate: &PlanEstimate) -> Markup {
     html! {
         @if estimate.strategies.is_empty() { p { "The Source offers no resources." } } @else {
             (layout::table("Strategies", &caption, &columns, estimate.strategies.iter().map(row)))
-            @if estimate.strategies_omitted > 0 { p.hint { "And " (format::of(estimate.strategies_omitted, "more strategy", "more strategies")) "." } }
+            @if estimate.strategies_omitted > 0 { p.hint { "And " (format::counted(estimate.strategies_omitted, "more strategy", "more strategies")) "." } }
         }
         @if !estimate.unread.is_empty() {
             p { "These documents could not be read. Their entries are missing from all figures:" }
             ul { @for unread in &estimate.unread { li.uri { (unread.uri) ": " (unread.message) } } }
-            @if estimate.unread_omitted > 0 { p.hint { "And " (format::of(estimate.unread_omitted, "more", "more")) "." } }
+            @if estimate.unread_omitted > 0 { p.hint { "And " (format::counted(estimate.unread_omitted, "more", "more")) "." } }
         }
     }
 }

@@ -66,7 +66,7 @@ pub(super) async fn page(
     let counting = problems::groups(context.state(), SourcePath(source.clone()), Query(asked));
     let groups = within_deadline(params.wait, counting).await.transpose()?.map(|Json(groups)| groups.items);
     let Json(Page { items: actions, .. }) =
-        problem_actions::queued(context.state(), SourcePath(source.clone())).await?;
+        problem_actions::waiting(context.state(), SourcePath(source.clone())).await?;
     let now = context.now;
     let home = source_url(&source);
     let here = format!("{home}/problems");

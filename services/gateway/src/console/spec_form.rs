@@ -1,11 +1,8 @@
 //! The spec of a Source as form fields: parsed from a form, and written into one.
 
-use std::fmt::Display;
-
 use api::{Follow, Spec};
-use control::{Schedule, Times};
+use control::Times;
 use jiff::SignedDuration;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::form::Fields;
@@ -31,6 +28,9 @@ const NUMBERS: [&str; 5] =
 /// Fields that are lists of strings in the API. The form separates their items by spaces.
 const LISTS: [&str; 2] = ["allow_networks", "notify"];
 
+/// Fields that are booleans in the API.
+const CHECK_BOXES: [&str; 2] = ["strict", "accept_html"];
+
 /// Parses a form through the API's own type, so that the same input is refused for the same reasons.
 pub(super) fn read(fields: &Fields) -> Result<Spec, ApiError> {
     let mut asked = Map::new();
@@ -49,8 +49,9 @@ pub(super) fn read(fields: &Fields) -> Result<Spec, ApiError> {
             asked.insert(name.to_owned(), values.split_whitespace().collect());
         }
     }
-    asked.insert("strict".to_owned(), fields.has("strict").into());
-    asked.insert("accept_html".to_owned(), fields.has("accept_html").into());
+    for name in CHECK_BOXES {
+        asked.insert(name.to_owned(), fields.has(name).into());
+    }
     asked.insert("enabled".to_owned(), (!fields.has("on_hold")).into());
     if let Some(schedule) = schedule(fields)? {
         asked.insert("schedule".to_owned(), schedule);
@@ -104,55 +105,38 @@ fn bounds(fields: &Fields) -> Result<Value, ApiError> {
 
 /// The form fields that represent this spec.
 pub(super) fn fields(spec: &Spec) -> Fields {
-    let mut fields = Vec::new();
-    let mut write = |name: &'static str, text: Option<String>| fields.extend(text.map(|text| (name, text)));
-    let ticked = |is: bool| is.then(|| "on".to_owned());
-    write("entry", Some(spec.entry.to_string()));
-    write("on_hold", ticked(!spec.enabled));
-    let (when, every, cron) = match spec.schedule.as_ref().map(|schedule| &schedule.times) {
-        Some(Times::EverySeconds(seconds)) => ("every", Some(time(*seconds)), None),
-        Some(Times::Cron(expression)) => ("cron", None, Some(expression.clone())),
-        None => ("asked", None, None),
-    };
-    write("when", Some(when.to_owned()));
-    write("every", every);
-    write("cron", cron);
-    let jitter = spec.schedule.as_ref().and_then(|schedule: &Schedule| schedule.jitter_seconds);
-    write("jitter_seconds", text(jitter));
-    write("follow", ticked(spec.follow.is_some()));
-    write("min_seconds", text(spec.follow.map(|bounds| bounds.min_seconds)));
-    write("max_seconds", text(spec.follow.map(|bounds| bounds.max_seconds)));
-    write("mode", name(spec.mode));
-    write("prefer", spec.prefer.and_then(name));
-    write("absent", name(spec.absent));
-    write("max_deletes_percent", text(Some(spec.max_deletes_percent)));
-    write("keep_versions", text(spec.keep_versions));
-    write("include", spec.include.clone());
-    write("exclude", spec.exclude.clone());
-    write("origins", name(spec.origins));
-    write("strict", ticked(spec.strict));
-    write("accept_html", ticked(spec.accept_html));
-    write("concurrency", text(Some(spec.concurrency)));
-    write("requests_per_second", text(spec.requests_per_second));
-    write("max_body_bytes", text(spec.max_body_bytes));
-    write("robots", name(spec.robots));
-    write("contact", spec.contact.clone());
-    write("credential", text(spec.credential.as_ref()));
-    let networks: Vec<_> = spec.allow_networks.iter().map(ToString::to_string).collect();
-    write("allow_networks", (!networks.is_empty()).then(|| networks.join(" ")));
-    write("inbox", text(spec.inbox.as_ref()));
-    let targets: Vec<_> = spec.notify.iter().map(url::Url::as_str).collect();
-    write("notify", (!targets.is_empty()).then(|| targets.join(" ")));
+    // The form has the same names as the API, so that a new setting needs a line in one of the tables above.
+    let settings = serde_json::to_value(spec).unwrap_or_default();
+    let same = TEXTS.iter().chain(&NUMBERS).chain(&LISTS).chain(&CHECK_BOXES);
+    let same = same.filter_map(|name| Some((*name, text(&settings[name])?)));
+    let mut fields: Vec<(&str, String)> = same.collect();
+    if !spec.enabled {
+        fields.push(("on_hold", "on".to_owned()));
+    }
+    if let Some(schedule) = &spec.schedule {
+        fields.extend(match &schedule.times {
+            Times::EverySeconds(seconds) => [("when", "every".to_owned()), ("every", time(*seconds))],
+            Times::Cron(expression) => [("when", "cron".to_owned()), ("cron", expression.clone())],
+        });
+        fields.extend(schedule.jitter_seconds.map(|seconds| ("jitter_seconds", seconds.to_string())));
+    }
+    if let Some(follow) = spec.follow {
+        fields.push(("follow", "on".to_owned()));
+        fields.push(("min_seconds", follow.min_seconds.to_string()));
+        fields.push(("max_seconds", follow.max_seconds.to_string()));
+    }
     fields.into_iter().collect()
 }
 
-fn text(value: Option<impl Display>) -> Option<String> {
-    value.map(|value| value.to_string())
-}
-
-/// The API's name for an enum value.
-fn name(value: impl Serialize) -> Option<String> {
-    serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
+/// A value of the API as the text of a form field; none where the field is empty.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(true) => Some("on".to_owned()),
+        Value::Array(items) => Some(items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")),
+        _ => None,
+    }
 }
 
 /// Formats a duration so that [`every`] can parse it.
@@ -162,7 +146,7 @@ fn time(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use control::SourceSpec;
+    use control::{Schedule, SourceSpec};
 
     use super::*;
 

@@ -29,7 +29,8 @@ pub(super) fn sources<'a>(
     if notification.activity.is_none() {
         return Vec::new();
     }
-    let (mut at_origin, mut spoken_for) = (Vec::new(), Vec::new());
+    let mut at_origin = Vec::new();
+    let mut spoken_for = Vec::new();
     for source in sources {
         if !source.enabled || inbox.is_some_and(|inbox| *inbox != source.id) {
             continue;

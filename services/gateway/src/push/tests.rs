@@ -201,7 +201,8 @@ async fn a_hub_that_asks_back_gets_its_challenge_and_nobody_else_gets_anything()
 async fn an_end_is_confirmed_once_it_is_wanted_also_when_the_hub_asks_again() {
     let case = Case::active().await;
     let path = case.path();
-    let (subscriptions, now) = (case.control.subscriptions(), Timestamp::now());
+    let subscriptions = case.control.subscriptions();
+    let now = Timestamp::now();
     subscriptions.step(&case.id, &SubscriptionStep::Unwanted, now).await.unwrap();
     subscriptions.step(&case.id, &SubscriptionStep::Ask, now).await.unwrap();
     until("the view has heard of it", || {
@@ -361,7 +362,8 @@ async fn a_flood_at_a_callback_that_has_ended_asks_the_fleet_no_more_often_than_
         ..Case::asked().await.callbacks.0.limits.clone()
     };
     let case = Case::with(limits).await;
-    let (subscriptions, now) = (case.control.subscriptions(), Timestamp::now());
+    let subscriptions = case.control.subscriptions();
+    let now = Timestamp::now();
     let denied = SubscriptionStep::Deny { topic: None, reason: None };
     for step in [denied, SubscriptionStep::Unwanted] {
         subscriptions.step(&case.id, &step, now).await.unwrap();

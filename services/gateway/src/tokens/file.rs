@@ -15,7 +15,7 @@ use super::{Caller, Role};
 
 /// The interval of checks for a changed file. Its content is compared, because a mounted secret is replaced by setting
 /// a symbolic link anew.
-pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
+pub(super) const REREAD_EVERY: Duration = Duration::from_secs(2);
 /// The shortest token that cannot be guessed.
 const LEAST_CHARACTERS: usize = 16;
 /// The largest file: far more tokens than a fleet has operators.
@@ -52,7 +52,7 @@ pub(crate) async fn follow(
     };
     loop {
         tokio::select! {
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(REREAD_EVERY) => {}
             () = stop.cancelled() => return,
         }
         let place = path.clone();
