@@ -2,8 +2,6 @@
 
 mod backoff;
 mod bus;
-#[cfg(any(test, feature = "conformance"))]
-pub mod conformance;
 mod dead;
 mod delivery;
 mod error;
@@ -30,3 +28,6 @@ pub use queue::{Filter, Queue};
 pub use send::{send, send_part};
 pub use spec::ConsumerSpec;
 pub use worker::HandlerResult;
+
+#[cfg(test)]
+mod conformance_tests;

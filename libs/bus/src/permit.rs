@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 /// The most permits at one origin, so that counting them stays cheap.
-pub(crate) const MOST_PLACES: usize = 4;
+pub(crate) const MOST_PERMITS: usize = 4;
 
 /// A permit for one open request at an origin. Dropping it returns it: see [`Bus::acquire_permit`](crate::Bus::acquire_permit).
 #[derive(Debug)]
@@ -23,13 +23,13 @@ impl OriginPermit {
 
 /// The number of permits of an origin with `limit` open requests: one less than the limit, so that jobs go on; at least
 /// one.
-pub(crate) fn places_within(limit: usize) -> usize {
-    limit.saturating_sub(1).clamp(1, MOST_PLACES)
+pub(crate) fn permits_within(limit: usize) -> usize {
+    limit.saturating_sub(1).clamp(1, MOST_PERMITS)
 }
 
 /// The number of these that may be spare permits for workers with a job: all but one.
 pub(crate) fn spare_within(limit: usize) -> usize {
-    places_within(limit) - 1
+    permits_within(limit) - 1
 }
 
 #[cfg(test)]
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn jobs_keep_a_slot_wherever_there_is_more_than_one() {
-        assert_eq!([0, 1, 2, 3, 5, 6, 1_000].map(places_within), [1, 1, 1, 2, 4, 4, 4]);
+        assert_eq!([0, 1, 2, 3, 5, 6, 1_000].map(permits_within), [1, 1, 1, 2, 4, 4, 4]);
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl Shared {
                 super::streams::ensure(&self.link, &self.names, &self.config).await?;
             }
             super::streams::ensure_lanes(&self.link, &self.names, &self.config).await?;
-            super::streams::ensure_places(&self.link, &self.names, &self.config).await?;
+            super::streams::ensure_permits(&self.link, &self.names, &self.config).await?;
             let opened: Vec<ConsumerSpec> = self.opened().values().cloned().collect();
             for spec in opened {
                 self.make(&spec).await?;

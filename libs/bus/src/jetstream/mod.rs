@@ -79,7 +79,7 @@ impl JetStreamBus {
             handles.insert(stage, handle.map_err(|error| refuse(error.to_string()))?);
         }
         let lanes = LaneList::new(streams::ensure_lanes(&link, &names, &config).await?);
-        let keys = Keys::new(streams::ensure_places(&link, &names, &config).await?, link.context.clone());
+        let keys = Keys::new(streams::ensure_permits(&link, &names, &config).await?, link.context.clone());
         let (ready, mut is_ready) = watch::channel(false);
         let follower = tokio::spawn(lanes.clone().follow(link.clone(), ready));
         let shared = Arc::new(Shared {

@@ -78,7 +78,7 @@ impl Names {
     }
 
     /// The bucket of the acquired permits.
-    pub(super) fn places(&self) -> String {
+    pub(super) fn permits(&self) -> String {
         format!("{}-{}", self.namespace, Persisted::OriginPermits.name())
     }
 

@@ -21,11 +21,11 @@ use super::connection::Failure;
 use super::consumers::spec_of;
 use super::keys;
 use crate::backoff::Backoff;
-use crate::permit::{MOST_PLACES, OriginPermit, PermitGuard, places_within, spare_within};
+use crate::permit::{MOST_PERMITS, OriginPermit, PermitGuard, permits_within, spare_within};
 use crate::{BusError, ConsumerSpec, Filter};
 
 /// The silence after which a permit is free again: the same as for the fetcher of a job.
-const PLACE_TTL: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 15 });
+const PERMIT_TTL: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 15 });
 /// The interval of renewals.
 const RENEW: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 4 });
 /// How long a change of a consumer may take. After that, the lock expires and another change may begin.
@@ -57,14 +57,14 @@ impl Shared {
         lane: &Lane,
         limit: usize,
     ) -> Result<OriginPermit, BusError> {
-        let held = self.take_place(lane, limit).await?;
-        let seat = self.seat(lane, held);
+        let held = self.take_permit(lane, limit).await?;
+        let permit = self.permit(lane, held);
         self.settle(lane, None).await?;
         let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         while !self.has_room(lane).await? {
             backoff.pause().await;
         }
-        Ok(OriginPermit::new(seat))
+        Ok(OriginPermit::new(permit))
     }
 
     pub(super) async fn try_acquire_spare(
@@ -79,28 +79,28 @@ impl Shared {
         let limit = spec_of(&filter, &info.config).max_in_flight();
         // The first permit is reserved for callers of `acquire_permit`.
         for number in 1..=spare_within(limit) {
-            let Some(held) = self.take_key(&key(lane, number), PLACE_TTL).await? else { continue };
-            let seat = self.seat(lane, held);
+            let Some(held) = self.take_key(&key(lane, number), PERMIT_TTL).await? else { continue };
+            let permit = self.permit(lane, held);
             self.settle(lane, None).await?;
             // A job may have been delivered meanwhile.
-            return Ok(self.has_room(lane).await?.then(|| OriginPermit::new(seat)));
+            return Ok(self.has_room(lane).await?.then(|| OriginPermit::new(permit)));
         }
         Ok(None)
     }
 
     /// Wraps an acquired key. From here on it is returned on every path.
-    fn seat(self: &Arc<Self>, lane: &Lane, held: keys::OwnedKey) -> PermitKey {
+    fn permit(self: &Arc<Self>, lane: &Lane, held: keys::OwnedKey) -> PermitKey {
         let key = Arc::new(Mutex::new(Some(held)));
         let renewer = tokio::spawn(renew(Arc::clone(self), lane.clone(), Arc::clone(&key))).abort_handle();
         PermitKey { shared: Arc::clone(self), lane: lane.clone(), key, renewer }
     }
 
     /// Acquires one of the permits, as soon as one is free.
-    async fn take_place(&self, lane: &Lane, limit: usize) -> Result<keys::OwnedKey, BusError> {
+    async fn take_permit(&self, lane: &Lane, limit: usize) -> Result<keys::OwnedKey, BusError> {
         let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         loop {
-            for number in 0..places_within(limit) {
-                if let Some(held) = self.take_key(&key(lane, number), PLACE_TTL).await? {
+            for number in 0..permits_within(limit) {
+                if let Some(held) = self.take_key(&key(lane, number), PERMIT_TTL).await? {
                     return Ok(held);
                 }
             }
@@ -145,11 +145,11 @@ impl Shared {
     /// Must be called with the lock of the origin queue.
     async fn change(&self, lane: &Lane, spec: Option<&ConsumerSpec>) -> Result<(), BusError> {
         let filter = Filter::Fetch(lane.clone());
-        let places = self.places(lane).await?;
+        let permits = self.permits(lane).await?;
         let info = self.info(&filter).await?;
         let known = info.as_ref().map(|info| spec_of(&filter, &info.config));
         let Some(spec) = spec.or(known.as_ref()) else { return Ok(()) };
-        let wanted = lowered(self.consumer_config(spec), &places);
+        let wanted = lowered(self.consumer_config(spec), &permits);
         let Some(info) = &info else { return self.create(&wanted, &filter).await };
         if known.as_ref() != Some(spec) {
             self.create(&wanted, &filter).await?;
@@ -178,9 +178,9 @@ impl Shared {
     }
 
     /// Since when each acquired permit is held, by the server's clock.
-    async fn places(&self, lane: &Lane) -> Result<Vec<DateTime>, BusError> {
+    async fn permits(&self, lane: &Lane) -> Result<Vec<DateTime>, BusError> {
         let ask = || async {
-            let keys = (0..MOST_PLACES).map(|number| key(lane, number)).collect::<Vec<_>>();
+            let keys = (0..MOST_PERMITS).map(|number| key(lane, number)).collect::<Vec<_>>();
             let since = try_join_all(keys.iter().map(|key| self.keys.since(key))).await?;
             Ok::<_, Failure>(since.into_iter().flatten().collect())
         };
@@ -262,11 +262,11 @@ fn handed_out(info: &consumer::Info) -> usize {
 
 /// The consumer's configuration, lowered by the acquired permits. If nothing is left, the consumer is paused until the
 /// last permit would have expired. The server would read a limit of 0 as its default of 1,000.
-fn lowered(config: consumer::pull::Config, places: &[DateTime]) -> consumer::pull::Config {
-    let taken = i64::try_from(places.len()).unwrap_or(i64::MAX);
+fn lowered(config: consumer::pull::Config, permits: &[DateTime]) -> consumer::pull::Config {
+    let taken = i64::try_from(permits.len()).unwrap_or(i64::MAX);
     if taken < config.max_ack_pending {
         return consumer::pull::Config { max_ack_pending: config.max_ack_pending - taken, ..config };
     }
-    let pause_until = places.iter().max().map(|since| *since + PLACE_TTL);
+    let pause_until = permits.iter().max().map(|since| *since + PERMIT_TTL);
     consumer::pull::Config { max_ack_pending: 1, pause_until, ..config }
 }

@@ -47,14 +47,14 @@ pub(super) async fn ensure_lanes(
 }
 
 /// Creates the bucket of the acquired permits and of the locks of origin queues.
-pub(super) async fn ensure_places(
+pub(super) async fn ensure_permits(
     link: &Link,
     names: &Names,
     config: &JetStreamConfig,
 ) -> Result<kv::Store, BusError> {
     let description = "Places of requests that no job asks for".to_owned();
     let limit_markers = Some(TRACE);
-    let wanted = kv::Config { bucket: names.places(), description, limit_markers, ..Default::default() };
+    let wanted = kv::Config { bucket: names.permits(), description, limit_markers, ..Default::default() };
     ensure_bucket(link, config, wanted).await
 }
 

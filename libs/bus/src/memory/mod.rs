@@ -83,10 +83,10 @@ impl Shared {
         Some(changed)
     }
 
-    fn give_place_back(&self, filter: &Filter) {
+    fn return_permit(&self, filter: &Filter) {
         let mut state = self.state();
         let Entry::Occupied(mut entry) = state.stages.entry(filter.clone()) else { return };
-        entry.get_mut().give_place_back();
+        entry.get_mut().return_permit();
         entry.get().notify();
         if entry.get().is_forgettable() {
             entry.remove();
@@ -234,7 +234,7 @@ impl Bus for MemoryBus {
             let changed = {
                 let mut state = self.shared.state();
                 let stage = state.stage(filter.clone());
-                if taken.is_none() && stage.take_place(limit) {
+                if taken.is_none() && stage.take_permit(limit) {
                     taken = Some(MemoryPermit::new(Arc::clone(&self.shared), filter.clone()));
                 }
                 if stage.has_room(limit)
@@ -250,7 +250,7 @@ impl Bus for MemoryBus {
 
     async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
         let filter = Filter::Fetch(lane.clone());
-        let is_taken = self.shared.state().stages.get_mut(&filter).is_some_and(Stage::take_spare_place);
+        let is_taken = self.shared.state().stages.get_mut(&filter).is_some_and(Stage::take_spare_permit);
         Ok(is_taken.then(|| OriginPermit::new(MemoryPermit::new(Arc::clone(&self.shared), filter))))
     }
 

@@ -23,6 +23,6 @@ impl PermitGuard for MemoryPermit {}
 
 impl Drop for MemoryPermit {
     fn drop(&mut self) {
-        self.shared.give_place_back(&self.filter);
+        self.shared.return_permit(&self.filter);
     }
 }

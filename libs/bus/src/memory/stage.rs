@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::fair_queue::FairQueue;
 use super::later;
-use crate::permit::{places_within, spare_within};
+use crate::permit::{permits_within, spare_within};
 use crate::{ConsumerSpec, Depth, Message, MessageId, Payload, Queue};
 
 /// The queues of one filter.
@@ -21,7 +21,7 @@ pub(super) struct Stage {
     waiting: FairQueue<Stored>,
     out: BTreeMap<u64, Out>,
     /// Acquired permits. Each counts as one more in flight.
-    places: usize,
+    permits: usize,
     /// The number of the next message, and of the next delivery.
     next: u64,
     changed: Arc<Notify>,
@@ -93,36 +93,36 @@ impl Stage {
     }
 
     /// Acquires a permit, if one is free. From now on, deliveries leave room for it.
-    pub(super) fn take_place(&mut self, limit: usize) -> bool {
-        let is_free = self.places < places_within(limit);
-        self.places += usize::from(is_free);
+    pub(super) fn take_permit(&mut self, limit: usize) -> bool {
+        let is_free = self.permits < permits_within(limit);
+        self.permits += usize::from(is_free);
         is_free
     }
 
     /// Acquires a spare permit, if the origin queue is open and has one: see
-    /// [`Bus::try_acquire_spare`](crate::Bus::spare_place).
-    pub(super) fn take_spare_place(&mut self) -> bool {
+    /// [`Bus::try_acquire_spare`](crate::Bus::try_acquire_spare).
+    pub(super) fn take_spare_permit(&mut self) -> bool {
         let Some(limit) = self.spec.as_ref().map(ConsumerSpec::max_in_flight) else { return false };
         let is_spare = self.waiting.is_empty()
-            && self.places < spare_within(limit)
-            && self.out.len() + self.places < limit;
-        self.places += usize::from(is_spare);
+            && self.permits < spare_within(limit)
+            && self.out.len() + self.permits < limit;
+        self.permits += usize::from(is_spare);
         is_spare
     }
 
-    pub(super) fn give_place_back(&mut self) {
-        self.places -= 1;
+    pub(super) fn return_permit(&mut self) {
+        self.permits -= 1;
     }
 
     /// Whether the messages in flight leave room for the acquired permits.
     pub(super) fn has_room(&self, limit: usize) -> bool {
         let limit = self.spec.as_ref().map_or(limit, ConsumerSpec::max_in_flight);
-        self.out.is_empty() || self.out.len() + self.places <= limit
+        self.out.is_empty() || self.out.len() + self.permits <= limit
     }
 
     /// Whether it has no messages and no acquired permits.
     pub(super) fn is_unused(&self) -> bool {
-        self.is_empty() && self.places == 0
+        self.is_empty() && self.permits == 0
     }
 
     /// Whether its state equals that of a new stage.
@@ -149,7 +149,7 @@ impl Stage {
     /// Takes up to `max` messages, or returns None if no consumer is open.
     pub(super) fn take(&mut self, max: usize, now: Instant) -> Option<Handed> {
         let spec = self.spec.clone()?;
-        let limit = spec.max_in_flight().saturating_sub(self.places);
+        let limit = spec.max_in_flight().saturating_sub(self.permits);
         let mut handed = Handed::default();
         self.take_again(&spec, limit, max, now, &mut handed);
         while handed.deliveries.len() < max && self.out.len() < limit {

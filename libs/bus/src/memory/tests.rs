@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::MemoryBus;
 use super::seen::WINDOW;
-use crate::conformance::Pace;
+use crate::conformance_tests::Pace;
 use crate::{Bus, ConsumerSpec, Delivery, Filter, MAX_PAYLOAD, MessageId, Queue};
 
 const CAPACITY: usize = 16;
@@ -27,7 +27,7 @@ async fn setup(_test: &str) -> (Arc<dyn Bus>, Pace) {
     (Arc::new(MemoryBus::new(CAPACITY)), pace)
 }
 
-crate::conformance! { #[tokio::test(start_paused = true)] setup }
+crate::conformance_tests::conformance! { #[tokio::test(start_paused = true)] setup }
 
 /// The same tests, with every message serialized.
 mod by_wire {
@@ -38,7 +38,7 @@ mod by_wire {
         (Arc::new(MemoryBus::new(CAPACITY).by_wire()), pace)
     }
 
-    crate::conformance! { #[tokio::test(start_paused = true)] setup }
+    crate::conformance_tests::conformance! { #[tokio::test(start_paused = true)] setup }
 }
 
 /// A message that must not be serialized.

@@ -67,7 +67,7 @@ async fn two_processes_never_exceed_the_limit_of_a_lane_together() {
 }
 
 #[tokio::test]
-async fn new_owner_drops_the_jobs_of_the_old_one_and_held_ones_keep_their_places() {
+async fn new_owner_drops_the_jobs_of_the_old_one_and_held_ones_keep_their_slots() {
     let (old, new) = two("fleet-purge").await;
     old.open(lane_spec(1, 2)).await.unwrap();
     for id in ["a", "b", "c"] {
@@ -170,7 +170,7 @@ async fn dropped_pull_leaves_its_message_to_the_next_at_once() {
 }
 
 #[tokio::test]
-async fn places_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane() {
+async fn permits_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane() {
     for limit in [1, 2] {
         let (one, other) = two(&format!("fleet-places-{limit}")).await;
         one.open(lane_spec(1, limit)).await.unwrap();
@@ -208,7 +208,7 @@ async fn places_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane(
             let open = open.clone();
             readers.push(tokio::spawn(async move {
                 for _ in 0..5 {
-                    let _place = bus.acquire_permit(&lane(1), limit).await.unwrap();
+                    let _permit = bus.acquire_permit(&lane(1), limit).await.unwrap();
                     open().await;
                 }
             }));
@@ -236,7 +236,7 @@ async fn places_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane(
 
 /// A process acquires a permit and dies: the end of its runtime closes the connection, and stops all that would renew
 /// or return the permit.
-async fn vanish_with_a_place(url: &str, test: &str, limit: usize) {
+async fn vanish_with_a_permit(url: &str, test: &str, limit: usize) {
     let url = url.to_owned();
     let test = test.to_owned();
     let process = std::thread::spawn(move || {
@@ -251,31 +251,31 @@ async fn vanish_with_a_place(url: &str, test: &str, limit: usize) {
 }
 
 #[tokio::test]
-async fn place_of_a_process_that_vanished_is_somebody_elses_in_the_end() {
+async fn permit_of_a_process_that_vanished_is_free_in_the_end() {
     let server = NatsFixture::get().await;
     for limit in [1, 2] {
         let test = format!("fleet-gone-{limit}");
         let bus = connect(&server.url, &test).await;
-        vanish_with_a_place(&server.url, &test, limit).await;
+        vanish_with_a_permit(&server.url, &test, limit).await;
         let lane = lane(1);
         let soon = Duration::from_millis(300);
         assert!(
             timeout(soon, bus.acquire_permit(&lane, limit)).await.is_err(),
             "its place is not free at once"
         );
-        let _place =
+        let _permit =
             timeout(SOON, bus.acquire_permit(&lane, limit)).await.expect("its place is free again").unwrap();
     }
 }
 
 #[tokio::test]
-async fn jobs_have_the_slot_again_of_a_process_that_vanished_with_a_place() {
+async fn jobs_have_the_slot_again_of_a_process_that_vanished_with_a_permit() {
     let server = NatsFixture::get().await;
     for limit in [1, 2] {
         let test = format!("fleet-back-{limit}");
         let bus = connect(&server.url, &test).await;
         bus.open(lane_spec(1, limit)).await.unwrap();
-        vanish_with_a_place(&server.url, &test, limit).await;
+        vanish_with_a_permit(&server.url, &test, limit).await;
         for n in 0..limit {
             publish(&bus, fetch(1), &n.to_string()).await;
         }

@@ -12,7 +12,7 @@ use testkit::servers::NatsFixture;
 use tokio_util::sync::CancellationToken;
 
 use super::{JetStreamBus, JetStreamConfig};
-use crate::conformance::Pace;
+use crate::conformance_tests::Pace;
 use crate::{Bus, ConsumerSpec, Delivery, Depth, Filter, MessageId, OriginQueues, Queue};
 
 const CAPACITY: usize = 16;
@@ -75,4 +75,4 @@ async fn publish(bus: &JetStreamBus, queue: Queue, id: &str) {
     bus.publish(queue, MessageId::new(id), id.to_owned().into()).await.unwrap();
 }
 
-crate::conformance! { #[tokio::test] setup }
+crate::conformance_tests::conformance! { #[tokio::test] setup }

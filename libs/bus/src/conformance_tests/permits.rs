@@ -24,7 +24,7 @@ impl Open {
 }
 
 /// Jobs and permits together never exceed the limit, for any number of workers, and all of them end.
-pub async fn places_and_jobs_together_keep_to_the_limit(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn permits_and_jobs_together_keep_to_the_limit(bus: &dyn Bus, pace: &Pace) {
     for limit in [1, 2, 4] {
         mixed(bus, pace, limit).await;
     }
@@ -34,7 +34,7 @@ async fn mixed(bus: &dyn Bus, pace: &Pace, limit: usize) {
     const JOBS: usize = 10;
     const READERS: usize = 3;
     const REQUESTS: usize = 3;
-    let names = Names::opened("places_and_jobs_together_keep_to_the_limit", limit, bus, pace).await;
+    let names = Names::opened("permits_and_jobs_together_keep_to_the_limit", limit, bus, pace).await;
     for n in 0..JOBS {
         publish(bus, &names.fetch, names.id(&format!("{limit}-{n}"))).await;
     }
@@ -53,7 +53,7 @@ async fn mixed(bus: &dyn Bus, pace: &Pace, limit: usize) {
     });
     let read = (0..READERS).map(|_| async {
         for _ in 0..REQUESTS {
-            let _place = bus.acquire_permit(&names.lane, limit).await.unwrap();
+            let _permit = bus.acquire_permit(&names.lane, limit).await.unwrap();
             open.one(pace).await;
         }
     });
@@ -66,11 +66,11 @@ async fn mixed(bus: &dyn Bus, pace: &Pace, limit: usize) {
 
 /// With a limit of one, a permit waits for the job in flight, the next job waits for the permit, and both get their
 /// turn.
-pub async fn place_and_job_take_turns_where_one_is_the_limit(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::opened("place_and_job_take_turns_where_one_is_the_limit", 1, bus, pace).await;
+pub(crate) async fn permit_and_job_take_turns_where_one_is_the_limit(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::opened("permit_and_job_take_turns_where_one_is_the_limit", 1, bus, pace).await;
     publish_each(bus, &names, ["a", "b"]).await;
     let first = one(bus, &names.filter, pace).await;
-    let place = {
+    let permit = {
         let mut waiting = std::pin::pin!(bus.acquire_permit(&names.lane, 1));
         assert!(timeout(pace.quiet, &mut waiting).await.is_err(), "a place beside the only job");
         first.ack().await.unwrap();
@@ -82,7 +82,7 @@ pub async fn place_and_job_take_turns_where_one_is_the_limit(bus: &dyn Bus, pace
     }
     let give_back = async {
         sleep(pace.quiet / 2).await;
-        drop(place);
+        drop(permit);
     };
     let (second, ()) = tokio::join!(bus.pull(&names.filter, 1, pace.quiet + pace.soon), give_back);
     let second = second.unwrap().pop().expect("the place is free");
@@ -91,22 +91,22 @@ pub async fn place_and_job_take_turns_where_one_is_the_limit(bus: &dyn Bus, pace
 }
 
 /// A permit takes one slot from the jobs, and frees it when it is returned.
-pub async fn place_takes_one_slot_and_no_more(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::opened("place_takes_one_slot_and_no_more", 3, bus, pace).await;
-    let place = bus.acquire_permit(&names.lane, 3).await.unwrap();
+pub(crate) async fn permit_takes_one_slot_and_no_more(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::opened("permit_takes_one_slot_and_no_more", 3, bus, pace).await;
+    let permit = bus.acquire_permit(&names.lane, 3).await.unwrap();
     publish_each(bus, &names, 0..5).await;
     let mut out = all(bus, &names.filter, pace).await;
     assert_eq!(out.len(), 2);
-    drop(place);
+    drop(permit);
     out.push(one(bus, &names.filter, pace).await);
     none(bus, &names.filter, pace).await;
     ack_all(out).await;
 }
 
 /// A permit of an origin queue that is not open counts as soon as the queue opens.
-pub async fn place_taken_before_the_lane_opens_counts(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("place_taken_before_the_lane_opens_counts", pace);
-    let place = timeout(pace.soon, bus.acquire_permit(&names.lane, 2))
+pub(crate) async fn permit_taken_before_the_lane_opens_counts(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("permit_taken_before_the_lane_opens_counts", pace);
+    let permit = timeout(pace.soon, bus.acquire_permit(&names.lane, 2))
         .await
         .expect("no other one is waiting")
         .unwrap();
@@ -118,14 +118,14 @@ pub async fn place_taken_before_the_lane_opens_counts(bus: &dyn Bus, pace: &Pace
     none(bus, &names.filter, pace).await;
     // Workers do not see the permit: the list shows the full limit.
     assert_eq!(bus.lanes().borrow().get(&names.lane), Some(&names.spec(2, pace)));
-    drop(place);
+    drop(permit);
     let second = one(bus, &names.filter, pace).await;
     ack_all([first, second]).await;
 }
 
 /// A caller that stops waiting for a permit leaves nothing behind.
-pub async fn place_that_nobody_waits_for_any_more_is_free(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::opened("place_that_nobody_waits_for_any_more_is_free", 1, bus, pace).await;
+pub(crate) async fn permit_without_a_waiting_caller_is_free(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::opened("permit_without_a_waiting_caller_is_free", 1, bus, pace).await;
     publish_each(bus, &names, ["a", "b"]).await;
     let job = one(bus, &names.filter, pace).await;
     assert!(timeout(pace.quiet, bus.acquire_permit(&names.lane, 1)).await.is_err());
@@ -134,14 +134,14 @@ pub async fn place_that_nobody_waits_for_any_more_is_free(bus: &dyn Bus, pace: &
 }
 
 /// A limit that changes while a permit is held changes the slots of the jobs.
-pub async fn limit_changed_beside_a_place_is_the_limit_of_both(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::opened("limit_changed_beside_a_place_is_the_limit_of_both", 2, bus, pace).await;
-    let place = bus.acquire_permit(&names.lane, 2).await.unwrap();
+pub(crate) async fn limit_changed_beside_a_permit_is_the_limit_of_both(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::opened("limit_changed_beside_a_permit_is_the_limit_of_both", 2, bus, pace).await;
+    let permit = bus.acquire_permit(&names.lane, 2).await.unwrap();
     bus.open(names.spec(4, pace)).await.unwrap();
     publish_each(bus, &names, 0..6).await;
     let mut out = all(bus, &names.filter, pace).await;
     assert_eq!(out.len(), 3);
-    drop(place);
+    drop(permit);
     out.push(one(bus, &names.filter, pace).await);
     none(bus, &names.filter, pace).await;
     ack_all(out).await;
@@ -149,8 +149,8 @@ pub async fn limit_changed_beside_a_place_is_the_limit_of_both(bus: &dyn Bus, pa
 
 /// A spare permit is given at once or not at all. It is not given where the origin queue is closed or full, and it
 /// leaves one permit and one slot free.
-pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::of("place_to_spare_is_given_only_where_nobody_wants_it", pace);
+pub(crate) async fn spare_permit_is_given_only_where_no_other_waits(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::of("spare_permit_is_given_only_where_no_other_waits", pace);
     let spare = || async { bus.try_acquire_spare(&names.lane).await.unwrap() };
     assert!(spare().await.is_none(), "the lane is closed");
     bus.open(names.spec(2, pace)).await.unwrap();
@@ -165,9 +165,9 @@ pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, p
     publish(bus, &names.fetch, names.id("b")).await;
     let other = one(bus, &names.filter, pace).await;
     other.ack().await.unwrap();
-    let place = timeout(pace.soon, bus.acquire_permit(&names.lane, 4)).await.expect("one is left").unwrap();
+    let permit = timeout(pace.soon, bus.acquire_permit(&names.lane, 4)).await.expect("one is left").unwrap();
     drop(first);
-    drop(place);
+    drop(permit);
 
     // Where jobs wait, there is no spare permit.
     publish_each(bus, &names, 0..3).await;
@@ -183,10 +183,10 @@ pub async fn place_to_spare_is_given_only_where_nobody_wants_it(bus: &dyn Bus, p
 }
 
 /// Workers with jobs and spare permits keep to the limit, and every job gets its turn.
-pub async fn places_to_spare_and_jobs_together_keep_to_the_limit(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn spare_permits_and_jobs_together_keep_to_the_limit(bus: &dyn Bus, pace: &Pace) {
     const JOBS: usize = 12;
     const LIMIT: usize = 4;
-    let names = Names::opened("places_to_spare_and_jobs_together_keep_to_the_limit", LIMIT, bus, pace).await;
+    let names = Names::opened("spare_permits_and_jobs_together_keep_to_the_limit", LIMIT, bus, pace).await;
     publish_each(bus, &names, 0..JOBS).await;
     let open = Open::default();
     let done = AtomicUsize::new(0);
@@ -200,7 +200,7 @@ pub async fn places_to_spare_and_jobs_together_keep_to_the_limit(bus: &dyn Bus, 
         while done.load(Ordering::SeqCst) < JOBS {
             for delivery in bus.pull(&names.filter, 1, pace.quiet).await.unwrap() {
                 let beside = async {
-                    let Some(_place) = bus.try_acquire_spare(&names.lane).await.unwrap() else { return };
+                    let Some(_permit) = bus.try_acquire_spare(&names.lane).await.unwrap() else { return };
                     spared.fetch_add(1, Ordering::SeqCst);
                     open.one(pace).await;
                 };

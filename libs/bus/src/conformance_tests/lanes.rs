@@ -6,7 +6,7 @@ use super::{Names, Pace, none, one, publish};
 use crate::{Bus, OriginQueues};
 
 /// Every watcher of the list learns of an origin queue that is opened, changed or closed.
-pub async fn lanes_are_announced_changed_and_withdrawn(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn lanes_are_announced_changed_and_withdrawn(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("lanes_are_announced_changed_and_withdrawn", pace);
     let mut early = bus.lanes();
     assert!(!early.borrow().contains_key(&names.lane));
@@ -30,7 +30,7 @@ pub async fn lanes_are_announced_changed_and_withdrawn(bus: &dyn Bus, pace: &Pac
 }
 
 /// An origin queue closes only when it has no message, neither queued nor in flight.
-pub async fn lane_with_messages_stays_open(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn lane_with_messages_stays_open(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("lane_with_messages_stays_open", 2, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     assert!(!bus.close(&names.filter).await.unwrap(), "closed although a message waits");
@@ -42,7 +42,7 @@ pub async fn lane_with_messages_stays_open(bus: &dyn Bus, pace: &Pace) {
 
 /// A reopened origin queue behaves like a new one: it delivers the messages that were published meanwhile, and those
 /// that follow.
-pub async fn closed_lane_is_opened_and_used_again(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn closed_lane_is_opened_and_used_again(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("closed_lane_is_opened_and_used_again", pace);
     for turn in 0..3 {
         bus.open(names.spec(1 + turn, pace)).await.unwrap();

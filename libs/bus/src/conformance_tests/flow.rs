@@ -11,7 +11,7 @@ use super::{Names, Pace, all, none, one, one_within, publish, publish_each};
 use crate::{Bus, ConsumerSpec, Depth, Filter, Queue};
 
 /// A message goes to the consumer of its stage and origin, and to no other.
-pub async fn every_queue_reaches_its_own_consumer(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn every_queue_reaches_its_own_consumer(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("every_queue_reaches_its_own_consumer", pace);
     let source = names.source.clone();
     let other_lane = format!("https://{}.example.org:8443", names.tag).parse().unwrap();
@@ -41,7 +41,7 @@ pub async fn every_queue_reaches_its_own_consumer(bus: &dyn Bus, pace: &Pace) {
 }
 
 /// The limit holds for any number of pullers, and all messages are worked on in the end.
-pub async fn limit_holds_over_several_pullers(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn limit_holds_over_several_pullers(bus: &dyn Bus, pace: &Pace) {
     const MESSAGES: usize = 24;
     const LIMIT: usize = 3;
     let names = Names::opened("limit_holds_over_several_pullers", LIMIT, bus, pace).await;
@@ -88,8 +88,8 @@ pub async fn limit_holds_over_several_pullers(bus: &dyn Bus, pace: &Pace) {
 
 /// A message in the delay of a nak counts as in flight. So while an origin only fails, not all of its jobs use up their
 /// attempts.
-pub async fn resting_message_keeps_its_place(bus: &dyn Bus, pace: &Pace) {
-    let names = Names::opened("resting_message_keeps_its_place", 1, bus, pace).await;
+pub(crate) async fn delayed_message_keeps_its_slot(bus: &dyn Bus, pace: &Pace) {
+    let names = Names::opened("delayed_message_keeps_its_slot", 1, bus, pace).await;
     publish_each(bus, &names, ["a", "b"]).await;
     let delay = pace.quiet * 2;
     one(bus, &names.filter, pace).await.nak(delay).await.unwrap();
@@ -103,7 +103,7 @@ pub async fn resting_message_keeps_its_place(bus: &dyn Bus, pace: &Pace) {
 }
 
 /// A consumer that is reopened with a higher limit delivers more, even to a pull that already waits.
-pub async fn raised_limit_takes_effect(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn raised_limit_takes_effect(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("raised_limit_takes_effect", 1, bus, pace).await;
     publish_each(bus, &names, ["a", "b"]).await;
     let first = one(bus, &names.filter, pace).await;
@@ -120,7 +120,7 @@ pub async fn raised_limit_takes_effect(bus: &dyn Bus, pace: &Pace) {
 }
 
 /// A full queue blocks its publisher until a message in it is acknowledged. Other queues of the origin have room.
-pub async fn full_queue_makes_its_publisher_wait_and_no_other(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn full_queue_makes_its_publisher_wait_and_no_other(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("full_queue_makes_its_publisher_wait_and_no_other", pace);
     let (_, other) = names.other_source();
     bus.open(names.spec(pace.capacity + 2, pace)).await.unwrap();
@@ -151,7 +151,7 @@ pub async fn full_queue_makes_its_publisher_wait_and_no_other(bus: &dyn Bus, pac
 }
 
 /// A take-over drops the jobs of one Source at all origins, and nothing else.
-pub async fn purge_drops_the_jobs_of_one_source_in_all_lanes(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn purge_drops_the_jobs_of_one_source_in_all_lanes(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("purge_drops_the_jobs_of_one_source_in_all_lanes", pace);
     let (_, other) = names.other_source();
     let lane = format!("https://{}.example.org:8443", names.tag).parse().unwrap();
@@ -172,7 +172,7 @@ pub async fn purge_drops_the_jobs_of_one_source_in_all_lanes(bus: &dyn Bus, pace
 }
 
 /// A job in flight during a take-over may be acknowledged. It is never redelivered, whatever its worker does.
-pub async fn job_held_during_a_purge_is_not_handed_out_again(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn job_held_during_a_purge_is_not_handed_out_again(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("job_held_during_a_purge_is_not_handed_out_again", 4, bus, pace).await;
     publish_each(bus, &names, ["acknowledged", "refused", "dropped"]).await;
     let [acknowledged, refused, dropped] = <[_; 3]>::try_from(all(bus, &names.filter, pace).await).unwrap();
@@ -185,7 +185,7 @@ pub async fn job_held_during_a_purge_is_not_handed_out_again(bus: &dyn Bus, pace
 }
 
 /// Depth counts queued messages, and messages in flight until they are settled.
-pub async fn depth_tells_waiting_and_in_flight(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn depth_tells_waiting_and_in_flight(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("depth_tells_waiting_and_in_flight", pace);
     let unused = Filter::Outcomes(names.source.clone());
     assert_eq!(bus.depth(&unused).await.unwrap(), Depth::default());
@@ -205,7 +205,7 @@ pub async fn depth_tells_waiting_and_in_flight(bus: &dyn Bus, pace: &Pace) {
 
 /// Counts messages of a Source in every stage, queued or in flight. It leaves out messages of other Sources, Change
 /// Notifications and dead letters.
-pub async fn under_way_counts_the_messages_of_one_source_in_all_stages(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn under_way_counts_the_messages_of_one_source_in_all_stages(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("under_way_counts_the_messages_of_one_source_in_all_stages", pace);
     let source = names.source.clone();
     assert_eq!(bus.under_way(&source).await.unwrap(), 0);

@@ -13,7 +13,7 @@ use crate::{Bus, BusError, ConsumerSpec, DeadLetter, DeadPayload, Filter, MAX_PA
 const CLOCK: Duration = Duration::from_millis(10);
 
 /// A published message is delivered unchanged, once, and never again after its ack.
-pub async fn published_message_is_pulled_once_and_gone_after_its_ack(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn published_message_is_pulled_once_and_gone_after_its_ack(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("published_message_is_pulled_once_and_gone_after_its_ack", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     let delivery = one(bus, &names.filter, pace).await;
@@ -27,7 +27,7 @@ pub async fn published_message_is_pulled_once_and_gone_after_its_ack(bus: &dyn B
 }
 
 /// A queue keeps messages from before its consumer opens. Opening the consumer twice changes nothing.
-pub async fn message_published_before_the_consumer_opens_is_not_lost(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn message_published_before_the_consumer_opens_is_not_lost(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("message_published_before_the_consumer_opens_is_not_lost", pace);
     publish(bus, &names.fetch, names.id("a")).await;
     bus.open(names.spec(4, pace)).await.unwrap();
@@ -38,7 +38,7 @@ pub async fn message_published_before_the_consumer_opens_is_not_lost(bus: &dyn B
 }
 
 /// A pull on an empty queue returns when a message comes, not when its wait is over.
-pub async fn pull_waits_for_a_message_to_come(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn pull_waits_for_a_message_to_come(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("pull_waits_for_a_message_to_come", 4, bus, pace).await;
     let late = async {
         sleep(pace.quiet).await;
@@ -54,14 +54,14 @@ pub async fn pull_waits_for_a_message_to_come(bus: &dyn Bus, pace: &Pace) {
 }
 
 /// A pull without an open consumer is an error, not an empty result.
-pub async fn pull_without_a_consumer_is_refused(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn pull_without_a_consumer_is_refused(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("pull_without_a_consumer_is_refused", pace);
     let refused = bus.pull(&names.filter, 1, pace.quiet).await;
     assert!(matches!(&refused, Err(BusError::NotOpen { filter }) if *filter == names.filter), "{refused:?}");
 }
 
 /// Every reader at every delivery reads what was sent, and cannot read it as another kind of message.
-pub async fn message_is_read_as_it_was_sent_at_every_delivery(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn message_is_read_as_it_was_sent_at_every_delivery(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("message_is_read_as_it_was_sent_at_every_delivery", 4, bus, pace).await;
     let sent = Parcel { filling: "ä \"quoted\" \u{1}".to_owned() };
     bus.publish(names.fetch.clone(), names.id("a"), sent.clone().payload()).await.unwrap();
@@ -86,7 +86,7 @@ pub async fn message_is_read_as_it_was_sent_at_every_delivery(bus: &dyn Bus, pac
 }
 
 /// Message IDs make publishing idempotent, even after the first message was settled.
-pub async fn second_message_of_one_name_is_left_out(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn second_message_of_one_name_is_left_out(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("second_message_of_one_name_is_left_out", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     let again = || bus.publish(names.fetch.clone(), names.id("a"), "again".into());
@@ -101,7 +101,7 @@ pub async fn second_message_of_one_name_is_left_out(bus: &dyn Bus, pace: &Pace) 
 }
 
 /// A nak redelivers the message after its delay as the next attempt; without a delay, at once.
-pub async fn refused_message_comes_back_after_its_delay_and_not_before(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn refused_message_comes_back_after_its_delay_and_not_before(bus: &dyn Bus, pace: &Pace) {
     let names =
         Names::opened("refused_message_comes_back_after_its_delay_and_not_before", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
@@ -119,7 +119,7 @@ pub async fn refused_message_comes_back_after_its_delay_and_not_before(bus: &dyn
 }
 
 /// The message of a dead worker is redelivered.
-pub async fn dropped_message_comes_back_as_the_next_attempt(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn dropped_message_comes_back_as_the_next_attempt(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("dropped_message_comes_back_as_the_next_attempt", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     drop(one(bus, &names.filter, pace).await);
@@ -129,7 +129,7 @@ pub async fn dropped_message_comes_back_as_the_next_attempt(bus: &dyn Bus, pace:
 }
 
 /// Silence for longer than `ack_wait` counts as death, and shorter silence does not.
-pub async fn message_of_a_silent_worker_goes_to_another(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn message_of_a_silent_worker_goes_to_another(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("message_of_a_silent_worker_goes_to_another", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     let start = Instant::now();
@@ -144,7 +144,7 @@ pub async fn message_of_a_silent_worker_goes_to_another(bus: &dyn Bus, pace: &Pa
 }
 
 /// A late ack counts: the work is done, so there is no third delivery.
-pub async fn late_ack_is_honoured(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn late_ack_is_honoured(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("late_ack_is_honoured", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     let first = one(bus, &names.filter, pace).await;
@@ -156,7 +156,7 @@ pub async fn late_ack_is_honoured(bus: &dyn Bus, pace: &Pace) {
 }
 
 /// A worker that sends progress keeps its message for longer than `ack_wait`.
-pub async fn progress_keeps_the_message(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn progress_keeps_the_message(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("progress_keeps_the_message", 4, bus, pace).await;
     publish(bus, &names.fetch, names.id("a")).await;
     let delivery = one(bus, &names.filter, pace).await;
@@ -172,7 +172,7 @@ pub async fn progress_keeps_the_message(bus: &dyn Bus, pace: &Pace) {
 }
 
 /// A terminated message is gone without an ack.
-pub async fn terminated_message_never_comes_back(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn terminated_message_never_comes_back(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("terminated_message_never_comes_back", 1, bus, pace).await;
     publish_each(bus, &names, ["a", "b"]).await;
     one(bus, &names.filter, pace).await.term().await.unwrap();
@@ -184,7 +184,7 @@ pub async fn terminated_message_never_comes_back(bus: &dyn Bus, pace: &Pace) {
 }
 
 /// A message that fails `max_deliver` times becomes a dead letter of its Source, with all that is known of it.
-pub async fn message_handed_out_too_often_becomes_a_dead_letter(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn message_handed_out_too_often_becomes_a_dead_letter(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("message_handed_out_too_often_becomes_a_dead_letter", pace);
     bus.open(ConsumerSpec::new(names.filter.clone(), 4, pace.ack_wait, 2)).await.unwrap();
     let dead = Filter::Dead(names.source.clone());
@@ -210,7 +210,7 @@ pub async fn message_handed_out_too_often_becomes_a_dead_letter(bus: &dyn Bus, p
 }
 
 /// A payload at the limit is accepted. One over the limit is refused before it is sent, serialized or not.
-pub async fn too_large_a_message_is_refused(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn too_large_a_message_is_refused(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("too_large_a_message_is_refused", 4, bus, pace).await;
     let of_size = |bytes: usize| bus.publish(names.fetch.clone(), names.id("a"), vec![b'x'; bytes].into());
     let refused = of_size(MAX_PAYLOAD + 1).await;

@@ -1,7 +1,7 @@
 //! The promises of every [`Bus`], one function for each promise.
 //!
 //! Each function uses an origin and a Source of its own, named after itself and the [`Pace`]'s tag. So all of them may
-//! run against one server at once. [`conformance!`](crate::conformance) makes a test of each.
+//! run against one server at once. [`conformance!`] makes a test of each.
 
 mod deliver;
 mod flow;
@@ -14,36 +14,35 @@ use std::time::Duration;
 use model::{Lane, SourceId};
 use serde::{Deserialize, Serialize};
 
-pub use deliver::*;
-pub use flow::*;
-pub use lanes::*;
-pub use permits::*;
+pub(crate) use deliver::*;
+pub(crate) use flow::*;
+pub(crate) use lanes::*;
+pub(crate) use permits::*;
 
 use crate::{Bus, ConsumerSpec, Delivery, Filter, MessageId, Payload, Queue};
 
 /// The expected speed of the bus under test, and the size of its queues.
 #[derive(Debug, Clone)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// Separates the names of this run from those of other runs on the same server; of `a-z`, `0-9` and `-`.
-    pub tag: String,
+    pub(crate) tag: String,
     /// The time limit for expected events.
-    pub soon: Duration,
+    pub(crate) soon: Duration,
     /// An event that does not come within this time does not come at all. Shorter than `ack_wait`.
-    pub quiet: Duration,
+    pub(crate) quiet: Duration,
     /// The silence after which a worker counts as dead. Delays of the tests are of this size too.
-    pub ack_wait: Duration,
+    pub(crate) ack_wait: Duration,
     /// Messages that one queue holds.
-    pub capacity: usize,
+    pub(crate) capacity: usize,
 }
 
 /// Makes a test of every promise.
 ///
 /// `$setup` names an async function from the test's name to `(Arc<dyn Bus>, Pace)`; the attribute makes a test of an
 /// async function.
-#[macro_export]
 macro_rules! conformance {
     (#[$test:meta] $setup:path) => {
-        $crate::conformance! { @all #[$test] $setup;
+        $crate::conformance_tests::conformance! { @all #[$test] $setup;
             published_message_is_pulled_once_and_gone_after_its_ack
             message_published_before_the_consumer_opens_is_not_lost
             pull_waits_for_a_message_to_come
@@ -60,7 +59,7 @@ macro_rules! conformance {
             too_large_a_message_is_refused
             every_queue_reaches_its_own_consumer
             limit_holds_over_several_pullers
-            resting_message_keeps_its_place
+            delayed_message_keeps_its_slot
             raised_limit_takes_effect
             full_queue_makes_its_publisher_wait_and_no_other
             purge_drops_the_jobs_of_one_source_in_all_lanes
@@ -70,14 +69,14 @@ macro_rules! conformance {
             lanes_are_announced_changed_and_withdrawn
             lane_with_messages_stays_open
             closed_lane_is_opened_and_used_again
-            places_and_jobs_together_keep_to_the_limit
-            place_and_job_take_turns_where_one_is_the_limit
-            place_takes_one_slot_and_no_more
-            place_taken_before_the_lane_opens_counts
-            place_that_nobody_waits_for_any_more_is_free
-            limit_changed_beside_a_place_is_the_limit_of_both
-            place_to_spare_is_given_only_where_nobody_wants_it
-            places_to_spare_and_jobs_together_keep_to_the_limit
+            permits_and_jobs_together_keep_to_the_limit
+            permit_and_job_take_turns_where_one_is_the_limit
+            permit_takes_one_slot_and_no_more
+            permit_taken_before_the_lane_opens_counts
+            permit_without_a_waiting_caller_is_free
+            limit_changed_beside_a_permit_is_the_limit_of_both
+            spare_permit_is_given_only_where_no_other_waits
+            spare_permits_and_jobs_together_keep_to_the_limit
         }
     };
     (@all #[$test:meta] $setup:path; $($promise:ident)*) => {
@@ -85,11 +84,13 @@ macro_rules! conformance {
             #[$test]
             async fn $promise() {
                 let (bus, pace) = $setup(stringify!($promise)).await;
-                $crate::conformance::$promise(&*bus, &pace).await;
+                $crate::conformance_tests::$promise(&*bus, &pace).await;
             }
         )*
     };
 }
+
+pub(crate) use conformance;
 
 /// The names that one function uses.
 struct Names {
