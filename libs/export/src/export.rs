@@ -86,19 +86,20 @@ impl Export {
         };
         match self.format {
             Format::ResourceDump { .. } | Format::Tree | Format::Parquet => {
-                let note = path.join(DATA).join("export.json");
+                let checkpoint = path.join(DATA).join("export.json");
                 fs_err::create_dir_all(path)?;
-                if !note.exists() && !is_untouched(path)? {
+                if !checkpoint.exists() && !is_untouched(path)? {
                     return refuse("is not empty");
                 }
                 fs_err::create_dir_all(path.join(DATA))?;
-                Ok(Some(note))
+                Ok(Some(checkpoint))
             }
             Format::Tar | Format::JsonLines => {
-                let mut note = path.as_os_str().to_owned();
-                note.push(".export.json");
-                let note = PathBuf::from(note);
-                if !note.exists() && path.exists() { refuse("is there already") } else { Ok(Some(note)) }
+                let checkpoint = path.with_added_extension("export.json");
+                if !checkpoint.exists() && path.exists() {
+                    return refuse("is there already");
+                }
+                Ok(Some(checkpoint))
             }
         }
     }

@@ -1,7 +1,9 @@
 //! The documents above the packages: the Resource Dump, the Capability List that lists it, and the Source
 //! Description above both.
 
+use std::fs::Permissions;
 use std::io::BufWriter;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -9,6 +11,7 @@ use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, Writer};
 use tempfile::NamedTempFile;
 use url::Url;
 
+use super::hash_of;
 use crate::checkpoint::Closed;
 
 /// The Resource Dump's name.
@@ -35,9 +38,7 @@ pub(super) fn write(directory: &Path, base: &Url, at: Timestamp, packages: &[Clo
     let entries = packages.iter().map(|package| {
         let metadata = Metadata {
             at: Some(at.into()),
-            hash: Some(
-                package.computed.digests().iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
-            ),
+            hash: Some(hash_of(&package.computed)),
             length: Some(package.computed.length()),
             media_type: Some("application/zip".to_owned()),
             ..Metadata::default()
@@ -79,19 +80,8 @@ fn document(
     }
     let file = writer.finish()?.into_inner()?;
     file.as_file().sync_all()?;
-    set_readable(file.as_file())?;
+    // A temporary file is private to its owner; a dump is meant to be served.
+    file.as_file().set_permissions(Permissions::from_mode(0o644))?;
     file.persist(path)?;
-    Ok(())
-}
-
-/// Temporary files are private to their owner; a dump is meant to be served.
-#[cfg(unix)]
-fn set_readable(file: &std::fs::File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn set_readable(_: &std::fs::File) -> std::io::Result<()> {
     Ok(())
 }

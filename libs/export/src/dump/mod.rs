@@ -6,8 +6,8 @@ mod package;
 use std::path::Path;
 use std::pin::pin;
 
+use fixity::Computed;
 use futures::TryStreamExt as _;
-use store::StoreError;
 use url::Url;
 
 use self::package::PackageWriter;
@@ -34,9 +34,8 @@ pub(crate) async fn write(work: &mut Work<'_>, directory: &Path, base: &Url) -> 
             Some(package) => package,
             none => {
                 let number = work.checkpoint.packages.len();
-                let created = documents::capability_list(base)
-                    .and_then(|up| PackageWriter::create(directory, &directory.join(DATA), number, at, up));
-                none.insert(created?)
+                let up = documents::capability_list(base)?;
+                none.insert(PackageWriter::create(directory, &directory.join(DATA), number, at, up)?)
             }
         };
         add(work, package, resource).await?;
@@ -60,21 +59,22 @@ async fn add(
     let StoredResource { uri, record, bitstream, body } = held;
     package.begin(&uri, &record, &bitstream).await?;
     let mut pieces = body.pieces();
-    let failed: Option<StoreError> = loop {
+    loop {
         match pieces.try_next().await {
             Ok(Some(piece)) => package.write(piece).await?,
-            Ok(None) => break None,
-            Err(error) => break Some(error),
-        }
-    };
-    match failed {
-        None => {
-            package.end().await?;
-            work.took(&uri, bitstream.computed.length())
-        }
-        Some(error) => {
-            package.give_up().await?;
-            work.missed(&uri, error)
+            Ok(None) => {
+                package.end().await?;
+                return work.took(&uri, bitstream.computed.length());
+            }
+            Err(error) => {
+                package.give_up().await?;
+                return work.missed(&uri, error);
+            }
         }
     }
+}
+
+/// The `hash` attribute of these bytes.
+fn hash_of(computed: &Computed) -> String {
+    computed.digests().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }

@@ -16,6 +16,7 @@ use url::Url;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
+use super::hash_of;
 use crate::checkpoint::Closed;
 
 /// Chunks that may wait for the thread.
@@ -43,11 +44,10 @@ enum Step {
 
 /// The manifest's entry of a stored resource.
 fn entry_of(uri: &ResourceUri, record: &ResourceRecord, bitstream: &Bitstream) -> Entry {
-    let hashes: Vec<_> = bitstream.computed.digests().iter().map(ToString::to_string).collect();
     Entry {
         lastmod: record.declaration.lastmod.map(Into::into),
         metadata: Metadata {
-            hash: Some(hashes.join(" ")),
+            hash: Some(hash_of(&bitstream.computed)),
             length: Some(bitstream.computed.length()),
             media_type: bitstream.media_type.clone().or_else(|| record.declaration.media_type.clone()),
             encoding: bitstream.encoding.clone(),
