@@ -164,7 +164,7 @@ fn nothing_is_guessed_away(
     let (told, listed) = match report.run.mode {
         Mode::Baseline => (world.site.told_by_snapshots(), true),
         Mode::Incremental => (world.site.told_by_changes(), false),
-        Mode::Mend | Mode::Audit => return Ok(()),
+        Mode::Repair | Mode::Audit => return Ok(()),
     };
     for (uri, body) in &told {
         let is = held.bodies.get(uri).and_then(|body| body.as_ref().ok());
@@ -200,8 +200,8 @@ fn memory_is_flat(world: &World) -> Result<(), String> {
         return Err(format!("promise 4, memory is flat: {} messages were under way", world.most_under_way));
     }
     // A queue cannot be closed while its last message is not acknowledged.
-    if world.most_lanes > world.plan.window.origins.get() + LEFT_BEHIND {
-        Err(format!("promise 4, memory is flat: {} origins had a queue", world.most_lanes))
+    if world.most_origins > world.plan.window.origins.get() + LEFT_BEHIND {
+        Err(format!("promise 4, memory is flat: {} origins had a queue", world.most_origins))
     } else {
         Ok(())
     }

@@ -9,7 +9,7 @@ use bus::{
     Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, MemoryBus, MessageId, OriginPermit, OriginQueues,
     Payload, Published, Queue, Receipt,
 };
-use model::{Lane, SourceId};
+use model::{Origin, SourceId};
 use tokio::sync::watch;
 
 use crate::effects::Effects;
@@ -20,7 +20,7 @@ pub(crate) struct SimBus {
     inner: MemoryBus,
     effects: Arc<Effects>,
     most_under_way: AtomicUsize,
-    most_lanes: AtomicUsize,
+    most_origins: AtomicUsize,
 }
 
 /// Acknowledges a delivery, or loses the acknowledgement.
@@ -33,7 +33,7 @@ struct SimReceipt {
 impl SimBus {
     /// `inner`, behind the effects of a process.
     pub(crate) fn new(inner: MemoryBus, effects: Arc<Effects>) -> Self {
-        Self { inner, effects, most_under_way: AtomicUsize::new(0), most_lanes: AtomicUsize::new(0) }
+        Self { inner, effects, most_under_way: AtomicUsize::new(0), most_origins: AtomicUsize::new(0) }
     }
 
     /// The most messages that were under way at the same time.
@@ -42,8 +42,8 @@ impl SimBus {
     }
 
     /// The most origins that had a queue of jobs at the same time.
-    pub(crate) fn most_lanes(&self) -> usize {
-        self.most_lanes.load(Ordering::SeqCst)
+    pub(crate) fn most_origins(&self) -> usize {
+        self.most_origins.load(Ordering::SeqCst)
     }
 
     /// The dead letters of a Source that are left, whether its process lives or not.
@@ -70,7 +70,7 @@ impl Bus for SimBus {
     async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError> {
         self.effects.alive().await;
         self.inner.open(spec).await?;
-        self.most_lanes.fetch_max(self.inner.lanes().borrow().len(), Ordering::SeqCst);
+        self.most_origins.fetch_max(self.inner.origins().borrow().len(), Ordering::SeqCst);
         Ok(())
     }
 
@@ -79,8 +79,8 @@ impl Bus for SimBus {
         self.inner.close(filter).await
     }
 
-    fn lanes(&self) -> watch::Receiver<OriginQueues> {
-        self.inner.lanes()
+    fn origins(&self) -> watch::Receiver<OriginQueues> {
+        self.inner.origins()
     }
 
     async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
@@ -121,14 +121,14 @@ impl Bus for SimBus {
         Ok(deliveries)
     }
 
-    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
+    async fn acquire_permit(&self, origin: &Origin, limit: usize) -> Result<OriginPermit, BusError> {
         self.effects.alive().await;
-        self.inner.acquire_permit(lane, limit).await
+        self.inner.acquire_permit(origin, limit).await
     }
 
-    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
+    async fn try_acquire_spare(&self, origin: &Origin) -> Result<Option<OriginPermit>, BusError> {
         self.effects.alive().await;
-        self.inner.try_acquire_spare(lane).await
+        self.inner.try_acquire_spare(origin).await
     }
 
     async fn caught_up(&self, filter: &Filter) -> Result<(), BusError> {

@@ -59,7 +59,7 @@ pub struct World {
     /// The most messages that were under way at the same time.
     pub most_under_way: usize,
     /// The most origins that had a queue of jobs at the same time.
-    pub most_lanes: usize,
+    pub most_origins: usize,
     /// The time of a dump of a Source without a list, when absences were last left alone. Unchanged packages
     /// are not opened again, so only the next edition reports those absences.
     pub kept_of_dump: Option<Timestamp>,
@@ -106,7 +106,7 @@ impl World {
             last_effects: Vec::new(),
             restored: BTreeSet::new(),
             most_under_way: 0,
-            most_lanes: 0,
+            most_origins: 0,
             kept_of_dump: None,
             effects: 0,
             dead_letters: 0,
@@ -160,7 +160,7 @@ impl World {
         let ended = self.live(&effects, harvesting);
         self.dead_letters_left = runtime().block_on(bus.dead_letters(&self.source));
         self.most_under_way = self.most_under_way.max(bus.most_under_way());
-        self.most_lanes = self.most_lanes.max(bus.most_lanes());
+        self.most_origins = self.most_origins.max(bus.most_origins());
         self.site.set_faults(Vec::new());
         self.note_kept(sync);
         ended
@@ -203,7 +203,7 @@ impl World {
         drop(runtime);
         self.after(&effects);
         self.most_under_way = self.most_under_way.max(bus.most_under_way());
-        self.most_lanes = self.most_lanes.max(bus.most_lanes());
+        self.most_origins = self.most_origins.max(bus.most_origins());
         self.site.set_faults(Vec::new());
         self.note_kept(first);
         ended
@@ -275,7 +275,7 @@ impl World {
             prefer: sync.prefer,
             absent: sync.absent,
             max_deletes_percent: sync.max_deletes,
-            jobs_per_lane: self.plan.per_origin.try_into().expect("one request at least"),
+            jobs_per_origin: self.plan.per_origin.try_into().expect("one request at least"),
             window: self.plan.window,
             limits: RunLimits { document_bytes: LARGEST, ..RunLimits::default() },
             terms: Terms { max_body_bytes: NonZeroU64::new(LARGEST), ..Terms::default() },

@@ -8,7 +8,7 @@ use catalog::{Batch, Catalog, CatalogConfig};
 use fixity::{Computed, Sha256};
 use jiff::Timestamp;
 use model::{
-    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Lane, Listing, Location,
+    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Listing, Location, Origin,
     PendingRecord, Provenance, ResourceRecord, ResourceUri, RunId, Seq, SetId, SourceId, Validators,
 };
 use store::{Key, PackMember, Packer, SourceMarker, Store, StoreOptions, StoreTarget};
@@ -51,13 +51,13 @@ pub(crate) struct Settling {
     packed: mpsc::Receiver<Packed>,
     run: RunId,
     list: String,
-    lane: Lane,
+    origin: Origin,
     planned: u64,
 }
 
 /// Opens an empty harvest.
 pub(crate) async fn open(place: &StoreTarget, entry: &ResourceUri) -> anyhow::Result<(Keeper, Settling)> {
-    let lane = entry.lane().context("it has no origin")?;
+    let origin = entry.origin().context("it has no origin")?;
     let entry = Url::parse(entry.as_str())?;
     let source = SourceId::of_entry(&entry);
     let store = Store::open(place, StoreOptions::default()).await?;
@@ -67,7 +67,7 @@ pub(crate) async fn open(place: &StoreTarget, entry: &ResourceUri) -> anyhow::Re
     let (sender, packed) = mpsc::channel(SETTLED_TOGETHER);
     let run = RunId::fresh();
     let list = entry.to_string();
-    let settling = Settling { catalog, packed, run, list, lane, planned: 0 };
+    let settling = Settling { catalog, packed, run, list, origin, planned: 0 };
     Ok((Keeper { store, source, packed: sender }, settling))
 }
 
@@ -157,13 +157,13 @@ impl Settling {
     fn pending(&self, declaration: Declaration) -> PendingRecord {
         PendingRecord {
             seq: Seq::new(self.planned),
-            action: Action::Fetch { lane: self.lane.clone() },
+            action: Action::Fetch { origin: self.origin.clone() },
             declaration,
             listing: self.listing(),
             attempts: 0,
             next_attempt_at: None,
             candidate: None,
-            mend: false,
+            repair: false,
             account: Provenance::default(),
         }
     }

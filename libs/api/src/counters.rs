@@ -25,8 +25,8 @@ pub struct Counters {
     /// Listed resources that were skipped, because the operator ignores their problems.
     pub ignored: u64,
     /// Entries that needed no work: a later entry superseded them, or they delete a resource that is not stored.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub moot: u64,
+    #[serde(rename = "moot", skip_serializing_if = "is_zero")]
+    pub superseded: u64,
     /// Bytes of resources received.
     pub bytes: u64,
     /// Requests sent, including those for documents.
@@ -105,7 +105,7 @@ impl From<&model::Counters> for Counters {
             deleted: counters.deleted,
             failed: counters.failed,
             ignored: counters.ignored,
-            moot: counters.moot,
+            superseded: counters.superseded,
             bytes: counters.bytes,
             requests: counters.requests,
             planned: counters.planned,

@@ -139,7 +139,7 @@ mod tests {
             evidence: Evidence::default(),
             declaration: None,
             listing: None,
-            mend: false,
+            repair: false,
         }
     }
 

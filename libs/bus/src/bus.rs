@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use model::{Lane, SourceId};
+use model::{Origin, SourceId};
 use tokio::sync::watch;
 
 use crate::{BusError, ConsumerSpec, Delivery, Filter, MessageId, OriginPermit, Payload, Queue};
 
 /// The open origin queues, each with its consumer.
-pub type OriginQueues = Arc<BTreeMap<Lane, ConsumerSpec>>;
+pub type OriginQueues = Arc<BTreeMap<Origin, ConsumerSpec>>;
 
 /// The result of a publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,14 +40,14 @@ pub struct Depth {
 #[async_trait]
 pub trait Bus: Debug + Send + Sync {
     /// Opens the consumer of a filter, or changes the open one: the limit of an origin queue may rise and fall. An
-    /// origin queue that is opened appears in [`lanes`](Self::lanes). Messages that were published before are delivered
+    /// origin queue that is opened appears in [`origins`](Self::origins). Messages that were published before are delivered
     /// too.
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
     async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError>;
 
-    /// Closes the consumer of a filter, and removes an origin queue from [`lanes`](Self::lanes). Returns whether it is
+    /// Closes the consumer of a filter, and removes an origin queue from [`origins`](Self::origins). Returns whether it is
     /// closed: a consumer that still has messages stays open, so that no message is left without a consumer.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ pub trait Bus: Debug + Send + Sync {
     async fn close(&self, filter: &Filter) -> Result<bool, BusError>;
 
     /// Watches the open origin queues. Fetchers learn of new ones from it.
-    fn lanes(&self) -> watch::Receiver<OriginQueues>;
+    fn origins(&self) -> watch::Receiver<OriginQueues>;
 
     /// Acquires a permit for a request to an origin outside of jobs. It counts as one more in flight while it is held,
     /// among the jobs of all workers of the origin queue. If the origin queue is open, the limit of its consumer holds,
@@ -67,7 +67,7 @@ pub trait Bus: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
-    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError>;
+    async fn acquire_permit(&self, origin: &Origin, limit: usize) -> Result<OriginPermit, BusError>;
 
     /// Acquires a spare permit for a further request by a worker that has a job of the origin queue, if one is free
     /// now. The origin queue must be open, no job may wait for a slot, and one slot must be free. The call does not
@@ -78,7 +78,7 @@ pub trait Bus: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`BusError::Unavailable`].
-    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError>;
+    async fn try_acquire_spare(&self, origin: &Origin) -> Result<Option<OriginPermit>, BusError>;
 
     /// Queues a message. If the queue is full, the publisher waits until a message in it is acknowledged. Queues do not
     /// wait for each other. A task that both feeds a queue and drains its results must not await this without draining.

@@ -61,16 +61,16 @@ impl fmt::Display for MessageId {
 
 #[cfg(test)]
 mod tests {
-    use model::{Lane, SourceId};
+    use model::{Origin, SourceId};
 
     use super::*;
 
     #[test]
     fn the_messages_of_every_stage_and_their_letters_name_their_job() {
         let source: SourceId = "example-1".parse().unwrap();
-        let lane: Lane = "https://a-b.example.org:8443".parse().unwrap();
+        let origin: Origin = "https://a-b.example.org:8443".parse().unwrap();
         let queues = [
-            Queue::Fetch { lane, source: source.clone() },
+            Queue::Fetch { origin, source: source.clone() },
             Queue::Verify { source: source.clone() },
             Queue::Open { source: source.clone() },
             Queue::Unpack { source: source.clone() },

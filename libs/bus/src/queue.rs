@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::{Lane, Persisted, SourceId};
+use model::{Origin, Persisted, SourceId};
 
 /// A queue of messages: a stage of the pipeline, for one Source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -10,7 +10,7 @@ pub enum Queue {
     /// Resources to fetch from one origin.
     Fetch {
         /// The origin.
-        lane: Lane,
+        origin: Origin,
         /// The Source.
         source: SourceId,
     },
@@ -51,7 +51,7 @@ pub enum Queue {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Filter {
     /// Fetch jobs of one origin, of all Sources.
-    Fetch(Lane),
+    Fetch(Origin),
     /// Verify jobs of all Sources.
     Verify,
     /// Unpack jobs of all Sources that open packages.
@@ -67,10 +67,10 @@ pub enum Filter {
 }
 
 impl Queue {
-    /// The subject of its messages: `fetch.<lane>.<source>`, `verify.<source>` and so on.
+    /// The subject of its messages: `fetch.<origin>.<source>`, `verify.<source>` and so on.
     pub fn subject(&self) -> String {
         match self {
-            Self::Fetch { lane, source } => format!("{}.{}.{source}", self.stage(), lane.token()),
+            Self::Fetch { origin, source } => format!("{}.{}.{source}", self.stage(), origin.token()),
             Self::Verify { source }
             | Self::Open { source }
             | Self::Unpack { source }
@@ -96,7 +96,7 @@ impl Queue {
     /// The filter of the queue.
     pub fn filter(&self) -> Filter {
         match self {
-            Self::Fetch { lane, .. } => Filter::Fetch(lane.clone()),
+            Self::Fetch { origin, .. } => Filter::Fetch(origin.clone()),
             Self::Verify { .. } => Filter::Verify,
             Self::Open { .. } => Filter::Open,
             Self::Unpack { .. } => Filter::Unpack,
@@ -124,7 +124,7 @@ impl Filter {
     /// The subjects of the filter, with `*` in place of the Source where it takes all Sources.
     pub fn subject(&self) -> String {
         match self {
-            Self::Fetch(lane) => format!("fetch.{}.*", lane.token()),
+            Self::Fetch(origin) => format!("fetch.{}.*", origin.token()),
             Self::Verify => "verify.*".to_owned(),
             Self::Open => "open.*".to_owned(),
             Self::Unpack => "unpack.*".to_owned(),
@@ -153,9 +153,9 @@ mod tests {
 
     fn queues() -> Vec<Queue> {
         let source: SourceId = "example-1".parse().unwrap();
-        let lane: Lane = "https://a_b.example.org:8443".parse().unwrap();
+        let origin: Origin = "https://a_b.example.org:8443".parse().unwrap();
         vec![
-            Queue::Fetch { lane, source: source.clone() },
+            Queue::Fetch { origin, source: source.clone() },
             Queue::Verify { source: source.clone() },
             Queue::Open { source: source.clone() },
             Queue::Unpack { source: source.clone() },
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn subjects_have_one_token_each_for_lane_and_source() {
+    fn subjects_have_one_token_each_for_origin_and_source() {
         let subjects: Vec<String> = queues().iter().map(Queue::subject).collect();
         assert_eq!(subjects[0], "fetch.https=3a=2f=2fa=5fb_example_org=3a8443.example-1");
         assert_eq!(

@@ -13,7 +13,7 @@ use fixity::{Algorithm, Hasher};
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{
-    Action, Assurance, Bitstream, Declaration, Lane, Listing, Location, Method, PackId, PendingRecord,
+    Action, Assurance, Bitstream, Declaration, Listing, Location, Method, Origin, PackId, PendingRecord,
     ResourceRecord, ResourceUri, Seq, SetId, Validators,
 };
 use object_store::local::LocalFileSystem;
@@ -215,16 +215,16 @@ fn resource(n: u64) -> ResourceRecord {
 }
 
 fn pending(n: u64) -> PendingRecord {
-    let lane: Lane = "https://repository.example.org".parse().expect("an origin");
+    let origin: Origin = "https://repository.example.org".parse().expect("an origin");
     PendingRecord {
         seq: Seq::new(n),
-        action: Action::Fetch { lane },
+        action: Action::Fetch { origin },
         declaration: declaration(n),
         listing: listing(),
         attempts: 0,
         next_attempt_at: None,
         candidate: None,
-        mend: false,
+        repair: false,
         account: Default::default(),
     }
 }

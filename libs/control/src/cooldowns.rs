@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Lane, Message, Persisted};
+use model::{Message, Origin, Persisted};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ControlError;
@@ -21,7 +21,8 @@ pub type Cooldowns = Table<Cooldown>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cooldown {
     /// The origin.
-    pub lane: Lane,
+    #[serde(rename = "lane")]
+    pub origin: Origin,
     /// Its end, by the clock of the process that got the response.
     pub until: Timestamp,
     /// The status that set it: 429 or 503.
@@ -34,10 +35,10 @@ impl Message for Cooldown {
 }
 
 impl Kept for Cooldown {
-    type Id = Lane;
+    type Id = Origin;
 
-    fn key(lane: &Lane) -> String {
-        lane.token()
+    fn key(origin: &Origin) -> String {
+        origin.token()
     }
 }
 
@@ -56,7 +57,7 @@ impl Table<Cooldown> {
                 _ => Update::Lasts(rest.clone(), ttl),
             })
         };
-        self.change(&rest.lane, longer).await.map(drop)
+        self.change(&rest.origin, longer).await.map(drop)
     }
 }
 

@@ -156,8 +156,8 @@ fn leases_members_and_rests() {
     golden("lease", &LeaseRecord { epoch: Some(Revision::new(42)), ..first });
     let version = "0.1.0".to_owned();
     golden("member", &Member { id: "pod-1".parse().unwrap(), role: Role::Scheduler, version, since });
-    let lane = "https://example.org".parse().unwrap();
-    golden("rest", &Cooldown { lane, until: since, status: 503 });
+    let origin = "https://example.org".parse().unwrap();
+    golden("rest", &Cooldown { origin, until: since, status: 503 });
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use documents::Prefetched;
 use futures::future::BoxFuture;
-use model::{KnownDocument, Lane};
+use model::{KnownDocument, Origin};
 use resourcesync::{Options, relation};
 use url::Url;
 use web::{Client, RobotsFetch, WebError};
@@ -134,8 +134,8 @@ impl Search<'_> {
     /// Tries the host's `robots.txt`.
     async fn robots(&mut self, entry: &Url) {
         self.prefetched = None;
-        let (Ok(url), Ok(lane)) = (entry.join("/robots.txt"), Lane::of(entry)) else { return };
-        let (robots, requests) = self.client.robots(&lane).await;
+        let (Ok(url), Ok(origin)) = (entry.join("/robots.txt"), Origin::of(entry)) else { return };
+        let (robots, requests) = self.client.robots(&origin).await;
         self.found.requests += u64::from(requests);
         match robots.standing() {
             RobotsFetch::Read => {}

@@ -107,7 +107,7 @@ pub async fn estimate(
     let due = due.map(|(id, _)| id.clone()).collect();
     let sets = known.iter().map(|(id, set)| (id, set));
     let chosen = strategy::choose(sets, options.mode, options.prefer, false, &due);
-    let pace = Pace { wait: estimator.latencies.mean(), at_once: options.jobs_per_lane.get() };
+    let pace = Pace { wait: estimator.latencies.mean(), at_once: options.jobs_per_origin.get() };
     for strategy in &mut estimates {
         strategy.time = strategy.cost.duration(pace);
         strategy.chosen = chosen.as_ref().is_some_and(|chosen| {

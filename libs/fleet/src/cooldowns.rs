@@ -71,9 +71,9 @@ fn keep(client: &Client, view: &WatchCache<Cooldown>, clock: &dyn Clock) -> bool
     for rest in &rests {
         let left = rest.until.duration_since(clock.now());
         match Duration::try_from(left) {
-            Ok(left) if left > HELD => client.rest(&rest.lane, left),
+            Ok(left) if left > HELD => client.rest(&rest.origin, left),
             // It is over by the local clock, or nearly. Only a live view proves that it is not over for the fleet.
-            _ if view.is_live() => client.rest(&rest.lane, HELD),
+            _ if view.is_live() => client.rest(&rest.origin, HELD),
             _ => {}
         }
     }
@@ -83,7 +83,7 @@ fn keep(client: &Client, view: &WatchCache<Cooldown>, clock: &dyn Clock) -> bool
 /// Shares the cooldowns that origins request from this process.
 async fn tell(rests: Cooldowns, mut asked: Receiver<OriginRest>, clock: Arc<dyn Clock>) {
     loop {
-        let OriginRest { lane, wait, status } = match asked.recv().await {
+        let OriginRest { origin, wait, status } = match asked.recv().await {
             Ok(asked) => asked,
             Err(RecvError::Lagged(missed)) => {
                 tracing::warn!(missed, "rests of origins could not be told to the fleet in time");
@@ -92,12 +92,12 @@ async fn tell(rests: Cooldowns, mut asked: Receiver<OriginRest>, clock: Arc<dyn 
             Err(RecvError::Closed) => return,
         };
         let until = clock.now().saturating_add(wait).unwrap_or(jiff::Timestamp::MAX);
-        tracing::info!(%lane, http.status = status, wait_ms = wait.as_millis(), "the origin wants to be left alone");
-        let rest = Cooldown { lane, until, status };
+        tracing::info!(%origin, http.status = status, wait_ms = wait.as_millis(), "the origin wants to be left alone");
+        let rest = Cooldown { origin, until, status };
         // A cooldown that is over need not be shared.
         while rest.until > clock.now() {
             let Err(error) = rests.put(&rest, clock.now()).await else { break };
-            tracing::warn!(lane = %rest.lane, %error, "the fleet does not know yet that this origin wants to be left alone");
+            tracing::warn!(origin = %rest.origin, %error, "the fleet does not know yet that this origin wants to be left alone");
             sleep(BETWEEN_TRIES).await;
         }
     }

@@ -8,7 +8,7 @@ use bus::{
     Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, MessageId, OriginPermit, OriginQueues, Payload,
     Published, Queue,
 };
-use model::{Lane, SourceId};
+use model::{Origin, SourceId};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -133,16 +133,16 @@ impl Bus for CountedBus {
         self.bus.close(filter).await
     }
 
-    fn lanes(&self) -> watch::Receiver<OriginQueues> {
-        self.bus.lanes()
+    fn origins(&self) -> watch::Receiver<OriginQueues> {
+        self.bus.origins()
     }
 
-    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
-        self.bus.acquire_permit(lane, limit).await
+    async fn acquire_permit(&self, origin: &Origin, limit: usize) -> Result<OriginPermit, BusError> {
+        self.bus.acquire_permit(origin, limit).await
     }
 
-    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
-        self.bus.try_acquire_spare(lane).await
+    async fn try_acquire_spare(&self, origin: &Origin) -> Result<Option<OriginPermit>, BusError> {
+        self.bus.try_acquire_spare(origin).await
     }
 
     async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {

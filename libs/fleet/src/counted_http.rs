@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::Lane;
+use model::Origin;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -12,7 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use service::{Metrics, status_class};
 use web::{Client, Exchange, Observer};
 
-use crate::origin_groups::{LaneGroups, OTHER};
+use crate::origin_groups::{OTHER, OriginGroups};
 
 /// Buckets from a nearby server to one that generates its lists on request.
 const SECONDS: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
@@ -21,13 +21,13 @@ const SECONDS: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
 ///
 /// # Errors
 /// When there are too many groups, or their names are invalid.
-pub fn count_requests(client: &Client, groups: &LaneGroups, metrics: &Metrics) -> anyhow::Result<()> {
+pub fn count_requests(client: &Client, groups: &OriginGroups, metrics: &Metrics) -> anyhow::Result<()> {
     groups.check()?;
     let counted = metrics.shared(|registry| {
         let counted = Counted::default();
         // Create the series now, because a fleet may be idle for long.
-        drop(counted.in_flight.get_or_create(&LanesLabel { origin_group: OTHER.to_owned() }));
-        drop(counted.bytes.get_or_create(&LanesLabel { origin_group: OTHER.to_owned() }));
+        drop(counted.in_flight.get_or_create(&OriginsLabel { origin_group: OTHER.to_owned() }));
+        drop(counted.bytes.get_or_create(&OriginsLabel { origin_group: OTHER.to_owned() }));
         registry.register(
             "http_requests",
             "Requests sent to Sources, by group of origins and class of status",
@@ -57,9 +57,9 @@ pub fn count_requests(client: &Client, groups: &LaneGroups, metrics: &Metrics) -
 #[derive(Debug, Clone)]
 struct Counted {
     requests: Family<RequestLabel, Counter>,
-    seconds: Family<LanesLabel, Histogram>,
-    bytes: Family<LanesLabel, Counter>,
-    in_flight: Family<LanesLabel, Gauge>,
+    seconds: Family<OriginsLabel, Histogram>,
+    bytes: Family<OriginsLabel, Counter>,
+    in_flight: Family<OriginsLabel, Gauge>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -69,13 +69,13 @@ struct RequestLabel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LanesLabel {
+struct OriginsLabel {
     origin_group: String,
 }
 
 #[derive(Debug)]
 struct Counting {
-    groups: LaneGroups,
+    groups: OriginGroups,
     counted: Counted,
 }
 
@@ -102,9 +102,9 @@ impl Default for Counted {
 }
 
 impl Observer for Counting {
-    fn begin(&self, lane: &Lane) -> Box<dyn Exchange> {
-        let origin_group = self.groups.of(lane).to_owned();
-        let label = LanesLabel { origin_group: origin_group.clone() };
+    fn begin(&self, origin: &Origin) -> Box<dyn Exchange> {
+        let origin_group = self.groups.of(origin).to_owned();
+        let label = OriginsLabel { origin_group: origin_group.clone() };
         let in_flight = self.counted.in_flight.get_or_create_owned(&label);
         in_flight.inc();
         Box::new(UnderWay {
@@ -157,16 +157,16 @@ mod tests {
     #[test]
     fn requests_are_counted_by_group_and_class_and_are_in_flight_until_their_answers_end() {
         let metrics = Metrics::new(ServiceInfo { name: "test", version: "0" });
-        let groups: LaneGroups = serde_json::from_str(r#"{"partners": ["example.org"]}"#).unwrap();
+        let groups: OriginGroups = serde_json::from_str(r#"{"partners": ["example.org"]}"#).unwrap();
         let clients = [(); 2].map(|()| Client::new(web::WebConfig::default()).unwrap());
         clients.iter().for_each(|client| count_requests(client, &groups, &metrics).unwrap());
         let counted = metrics.shared(|_| -> Counted { panic!("both clients count together") });
         let counting = Counting { groups, counted };
-        let lane = |text: &str| text.parse::<Lane>().unwrap();
-        let mut partner = counting.begin(&lane("https://www.example.org"));
+        let origin = |text: &str| text.parse::<Origin>().unwrap();
+        let mut partner = counting.begin(&origin("https://www.example.org"));
         partner.answered(Some(503), Duration::from_millis(200));
         partner.received(7);
-        drop(counting.begin(&lane("http://h")));
+        drop(counting.begin(&origin("http://h")));
         let text = metrics.encode();
         for line in [
             "thresher_http_requests_total{origin_group=\"partners\",status=\"5xx\"} 1",

@@ -11,7 +11,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use web::{AddressPolicy, BodyLimits, RobotsPolicy, WebConfig};
 
-use crate::{CredentialConfig, LaneGroups};
+use crate::{CredentialConfig, OriginGroups};
 
 /// The HTTP/2 window of services that read documents and leave bodies to fetchers.
 const DOCUMENTS_WINDOW: u32 = 2 * 1024 * 1024;
@@ -44,7 +44,7 @@ pub struct HttpConfig {
     /// Credentials that Sources can name, each for one origin. Fetchers and schedulers need the same.
     pub credentials: BTreeMap<String, CredentialConfig>,
     /// Groups of origins for the metrics of requests. Set the same value in all services.
-    pub origin_groups: LaneGroups,
+    pub origin_groups: OriginGroups,
     /// Non-public networks that requests for every Source may reach: `[10.1.0.0/16]`. Without this limit, a Source
     /// could make the fleet probe the operator's own network. The metadata services of clouds are never reached.
     #[serde(deserialize_with = "networks", alias = "allow_private_addresses")]
@@ -65,7 +65,7 @@ impl Default for HttpConfig {
             host_share: const { NonZeroU16::new(4).unwrap() },
             challenge_rest_seconds: web.challenge_rest.as_secs(),
             credentials: BTreeMap::new(),
-            origin_groups: LaneGroups::default(),
+            origin_groups: OriginGroups::default(),
             allow_networks: Vec::new(),
         }
     }

@@ -22,7 +22,7 @@ pub use cooldowns::{SharedRests, share_rests};
 pub use counted_http::count_requests;
 pub use http::HttpConfig;
 pub use join::{Connections, join, join_bus};
-pub use origin_groups::LaneGroups;
+pub use origin_groups::OriginGroups;
 pub use push::{Push, PushConfig};
 pub use queue::work_queue;
 pub use rate::{SharedRate, share_rate};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::bail;
-use model::Lane;
+use model::Origin;
 use serde::Deserialize;
 
 /// The group of all origins that are in no other group.
@@ -19,9 +19,9 @@ const LONGEST: usize = 40;
 /// list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(transparent)]
-pub struct LaneGroups(BTreeMap<String, Vec<String>>);
+pub struct OriginGroups(BTreeMap<String, Vec<String>>);
 
-impl LaneGroups {
+impl OriginGroups {
     /// Checks the number of groups, and that their names are valid labels.
     ///
     /// # Errors
@@ -54,8 +54,8 @@ impl LaneGroups {
     }
 
     /// The group of an origin: the one with its host, or with the nearest parent domain.
-    pub fn of(&self, lane: &Lane) -> &str {
-        let authority = lane.as_str().split("://").last().unwrap_or_default();
+    pub fn of(&self, origin: &Origin) -> &str {
+        let authority = origin.as_str().split("://").last().unwrap_or_default();
         let host = match authority.rsplit_once(':') {
             // In an address in brackets, colons belong to the host.
             Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
@@ -80,7 +80,7 @@ impl LaneGroups {
 mod tests {
     use super::*;
 
-    fn groups(json: &str) -> LaneGroups {
+    fn groups(json: &str) -> OriginGroups {
         serde_json::from_str(json).unwrap()
     }
 
@@ -89,7 +89,7 @@ mod tests {
         let groups =
             groups(r#"{"partners": ["example.org"], "archive": ["a.example.org"], "here": ["127.0.0.1"]}"#);
         groups.check().unwrap();
-        for (lane, group) in [
+        for (origin, group) in [
             ("https://example.org", "partners"),
             ("https://www.example.org:8443", "partners"),
             ("http://a.example.org", "archive"),
@@ -98,9 +98,9 @@ mod tests {
             ("http://127.0.0.1:8080", "here"),
             ("http://[::1]:8080", OTHER),
         ] {
-            assert_eq!(groups.of(&lane.parse().unwrap()), group, "{lane}");
+            assert_eq!(groups.of(&origin.parse().unwrap()), group, "{origin}");
         }
-        assert_eq!(LaneGroups::default().of(&"https://example.org".parse().unwrap()), OTHER);
+        assert_eq!(OriginGroups::default().of(&"https://example.org".parse().unwrap()), OTHER);
     }
 
     #[test]

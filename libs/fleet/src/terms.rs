@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Lane, Robots, Terms};
+use model::{Origin, Robots, Terms};
 use secrets::Secret;
 use secrets::{SecretRef, Vars};
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use web::{Credential, RobotsPolicy};
 #[serde(deny_unknown_fields)]
 pub struct CredentialConfig {
     /// The only origin that it is sent to: `https://host` or `https://host:port`.
-    pub origin: Lane,
+    pub origin: Origin,
     /// Reference to a bearer token.
     pub bearer: Option<SecretRef>,
     /// Basic authentication.

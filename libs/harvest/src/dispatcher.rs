@@ -10,7 +10,7 @@ use std::time::Duration;
 use bus::{Delivery, Queue};
 use jiff::Timestamp;
 use model::{
-    Action, Failure, FetchItem, FetchJob, Fetched, JobId, Lane, Outcome, OutcomeResult, Outcomes,
+    Action, Failure, FetchItem, FetchJob, Fetched, JobId, Origin, Outcome, OutcomeResult, Outcomes,
     ProblemReason, ResourceUri, VerifyJob,
 };
 
@@ -55,7 +55,7 @@ impl Dispatcher {
         settler.begin_dispatch(ctx).await?;
         ctx.open_queues().await?;
         let window =
-            Window::within(ctx.options.window, ctx.options.jobs_per_lane.get(), ctx.run.counters.planned);
+            Window::within(ctx.options.window, ctx.options.jobs_per_origin.get(), ctx.run.counters.planned);
         let mut dispatcher = Self { window, events: JobEvents::of(ctx) };
         dispatcher.settle_earlier_dead_letters(ctx).await?;
         loop {
@@ -71,7 +71,7 @@ impl Dispatcher {
             }
         }
         ctx.progress.show_jobs(0, (0, 0));
-        ctx.close_queues(dispatcher.window.into_lanes()).await;
+        ctx.close_queues(dispatcher.window.into_origins()).await;
         settler.end_dispatch();
         ctx.note_nothing_pending();
         Ok(())
@@ -128,7 +128,7 @@ impl Dispatcher {
     ) -> Result<(), HarvestError> {
         let event = self.events.next(ctx).await?;
         if event.is_quiet() {
-            let origins = self.window.lanes_out();
+            let origins = self.window.origins_out();
             if self.events.are_lost(ctx, &origins, self.window.jobs_out()).await? {
                 self.window.forget_jobs();
                 left.any = true;
@@ -156,7 +156,7 @@ impl Dispatcher {
             let attempted = outcomes.items.iter().filter(|outcome| was_attempted(outcome));
             let count = attempted.clone().count();
             if self.window.asks(outcomes.id) {
-                attempted.for_each(|one| self.window.reached(&outcomes.lane, was_answered(&one.result)));
+                attempted.for_each(|one| self.window.reached(&outcomes.origin, was_answered(&one.result)));
             }
             ended.push((outcomes.id, outcomes.elapsed_ms, count));
         }
@@ -164,8 +164,8 @@ impl Dispatcher {
         for (job, elapsed_ms, attempted) in ended {
             self.window.job_done(job, elapsed_ms, attempted);
         }
-        for (lane, until) in &follow_up.resting {
-            self.window.rest(lane, *until);
+        for (origin, until) in &follow_up.resting {
+            self.window.rest(origin, *until);
         }
         left.any |= follow_up.any;
         left.due = earliest(left.due, follow_up.due);
@@ -190,10 +190,10 @@ impl Dispatcher {
             }
             if let Some(next) = record.next_attempt_at.filter(|next| *next > now) {
                 left.any = true;
-                if let Action::Fetch { lane } = &record.action
+                if let Action::Fetch { origin } = &record.action
                     && is_beyond_patience(ctx, now, next)
                 {
-                    self.window.rest(lane, next);
+                    self.window.rest(origin, next);
                     continue;
                 }
                 left.due = earliest(left.due, Some(next));
@@ -201,12 +201,12 @@ impl Dispatcher {
             }
             match record.action.clone() {
                 Action::Delete => pass.deletions.push((uri, record)),
-                Action::Fetch { lane } => match next_step(&record) {
+                Action::Fetch { origin } => match next_step(&record) {
                     // A candidate needs no request, so it does not matter whether its origin is skipped.
                     Step::Judge(kept) => {
-                        self.window.add_candidate(lane, candidate::kept(uri, &record, kept), record);
+                        self.window.add_candidate(origin, candidate::kept(uri, &record, kept), record);
                     }
-                    Step::Fetch | Step::Confirm(_) if self.window.is_down(&lane) => left.any = true,
+                    Step::Fetch | Step::Confirm(_) if self.window.is_down(&origin) => left.any = true,
                     step => {
                         let held = match step {
                             Step::Confirm(kept) => kept.validators.clone(),
@@ -215,10 +215,10 @@ impl Dispatcher {
                         let seq = record.seq;
                         let listed_until = record.listing.latest;
                         let declaration = record.declaration.clone();
-                        let mend = record.mend;
+                        let repair = record.repair;
                         self.window.add(
-                            lane,
-                            FetchItem { uri, seq, declaration, listed_until, held, mend, held_type: None },
+                            origin,
+                            FetchItem { uri, seq, declaration, listed_until, held, repair, held_type: None },
                             record,
                         );
                     }
@@ -230,22 +230,22 @@ impl Dispatcher {
 
     /// Sends all jobs that may go out. If more origins wait than may have a queue, idle origins give up their queues.
     async fn send_ready(&mut self, ctx: &mut RunContext, is_last: bool) -> Result<(), HarvestError> {
-        while let Some((id, lane, items)) = self.window.next_candidates(is_last) {
-            send_candidates(ctx, id, lane, items).await?;
+        while let Some((id, origin, items)) = self.window.next_candidates(is_last) {
+            send_candidates(ctx, id, origin, items).await?;
             self.events.note_sent();
         }
         loop {
-            while let Some((id, lane, items)) = self.window.next_job(is_last) {
+            while let Some((id, origin, items)) = self.window.next_job(is_last) {
                 let source = ctx.source.clone();
                 let terms = ctx.options.terms.clone();
-                send(ctx, FetchJob { id, source, run: ctx.run.id, lane, terms, items }).await?;
+                send(ctx, FetchJob { id, source, run: ctx.run.id, origin, terms, items }).await?;
                 self.events.note_sent();
             }
-            let idle = self.window.take_idle_lanes();
+            let idle = self.window.take_idle_origins();
             if idle.is_empty() {
                 return Ok(());
             }
-            self.window.keep_open(ctx.close_lanes(idle).await);
+            self.window.keep_open(ctx.close_origins(idle).await);
         }
     }
 }
@@ -259,12 +259,12 @@ async fn send(ctx: &mut RunContext, mut job: FetchJob) -> Result<(), HarvestErro
 async fn send_candidates(
     ctx: &RunContext,
     id: JobId,
-    lane: Lane,
+    origin: Origin,
     items: Vec<Fetched>,
 ) -> Result<(), HarvestError> {
     let source = ctx.source.clone();
     let run = ctx.run.id;
-    let job = VerifyJob { id, source, run, lane, items, requests: 0, elapsed_ms: 0 };
+    let job = VerifyJob { id, source, run, origin, items, requests: 0, elapsed_ms: 0 };
     let queue = Queue::Verify { source: job.source.clone() };
     bus::send(&*ctx.bus, queue, id, Arc::new(job)).await?;
     Ok(())
@@ -279,7 +279,7 @@ async fn add_validators(ctx: &mut RunContext, items: &mut [FetchItem]) -> Result
     for (n, record) in bare.into_iter().zip(ctx.catalog().await?.resources_many(&uris).await?) {
         let Some(bitstream) = record.and_then(|record| record.bitstream) else { continue };
         let item = &mut items[n];
-        if !item.mend && item.held.is_empty() {
+        if !item.repair && item.held.is_empty() {
             item.held = bitstream.validators;
         }
         item.held_type = bitstream.media_type;

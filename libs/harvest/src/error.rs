@@ -3,7 +3,7 @@
 use catalog::CatalogError;
 use discovery::{DiscoverError, EstimateError};
 use jiff::Timestamp;
-use model::{Lane, Mode, RunId, counted};
+use model::{Mode, Origin, RunId, counted};
 use reconcile::{ReconcileError, SpoolError};
 use store::{StoreError, StoreFailure};
 
@@ -61,24 +61,24 @@ pub enum HarvestError {
     Spool(#[from] SpoolError),
     /// An origin stopped answering. Its resources stay pending.
     #[error(
-        "{lane} cannot be reached any more; {} still to be fetched. \
+        "{origin} cannot be reached any more; {} still to be fetched. \
          Nothing is lost: run the same command again when it is back",
         counted(*.pending, "resource is", "resources are")
     )]
     Unreachable {
         /// The origin.
-        lane: Lane,
+        origin: Origin,
         /// Pending resources.
         pending: u64,
     },
     /// The Source requests a longer cooldown than a run waits for. Its resources stay pending.
     #[error(
-        "{lane} asked for a pause until {until} (Retry-After); {} pending. Run again after that time",
+        "{origin} asked for a pause until {until} (Retry-After); {} pending. Run again after that time",
         counted(*.pending, "resource is", "resources are")
     )]
     Patience {
         /// The origin.
-        lane: Lane,
+        origin: Origin,
         /// End of the cooldown.
         until: Timestamp,
         /// Pending resources.

@@ -172,7 +172,7 @@ impl Harvest {
                     let auditor = Auditor::default();
                     audit = Some(Box::pin(auditor.run(&mut self.context, &mut self.planner)).await?);
                 }
-                Mode::Baseline | Mode::Incremental | Mode::Mend => {
+                Mode::Baseline | Mode::Incremental | Mode::Repair => {
                     is_told_by_hubs = Box::pin(self.plan()).await?;
                     self.context.run.phase = Phase::Dispatching;
                     self.context.commit(Batch::new()).await?;

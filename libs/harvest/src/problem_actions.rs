@@ -64,7 +64,7 @@ pub async fn apply_problem_action(
             // An interrupted run has planned it already.
             if problem.ignored.is_some()
                 && let Some(pending) = catalog.pending(&uri).await?
-                && !pending.mend
+                && !pending.repair
                 && problem.is_about(&pending.declaration, &pending.listing)
             {
                 batch.delete_pending(&uri);

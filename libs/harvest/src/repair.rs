@@ -50,14 +50,14 @@ pub async fn queue_repairs(
         seq: catalog.last_seq().await?,
         run: last.filter(|run| run.phase != Phase::Finished),
         clock,
-        mends: QueuedRepairs::default(),
+        repairs: QueuedRepairs::default(),
     };
     let uris = uris.try_chunks(BATCH);
     let mut uris = std::pin::pin!(uris);
     while let Some(chunk) = uris.try_next().await.map_err(|error| error.1)? {
         queue.add(&chunk).await?;
     }
-    Ok(queue.mends)
+    Ok(queue.repairs)
 }
 
 /// State of the queueing.
@@ -66,7 +66,7 @@ struct RepairQueue<'a> {
     clock: &'a dyn Clock,
     seq: model::Seq,
     run: Option<RunRecord>,
-    mends: QueuedRepairs,
+    repairs: QueuedRepairs,
 }
 
 impl RepairQueue<'_> {
@@ -80,9 +80,9 @@ impl RepairQueue<'_> {
         for (((uri, record), pending), problem) in uris.iter().zip(records).zip(pending).zip(problems) {
             let plan = match (pending, record) {
                 // It is to be deleted, or already queued for repair.
-                (Some(pending), _) if pending.action == Action::Delete || pending.mend => continue,
+                (Some(pending), _) if pending.action == Action::Delete || pending.repair => continue,
                 // An outcome of the old plan, which may be "not modified", does not settle this one.
-                (Some(pending), _) => Some(PendingRecord { mend: true, ..pending }),
+                (Some(pending), _) => Some(PendingRecord { repair: true, ..pending }),
                 (None, Some(record)) if record.is_present() => {
                     let plan = plan(uri, record, problem);
                     fresh += u64::from(plan.is_some());
@@ -91,11 +91,11 @@ impl RepairQueue<'_> {
                 (None, _) => None,
             };
             let Some(plan) = plan else {
-                self.mends.passed_over += 1;
+                self.repairs.passed_over += 1;
                 continue;
             };
             self.seq = self.seq.next();
-            self.mends.queued += 1;
+            self.repairs.queued += 1;
             batch.put_pending(uri, &PendingRecord { seq: self.seq, ..plan });
         }
         if batch.is_empty() {
@@ -117,7 +117,7 @@ impl RepairQueue<'_> {
         let last = self.catalog.last_run().await?;
         Ok(RunRecord {
             id: RunId::fresh(),
-            mode: Mode::Mend,
+            mode: Mode::Repair,
             phase: Phase::Dispatching,
             options: last.as_ref().map_or_else(String::new, |run| run.options.clone()),
             view: last.is_some_and(|run| run.view),
@@ -131,18 +131,18 @@ impl RepairQueue<'_> {
 
 /// The plan that repairs a resource.
 fn plan(uri: &ResourceUri, record: ResourceRecord, problem: Option<ProblemRecord>) -> Option<PendingRecord> {
-    let lane = uri.lane().ok()?;
+    let origin = uri.origin().ok()?;
     let (declaration, listing, candidate) = match problem {
         Some(ProblemRecord { declaration: Some(declaration), listing: Some(listing), evidence, .. }) => {
             (declaration, listing, evidence.candidate)
         }
         _ => (record.declaration, record.listing, None),
     };
-    let action = Action::Fetch { lane };
+    let action = Action::Fetch { origin };
     Some(PendingRecord {
         candidate,
-        mend: true,
-        ..PendingRecord::new(model::Seq::default(), action, declaration, listing, Provenance::of(Why::Mend))
+        repair: true,
+        ..PendingRecord::new(model::Seq::default(), action, declaration, listing, Provenance::of(Why::Repair))
     })
 }
 

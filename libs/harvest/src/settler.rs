@@ -12,7 +12,7 @@ mod view;
 use std::collections::HashSet;
 
 use catalog::CatalogError;
-use model::Lane;
+use model::Origin;
 use store::View;
 
 use crate::settler::versions::History;
@@ -24,7 +24,7 @@ pub(crate) struct Settler {
     /// Number of versions to keep of each resource.
     pub(crate) history: History,
     /// Origins whose bot defence answered with a challenge in this run.
-    pub(crate) challenged: HashSet<Lane>,
+    pub(crate) challenged: HashSet<Origin>,
     /// Whether no resource was stored before this dispatch. Each resource is settled once in it, so lookups find
     /// nothing.
     pub(crate) is_first_dispatch: bool,

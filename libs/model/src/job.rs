@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::stored_bitstream::StoredBitstream;
-use crate::{Declaration, JobId, Lane, ResourceUri, RunId, Seq, SourceId, Terms, Validators};
+use crate::{Declaration, JobId, Origin, ResourceUri, RunId, Seq, SourceId, Terms, Validators};
 
 /// Resources of one origin, to be fetched one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +19,8 @@ pub struct FetchJob {
     /// The run that sent it.
     pub run: RunId,
     /// The origin.
-    pub lane: Lane,
+    #[serde(rename = "lane")]
+    pub origin: Origin,
     /// The Source's request settings.
     #[serde(default, skip_serializing_if = "Terms::is_empty")]
     pub terms: Terms,
@@ -45,8 +46,8 @@ pub struct FetchItem {
     pub held: Validators,
     /// The stored bytes are not to be relied on: the received ones are written even where an object of this
     /// name exists.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub mend: bool,
+    #[serde(rename = "mend", default, skip_serializing_if = "std::ops::Not::not")]
+    pub repair: bool,
     /// The media type of the stored version, for a declaration that decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_type: Option<String>,
@@ -62,7 +63,8 @@ pub struct VerifyJob {
     /// The run that sent it.
     pub run: RunId,
     /// The origin they come from.
-    pub lane: Lane,
+    #[serde(rename = "lane")]
+    pub origin: Origin,
     /// One for each item of the fetch job, in its order.
     pub items: Vec<Fetched>,
     /// Requests made for them.

@@ -28,26 +28,26 @@ const DECLARATION: usize = r#"{"digests":[],"unjudged":[],"length":1844674407370
 const VALIDATORS: usize = r#"{"etag":,"last_modified":}"#.len();
 
 fn fetch_job(job: &FetchJob) -> usize {
-    let FetchJob { id: _, source, run: _, lane, terms, items } = job;
+    let FetchJob { id: _, source, run: _, origin, terms, items } = job;
     let terms = if *terms == Terms::default() { 0 } else { written(terms) };
     let items: usize = items.iter().map(fetch_item).sum();
-    FETCH_JOB + text(source.as_str()) + text(lane.as_str()) + terms + items
+    FETCH_JOB + text(source.as_str()) + text(origin.as_str()) + terms + items
 }
 
 fn verify_job(job: &VerifyJob) -> usize {
-    let VerifyJob { id: _, source, run: _, lane, items, requests: _, elapsed_ms: _ } = job;
+    let VerifyJob { id: _, source, run: _, origin, items, requests: _, elapsed_ms: _ } = job;
     let items: usize = items.iter().map(fetched).sum();
-    VERIFY_JOB + text(source.as_str()) + text(lane.as_str()) + items
+    VERIFY_JOB + text(source.as_str()) + text(origin.as_str()) + items
 }
 
 fn outcomes(outcomes: &Outcomes) -> usize {
-    let Outcomes { id: _, source, run: _, lane, items, requests: _, elapsed_ms: _ } = outcomes;
+    let Outcomes { id: _, source, run: _, origin, items, requests: _, elapsed_ms: _ } = outcomes;
     let items: usize = items.iter().map(outcome).sum();
-    OUTCOMES + text(source.as_str()) + text(lane.as_str()) + items
+    OUTCOMES + text(source.as_str()) + text(origin.as_str()) + items
 }
 
 fn fetch_item(item: &FetchItem) -> usize {
-    let FetchItem { uri, seq: _, declaration: declared, listed_until: _, held, mend: _, held_type } = item;
+    let FetchItem { uri, seq: _, declaration: declared, listed_until: _, held, repair: _, held_type } = item;
     FETCH_ITEM + text(uri.as_str()) + declaration(declared) + validators(held) + optional(held_type)
 }
 

@@ -15,10 +15,10 @@ mod home;
 mod ids;
 mod job;
 mod job_messages;
-mod lane;
 mod location;
 mod network;
 mod options;
+mod origin;
 mod outcome;
 mod package;
 mod pending;
@@ -54,10 +54,10 @@ pub use failure::{Disposition, Evidence, Failure};
 pub use home::HomeSite;
 pub use ids::{DamageId, IdError, JobId, PackId, PackageId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, VerifyJob};
-pub use lane::{Lane, LaneError};
 pub use location::{CompactedPack, Location, Method, Span};
 pub use network::{Network, NetworkError};
 pub use options::{Absent, Origins, Prefer, Push, Robots, RunMode};
+pub use origin::{Origin, OriginError};
 pub use outcome::{Outcome, OutcomeResult, Outcomes};
 pub use package::{
     Contents, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, PackageJob, PackageOutcome,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::stored_bitstream::StoredBitstream;
-use crate::{Assurance, JobId, Lane, ResourceUri, RunId, Seq, SourceId};
+use crate::{Assurance, JobId, Origin, ResourceUri, RunId, Seq, SourceId};
 
 /// The outcomes of one job's resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,8 @@ pub struct Outcomes {
     /// The run that sent it.
     pub run: RunId,
     /// The origin they come from.
-    pub lane: Lane,
+    #[serde(rename = "lane")]
+    pub origin: Origin,
     /// One for each item of the job.
     pub items: Vec<Outcome>,
     /// Requests made for them.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Message;
 use crate::{
-    Assurance, Declaration, Failure, JobId, Lane, Location, PackageId, ResourceUri, RunId, Seq, SetId,
+    Assurance, Declaration, Failure, JobId, Location, Origin, PackageId, ResourceUri, RunId, Seq, SetId,
     SourceId, StoredBitstream, Terms, Validators,
 };
 
@@ -182,7 +182,8 @@ pub struct PackageJob {
     /// The run that sent it.
     pub run: RunId,
     /// The origin.
-    pub lane: Lane,
+    #[serde(rename = "lane")]
+    pub origin: Origin,
     /// The Source's request settings.
     #[serde(default, skip_serializing_if = "Terms::is_empty")]
     pub terms: Terms,
@@ -208,7 +209,8 @@ pub struct PackageOutcome {
     /// The run that sent it.
     pub run: RunId,
     /// The origin.
-    pub lane: Lane,
+    #[serde(rename = "lane")]
+    pub origin: Origin,
     /// The package's URI.
     pub uri: ResourceUri,
     /// The number of its plan.

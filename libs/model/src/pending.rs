@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Declaration, Lane, Listing, Provenance, Seq, StoredBitstream};
+use crate::{Declaration, Listing, Origin, Provenance, Seq, StoredBitstream};
 
 /// The pending work of a resource. Keyed by its URI, so a later change overwrites an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,8 +28,8 @@ pub struct PendingRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Box<StoredBitstream>>,
     /// The stored bytes are not to be relied on: the received ones replace them, even if they are equal.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub mend: bool,
+    #[serde(rename = "mend", skip_serializing_if = "std::ops::Not::not")]
+    pub repair: bool,
     /// Why it is planned, and the failed attempts of this run.
     #[serde(skip_serializing_if = "Provenance::is_empty")]
     pub account: Provenance,
@@ -52,7 +52,7 @@ impl PendingRecord {
             attempts: 0,
             next_attempt_at: None,
             candidate: None,
-            mend: false,
+            repair: false,
             account,
         }
     }
@@ -65,7 +65,8 @@ pub enum Action {
     /// Fetch and verify it.
     Fetch {
         /// Its origin.
-        lane: Lane,
+        #[serde(rename = "lane")]
+        origin: Origin,
     },
     /// Remove it, as the Source did.
     Delete,
@@ -78,7 +79,8 @@ pub enum Action {
 struct Read {
     seq: Seq,
     action: ActionName,
-    lane: Option<Lane>,
+    #[serde(rename = "lane")]
+    origin: Option<Origin>,
     #[serde(default)]
     declaration: Declaration,
     listing: Listing,
@@ -86,8 +88,8 @@ struct Read {
     attempts: u32,
     next_attempt_at: Option<Timestamp>,
     candidate: Option<Box<StoredBitstream>>,
-    #[serde(default)]
-    mend: bool,
+    #[serde(rename = "mend", default)]
+    repair: bool,
     #[serde(default)]
     account: Provenance,
 }
@@ -103,14 +105,14 @@ impl TryFrom<Read> for PendingRecord {
     type Error = &'static str;
 
     fn try_from(read: Read) -> Result<Self, Self::Error> {
-        let Read { seq, action, lane, declaration, listing, attempts, .. } = read;
-        let Read { next_attempt_at, candidate, mend, account, .. } = read;
-        let action = match (action, lane) {
-            (ActionName::Fetch, Some(lane)) => Action::Fetch { lane },
+        let Read { seq, action, origin, declaration, listing, attempts, .. } = read;
+        let Read { next_attempt_at, candidate, repair, account, .. } = read;
+        let action = match (action, origin) {
+            (ActionName::Fetch, Some(origin)) => Action::Fetch { origin },
             (ActionName::Fetch, None) => return Err("missing field `lane` of what is to be fetched"),
             (ActionName::Delete, _) => Action::Delete,
         };
-        Ok(Self { seq, action, declaration, listing, attempts, next_attempt_at, candidate, mend, account })
+        Ok(Self { seq, action, declaration, listing, attempts, next_attempt_at, candidate, repair, account })
     }
 }
 
@@ -135,7 +137,7 @@ mod tests {
     fn what_is_left_out_is_what_it_was_without() {
         let bare = r#"{"listing":{"document":"d","set":"s"},"seq":1,"action":"delete"}"#;
         let record: PendingRecord = serde_json::from_str(bare).unwrap();
-        assert_eq!((record.attempts, record.mend, record.action), (0, false, Action::Delete));
+        assert_eq!((record.attempts, record.repair, record.action), (0, false, Action::Delete));
     }
 
     #[test]

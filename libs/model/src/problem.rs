@@ -54,8 +54,8 @@ pub struct ProblemRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listing: Option<Listing>,
     /// The stored bytes are not to be relied on, and are replaced even by equal ones.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub mend: bool,
+    #[serde(rename = "mend", default, skip_serializing_if = "std::ops::Not::not")]
+    pub repair: bool,
 }
 
 /// The operator's decision to ignore a problem.
@@ -165,7 +165,7 @@ mod tests {
             evidence: Evidence::default(),
             declaration: Some(declaration),
             listing: Some(listing),
-            mend: false,
+            repair: false,
         }
     }
 

@@ -46,7 +46,7 @@ pub enum Why {
     /// It was a problem before.
     Problem,
     /// The stored version was not to be relied on.
-    Mend,
+    Repair,
     /// The Source says it deleted it.
     Deleted,
     /// The Source says it deleted it, but it was unclear whether that was before the stored version. So the

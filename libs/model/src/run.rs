@@ -19,7 +19,7 @@ pub enum Mode {
     /// Compare the catalog with the Source's documents (RS-32).
     Audit,
     /// Replace stored versions of some resources; no document is read.
-    Mend,
+    Repair,
 }
 
 /// The phase of a run. Each phase can be resumed after a crash.
@@ -84,8 +84,8 @@ pub struct Counters {
     /// Entries that needed nothing of their own: a later one of the same resource superseded them, or they
     /// delete a resource that is not stored. With these, every listed entry has one of these counters; the
     /// rest is unaccounted for.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub moot: u64,
+    #[serde(rename = "moot", skip_serializing_if = "is_zero")]
+    pub superseded: u64,
     /// Bytes of resources received.
     pub bytes: u64,
     /// Requests sent, including those for documents.
@@ -116,7 +116,7 @@ impl Counters {
     /// Listed entries without any result, after a run that reached its end. Retries of earlier problems also
     /// count as results, so this is a lower bound.
     pub fn shortfall(&self) -> u64 {
-        let ended = [self.stored, self.unchanged, self.deleted, self.failed, self.ignored, self.moot];
+        let ended = [self.stored, self.unchanged, self.deleted, self.failed, self.ignored, self.superseded];
         self.listed.saturating_sub(ended.iter().sum())
     }
 
@@ -138,7 +138,7 @@ impl fmt::Display for Mode {
             Self::Baseline => "baseline",
             Self::Incremental => "incremental",
             Self::Audit => "audit",
-            Self::Mend => "mend",
+            Self::Repair => "mend",
         })
     }
 }

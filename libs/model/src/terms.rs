@@ -4,7 +4,7 @@ use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Lane, Network, Robots};
+use crate::{Network, Origin, Robots};
 
 /// Request settings of one Source, as its operator configured them. A setting left out takes the default of
 /// the process that sends the request.
@@ -29,7 +29,7 @@ pub struct Terms {
     pub allow_networks: Vec<Network>,
     /// The origin of the Source's entry. Its invitation does not extend to other sites.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entry: Option<Lane>,
+    pub entry: Option<Origin>,
     /// Concurrent requests to one origin, of the whole fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_origin: Option<NonZeroU16>,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::wire::Message;
-use crate::{Declaration, JobId, Lane, PackageId, ResourceUri, RunId, Seq, SourceId, StoredBitstream};
+use crate::{Declaration, JobId, Origin, PackageId, ResourceUri, RunId, Seq, SourceId, StoredBitstream};
 
 /// A fetched package of a dump, to be read: its manifest, or one slice of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,7 +15,8 @@ pub struct UnpackJob {
     /// The run that sent it.
     pub run: RunId,
     /// The origin it comes from.
-    pub lane: Lane,
+    #[serde(rename = "lane")]
+    pub origin: Origin,
     /// The package's URI.
     pub uri: ResourceUri,
     /// The number of its plan.

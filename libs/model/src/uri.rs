@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use url::Url;
 
-use crate::lane::{Lane, LaneError};
+use crate::origin::{Origin, OriginError};
 use crate::text;
 use crate::usual_uri::is_usual;
 
@@ -48,12 +48,12 @@ impl ResourceUri {
         &self.0
     }
 
-    /// The lane of its origin.
+    /// The origin of its origin.
     ///
     /// # Errors
     /// When it has no host.
-    pub fn lane(&self) -> Result<Lane, LaneError> {
-        Lane::of_usual(&self.0).map_or_else(|| Lane::of(&self.to_url()), Ok)
+    pub fn origin(&self) -> Result<Origin, OriginError> {
+        Origin::of_usual(&self.0).map_or_else(|| Origin::of(&self.to_url()), Ok)
     }
 
     /// The URI as a URL to be requested (normalised as browsers do).
@@ -119,20 +119,20 @@ mod tests {
             if is_usual(&text) {
                 let url = Url::parse(&text);
                 prop_assert!(url.as_ref().is_ok_and(|url| url.scheme() == scheme), "{text:?}");
-                prop_assert_eq!(Lane::of_usual(&text), url.ok().and_then(|url| Lane::of(&url).ok()));
+                prop_assert_eq!(Origin::of_usual(&text), url.ok().and_then(|url| Origin::of(&url).ok()));
             }
         }
     }
 
     #[test]
-    fn the_lane_of_a_uri_has_its_port_whether_it_is_written_or_not() {
-        for (uri, lane) in [
+    fn the_origin_of_a_uri_has_its_port_whether_it_is_written_or_not() {
+        for (uri, origin) in [
             ("http://a.example/x", "http://a.example:80"),
             ("https://a.example?x:7", "https://a.example:443"),
             ("http://127.0.0.1:033/x", "http://127.0.0.1:33"),
             ("HTTP://A.example/x", "http://a.example:80"),
         ] {
-            assert_eq!(uri.parse::<ResourceUri>().unwrap().lane().unwrap().as_str(), lane, "{uri}");
+            assert_eq!(uri.parse::<ResourceUri>().unwrap().origin().unwrap().as_str(), origin, "{uri}");
         }
     }
 

@@ -180,7 +180,7 @@ mod tests {
             id: JobId::fresh(),
             source: "example-0".parse().unwrap(),
             run: RunId::fresh(),
-            lane: "http://example.org".parse().unwrap(),
+            origin: "http://example.org".parse().unwrap(),
             terms: Terms::default(),
             items: vec![FetchItem {
                 uri: "http://example.org/a".parse().unwrap(),
@@ -188,7 +188,7 @@ mod tests {
                 declaration: Default::default(),
                 listed_until: None,
                 held: Default::default(),
-                mend: false,
+                repair: false,
                 held_type: None,
             }],
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use allocation_counter::measure;
 use fixity::Computed;
 use model::{
-    Assurance, JobId, Lane, Location, Method, Outcome, OutcomeResult, Outcomes, PackId, ResourceUri, RunId,
+    Assurance, JobId, Location, Method, Origin, Outcome, OutcomeResult, Outcomes, PackId, ResourceUri, RunId,
     Seq, SetId, SourceId, StoredBitstream, Validators,
 };
 
@@ -35,14 +35,14 @@ fn a_clone_of_a_name_allocates_nothing() {
 }
 
 #[test]
-fn a_clone_of_outcomes_allocates_for_their_list_and_lane_alone() {
+fn a_clone_of_outcomes_allocates_for_their_list_and_origin_alone() {
     let source: SourceId = "h-1".parse().unwrap();
-    let lane: Lane = "http://h:80".parse().unwrap();
+    let origin: Origin = "http://h:80".parse().unwrap();
     let pack = PackId::fresh();
     let items = (0..100).map(|n| outcome(n, &source, pack)).collect();
     let id = JobId::fresh();
     let run = RunId::fresh();
-    let outcomes = Outcomes { id, source, run, lane, items, requests: 100, elapsed_ms: 1 };
+    let outcomes = Outcomes { id, source, run, origin, items, requests: 100, elapsed_ms: 1 };
     let cloned = measure(|| drop(outcomes.clone()));
     assert_eq!(cloned.count_total, 2);
 }

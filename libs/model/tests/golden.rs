@@ -13,10 +13,10 @@ use fixity::{Algorithm, Computed, Hasher, Sha256};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Assurance, ChangeNotification, Contents, Declaration, Disposition, Evidence, Failure, FetchItem,
-    FetchJob, Fetched, FetchedResult, JobId, Lane, Location, ManifestEntry, ManifestHeader, MemberOutcome,
-    MemberResult, Message, Method, Outcome, OutcomeResult, Outcomes, PackageId, PackageJob, PackageOutcome,
-    PackageResult, ProblemReason, ResourceUri, Robots, RunId, Seq, SetId, SourceId, StoredBitstream, Terms,
-    UnpackJob, UnpackTask, Validators, VerifyJob, decode, encode,
+    FetchJob, Fetched, FetchedResult, JobId, Location, ManifestEntry, ManifestHeader, MemberOutcome,
+    MemberResult, Message, Method, Origin, Outcome, OutcomeResult, Outcomes, PackageId, PackageJob,
+    PackageOutcome, PackageResult, ProblemReason, ResourceUri, Robots, RunId, Seq, SetId, SourceId,
+    StoredBitstream, Terms, UnpackJob, UnpackTask, Validators, VerifyJob, decode, encode,
 };
 use resourcesync::{Capability, Datetime, Metadata};
 
@@ -46,7 +46,7 @@ fn a_fetch_job_of_a_source_with_terms_is_sent_as_it_is_written_here() {
 #[test]
 fn a_fetch_job_that_mends_is_sent_as_it_is_written_here() {
     let mut job = fetch_job();
-    job.items.iter_mut().for_each(|item| item.mend = true);
+    job.items.iter_mut().for_each(|item| item.repair = true);
     is_sent_as_example("with-mends", &job);
 }
 
@@ -153,7 +153,7 @@ fn fetch_job() -> FetchJob {
         id: job(),
         source: source(),
         run: run(),
-        lane: lane(),
+        origin: origin(),
         terms: Terms::default(),
         items: vec![
             FetchItem {
@@ -162,7 +162,7 @@ fn fetch_job() -> FetchJob {
                 declaration: declaration(),
                 listed_until: Some(moment()),
                 held: validators(),
-                mend: false,
+                repair: false,
                 held_type: None,
             },
             FetchItem {
@@ -171,7 +171,7 @@ fn fetch_job() -> FetchJob {
                 declaration: Declaration::default(),
                 listed_until: None,
                 held: Validators::default(),
-                mend: false,
+                repair: false,
                 held_type: None,
             },
         ],
@@ -198,7 +198,7 @@ fn verify_job() -> VerifyJob {
         id: job(),
         source: source(),
         run: run(),
-        lane: lane(),
+        origin: origin(),
         items: (1..).zip(results).map(fetched).collect(),
         requests: 6,
         elapsed_ms: 1_234,
@@ -222,7 +222,7 @@ fn outcomes() -> Outcomes {
         id: job(),
         source: source(),
         run: run(),
-        lane: lane(),
+        origin: origin(),
         items: (1..).zip(results).map(outcome).collect(),
         requests: 6,
         elapsed_ms: 1_234,
@@ -234,7 +234,7 @@ fn unpack_job() -> UnpackJob {
         id: job(),
         source: source(),
         run: run(),
-        lane: lane(),
+        origin: origin(),
         uri: uri("dump.zip"),
         seq: Seq::new(7),
         declaration: declaration(),
@@ -248,7 +248,7 @@ fn package_job() -> PackageJob {
         id: job(),
         source: source(),
         run: run(),
-        lane: lane(),
+        origin: origin(),
         terms: Terms::default(),
         uri: uri("dump.zip"),
         seq: Seq::new(7),
@@ -262,7 +262,7 @@ fn package_outcome(result: PackageResult) -> PackageOutcome {
         id: job(),
         source: source(),
         run: run(),
-        lane: lane(),
+        origin: origin(),
         uri: uri("dump.zip"),
         seq: Seq::new(7),
         requests: 4,
@@ -355,7 +355,7 @@ fn source() -> SourceId {
     "example-org-0123456789ab".parse().unwrap()
 }
 
-fn lane() -> Lane {
+fn origin() -> Origin {
     "https://example.org".parse().unwrap()
 }
 

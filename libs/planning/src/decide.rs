@@ -240,13 +240,13 @@ mod tests {
     fn pending(as_of: i64) -> PendingRecord {
         PendingRecord {
             seq: Seq::new(1),
-            action: Action::Fetch { lane: "http://h".parse().unwrap() },
+            action: Action::Fetch { origin: "http://h".parse().unwrap() },
             declaration: declares(b"new"),
             listing: listing(Some(Change::Updated), Some(as_of)),
             attempts: 0,
             next_attempt_at: None,
             candidate: None,
-            mend: false,
+            repair: false,
             account: Default::default(),
         }
     }

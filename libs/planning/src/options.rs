@@ -25,7 +25,7 @@ pub struct HarvestOptions {
     /// Which resources to harvest.
     pub filter: Filter,
     /// Fetch jobs in flight for one origin.
-    pub jobs_per_lane: NonZeroUsize,
+    pub jobs_per_origin: NonZeroUsize,
     /// Bounds on the part of a run that is in memory and at the bus.
     pub window: WindowLimits,
     /// When to retry.
@@ -79,7 +79,7 @@ impl Default for HarvestOptions {
             repair: false,
             strict: false,
             filter: Filter::default(),
-            jobs_per_lane: NonZeroUsize::new(4).expect("4 is not 0"),
+            jobs_per_origin: NonZeroUsize::new(4).expect("4 is not 0"),
             window: WindowLimits::default(),
             retries: RetryPolicy::default(),
             rediscover: false,

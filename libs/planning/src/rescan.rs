@@ -80,7 +80,7 @@ mod tests {
             evidence: Default::default(),
             declaration: None,
             listing: None,
-            mend: false,
+            repair: false,
         };
         assert!(is_retried(&failed(5, 5, None), at(5)));
         assert!(!is_retried(&failed(0, 5, None), at(9)));

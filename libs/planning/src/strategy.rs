@@ -42,7 +42,7 @@ pub fn choose<'a>(
         let changes = offered(set, [Capability::ChangeList, Capability::ChangeDump], prefer);
         let wants_baseline = match asked {
             Some(Mode::Baseline) => true,
-            Some(Mode::Incremental | Mode::Audit | Mode::Mend) => false,
+            Some(Mode::Incremental | Mode::Audit | Mode::Repair) => false,
             None => !set.has_baseline || changes.is_none() || afresh || again.contains(id),
         };
         let baseline = wants_baseline && add(baseline_kind(set, prefer));

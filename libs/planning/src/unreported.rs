@@ -168,7 +168,7 @@ mod tests {
             attempts: 0,
             next_attempt_at: None,
             candidate: None,
-            mend: false,
+            repair: false,
             account: Provenance::of(Why::Problem),
         }
     }

@@ -72,7 +72,7 @@ fn reason(why: Why) -> &'static str {
         Why::OtherLastmod => "the declared last modification changed",
         Why::NothingToCompare => "no declared digest or length could be compared",
         Why::Problem => "it was a problem before",
-        Why::Mend => "the stored bytes were doubtful",
+        Why::Repair => "the stored bytes were doubtful",
         Why::Deleted => "the Source deleted it",
         Why::DeletedPerhaps => {
             "unknown whether the deletion is newer than the stored version, so the server was asked"

@@ -175,7 +175,7 @@ fn problem(reason: ProblemReason, message: &str) -> ProblemRecord {
         evidence: Default::default(),
         declaration: None,
         listing: None,
-        mend: false,
+        repair: false,
     }
 }
 

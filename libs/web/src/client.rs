@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use model::{Clock, Lane, SystemClock};
+use model::{Clock, Origin, SystemClock};
 use tokio::sync::{broadcast, watch};
 use url::Url;
 
@@ -40,7 +40,7 @@ pub(crate) struct Inner {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginRest {
     /// The origin.
-    pub lane: Lane,
+    pub origin: Origin,
     /// The cooldown, counted from the response that requested it.
     pub wait: Duration,
     /// The status of that response: 429 or 503, or that of a challenge.
@@ -51,7 +51,7 @@ pub struct OriginRest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrawlDelay {
     /// The origin.
-    pub lane: Lane,
+    pub origin: Origin,
     /// The requested delay.
     pub asked: Duration,
     /// The applied delay: at most the policy's longest.
@@ -152,23 +152,23 @@ impl Client {
     }
 
     /// The rest of an origin's cooldown, if it has one. A request waits for it, within the configured budget.
-    pub fn resting(&self, lane: &Lane) -> Option<Duration> {
-        self.0.politeness.resting(lane)
+    pub fn resting(&self, origin: &Origin) -> Option<Duration> {
+        self.0.politeness.resting(origin)
     }
 
     /// Puts an origin into cooldown for `wait`, at most for the configured maximum `Retry-After`, because
     /// another process was told to pause. A longer cooldown stays as it is.
-    pub fn rest(&self, lane: &Lane, wait: Duration) {
+    pub fn rest(&self, origin: &Origin, wait: Duration) {
         let longest = self.config().retry_after_max.max(self.config().challenge_rest);
-        self.0.politeness.rest(lane, wait.min(longest));
+        self.0.politeness.rest(origin, wait.min(longest));
     }
 
     /// Puts the origin of a bot defence's challenge into cooldown, and reports it. Returns its length.
     pub fn rest_after_challenge(&self, at: &Url, status: u16) -> Duration {
         let wait = self.config().challenge_rest;
-        if let Ok(lane) = Lane::of(at) {
-            self.0.politeness.rest(&lane, wait);
-            self.tell_rest(OriginRest { lane, wait, status });
+        if let Ok(origin) = Origin::of(at) {
+            self.0.politeness.rest(&origin, wait);
+            self.tell_rest(OriginRest { origin, wait, status });
         }
         wait
     }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use model::Lane;
+use model::Origin;
 
 use crate::{AddressPolicy, BodyLimits, Credential, RobotsPolicy};
 
@@ -33,7 +33,7 @@ pub struct WebConfig {
     pub host_share: usize,
     /// The origin of the operator's entry URL, if all requests are for one Source. Its port may be any port.
     /// Other sites are outside its invitation: there the `Disallow` of robots.txt binds. Default: none.
-    pub entry: Option<Lane>,
+    pub entry: Option<Origin>,
     /// Requests to one origin per second, evenly spaced; none = no limit. Default: none.
     pub requests_per_second: Option<NonZeroU32>,
     /// Redirects followed for one request. Default: 10.

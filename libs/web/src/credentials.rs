@@ -4,7 +4,7 @@ use std::fmt;
 
 use data_encoding::BASE64;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use model::Lane;
+use model::Origin;
 use secrets::Secret;
 
 /// Headers that define the request or manage the connection. If a credential set one of them, responses would
@@ -34,7 +34,7 @@ const RESERVED: [&str; 18] = [
 /// redirect it is sent only if that leads back to the origin.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
-    origin: Lane,
+    origin: Origin,
     name: HeaderName,
     value: HeaderValue,
 }
@@ -49,7 +49,7 @@ pub enum CredentialError {
     )]
     Secret {
         /// The origin it was for.
-        origin: Lane,
+        origin: Origin,
     },
     /// A user name with a colon, which ends the name (RFC 7617, 2).
     #[error(
@@ -57,7 +57,7 @@ pub enum CredentialError {
     )]
     User {
         /// The origin it was for.
-        origin: Lane,
+        origin: Origin,
         /// The name.
         user: String,
     },
@@ -65,7 +65,7 @@ pub enum CredentialError {
     #[error("{name:?} is not a header that a credential for {origin} can be; {why}")]
     Header {
         /// The origin it was for.
-        origin: Lane,
+        origin: Origin,
         /// The name.
         name: String,
         /// The reason.
@@ -82,7 +82,7 @@ impl Credential {
     ///
     /// # Errors
     /// [`CredentialError::Secret`] when no header can carry the token.
-    pub fn bearer(origin: Lane, token: &Secret) -> Result<Self, CredentialError> {
+    pub fn bearer(origin: Origin, token: &Secret) -> Result<Self, CredentialError> {
         let value = carried(&origin, token.expose())
             .and_then(|()| value(&origin, &format!("Bearer {}", token.expose())))?;
         Ok(Self { origin, name: AUTHORIZATION, value })
@@ -93,7 +93,7 @@ impl Credential {
     /// # Errors
     /// [`CredentialError::User`] when the name holds a colon or a control character;
     /// [`CredentialError::Secret`] when the password holds a control character.
-    pub fn basic(origin: Lane, user: &str, password: &Secret) -> Result<Self, CredentialError> {
+    pub fn basic(origin: Origin, user: &str, password: &Secret) -> Result<Self, CredentialError> {
         if user.contains(|c: char| c == ':' || c.is_control()) {
             return Err(CredentialError::User { origin, user: user.to_owned() });
         }
@@ -110,7 +110,7 @@ impl Credential {
     /// # Errors
     /// [`CredentialError::Header`] when the name is invalid, or one that the client itself sets;
     /// [`CredentialError::Secret`] when no header can carry the value.
-    pub fn header(origin: Lane, name: &str, secret: &Secret) -> Result<Self, CredentialError> {
+    pub fn header(origin: Origin, name: &str, secret: &Secret) -> Result<Self, CredentialError> {
         let refuse = |why| CredentialError::Header { origin: origin.clone(), name: name.to_owned(), why };
         let parsed: HeaderName =
             name.parse().map_err(|_| refuse("a header's name is letters, digits and dashes"))?;
@@ -123,7 +123,7 @@ impl Credential {
     }
 
     /// The one origin it is sent to.
-    pub fn origin(&self) -> &Lane {
+    pub fn origin(&self) -> &Origin {
         &self.origin
     }
 }
@@ -153,7 +153,7 @@ impl Credentials {
     }
 
     /// Adds an origin's credentials to the headers of a request to it. Returns whether there are any.
-    pub(crate) fn add_to(&self, headers: &mut HeaderMap, origin: &Lane) -> bool {
+    pub(crate) fn add_to(&self, headers: &mut HeaderMap, origin: &Origin) -> bool {
         let mut has_any = false;
         for credential in self.0.iter().filter(|credential| credential.origin == *origin) {
             headers.insert(credential.name.clone(), credential.value.clone());
@@ -164,7 +164,7 @@ impl Credentials {
 }
 
 /// Whether a header can carry the text: it would lose white space at its ends.
-fn carried(origin: &Lane, text: &str) -> Result<(), CredentialError> {
+fn carried(origin: &Origin, text: &str) -> Result<(), CredentialError> {
     if text.is_empty() || text.trim() != text {
         Err(CredentialError::Secret { origin: origin.clone() })
     } else {
@@ -172,7 +172,7 @@ fn carried(origin: &Lane, text: &str) -> Result<(), CredentialError> {
     }
 }
 
-fn value(origin: &Lane, text: &str) -> Result<HeaderValue, CredentialError> {
+fn value(origin: &Origin, text: &str) -> Result<HeaderValue, CredentialError> {
     let mut value = HeaderValue::from_bytes(text.as_bytes())
         .map_err(|_| CredentialError::Secret { origin: origin.clone() })?;
     // Hidden in traces of the HTTP library, and left out of HTTP/2's compression tables.
@@ -184,7 +184,7 @@ fn value(origin: &Lane, text: &str) -> Result<HeaderValue, CredentialError> {
 mod tests {
     use super::*;
 
-    fn lane() -> Lane {
+    fn origin() -> Origin {
         "https://example.org".parse().unwrap()
     }
 
@@ -197,15 +197,15 @@ mod tests {
     #[test]
     fn each_kind_makes_its_header() {
         let secret = Secret::new("open sesame");
-        let bearer = Credential::bearer(lane(), &Secret::new("abc")).unwrap();
+        let bearer = Credential::bearer(origin(), &Secret::new("abc")).unwrap();
         assert_eq!(headers(bearer, "https://example.org:443/a")["authorization"], "Bearer abc");
-        let basic = Credential::basic(lane(), "Aladdin", &secret).unwrap();
+        let basic = Credential::basic(origin(), "Aladdin", &secret).unwrap();
         // The example of RFC 7617, 2.
         assert_eq!(
             headers(basic, "https://example.org")["authorization"],
             "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="
         );
-        let named = Credential::header(lane(), "X-Api-Key", &secret).unwrap();
+        let named = Credential::header(origin(), "X-Api-Key", &secret).unwrap();
         assert_eq!(headers(named, "https://example.org")["x-api-key"], "open sesame");
     }
 
@@ -219,7 +219,7 @@ mod tests {
             "https://example.org.",
             "https://org",
         ] {
-            let credential = Credential::bearer(lane(), &Secret::new("abc")).unwrap();
+            let credential = Credential::bearer(origin(), &Secret::new("abc")).unwrap();
             assert!(headers(credential, other).is_empty(), "{other}");
         }
     }
@@ -228,9 +228,9 @@ mod tests {
     fn secrets_are_not_shown() {
         let secret = Secret::new("sesame");
         let all = [
-            Credential::bearer(lane(), &secret).unwrap(),
-            Credential::basic(lane(), "me", &secret).unwrap(),
-            Credential::header(lane(), "x-key", &secret).unwrap(),
+            Credential::bearer(origin(), &secret).unwrap(),
+            Credential::basic(origin(), "me", &secret).unwrap(),
+            Credential::header(origin(), "x-key", &secret).unwrap(),
         ];
         let encoded = BASE64.encode(b"me:sesame");
         let config = crate::WebConfig { credentials: all.to_vec(), ..Default::default() };
@@ -243,33 +243,34 @@ mod tests {
     fn secrets_that_no_header_can_carry_are_refused_without_being_shown() {
         for secret in ["", "sesame\n", "ses\r\name", " sesame"] {
             let secret = Secret::new(secret);
-            for refused in [Credential::bearer(lane(), &secret), Credential::header(lane(), "x-key", &secret)]
+            for refused in
+                [Credential::bearer(origin(), &secret), Credential::header(origin(), "x-key", &secret)]
             {
                 let error = refused.unwrap_err();
-                assert_eq!(error, CredentialError::Secret { origin: lane() });
+                assert_eq!(error, CredentialError::Secret { origin: origin() });
                 assert!(!error.to_string().contains("ses"), "{error}");
             }
         }
-        assert!(Credential::basic(lane(), "me", &Secret::new("a\nb")).is_err());
-        assert!(Credential::basic(lane(), "me", &Secret::new("")).is_ok());
+        assert!(Credential::basic(origin(), "me", &Secret::new("a\nb")).is_err());
+        assert!(Credential::basic(origin(), "me", &Secret::new("")).is_ok());
     }
 
     #[test]
     fn names_that_would_mean_something_else_are_refused() {
         let secret = Secret::new("sesame");
         for name in ["", "a b", "Host", "RANGE", "accept-encoding", "Transfer-Encoding"] {
-            let error = Credential::header(lane(), name, &secret).unwrap_err();
+            let error = Credential::header(origin(), name, &secret).unwrap_err();
             assert!(matches!(error, CredentialError::Header { .. }), "{error}");
         }
-        let error = Credential::basic(lane(), "a:b", &secret).unwrap_err();
+        let error = Credential::basic(origin(), "a:b", &secret).unwrap_err();
         assert!(matches!(error, CredentialError::User { .. }), "{error}");
     }
 
     #[test]
     fn two_credentials_for_one_header_of_one_origin_are_refused() {
-        let bearer = Credential::bearer(lane(), &Secret::new("sesame")).unwrap();
-        let basic = Credential::basic(lane(), "me", &Secret::new("sesame")).unwrap();
-        let key = Credential::header(lane(), "x-key", &Secret::new("sesame")).unwrap();
+        let bearer = Credential::bearer(origin(), &Secret::new("sesame")).unwrap();
+        let basic = Credential::basic(origin(), "me", &Secret::new("sesame")).unwrap();
+        let key = Credential::header(origin(), "x-key", &Secret::new("sesame")).unwrap();
         assert!(Credentials::new(vec![bearer.clone(), key]).is_ok());
         let why = Credentials::new(vec![bearer, basic]).unwrap_err();
         assert!(why.contains("https://example.org:443") && !why.contains("sesame"), "{why}");

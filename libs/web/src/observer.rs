@@ -3,13 +3,13 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use model::Lane;
+use model::Origin;
 
 /// Observes the requests of a client. It is called where requests are sent, and must not block.
 pub trait Observer: Debug + Send + Sync {
     /// Called before a request is sent to an origin. The returned exchange observes the rest of the request.
     /// It is dropped when the response has ended, or when the caller stops reading.
-    fn begin(&self, lane: &Lane) -> Box<dyn Exchange>;
+    fn begin(&self, origin: &Origin) -> Box<dyn Exchange>;
 }
 
 /// Observes one request and its response.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use model::Lane;
+use model::Origin;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -36,7 +36,7 @@ pub(crate) struct Limits {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asks<'a> {
     /// The origin of its Source's entry.
-    pub(crate) entry: Option<&'a Lane>,
+    pub(crate) entry: Option<&'a Origin>,
     /// The minimum interval between the starts of two requests that its origin requests.
     pub(crate) spacing: Duration,
     /// The minimum interval by its Source's rate.
@@ -58,7 +58,7 @@ pub(crate) struct Politeness {
 /// A permit of an origin, returned when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    origin: Arc<Origin>,
+    origin: Arc<OriginBudget>,
     _place: OwnedSemaphorePermit,
     _at_host: Option<OwnedSemaphorePermit>,
     _common: Option<SharedPermit>,
@@ -88,12 +88,12 @@ pub(crate) struct Signal {
 
 #[derive(Debug)]
 struct Table {
-    origins: HashMap<Lane, Arc<Origin>>,
+    origins: HashMap<Origin, Arc<OriginBudget>>,
     sweep_at: usize,
 }
 
 #[derive(Debug)]
-struct Origin {
+struct OriginBudget {
     places: Arc<Semaphore>,
     state: Mutex<State>,
 }
@@ -148,28 +148,28 @@ impl Politeness {
     /// [`CoolingDown`] when the cooldown is longer than a request waits.
     pub(crate) async fn enter(
         &self,
-        lane: &Lane,
+        origin: &Origin,
         asks: Asks<'_>,
         places: Option<&dyn PermitProvider>,
     ) -> Result<Permit, CoolingDown> {
-        let origin = self.origin(lane);
+        let budget = self.budget(origin);
         loop {
             // Checked before a permit is taken: no request holds a permit while it waits.
-            while let Some(left) = origin.rest_left() {
+            while let Some(left) = budget.rest_left() {
                 if left > self.limits.patience {
                     return Err(CoolingDown { left });
                 }
                 tokio::time::sleep(left).await;
             }
             let place =
-                Arc::clone(&origin.places).acquire_owned().await.expect("the semaphore is never closed");
+                Arc::clone(&budget.places).acquire_owned().await.expect("the semaphore is never closed");
             let host_spacing = self.share(asks.pace) / self.limits.host_share;
-            let host = self.hosts.of(lane.host(), asks.entry, asks.per_host, host_spacing);
+            let host = self.hosts.of(origin.host(), asks.entry, asks.per_host, host_spacing);
             let mut at_host = None;
             let mut common = None;
             loop {
                 let spacing = self.share(asks.spacing.max(asks.pace));
-                let mut turn = origin.look(spacing);
+                let mut turn = budget.look(spacing);
                 if let (Turn::Now, Some(at)) = (turn, host.turn()) {
                     turn = Turn::NotBefore(at);
                 }
@@ -181,13 +181,18 @@ impl Politeness {
                     if let Some(places) = places
                         && common.is_none()
                     {
-                        common = Some(places.acquire_permit(lane).await);
+                        common = Some(places.acquire_permit(origin).await);
                     }
-                    turn = origin.turn(&host, spacing);
+                    turn = budget.turn(&host, spacing);
                 }
                 match turn {
                     Turn::Now => {
-                        return Ok(Permit { origin, _place: place, _at_host: at_host, _common: common });
+                        return Ok(Permit {
+                            origin: budget,
+                            _place: place,
+                            _at_host: at_host,
+                            _common: common,
+                        });
                     }
                     // A waiter for this permit would have to wait for that time too.
                     Turn::NotBefore(at) => tokio::time::sleep_until(at).await,
@@ -220,38 +225,38 @@ impl Politeness {
     }
 
     /// Puts an origin into cooldown on another process's report. A longer cooldown stays as it is.
-    pub(crate) fn rest(&self, lane: &Lane, wait: Duration) {
-        let origin = self.origin(lane);
-        let mut state = lock(&origin.state);
+    pub(crate) fn rest(&self, origin: &Origin, wait: Duration) {
+        let budget = self.budget(origin);
+        let mut state = lock(&budget.state);
         state.rest = state.rest.at_least(Instant::now() + wait);
     }
 
     /// The rest of an origin's cooldown, if any.
-    pub(crate) fn resting(&self, lane: &Lane) -> Option<Duration> {
-        lock(&self.table).origins.get(lane)?.rest_left()
+    pub(crate) fn resting(&self, origin: &Origin) -> Option<Duration> {
+        lock(&self.table).origins.get(origin)?.rest_left()
     }
 
-    fn origin(&self, lane: &Lane) -> Arc<Origin> {
+    fn budget(&self, origin: &Origin) -> Arc<OriginBudget> {
         let mut table = lock(&self.table);
-        if let Some(origin) = table.origins.get(lane) {
-            return Arc::clone(origin);
+        if let Some(budget) = table.origins.get(origin) {
+            return Arc::clone(budget);
         }
         if table.origins.len() >= table.sweep_at {
             // New users come only through this table, which is locked: a count of one stays one.
-            table.origins.retain(|_, origin| Arc::strong_count(origin) > 1 || !origin.is_forgettable());
+            table.origins.retain(|_, budget| Arc::strong_count(budget) > 1 || !budget.is_forgettable());
             // The next search only after as many again were added, so that each costs little.
             table.sweep_at = SWEEP_FIRST.max(table.origins.len() * 2);
         }
-        let origin = Arc::new(Origin {
+        let budget = Arc::new(OriginBudget {
             places: Arc::new(Semaphore::new(self.limits.at_a_time)),
             state: Mutex::default(),
         });
-        table.origins.insert(lane.clone(), Arc::clone(&origin));
-        origin
+        table.origins.insert(origin.clone(), Arc::clone(&budget));
+        budget
     }
 }
 
-impl Origin {
+impl OriginBudget {
     fn rest_left(&self) -> Option<Duration> {
         lock(&self.state).rest.left(Instant::now())
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use model::{Disposition, Lane};
+use model::{Disposition, Origin};
 use url::Url;
 
 use crate::robots::{MOST_READ, Robots, RobotsFetch};
@@ -23,14 +23,14 @@ impl Client {
     /// of requests that this call sent. It is fetched once for all, with one attempt, and cached for a day
     /// (ten minutes where it could not be fetched). It never fails: a failed fetch is reported in its
     /// [standing](Robots::standing).
-    pub async fn robots(&self, lane: &Lane) -> (Arc<Robots>, u32) {
+    pub async fn robots(&self, origin: &Origin) -> (Arc<Robots>, u32) {
         let mut requests = 0;
         let fetch = async {
-            let fetched = self.fetch_robots(lane).await;
+            let fetched = self.fetch_robots(origin).await;
             requests = fetched.requests;
             (fetched.robots, fetched.keep)
         };
-        let robots = self.known_robots().get_or(lane, fetch).await;
+        let robots = self.known_robots().get_or(origin, fetch).await;
         (robots, requests)
     }
 
@@ -42,23 +42,23 @@ impl Client {
     /// [`ErrorKind::RobotsUnreachable`] when the rules are unknown.
     pub(crate) async fn spacing(
         &self,
-        lane: &Lane,
+        origin: &Origin,
         url: &Url,
         errand: RequestPurpose,
         requests: &mut u32,
     ) -> Result<Duration, WebError> {
         let policy = &self.1.robots;
-        let is_foreign = self.1.is_foreign(lane);
+        let is_foreign = self.1.is_foreign(origin);
         if !policy.asks(errand, is_foreign) {
             return Ok(Duration::ZERO);
         }
         let binds = policy.disallow.binds(errand, is_foreign);
         // A single request, such as one for an unchanged list, needs no delay: a delay only concerns the next
         // request.
-        if !binds && self.known_robots().is_first(lane) {
+        if !binds && self.known_robots().is_first(origin) {
             return Ok(Duration::ZERO);
         }
-        let (robots, made) = self.robots(lane).await;
+        let (robots, made) = self.robots(origin).await;
         *requests += made;
         if binds {
             // If another site's server does not answer at all, the request's own error says so better.
@@ -72,15 +72,15 @@ impl Client {
                 return Err(WebError::new(ErrorKind::Disallowed));
             }
         }
-        Ok(self.kept_delay(lane, &robots, made))
+        Ok(self.kept_delay(origin, &robots, made))
     }
 
     /// The interval between two of our requests to an origin: its crawl-delay, or that of the Source's or the
     /// configuration's rate, whichever is longer. Also returns the number of requests that this call sent.
-    pub async fn space_between(&self, lane: &Lane) -> (Duration, u32) {
+    pub async fn space_between(&self, origin: &Origin) -> (Duration, u32) {
         let (delay, requests) = if self.1.robots.crawl_delay {
-            let (robots, requests) = self.robots(lane).await;
-            (self.kept_delay(lane, &robots, requests), requests)
+            let (robots, requests) = self.robots(origin).await;
+            (self.kept_delay(origin, &robots, requests), requests)
         } else {
             (Duration::ZERO, 0)
         };
@@ -88,21 +88,21 @@ impl Client {
     }
 
     /// The applied part of a crawl-delay. It is reported if `made` requests have just found it.
-    fn kept_delay(&self, lane: &Lane, robots: &Robots, made: u32) -> Duration {
+    fn kept_delay(&self, origin: &Origin, robots: &Robots, made: u32) -> Duration {
         let policy = &self.1.robots;
         let asked = robots.crawl_delay().filter(|_| policy.crawl_delay).unwrap_or_default();
         let kept = asked.min(policy.crawl_delay_max);
         if made > 0 && !kept.is_zero() {
-            tracing::info!(lane = lane.as_str(), ?asked, ?kept, "robots.txt asks for a crawl-delay");
-            self.tell(CrawlDelay { lane: lane.clone(), asked, kept });
+            tracing::info!(origin = origin.as_str(), ?asked, ?kept, "robots.txt asks for a crawl-delay");
+            self.tell(CrawlDelay { origin: origin.clone(), asked, kept });
         }
         kept
     }
 
     /// Boxed, since a request calls this, which is a request itself.
-    fn fetch_robots<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, Fetched> {
+    fn fetch_robots<'a>(&'a self, origin: &'a Origin) -> BoxFuture<'a, Fetched> {
         async move {
-            let url: Url = match format!("{lane}/robots.txt").parse() {
+            let url: Url = match format!("{origin}/robots.txt").parse() {
                 Ok(url) => url,
                 Err(error) => return Fetched::absent(error.to_string(), 0),
             };
@@ -139,7 +139,7 @@ impl Client {
                 return if is_refused { Fetched { keep: Duration::ZERO, ..absent } } else { absent };
             }
             tracing::warn!(
-                lane = lane.as_str(), %error,
+                origin = origin.as_str(), %error,
                 "robots.txt cannot be had; only what a publication invites to is fetched"
             );
             // The origin was in cooldown and got no request, so nothing is known yet.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Request, Response};
-use model::Lane;
+use model::Origin;
 use secrets::redacted;
 use tokio::time::Instant;
 use url::Url;
@@ -69,23 +69,23 @@ impl Client {
         if !matches!(at.scheme(), "http" | "https") {
             return Err(bad_url(format!("its scheme is {:?}", at.scheme())));
         }
-        let lane = Lane::of(at).map_err(|error| bad_url(error.to_string()))?;
+        let origin = Origin::of(at).map_err(|error| bad_url(error.to_string()))?;
         agreed
             .access
             .check(at)
             .map_err(|refused| WebError::new(ErrorKind::RefusedAddress).detail(refused.to_string()))?;
         // A literal address was checked first: its class says more than its port.
-        if at.port().is_some_and(ports::is_bad) && agreed.entry.as_ref() != Some(&lane) {
+        if at.port().is_some_and(ports::is_bad) && agreed.entry.as_ref() != Some(&origin) {
             return Err(WebError::new(ErrorKind::RefusedPort));
         }
         let spacing = match errand {
-            Some(errand) => self.spacing(&lane, at, errand, requests).await?,
+            Some(errand) => self.spacing(&origin, at, errand, requests).await?,
             None => Duration::ZERO,
         };
         headers.insert(USER_AGENT, agreed.user_agent.clone());
         // By the origin of this very request: a redirect to another origin does not carry the credentials
         // along.
-        let authorized = agreed.credentials.add_to(&mut headers, &lane);
+        let authorized = agreed.credentials.add_to(&mut headers, &origin);
         if let Some(value) = uri::authorization(at) {
             headers.entry(AUTHORIZATION).or_insert(value);
         }
@@ -102,7 +102,7 @@ impl Client {
         *prepared.headers_mut() = headers;
         let permit = politeness
             .enter(
-                &lane,
+                &origin,
                 Asks { entry: agreed.entry.as_ref(), spacing, pace: agreed.pace, per_host: agreed.per_host },
                 agreed.places.as_deref(),
             )
@@ -110,7 +110,7 @@ impl Client {
             .map_err(|CoolingDown { left }| WebError::new(ErrorKind::CoolingDown).retry_after(Some(left)))?;
         *requests += 1;
         self.0.requests.fetch_add(1, Ordering::Relaxed);
-        let mut exchange = observer.get().map(|observer| observer.begin(&lane));
+        let mut exchange = observer.get().map(|observer| observer.begin(&origin));
         let sent = Instant::now();
         let answered =
             tokio::time::timeout(config.first_byte_timeout, agreed.access.carrier.carry(prepared)).await;
@@ -128,7 +128,7 @@ impl Client {
         let retry_after = retry_after(http.headers(), self.0.clock.now(), config.retry_after_max);
         let status = http.status().as_u16();
         if let Some(wait) = permit.note(Signal { status, retry_after }) {
-            self.tell_rest(OriginRest { lane, wait, status });
+            self.tell_rest(OriginRest { origin, wait, status });
         }
         tracing::debug!(url.full = redacted(at), http.status = status, "answered");
         Ok(Answer {

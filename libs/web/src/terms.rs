@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use http::HeaderValue;
-use model::{Lane, Network};
+use model::{Network, Origin};
 
 use crate::access::{Access, Accesses};
 use crate::credentials::Credentials;
@@ -19,9 +19,9 @@ pub type SharedPermit = Box<dyn Any + Send + Sync>;
 
 /// Permits of origins that several processes share, beside the budget inside a client.
 pub trait PermitProvider: Debug + Send + Sync {
-    /// Waits for a permit of `lane`. It is requested last, when nothing else blocks the request. It is held
+    /// Waits for a permit of `origin`. It is requested last, when nothing else blocks the request. It is held
     /// until the body has ended or broken off, or the response is dropped.
-    fn acquire_permit<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, SharedPermit>;
+    fn acquire_permit<'a>(&'a self, origin: &'a Origin) -> BoxFuture<'a, SharedPermit>;
 }
 
 /// Settings for the requests of one Source; a setting left out is the client's.
@@ -41,7 +41,7 @@ pub struct Terms {
     /// [`AddressClass::Metadata`](crate::AddressClass::Metadata).
     pub allow_networks: Vec<Network>,
     /// The origin of the Source's entry, where it is not the configuration's: [`WebConfig::entry`].
-    pub entry: Option<Lane>,
+    pub entry: Option<Origin>,
     /// Concurrent requests of the Source to one origin. The budget of a host is a multiple of it
     /// ([`WebConfig::host_share`]); the budget of the origin itself is the configuration's.
     pub per_origin: Option<usize>,
@@ -56,7 +56,7 @@ pub(crate) struct Agreed {
     pub(crate) credentials: Credentials,
     pub(crate) places: Option<Arc<dyn PermitProvider>>,
     pub(crate) access: Arc<Access>,
-    pub(crate) entry: Option<Lane>,
+    pub(crate) entry: Option<Origin>,
     /// Concurrent requests to one host.
     pub(crate) per_host: usize,
 }
@@ -87,7 +87,7 @@ impl Agreed {
 impl Agreed {
     /// Whether an origin belongs to another site than the entry, so that the entry's invitation does not
     /// extend to it.
-    pub(crate) fn is_foreign(&self, lane: &Lane) -> bool {
-        self.entry.as_ref().is_some_and(|entry| !model::same_site_hosts(entry.host(), lane.host()))
+    pub(crate) fn is_foreign(&self, origin: &Origin) -> bool {
+        self.entry.as_ref().is_some_and(|entry| !model::same_site_hosts(entry.host(), origin.host()))
     }
 }

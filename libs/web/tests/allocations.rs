@@ -68,7 +68,7 @@ fn allocations() -> (f64, u64) {
     (all.count_total as f64 / GETS as f64, all.bytes_total / GETS as u64)
 }
 
-/// Our own allocations are the requested URL, its lane, and the table of the request's headers. The library's
+/// Our own allocations are the requested URL, its origin, and the table of the request's headers. The library's
 /// are the request line and its way through the pool, the connection's task and back, and the response's head
 /// and buffers. Reading the first bytes of a text/html body takes two. Optimised builds happen to make two
 /// more.

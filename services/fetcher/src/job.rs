@@ -37,21 +37,21 @@ impl Fetcher {
         match payload.read::<FetchJob>() {
             Err(WireError::Unexpected { found, .. }) if found == PackageJob::KIND => {
                 let job = payload.read::<PackageJob>().map_err(HandlerResult::poison)?;
-                let PackageJob { id, source, run, lane, uri, seq, .. } = Arc::unwrap_or_clone(job);
+                let PackageJob { id, source, run, origin, uri, seq, .. } = Arc::unwrap_or_clone(job);
                 // The next job reads how much earlier ones have received.
                 let result = PackageResult::Deferred { received: 0 };
                 let queue = Queue::Outcomes { source: source.clone() };
                 let done =
-                    PackageOutcome { id, source, run, lane, uri, seq, requests: 0, elapsed_ms: 0, result };
+                    PackageOutcome { id, source, run, origin, uri, seq, requests: 0, elapsed_ms: 0, result };
                 bus::send(&*self.bus, queue, id, Arc::new(done)).await.map_err(HandlerResult::later)?;
                 Ok(())
             }
             job => {
-                let FetchJob { id, source, run, lane, items, .. } =
+                let FetchJob { id, source, run, origin, items, .. } =
                     Arc::unwrap_or_clone(job.map_err(HandlerResult::poison)?);
                 let items = items.iter().map(|item| fetched(item, FetchedResult::Deferred)).collect();
                 let queue = Queue::Verify { source: source.clone() };
-                let done = VerifyJob { id, source, run, lane, items, requests: 0, elapsed_ms: 0 };
+                let done = VerifyJob { id, source, run, origin, items, requests: 0, elapsed_ms: 0 };
                 bus::send(&*self.bus, queue, id, Arc::new(done)).await.map_err(HandlerResult::later)?;
                 Ok(())
             }
@@ -96,7 +96,7 @@ impl Fetcher {
     /// # Errors
     /// Only when the store fails: then no result of this delivery counts, and the job must be repeated.
     pub async fn fetch(&self, job: &FetchJob) -> Result<VerifyJob, StoreError> {
-        let FetchJob { id, source, run, lane, terms, items } = job;
+        let FetchJob { id, source, run, origin, terms, items } = job;
         let start = Instant::now();
         let mut sink = Sink::new(&self.store, &self.packs, source, &self.config, self.clock.now(), items);
         let mut results = Vec::with_capacity(items.len());
@@ -131,14 +131,14 @@ impl Fetcher {
         let items = items.iter().zip(results).map(|(item, result)| fetched(item, result)).collect();
         let elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         let source = source.clone();
-        let lane = lane.clone();
-        Ok(VerifyJob { id: *id, source, run: *run, lane, items, requests, elapsed_ms })
+        let origin = origin.clone();
+        Ok(VerifyJob { id: *id, source, run: *run, origin, items, requests, elapsed_ms })
     }
 }
 
 /// An item with its result. The job itself stays intact: it may be redelivered.
 fn fetched(item: &FetchItem, result: FetchedResult) -> Fetched {
-    let FetchItem { uri, seq, declaration, listed_until, held: _, mend: _, held_type: _ } = item;
+    let FetchItem { uri, seq, declaration, listed_until, held: _, repair: _, held_type: _ } = item;
     let uri = uri.clone();
     let declaration = declaration.clone();
     Fetched { uri, seq: *seq, declaration, listed_until: *listed_until, result }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bus::{Bus, OriginPermit};
-use model::Lane;
+use model::Origin;
 use tokio::time::{Instant, timeout};
 
 /// How long permits are kept in a row: then jobs that arrived meanwhile have a turn.
@@ -21,7 +21,7 @@ const LEFT_ALONE: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 pub(crate) struct RangePermits {
     bus: Arc<dyn Bus>,
-    lane: Lane,
+    origin: Origin,
     most: usize,
     places: Vec<OriginPermit>,
     /// Since when the oldest is kept.
@@ -31,13 +31,13 @@ pub(crate) struct RangePermits {
 
 /// Origins that get one range of a package at a time, whatever is spare. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SingleRangeOrigins(Arc<Mutex<HashMap<Lane, Instant>>>);
+pub(crate) struct SingleRangeOrigins(Arc<Mutex<HashMap<Origin, Instant>>>);
 
 impl RangePermits {
     /// No permit yet, and never more than `most`.
-    pub(crate) fn new(bus: Arc<dyn Bus>, lane: Lane, most: usize) -> Self {
+    pub(crate) fn new(bus: Arc<dyn Bus>, origin: Origin, most: usize) -> Self {
         let now = Instant::now();
-        Self { bus, lane, most, places: Vec::new(), since: now, not_before: now }
+        Self { bus, origin, most, places: Vec::new(), since: now, not_before: now }
     }
 
     /// Number of permits.
@@ -64,7 +64,7 @@ impl RangePermits {
     /// Acquires the spare permits.
     pub(crate) async fn gather(&mut self) {
         while self.places.len() < self.most {
-            let spare = timeout(PATIENCE, self.bus.try_acquire_spare(&self.lane)).await;
+            let spare = timeout(PATIENCE, self.bus.try_acquire_spare(&self.origin)).await;
             let now = Instant::now();
             match spare {
                 Ok(Ok(Some(place))) => {
@@ -75,8 +75,10 @@ impl RangePermits {
                     continue;
                 }
                 Ok(Ok(None)) => {}
-                Ok(Err(error)) => tracing::debug!(%error, lane = %self.lane, "cannot ask for a place now"),
-                Err(_late) => tracing::debug!(lane = %self.lane, "the bus is slow to tell of places"),
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, origin = %self.origin, "cannot ask for a place now")
+                }
+                Err(_late) => tracing::debug!(origin = %self.origin, "the bus is slow to tell of places"),
             }
             self.not_before = now + TURN;
             return;
@@ -86,17 +88,17 @@ impl RangePermits {
 
 impl SingleRangeOrigins {
     /// Excludes an origin from parallel ranges for a while.
-    pub(crate) fn add(&self, lane: &Lane) {
+    pub(crate) fn add(&self, origin: &Origin) {
         let now = Instant::now();
-        let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lanes.retain(|_, until| *until > now);
-        lanes.insert(lane.clone(), now + LEFT_ALONE);
+        let mut origins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        origins.retain(|_, until| *until > now);
+        origins.insert(origin.clone(), now + LEFT_ALONE);
     }
 
     /// Whether an origin is excluded.
-    pub(crate) fn contains(&self, lane: &Lane) -> bool {
-        let lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lanes.get(lane).is_some_and(|until| *until > Instant::now())
+    pub(crate) fn contains(&self, origin: &Origin) -> bool {
+        let origins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        origins.get(origin).is_some_and(|until| *until > Instant::now())
     }
 }
 
@@ -106,13 +108,13 @@ mod tests {
 
     use super::*;
 
-    fn lane() -> Lane {
+    fn origin() -> Origin {
         "http://h".parse().unwrap()
     }
 
     async fn bus_of(limit: usize) -> Arc<dyn Bus> {
         let bus: Arc<dyn Bus> = Arc::new(MemoryBus::new(10));
-        bus.open(ConsumerSpec::new(Filter::Fetch(lane()), limit, LEFT_ALONE, 5)).await.unwrap();
+        bus.open(ConsumerSpec::new(Filter::Fetch(origin()), limit, LEFT_ALONE, 5)).await.unwrap();
         bus
     }
 
@@ -126,7 +128,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_more_are_taken_than_are_wanted_or_can_be_spared() {
         for (limit, most, expected) in [(2, 3, 0), (3, 3, 1), (4, 3, 2), (10, 3, 3), (10, 1, 1), (10, 0, 0)] {
-            let mut company = RangePermits::new(bus_of(limit).await, lane(), most);
+            let mut company = RangePermits::new(bus_of(limit).await, origin(), most);
             assert_eq!(gathered(&mut company).await, expected, "limit {limit}, {most} wanted");
         }
     }
@@ -134,13 +136,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn after_a_while_others_have_a_turn() {
         let bus = bus_of(4).await;
-        let mut company = RangePermits::new(Arc::clone(&bus), lane(), 3);
+        let mut company = RangePermits::new(Arc::clone(&bus), origin(), 3);
         assert_eq!(gathered(&mut company).await, 2);
         tokio::time::advance(LONGEST - TURN).await;
         assert_eq!(gathered(&mut company).await, 2);
         tokio::time::advance(TURN).await;
         assert_eq!(gathered(&mut company).await, 0);
-        let others = bus.try_acquire_spare(&lane()).await.unwrap().expect("all were given back");
+        let others = bus.try_acquire_spare(&origin()).await.unwrap().expect("all were given back");
         tokio::time::advance(TURN).await;
         assert_eq!(gathered(&mut company).await, 1);
         drop(others);
@@ -152,9 +154,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_origin_is_left_alone_for_a_while_and_no_other_is() {
         let loners = SingleRangeOrigins::default();
-        loners.add(&lane());
-        assert!(loners.contains(&lane()) && !loners.contains(&"http://other".parse().unwrap()));
+        loners.add(&origin());
+        assert!(loners.contains(&origin()) && !loners.contains(&"http://other".parse().unwrap()));
         tokio::time::advance(LEFT_ALONE).await;
-        assert!(!loners.contains(&lane()));
+        assert!(!loners.contains(&origin()));
     }
 }

@@ -127,7 +127,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         async move { fetcher.work(message.payload).await }
     });
     let capacity = Arc::new(Semaphore::new(max_concurrent_jobs));
-    worker.within(capacity).sharing(shares).run_lanes(stop).await?;
+    worker.within(capacity).sharing(shares).run_origins(stop).await?;
     member.leave().await;
     Ok(())
 }

@@ -92,7 +92,7 @@ impl<'a> Sink<'a> {
     }
 
     async fn put(&self, item: &FetchItem, body: NewBitstream) -> Result<Location, StoreError> {
-        if item.mend {
+        if item.repair {
             self.store.put_bitstream_anew(body).await
         } else {
             self.store.put_bitstream(body).await

@@ -69,7 +69,7 @@ impl Pipeline {
             async move { fetcher.work(message.payload).await }
         });
         let stopped = stop.clone();
-        stages.spawn(async move { fetchers.run_lanes(stopped).await });
+        stages.spawn(async move { fetchers.run_origins(stopped).await });
 
         let spec = ConsumerSpec::new(Filter::Verify, VERIFIERS, ACK_WAIT, MAX_DELIVER);
         bus.open(spec.clone()).await?;

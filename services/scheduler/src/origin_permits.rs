@@ -9,7 +9,7 @@ use std::time::Duration;
 use bus::{Bus, OriginPermit};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use model::Lane;
+use model::Origin;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, sleep_until};
 use web::SharedPermit;
@@ -27,7 +27,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct OriginPermits {
     bus: Arc<dyn Bus>,
-    lanes: Mutex<HashMap<Lane, Kept>>,
+    origins: Mutex<HashMap<Origin, Kept>>,
 }
 
 /// The same, for a Source with a limit of its own.
@@ -51,53 +51,57 @@ struct Kept {
 #[derive(Debug)]
 struct Used {
     places: Arc<OriginPermits>,
-    lane: Lane,
+    origin: Origin,
     place: Option<OriginPermit>,
     given: Instant,
 }
 
 impl OriginPermits {
     pub(crate) fn new(bus: Arc<dyn Bus>) -> Arc<Self> {
-        Arc::new(Self { bus, lanes: Mutex::default() })
+        Arc::new(Self { bus, origins: Mutex::default() })
     }
 
-    async fn take(self: &Arc<Self>, lane: &Lane, limit: NonZeroUsize) -> Used {
-        let used =
-            |place, given| Used { places: Arc::clone(self), lane: lane.clone(), place: Some(place), given };
-        let kept = self.lanes().remove(lane);
+    async fn take(self: &Arc<Self>, origin: &Origin, limit: NonZeroUsize) -> Used {
+        let used = |place, given| Used {
+            places: Arc::clone(self),
+            origin: origin.clone(),
+            place: Some(place),
+            given,
+        };
+        let kept = self.origins().remove(origin);
         match kept {
             Some(Kept { place: Some((place, given)), .. }) => return used(place, given),
             Some(Kept { place: None, until }) => sleep_until(until).await,
             None => {}
         }
         loop {
-            match self.bus.acquire_permit(lane, limit.get()).await {
+            match self.bus.acquire_permit(origin, limit.get()).await {
                 Ok(place) => return used(place, Instant::now()),
                 Err(error) => {
-                    tracing::warn!(%error, %lane, "nobody can say whether this origin has a place: its documents wait");
+                    tracing::warn!(%error, %origin, "nobody can say whether this origin has a place: its documents wait");
                     sleep(AGAIN).await;
                 }
             }
         }
     }
 
-    fn lanes(&self) -> MutexGuard<'_, HashMap<Lane, Kept>> {
+    fn origins(&self) -> MutexGuard<'_, HashMap<Origin, Kept>> {
         // Only single insertions and removals, so the map is valid even after a panicking thread.
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.origins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets the state of an origin, unless it is newer.
-    fn forget(&self, lane: &Lane, until: Instant) {
-        let mut lanes = self.lanes();
-        if lanes.get(lane).is_some_and(|kept| kept.until == until) {
-            lanes.remove(lane);
+    fn forget(&self, origin: &Origin, until: Instant) {
+        let mut origins = self.origins();
+        if origins.get(origin).is_some_and(|kept| kept.until == until) {
+            origins.remove(origin);
         }
     }
 }
 
 impl web::PermitProvider for CappedPermits {
-    fn acquire_permit<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, SharedPermit> {
-        async move { Box::new(self.places.take(lane, self.limit).await) as SharedPermit }.boxed()
+    fn acquire_permit<'a>(&'a self, origin: &'a Origin) -> BoxFuture<'a, SharedPermit> {
+        async move { Box::new(self.places.take(origin, self.limit).await) as SharedPermit }.boxed()
     }
 }
 
@@ -108,12 +112,12 @@ impl Drop for Used {
         // A permit that is not kept is released first; only then does a request wait for the end of the others' turn.
         let place = (now.duration_since(self.given) < LONGEST).then_some((place, self.given));
         let until = now + if place.is_some() { KEPT } else { TURN };
-        self.places.lanes().insert(self.lane.clone(), Kept { place, until });
+        self.places.origins().insert(self.origin.clone(), Kept { place, until });
         let places = Arc::clone(&self.places);
-        let lane = self.lane.clone();
+        let origin = self.origin.clone();
         runtime.spawn(async move {
             sleep_until(until).await;
-            places.forget(&lane, until);
+            places.forget(&origin, until);
         });
     }
 }
@@ -124,13 +128,13 @@ mod tests {
 
     use super::*;
 
-    fn lane() -> Lane {
+    fn origin() -> Origin {
         "http://h".parse().unwrap()
     }
 
     /// One request of a tenth of a second.
     async fn request(within: &CappedPermits) {
-        let _place = web::PermitProvider::acquire_permit(within, &lane()).await;
+        let _place = web::PermitProvider::acquire_permit(within, &origin()).await;
         sleep(Duration::from_millis(100)).await;
     }
 
@@ -149,7 +153,7 @@ mod tests {
             sleep(Duration::from_millis(200)).await;
         }
         assert_eq!(start.elapsed().as_millis(), 3_000, "none of them waits");
-        let other = bus.acquire_permit(&lane(), 1).await.unwrap();
+        let other = bus.acquire_permit(&origin(), 1).await.unwrap();
         assert_eq!(start.elapsed().as_millis(), 3_300, "half a second after the last one ended");
         drop(other);
     }
@@ -160,7 +164,7 @@ mod tests {
         let start = Instant::now();
         let others = async {
             sleep(Duration::from_millis(10)).await;
-            let _place = bus.acquire_permit(&lane(), 1).await.unwrap();
+            let _place = bus.acquire_permit(&origin(), 1).await.unwrap();
             let waited = start.elapsed();
             sleep(Duration::from_secs(2)).await;
             waited
@@ -178,9 +182,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn jobs_are_handed_out_again_when_nothing_is_read_any_more() {
         let (bus, within) = one();
-        let filter = Filter::Fetch(lane());
+        let filter = Filter::Fetch(origin());
         bus.open(ConsumerSpec::new(filter.clone(), 1, Duration::from_secs(60), 5)).await.unwrap();
-        let queue = bus::Queue::Fetch { lane: lane(), source: "s".parse().unwrap() };
+        let queue = bus::Queue::Fetch { origin: origin(), source: "s".parse().unwrap() };
         let start = Instant::now();
         request(&within).await;
         bus.publish(queue, bus::MessageId::new("a"), "".into()).await.unwrap();

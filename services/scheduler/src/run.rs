@@ -359,7 +359,7 @@ pub(crate) fn with_neighbours(
 
 /// The client for a Source's documents: each request takes a permit of its origin in the whole fleet.
 pub(crate) fn client(context: &SchedulerContext, options: &HarvestOptions) -> anyhow::Result<Client> {
-    let places = CappedPermits { places: Arc::clone(&context.places), limit: options.jobs_per_lane };
+    let places = CappedPermits { places: Arc::clone(&context.places), limit: options.jobs_per_origin };
     let terms = context.credentials.terms(&options.terms)?;
     Ok(context.client.on(Terms { places: Some(Arc::new(places)), ..terms })?)
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use control::{AskedBy, RunSpec, SourceSpec};
-use model::{HomeSite, Lane, Mode, RunMode, Terms};
+use model::{HomeSite, Mode, Origin, RunMode, Terms};
 use planning::{Filter, HarvestOptions};
 use regex::Regex;
 
@@ -45,7 +45,7 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             exclude: read(&source.exclude)?,
             only_of: (source.origins == model::Origins::Same).then(|| HomeSite::of(&source.entry)),
         },
-        jobs_per_lane: source.concurrency.into(),
+        jobs_per_origin: source.concurrency.into(),
         terms: terms(source),
         absent: source.absent,
         keep_versions: source.keep_versions,
@@ -63,7 +63,7 @@ fn terms(source: &SourceSpec) -> Terms {
         contact: source.contact.clone(),
         credential: source.credential.as_ref().map(ToString::to_string),
         allow_networks: source.allow_networks.clone(),
-        entry: Lane::of(&source.entry).ok(),
+        entry: Origin::of(&source.entry).ok(),
         per_origin: Some(source.concurrency),
         max_body_bytes: source.max_body_bytes,
         accept_html: source.accept_html,
@@ -75,9 +75,9 @@ pub(crate) fn strictest_rate<'a>(
     source: &'a SourceSpec,
     all: impl Iterator<Item = &'a SourceSpec>,
 ) -> Option<NonZeroU32> {
-    let lane = |source: &SourceSpec| Lane::of(&source.entry).ok();
-    let ours = lane(source);
-    let same = all.filter(|other| other.enabled && lane(other) == ours);
+    let origin = |source: &SourceSpec| Origin::of(&source.entry).ok();
+    let ours = origin(source);
+    let same = all.filter(|other| other.enabled && origin(other) == ours);
     same.chain([source]).filter_map(|other| other.requests_per_second).min()
 }
 
@@ -167,7 +167,7 @@ mod tests {
             source.strict = true;
         });
         assert!(options.filter.takes("http://h/a/1") && !options.filter.takes("http://h/b/1"));
-        assert_eq!((options.jobs_per_lane.get(), options.absent), (7, Absent::Keep));
+        assert_eq!((options.jobs_per_origin.get(), options.absent), (7, Absent::Keep));
         assert!(options.strict);
     }
 

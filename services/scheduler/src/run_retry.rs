@@ -102,11 +102,11 @@ fn passes(error: &WebError) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::Lane;
+    use model::Origin;
 
     use super::*;
 
-    fn lane() -> Lane {
+    fn origin() -> Origin {
         "http://h".parse().unwrap()
     }
 
@@ -126,14 +126,14 @@ mod tests {
 
     #[test]
     fn a_source_is_waited_for_longer_and_as_long_as_it_asks_for() {
-        let silent = HarvestError::Unreachable { lane: lane(), pending: 3 };
+        let silent = HarvestError::Unreachable { origin: origin(), pending: 3 };
         assert_eq!(
             next(&silent, 1, now()),
             RunRetry::Again { wait: Duration::from_secs(10), of_source: true }
         );
         assert_eq!(next(&silent, 50, now()), RunRetry::Again { wait: LONGEST_SOURCE_WAIT, of_source: true });
         let until = now() + jiff::SignedDuration::from_secs(3_600);
-        let patience = HarvestError::Patience { lane: lane(), until, pending: 3 };
+        let patience = HarvestError::Patience { origin: origin(), until, pending: 3 };
         assert_eq!(
             next(&patience, 1, now()),
             RunRetry::Again { wait: Duration::from_secs(3_600), of_source: true }
@@ -142,7 +142,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_source_is_waited_for_so_long_and_once_more_after_it_has_answered() {
-        let silent = HarvestError::Unreachable { lane: lane(), pending: 3 };
+        let silent = HarvestError::Unreachable { origin: origin(), pending: 3 };
         let mut patience = Patience::new(Duration::from_secs(100));
         // Total wait before the run was given up.
         let waits = async |patience: &mut Patience, counters: Counters| {
@@ -165,7 +165,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn trouble_of_the_fleets_own_is_no_silence_of_the_source() {
-        let silent = HarvestError::Unreachable { lane: lane(), pending: 3 };
+        let silent = HarvestError::Unreachable { origin: origin(), pending: 3 };
         let gone = HarvestError::Bus(BusError::Unavailable { action: "pull".into(), source: "x".into() });
         let mut patience = Patience::new(Duration::from_secs(60));
         for error in [&silent, &gone, &silent] {

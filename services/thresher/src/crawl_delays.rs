@@ -33,13 +33,13 @@ fn print(delay: Option<&CrawlDelay>) {
 }
 
 fn words(delay: &CrawlDelay) -> String {
-    let CrawlDelay { lane, asked, kept } = delay;
+    let CrawlDelay { origin, asked, kept } = delay;
     let waits = if asked == kept {
         "it is obeyed, so this takes a while".to_owned()
     } else {
         format!("{kept:?} are obeyed, the longest that Thresher waits")
     };
-    format!("{lane}: robots.txt has a crawl-delay of {asked:?}: {waits}. --robots ignore does not wait")
+    format!("{origin}: robots.txt has a crawl-delay of {asked:?}: {waits}. --robots ignore does not wait")
 }
 
 #[cfg(test)]
@@ -50,9 +50,9 @@ mod tests {
 
     #[test]
     fn a_delay_is_told_with_what_is_kept_of_it() {
-        let lane = "http://example.org".parse().unwrap();
+        let origin = "http://example.org".parse().unwrap();
         let asked = Duration::from_secs(90);
-        let mut delay = CrawlDelay { lane, asked, kept: asked };
+        let mut delay = CrawlDelay { origin, asked, kept: asked };
         let text = words(&delay);
         assert!(
             text.starts_with("http://example.org:80: ")

@@ -77,7 +77,7 @@ fn parse(text: &str, file: &Path, vars: &Vars) -> Result<Read, CredentialsError>
 impl Reading<'_> {
     fn credential(&mut self, entry: Entry) -> Result<Credential, String> {
         let url = origin(&entry.origin)?;
-        let origin = model::Lane::of(&url).map_err(|error| error.to_string())?;
+        let origin = model::Origin::of(&url).map_err(|error| error.to_string())?;
         if url.scheme() == "http" && !is_this_machine(&url) {
             self.warnings.push(format!(
                 "the credential for {origin} is sent unencrypted; use an https origin if there is one"
@@ -175,8 +175,8 @@ mod tests {
         .unwrap();
         let origins: Vec<&str> = read.credentials.iter().map(|one| one.origin().as_str()).collect();
         assert_eq!(origins, ["https://a.example:443", "https://b.example:8443", "https://a.example:443"]);
-        let lane: model::Lane = "https://a.example".parse().unwrap();
-        assert_eq!(read.credentials[0], Credential::bearer(lane, &Secret::new("sesame")).unwrap());
+        let origin: model::Origin = "https://a.example".parse().unwrap();
+        assert_eq!(read.credentials[0], Credential::bearer(origin, &Secret::new("sesame")).unwrap());
         assert!(read.warnings.is_empty() && !format!("{read:?}").contains("sesame"), "{read:?}");
     }
 

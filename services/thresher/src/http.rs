@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use jiff::SignedDuration;
-use model::{Lane, Robots};
+use model::{Origin, Robots};
 use planning::RetryPolicy;
 use url::Url;
 use web::{AddressPolicy, BodyLimits, Client, Network, RobotsPolicy, WebConfig};
@@ -109,7 +109,7 @@ impl HttpArgs {
             attempts: self.attempts(),
             credentials,
             addresses,
-            entry: Lane::of(entry).ok(),
+            entry: Origin::of(entry).ok(),
             robots: match self.robots {
                 Robots::Obey => RobotsPolicy::obey(),
                 Robots::LinksOnly => RobotsPolicy::invited(),
@@ -218,7 +218,7 @@ mod tests {
         let expected = WebConfig {
             contact: std::env::var("THRESHER_CONTACT").ok(),
             addresses: AddressPolicy::public_unless(&entry),
-            entry: Lane::of(&entry).ok(),
+            entry: Origin::of(&entry).ok(),
             robots: RobotsPolicy::invited(),
             ..WebConfig::default()
         };

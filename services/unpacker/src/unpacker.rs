@@ -152,10 +152,10 @@ impl Answers<'_> {
     }
 
     async fn publish(&mut self, part: Option<u32>, result: PackageResult) -> Result<(), UnpackError> {
-        let UnpackJob { id, source, run, lane, uri, seq, .. } = self.job.clone();
+        let UnpackJob { id, source, run, origin, uri, seq, .. } = self.job.clone();
         let elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let queue = Queue::Outcomes { source: source.clone() };
-        let outcome = PackageOutcome { id, source, run, lane, uri, seq, requests: 0, elapsed_ms, result };
+        let outcome = PackageOutcome { id, source, run, origin, uri, seq, requests: 0, elapsed_ms, result };
         let outcome = Arc::new(outcome);
         let bus = &*self.unpacker.bus;
         match part {

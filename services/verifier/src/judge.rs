@@ -62,7 +62,7 @@ impl Verifier {
     /// # Errors
     /// Only when the store fails: then no bitstream is judged, and the job must be repeated.
     pub async fn judge(&self, job: &VerifyJob) -> Result<Outcomes, StoreError> {
-        let VerifyJob { id, source, run, lane, items, requests, elapsed_ms } = job;
+        let VerifyJob { id, source, run, origin, items, requests, elapsed_ms } = job;
         let mut judged = Vec::with_capacity(items.len());
         let mut missing = HashSet::new();
         for (n, fetched) in items.iter().enumerate() {
@@ -94,10 +94,10 @@ impl Verifier {
             judged.push(Outcome { uri: uri.clone(), seq: *seq, result });
         }
         let source = source.clone();
-        let lane = lane.clone();
+        let origin = origin.clone();
         let requests = *requests;
         let elapsed_ms = *elapsed_ms;
-        Ok(Outcomes { id: *id, source, run: *run, lane, items: judged, requests, elapsed_ms })
+        Ok(Outcomes { id: *id, source, run: *run, origin, items: judged, requests, elapsed_ms })
     }
 
     /// Whether a candidate's stored bytes are still those that were received. It was stored by an earlier run, and

@@ -14,10 +14,10 @@ use crate::{Bus, ConsumerSpec, Depth, Filter, Queue};
 pub(crate) async fn every_queue_reaches_its_own_consumer(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("every_queue_reaches_its_own_consumer", pace);
     let source = names.source.clone();
-    let other_lane = format!("https://{}.example.org:8443", names.tag).parse().unwrap();
+    let other_origin = format!("https://{}.example.org:8443", names.tag).parse().unwrap();
     let queues = [
         names.fetch.clone(),
-        Queue::Fetch { lane: other_lane, source: source.clone() },
+        Queue::Fetch { origin: other_origin, source: source.clone() },
         Queue::Verify { source: source.clone() },
         Queue::Open { source: source.clone() },
         Queue::Unpack { source: source.clone() },
@@ -151,11 +151,11 @@ pub(crate) async fn full_queue_makes_its_publisher_wait_and_no_other(bus: &dyn B
 }
 
 /// A take-over drops the jobs of one Source at all origins, and nothing else.
-pub(crate) async fn purge_drops_the_jobs_of_one_source_in_all_lanes(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn purge_drops_the_jobs_of_one_source_in_all_origins(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("purge_drops_the_jobs_of_one_source_in_all_lanes", pace);
     let (_, other) = names.other_source();
-    let lane = format!("https://{}.example.org:8443", names.tag).parse().unwrap();
-    let second = Queue::Fetch { lane, source: names.source.clone() };
+    let origin = format!("https://{}.example.org:8443", names.tag).parse().unwrap();
+    let second = Queue::Fetch { origin, source: names.source.clone() };
     let outcomes = Queue::Outcomes { source: names.source.clone() };
     for queue in [&names.fetch, &second, &outcomes] {
         bus.open(ConsumerSpec::new(queue.filter(), 10, pace.ack_wait, 10)).await.unwrap();

@@ -5,18 +5,18 @@
 
 mod deliver;
 mod flow;
-mod lanes;
+mod origins;
 mod permits;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Lane, SourceId};
+use model::{Origin, SourceId};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use deliver::*;
 pub(crate) use flow::*;
-pub(crate) use lanes::*;
+pub(crate) use origins::*;
 pub(crate) use permits::*;
 
 use crate::{Bus, ConsumerSpec, Delivery, Filter, MessageId, Payload, Queue};
@@ -62,17 +62,17 @@ macro_rules! conformance {
             delayed_message_keeps_its_slot
             raised_limit_takes_effect
             full_queue_makes_its_publisher_wait_and_no_other
-            purge_drops_the_jobs_of_one_source_in_all_lanes
+            purge_drops_the_jobs_of_one_source_in_all_origins
             job_held_during_a_purge_is_not_handed_out_again
             depth_tells_waiting_and_in_flight
             under_way_counts_the_messages_of_one_source_in_all_stages
-            lanes_are_announced_changed_and_withdrawn
-            lane_with_messages_stays_open
-            closed_lane_is_opened_and_used_again
+            origins_are_announced_changed_and_withdrawn
+            origin_with_messages_stays_open
+            closed_origin_is_opened_and_used_again
             permits_and_jobs_together_keep_to_the_limit
             permit_and_job_take_turns_where_one_is_the_limit
             permit_takes_one_slot_and_no_more
-            permit_taken_before_the_lane_opens_counts
+            permit_taken_before_the_origin_opens_counts
             permit_without_a_waiting_caller_is_free
             limit_changed_beside_a_permit_is_the_limit_of_both
             spare_permit_is_given_only_where_no_other_waits
@@ -95,7 +95,7 @@ pub(crate) use conformance;
 /// The names that one function uses.
 struct Names {
     tag: String,
-    lane: Lane,
+    origin: Origin,
     source: SourceId,
     fetch: Queue,
     filter: Filter,
@@ -106,10 +106,10 @@ impl Names {
         // Source IDs are short, so they contain the initials of the function's name.
         let letters: String = function.split('_').filter_map(|word| word.chars().next()).collect();
         let tag = format!("{letters}-{}", pace.tag);
-        let lane: Lane = format!("https://{tag}.example.org").parse().expect("a lane");
+        let origin: Origin = format!("https://{tag}.example.org").parse().expect("an origin");
         let source: SourceId = tag.parse().expect("a tag of a-z, 0-9 and -");
-        let fetch = Queue::Fetch { lane: lane.clone(), source: source.clone() };
-        Self { filter: fetch.filter(), fetch, lane, source, tag }
+        let fetch = Queue::Fetch { origin: origin.clone(), source: source.clone() };
+        Self { filter: fetch.filter(), fetch, origin, source, tag }
     }
 
     /// The names of a function that uses an open consumer.
@@ -122,7 +122,7 @@ impl Names {
     /// Another Source at the same origin.
     fn other_source(&self) -> (SourceId, Queue) {
         let source: SourceId = format!("{}-other", self.tag).parse().expect("a source id");
-        (source.clone(), Queue::Fetch { lane: self.lane.clone(), source })
+        (source.clone(), Queue::Fetch { origin: self.origin.clone(), source })
     }
 
     fn id(&self, name: &str) -> MessageId {

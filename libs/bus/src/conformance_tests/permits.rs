@@ -53,7 +53,7 @@ async fn mixed(bus: &dyn Bus, pace: &Pace, limit: usize) {
     });
     let read = (0..READERS).map(|_| async {
         for _ in 0..REQUESTS {
-            let _permit = bus.acquire_permit(&names.lane, limit).await.unwrap();
+            let _permit = bus.acquire_permit(&names.origin, limit).await.unwrap();
             open.one(pace).await;
         }
     });
@@ -71,7 +71,7 @@ pub(crate) async fn permit_and_job_take_turns_where_one_is_the_limit(bus: &dyn B
     publish_each(bus, &names, ["a", "b"]).await;
     let first = one(bus, &names.filter, pace).await;
     let permit = {
-        let mut waiting = std::pin::pin!(bus.acquire_permit(&names.lane, 1));
+        let mut waiting = std::pin::pin!(bus.acquire_permit(&names.origin, 1));
         assert!(timeout(pace.quiet, &mut waiting).await.is_err(), "a place beside the only job");
         first.ack().await.unwrap();
         timeout(pace.soon, waiting).await.expect("the job is done").unwrap()
@@ -93,7 +93,7 @@ pub(crate) async fn permit_and_job_take_turns_where_one_is_the_limit(bus: &dyn B
 /// A permit takes one slot from the jobs, and frees it when it is returned.
 pub(crate) async fn permit_takes_one_slot_and_no_more(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("permit_takes_one_slot_and_no_more", 3, bus, pace).await;
-    let permit = bus.acquire_permit(&names.lane, 3).await.unwrap();
+    let permit = bus.acquire_permit(&names.origin, 3).await.unwrap();
     publish_each(bus, &names, 0..5).await;
     let mut out = all(bus, &names.filter, pace).await;
     assert_eq!(out.len(), 2);
@@ -104,20 +104,20 @@ pub(crate) async fn permit_takes_one_slot_and_no_more(bus: &dyn Bus, pace: &Pace
 }
 
 /// A permit of an origin queue that is not open counts as soon as the queue opens.
-pub(crate) async fn permit_taken_before_the_lane_opens_counts(bus: &dyn Bus, pace: &Pace) {
+pub(crate) async fn permit_taken_before_the_origin_opens_counts(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("permit_taken_before_the_lane_opens_counts", pace);
-    let permit = timeout(pace.soon, bus.acquire_permit(&names.lane, 2))
+    let permit = timeout(pace.soon, bus.acquire_permit(&names.origin, 2))
         .await
         .expect("no other one is waiting")
         .unwrap();
-    let another = timeout(pace.quiet, bus.acquire_permit(&names.lane, 2)).await;
+    let another = timeout(pace.quiet, bus.acquire_permit(&names.origin, 2)).await;
     assert!(another.is_err(), "of two slots one is for jobs");
     bus.open(names.spec(2, pace)).await.unwrap();
     publish_each(bus, &names, ["a", "b"]).await;
     let first = one(bus, &names.filter, pace).await;
     none(bus, &names.filter, pace).await;
     // Workers do not see the permit: the list shows the full limit.
-    assert_eq!(bus.lanes().borrow().get(&names.lane), Some(&names.spec(2, pace)));
+    assert_eq!(bus.origins().borrow().get(&names.origin), Some(&names.spec(2, pace)));
     drop(permit);
     let second = one(bus, &names.filter, pace).await;
     ack_all([first, second]).await;
@@ -128,7 +128,7 @@ pub(crate) async fn permit_without_a_waiting_caller_is_free(bus: &dyn Bus, pace:
     let names = Names::opened("permit_without_a_waiting_caller_is_free", 1, bus, pace).await;
     publish_each(bus, &names, ["a", "b"]).await;
     let job = one(bus, &names.filter, pace).await;
-    assert!(timeout(pace.quiet, bus.acquire_permit(&names.lane, 1)).await.is_err());
+    assert!(timeout(pace.quiet, bus.acquire_permit(&names.origin, 1)).await.is_err());
     job.ack().await.unwrap();
     one(bus, &names.filter, pace).await.ack().await.unwrap();
 }
@@ -136,7 +136,7 @@ pub(crate) async fn permit_without_a_waiting_caller_is_free(bus: &dyn Bus, pace:
 /// A limit that changes while a permit is held changes the slots of the jobs.
 pub(crate) async fn limit_changed_beside_a_permit_is_the_limit_of_both(bus: &dyn Bus, pace: &Pace) {
     let names = Names::opened("limit_changed_beside_a_permit_is_the_limit_of_both", 2, bus, pace).await;
-    let permit = bus.acquire_permit(&names.lane, 2).await.unwrap();
+    let permit = bus.acquire_permit(&names.origin, 2).await.unwrap();
     bus.open(names.spec(4, pace)).await.unwrap();
     publish_each(bus, &names, 0..6).await;
     let mut out = all(bus, &names.filter, pace).await;
@@ -151,8 +151,8 @@ pub(crate) async fn limit_changed_beside_a_permit_is_the_limit_of_both(bus: &dyn
 /// leaves one permit and one slot free.
 pub(crate) async fn spare_permit_is_given_only_where_no_other_waits(bus: &dyn Bus, pace: &Pace) {
     let names = Names::of("spare_permit_is_given_only_where_no_other_waits", pace);
-    let spare = || async { bus.try_acquire_spare(&names.lane).await.unwrap() };
-    assert!(spare().await.is_none(), "the lane is closed");
+    let spare = || async { bus.try_acquire_spare(&names.origin).await.unwrap() };
+    assert!(spare().await.is_none(), "the queue is closed");
     bus.open(names.spec(2, pace)).await.unwrap();
     assert!(spare().await.is_none(), "of two slots one is for the job, the other for everybody else");
     bus.open(names.spec(4, pace)).await.unwrap();
@@ -165,7 +165,8 @@ pub(crate) async fn spare_permit_is_given_only_where_no_other_waits(bus: &dyn Bu
     publish(bus, &names.fetch, names.id("b")).await;
     let other = one(bus, &names.filter, pace).await;
     other.ack().await.unwrap();
-    let permit = timeout(pace.soon, bus.acquire_permit(&names.lane, 4)).await.expect("one is left").unwrap();
+    let permit =
+        timeout(pace.soon, bus.acquire_permit(&names.origin, 4)).await.expect("one is left").unwrap();
     drop(first);
     drop(permit);
 
@@ -200,7 +201,7 @@ pub(crate) async fn spare_permits_and_jobs_together_keep_to_the_limit(bus: &dyn 
         while done.load(Ordering::SeqCst) < JOBS {
             for delivery in bus.pull(&names.filter, 1, pace.quiet).await.unwrap() {
                 let beside = async {
-                    let Some(_permit) = bus.try_acquire_spare(&names.lane).await.unwrap() else { return };
+                    let Some(_permit) = bus.try_acquire_spare(&names.origin).await.unwrap() else { return };
                     spared.fetch_add(1, Ordering::SeqCst);
                     open.one(pace).await;
                 };

@@ -31,15 +31,15 @@ impl Shared {
     pub(super) async fn open(&self, spec: ConsumerSpec) -> Result<(), BusError> {
         let filter = spec.filter();
         let listed = match filter {
-            Filter::Fetch(lane) => self.lanes.get(lane).as_ref() == Some(&spec),
+            Filter::Fetch(origin) => self.origins.get(origin).as_ref() == Some(&spec),
             _ => true,
         };
         if listed && self.opened_spec(filter).as_ref() == Some(&spec) {
             return Ok(());
         }
         self.make(&spec).await?;
-        if let Filter::Fetch(lane) = filter {
-            self.lanes.put(&self.link, lane, &spec).await?;
+        if let Filter::Fetch(origin) = filter {
+            self.origins.put(&self.link, origin, &spec).await?;
         }
         self.opened().insert(filter.clone(), spec);
         Ok(())
@@ -56,8 +56,8 @@ impl Shared {
             None => self.ask_spec(filter).await?,
         };
         // Remove it from the list first, or a worker that misses the consumer would open it again.
-        if let Filter::Fetch(lane) = filter {
-            self.lanes.remove(&self.link, lane).await?;
+        if let Filter::Fetch(origin) = filter {
+            self.origins.remove(&self.link, origin).await?;
         }
         self.delete(filter).await?;
         if let Some(spec) = spec
@@ -70,9 +70,10 @@ impl Shared {
     }
 
     /// Reopens origin queues that another process closed while this process was publishing to them.
-    pub(super) async fn reopen_lanes(&self) {
-        let listed = self.lanes.subscribe().borrow().clone();
-        let is_closed = |filter: &Filter| matches!(filter, Filter::Fetch(lane) if !listed.contains_key(lane));
+    pub(super) async fn reopen_origins(&self) {
+        let listed = self.origins.subscribe().borrow().clone();
+        let is_closed =
+            |filter: &Filter| matches!(filter, Filter::Fetch(origin) if !listed.contains_key(origin));
         let closed: Vec<ConsumerSpec> = {
             let mut opened = self.opened();
             let closed: Vec<Filter> = opened.keys().filter(|filter| is_closed(filter)).cloned().collect();
@@ -86,7 +87,7 @@ impl Shared {
                 Err(error) => Err(error),
             };
             if let Err(error) = reopened {
-                tracing::error!(%error, %filter, "a lane was closed with messages in it, and cannot be opened again");
+                tracing::error!(%error, %filter, "an origin queue was closed with messages in it, and cannot be opened again");
             }
         }
     }
@@ -105,7 +106,7 @@ impl Shared {
     /// server.
     pub(super) async fn spec(&self, filter: &Filter) -> Result<ConsumerSpec, BusError> {
         let known = match filter {
-            Filter::Fetch(lane) => self.lanes.get(lane),
+            Filter::Fetch(origin) => self.origins.get(origin),
             _ => self.opened_spec(filter),
         };
         if let Some(spec) = known {
@@ -130,7 +131,7 @@ impl Shared {
             return Ok(spec);
         }
         let wanted = match filter {
-            Filter::Fetch(lane) => self.lanes.ask(&self.link, lane).await?,
+            Filter::Fetch(origin) => self.origins.ask(&self.link, origin).await?,
             _ => self.opened_spec(filter),
         };
         let spec = wanted.ok_or_else(|| BusError::NotOpen { filter: filter.clone() })?;
@@ -146,13 +147,13 @@ impl Shared {
             if self.config.make_streams {
                 super::streams::ensure(&self.link, &self.names, &self.config).await?;
             }
-            super::streams::ensure_lanes(&self.link, &self.names, &self.config).await?;
+            super::streams::ensure_origins(&self.link, &self.names, &self.config).await?;
             super::streams::ensure_permits(&self.link, &self.names, &self.config).await?;
             let opened: Vec<ConsumerSpec> = self.opened().values().cloned().collect();
             for spec in opened {
                 self.make(&spec).await?;
-                if let Filter::Fetch(lane) = spec.filter() {
-                    self.lanes.put(&self.link, lane, &spec).await?;
+                if let Filter::Fetch(origin) = spec.filter() {
+                    self.origins.put(&self.link, origin, &spec).await?;
                 }
             }
             Ok::<(), BusError>(())
@@ -165,7 +166,7 @@ impl Shared {
     /// Creates or changes a consumer.
     async fn make(&self, spec: &ConsumerSpec) -> Result<(), BusError> {
         match spec.filter() {
-            Filter::Fetch(lane) => self.settle(lane, Some(spec)).await,
+            Filter::Fetch(origin) => self.settle(origin, Some(spec)).await,
             filter => self.create(&self.consumer_config(spec), filter).await,
         }
     }

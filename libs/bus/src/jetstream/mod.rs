@@ -7,8 +7,8 @@ mod config;
 mod connection;
 mod consumers;
 mod keys;
-mod lanes;
 mod names;
+mod origins;
 mod permits;
 mod publish;
 mod pull;
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::{self, stream::Stream};
 use async_trait::async_trait;
-use model::{Lane, SourceId};
+use model::{Origin, SourceId};
 use secrets::Vars;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -31,8 +31,8 @@ pub use self::config::{Credentials, JetStreamConfig, TlsConfig};
 pub use self::connection::Health;
 use self::connection::{Failure, Link};
 use self::keys::Keys;
-use self::lanes::LaneList;
 use self::names::{Names, Stage};
+use self::origins::OriginList;
 use crate::{
     Bus, BusError, ConsumerSpec, Delivery, Depth, Filter, MessageId, OriginPermit, OriginQueues, Payload,
     Published, Queue,
@@ -51,7 +51,7 @@ struct Shared {
     names: Names,
     config: JetStreamConfig,
     streams: HashMap<Stage, Stream<()>>,
-    lanes: LaneList,
+    origins: OriginList,
     keys: Keys,
     /// The consumers that this process has opened and not closed.
     opened: Mutex<HashMap<Filter, ConsumerSpec>>,
@@ -78,26 +78,26 @@ impl JetStreamBus {
             let refuse = |why| BusError::Refused { action: "name its streams".to_owned(), why };
             handles.insert(stage, handle.map_err(|error| refuse(error.to_string()))?);
         }
-        let lanes = LaneList::new(streams::ensure_lanes(&link, &names, &config).await?);
+        let origins = OriginList::new(streams::ensure_origins(&link, &names, &config).await?);
         let keys = Keys::new(streams::ensure_permits(&link, &names, &config).await?, link.context.clone());
         let (ready, mut is_ready) = watch::channel(false);
-        let follower = tokio::spawn(lanes.clone().follow(link.clone(), ready));
+        let follower = tokio::spawn(origins.clone().follow(link.clone(), ready));
         let shared = Arc::new(Shared {
             link,
             names,
             config,
             streams: handles,
-            lanes,
+            origins,
             keys,
             opened: Mutex::default(),
             restoring: tokio::sync::Mutex::default(),
             tasks: Mutex::new(vec![follower.abort_handle()]),
         });
-        let keeper = tokio::spawn(keep_lanes(Arc::downgrade(&shared), shared.lanes.subscribe()));
+        let keeper = tokio::spawn(keep_origins(Arc::downgrade(&shared), shared.origins.subscribe()));
         shared.tasks().push(keeper.abort_handle());
         let read = timeout(shared.config.patience(), is_ready.wait_for(|ready| *ready)).await;
         if !matches!(read, Ok(Ok(_))) {
-            let action = "read the list of lanes".to_owned();
+            let action = "read the list of origin queues".to_owned();
             let source = "it did not come in time".into();
             return Err(BusError::Unavailable { action, source });
         }
@@ -126,8 +126,8 @@ impl Bus for JetStreamBus {
         self.0.close(filter).await
     }
 
-    fn lanes(&self) -> watch::Receiver<OriginQueues> {
-        self.0.lanes.subscribe()
+    fn origins(&self) -> watch::Receiver<OriginQueues> {
+        self.0.origins.subscribe()
     }
 
     async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
@@ -138,12 +138,12 @@ impl Bus for JetStreamBus {
         self.0.pull(filter, max, wait).await
     }
 
-    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
-        self.0.acquire_permit(lane, limit).await
+    async fn acquire_permit(&self, origin: &Origin, limit: usize) -> Result<OriginPermit, BusError> {
+        self.0.acquire_permit(origin, limit).await
     }
 
-    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
-        self.0.try_acquire_spare(lane).await
+    async fn try_acquire_spare(&self, origin: &Origin) -> Result<Option<OriginPermit>, BusError> {
+        self.0.try_acquire_spare(origin).await
     }
 
     async fn caught_up(&self, _: &Filter) -> Result<(), BusError> {
@@ -201,14 +201,14 @@ impl Drop for Shared {
 }
 
 /// Maintains the origin queues that this process has opened, as long as it uses the bus.
-async fn keep_lanes(shared: Weak<Shared>, mut lanes: watch::Receiver<OriginQueues>) {
+async fn keep_origins(shared: Weak<Shared>, mut origins: watch::Receiver<OriginQueues>) {
     loop {
-        let changed = timeout(permits::MEND, lanes.changed()).await;
+        let changed = timeout(permits::MEND, origins.changed()).await;
         let Some(shared) = shared.upgrade() else { return };
         match changed {
-            Ok(Ok(())) => shared.reopen_lanes().await,
+            Ok(Ok(())) => shared.reopen_origins().await,
             Ok(Err(_closed)) => return,
-            Err(_quiet) => shared.mend_lanes().await,
+            Err(_quiet) => shared.mend_origins().await,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Names of streams, subjects and consumers.
 
 use data_encoding::HEXLOWER;
-use model::{Lane, Persisted};
+use model::{Origin, Persisted};
 use sha2::{Digest, Sha256};
 
 use crate::{Filter, Queue};
@@ -73,7 +73,7 @@ impl Names {
     }
 
     /// The bucket that lists the open origin queues.
-    pub(super) fn lanes(&self) -> String {
+    pub(super) fn origins(&self) -> String {
         format!("{}-{}", self.namespace, Persisted::OriginQueues.name())
     }
 
@@ -92,8 +92,8 @@ impl Names {
         let local = subject.strip_prefix(&self.namespace)?.strip_prefix('.')?;
         let tokens: Vec<&str> = local.split('.').collect();
         Some(match tokens[..] {
-            ["fetch", lane, source] => {
-                Queue::Fetch { lane: Lane::from_token(lane)?, source: source.parse().ok()? }
+            ["fetch", origin, source] => {
+                Queue::Fetch { origin: Origin::from_token(origin)?, source: source.parse().ok()? }
             }
             ["verify", source] => Queue::Verify { source: source.parse().ok()? },
             ["open", source] => Queue::Open { source: source.parse().ok()? },
@@ -109,7 +109,7 @@ impl Names {
 /// The durable name of the consumer of a filter, within the stream of its stage.
 pub(super) fn consumer(filter: &Filter) -> String {
     let name = match filter {
-        Filter::Fetch(lane) => lane.token(),
+        Filter::Fetch(origin) => origin.token(),
         Filter::Verify | Filter::Open | Filter::Unpack => "all".to_owned(),
         Filter::Outcomes(source) | Filter::Notices(source) | Filter::Dead(source) => source.to_string(),
     };
@@ -127,9 +127,9 @@ mod tests {
 
     fn queues() -> Vec<Queue> {
         let source: model::SourceId = "example-1".parse().unwrap();
-        let lane: Lane = "https://a_b.example.org:8443".parse().unwrap();
+        let origin: Origin = "https://a_b.example.org:8443".parse().unwrap();
         vec![
-            Queue::Fetch { lane, source: source.clone() },
+            Queue::Fetch { origin, source: source.clone() },
             Queue::Verify { source: source.clone() },
             Queue::Open { source: source.clone() },
             Queue::Unpack { source: source.clone() },
@@ -164,11 +164,11 @@ mod tests {
     }
 
     #[test]
-    fn long_lanes_have_short_names_that_differ() {
+    fn long_origins_have_short_names_that_differ() {
         let host = "long-label.".repeat(22);
         let [a, b] = ["a", "b"].map(|tld| {
-            let lane: Lane = format!("https://{host}{tld}").parse().unwrap();
-            consumer(&Filter::Fetch(lane))
+            let origin: Origin = format!("https://{host}{tld}").parse().unwrap();
+            consumer(&Filter::Fetch(origin))
         });
         assert!(a.len() <= LONGEST && b.len() <= LONGEST, "{a}");
         assert_ne!(a, b);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_nats::datetime::DateTime;
 use async_nats::jetstream::consumer;
 use futures::future::try_join_all;
-use model::Lane;
+use model::Origin;
 use tokio::sync::Mutex;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -44,7 +44,7 @@ pub(super) const MEND: Duration = Duration::from_secs(if cfg!(test) { 1 } else {
 #[derive(Debug)]
 struct PermitKey {
     shared: Arc<Shared>,
-    lane: Lane,
+    origin: Origin,
     key: Arc<Mutex<Option<keys::OwnedKey>>>,
     renewer: AbortHandle,
 }
@@ -54,14 +54,14 @@ impl PermitGuard for PermitKey {}
 impl Shared {
     pub(super) async fn acquire_permit(
         self: &Arc<Self>,
-        lane: &Lane,
+        origin: &Origin,
         limit: usize,
     ) -> Result<OriginPermit, BusError> {
-        let held = self.take_permit(lane, limit).await?;
-        let permit = self.permit(lane, held);
-        self.settle(lane, None).await?;
+        let held = self.take_permit(origin, limit).await?;
+        let permit = self.permit(origin, held);
+        self.settle(origin, None).await?;
         let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
-        while !self.has_room(lane).await? {
+        while !self.has_room(origin).await? {
             backoff.pause().await;
         }
         Ok(OriginPermit::new(permit))
@@ -69,9 +69,9 @@ impl Shared {
 
     pub(super) async fn try_acquire_spare(
         self: &Arc<Self>,
-        lane: &Lane,
+        origin: &Origin,
     ) -> Result<Option<OriginPermit>, BusError> {
-        let filter = Filter::Fetch(lane.clone());
+        let filter = Filter::Fetch(origin.clone());
         let Some(info) = self.info(&filter).await? else { return Ok(None) };
         if info.num_pending > 0 || info.num_ack_pending >= handed_out(&info) {
             return Ok(None);
@@ -79,28 +79,28 @@ impl Shared {
         let limit = spec_of(&filter, &info.config).max_in_flight();
         // The first permit is reserved for callers of `acquire_permit`.
         for number in 1..=spare_within(limit) {
-            let Some(held) = self.take_key(&key(lane, number), PERMIT_TTL).await? else { continue };
-            let permit = self.permit(lane, held);
-            self.settle(lane, None).await?;
+            let Some(held) = self.take_key(&key(origin, number), PERMIT_TTL).await? else { continue };
+            let permit = self.permit(origin, held);
+            self.settle(origin, None).await?;
             // A job may have been delivered meanwhile.
-            return Ok(self.has_room(lane).await?.then(|| OriginPermit::new(permit)));
+            return Ok(self.has_room(origin).await?.then(|| OriginPermit::new(permit)));
         }
         Ok(None)
     }
 
     /// Wraps an acquired key. From here on it is returned on every path.
-    fn permit(self: &Arc<Self>, lane: &Lane, held: keys::OwnedKey) -> PermitKey {
+    fn permit(self: &Arc<Self>, origin: &Origin, held: keys::OwnedKey) -> PermitKey {
         let key = Arc::new(Mutex::new(Some(held)));
-        let renewer = tokio::spawn(renew(Arc::clone(self), lane.clone(), Arc::clone(&key))).abort_handle();
-        PermitKey { shared: Arc::clone(self), lane: lane.clone(), key, renewer }
+        let renewer = tokio::spawn(renew(Arc::clone(self), origin.clone(), Arc::clone(&key))).abort_handle();
+        PermitKey { shared: Arc::clone(self), origin: origin.clone(), key, renewer }
     }
 
     /// Acquires one of the permits, as soon as one is free.
-    async fn take_permit(&self, lane: &Lane, limit: usize) -> Result<keys::OwnedKey, BusError> {
+    async fn take_permit(&self, origin: &Origin, limit: usize) -> Result<keys::OwnedKey, BusError> {
         let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         loop {
             for number in 0..permits_within(limit) {
-                if let Some(held) = self.take_key(&key(lane, number), PERMIT_TTL).await? {
+                if let Some(held) = self.take_key(&key(origin, number), PERMIT_TTL).await? {
                     return Ok(held);
                 }
             }
@@ -115,20 +115,20 @@ impl Shared {
     }
 
     /// Whether the jobs in flight do not exceed what the consumer delivers now. Without a consumer, there are none.
-    async fn has_room(&self, lane: &Lane) -> Result<bool, BusError> {
-        let info = self.info(&Filter::Fetch(lane.clone())).await?;
+    async fn has_room(&self, origin: &Origin) -> Result<bool, BusError> {
+        let info = self.info(&Filter::Fetch(origin.clone())).await?;
         Ok(info.is_none_or(|info| info.num_ack_pending <= handed_out(&info)))
     }
 
     /// Sets the limit of the consumer according to the acquired permits. With a `spec`, a missing consumer is created.
-    pub(super) async fn settle(&self, lane: &Lane, spec: Option<&ConsumerSpec>) -> Result<(), BusError> {
-        let action = || format!("change the limit of lane {lane}");
-        let locked = format!("{}.lock", lane.token());
+    pub(super) async fn settle(&self, origin: &Origin, spec: Option<&ConsumerSpec>) -> Result<(), BusError> {
+        let action = || format!("change the limit of origin {origin}");
+        let locked = format!("{}.lock", origin.token());
         let begin = Instant::now();
         let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         loop {
             if let Some(lock) = self.take_key(&locked, LOCK_TTL).await? {
-                let changed = timeout_at(Instant::now() + CHANGE, self.change(lane, spec)).await;
+                let changed = timeout_at(Instant::now() + CHANGE, self.change(origin, spec)).await;
                 lock.give_back().await;
                 match changed {
                     Ok(changed) => return changed,
@@ -143,9 +143,9 @@ impl Shared {
     }
 
     /// Must be called with the lock of the origin queue.
-    async fn change(&self, lane: &Lane, spec: Option<&ConsumerSpec>) -> Result<(), BusError> {
-        let filter = Filter::Fetch(lane.clone());
-        let permits = self.permits(lane).await?;
+    async fn change(&self, origin: &Origin, spec: Option<&ConsumerSpec>) -> Result<(), BusError> {
+        let filter = Filter::Fetch(origin.clone());
+        let permits = self.permits(origin).await?;
         let info = self.info(&filter).await?;
         let known = info.as_ref().map(|info| spec_of(&filter, &info.config));
         let Some(spec) = spec.or(known.as_ref()) else { return Ok(()) };
@@ -178,29 +178,29 @@ impl Shared {
     }
 
     /// Since when each acquired permit is held, by the server's clock.
-    async fn permits(&self, lane: &Lane) -> Result<Vec<DateTime>, BusError> {
+    async fn permits(&self, origin: &Origin) -> Result<Vec<DateTime>, BusError> {
         let ask = || async {
-            let keys = (0..MOST_PERMITS).map(|number| key(lane, number)).collect::<Vec<_>>();
+            let keys = (0..MOST_PERMITS).map(|number| key(origin, number)).collect::<Vec<_>>();
             let since = try_join_all(keys.iter().map(|key| self.keys.since(key))).await?;
             Ok::<_, Failure>(since.into_iter().flatten().collect())
         };
-        self.link.with_retries(|| format!("count the places of lane {lane}"), ask).await
+        self.link.with_retries(|| format!("count the permits of origin {origin}"), ask).await
     }
 
     /// Raises limits again that a dead holder has left lowered, for the origin queues that this process has opened.
-    pub(super) async fn mend_lanes(&self) {
+    pub(super) async fn mend_origins(&self) {
         let opened: Vec<Filter> = self.opened().keys().cloned().collect();
         for filter in opened {
-            let Filter::Fetch(lane) = &filter else { continue };
+            let Filter::Fetch(origin) = &filter else { continue };
             let mended = match self.info(&filter).await {
                 Ok(Some(info)) if handed_out(&info) < spec_of(&filter, &info.config).max_in_flight() => {
-                    self.settle(lane, None).await
+                    self.settle(origin, None).await
                 }
                 Ok(_) => Ok(()),
                 Err(error) => Err(error),
             };
             if let Err(error) = mended {
-                tracing::debug!(%error, %lane, "cannot look at the limit of a lane now");
+                tracing::debug!(%error, %origin, "cannot look at the limit of an origin queue now");
             }
         }
     }
@@ -211,20 +211,20 @@ impl Drop for PermitKey {
         self.renewer.abort();
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let shared = Arc::clone(&self.shared);
-        let lane = self.lane.clone();
+        let origin = self.origin.clone();
         let key = Arc::clone(&self.key);
         runtime.spawn(async move {
             let Some(held) = key.lock().await.take() else { return };
             held.give_back().await;
-            if let Err(error) = shared.settle(&lane, None).await {
-                tracing::warn!(%error, %lane, "cannot raise the limit of a lane again: that is done later");
+            if let Err(error) = shared.settle(&origin, None).await {
+                tracing::warn!(%error, %origin, "cannot raise the limit of an origin queue again: that is done later");
             }
         });
     }
 }
 
 /// Renews the key of a permit until it is returned.
-async fn renew(shared: Arc<Shared>, lane: Lane, key: Arc<Mutex<Option<keys::OwnedKey>>>) {
+async fn renew(shared: Arc<Shared>, origin: Origin, key: Arc<Mutex<Option<keys::OwnedKey>>>) {
     loop {
         sleep(RENEW).await;
         {
@@ -234,25 +234,25 @@ async fn renew(shared: Arc<Shared>, lane: Lane, key: Arc<Mutex<Option<keys::Owne
                 Ok(true) => {}
                 Ok(false) => {
                     // The holder's request goes on, because it cannot be recalled.
-                    tracing::warn!(%lane, key = held.key(), "the bus was away for so long that a place was lost");
+                    tracing::warn!(%origin, key = held.key(), "the bus was away for so long that a place was lost");
                     *key = None;
                     return;
                 }
                 Err(error) => {
-                    tracing::debug!(?error, %lane, "cannot renew a place now");
+                    tracing::debug!(?error, %origin, "cannot renew a place now");
                     continue;
                 }
             }
         }
         // A paused consumer stays paused until the permit would have expired.
-        if let Err(error) = shared.settle(&lane, None).await {
-            tracing::debug!(%error, %lane, "cannot renew the rest of a lane's consumer now");
+        if let Err(error) = shared.settle(&origin, None).await {
+            tracing::debug!(%error, %origin, "cannot renew the rest of an origin queue's consumer now");
         }
     }
 }
 
-fn key(lane: &Lane, number: usize) -> String {
-    format!("{}.{number}", lane.token())
+fn key(origin: &Origin, number: usize) -> String {
+    format!("{}.{number}", origin.token())
 }
 
 /// The number of jobs that the consumer delivers at a time.

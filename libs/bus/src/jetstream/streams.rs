@@ -37,13 +37,14 @@ pub(super) async fn ensure(link: &Link, names: &Names, config: &JetStreamConfig)
 }
 
 /// Creates the bucket that lists the open origin queues.
-pub(super) async fn ensure_lanes(
+pub(super) async fn ensure_origins(
     link: &Link,
     names: &Names,
     config: &JetStreamConfig,
 ) -> Result<kv::Store, BusError> {
     let description = "Open lanes, each with its limit".to_owned();
-    ensure_bucket(link, config, kv::Config { bucket: names.lanes(), description, ..Default::default() }).await
+    ensure_bucket(link, config, kv::Config { bucket: names.origins(), description, ..Default::default() })
+        .await
 }
 
 /// Creates the bucket of the acquired permits and of the locks of origin queues.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use model::{Lane, SourceId};
+use model::{Origin, SourceId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -41,7 +41,7 @@ pub struct MemoryBus {
 struct Shared {
     capacity: usize,
     state: Mutex<State>,
-    lanes: watch::Sender<OriginQueues>,
+    origins: watch::Sender<OriginQueues>,
 }
 
 #[derive(Debug, Default)]
@@ -55,8 +55,8 @@ impl MemoryBus {
     ///
     /// Dead letters may never be read. If there are more, the oldest is dropped, and the log says so.
     pub fn new(capacity: usize) -> Self {
-        let lanes = watch::Sender::new(OriginQueues::default());
-        let shared = Shared { capacity: capacity.max(1), state: Mutex::default(), lanes };
+        let origins = watch::Sender::new(OriginQueues::default());
+        let shared = Shared { capacity: capacity.max(1), state: Mutex::default(), origins };
         Self { shared: Arc::new(shared), by_wire: false }
     }
 
@@ -93,13 +93,13 @@ impl Shared {
         }
     }
 
-    fn set_lane(&self, filter: &Filter, spec: Option<ConsumerSpec>) {
-        let Filter::Fetch(lane) = filter else { return };
-        self.lanes.send_if_modified(|lanes| {
-            if lanes.get(lane) == spec.as_ref() {
+    fn set_origin(&self, filter: &Filter, spec: Option<ConsumerSpec>) {
+        let Filter::Fetch(origin) = filter else { return };
+        self.origins.send_if_modified(|origins| {
+            if origins.get(origin) == spec.as_ref() {
                 return false;
             }
-            update(Arc::make_mut(lanes), lane, spec);
+            update(Arc::make_mut(origins), origin, spec);
             true
         });
     }
@@ -144,7 +144,7 @@ impl Bus for MemoryBus {
         stage.open(spec.clone());
         stage.notify();
         // Under the lock, so that origin queues are announced in the order in which they were opened and closed.
-        self.shared.set_lane(&spec.filter().clone(), Some(spec));
+        self.shared.set_origin(&spec.filter().clone(), Some(spec));
         Ok(())
     }
 
@@ -161,13 +161,13 @@ impl Bus for MemoryBus {
                 stage.close();
                 stage.notify();
             }
-            self.shared.set_lane(filter, None);
+            self.shared.set_origin(filter, None);
         }
         Ok(true)
     }
 
-    fn lanes(&self) -> watch::Receiver<OriginQueues> {
-        self.shared.lanes.subscribe()
+    fn origins(&self) -> watch::Receiver<OriginQueues> {
+        self.shared.origins.subscribe()
     }
 
     async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
@@ -227,8 +227,8 @@ impl Bus for MemoryBus {
         }
     }
 
-    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
-        let filter = Filter::Fetch(lane.clone());
+    async fn acquire_permit(&self, origin: &Origin, limit: usize) -> Result<OriginPermit, BusError> {
+        let filter = Filter::Fetch(origin.clone());
         let mut taken = None;
         loop {
             let changed = {
@@ -248,8 +248,8 @@ impl Bus for MemoryBus {
         }
     }
 
-    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
-        let filter = Filter::Fetch(lane.clone());
+    async fn try_acquire_spare(&self, origin: &Origin) -> Result<Option<OriginPermit>, BusError> {
+        let filter = Filter::Fetch(origin.clone());
         let is_taken = self.shared.state().stages.get_mut(&filter).is_some_and(Stage::take_spare_permit);
         Ok(is_taken.then(|| OriginPermit::new(MemoryPermit::new(Arc::clone(&self.shared), filter))))
     }
@@ -291,10 +291,10 @@ impl Bus for MemoryBus {
     }
 }
 
-fn update(lanes: &mut BTreeMap<Lane, ConsumerSpec>, lane: &Lane, spec: Option<ConsumerSpec>) {
+fn update(origins: &mut BTreeMap<Origin, ConsumerSpec>, origin: &Origin, spec: Option<ConsumerSpec>) {
     match spec {
-        Some(spec) => lanes.insert(lane.clone(), spec),
-        None => lanes.remove(lane),
+        Some(spec) => origins.insert(origin.clone(), spec),
+        None => origins.remove(origin),
     };
 }
 

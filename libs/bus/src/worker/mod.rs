@@ -5,7 +5,7 @@
 //! redelivered.
 
 mod handle;
-mod lanes;
+mod origins;
 mod shares;
 
 use std::fmt;
@@ -120,12 +120,12 @@ where
 ///
 /// # Errors
 /// See [`Worker::run_lanes`].
-pub async fn run_lanes<H, F>(bus: Arc<dyn Bus>, stop: CancellationToken, handler: H) -> Result<(), BusError>
+pub async fn run_origins<H, F>(bus: Arc<dyn Bus>, stop: CancellationToken, handler: H) -> Result<(), BusError>
 where
     H: Fn(Message) -> F + Send + Sync + 'static,
     F: Future<Output = HandlerResult> + Send + 'static,
 {
-    Worker::new(bus, handler).run_lanes(stop).await
+    Worker::new(bus, handler).run_origins(stop).await
 }
 
 impl<H, F> Worker<H>

@@ -153,11 +153,11 @@ async fn a_commit_rides_out_a_short_failure() {
     let store = Arc::new(Failing::default());
     let catalog = open(&store).await.unwrap();
     store.turns(FAILS);
-    let mend = async {
+    let repair = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
         store.turns(WELL);
     };
-    let (committed, ()) = tokio::join!(put(&catalog, "a"), mend);
+    let (committed, ()) = tokio::join!(put(&catalog, "a"), repair);
     committed.unwrap();
     assert_eq!(paths(&catalog, "", None).await, ["a"]);
     catalog.close().await.unwrap();

@@ -5,9 +5,9 @@ use fixity::{Computed, Sha256};
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{
-    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, DocumentRecord, Lane, Listing,
-    Location, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, RunId, RunRecord,
-    Seq, SetId, Validators,
+    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, DocumentRecord, Listing,
+    Location, Origin, PendingRecord, ProblemReason, ProblemRecord, ResourceRecord, ResourceUri, RunId,
+    RunRecord, Seq, SetId, Validators,
 };
 use resourcesync::Capability;
 use serde_json::json;
@@ -53,13 +53,13 @@ pub(crate) fn resource(content: &str) -> ResourceRecord {
 pub(crate) fn pending(seq: u64) -> PendingRecord {
     PendingRecord {
         seq: Seq::new(seq),
-        action: Action::Fetch { lane: "https://example.org".parse::<Lane>().unwrap() },
+        action: Action::Fetch { origin: "https://example.org".parse::<Origin>().unwrap() },
         declaration: Declaration::default(),
         listing: listing(),
         attempts: 0,
         next_attempt_at: None,
         candidate: None,
-        mend: false,
+        repair: false,
         account: Default::default(),
     }
 }
@@ -88,7 +88,7 @@ pub(crate) fn problem(message: &str) -> ProblemRecord {
         evidence: Default::default(),
         declaration: None,
         listing: None,
-        mend: false,
+        repair: false,
     }
 }
 

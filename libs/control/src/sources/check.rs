@@ -1,6 +1,6 @@
 //! Validates the spec of a Source.
 
-use model::{Lane, SourceId};
+use model::{Origin, SourceId};
 use regex::Regex;
 use url::Url;
 
@@ -25,7 +25,7 @@ impl SourceSpec {
             refuse("entry", "a name or password stands in the URL; name a credential instead".to_owned());
         } else if !matches!(self.entry.scheme(), "http" | "https") {
             refuse("entry", format!("the scheme of {} is not http or https", self.entry));
-        } else if Lane::of(&self.entry).is_err() {
+        } else if Origin::of(&self.entry).is_err() {
             refuse("entry", format!("{} has no host", self.entry));
         }
         if self.id != SourceId::of_entry(&self.entry) {
@@ -79,7 +79,7 @@ impl SourceSpec {
 
 /// Checks that a request can go to the URL, and that the URL contains no secret.
 fn can_be_asked(url: &Url) -> Result<(), String> {
-    if !matches!(url.scheme(), "http" | "https") || Lane::of(url).is_err() {
+    if !matches!(url.scheme(), "http" | "https") || Origin::of(url).is_err() {
         return Err(format!("{url} is no http or https URL with a host"));
     }
     if !url.username().is_empty() || url.password().is_some() {

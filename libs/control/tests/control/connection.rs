@@ -57,7 +57,7 @@ async fn a_view_has_what_changed_while_its_line_was_cut() {
     others.sources().delete(&source(2), deleted).await.unwrap();
     others.sources().create(&spec(3)).await.unwrap();
 
-    line.mend();
+    line.repair();
     soon("the view is live again", view.wait_for(|view| view.is_live().then_some(()))).await;
     assert!(view.get(&source(1)).unwrap().strict);
     assert!(view.get(&source(2)).is_none() && view.get(&source(3)).is_some());

@@ -110,7 +110,7 @@ async fn a_holder_that_is_cut_off_knows_before_anybody_else_can_have_it() {
     let taken = take_when_free(&others, &mut leases, "other").await;
     assert!(taken.tenure().epoch > lease.tenure().epoch);
     // Late writes of the first holder change nothing.
-    line.mend();
+    line.repair();
     soon("it is seen", leases.wait_for(|leases| leases.get(&source(1)))).await;
     renewed(&mut leases, 4).await;
     drop(lease);
@@ -152,7 +152,7 @@ async fn a_short_cut_of_the_line_costs_no_lease() {
     let mut own = ours.leases().view().await.unwrap();
     line.cut();
     soon("it notices", own.wait_for(|own| (!own.is_live()).then_some(()))).await;
-    line.mend();
+    line.repair();
     renewed(&mut leases, 4).await;
     assert!(lease.is_held());
 }

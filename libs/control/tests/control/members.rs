@@ -29,7 +29,7 @@ async fn who_is_cut_off_is_gone_and_comes_back_by_itself() {
     soon("it is seen", view.wait_for(|view| (view.of(Role::Scheduler) == [id.clone()]).then_some(()))).await;
     line.cut();
     soon("it is gone", view.wait_for(|view| view.all().is_empty().then_some(()))).await;
-    line.mend();
+    line.repair();
     soon("it is back", view.wait_for(|view| (view.of(Role::Scheduler) == [id.clone()]).then_some(()))).await;
 }
 

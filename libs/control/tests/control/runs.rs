@@ -156,7 +156,7 @@ async fn a_run_whose_owner_dies_is_interrupted_and_the_next_owner_takes_it_over(
 
     let taken = lease(&second, "second").await;
     second.runs().start(&taken, id, now()).await.unwrap();
-    line.mend();
+    line.repair();
     let late = soon("the first owner is back", async {
         loop {
             match first.runs().finish(&held, id, InSync(true), now()).await {

@@ -102,7 +102,7 @@ impl Line {
         self.whole.send_replace(false);
     }
 
-    pub(crate) fn mend(&self) {
+    pub(crate) fn repair(&self) {
         self.whole.send_replace(true);
     }
 }

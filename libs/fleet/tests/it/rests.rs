@@ -6,7 +6,7 @@ use std::time::Duration;
 use control::{Control, Cooldown};
 use fleet::{NatsConfig, SharedRests, open_control, share_rests};
 use jiff::{SignedDuration, Timestamp};
-use model::{Clock, Lane, ManualClock, SystemClock};
+use model::{Clock, ManualClock, Origin, SystemClock};
 use secrets::Vars;
 use service::Readiness;
 use testkit::scripted::{Reply, ScriptedServer};
@@ -38,26 +38,26 @@ async fn namespace(name: &str) -> NatsConfig {
     NatsConfig { servers, namespace, ..NatsConfig::default() }
 }
 
-async fn until_resting(client: &Client, lane: &Lane) -> Duration {
-    found(format!("{lane} is left alone"), async || client.resting(lane)).await
+async fn until_resting(client: &Client, origin: &Origin) -> Duration {
+    found(format!("{origin} is left alone"), async || client.resting(origin)).await
 }
 
 #[tokio::test]
 async fn what_one_process_is_told_all_keep_to_also_those_that_come_later() {
     let server = ScriptedServer::start().await.unwrap();
     server.always("/busy", Reply::status(429).header("retry-after", "60"));
-    let lane: Lane = server.url().parse().unwrap();
+    let origin: Origin = server.url().parse().unwrap();
     let config = namespace("told").await;
     let clock = || Arc::new(SystemClock);
     let one = process(&config, clock()).await;
     let two = process(&config, clock()).await;
-    assert_eq!(two.client.resting(&lane), None);
+    assert_eq!(two.client.resting(&origin), None);
     one.client.get(GetRequest::new(server.uri("/busy").parse().unwrap())).await.unwrap_err();
-    let heard = tokio::time::timeout(Duration::from_secs(1), until_resting(&two.client, &lane));
+    let heard = tokio::time::timeout(Duration::from_secs(1), until_resting(&two.client, &origin));
     let left = heard.await.expect("it is known within a second");
     assert!((Duration::from_secs(55)..=Duration::from_secs(61)).contains(&left), "{left:?}");
     let three = process(&config, clock()).await;
-    assert!(three.client.resting(&lane).is_some());
+    assert!(three.client.resting(&origin).is_some());
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -66,16 +66,16 @@ async fn a_process_whose_clock_is_ahead_keeps_to_a_rest_until_the_server_ends_it
     let config = namespace("ahead").await;
     let now = Timestamp::now();
     let ahead = process(&config, Arc::new(ManualClock::new(now + SignedDuration::from_hours(1)))).await;
-    let lane: Lane = "https://example.org".parse().unwrap();
-    let rest = Cooldown { lane: lane.clone(), until: now + SignedDuration::from_secs(3), status: 503 };
+    let origin: Origin = "https://example.org".parse().unwrap();
+    let rest = Cooldown { origin: origin.clone(), until: now + SignedDuration::from_secs(3), status: 503 };
     ahead.control.rests().put(&rest, now).await.unwrap();
-    until_resting(&ahead.client, &lane).await;
+    until_resting(&ahead.client, &origin).await;
     let mut view = ahead.control.rests().view().await.unwrap();
     let ended = view.wait_for(|view| {
-        let over = view.get(&lane).is_none();
-        assert!(over || ahead.client.resting(&lane).is_some(), "it was over by its own clock only");
+        let over = view.get(&origin).is_none();
+        assert!(over || ahead.client.resting(&origin).is_some(), "it was over by its own clock only");
         over.then_some(())
     });
     tokio::time::timeout(LONGEST_WAIT, ended).await.expect("the server ends the rest within a minute");
-    until("the rest is over", || ahead.client.resting(&lane).is_none()).await;
+    until("the rest is over", || ahead.client.resting(&origin).is_none()).await;
 }

@@ -49,7 +49,7 @@ pub(crate) fn problem(candidate: &Location, content: &str) -> ProblemRecord {
         evidence: Evidence { candidate: Some(Box::new(stored(candidate, content))), ..Evidence::default() },
         declaration: None,
         listing: None,
-        mend: false,
+        repair: false,
     }
 }
 
@@ -72,13 +72,13 @@ async fn fill_with_needed(world: &World, held: &Held) -> BTreeSet<String> {
     let (index, index_at) = world.package(source, "the index of what is opened").await;
     let pending = PendingRecord {
         seq: Seq::new(1),
-        action: Action::Fetch { lane: "http://e.org".parse().unwrap() },
+        action: Action::Fetch { origin: "http://e.org".parse().unwrap() },
         declaration: Default::default(),
         listing: listing(),
         attempts: 0,
         next_attempt_at: None,
         candidate: Some(Box::new(stored(&queued, "a candidate that is pending"))),
-        mend: false,
+        repair: false,
         account: Default::default(),
     };
     let contents = Contents {

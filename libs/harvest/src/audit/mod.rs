@@ -312,13 +312,13 @@ fn plan(
 ) -> Option<PendingRecord> {
     let action = match decision {
         Decision::Delete => Action::Delete,
-        Decision::Fetch | Decision::Ask => Action::Fetch { lane: entry.uri.lane().ok()? },
+        Decision::Fetch | Decision::Ask => Action::Fetch { origin: entry.uri.origin().ok()? },
         Decision::Unchanged | Decision::Stale => return None,
     };
-    let mend = kind == DifferenceKind::Differing;
-    let why = if mend { Why::Mend } else { why(decision, &entry.declaration, record) };
+    let repair = kind == DifferenceKind::Differing;
+    let why = if repair { Why::Repair } else { why(decision, &entry.declaration, record) };
     Some(PendingRecord {
-        mend,
+        repair,
         ..PendingRecord::new(Seq::default(), action, entry.declaration, entry.listing, Provenance::of(why))
     })
 }

@@ -125,7 +125,7 @@ pub(crate) async fn record_letter(
         evidence: Evidence { given_up: Some(Box::new(kept)), ..Evidence::default() },
         declaration: None,
         listing: None,
-        mend: false,
+        repair: false,
     };
     ctx.put_problem(batch, &subject, &problem);
     Ok(())

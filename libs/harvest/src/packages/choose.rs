@@ -41,7 +41,8 @@ pub(crate) async fn choose_dumps(ctx: &mut RunContext, planner: &mut Planner) ->
         queue_dumps(ctx, &set, &dumps).await?;
         planner.read_queued(ctx).await?;
         let dump = packages_of(ctx, &set).await?;
-        let pace = Pace { wait: planner.reading.latencies.mean(), at_once: ctx.options.jobs_per_lane.get() };
+        let pace =
+            Pace { wait: planner.reading.latencies.mean(), at_once: ctx.options.jobs_per_origin.get() };
         let share = list.requests as f64 / listed_of(ctx, &set).await?.max(1) as f64;
         let is_chosen = dump.requests > 0 && is_dump_cheaper(dump, list, share, pace);
         tracing::info!(

@@ -52,7 +52,7 @@ pub(crate) async fn settle_members(
         match step {
             Step::Take { pending, stored, assurance } => {
                 if plans.has_met(&uri) {
-                    ctx.run.counters.moot += 1
+                    ctx.run.counters.superseded += 1
                 } else {
                     ctx.run.counters.planned += 1
                 }
@@ -165,7 +165,7 @@ fn step(
             return Step::Plan { planned, decision, failure: None };
         }
     };
-    let mend = before.as_ref().is_some_and(|pending| pending.mend);
+    let repair = before.as_ref().is_some_and(|pending| pending.repair);
     if let Some(pending) = before.filter(|pending| is_asked_for(pending, &stored.computed)) {
         // A list asks for these very bytes, so they are taken whatever the times are.
         return Step::Take { pending, stored, assurance: Assurance::Digest };
@@ -173,15 +173,15 @@ fn step(
     if decision != Decision::Fetch {
         return Step::Plan { planned, decision, failure: None };
     }
-    let lane = match planned.uri.lane() {
-        Ok(lane) => lane,
+    let origin = match planned.uri.origin() {
+        Ok(origin) => origin,
         // It is never requested, and need not be: `apply` reports what is wrong with it.
         Err(_) => return Step::Plan { planned, decision, failure: None },
     };
     let account = Provenance::of(why(decision, &planned.declaration, held));
-    let action = Action::Fetch { lane };
+    let action = Action::Fetch { origin };
     let pending = PendingRecord {
-        mend,
+        repair,
         ..PendingRecord::new(ctx.next_seq(), action, planned.declaration, planned.listing, account)
     };
     Step::Take { pending, stored, assurance }

@@ -19,7 +19,7 @@ mod uploads;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use model::{JobId, Lane, PackageRecord};
+use model::{JobId, Origin, PackageRecord};
 
 use crate::error::HarvestError;
 use crate::planner::Planner;
@@ -45,7 +45,7 @@ pub(crate) struct PackageWork {
     /// Outstanding jobs.
     jobs: HashMap<JobId, Job>,
     /// Origins with a queue.
-    lanes: HashSet<Lane>,
+    origins: HashSet<Origin>,
     events: JobEvents,
 }
 
@@ -71,9 +71,9 @@ impl PackageWork {
             ctx.open_queues().await?;
             let events = JobEvents::of(ctx);
             let mut work =
-                Self { packages: BTreeMap::new(), jobs: HashMap::new(), lanes: HashSet::new(), events };
+                Self { packages: BTreeMap::new(), jobs: HashMap::new(), origins: HashSet::new(), events };
             work.process(ctx, planner, settler, &mut waiting).await?;
-            ctx.close_queues(work.lanes).await;
+            ctx.close_queues(work.origins).await;
         }
         done::finish_dumps(ctx, planner).await
     }
@@ -102,7 +102,7 @@ impl PackageWork {
             }
             let event = self.events.next(ctx).await?;
             if event.is_quiet() {
-                if self.events.are_lost(ctx, &self.lanes, self.jobs.len()).await? {
+                if self.events.are_lost(ctx, &self.origins, self.jobs.len()).await? {
                     // The packages' records have the remaining work.
                     self.jobs.clear();
                 }
@@ -153,9 +153,9 @@ impl PackageWork {
 
     /// Closes idle origin queues when the run has as many open as it may. Queues with jobs stay open.
     async fn close_idle_queues(&mut self, ctx: &mut RunContext) {
-        if self.lanes.len() >= ctx.options.window.origins.get() {
-            let lanes = std::mem::take(&mut self.lanes);
-            self.lanes = ctx.close_lanes(lanes).await.into_iter().collect();
+        if self.origins.len() >= ctx.options.window.origins.get() {
+            let origins = std::mem::take(&mut self.origins);
+            self.origins = ctx.close_origins(origins).await.into_iter().collect();
         }
     }
 }

@@ -364,7 +364,7 @@ mod tests {
             id: JobId::fresh(),
             source: "s".parse().unwrap(),
             run,
-            lane: "http://e.org".parse().unwrap(),
+            origin: "http://e.org".parse().unwrap(),
             uri: uri.parse().unwrap(),
             seq: Seq::new(seq),
             requests: 0,

@@ -123,5 +123,5 @@ impl Planner {
 
 fn fetchable(uri: &str) -> Result<(), String> {
     let uri = ResourceUri::try_from(uri.to_owned()).map_err(|error| error.to_string())?;
-    uri.lane().map(drop).map_err(|error| error.to_string())
+    uri.origin().map(drop).map_err(|error| error.to_string())
 }

@@ -7,7 +7,7 @@ use bus::Queue;
 use catalog::Batch;
 use jiff::Timestamp;
 use model::{
-    JobId, Lane, PackageJob, PackageRecord, PackageState, ResourceUri, SetId, StoredBitstream, UnpackJob,
+    JobId, Origin, PackageJob, PackageRecord, PackageState, ResourceUri, SetId, StoredBitstream, UnpackJob,
     UnpackTask,
 };
 
@@ -123,9 +123,9 @@ impl PackageWork {
         }
         for (key, id, task) in jobs {
             if let Some(record) = self.packages.get(&key)
-                && let Some(lane) = send_package(ctx, &key.1, record, id, &task).await?
+                && let Some(origin) = send_package(ctx, &key.1, record, id, &task).await?
             {
-                self.lanes.insert(lane);
+                self.origins.insert(origin);
                 self.jobs.insert(id, Job { package: key.1, task });
             }
         }
@@ -140,22 +140,22 @@ pub(crate) async fn send_package(
     record: &PackageRecord,
     id: JobId,
     task: &Task,
-) -> Result<Option<Lane>, HarvestError> {
+) -> Result<Option<Origin>, HarvestError> {
     // Both were checked when the package was planned.
     let Ok(uri) = ResourceUri::try_from(uri.to_owned()) else { return Ok(None) };
-    let Ok(lane) = uri.lane() else { return Ok(None) };
+    let Ok(origin) = uri.origin() else { return Ok(None) };
     let source = ctx.source.clone();
     let run = ctx.run.id;
     let seq = record.seq;
     let declaration = record.declaration.clone();
-    let job_lane = lane.clone();
+    let job_origin = origin.clone();
     match task {
         Task::Fetch => {
             let held = record.settled.as_ref().map(|settled| settled.validators.clone());
             let held = held.unwrap_or_default();
             let terms = ctx.options.terms.clone();
-            let job = PackageJob { id, source, run, lane: job_lane, uri, seq, declaration, held, terms };
-            ctx.queue_fetch(&lane, id, job).await?;
+            let job = PackageJob { id, source, run, origin: job_origin, uri, seq, declaration, held, terms };
+            ctx.queue_fetch(&origin, id, job).await?;
         }
         Task::Unpack(task) => {
             let Some(stored) = stored(record).cloned() else { return Ok(None) };
@@ -165,9 +165,9 @@ pub(crate) async fn send_package(
                 UnpackTask::Open { .. } => Queue::Open { source: source_of_queue },
                 UnpackTask::Slice { .. } => Queue::Unpack { source: source_of_queue },
             };
-            let job = UnpackJob { id, source, run, lane: job_lane, uri, seq, declaration, stored, task };
+            let job = UnpackJob { id, source, run, origin: job_origin, uri, seq, declaration, stored, task };
             bus::send(&*ctx.bus, queue, id, Arc::new(job)).await?;
         }
     }
-    Ok(Some(lane))
+    Ok(Some(origin))
 }

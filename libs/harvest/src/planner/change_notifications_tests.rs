@@ -263,7 +263,7 @@ async fn what_failed_before_is_not_tried_again_as_it_was_where_a_notice_tells_of
             evidence: model::Evidence::default(),
             declaration: Some(model::Declaration::default()),
             listing: Some(listing),
-            mend: false,
+            repair: false,
         };
         batch.put_problem(&Subject::Resource(uri.to_string()), &problem);
     }

@@ -197,7 +197,7 @@ pub(crate) fn leaves_alone(
     plans: &mut Plans,
 ) -> bool {
     // A stored resource that is unreliable is repaired all the same.
-    let is_mended = plans.get(&planned.uri).is_some_and(|plan| plan.mend);
+    let is_mended = plans.get(&planned.uri).is_some_and(|plan| plan.repair);
     let is_ignored = decision == Decision::Fetch
         && !is_mended
         && problem.is_some_and(|problem| {
@@ -207,7 +207,7 @@ pub(crate) fn leaves_alone(
         ctx.run.counters.ignored += 1;
         note_listed(batch, &planned.uri, record, &planned.listing.set);
         if plans.give_up(&planned.uri) {
-            ctx.run.counters.moot += 1;
+            ctx.run.counters.superseded += 1;
         }
     }
     is_ignored
@@ -229,10 +229,10 @@ pub(crate) fn apply(
         }
         Decision::Unchanged => {
             // A record with the same declaration does not settle a repair.
-            if !plans.get(&uri).is_some_and(|plan| plan.mend) {
+            if !plans.get(&uri).is_some_and(|plan| plan.repair) {
                 ctx.run.counters.unchanged += 1;
                 if plans.give_up(&uri) {
-                    ctx.run.counters.moot += 1;
+                    ctx.run.counters.superseded += 1;
                 }
                 if ctx.problems.any {
                     batch.delete_problem(&Subject::Resource(uri.as_str().to_owned()));
@@ -242,8 +242,8 @@ pub(crate) fn apply(
             return;
         }
         Decision::Delete => Action::Delete,
-        Decision::Fetch | Decision::Ask => match uri.lane() {
-            Ok(lane) => Action::Fetch { lane },
+        Decision::Fetch | Decision::Ask => match uri.origin() {
+            Ok(origin) => Action::Fetch { origin },
             Err(error) => {
                 ctx.entry_problem(batch, uri.as_str().to_owned(), ProblemReason::BadUri, &error.to_string());
                 return;
@@ -261,13 +261,17 @@ pub(crate) fn apply(
     let candidate = earlier.filter(|_| decision == Decision::Fetch).and_then(|plan| plan.candidate.clone());
     let tried = earlier.map(|plan| plan.account.tried.clone()).unwrap_or_default();
     let account = Provenance { tried, ..Provenance::of(why(decision, &declaration, record)) };
-    let mend = earlier.is_some_and(|plan| plan.mend);
+    let repair = earlier.is_some_and(|plan| plan.repair);
     let pending = PendingRecord {
         candidate,
-        mend,
+        repair,
         ..PendingRecord::new(ctx.next_seq(), action, declaration, listing, account)
     };
-    if plans.put(uri, Box::new(pending)) { ctx.run.counters.moot += 1 } else { ctx.run.counters.planned += 1 }
+    if plans.put(uri, Box::new(pending)) {
+        ctx.run.counters.superseded += 1
+    } else {
+        ctx.run.counters.planned += 1
+    }
 }
 
 /// Records that a list of this set contains a stored resource, which ends an absence.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use catalog::Batch;
 use documents::Opened;
-use model::{DocumentRecord, DocumentState, Evidence, Lane, ProblemReason, Validators};
+use model::{DocumentRecord, DocumentState, Evidence, Origin, ProblemReason, Validators};
 use planning::{Horizon, is_settled_part};
 use resourcesync::Quirks;
 use tokio::time::Instant;
@@ -96,10 +96,10 @@ impl Planner {
     /// the measurement.
     fn begin_spacing(&mut self, ctx: &mut RunContext, record: &DocumentRecord, url: &Url) {
         let has_baseline = ctx.sets.get(&record.set).is_some_and(|set| set.has_baseline);
-        let Ok(lane) = Lane::of(url) else { return };
+        let Ok(origin) = Origin::of(url) else { return };
         if !has_baseline && self.spacing.is_none() {
             let client = ctx.client.clone();
-            let asked = tokio::spawn(async move { client.space_between(&lane).await.1 });
+            let asked = tokio::spawn(async move { client.space_between(&origin).await.1 });
             self.spacing = Some(AbortOnDropHandle::new(asked));
         }
     }

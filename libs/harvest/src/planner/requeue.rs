@@ -34,16 +34,16 @@ impl Planner {
                 continue;
             };
             let Ok(uri) = model::ResourceUri::try_from(uri) else { continue };
-            let Ok(lane) = uri.lane() else { continue };
+            let Ok(origin) = uri.origin() else { continue };
             if may_be_planned && ctx.catalog().await?.pending(&uri).await?.is_some() {
                 continue;
             }
             *self.requeued.entry(listing.document.as_ref().to_owned()).or_default() += 1;
             let account = Provenance::of(Why::Problem);
-            let action = Action::Fetch { lane };
+            let action = Action::Fetch { origin };
             let pending = PendingRecord {
                 candidate: problem.evidence.candidate,
-                mend: problem.mend,
+                repair: problem.repair,
                 ..PendingRecord::new(ctx.next_seq(), action, declaration, listing, account)
             };
             ctx.put_pending(&mut batch, &uri, &pending);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{Bus, DeadLetter, Delivery, Filter, OneOf};
-use model::{Lane, Outcomes, PackageOutcome, WireError};
+use model::{Origin, Outcomes, PackageOutcome, WireError};
 use tokio::time::Instant;
 
 use crate::error::HarvestError;
@@ -109,7 +109,7 @@ impl JobEvents {
     pub(crate) async fn are_lost(
         &mut self,
         ctx: &RunContext,
-        origins: &HashSet<Lane>,
+        origins: &HashSet<Origin>,
         jobs: usize,
     ) -> Result<bool, HarvestError> {
         if jobs == 0 || self.heard_at.elapsed() < SILENCE {
@@ -119,7 +119,7 @@ impl JobEvents {
         if ctx.bus.under_way(&ctx.source).await? > 0 {
             // If the list of origin queues was lost, no fetcher would find them.
             for origin in origins {
-                ctx.open_lane(origin).await?;
+                ctx.open_origin(origin).await?;
             }
             return Ok(false);
         }

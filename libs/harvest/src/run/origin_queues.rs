@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bus::{Bus, ConsumerSpec, Filter, Queue};
 use futures::StreamExt;
-use model::{FetchJob, JobId, Lane};
+use model::{FetchJob, JobId, Origin};
 
 use crate::error::HarvestError;
 use crate::run::RunContext;
@@ -38,49 +38,49 @@ impl RunContext {
 
     /// Queues a job.
     pub(crate) async fn queue_job(&self, job: FetchJob) -> Result<(), HarvestError> {
-        let lane = job.lane.clone();
+        let origin = job.origin.clone();
         let id = job.id;
-        self.queue_fetch(&lane, id, job).await
+        self.queue_fetch(&origin, id, job).await
     }
 
     /// Queues a job of any kind for the fetchers, in an open origin queue.
     pub(crate) async fn queue_fetch<M: model::Message>(
         &self,
-        lane: &Lane,
+        origin: &Origin,
         id: JobId,
         job: M,
     ) -> Result<(), HarvestError> {
-        self.open_lane(lane).await?;
-        let queue = Queue::Fetch { lane: lane.clone(), source: self.source.clone() };
+        self.open_origin(origin).await?;
+        let queue = Queue::Fetch { origin: origin.clone(), source: self.source.clone() };
         bus::send(&*self.bus, queue, id, Arc::new(job)).await?;
-        let listed = self.bus.lanes().borrow().contains_key(lane);
+        let listed = self.bus.origins().borrow().contains_key(origin);
         if !listed {
             // Another Source that used this origin has closed the queue meanwhile.
-            self.open_lane(lane).await?;
+            self.open_origin(origin).await?;
         }
         Ok(())
     }
 
     /// Closes queues that are no longer needed. Queues that other Sources still use stay open.
-    pub(crate) async fn close_queues(&self, lanes: impl IntoIterator<Item = Lane>) {
+    pub(crate) async fn close_queues(&self, origins: impl IntoIterator<Item = Origin>) {
         let ways_back = [Filter::Outcomes(self.source.clone()), Filter::Dead(self.source.clone())];
-        close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch).chain(ways_back)).await;
+        close(self.bus.as_ref(), origins.into_iter().map(Filter::Fetch).chain(ways_back)).await;
     }
 
     /// Closes origin queues within the run. Returns those that stay open: other Sources use them, or a job of this
     /// run is not acknowledged yet.
-    pub(crate) async fn close_lanes(&self, lanes: impl IntoIterator<Item = Lane>) -> Vec<Lane> {
-        let open = close(self.bus.as_ref(), lanes.into_iter().map(Filter::Fetch)).await;
-        let lane_of = |filter| if let Filter::Fetch(lane) = filter { Some(lane) } else { None };
-        open.into_iter().filter_map(lane_of).collect()
+    pub(crate) async fn close_origins(&self, origins: impl IntoIterator<Item = Origin>) -> Vec<Origin> {
+        let open = close(self.bus.as_ref(), origins.into_iter().map(Filter::Fetch)).await;
+        let origin_of = |filter| if let Filter::Fetch(origin) = filter { Some(origin) } else { None };
+        open.into_iter().filter_map(origin_of).collect()
     }
 
     /// Opens an origin queue. An open queue never gets a higher limit: another Source may have a stricter limit for
     /// the origin, and have work there.
-    pub(crate) async fn open_lane(&self, lane: &Lane) -> Result<(), HarvestError> {
-        let open = self.bus.lanes().borrow().get(lane).map(ConsumerSpec::max_in_flight);
-        let limit = self.options.jobs_per_lane.get().min(open.unwrap_or(usize::MAX));
-        let spec = ConsumerSpec::new(Filter::Fetch(lane.clone()), limit, JOB_WAIT, MAX_DELIVER);
+    pub(crate) async fn open_origin(&self, origin: &Origin) -> Result<(), HarvestError> {
+        let open = self.bus.origins().borrow().get(origin).map(ConsumerSpec::max_in_flight);
+        let limit = self.options.jobs_per_origin.get().min(open.unwrap_or(usize::MAX));
+        let spec = ConsumerSpec::new(Filter::Fetch(origin.clone()), limit, JOB_WAIT, MAX_DELIVER);
         Ok(self.bus.open(spec).await?)
     }
 }
@@ -112,17 +112,19 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn lanes_of_a_run_are_closed_but_those_that_others_use() {
+    async fn origins_of_a_run_are_closed_but_those_that_others_use() {
         let bus = MemoryBus::new(10);
-        let [idle, busy]: [Lane; 2] = ["http://a", "http://b"].map(|lane| lane.parse().unwrap());
-        for lane in [&idle, &busy] {
-            bus.open(ConsumerSpec::new(Filter::Fetch(lane.clone()), 1, JOB_WAIT, MAX_DELIVER)).await.unwrap();
+        let [idle, busy]: [Origin; 2] = ["http://a", "http://b"].map(|origin| origin.parse().unwrap());
+        for origin in [&idle, &busy] {
+            bus.open(ConsumerSpec::new(Filter::Fetch(origin.clone()), 1, JOB_WAIT, MAX_DELIVER))
+                .await
+                .unwrap();
         }
-        let queue = Queue::Fetch { lane: busy.clone(), source: "other".parse().unwrap() };
+        let queue = Queue::Fetch { origin: busy.clone(), source: "other".parse().unwrap() };
         bus.publish(queue, MessageId::new("a"), "".into()).await.unwrap();
         let open = close(&bus, [&idle, &busy].into_iter().cloned().map(Filter::Fetch)).await;
         assert_eq!(open, [Filter::Fetch(busy.clone())]);
-        assert_eq!(bus.lanes().borrow().keys().collect::<Vec<_>>(), [&busy]);
+        assert_eq!(bus.origins().borrow().keys().collect::<Vec<_>>(), [&busy]);
         let pulled = bus.pull(&Filter::Fetch(idle), 1, Duration::ZERO).await;
         assert!(matches!(pulled, Err(BusError::NotOpen { .. })), "{pulled:?}");
     }

@@ -93,7 +93,7 @@ impl RunContext {
             evidence: Default::default(),
             declaration: None,
             listing: None,
-            mend: false,
+            repair: false,
         }
     }
 

@@ -148,7 +148,7 @@ mod tests {
         };
         PendingRecord {
             seq: Seq::new(1),
-            action: Action::Fetch { lane: "http://h".parse().unwrap() },
+            action: Action::Fetch { origin: "http://h".parse().unwrap() },
             declaration: Declaration { digests, length, ..Declaration::default() },
             listing: Listing {
                 document: "http://h/changes.xml".into(),
@@ -161,7 +161,7 @@ mod tests {
             attempts: 0,
             next_attempt_at: None,
             candidate: Some(Box::new(candidate)),
-            mend: false,
+            repair: false,
             account: Default::default(),
         }
     }

@@ -6,7 +6,7 @@ use catalog::Batch;
 use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Action, ChangeEvent, Disposition, Evidence, Failure, Lane, PendingRecord, ProblemReason, ProblemRecord,
+    Action, ChangeEvent, Disposition, Evidence, Failure, Origin, PendingRecord, ProblemReason, ProblemRecord,
     ResourceUri,
 };
 use planning::RetryDecision;
@@ -61,13 +61,13 @@ impl Settler {
             return batch.put_pending(uri, &certain);
         }
         if failure.reason == ProblemReason::Challenged
-            && let (Action::Fetch { lane }, Some(until)) =
+            && let (Action::Fetch { origin }, Some(until)) =
                 (&pending.action, asked_until(failure.disposition, now))
         {
             // Other pending records of this origin would fail the same way, and the wait is long. This run ends
             // without them.
-            follow_up.resting.push((lane.clone(), until));
-            self.challenged.insert(lane.clone());
+            follow_up.resting.push((origin.clone(), until));
+            self.challenged.insert(origin.clone());
         }
         let attempts = pending.attempts + 1;
         let next = ctx.options.retries.after(&failure, attempts);
@@ -81,8 +81,8 @@ impl Settler {
             }
             RetryDecision::Patience { .. } => {
                 follow_up.any = true;
-                if let (Action::Fetch { lane }, Some(until)) = (&pending.action, due) {
-                    follow_up.resting.push((lane.clone(), until));
+                if let (Action::Fetch { origin }, Some(until)) = (&pending.action, due) {
+                    follow_up.resting.push((origin.clone(), until));
                 }
                 batch.put_pending(uri, &PendingRecord { next_attempt_at: due, ..pending });
             }
@@ -98,19 +98,19 @@ impl Settler {
     pub(crate) async fn leave(
         &mut self,
         ctx: &mut RunContext,
-        down: HashMap<Lane, Down>,
+        down: HashMap<Origin, Down>,
     ) -> Result<(), HarvestError> {
-        let own = Lane::of(&ctx.entry).ok().and_then(|own| down.get_key_value(&own));
+        let own = Origin::of(&ctx.entry).ok().and_then(|own| down.get_key_value(&own));
         match own {
-            Some((lane, Down::Resting { until })) if !self.challenged.contains(lane) => {
-                let (lane, until, pending) =
-                    (lane.clone(), *until, ctx.catalog().await?.count_pending().await?);
-                Err(HarvestError::Patience { lane, until, pending })
+            Some((origin, Down::Resting { until })) if !self.challenged.contains(origin) => {
+                let (origin, until, pending) =
+                    (origin.clone(), *until, ctx.catalog().await?.count_pending().await?);
+                Err(HarvestError::Patience { origin, until, pending })
             }
-            Some((lane, Down::Silent)) if !ctx.entry_answers().await => {
-                let lane = lane.clone();
+            Some((origin, Down::Silent)) if !ctx.entry_answers().await => {
+                let origin = origin.clone();
                 let pending = ctx.catalog().await?.count_pending().await?;
-                Err(HarvestError::Unreachable { lane, pending })
+                Err(HarvestError::Unreachable { origin, pending })
             }
             _ => self.give_up(ctx, &down).await,
         }
@@ -120,7 +120,7 @@ impl Settler {
     async fn give_up(
         &mut self,
         ctx: &mut RunContext,
-        down: &HashMap<Lane, Down>,
+        down: &HashMap<Origin, Down>,
     ) -> Result<(), HarvestError> {
         if down.is_empty() {
             return Ok(());
@@ -131,18 +131,18 @@ impl Settler {
             let next = pending.try_next().await?;
             let ended = next.is_none();
             given_up.extend(next.and_then(|(uri, record)| {
-                let Action::Fetch { lane } = &record.action else { return None };
-                let (lane, why) = down.get_key_value(lane)?;
-                Some((uri, record, lane, *why))
+                let Action::Fetch { origin } = &record.action else { return None };
+                let (origin, why) = down.get_key_value(origin)?;
+                Some((uri, record, origin, *why))
             }));
             if given_up.len() < BATCH && !ended {
                 continue;
             }
             let mut batch = Batch::new();
-            for (uri, record, lane, why) in given_up.drain(..) {
+            for (uri, record, origin, why) in given_up.drain(..) {
                 let before = ctx.catalog().await?.problem(&subject(&uri)).await?;
-                let is_challenged = self.challenged.contains(lane);
-                let failure = left_alone(&uri, lane, why, is_challenged, ctx.clock.now());
+                let is_challenged = self.challenged.contains(origin);
+                let failure = left_alone(&uri, origin, why, is_challenged, ctx.clock.now());
                 let attempts = record.attempts;
                 record_problem(ctx, &mut batch, &uri, failure, record, attempts, before);
             }
@@ -189,7 +189,7 @@ pub(crate) fn record_problem(
         evidence,
         declaration: Some(pending.declaration),
         listing: Some(pending.listing),
-        mend: pending.mend,
+        repair: pending.repair,
     };
     batch.delete_pending(uri);
     ctx.put_problem(batch, &subject(uri), &problem);
@@ -211,7 +211,7 @@ impl RunContext {
 }
 
 /// The failure of a resource whose origin is skipped.
-fn left_alone(uri: &ResourceUri, lane: &Lane, why: Down, is_challenged: bool, now: Timestamp) -> Failure {
+fn left_alone(uri: &ResourceUri, origin: &Origin, why: Down, is_challenged: bool, now: Timestamp) -> Failure {
     let (reason, what, after) = match why {
         Down::Silent => (ProblemReason::Timeout, "has not answered for many requests in a row", None),
         Down::Resting { until } => {
@@ -227,7 +227,7 @@ fn left_alone(uri: &ResourceUri, lane: &Lane, why: Down, is_challenged: bool, no
     };
     Failure {
         reason,
-        message: format!("{lane} {what}, so {uri} was not fetched; the next run tries it again"),
+        message: format!("{origin} {what}, so {uri} was not fetched; the next run tries it again"),
         disposition: Disposition::Retry { after },
         evidence: Evidence::default(),
     }

@@ -7,8 +7,8 @@ use catalog::Batch;
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use model::{
-    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Disposition, Evidence, Failure, Lane, Listing,
-    Outcome, OutcomeResult, Outcomes, PendingRecord, ProblemReason, ProblemRecord, Provenance,
+    Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Disposition, Evidence, Failure, Listing,
+    Origin, Outcome, OutcomeResult, Outcomes, PendingRecord, ProblemReason, ProblemRecord, Provenance,
     ResourceRecord, ResourceUri, SetId, StoredBitstream, Versions,
 };
 use resourcesync::Change;
@@ -27,7 +27,7 @@ pub(crate) struct FollowUp {
     /// The earliest time of such an attempt.
     pub(crate) due: Option<Timestamp>,
     /// Origins that requested a longer cooldown than a run allows, and its end.
-    pub(crate) resting: Vec<(Lane, Timestamp)>,
+    pub(crate) resting: Vec<(Origin, Timestamp)>,
 }
 
 /// Prior records of a resource when its outcome arrives. Records are large, most outcomes have only one of them, and
@@ -142,7 +142,7 @@ impl Settler {
                     before,
                 );
             }
-            OutcomeResult::NotModified if before.pending.mend => {
+            OutcomeResult::NotModified if before.pending.repair => {
                 let failure = nothing_sent(&outcome.uri);
                 self.settle_failed(ctx, batch, &outcome.uri, failure, before, follow_up);
             }
@@ -187,9 +187,9 @@ impl Settler {
             before.record.as_ref().and_then(|record| record.bitstream.as_ref().or(record.deleted.as_ref()));
         // A repaired object keeps its name.
         let mut freed = known.map(|known| known.location.clone()).filter(|known| *known != stored.location);
-        let mend = before.pending.mend;
+        let repair = before.pending.repair;
         let event = match held.map(|held| held.computed.sha256()) {
-            Some(before) if mend => Some(ChangeEvent::Healed { sha256, before }),
+            Some(before) if repair => Some(ChangeEvent::Healed { sha256, before }),
             Some(before) if before == sha256 => None,
             Some(before) => Some(ChangeEvent::Updated { sha256, before }),
             None => Some(ChangeEvent::Created { sha256 }),
@@ -201,7 +201,8 @@ impl Settler {
             fresh.stored_at = held.stored_at;
         }
         // A repair is no evidence that a list contains the resource.
-        let absent = before.record.as_ref().filter(|record| mend && record.listing == before.pending.listing);
+        let absent =
+            before.record.as_ref().filter(|record| repair && record.listing == before.pending.listing);
         let (account, document) = provenance_of(&before.pending);
         let record = ResourceRecord {
             bitstream: Some(fresh),
@@ -294,7 +295,7 @@ impl Settler {
                 let change = ctx.log(&uri, ChangeEvent::Deleted { absent }, &document, account);
                 batch.append_change(&ChangeLogEntry { freed_versions, ..change });
             } else {
-                ctx.run.counters.moot += 1;
+                ctx.run.counters.superseded += 1;
             }
             let tombstone = ResourceRecord {
                 bitstream: None,

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::{
     Assurance, Declaration, Disposition, Evidence, Failure, FetchItem, FetchJob, Fetched, FetchedResult,
-    JobId, Lane, Location, Message, Method, Outcome, OutcomeResult, Outcomes, PackId, PackageId,
+    JobId, Location, Message, Method, Origin, Outcome, OutcomeResult, Outcomes, PackId, PackageId,
     ProblemReason, ResourceUri, Robots, RunId, Seq, SourceId, StoredBitstream, Terms, Validators, VerifyJob,
     encode,
 };
@@ -39,8 +39,8 @@ fn source() -> impl Strategy<Value = SourceId> {
     "[a-z0-9-]{1,80}".prop_map(|id| id.parse().unwrap())
 }
 
-fn lane() -> impl Strategy<Value = Lane> {
-    "https://[a-z]{1,60}\\.org".prop_map(|lane| lane.parse().unwrap())
+fn origin() -> impl Strategy<Value = Origin> {
+    "https://[a-z]{1,60}\\.org".prop_map(|origin| origin.parse().unwrap())
 }
 
 fn validators() -> impl Strategy<Value = Validators> {
@@ -147,13 +147,13 @@ fn terms() -> impl Strategy<Value = Terms> {
 fn fetch_item() -> impl Strategy<Value = FetchItem> {
     let held = (validators(), option::of(any_text()));
     (uri(), number(), declaration(), option::of(moment()), held, any::<bool>()).prop_map(
-        |(uri, seq, declaration, listed_until, (held, held_type), mend)| FetchItem {
+        |(uri, seq, declaration, listed_until, (held, held_type), repair)| FetchItem {
             uri,
             seq: Seq::new(seq),
             declaration,
             listed_until,
             held,
-            mend,
+            repair,
             held_type,
         },
     )
@@ -172,23 +172,18 @@ fn fetched() -> impl Strategy<Value = Fetched> {
 }
 
 fn fetch_job() -> impl Strategy<Value = FetchJob> {
-    (source(), lane(), terms(), vec(fetch_item(), 0..4)).prop_map(|(source, lane, terms, items)| FetchJob {
-        id: JobId::fresh(),
-        source,
-        run: RunId::fresh(),
-        lane,
-        terms,
-        items,
+    (source(), origin(), terms(), vec(fetch_item(), 0..4)).prop_map(|(source, origin, terms, items)| {
+        FetchJob { id: JobId::fresh(), source, run: RunId::fresh(), origin, terms, items }
     })
 }
 
 fn verify_job() -> impl Strategy<Value = VerifyJob> {
-    (source(), lane(), vec(fetched(), 0..4), number(), number()).prop_map(
-        |(source, lane, items, requests, elapsed_ms)| VerifyJob {
+    (source(), origin(), vec(fetched(), 0..4), number(), number()).prop_map(
+        |(source, origin, items, requests, elapsed_ms)| VerifyJob {
             id: JobId::fresh(),
             source,
             run: RunId::fresh(),
-            lane,
+            origin,
             items,
             requests,
             elapsed_ms,
@@ -202,12 +197,12 @@ fn outcomes() -> impl Strategy<Value = Outcomes> {
         seq: Seq::new(seq),
         result,
     });
-    (source(), lane(), vec(outcome, 0..4), number(), number()).prop_map(
-        |(source, lane, items, requests, elapsed_ms)| Outcomes {
+    (source(), origin(), vec(outcome, 0..4), number(), number()).prop_map(
+        |(source, origin, items, requests, elapsed_ms)| Outcomes {
             id: JobId::fresh(),
             source,
             run: RunId::fresh(),
-            lane,
+            origin,
             items,
             requests,
             elapsed_ms,
@@ -272,7 +267,7 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
         lastmod: last,
     };
     let uri: ResourceUri = format!("http://example.org/{}", "\\".repeat(100)).try_into().unwrap();
-    let (source, lane): (SourceId, Lane) =
+    let (source, origin): (SourceId, Origin) =
         ("s".repeat(80).parse().unwrap(), "https://e.org:65535".parse().unwrap());
     let id = JobId::fresh();
     let run = RunId::fresh();
@@ -281,7 +276,7 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
         id,
         source: source.clone(),
         run,
-        lane: lane.clone(),
+        origin: origin.clone(),
         terms: Terms { contact: Some("\u{1}".repeat(50)), ..Terms::default() },
         items: vec![FetchItem {
             uri: uri.clone(),
@@ -289,7 +284,7 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
             declaration: declaration.clone(),
             listed_until: last,
             held: stored.validators.clone(),
-            mend: true,
+            repair: true,
             held_type: Some("\u{1}".repeat(9)),
         }],
     };
@@ -298,7 +293,7 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
         id,
         source: source.clone(),
         run,
-        lane: lane.clone(),
+        origin: origin.clone(),
         items: vec![Fetched {
             uri: uri.clone(),
             seq,
@@ -312,6 +307,6 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
     is_bounded(&verify, 1).unwrap();
     let result = OutcomeResult::Verified { stored, assurance: Assurance::Digest };
     let items = vec![Outcome { uri, seq, result }];
-    let outcomes = Outcomes { id, source, run, lane, items, requests: u64::MAX, elapsed_ms: u64::MAX };
+    let outcomes = Outcomes { id, source, run, origin, items, requests: u64::MAX, elapsed_ms: u64::MAX };
     is_bounded(&outcomes, 1).unwrap();
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use model::Lane;
+use model::Origin;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -27,7 +27,7 @@ struct Table {
 #[derive(Debug)]
 pub(super) struct Host {
     /// The origin of the Source's entry.
-    entry: Option<Lane>,
+    entry: Option<Origin>,
     /// Concurrent requests.
     at_a_time: usize,
     /// The interval between the starts of two requests.
@@ -46,7 +46,7 @@ impl Hosts {
     pub(super) fn of(
         &self,
         name: &str,
-        entry: Option<&Lane>,
+        entry: Option<&Origin>,
         at_a_time: usize,
         spacing: Duration,
     ) -> Arc<Host> {

@@ -13,7 +13,7 @@ fn spaced(spacing: Duration) -> Asks<'static> {
     Asks { entry: None, spacing, pace: NONE, per_host: 1_000 }
 }
 
-fn lane(n: usize) -> Lane {
+fn origin(n: usize) -> Origin {
     format!("http://host{n}.example").parse().unwrap()
 }
 
@@ -42,8 +42,8 @@ async fn only_throttling_answers_with_a_wait_begin_a_rest() {
 #[tokio::test(start_paused = true)]
 async fn the_budget_is_per_origin_and_given_back_when_dropped() {
     let politeness = politeness(2);
-    let one = lane(1);
-    let two = lane(2);
+    let one = origin(1);
+    let two = origin(2);
     let first = politeness.enter(&one, spaced(NONE), None).await.unwrap();
     let _second = politeness.enter(&one, spaced(NONE), None).await.unwrap();
     let mut third = pin!(politeness.enter(&one, spaced(NONE), None));
@@ -56,19 +56,19 @@ async fn the_budget_is_per_origin_and_given_back_when_dropped() {
 #[tokio::test(start_paused = true)]
 async fn a_rest_on_the_word_of_others_holds_and_never_shortens_one() {
     let politeness = politeness(1);
-    let lane = lane(1);
-    politeness.rest(&lane, Duration::from_secs(20));
-    assert_eq!(politeness.resting(&lane), Some(Duration::from_secs(20)));
-    politeness.rest(&lane, Duration::from_secs(5));
+    let origin = origin(1);
+    politeness.rest(&origin, Duration::from_secs(20));
+    assert_eq!(politeness.resting(&origin), Some(Duration::from_secs(20)));
+    politeness.rest(&origin, Duration::from_secs(5));
     let start = Instant::now();
-    politeness.enter(&lane, spaced(NONE), None).await.unwrap();
+    politeness.enter(&origin, spaced(NONE), None).await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 20);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_tells_of_a_rest_only_when_it_makes_it_begin_or_last_longer() {
     let politeness = politeness(1);
-    let permit = politeness.enter(&lane(1), spaced(NONE), None).await.unwrap();
+    let permit = politeness.enter(&origin(1), spaced(NONE), None).await.unwrap();
     let told =
         [asks_for(200, 9), asks_for(503, 5), asks_for(429, 4), asks_for(429, 6)].map(|s| permit.note(s));
     assert_eq!(told, [None, Some(Duration::from_secs(5)), None, Some(Duration::from_secs(6))]);
@@ -77,25 +77,25 @@ async fn an_answer_tells_of_a_rest_only_when_it_makes_it_begin_or_last_longer() 
 #[tokio::test(start_paused = true)]
 async fn others_wait_until_the_rest_is_over_without_holding_a_place() {
     let politeness = politeness(1);
-    let lane = lane(1);
-    politeness.enter(&lane, spaced(NONE), None).await.unwrap().note(asks_for(503, 30));
-    assert_eq!(politeness.resting(&lane), Some(Duration::from_secs(30)));
+    let origin = origin(1);
+    politeness.enter(&origin, spaced(NONE), None).await.unwrap().note(asks_for(503, 30));
+    assert_eq!(politeness.resting(&origin), Some(Duration::from_secs(30)));
     let start = Instant::now();
-    let mut waiting = pin!(politeness.enter(&lane, spaced(NONE), None));
+    let mut waiting = pin!(politeness.enter(&origin, spaced(NONE), None));
     assert!(poll!(&mut waiting).is_pending());
-    assert_eq!(politeness.origin(&lane).places.available_permits(), 1);
+    assert_eq!(politeness.budget(&origin).places.available_permits(), 1);
     waiting.await.unwrap();
     assert!(start.elapsed() >= Duration::from_secs(30));
-    assert_eq!(politeness.resting(&lane), None);
+    assert_eq!(politeness.resting(&origin), None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rest_that_begins_while_a_request_waits_for_its_place_holds_for_it() {
     let politeness = politeness(1);
-    let lane = lane(1);
+    let origin = origin(1);
     let start = Instant::now();
-    let first = politeness.enter(&lane, spaced(NONE), None).await.unwrap();
-    let mut waiting = pin!(politeness.enter(&lane, spaced(NONE), None));
+    let first = politeness.enter(&origin, spaced(NONE), None).await.unwrap();
+    let mut waiting = pin!(politeness.enter(&origin, spaced(NONE), None));
     assert!(poll!(&mut waiting).is_pending());
     first.note(asks_for(429, 20));
     drop(first);
@@ -106,11 +106,11 @@ async fn a_rest_that_begins_while_a_request_waits_for_its_place_holds_for_it() {
 #[tokio::test(start_paused = true)]
 async fn a_rest_longer_than_the_patience_is_told_at_once() {
     let politeness = politeness(1);
-    let lane = lane(1);
-    politeness.enter(&lane, spaced(NONE), None).await.unwrap().note(asks_for(503, 101));
+    let origin = origin(1);
+    politeness.enter(&origin, spaced(NONE), None).await.unwrap().note(asks_for(503, 101));
     let start = Instant::now();
     assert_eq!(
-        politeness.enter(&lane, spaced(NONE), None).await.unwrap_err(),
+        politeness.enter(&origin, spaced(NONE), None).await.unwrap_err(),
         CoolingDown { left: Duration::from_secs(101) }
     );
     assert!(start.elapsed().is_zero());
@@ -119,15 +119,15 @@ async fn a_rest_longer_than_the_patience_is_told_at_once() {
 #[tokio::test(start_paused = true)]
 async fn the_table_forgets_origins_that_nobody_uses() {
     let politeness = politeness(1);
-    politeness.enter(&lane(0), spaced(NONE), None).await.unwrap().note(asks_for(429, 50));
-    let used = politeness.enter(&lane(1), spaced(NONE), None).await.unwrap();
+    politeness.enter(&origin(0), spaced(NONE), None).await.unwrap().note(asks_for(429, 50));
+    let used = politeness.enter(&origin(1), spaced(NONE), None).await.unwrap();
     for n in 2..5_000 {
-        politeness.enter(&lane(n), spaced(NONE), None).await.unwrap();
+        politeness.enter(&origin(n), spaced(NONE), None).await.unwrap();
     }
     let kept = lock(&politeness.table).origins.len();
     assert!(kept <= SWEEP_FIRST, "{kept} origins are kept");
-    assert!(politeness.resting(&lane(0)).is_some(), "a resting origin was forgotten");
-    let in_use = lane(1);
+    assert!(politeness.resting(&origin(0)).is_some(), "a resting origin was forgotten");
+    let in_use = origin(1);
     let mut waiting = pin!(politeness.enter(&in_use, spaced(NONE), None));
     assert!(poll!(&mut waiting).is_pending(), "an origin in use was forgotten");
     drop(used);
@@ -141,7 +141,7 @@ async fn a_pace_is_kept_between_requests() {
     let start = Instant::now();
     let mut turns = Vec::new();
     for _ in 0..4 {
-        drop(politeness.enter(&lane(1), spaced(NONE), None).await.unwrap());
+        drop(politeness.enter(&origin(1), spaced(NONE), None).await.unwrap());
         turns.push(start.elapsed().as_millis());
     }
     // The runtime's timers round up to the next millisecond.
@@ -157,14 +157,14 @@ async fn a_share_that_changes_holds_also_for_a_request_that_waits() {
         Politeness::new(Limits { at_a_time: 4, per_second, patience: Duration::ZERO, host_share: 4 });
     politeness.set_sharers(2);
     let start = Instant::now();
-    drop(politeness.enter(&lane(1), spaced(NONE), None).await.unwrap());
-    let second = lane(1);
+    drop(politeness.enter(&origin(1), spaced(NONE), None).await.unwrap());
+    let second = origin(1);
     let mut waiting = pin!(politeness.enter(&second, spaced(NONE), None));
     assert!(poll!(&mut waiting).is_pending());
     politeness.set_sharers(6);
     drop(waiting.await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 6);
-    drop(politeness.enter(&lane(2), spaced(NONE), None).await.unwrap());
+    drop(politeness.enter(&origin(2), spaced(NONE), None).await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 6, "each origin has a pace of its own");
 }
 
@@ -173,41 +173,41 @@ async fn the_space_that_an_origin_asks_for_is_shared_too() {
     let politeness = politeness(4);
     let space = Duration::from_secs(10);
     let start = Instant::now();
-    drop(politeness.enter(&lane(1), spaced(space), None).await.unwrap());
+    drop(politeness.enter(&origin(1), spaced(space), None).await.unwrap());
     politeness.set_sharers(3);
-    drop(politeness.enter(&lane(1), spaced(space), None).await.unwrap());
+    drop(politeness.enter(&origin(1), spaced(space), None).await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 30);
     politeness.set_sharers(0);
-    drop(politeness.enter(&lane(1), spaced(space), None).await.unwrap());
+    drop(politeness.enter(&origin(1), spaced(space), None).await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 40, "it is always one of them itself");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_space_asked_for_is_left_between_the_beginnings_of_requests() {
     let politeness = politeness(4);
-    let lane = lane(1);
+    let origin = origin(1);
     let space = Duration::from_secs(10);
     let start = Instant::now();
-    drop(politeness.enter(&lane, spaced(NONE), None).await.unwrap());
+    drop(politeness.enter(&origin, spaced(NONE), None).await.unwrap());
     assert!(start.elapsed().is_zero(), "the first one has nothing to wait for");
     let begun = futures::future::join_all((0..3).map(|_| async {
-        let permit = politeness.enter(&lane, spaced(space), None).await.unwrap();
+        let permit = politeness.enter(&origin, spaced(space), None).await.unwrap();
         (permit, start.elapsed().as_secs())
     }));
     let mut begun: Vec<_> = begun.await.into_iter().map(|(_, second)| second).collect();
     begun.sort_unstable();
     assert_eq!(begun, [10, 20, 30]);
-    drop(politeness.enter(&self::lane(2), spaced(space), None).await.unwrap());
+    drop(politeness.enter(&self::origin(2), spaced(space), None).await.unwrap());
     assert_eq!(start.elapsed().as_secs(), 30, "another origin has a space of its own");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rest_that_begins_while_a_request_waits_for_its_space_holds_for_it() {
     let politeness = politeness(2);
-    let lane = lane(1);
+    let origin = origin(1);
     let start = Instant::now();
-    let first = politeness.enter(&lane, spaced(NONE), None).await.unwrap();
-    let mut waiting = pin!(politeness.enter(&lane, spaced(Duration::from_secs(10)), None));
+    let first = politeness.enter(&origin, spaced(NONE), None).await.unwrap();
+    let mut waiting = pin!(politeness.enter(&origin, spaced(Duration::from_secs(10)), None));
     assert!(poll!(&mut waiting).is_pending());
     first.note(asks_for(429, 50));
     waiting.await.unwrap();
@@ -218,17 +218,17 @@ async fn a_rest_that_begins_while_a_request_waits_for_its_space_holds_for_it() {
 async fn the_table_does_not_forget_a_space_that_is_still_to_be_left() {
     let politeness = politeness(1);
     let minute = Duration::from_secs(60);
-    politeness.enter(&lane(0), spaced(minute), None).await.unwrap();
+    politeness.enter(&origin(0), spaced(minute), None).await.unwrap();
     tokio::time::advance(Duration::from_secs(2)).await;
     for n in 1..2_000 {
-        politeness.enter(&lane(n), spaced(NONE), None).await.unwrap();
+        politeness.enter(&origin(n), spaced(NONE), None).await.unwrap();
     }
-    let waits = lane(0);
+    let waits = origin(0);
     let mut waiting = pin!(politeness.enter(&waits, spaced(minute), None));
     assert!(poll!(&mut waiting).is_pending());
 }
 
-fn port(n: u16) -> Lane {
+fn port(n: u16) -> Origin {
     format!("http://host.example:{n}").parse().unwrap()
 }
 
@@ -242,8 +242,8 @@ async fn the_ports_of_a_host_share_a_budget_and_other_hosts_have_their_own() {
     let fourth_port = port(4);
     let mut third = pin!(politeness.enter(&third_port, asks, None));
     assert!(poll!(&mut third).is_pending());
-    let _elsewhere = politeness.enter(&lane(1), asks, None).await.unwrap();
-    let entry = lane(7);
+    let _elsewhere = politeness.enter(&origin(1), asks, None).await.unwrap();
+    let entry = origin(7);
     let wider = Asks { entry: Some(&entry), ..asks };
     let _of_another_source = politeness.enter(&fourth_port, wider, None).await.unwrap();
     drop(first);
@@ -269,7 +269,7 @@ async fn the_table_forgets_hosts_that_nobody_uses() {
     let politeness = politeness(1);
     let asks = Asks { entry: None, spacing: NONE, pace: Duration::from_secs(40), per_host: 100 };
     for n in 0..2_000 {
-        politeness.enter(&lane(n), asks, None).await.unwrap();
+        politeness.enter(&origin(n), asks, None).await.unwrap();
         tokio::time::advance(Duration::from_secs(1)).await;
     }
     assert!(politeness.hosts.len() <= 512, "{}", politeness.hosts.len());

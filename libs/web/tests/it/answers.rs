@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::SignedDuration;
-use model::{Disposition, Lane, ProblemReason, Validators};
+use model::{Disposition, Origin, ProblemReason, Validators};
 use testkit::scripted::{Reply, ScriptedServer};
 use web::{ErrorKind, GetRequest, Range, Response, WebConfig};
 
@@ -184,8 +184,8 @@ async fn a_server_that_wants_a_long_rest_is_left_alone() {
     assert_eq!(error.disposition(), Disposition::Retry { after: Some(SignedDuration::from_secs(600)) });
     assert_eq!(error.reason(), ProblemReason::Throttled);
 
-    let lane: Lane = server.url().parse().unwrap();
-    assert!(client.resting(&lane).is_some_and(|left| left > Duration::from_secs(500)));
+    let origin: Origin = server.url().parse().unwrap();
+    assert!(client.resting(&origin).is_some_and(|left| left > Duration::from_secs(500)));
     let error = client.get_with_retries(request(&server.uri("/b"))).await.unwrap_err();
     assert_eq!((error.kind(), error.requests()), (ErrorKind::CoolingDown, 0));
     assert!(

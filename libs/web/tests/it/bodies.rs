@@ -167,12 +167,12 @@ async fn a_body_that_is_announced_too_large_is_not_read_at_all() {
 
 #[tokio::test(start_paused = true)]
 async fn robots_txt_by_drips_keeps_its_origin_waiting_for_a_minute_at_most() {
-    let lane = "http://origin.example".parse().unwrap();
+    let origin = "http://origin.example".parse().unwrap();
     // Fast enough for any other body.
     for server in [Dripping::new(2 * 1024, seconds(1)), Dripping::new(1, seconds(29))] {
         let client = client(server.saying("content-length", 1_u64 << 40), BodyLimits::default());
         let begun = Instant::now();
-        let (robots, _) = client.robots(&lane).await;
+        let (robots, _) = client.robots(&origin).await;
         assert!(matches!(robots.standing(), RobotsFetch::Unreachable(_)), "{:?}", robots.standing());
         assert_eq!(begun.elapsed(), seconds(60));
     }

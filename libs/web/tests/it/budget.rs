@@ -106,10 +106,10 @@ async fn whoever_listens_is_told_of_an_origin_that_wants_to_be_left_alone() {
     server.always("/busy", Reply::status(429).header("retry-after", "60"));
     let client = client(1);
     let mut rests = client.rests();
-    let lane: model::Lane = server.url().parse().unwrap();
-    client.rest(&lane, Duration::ZERO);
+    let origin: model::Origin = server.url().parse().unwrap();
+    client.rest(&origin, Duration::ZERO);
     client.get(request(&server.uri("/busy"))).await.unwrap_err();
     let told = rests.try_recv().unwrap();
-    assert_eq!((&told.lane, told.wait.as_secs_f64().ceil() as u64, told.status), (&lane, 60, 429));
+    assert_eq!((&told.origin, told.wait.as_secs_f64().ceil() as u64, told.status), (&origin, 60, 429));
     assert!(rests.try_recv().is_err());
 }

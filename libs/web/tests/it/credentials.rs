@@ -1,6 +1,6 @@
 //! Credentials, as two origins see them.
 
-use model::Lane;
+use model::Origin;
 use secrets::Secret;
 use testkit::scripted::{Reply, ScriptedServer};
 use web::{Client, Credential, ErrorKind, WebConfig};
@@ -9,7 +9,7 @@ use crate::support::{config, request};
 
 const SECRET: &str = "open-sesame";
 
-fn lane(server: &ScriptedServer) -> Lane {
+fn origin(server: &ScriptedServer) -> Origin {
     server.url().parse().unwrap()
 }
 
@@ -18,7 +18,7 @@ fn client(credentials: Vec<Credential>) -> Client {
 }
 
 fn bearer(server: &ScriptedServer) -> Credential {
-    Credential::bearer(lane(server), &Secret::new(SECRET)).unwrap()
+    Credential::bearer(origin(server), &Secret::new(SECRET)).unwrap()
 }
 
 async fn two_servers() -> [ScriptedServer; 2] {
@@ -30,7 +30,7 @@ async fn a_credential_goes_to_its_origin_and_to_no_other_port_of_the_host() {
     let [ours, other] = two_servers().await;
     ours.always("/a", Reply::ok("abc"));
     other.always("/a", Reply::ok("abc"));
-    let key = Credential::header(lane(&ours), "X-Api-Key", &Secret::new(SECRET)).unwrap();
+    let key = Credential::header(origin(&ours), "X-Api-Key", &Secret::new(SECRET)).unwrap();
     let client = client(vec![bearer(&ours), key]);
     client.get(request(&ours.uri("/a"))).await.unwrap();
     client.get(request(&other.uri("/a"))).await.unwrap();
@@ -63,7 +63,7 @@ async fn each_of_two_origins_gets_its_own() {
     let [one, two] = two_servers().await;
     one.push("/a", Reply::status(302).header("location", two.uri("/b")));
     two.push("/b", Reply::ok("abc"));
-    let basic = Credential::basic(lane(&two), "me", &Secret::new("word")).unwrap();
+    let basic = Credential::basic(origin(&two), "me", &Secret::new("word")).unwrap();
     client(vec![bearer(&one), basic]).get(request(&one.uri("/a"))).await.unwrap();
     assert_eq!(one.requests()[0].header("authorization"), Some("Bearer open-sesame"));
     assert_eq!(two.requests()[0].header("authorization"), Some("Basic bWU6d29yZA=="));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use model::Lane;
+use model::Origin;
 use testkit::scripted::{Reply, ScriptedServer};
 use web::{Client, Exchange, Observer};
 
@@ -23,7 +23,7 @@ impl Heard {
 }
 
 impl Observer for Heard {
-    fn begin(&self, _: &Lane) -> Box<dyn Exchange> {
+    fn begin(&self, _: &Origin) -> Box<dyn Exchange> {
         self.note("begun");
         Box::new(Self::clone(self))
     }

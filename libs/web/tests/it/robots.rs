@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use futures::poll;
-use model::{Disposition, Lane, ProblemReason};
+use model::{Disposition, Origin, ProblemReason};
 use secrets::Secret;
 use testkit::scripted::{Reply, ScriptedServer};
 use web::{
@@ -19,7 +19,7 @@ fn client(robots: RobotsPolicy) -> Client {
     Client::new(WebConfig { robots, ..config() }).unwrap()
 }
 
-fn lane(url: &str) -> Lane {
+fn origin(url: &str) -> Origin {
     url.parse().unwrap()
 }
 
@@ -64,7 +64,7 @@ async fn what_is_disallowed_is_refused_only_where_the_policy_says_so() {
 #[tokio::test]
 async fn it_is_read_for_whoever_asks() {
     let server = server(Reply::ok("Sitemap: /list.xml\nuser-agent: *\ncrawl-delay: 7\ndisallow: /no")).await;
-    let robots = client(RobotsPolicy::ignore()).robots(&lane(&server.url())).await.0;
+    let robots = client(RobotsPolicy::ignore()).robots(&origin(&server.url())).await.0;
     assert_eq!(robots.crawl_delay(), Some(Duration::from_secs(7)));
     assert_eq!(robots.sitemaps(), ["/list.xml"]);
     assert!(!robots.allows(&server.uri("/no").parse().unwrap()));
@@ -78,7 +78,7 @@ async fn where_there_is_none_everything_is_allowed() {
         let client = client(RobotsPolicy::obey());
         client.get(request(&server.uri("/a"))).await.unwrap();
         client.get(request(&server.uri("/no"))).await.unwrap();
-        let (robots, _) = client.robots(&lane(&server.url())).await;
+        let (robots, _) = client.robots(&origin(&server.url())).await;
         let RobotsFetch::Absent(why) = robots.standing() else { panic!("{robots:?}") };
         assert!(why.contains(&status.to_string()), "{why}");
         assert_eq!(asked_for_robots(&server), 1);
@@ -108,7 +108,7 @@ async fn where_it_cannot_be_had_only_the_invited_go_on_and_that_is_said() {
         let error = client.get_with_retries(crawl).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::RobotsUnreachable, "{error}");
         assert_eq!((error.reason(), error.requests()), (ProblemReason::Disallowed, 0));
-        let (robots, requests) = client.robots(&lane(&server.url())).await;
+        let (robots, requests) = client.robots(&origin(&server.url())).await;
         let RobotsFetch::Unreachable(why) = robots.standing() else { panic!("{robots:?}") };
         assert!(why.contains("/robots.txt") && error.to_string().contains(why), "{error}");
         assert_eq!((asked_for_robots(&server), requests), (1, 0));
@@ -120,7 +120,7 @@ async fn one_that_leads_round_in_circles_is_none() {
     let server = server(Reply::status(302).header("location", "/robots.txt")).await;
     let client = client(RobotsPolicy::obey());
     client.get(request(&server.uri("/no"))).await.unwrap();
-    let (robots, _) = client.robots(&lane(&server.url())).await;
+    let (robots, _) = client.robots(&origin(&server.url())).await;
     assert!(matches!(robots.standing(), RobotsFetch::Absent(_)), "{robots:?}");
 }
 
@@ -138,7 +138,7 @@ async fn no_more_than_the_limit_is_read() {
     let mut text = "user-agent: *\ndisallow: /no\n".to_owned();
     text.push_str(&"# nothing\n".repeat(60_000));
     let server = server(Reply::ok(format!("{text}disallow: /a\n"))).await;
-    let robots = client(RobotsPolicy::ignore()).robots(&lane(&server.url())).await.0;
+    let robots = client(RobotsPolicy::ignore()).robots(&origin(&server.url())).await.0;
     assert!(robots.allows(&server.uri("/a").parse().unwrap()));
     assert!(!robots.allows(&server.uri("/no").parse().unwrap()));
 }
@@ -148,7 +148,7 @@ async fn redirects_are_followed_and_credentials_go_to_their_origin_only() {
     let [one, two] = [server(Reply::status(404)).await, server(Reply::status(404)).await];
     one.push("/robots.txt", Reply::status(301).header("location", two.uri("/theirs")));
     two.push("/theirs", Reply::ok("user-agent: *\ndisallow: /no"));
-    let credentials = vec![Credential::bearer(lane(&one.url()), &Secret::new("sesame")).unwrap()];
+    let credentials = vec![Credential::bearer(origin(&one.url()), &Secret::new("sesame")).unwrap()];
     let client = Client::new(WebConfig { credentials, robots: RobotsPolicy::obey(), ..config() }).unwrap();
     let error = client.get(request(&one.uri("/no"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Disallowed);
@@ -164,7 +164,7 @@ async fn requests_are_spaced_by_the_crawl_delay_up_to_the_longest() {
     let retry_budget = Duration::from_secs(1);
     let client =
         Client::new(WebConfig { robots: RobotsPolicy::invited(), retry_budget, ..config() }).unwrap();
-    client.robots(&lane(&server.url())).await;
+    client.robots(&origin(&server.url())).await;
     tokio::time::pause();
     let mut waiting = pin!(client.get(request(&server.uri("/a"))));
     assert!(poll!(&mut waiting).is_pending());
@@ -192,7 +192,8 @@ async fn a_crawl_delay_is_told_once_with_what_is_kept_of_it() {
     let mut told = client.crawl_delays();
     client.get(request(&server.uri("/a"))).await.unwrap();
     client.get(request(&server.uri("/a"))).await.unwrap();
-    let expected = CrawlDelay { lane: lane(&server.url()), asked: Duration::from_secs(3600), kept: longest };
+    let expected =
+        CrawlDelay { origin: origin(&server.url()), asked: Duration::from_secs(3600), kept: longest };
     assert_eq!(told.borrow_and_update().as_ref(), Some(&expected));
     client.get(request(&server.uri("/a"))).await.unwrap();
     assert!(!told.has_changed().unwrap(), "it was told again");
@@ -221,7 +222,7 @@ async fn an_invitation_extends_to_the_site_of_the_entry_and_not_to_third_parties
     let server = server(Reply::ok("user-agent: *\ndisallow: /no")).await;
     let by_name = |path: &str| server.uri(path).replace("127.0.0.1", "localhost");
     let entered = |entry: &str| {
-        let entry = Some(lane(entry));
+        let entry = Some(origin(entry));
         Client::new(WebConfig { robots: RobotsPolicy::invited(), entry, ..config() }).unwrap()
     };
     // Other ports of one host are the same site.
@@ -235,7 +236,7 @@ async fn an_invitation_extends_to_the_site_of_the_entry_and_not_to_third_parties
     // A Source's terms have the same effect.
     let all = client(RobotsPolicy::invited());
     all.get(request(&by_name("/no"))).await.unwrap();
-    let terms = web::Terms { entry: Some(lane("http://example.org")), ..web::Terms::default() };
+    let terms = web::Terms { entry: Some(origin("http://example.org")), ..web::Terms::default() };
     let one = all.on(terms).unwrap();
     assert_eq!(one.get(request(&by_name("/no"))).await.unwrap_err().kind(), ErrorKind::Disallowed);
 }
@@ -243,7 +244,7 @@ async fn an_invitation_extends_to_the_site_of_the_entry_and_not_to_third_parties
 #[tokio::test]
 async fn a_third_party_that_does_not_answer_is_said_to_be_away() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let entry = Some(lane("http://example.org"));
+    let entry = Some(origin("http://example.org"));
     let guest = Client::new(WebConfig { robots: RobotsPolicy::invited(), entry, ..config() }).unwrap();
     let error = guest.get(request(&format!("http://{free}/a"))).await.unwrap_err();
     assert_eq!(error.reason(), ProblemReason::Connect, "{error}");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use model::Lane;
+use model::Origin;
 use secrets::Secret;
 use testkit::scripted::{Reply, ScriptedServer};
 use tokio::time::Instant;
@@ -27,7 +27,7 @@ struct Counted {
 struct Taken(Arc<AtomicUsize>);
 
 impl PermitProvider for Counted {
-    fn acquire_permit<'a>(&'a self, _: &'a Lane) -> BoxFuture<'a, SharedPermit> {
+    fn acquire_permit<'a>(&'a self, _: &'a Origin) -> BoxFuture<'a, SharedPermit> {
         self.ever.fetch_add(1, Ordering::SeqCst);
         self.taken.fetch_add(1, Ordering::SeqCst);
         let taken: SharedPermit = Box::new(Taken(Arc::clone(&self.taken)));

@@ -195,7 +195,7 @@ fn problem(now: Timestamp) -> ProblemRecord {
         evidence: Default::default(),
         declaration: None,
         listing: None,
-        mend: false,
+        repair: false,
     }
 }
 

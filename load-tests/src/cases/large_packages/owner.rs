@@ -132,7 +132,7 @@ impl Owner {
             id: JobId::fresh(),
             source: self.source.clone(),
             run: self.run,
-            lane: "http://127.0.0.1:9".parse()?,
+            origin: "http://127.0.0.1:9".parse()?,
             uri: "http://127.0.0.1:9/package.zip".parse()?,
             seq: Seq::new(1),
             declaration: Declaration::default(),

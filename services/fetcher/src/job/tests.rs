@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use bus::{Bus as _, MemoryBus};
 use model::{
-    Declaration, JobId, Lane, Location, PackId, RunId, Seq, SourceId, SystemClock, Terms, Validators,
+    Declaration, JobId, Location, Origin, PackId, RunId, Seq, SourceId, SystemClock, Terms, Validators,
 };
 use service::{Metrics, ServiceInfo};
 use store::{PackLimits, SharedPacks, Store};
@@ -34,16 +34,16 @@ fn job(server: &ScriptedServer, name: usize) -> FetchJob {
             declaration,
             listed_until: None,
             held,
-            mend: false,
+            repair: false,
             held_type: None,
         }
     };
     let items: Vec<FetchItem> = (0..BODIES).map(item).collect();
-    let lane = Lane::of(&items[0].uri.to_url()).expect("a URL with a host");
+    let origin = Origin::of(&items[0].uri.to_url()).expect("a URL with a host");
     let id = JobId::fresh();
     let run = RunId::fresh();
     let terms = Terms::default();
-    FetchJob { id, source: source(), run, lane, terms, items }
+    FetchJob { id, source: source(), run, origin, terms, items }
 }
 
 fn body(job: usize, n: usize) -> String {

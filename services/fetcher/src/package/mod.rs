@@ -33,7 +33,7 @@ impl Fetcher {
         let upload = self.store.package_upload(&job.source, job.seq, &algorithms, largest).await?;
         let before = upload.received();
         let beside = self.config.max_package_ranges.saturating_sub(1);
-        let company = RangePermits::new(Arc::clone(&self.bus), job.lane.clone(), beside);
+        let company = RangePermits::new(Arc::clone(&self.bus), job.origin.clone(), beside);
         let mut receiving = Receiving::new(self, &job, upload, company, start + self.config.package_time());
         let end = receiving.receive().await?;
         let (upload, requests) = receiving.into_parts();
@@ -59,8 +59,8 @@ impl Fetcher {
             }
         };
         let elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let PackageJob { id, source, run, lane, uri, seq, .. } = job;
-        Ok(PackageOutcome { id, source, run, lane, uri, seq, requests, elapsed_ms, result })
+        let PackageJob { id, source, run, origin, uri, seq, .. } = job;
+        Ok(PackageOutcome { id, source, run, origin, uri, seq, requests, elapsed_ms, result })
     }
 }
 

@@ -70,11 +70,11 @@ impl Receiving<'_> {
             // After a redirect to another origin, the job has no permits there.
             && head.final_url.is_none()
             && Instant::now() < self.deadline
-            && !self.fetcher.loners.contains(&self.job.lane)
+            && !self.fetcher.loners.contains(&self.job.origin)
     }
 
     async fn is_unspaced(&self) -> bool {
-        let Some((space, requests)) = self.in_time(self.fetcher.client.space_between(&self.job.lane)).await
+        let Some((space, requests)) = self.in_time(self.fetcher.client.space_between(&self.job.origin)).await
         else {
             return false;
         };
@@ -153,11 +153,11 @@ impl Receiving<'_> {
     /// Excludes the origin from several ranges for a while.
     fn leave_origin_alone(&mut self, why: &str) {
         tracing::info!(
-            uri = %self.job.uri, lane = %self.job.lane, why,
+            uri = %self.job.uri, origin = %self.job.origin, why,
             "a range beside another did not bring what was asked for; packages of this origin are received in one for a while"
         );
         self.by_parts = false;
-        self.fetcher.loners.add(&self.job.lane);
+        self.fetcher.loners.add(&self.job.origin);
     }
 }
 

@@ -7,7 +7,7 @@ use fetcher::{Fetcher, FetcherConfig};
 use fixity::{Computed, Sha256};
 use fleet::Credentials;
 use model::{
-    Assurance, Bitstream, Declaration, Failure, FetchItem, FetchJob, FetchedResult, JobId, Lane, Location,
+    Assurance, Bitstream, Declaration, Failure, FetchItem, FetchJob, FetchedResult, JobId, Location, Origin,
     ProblemReason, Robots, RunId, Seq, StoredBitstream, SystemClock, Terms, Validators, VerifyJob,
 };
 use secrets::Vars;
@@ -38,15 +38,15 @@ impl Case {
             declaration: Declaration::default(),
             listed_until: None,
             held: Validators::default(),
-            mend: false,
+            repair: false,
             held_type: None,
         }
     }
 
     fn job(&self, items: Vec<FetchItem>) -> FetchJob {
-        let lane = Lane::of(&items[0].uri.to_url()).expect("a URL with a host");
+        let origin = Origin::of(&items[0].uri.to_url()).expect("a URL with a host");
         let source = "case".parse().expect("a source id");
-        FetchJob { id: JobId::fresh(), source, run: RunId::fresh(), lane, terms: Terms::default(), items }
+        FetchJob { id: JobId::fresh(), source, run: RunId::fresh(), origin, terms: Terms::default(), items }
     }
 
     fn fetcher(&self) -> Fetcher {

@@ -74,8 +74,8 @@ impl Case {
 }
 
 fn spec(server: &FileServer, limit: usize) -> ConsumerSpec {
-    let lane = server.uri("").parse().expect("an origin");
-    ConsumerSpec::new(Filter::Fetch(lane), limit, Duration::from_secs(60), 5)
+    let origin = server.uri("").parse().expect("an origin");
+    ConsumerSpec::new(Filter::Fetch(origin), limit, Duration::from_secs(60), 5)
 }
 
 fn job(uri: &str, seq: u64, declared: Option<usize>) -> PackageJob {
@@ -118,9 +118,9 @@ async fn as_many_ranges_as_can_be_spared_bring_a_package_and_each_byte_is_asked_
             assert_eq!(case.server.asked().len(), 1, "one request brings all");
         }
         // A request that is no longer counted as open leaves its permit free.
-        let lane = job(&uri, 1, None).lane;
+        let origin = job(&uri, 1, None).origin;
         let mut spare = Vec::new();
-        while let Some(place) = case.bus.try_acquire_spare(&lane).await.unwrap() {
+        while let Some(place) = case.bus.try_acquire_spare(&origin).await.unwrap() {
             spare.push(place);
         }
         assert_eq!(spare.len(), expected - 1, "all places are given back");
@@ -154,7 +154,7 @@ async fn jobs_and_ranges_together_keep_to_the_limit_and_everybody_has_a_turn() {
     for n in 0..PACKAGES {
         let uri = case.server.serve(&format!("/{n}"), File::new(body.clone(), "\"v1\""));
         let job = job(&uri, n as u64, Some(body.len()));
-        let queue = Queue::Fetch { lane: job.lane.clone(), source: job.source.clone() };
+        let queue = Queue::Fetch { origin: job.origin.clone(), source: job.source.clone() };
         bus::send(&*case.bus, queue, job.id, Arc::new(job)).await.unwrap();
     }
     let outcomes = Filter::Outcomes("case".parse().unwrap());
@@ -167,7 +167,7 @@ async fn jobs_and_ranges_together_keep_to_the_limit_and_everybody_has_a_turn() {
             async move { fetcher.work(message.payload).await }
         });
     let stopped = stop.clone();
-    let working = tokio::spawn(async move { worker.run_lanes(stopped).await });
+    let working = tokio::spawn(async move { worker.run_origins(stopped).await });
     let mut done = 0;
     while done < PACKAGES {
         for delivery in case.bus.pull(&outcomes, 10, Duration::from_secs(60)).await.unwrap() {
@@ -373,11 +373,11 @@ async fn a_server_that_sends_the_whole_after_all_leaves_the_places_to_others() {
     case.server.allow(Some(MIB as u64));
     let job = job(&uri, 1, Some(body.len()));
     let fetcher = case.fetcher();
-    let lane = job.lane.clone();
+    let origin = job.origin.clone();
     let fetching = tokio::spawn(async move { fetcher.fetch_package(job).await });
     until("the download stands still", || case.server.sent() == MIB as u64).await;
     let place =
-        found("a place can be spared", async || case.bus.try_acquire_spare(&lane).await.unwrap()).await;
+        found("a place can be spared", async || case.bus.try_acquire_spare(&origin).await.unwrap()).await;
     drop(place);
     case.server.allow(None);
     let outcome = fetching.await.unwrap().unwrap();
@@ -392,7 +392,7 @@ async fn a_package_with_all_that_can_be_spared_leaves_a_slot_and_gives_the_rest_
     let uri = case.server.serve("/a", File::new(body.clone(), "\"v1\""));
     case.server.allow(Some(MIB as u64));
     let job_at = job(&uri, 1, Some(body.len()));
-    let queue = Queue::Fetch { lane: job_at.lane.clone(), source: job_at.source.clone() };
+    let queue = Queue::Fetch { origin: job_at.origin.clone(), source: job_at.source.clone() };
     let filter = queue.filter();
     let next = |name: &str| (queue.clone(), bus::MessageId::new(name));
     let publish = |(queue, id): (Queue, bus::MessageId)| case.bus.publish(queue, id, "".into());

@@ -138,7 +138,7 @@ fn declared(declaration: &Declaration) -> Markup {
 
 fn pending_record(pending: &PendingRecord) -> Markup {
     let what = match pending.action {
-        Action::Fetch { .. } if pending.mend => "replace the stored version",
+        Action::Fetch { .. } if pending.repair => "replace the stored version",
         Action::Fetch { .. } => "fetch",
         Action::Delete => "delete",
     };

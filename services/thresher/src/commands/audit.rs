@@ -75,7 +75,7 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
         mode: Some(Mode::Audit),
         repair: args.repair,
         terms: Terms::default(),
-        jobs_per_lane: args.requests.concurrency,
+        jobs_per_origin: args.requests.concurrency,
         limits: args.limits.into(),
         retries: args.http.retry_policy(),
         ..sync::within(args.scope, &url)

@@ -36,7 +36,7 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
     let stored = stored(&into, &SourceId::of_entry(&args.url)).await?;
     let client = http::client(args.requests.web(&args.http, &args.url)?)?;
     let options =
-        HarvestOptions { jobs_per_lane: args.requests.concurrency, ..sync::wanted(args.spec, &args.url) };
+        HarvestOptions { jobs_per_origin: args.requests.concurrency, ..sync::wanted(args.spec, &args.url) };
     let lookups = stored.as_deref();
     let estimate = discovery::estimate(&client, &args.url, lookups, &options, Timestamp::now());
     print(&crawl_delays::print_during(&client, estimate).await?, args.json)

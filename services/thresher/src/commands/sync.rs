@@ -76,7 +76,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
     let options = HarvestOptions {
         rediscover: args.rediscover,
         rediscover_after: args.rediscover_after,
-        jobs_per_lane: args.requests.concurrency,
+        jobs_per_origin: args.requests.concurrency,
         limits: args.limits.into(),
         retries: args.http.retry_policy(),
         ..wanted(args.spec, &args.url)

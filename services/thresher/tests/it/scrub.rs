@@ -135,7 +135,7 @@ async fn what_a_scrub_has_noted_the_next_sync_mends() {
     assert_eq!(copy.explain(&lost).matches("problem (missing-bytes)").count(), 1, "{}", copy.explain(&lost));
     let inside = Inside::of(&copy, &source.url()).await;
     let problem = inside.catalog.problem(&Subject::Resource(lost.clone())).await.unwrap().unwrap();
-    assert!(problem.mend && problem.first_seen < problem.last_seen, "{problem:?}");
+    assert!(problem.repair && problem.first_seen < problem.last_seen, "{problem:?}");
     let problem = inside.catalog.problem(&Subject::Resource(flipped.clone())).await.unwrap().unwrap();
     assert_eq!(problem.reason, model::ProblemReason::MissingBytes);
     assert!(problem.evidence.damage.unwrap().set_aside.is_some(), "where it was put is not forgotten");

@@ -92,7 +92,7 @@ impl Case {
             id: JobId::fresh(),
             source: self.source.clone(),
             run: RunId::fresh(),
-            lane: "http://e.org".parse().unwrap(),
+            origin: "http://e.org".parse().unwrap(),
             uri: PACKAGE.parse().unwrap(),
             seq: Seq::new(1),
             declaration: Declaration::default(),

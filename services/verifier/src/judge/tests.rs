@@ -50,7 +50,7 @@ async fn judge_listed(
         id: JobId::fresh(),
         source: "s".parse().unwrap(),
         run: RunId::fresh(),
-        lane: "http://h".parse().unwrap(),
+        origin: "http://h".parse().unwrap(),
         items: vec![Fetched { uri, seq, declaration, listed_until, result }],
         requests: 1,
         elapsed_ms: 1,

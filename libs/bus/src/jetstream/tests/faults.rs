@@ -167,29 +167,29 @@ async fn worker_goes_on_by_itself_when_the_server_is_back() {
 }
 
 #[tokio::test]
-async fn lanes_opened_while_the_connection_was_lost_are_known_when_it_is_back() {
+async fn origins_opened_while_the_connection_was_lost_are_known_when_it_is_back() {
     let (mut server, bus) = server_and_bus("kill-lanes").await;
     let other = connect(server.url(), "kill-lanes").await;
-    bus.open(lane_spec(1, 1)).await.unwrap();
+    bus.open(origin_spec(1, 1)).await.unwrap();
     restart(&mut server).await;
-    bus.open(lane_spec(2, 1)).await.unwrap();
-    assert!(bus.close(lane_spec(1, 1).filter()).await.unwrap());
-    let mut lanes = other.lanes();
-    let known = |lanes: &OriginQueues| lanes.keys().eq([&lane(2)]);
-    assert!(timeout(SOON, lanes.wait_for(known)).await.is_ok(), "{:?}", other.lanes().borrow());
+    bus.open(origin_spec(2, 1)).await.unwrap();
+    assert!(bus.close(origin_spec(1, 1).filter()).await.unwrap());
+    let mut origins = other.origins();
+    let known = |origins: &OriginQueues| origins.keys().eq([&origin(2)]);
+    assert!(timeout(SOON, origins.wait_for(known)).await.is_ok(), "{:?}", other.origins().borrow());
 }
 
 #[tokio::test]
-async fn server_that_lost_its_disk_gets_its_streams_and_lanes_again() {
+async fn server_that_lost_its_disk_gets_its_streams_and_origins_again() {
     let (mut server, bus) = server_and_bus("wiped").await;
-    bus.open(lane_spec(1, 3)).await.unwrap();
+    bus.open(origin_spec(1, 3)).await.unwrap();
     server.wipe().unwrap();
     server.start_again().await.unwrap();
     publish(&bus, fetch(1), "after").await;
-    let delivery = one(&bus, lane_spec(1, 3).filter()).await;
+    let delivery = one(&bus, origin_spec(1, 3).filter()).await;
     delivery.ack().await.unwrap();
     let other = connect(server.url(), "wiped").await;
-    assert_eq!(other.lanes().borrow().get(&lane(1)), Some(&lane_spec(1, 3)));
+    assert_eq!(other.origins().borrow().get(&origin(1)), Some(&origin_spec(1, 3)));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, timeout};
 
 use super::*;
-use crate::worker::{HandlerResult, run_lanes};
+use crate::worker::{HandlerResult, run_origins};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -16,11 +16,11 @@ async fn two(test: &str) -> (JetStreamBus, JetStreamBus) {
 }
 
 #[tokio::test]
-async fn two_processes_never_exceed_the_limit_of_a_lane_together() {
+async fn two_processes_never_exceed_the_limit_of_a_origin_together() {
     const LIMIT: usize = 3;
     const MESSAGES: usize = 60;
     let (one, other) = two("fleet-limit").await;
-    one.open(lane_spec(1, LIMIT)).await.unwrap();
+    one.open(origin_spec(1, LIMIT)).await.unwrap();
     let now = Arc::<AtomicUsize>::default();
     let most = Arc::<AtomicUsize>::default();
     let done = Arc::<AtomicUsize>::default();
@@ -33,7 +33,7 @@ async fn two_processes_never_exceed_the_limit_of_a_lane_together() {
         let done = Arc::clone(&done);
         let share = Arc::new(AtomicUsize::new(0));
         shares.push(Arc::clone(&share));
-        workers.push(tokio::spawn(run_lanes(Arc::new(bus.clone()), stop.clone(), move |_| {
+        workers.push(tokio::spawn(run_origins(Arc::new(bus.clone()), stop.clone(), move |_| {
             let now = Arc::clone(&now);
             let most = Arc::clone(&most);
             let done = Arc::clone(&done);
@@ -69,11 +69,11 @@ async fn two_processes_never_exceed_the_limit_of_a_lane_together() {
 #[tokio::test]
 async fn new_owner_drops_the_jobs_of_the_old_one_and_held_ones_keep_their_slots() {
     let (old, new) = two("fleet-purge").await;
-    old.open(lane_spec(1, 2)).await.unwrap();
+    old.open(origin_spec(1, 2)).await.unwrap();
     for id in ["a", "b", "c"] {
         publish(&old, fetch(1), id).await;
     }
-    let filter = lane_spec(1, 2).filter().clone();
+    let filter = origin_spec(1, 2).filter().clone();
     let held = old.pull(&filter, 2, SOON).await.unwrap();
     assert_eq!(held.len(), 2);
     new.purge(&source()).await.unwrap();
@@ -89,34 +89,34 @@ async fn new_owner_drops_the_jobs_of_the_old_one_and_held_ones_keep_their_slots(
 }
 
 #[tokio::test]
-async fn process_that_comes_later_knows_the_open_lanes_from_the_start() {
+async fn process_that_comes_later_knows_the_open_origins_from_the_start() {
     let server = NatsFixture::get().await;
     let early = connect(&server.url, "fleet-late").await;
     for n in 1..=5 {
-        early.open(lane_spec(n, n)).await.unwrap();
+        early.open(origin_spec(n, n)).await.unwrap();
     }
-    early.open(lane_spec(2, 7)).await.unwrap();
-    assert!(early.close(lane_spec(5, 5).filter()).await.unwrap());
+    early.open(origin_spec(2, 7)).await.unwrap();
+    assert!(early.close(origin_spec(5, 5).filter()).await.unwrap());
     let late = connect(&server.url, "fleet-late").await;
-    let known: Vec<ConsumerSpec> = late.lanes().borrow().values().cloned().collect();
-    assert_eq!(known, [lane_spec(1, 1), lane_spec(2, 7), lane_spec(3, 3), lane_spec(4, 4)]);
+    let known: Vec<ConsumerSpec> = late.origins().borrow().values().cloned().collect();
+    assert_eq!(known, [origin_spec(1, 1), origin_spec(2, 7), origin_spec(3, 3), origin_spec(4, 4)]);
 }
 
 #[tokio::test]
-async fn lane_closed_by_another_process_is_opened_again_by_the_one_that_publishes() {
+async fn origin_closed_by_another_process_is_opened_again_by_the_one_that_publishes() {
     let (publisher, closer) = two("fleet-close").await;
-    let filter = lane_spec(1, 2).filter().clone();
+    let filter = origin_spec(1, 2).filter().clone();
     for round in 0..10 {
-        publisher.open(lane_spec(1, 2)).await.unwrap();
+        publisher.open(origin_spec(1, 2)).await.unwrap();
         // Concurrently, so that all orders of their steps occur.
         let id = round.to_string();
         let ((), closed) = tokio::join!(publish(&publisher, fetch(1), &id), closer.close(&filter));
         closed.unwrap();
-        let mut lanes = closer.lanes();
-        let listed = lanes.wait_for(|lanes| lanes.contains_key(&lane(1)));
+        let mut origins = closer.origins();
+        let listed = origins.wait_for(|origins| origins.contains_key(&origin(1)));
         assert!(
             timeout(SOON, listed).await.is_ok(),
-            "round {round}: the lane is closed with a message in it"
+            "round {round}: the queue is closed with a message in it"
         );
         let delivery = closer.pull(&filter, 1, SOON).await.unwrap().pop().expect("the message is handed out");
         assert_eq!(delivery.id.as_str(), id);
@@ -129,11 +129,11 @@ async fn consumer_that_the_server_dropped_as_idle_is_made_anew_for_the_next_work
     let server = NatsFixture::get().await;
     let config = JetStreamConfig { idle_consumer_seconds: 1, ..config(&server.url, "fleet-idle") };
     let bus = JetStreamBus::connect(config, &Vars::default()).await.unwrap();
-    bus.open(lane_spec(1, 2)).await.unwrap();
+    bus.open(origin_spec(1, 2)).await.unwrap();
     publish(&bus, fetch(1), "a").await;
-    let filter = lane_spec(1, 2).filter().clone();
+    let filter = origin_spec(1, 2).filter().clone();
     let consumer = || async { bus.0.ask_spec(&filter).await.unwrap() };
-    assert_eq!(consumer().await, Some(lane_spec(1, 2)));
+    assert_eq!(consumer().await, Some(origin_spec(1, 2)));
     let dropped = async {
         while consumer().await.is_some() {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -149,19 +149,19 @@ async fn fleets_with_different_namespaces_do_not_meet() {
     let server = NatsFixture::get().await;
     let one = connect(&server.url, "fleet-a").await;
     let other = connect(&server.url, "fleet-b").await;
-    one.open(lane_spec(1, 2)).await.unwrap();
+    one.open(origin_spec(1, 2)).await.unwrap();
     publish(&one, fetch(1), "a").await;
     assert!(!other.publish(fetch(1), MessageId::new("a"), "".into()).await.unwrap().duplicate);
     assert_eq!(other.purge(&source()).await.unwrap(), 1);
-    assert!(other.lanes().borrow().is_empty());
-    assert_eq!(one.depth(lane_spec(1, 2).filter()).await.unwrap().waiting, 1);
+    assert!(other.origins().borrow().is_empty());
+    assert_eq!(one.depth(origin_spec(1, 2).filter()).await.unwrap().waiting, 1);
 }
 
 #[tokio::test]
 async fn dropped_pull_leaves_its_message_to_the_next_at_once() {
     let (bus, _) = two("fleet-dropped").await;
-    bus.open(lane_spec(1, 2)).await.unwrap();
-    let filter = lane_spec(1, 2).filter().clone();
+    bus.open(origin_spec(1, 2)).await.unwrap();
+    let filter = origin_spec(1, 2).filter().clone();
     assert!(timeout(Duration::from_millis(300), bus.pull(&filter, 5, SOON)).await.is_err());
     publish(&bus, fetch(1), "a").await;
     let delivery =
@@ -170,10 +170,10 @@ async fn dropped_pull_leaves_its_message_to_the_next_at_once() {
 }
 
 #[tokio::test]
-async fn permits_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane() {
+async fn permits_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_origin() {
     for limit in [1, 2] {
         let (one, other) = two(&format!("fleet-places-{limit}")).await;
-        one.open(lane_spec(1, limit)).await.unwrap();
+        one.open(origin_spec(1, limit)).await.unwrap();
         let now = Arc::new(AtomicUsize::new(0));
         let most = Arc::new(AtomicUsize::new(0));
         let open = {
@@ -193,7 +193,7 @@ async fn permits_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane
         let mut tasks = Vec::new();
         for bus in [&one, &other] {
             let open = open.clone();
-            let worker = run_lanes(Arc::new(bus.clone()), stop.clone(), move |_| {
+            let worker = run_origins(Arc::new(bus.clone()), stop.clone(), move |_| {
                 let open = open();
                 async move {
                     open.await;
@@ -208,7 +208,7 @@ async fn permits_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane
             let open = open.clone();
             readers.push(tokio::spawn(async move {
                 for _ in 0..5 {
-                    let _permit = bus.acquire_permit(&lane(1), limit).await.unwrap();
+                    let _permit = bus.acquire_permit(&origin(1), limit).await.unwrap();
                     open().await;
                 }
             }));
@@ -220,7 +220,7 @@ async fn permits_of_several_processes_and_their_jobs_keep_to_the_limit_of_a_lane
             timeout(SOON, reader).await.expect("a reader waits for ever").unwrap();
         }
         let all_done = async {
-            while one.depth(lane_spec(1, limit).filter()).await.unwrap() != Depth::default() {
+            while one.depth(origin_spec(1, limit).filter()).await.unwrap() != Depth::default() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
@@ -243,7 +243,7 @@ async fn vanish_with_a_permit(url: &str, test: &str, limit: usize) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
             let bus = connect(&url, &test).await;
-            std::mem::forget(bus.acquire_permit(&lane(1), limit).await.unwrap());
+            std::mem::forget(bus.acquire_permit(&origin(1), limit).await.unwrap());
         });
         runtime.shutdown_background();
     });
@@ -257,14 +257,16 @@ async fn permit_of_a_process_that_vanished_is_free_in_the_end() {
         let test = format!("fleet-gone-{limit}");
         let bus = connect(&server.url, &test).await;
         vanish_with_a_permit(&server.url, &test, limit).await;
-        let lane = lane(1);
+        let origin = origin(1);
         let soon = Duration::from_millis(300);
         assert!(
-            timeout(soon, bus.acquire_permit(&lane, limit)).await.is_err(),
+            timeout(soon, bus.acquire_permit(&origin, limit)).await.is_err(),
             "its place is not free at once"
         );
-        let _permit =
-            timeout(SOON, bus.acquire_permit(&lane, limit)).await.expect("its place is free again").unwrap();
+        let _permit = timeout(SOON, bus.acquire_permit(&origin, limit))
+            .await
+            .expect("its place is free again")
+            .unwrap();
     }
 }
 
@@ -274,12 +276,12 @@ async fn jobs_have_the_slot_again_of_a_process_that_vanished_with_a_permit() {
     for limit in [1, 2] {
         let test = format!("fleet-back-{limit}");
         let bus = connect(&server.url, &test).await;
-        bus.open(lane_spec(1, limit)).await.unwrap();
+        bus.open(origin_spec(1, limit)).await.unwrap();
         vanish_with_a_permit(&server.url, &test, limit).await;
         for n in 0..limit {
             publish(&bus, fetch(1), &n.to_string()).await;
         }
-        let filter = lane_spec(1, limit).filter().clone();
+        let filter = origin_spec(1, limit).filter().clone();
         let mut out = bus.pull(&filter, limit, Duration::from_millis(300)).await.unwrap();
         assert_eq!(out.len(), limit - 1, "its slot is not free at once");
         let holding = async {
@@ -310,7 +312,7 @@ async fn what_is_handed_out_while_a_pull_ends_lies_with_nobody() {
     let server = NatsFixture::get().await;
     let config = JetStreamConfig { messages_per_queue: MESSAGES, ..config(&server.url, "fleet-ends") };
     let bus = JetStreamBus::connect(config, &Vars::default()).await.unwrap();
-    let filter = Filter::Fetch(lane(1));
+    let filter = Filter::Fetch(origin(1));
     // A lost message is redelivered only after the test has given up.
     let spec = ConsumerSpec::new(filter.clone(), LIMIT, 10 * SOON, 5);
     bus.open(spec).await.unwrap();

@@ -6,7 +6,7 @@ mod fleet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use model::{Lane, SourceId};
+use model::{Origin, SourceId};
 use secrets::Vars;
 use testkit::servers::NatsFixture;
 use tokio_util::sync::CancellationToken;
@@ -59,16 +59,16 @@ fn verify_spec(max_in_flight: usize) -> ConsumerSpec {
     ConsumerSpec::new(Filter::Verify, max_in_flight, ACK_WAIT, 5)
 }
 
-fn lane(n: usize) -> Lane {
+fn origin(n: usize) -> Origin {
     format!("http://h{n}.example.org").parse().unwrap()
 }
 
 fn fetch(n: usize) -> Queue {
-    Queue::Fetch { lane: lane(n), source: source() }
+    Queue::Fetch { origin: origin(n), source: source() }
 }
 
-fn lane_spec(n: usize, max_in_flight: usize) -> ConsumerSpec {
-    ConsumerSpec::new(Filter::Fetch(lane(n)), max_in_flight, ACK_WAIT, 5)
+fn origin_spec(n: usize, max_in_flight: usize) -> ConsumerSpec {
+    ConsumerSpec::new(Filter::Fetch(origin(n)), max_in_flight, ACK_WAIT, 5)
 }
 
 async fn publish(bus: &JetStreamBus, queue: Queue, id: &str) {

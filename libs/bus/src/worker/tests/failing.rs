@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 
 use async_trait::async_trait;
-use model::Lane;
+use model::Origin;
 use tokio::sync::watch;
 
 use super::*;
@@ -61,8 +61,8 @@ impl Bus for Failing {
     async fn close(&self, filter: &Filter) -> Result<bool, BusError> {
         self.bus.close(filter).await
     }
-    fn lanes(&self) -> watch::Receiver<OriginQueues> {
-        self.bus.lanes()
+    fn origins(&self) -> watch::Receiver<OriginQueues> {
+        self.bus.origins()
     }
     async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
         self.bus.publish(queue, id, payload).await
@@ -76,11 +76,11 @@ impl Bus for Failing {
         };
         Ok(pulled.into_iter().map(wrap).collect())
     }
-    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<OriginPermit, BusError> {
-        self.bus.acquire_permit(lane, limit).await
+    async fn acquire_permit(&self, origin: &Origin, limit: usize) -> Result<OriginPermit, BusError> {
+        self.bus.acquire_permit(origin, limit).await
     }
-    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<OriginPermit>, BusError> {
-        self.bus.try_acquire_spare(lane).await
+    async fn try_acquire_spare(&self, origin: &Origin) -> Result<Option<OriginPermit>, BusError> {
+        self.bus.try_acquire_spare(origin).await
     }
     async fn caught_up(&self, filter: &Filter) -> Result<(), BusError> {
         self.bus.caught_up(filter).await
@@ -123,20 +123,20 @@ async fn failing_bus_is_asked_again_and_an_ack_that_failed_costs_another_deliver
 }
 
 #[tokio::test(start_paused = true)]
-async fn lane_whose_worker_found_it_closed_gets_another_worker_while_it_is_listed() {
+async fn origin_whose_worker_found_it_closed_gets_another_worker_while_it_is_listed() {
     let bus = bus_with(0).await;
-    let filter = lanes::lane_spec(0, 1).filter().clone();
-    bus.open(lanes::lane_spec(0, 1)).await.unwrap();
-    lanes::publish_fetch(&bus, 0, "a").await;
+    let filter = origins::origin_spec(0, 1).filter().clone();
+    bus.open(origins::origin_spec(0, 1)).await.unwrap();
+    origins::publish_fetch(&bus, 0, "a").await;
     // Closed and reopened between two reads of the list: only the pull notices.
-    let not_open = || BusError::NotOpen { filter: lanes::lane_spec(0, 1).filter().clone() };
+    let not_open = || BusError::NotOpen { filter: origins::origin_spec(0, 1).filter().clone() };
     let failing: Arc<dyn Bus> = Arc::new(Failing {
         bus: Arc::clone(&bus),
         pulls: (AtomicUsize::new(2), not_open),
         acks: Arc::default(),
     });
     let stop = CancellationToken::new();
-    let running = tokio::spawn(run_lanes(failing, stop.clone(), |_| async { HandlerResult::Done }));
+    let running = tokio::spawn(run_origins(failing, stop.clone(), |_| async { HandlerResult::Done }));
     sleep(Duration::from_secs(30)).await;
     assert_eq!(depth(&bus, filter).await, (0, 0));
     stop.cancel();

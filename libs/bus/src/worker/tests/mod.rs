@@ -1,7 +1,7 @@
 //! The work loop on the in-process bus.
 
 mod failing;
-mod lanes;
+mod origins;
 mod shares;
 
 use std::sync::Mutex;

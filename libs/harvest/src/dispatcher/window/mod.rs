@@ -1,8 +1,8 @@
 //! The window: the bounded part of the pending work that is out in jobs, or ready to be sent.
 
 mod choose;
-mod lane;
 mod open;
+mod origin;
 #[cfg(test)]
 mod origins_tests;
 #[cfg(test)]
@@ -12,9 +12,9 @@ mod trouble;
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use lane::LaneState;
-use model::{FetchItem, Fetched, JobId, Lane, PendingRecord, ResourceUri};
-use open::OpenLanes;
+use model::{FetchItem, Fetched, JobId, Origin, PendingRecord, ResourceUri};
+use open::OpenOrigins;
+use origin::OriginState;
 use planning::{ByUri, READ_AHEAD, WindowLimits};
 use trouble::Troubles;
 
@@ -28,9 +28,9 @@ const MOST_PLANS: usize = 4 * READ_AHEAD;
 #[derive(Debug)]
 pub(crate) struct Window {
     limits: WindowLimits,
-    jobs_per_lane: usize,
+    jobs_per_origin: usize,
     planned: u64,
-    lanes: HashMap<Lane, LaneState>,
+    origins: HashMap<Origin, OriginState>,
     jobs: HashMap<JobId, Job>,
     /// The resources in it, with their pending records as far as these are kept.
     taken: ByUri<Option<Box<PendingRecord>>>,
@@ -39,14 +39,14 @@ pub(crate) struct Window {
     ready: usize,
     /// Whether the window is full, or was a moment ago.
     is_pressed: bool,
-    open: OpenLanes,
+    open: OpenOrigins,
     troubles: Troubles,
 }
 
 /// An outstanding job.
 #[derive(Debug)]
 struct Job {
-    lane: Lane,
+    origin: Origin,
     uris: Vec<ResourceUri>,
     /// Whether it makes requests to its origin.
     asks: bool,
@@ -54,18 +54,18 @@ struct Job {
 
 impl Window {
     /// A window for a run that planned this many resources.
-    pub(crate) fn within(limits: WindowLimits, jobs_per_lane: usize, planned: u64) -> Self {
+    pub(crate) fn within(limits: WindowLimits, jobs_per_origin: usize, planned: u64) -> Self {
         Self {
             limits,
-            jobs_per_lane,
+            jobs_per_origin,
             planned,
-            lanes: HashMap::new(),
+            origins: HashMap::new(),
             jobs: HashMap::new(),
             taken: ByUri::default(),
             plans: 0,
             ready: 0,
             is_pressed: false,
-            open: OpenLanes::at_most(limits.origins.get()),
+            open: OpenOrigins::at_most(limits.origins.get()),
             troubles: Troubles::default(),
         }
     }
@@ -81,15 +81,15 @@ impl Window {
     }
 
     /// Adds a resource, as `plan` asks for it.
-    pub(crate) fn add(&mut self, lane: Lane, item: FetchItem, plan: Box<PendingRecord>) {
+    pub(crate) fn add(&mut self, origin: Origin, item: FetchItem, plan: Box<PendingRecord>) {
         self.take(&item.uri, plan);
-        self.lanes.entry(lane).or_default().ready.push_back(item);
+        self.origins.entry(origin).or_default().ready.push_back(item);
     }
 
     /// Adds a candidate to verify. Its origin gets no request.
-    pub(crate) fn add_candidate(&mut self, lane: Lane, candidate: Fetched, plan: Box<PendingRecord>) {
+    pub(crate) fn add_candidate(&mut self, origin: Origin, candidate: Fetched, plan: Box<PendingRecord>) {
         self.take(&candidate.uri, plan);
-        self.lanes.entry(lane).or_default().candidates.push_back(candidate);
+        self.origins.entry(origin).or_default().candidates.push_back(candidate);
     }
 
     fn take(&mut self, uri: &ResourceUri, plan: Box<PendingRecord>) {
@@ -111,10 +111,10 @@ impl Window {
         self.plans -= usize::from(self.taken.remove(uri).flatten().is_some());
     }
 
-    fn note_job(&mut self, lane: Lane, uris: Vec<ResourceUri>, asks: bool) -> JobId {
+    fn note_job(&mut self, origin: Origin, uris: Vec<ResourceUri>, asks: bool) -> JobId {
         self.ready -= uris.len();
         let id = JobId::fresh();
-        self.jobs.insert(id, Job { lane, uris, asks });
+        self.jobs.insert(id, Job { origin, uris, asks });
         id
     }
 
@@ -130,11 +130,11 @@ impl Window {
 
     /// Records the end of a job. A job of an earlier owner is ignored.
     pub(crate) fn job_done(&mut self, id: JobId, elapsed_millis: u64, tried: usize) {
-        let Some(Job { lane, uris, asks }) = self.jobs.remove(&id) else { return };
+        let Some(Job { origin, uris, asks }) = self.jobs.remove(&id) else { return };
         for uri in &uris {
             self.let_go(uri);
         }
-        let Some(state) = self.lanes.get_mut(&lane).filter(|_| asks) else { return };
+        let Some(state) = self.origins.get_mut(&origin).filter(|_| asks) else { return };
         state.jobs = state.jobs.saturating_sub(1);
         if tried > 0 {
             let now = elapsed_millis as f64 / tried as f64;
@@ -144,8 +144,8 @@ impl Window {
     }
 
     /// The origins with outstanding jobs.
-    pub(crate) fn lanes_out(&self) -> HashSet<Lane> {
-        self.jobs.values().filter(|job| job.asks).map(|job| job.lane.clone()).collect()
+    pub(crate) fn origins_out(&self) -> HashSet<Origin> {
+        self.jobs.values().filter(|job| job.asks).map(|job| job.origin.clone()).collect()
     }
 
     /// Number of outstanding jobs.
@@ -163,40 +163,41 @@ impl Window {
     }
 
     /// Records whether the origin answered.
-    pub(crate) fn reached(&mut self, lane: &Lane, answered: bool) {
-        self.troubles.reached(lane, answered);
+    pub(crate) fn reached(&mut self, origin: &Origin, answered: bool) {
+        self.troubles.reached(origin, answered);
     }
 
     /// Records that an origin requested a longer cooldown than a run allows.
-    pub(crate) fn rest(&mut self, lane: &Lane, until: Timestamp) {
-        self.troubles.rest(lane, until);
+    pub(crate) fn rest(&mut self, origin: &Origin, until: Timestamp) {
+        self.troubles.rest(origin, until);
     }
 
     /// Whether an origin is skipped, to avoid useless requests.
-    pub(crate) fn is_down(&self, lane: &Lane) -> bool {
-        self.troubles.down(lane).is_some()
+    pub(crate) fn is_down(&self, origin: &Origin) -> bool {
+        self.troubles.down(origin).is_some()
     }
 
     /// The skipped origins; from now on they count as new.
-    pub(crate) fn take_down(&mut self) -> HashMap<Lane, Down> {
+    pub(crate) fn take_down(&mut self) -> HashMap<Origin, Down> {
         self.shed_down();
         let down = self.troubles.take_down();
-        for lane in down.keys() {
-            self.lanes.remove(lane);
+        for origin in down.keys() {
+            self.origins.remove(origin);
         }
         down
     }
 
     /// The origins whose queues may still be open.
-    pub(crate) fn into_lanes(self) -> HashSet<Lane> {
+    pub(crate) fn into_origins(self) -> HashSet<Origin> {
         self.open.into_all()
     }
 
     /// Outstanding jobs, and their maximum at the origins that have work and get requests.
     pub(crate) fn jobs(&self) -> (usize, usize) {
-        let is_busy = |state: &LaneState| state.jobs > 0 || !state.ready.is_empty();
-        let busy = self.lanes.iter().filter(|(lane, state)| is_busy(state) && !self.is_down(lane)).count();
-        (self.jobs.values().filter(|job| job.asks).count(), busy * lane::most_jobs(self.jobs_per_lane))
+        let is_busy = |state: &OriginState| state.jobs > 0 || !state.ready.is_empty();
+        let busy =
+            self.origins.iter().filter(|(origin, state)| is_busy(state) && !self.is_down(origin)).count();
+        (self.jobs.values().filter(|job| job.asks).count(), busy * origin::most_jobs(self.jobs_per_origin))
     }
 
     /// Resources in outstanding jobs.
@@ -206,10 +207,10 @@ impl Window {
 
     /// Whether no job is out and no resource is ready.
     pub(crate) fn is_idle(&self) -> bool {
-        let is_idle = |(lane, state): (&Lane, &LaneState)| {
-            state.candidates.is_empty() && (state.ready.is_empty() || self.is_down(lane))
+        let is_idle = |(origin, state): (&Origin, &OriginState)| {
+            state.candidates.is_empty() && (state.ready.is_empty() || self.is_down(origin))
         };
-        self.jobs.is_empty() && self.lanes.iter().all(is_idle)
+        self.jobs.is_empty() && self.origins.iter().all(is_idle)
     }
 
     /// Drops the ready resources of skipped origins, so that they take no room; they stay pending. Returns whether
@@ -217,9 +218,9 @@ impl Window {
     pub(crate) fn shed_down(&mut self) -> bool {
         let troubles = &self.troubles;
         let down = self
-            .lanes
+            .origins
             .iter_mut()
-            .filter(|(lane, state)| !state.ready.is_empty() && troubles.down(lane).is_some());
+            .filter(|(origin, state)| !state.ready.is_empty() && troubles.down(origin).is_some());
         let shed: Vec<FetchItem> = down.flat_map(|(_, state)| std::mem::take(&mut state.ready)).collect();
         self.ready -= shed.len();
         for item in &shed {

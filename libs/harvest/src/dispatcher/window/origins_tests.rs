@@ -9,8 +9,8 @@ use super::trouble::UNREACHABLE_IS_DOWN;
 use super::*;
 use crate::dispatcher::window::Window;
 
-fn lane(origin: usize) -> Lane {
-    format!("http://h{origin}").parse().unwrap()
+fn origin_at(number: usize) -> Origin {
+    format!("http://h{number}").parse().unwrap()
 }
 
 fn uri(origin: usize, n: usize) -> ResourceUri {
@@ -30,10 +30,10 @@ fn add(window: &mut Window, origin: usize, n: usize) {
         declaration: Default::default(),
         listed_until: None,
         held: Default::default(),
-        mend: false,
+        repair: false,
         held_type: None,
     };
-    window.add(lane(origin), item, plan());
+    window.add(origin_at(origin), item, plan());
 }
 
 fn limits(resources: usize, origins: usize) -> WindowLimits {
@@ -59,17 +59,17 @@ fn worked_off(limits: WindowLimits, origins: usize, each: usize) -> (Vec<usize>,
         }
         let last = listed.peek().is_none();
         loop {
-            while let Some((id, lane, items)) = window.next_job(last) {
+            while let Some((id, origin, items)) = window.next_job(last) {
                 sizes.push(items.len());
-                open.insert(lane);
+                open.insert(origin);
                 out.push_back((id, items.len()));
             }
             most = most.max(open.len());
-            let idle = window.take_idle_lanes();
+            let idle = window.take_idle_origins();
             if idle.is_empty() {
                 break;
             }
-            open.retain(|lane| !idle.contains(lane));
+            open.retain(|origin| !idle.contains(origin));
         }
         if !last && window.has_room() {
             continue;
@@ -79,7 +79,7 @@ fn worked_off(limits: WindowLimits, origins: usize, each: usize) -> (Vec<usize>,
             None => break,
         }
     }
-    assert!(window.is_idle() && window.lanes.len() <= open.len(), "{} are kept", window.lanes.len());
+    assert!(window.is_idle() && window.origins.len() <= open.len(), "{} are kept", window.origins.len());
     (sizes, most)
 }
 
@@ -115,7 +115,7 @@ fn the_fullest_origin_is_next_when_the_window_is_full() {
     assert!(window.next_job(false).is_none(), "there is room: more may come for any of them");
     add(&mut window, 2, 1);
     let (_, first, items) = window.next_job(false).unwrap();
-    assert_eq!((first, items.len()), (lane(1), 3));
+    assert_eq!((first, items.len()), (origin_at(1), 3));
     assert!(window.next_job(false).is_none(), "there is room again");
 }
 
@@ -127,17 +127,17 @@ fn an_origin_waits_until_a_queue_is_closed_that_is_needed_no_more() {
     }
     let (id, one, _) = window.next_job(true).unwrap();
     let (_, other, _) = window.next_job(true).unwrap();
-    assert!(window.next_job(true).is_none() && window.take_idle_lanes().is_empty(), "both are at work");
+    assert!(window.next_job(true).is_none() && window.take_idle_origins().is_empty(), "both are at work");
     window.job_done(id, 10, 1);
     assert!(window.next_job(true).is_none());
-    assert_eq!(window.take_idle_lanes(), std::slice::from_ref(&one));
+    assert_eq!(window.take_idle_origins(), std::slice::from_ref(&one));
     // It could not be closed: its last job was not acknowledged yet.
     window.keep_open(vec![one.clone()]);
     let (id, third, _) = window.next_job(true).unwrap();
     assert!(window.next_job(true).is_none());
     window.job_done(id, 10, 1);
-    assert_eq!(window.take_idle_lanes(), [third, one], "it is tried again");
-    assert!(window.next_job(true).is_some() && window.into_lanes().contains(&other));
+    assert_eq!(window.take_idle_origins(), [third, one], "it is tried again");
+    assert!(window.next_job(true).is_some() && window.into_origins().contains(&other));
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn queues_stay_open_while_no_origin_waits_for_one() {
         let (id, ..) = window.next_job(true).unwrap();
         window.job_done(id, 10, 1);
     }
-    assert!(window.take_idle_lanes().is_empty());
-    assert_eq!(window.into_lanes(), HashSet::from([lane(0), lane(1)]));
+    assert!(window.take_idle_origins().is_empty());
+    assert_eq!(window.into_origins(), HashSet::from([origin_at(0), origin_at(1)]));
 }
 
 #[test]
@@ -158,15 +158,15 @@ fn an_origin_that_does_not_answer_is_known_after_its_queue_was_closed() {
     for n in 0..UNREACHABLE_IS_DOWN as usize {
         for origin in 0..2 {
             add(&mut window, origin, n);
-            window.take_idle_lanes();
+            window.take_idle_origins();
             let (id, at, _) = window.next_job(true).unwrap();
-            assert!(origin == 1 || !window.is_down(&lane(0)));
+            assert!(origin == 1 || !window.is_down(&origin_at(0)));
             window.reached(&at, origin == 1);
             window.job_done(id, 10, 1);
         }
     }
-    assert!(window.is_down(&lane(0)) && !window.is_down(&lane(1)));
-    assert_eq!(window.take_down(), HashMap::from([(lane(0), Down::Silent)]));
+    assert!(window.is_down(&origin_at(0)) && !window.is_down(&origin_at(1)));
+    assert_eq!(window.take_down(), HashMap::from([(origin_at(0), Down::Silent)]));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn candidates_of_many_origins_go_out_a_bounded_number_of_jobs_at_a_time() {
             listed_until: None,
             result: FetchedResult::Deferred,
         };
-        window.add_candidate(lane(origin), candidate, plan());
+        window.add_candidate(origin_at(origin), candidate, plan());
     }
     let (id, ..) = window.next_candidates(false).expect("the window is full");
     let mut out = vec![id];
@@ -192,5 +192,5 @@ fn candidates_of_many_origins_go_out_a_bounded_number_of_jobs_at_a_time() {
         window.job_done(id, 0, 1);
         out.extend(window.next_candidates(true).map(|(id, ..)| id));
     }
-    assert_eq!((sent, window.lanes.len(), window.in_flight()), (200, 0, 0));
+    assert_eq!((sent, window.origins.len(), window.in_flight()), (200, 0, 0));
 }

@@ -1,12 +1,12 @@
 use model::{FetchedResult, Seq};
 use planning::READ_AHEAD;
 
-use super::lane::{HEAVIEST_JOB, LARGEST_JOB};
+use super::origin::{HEAVIEST_JOB, LARGEST_JOB};
 use super::trouble::UNREACHABLE_IS_DOWN;
 use super::*;
 use crate::dispatcher::window::Window;
 
-fn lane() -> Lane {
+fn origin() -> Origin {
     "http://h".parse().unwrap()
 }
 
@@ -17,7 +17,7 @@ fn item(uri: ResourceUri) -> FetchItem {
         declaration: Default::default(),
         listed_until: None,
         held: Default::default(),
-        mend: false,
+        repair: false,
         held_type: None,
     }
 }
@@ -29,11 +29,11 @@ fn plan() -> Box<PendingRecord> {
 }
 
 fn add(window: &mut Window, uri: ResourceUri) {
-    window.add(lane(), item(uri), plan());
+    window.add(origin(), item(uri), plan());
 }
 
-fn filled(jobs_per_lane: usize, planned: u64, resources: usize) -> Window {
-    let mut window = Window::within(WindowLimits::default(), jobs_per_lane, planned);
+fn filled(jobs_per_origin: usize, planned: u64, resources: usize) -> Window {
+    let mut window = Window::within(WindowLimits::default(), jobs_per_origin, planned);
     for n in 0..resources {
         let uri = format!("http://h/{n}").parse().unwrap();
         add(&mut window, uri);
@@ -86,8 +86,8 @@ fn the_rest_goes_out_only_when_nothing_more_comes() {
 }
 
 /// Sizes of the remaining jobs, each done before the next one goes out, if a resource takes `millis` milliseconds.
-fn last_sizes(jobs_per_lane: usize, resources: usize, millis: u64) -> Vec<usize> {
-    let mut window = filled(jobs_per_lane, 10_000_000, resources);
+fn last_sizes(jobs_per_origin: usize, resources: usize, millis: u64) -> Vec<usize> {
+    let mut window = filled(jobs_per_origin, 10_000_000, resources);
     let mut sizes = Vec::new();
     while let Some((id, _, items)) = window.next_job(!sizes.is_empty()) {
         sizes.push(items.len());
@@ -148,11 +148,11 @@ fn only_so_many_plans_are_kept() {
 fn an_origin_that_never_answers_is_down_and_an_answer_brings_it_back() {
     let mut window = filled(4, 100, 20);
     for _ in 0..UNREACHABLE_IS_DOWN {
-        window.reached(&lane(), false);
+        window.reached(&origin(), false);
     }
-    assert!(window.is_down(&lane()));
+    assert!(window.is_down(&origin()));
     assert!(window.next_job(true).is_none());
-    window.reached(&lane(), true);
+    window.reached(&origin(), true);
     assert!(window.next_job(true).is_some());
 }
 
@@ -161,7 +161,7 @@ fn what_is_ready_for_an_origin_that_is_left_alone_takes_no_room() {
     let mut window = filled(4, 1_000_000, READ_AHEAD);
     assert!(!window.has_room());
     assert!(!window.shed_down());
-    window.rest(&lane(), Timestamp::from_second(1_800_000_000).unwrap());
+    window.rest(&origin(), Timestamp::from_second(1_800_000_000).unwrap());
     assert!(window.shed_down());
     assert!(window.has_room() && window.is_idle());
     assert!(!window.holds(&"http://h/0".parse().unwrap()));
@@ -171,10 +171,10 @@ fn what_is_ready_for_an_origin_that_is_left_alone_takes_no_room() {
 fn an_origin_that_asks_for_patience_is_left_alone_until_it_is_taken_up_anew() {
     let mut window = filled(4, 100, 20);
     let until = Timestamp::from_second(1_800_000_000).unwrap();
-    window.rest(&lane(), until);
+    window.rest(&origin(), until);
     assert!(window.next_job(true).is_none());
-    assert_eq!(window.take_down(), HashMap::from([(lane(), Down::Resting { until })]));
-    assert!(!window.is_down(&lane()));
+    assert_eq!(window.take_down(), HashMap::from([(origin(), Down::Resting { until })]));
+    assert!(!window.is_down(&origin()));
 }
 
 #[test]
@@ -188,13 +188,13 @@ fn candidates_go_out_together_and_tell_nothing_of_their_origin() {
         result: FetchedResult::Deferred,
     };
     for n in 0..=LARGEST_JOB {
-        window.add_candidate(lane(), candidate(n), plan());
+        window.add_candidate(origin(), candidate(n), plan());
     }
     let (first, _, items) = window.next_candidates(false).unwrap();
     assert_eq!(items.len(), LARGEST_JOB);
     assert!(window.next_candidates(false).is_none(), "the rest waits for more");
     for _ in 0..UNREACHABLE_IS_DOWN {
-        window.reached(&lane(), false);
+        window.reached(&origin(), false);
     }
     let (rest, _, items) = window.next_candidates(true).unwrap();
     assert_eq!(items.len(), 1, "an origin that is left alone is no reason to wait");
@@ -206,13 +206,13 @@ fn candidates_go_out_together_and_tell_nothing_of_their_origin() {
 }
 
 #[test]
-fn forgotten_jobs_free_their_resources_and_the_places_of_their_lane() {
+fn forgotten_jobs_free_their_resources_and_the_places_of_their_origin() {
     let mut window = filled(1, 10_000_000, 3 * LARGEST_JOB);
     while window.next_job(false).is_some() {}
     assert_eq!(window.in_flight(), 2 * LARGEST_JOB);
-    assert_eq!(window.lanes_out(), HashSet::from([lane()]));
+    assert_eq!(window.origins_out(), HashSet::from([origin()]));
     assert_eq!(window.forget_jobs(), 2);
-    assert_eq!((window.in_flight(), window.lanes_out()), (0, HashSet::new()));
+    assert_eq!((window.in_flight(), window.origins_out()), (0, HashSet::new()));
     assert!(!window.holds(&"http://h/0".parse().unwrap()));
     assert!(window.next_job(false).is_some(), "its places are free again");
 }

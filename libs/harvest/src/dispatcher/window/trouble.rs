@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use model::Lane;
+use model::Origin;
 
 use crate::settler::failures::Down;
 
@@ -15,7 +15,7 @@ const MOST_COUNTED: usize = 16_384;
 
 /// The origins with failures.
 #[derive(Debug, Default)]
-pub(super) struct Troubles(HashMap<Lane, Trouble>);
+pub(super) struct Troubles(HashMap<Origin, Trouble>);
 
 #[derive(Debug, Default)]
 struct Trouble {
@@ -25,33 +25,33 @@ struct Trouble {
 
 impl Troubles {
     /// Records whether an origin answered.
-    pub(super) fn reached(&mut self, lane: &Lane, answered: bool) {
-        if !answered && (self.0.len() < MOST_COUNTED || self.0.contains_key(lane)) {
-            self.0.entry(lane.clone()).or_default().unreachable_in_a_row += 1;
+    pub(super) fn reached(&mut self, origin: &Origin, answered: bool) {
+        if !answered && (self.0.len() < MOST_COUNTED || self.0.contains_key(origin)) {
+            self.0.entry(origin.clone()).or_default().unreachable_in_a_row += 1;
         }
-        if answered && let Some(trouble) = self.0.get_mut(lane) {
+        if answered && let Some(trouble) = self.0.get_mut(origin) {
             trouble.unreachable_in_a_row = 0;
             if trouble.resting.is_none() {
-                self.0.remove(lane);
+                self.0.remove(origin);
             }
         }
     }
 
     /// Records that an origin requested a longer cooldown than a run allows.
-    pub(super) fn rest(&mut self, lane: &Lane, until: Timestamp) {
-        let trouble = self.0.entry(lane.clone()).or_default();
+    pub(super) fn rest(&mut self, origin: &Origin, until: Timestamp) {
+        let trouble = self.0.entry(origin.clone()).or_default();
         trouble.resting = trouble.resting.max(Some(until));
     }
 
     /// Why an origin is skipped, if it is.
-    pub(super) fn down(&self, lane: &Lane) -> Option<Down> {
-        self.0.get(lane).and_then(Trouble::down)
+    pub(super) fn down(&self, origin: &Origin) -> Option<Down> {
+        self.0.get(origin).and_then(Trouble::down)
     }
 
     /// The skipped origins. They are forgotten here.
-    pub(super) fn take_down(&mut self) -> HashMap<Lane, Down> {
+    pub(super) fn take_down(&mut self) -> HashMap<Origin, Down> {
         let down =
-            self.0.iter().filter_map(|(lane, trouble)| Some((lane.clone(), trouble.down()?))).collect();
+            self.0.iter().filter_map(|(origin, trouble)| Some((origin.clone(), trouble.down()?))).collect();
         self.0.retain(|_, trouble| trouble.down().is_none());
         down
     }

@@ -208,7 +208,7 @@ async fn an_entry_that_speaks_of_a_resource_of_the_portion_before_it_finds_its_p
     let stream = documents::open_bytes(list.into_bytes(), uri.parse().unwrap(), options);
     harvest.planner.read_document(&mut harvest.context, &uri, record, stream, horizon).await.unwrap();
     let counters = &harvest.context.run.counters;
-    assert_eq!((counters.listed, counters.planned, counters.moot), (5_000, 4_955, 45));
+    assert_eq!((counters.listed, counters.planned, counters.superseded), (5_000, 4_955, 45));
     assert_eq!(lookups.count_pending().await.unwrap(), 4_955);
     let again = lookups.pending(&"http://e.org/00001".parse().unwrap()).await.unwrap();
     assert_eq!(again.unwrap().declaration.length, Some(2), "the later entry counts");
@@ -241,7 +241,7 @@ async fn many_changes_of_one_resource_are_one_plan_and_one_write() {
         case.update(0..50);
     }
     let (counters, pending, asked) = case.plan().await;
-    assert_eq!((counters.listed, counters.planned, counters.moot), (500, 50, 450));
+    assert_eq!((counters.listed, counters.planned, counters.superseded), (500, 50, 450));
     assert_eq!(pending.len(), 50);
     for (uri, record) in &pending {
         let body = case.offered.body(uri).unwrap();
@@ -263,7 +263,7 @@ async fn changes_of_one_resource_that_are_more_than_are_looked_at_together_count
     }
     case.offered.change_one(1, ChangeKind::Deleted);
     let (counters, pending, _) = case.plan().await;
-    assert_eq!((counters.listed, counters.planned, counters.moot), (701, 1, 700));
+    assert_eq!((counters.listed, counters.planned, counters.superseded), (701, 1, 700));
     let actions: Vec<_> = pending.values().map(|record| record.action.clone()).collect();
     assert_eq!(actions, [Action::Delete]);
 }

@@ -1,6 +1,6 @@
 //! Helpers for several tests of packages.
 
-use model::{Declaration, JobId, Lane, PackageJob, RunId, Seq, Terms, Validators};
+use model::{Declaration, JobId, Origin, PackageJob, RunId, Seq, Terms, Validators};
 
 /// A job for the package at `uri`, without any declaration.
 pub(crate) fn package_job(uri: &str) -> PackageJob {
@@ -9,7 +9,7 @@ pub(crate) fn package_job(uri: &str) -> PackageJob {
         id: JobId::fresh(),
         source: "case".parse().expect("a source id"),
         run: RunId::fresh(),
-        lane: Lane::of(&uri.to_url()).expect("a URL with a host"),
+        origin: Origin::of(&uri.to_url()).expect("a URL with a host"),
         uri,
         seq: Seq::new(5),
         terms: Terms::default(),

@@ -128,7 +128,7 @@ fn kept(text: &mut Text, version: &Version) {
 
 fn pending(text: &mut Text, pending: &PendingRecord) {
     text.section(match pending.action {
-        Action::Fetch { .. } if pending.mend => "Pending: to be refetched and replaced",
+        Action::Fetch { .. } if pending.repair => "Pending: to be refetched and replaced",
         Action::Fetch { .. } => "Pending: to be fetched",
         Action::Delete => "Pending: to be deleted",
     });
@@ -150,7 +150,7 @@ fn problem(text: &mut Text, problem: &ProblemRecord) {
     text.section(format!("Problem: {reason}"));
     text.line(message);
     text.line(format!("first seen {first_seen}, last seen {last_seen}, {attempts}; {next}"));
-    if problem.mend {
+    if problem.repair {
         text.line("its stored bytes are doubtful, and are to be replaced");
     }
     text.lines(problems::evidence(&problem.evidence));

@@ -155,6 +155,6 @@ fn problem(record: ResourceRecord, before: Option<ProblemRecord>, damage: Damage
         evidence: Evidence { damage: Some(Box::new(damage)), candidate, ..Evidence::default() },
         declaration: Some(declaration),
         listing: Some(listing),
-        mend: true,
+        repair: true,
     }
 }

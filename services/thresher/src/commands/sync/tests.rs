@@ -20,7 +20,7 @@ use bus::{
 };
 use bytes::Bytes;
 use futures::TryStreamExt;
-use model::{Lane, ProblemReason, ProblemRecord, Subject};
+use model::{Origin, ProblemReason, ProblemRecord, Subject};
 use simulated_source::{SimulatedSource, SourceSpec};
 use testkit::servers::NatsFixture;
 
@@ -150,8 +150,8 @@ impl Bus for Harming {
     async fn close(&self, filter: &bus::Filter) -> Result<bool, BusError> {
         self.bus.close(filter).await
     }
-    fn lanes(&self) -> watch::Receiver<OriginQueues> {
-        self.bus.lanes()
+    fn origins(&self) -> watch::Receiver<OriginQueues> {
+        self.bus.origins()
     }
     async fn publish(&self, queue: Queue, id: MessageId, payload: Payload) -> Result<Published, BusError> {
         let concerned = queue.subject().starts_with(self.stage);
@@ -193,11 +193,11 @@ impl Bus for Harming {
     ) -> Result<Vec<Delivery>, BusError> {
         self.bus.pull(filter, max, wait).await
     }
-    async fn acquire_permit(&self, lane: &Lane, limit: usize) -> Result<bus::OriginPermit, BusError> {
-        self.bus.acquire_permit(lane, limit).await
+    async fn acquire_permit(&self, origin: &Origin, limit: usize) -> Result<bus::OriginPermit, BusError> {
+        self.bus.acquire_permit(origin, limit).await
     }
-    async fn try_acquire_spare(&self, lane: &Lane) -> Result<Option<bus::OriginPermit>, BusError> {
-        self.bus.try_acquire_spare(lane).await
+    async fn try_acquire_spare(&self, origin: &Origin) -> Result<Option<bus::OriginPermit>, BusError> {
+        self.bus.try_acquire_spare(origin).await
     }
     async fn caught_up(&self, filter: &bus::Filter) -> Result<(), BusError> {
         self.bus.caught_up(filter).await

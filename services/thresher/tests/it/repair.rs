@@ -111,7 +111,7 @@ async fn what_cannot_be_mended_keeps_what_is_held_and_is_tried_again_in_the_same
     let inside = Inside::of(&copy, &entry).await;
     assert_eq!(inside.location(&uri).await, before);
     let problem = inside.catalog.problem(&Subject::Resource(uri.clone())).await.unwrap().unwrap();
-    assert!(problem.mend && problem.evidence.status == Some(404), "{problem:?}");
+    assert!(problem.repair && problem.evidence.status == Some(404), "{problem:?}");
     inside.close().await;
 
     source.clear_faults();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::kv::{Operation, Store};
 use futures::StreamExt;
-use model::{Lane, Persisted};
+use model::{Origin, Persisted};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -25,8 +25,9 @@ const CLOSED_KNOWN: usize = 2_048;
 
 /// An open origin queue, as the bucket stores it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct LaneRecord {
-    lane: Lane,
+struct OriginRecord {
+    #[serde(rename = "lane")]
+    origin: Origin,
     max_in_flight: usize,
     ack_wait_ms: u64,
     max_deliver: u32,
@@ -34,73 +35,78 @@ struct LaneRecord {
 
 /// The copy of the list. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct LaneList {
+pub(super) struct OriginList {
     bucket: Store,
     known: Arc<Mutex<BTreeMap<String, Known>>>,
-    lanes: watch::Sender<OriginQueues>,
+    origins: watch::Sender<OriginQueues>,
 }
 
 /// The state of one key: its latest revision, and its origin queue if open.
 #[derive(Debug, Clone)]
 struct Known {
     revision: u64,
-    spec: Option<(Lane, ConsumerSpec)>,
+    spec: Option<(Origin, ConsumerSpec)>,
 }
 
-impl model::Message for LaneRecord {
+impl model::Message for OriginRecord {
     const KIND: &'static str = "lane";
     const VERSION: u16 = Persisted::OriginQueues.version();
 }
 
-impl LaneRecord {
-    fn new(lane: &Lane, spec: &ConsumerSpec) -> Self {
+impl OriginRecord {
+    fn new(origin: &Origin, spec: &ConsumerSpec) -> Self {
         Self {
-            lane: lane.clone(),
+            origin: origin.clone(),
             max_in_flight: spec.max_in_flight(),
             ack_wait_ms: u64::try_from(spec.ack_wait().as_millis()).unwrap_or(u64::MAX),
             max_deliver: spec.max_deliver(),
         }
     }
 
-    fn read(key: &str, value: &[u8]) -> Option<(Lane, ConsumerSpec)> {
+    fn read(key: &str, value: &[u8]) -> Option<(Origin, ConsumerSpec)> {
         let record: Self = model::decode(value)
-            .inspect_err(|error| tracing::error!(key, %error, "cannot read a lane of the list: it gets no worker here"))
+            .inspect_err(|error| tracing::error!(key, %error, "cannot read an origin queue of the list: it gets no worker here"))
             .ok()?;
         let ack_wait = Duration::from_millis(record.ack_wait_ms);
-        let filter = Filter::Fetch(record.lane.clone());
-        Some((record.lane, ConsumerSpec::new(filter, record.max_in_flight, ack_wait, record.max_deliver)))
+        let filter = Filter::Fetch(record.origin.clone());
+        Some((record.origin, ConsumerSpec::new(filter, record.max_in_flight, ack_wait, record.max_deliver)))
     }
 }
 
-impl LaneList {
+impl OriginList {
     pub(super) fn new(bucket: Store) -> Self {
-        Self { bucket, known: Arc::default(), lanes: watch::Sender::new(OriginQueues::default()) }
+        Self { bucket, known: Arc::default(), origins: watch::Sender::new(OriginQueues::default()) }
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<OriginQueues> {
-        self.lanes.subscribe()
+        self.origins.subscribe()
     }
 
     /// The consumer of an origin, as far as this copy knows.
-    pub(super) fn get(&self, lane: &Lane) -> Option<ConsumerSpec> {
-        self.lanes.borrow().get(lane).cloned()
+    pub(super) fn get(&self, origin: &Origin) -> Option<ConsumerSpec> {
+        self.origins.borrow().get(origin).cloned()
     }
 
     /// Lists an origin queue. Later reads in this process see it at once.
-    pub(super) async fn put(&self, link: &Link, lane: &Lane, spec: &ConsumerSpec) -> Result<(), BusError> {
-        let key = lane.token();
-        let value = model::encode(&LaneRecord::new(lane, spec));
-        let action = || format!("announce lane {lane}");
+    pub(super) async fn put(
+        &self,
+        link: &Link,
+        origin: &Origin,
+        spec: &ConsumerSpec,
+    ) -> Result<(), BusError> {
+        let key = origin.token();
+        let value = model::encode(&OriginRecord::new(origin, spec));
+        let action = || format!("announce origin {origin}");
         let put = || async { self.bucket.put(&key, value.clone().into()).await.map_err(Failure::temporary) };
         let revision = link.with_retries(action, put).await?;
-        self.learn(&key, revision, Some((lane.clone(), spec.clone())));
+        self.learn(&key, revision, Some((origin.clone(), spec.clone())));
         Ok(())
     }
 
     /// Removes an origin queue from the list.
-    pub(super) async fn remove(&self, link: &Link, lane: &Lane) -> Result<(), BusError> {
-        let key = lane.token();
-        let action = || format!("withdraw lane {lane}");
+    pub(super) async fn remove(&self, link: &Link, origin: &Origin) -> Result<(), BusError> {
+        let key = origin.token();
+        let action = || format!("withdraw origin {origin}");
         link.with_retries(action, || async { self.bucket.delete(&key).await.map_err(Failure::temporary) })
             .await?;
         // The watch brings its new revision. Until then, no revision older than the known one can list it again.
@@ -113,12 +119,12 @@ impl LaneList {
     }
 
     /// The current entry of an origin queue on the server.
-    pub(super) async fn ask(&self, link: &Link, lane: &Lane) -> Result<Option<ConsumerSpec>, BusError> {
-        let key = lane.token();
-        let action = || format!("look up lane {lane}");
+    pub(super) async fn ask(&self, link: &Link, origin: &Origin) -> Result<Option<ConsumerSpec>, BusError> {
+        let key = origin.token();
+        let action = || format!("look up origin {origin}");
         let entry = || async { self.bucket.get(&key).await.map_err(Failure::temporary) };
         let value = link.with_retries(action, entry).await?;
-        Ok(value.and_then(|value| LaneRecord::read(&key, &value)).map(|(_, spec)| spec))
+        Ok(value.and_then(|value| OriginRecord::read(&key, &value)).map(|(_, spec)| spec))
     }
 
     /// Follows the list for ever: reads all of it at the start and after each new connection or failure, and then its
@@ -129,7 +135,7 @@ impl LaneList {
             tokio::select! {
                 ended = self.read(&ready) => {
                     if let Err(error) = ended {
-                        tracing::warn!(%error, "cannot follow the list of lanes: reading it again");
+                        tracing::warn!(%error, "cannot follow the list of origin queues: reading it again");
                     }
                     sleep(AGAIN).await;
                 }
@@ -159,7 +165,7 @@ impl LaneList {
             };
             let Some(entry) = next.transpose()? else { return Err("the server ended it".into()) };
             let spec = match entry.operation {
-                Operation::Put => LaneRecord::read(&entry.key, &entry.value),
+                Operation::Put => OriginRecord::read(&entry.key, &entry.value),
                 Operation::Delete | Operation::Purge => None,
             };
             self.learn(&entry.key, entry.revision, spec);
@@ -172,7 +178,7 @@ impl LaneList {
     }
 
     /// Applies a revision, unless a later one is known.
-    fn learn(&self, key: &str, revision: u64, spec: Option<(Lane, ConsumerSpec)>) {
+    fn learn(&self, key: &str, revision: u64, spec: Option<(Origin, ConsumerSpec)>) {
         let mut known = self.known();
         if known.get(key).is_some_and(|known| known.revision >= revision) {
             return;
@@ -197,12 +203,12 @@ impl LaneList {
     }
 
     fn publish(&self, known: &BTreeMap<String, Known>) {
-        let now: BTreeMap<Lane, ConsumerSpec> =
+        let now: BTreeMap<Origin, ConsumerSpec> =
             known.values().filter_map(|known| known.spec.clone()).collect();
-        self.lanes.send_if_modified(|lanes| {
-            let changed = **lanes != now;
+        self.origins.send_if_modified(|origins| {
+            let changed = **origins != now;
             if changed {
-                *lanes = Arc::new(now);
+                *origins = Arc::new(now);
             }
             changed
         });
@@ -234,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_the_lanes_that_are_closed_only_the_last_ones_are_known() {
+    fn of_the_origins_that_are_closed_only_the_last_ones_are_known() {
         let mut known = BTreeMap::new();
         for revision in 1..=3 * CLOSED_KNOWN as u64 {
             known.insert(format!("{revision:06}"), Known { revision, spec: None });

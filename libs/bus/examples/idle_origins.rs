@@ -1,7 +1,7 @@
 //! Counts the requests that a fetcher with many idle origin queues sends to the server. For orientation only.
 //!
 //! ```sh
-//! cargo run --release -p bus --example idle_lanes -- 1000
+//! cargo run --release -p bus --example idle_origins -- 1000
 //! ```
 #![allow(missing_docs, clippy::print_stdout)]
 
@@ -13,7 +13,7 @@ use bus::{
     Bus, BusError, ConsumerSpec, Filter, HandlerResult, JetStreamBus, JetStreamConfig, MessageId, Queue,
 };
 use futures::{StreamExt, TryStreamExt, stream};
-use model::Lane;
+use model::Origin;
 use secrets::Vars;
 use testkit::servers::NatsFixture;
 use tokio::time::{Instant, sleep};
@@ -22,32 +22,33 @@ use tokio_util::sync::CancellationToken;
 /// The duration of the count.
 const COUNTED: Duration = Duration::from_secs(30);
 
-fn lane(n: usize) -> Lane {
-    format!("https://h{n}.example.org").parse().expect("a lane")
+fn origin(n: usize) -> Origin {
+    format!("https://h{n}.example.org").parse().expect("an origin")
 }
 
 fn spec(n: usize) -> ConsumerSpec {
-    ConsumerSpec::new(Filter::Fetch(lane(n)), 4, Duration::from_secs(60), 5)
+    ConsumerSpec::new(Filter::Fetch(origin(n)), 4, Duration::from_secs(60), 5)
 }
 
 #[tokio::main]
 async fn main() -> Result<(), BusError> {
-    let lanes: usize = std::env::args().nth(1).map_or(1000, |text| text.parse().expect("a number of lanes"));
+    let origins: usize =
+        std::env::args().nth(1).map_or(1000, |text| text.parse().expect("a number of origins"));
     let server = NatsFixture::get().await;
     let namespace = format!("idle-{}", std::process::id());
     let config = JetStreamConfig { servers: vec![server.url], namespace, ..Default::default() };
     let owner = JetStreamBus::connect(config.clone(), &Vars::default()).await?;
     let fetcher = JetStreamBus::connect(config, &Vars::default()).await?;
     let begin = Instant::now();
-    let open = stream::iter(0..lanes).map(|n| owner.open(spec(n))).buffer_unordered(16);
+    let open = stream::iter(0..origins).map(|n| owner.open(spec(n))).buffer_unordered(16);
     open.try_for_each(|()| std::future::ready(Ok(()))).await?;
-    println!("{lanes} lanes opened in {:.1} s", begin.elapsed().as_secs_f64());
+    println!("{origins} origins opened in {:.1} s", begin.elapsed().as_secs_f64());
 
     let stop = CancellationToken::new();
     let done = Arc::new(AtomicUsize::new(0));
     let noted = Arc::clone(&done);
     let bus: Arc<dyn Bus> = Arc::new(fetcher.clone());
-    let worker = tokio::spawn(bus::worker::run_lanes(bus, stop.clone(), move |_| {
+    let worker = tokio::spawn(bus::worker::run_origins(bus, stop.clone(), move |_| {
         noted.fetch_add(1, Ordering::SeqCst);
         async { HandlerResult::Done }
     }));
@@ -69,15 +70,15 @@ async fn main() -> Result<(), BusError> {
     let begin = Instant::now();
     let source: model::SourceId = "s".parse().expect("a source id");
     let publish = |n| {
-        let queue = Queue::Fetch { lane: lane(n), source: source.clone() };
+        let queue = Queue::Fetch { origin: origin(n), source: source.clone() };
         owner.publish(queue, MessageId::new(format!("m{n}")), "a job".into())
     };
-    let published = stream::iter(0..lanes).map(publish).buffer_unordered(64);
+    let published = stream::iter(0..origins).map(publish).buffer_unordered(64);
     published.try_for_each(|_| std::future::ready(Ok(()))).await?;
-    while done.load(Ordering::SeqCst) < lanes {
+    while done.load(Ordering::SeqCst) < origins {
         sleep(Duration::from_millis(10)).await;
     }
-    println!("one job in each lane: all worked on within {:.2} s", begin.elapsed().as_secs_f64());
+    println!("one job in each queue: all worked on within {:.2} s", begin.elapsed().as_secs_f64());
     stop.cancel();
     worker.await.expect("the worker did not panic")
 }

@@ -20,13 +20,13 @@ const SHARE_IN_FLIGHT: u64 = 25;
 /// jobs would have to be smaller, and each costs a pack, three messages and a commit.
 const SLOTS_PER_SPARE_JOB: usize = 4;
 /// Maximum outstanding jobs of an origin with this number of slots.
-pub(super) fn most_jobs(jobs_per_lane: usize) -> usize {
-    jobs_per_lane + jobs_per_lane.div_ceil(SLOTS_PER_SPARE_JOB)
+pub(super) fn most_jobs(jobs_per_origin: usize) -> usize {
+    jobs_per_origin + jobs_per_origin.div_ceil(SLOTS_PER_SPARE_JOB)
 }
 
 /// State of one origin.
 #[derive(Debug, Default)]
-pub(super) struct LaneState {
+pub(super) struct OriginState {
     pub(super) ready: VecDeque<FetchItem>,
     /// Candidates to verify, without a request to this origin.
     pub(super) candidates: VecDeque<Fetched>,
@@ -35,22 +35,24 @@ pub(super) struct LaneState {
     pub(super) millis_per_resource: Option<f64>,
 }
 
-impl LaneState {
+impl OriginState {
     /// Number of resources in a job: enough for a few seconds, but few enough that a crash costs little of the run
     /// and that all slots stay busy to its end. `last` says that the ready resources are all that is left.
-    pub(super) fn job_size(&self, planned: u64, jobs_per_lane: usize, last: bool) -> usize {
+    pub(super) fn job_size(&self, planned: u64, jobs_per_origin: usize, last: bool) -> usize {
         let by_time =
             self.millis_per_resource.map_or(LARGEST_JOB, |millis| (JOB_MILLIS / millis.max(0.001)) as usize);
-        let by_share = planned / (SHARE_IN_FLIGHT * most_jobs(jobs_per_lane) as u64);
+        let by_share = planned / (SHARE_IN_FLIGHT * most_jobs(jobs_per_origin) as u64);
         let size = by_time.min(usize::try_from(by_share).unwrap_or(LARGEST_JOB).max(8)).clamp(1, LARGEST_JOB);
-        if last { size.min(self.last_size(jobs_per_lane)) } else { size }
+        if last { size.min(self.last_size(jobs_per_origin)) } else { size }
     }
 
     /// Number of resources in one of the last jobs: half of each slot's share. A single slot waits for no other.
-    fn last_size(&self, jobs_per_lane: usize) -> usize {
-        let Some(millis) = self.millis_per_resource.filter(|_| jobs_per_lane > 1) else { return LARGEST_JOB };
+    fn last_size(&self, jobs_per_origin: usize) -> usize {
+        let Some(millis) = self.millis_per_resource.filter(|_| jobs_per_origin > 1) else {
+            return LARGEST_JOB;
+        };
         let worth_a_job = (LAST_JOBS_MILLIS / millis.max(0.001)).ceil() as usize;
-        self.ready.len().div_ceil(2 * jobs_per_lane).max(worth_a_job)
+        self.ready.len().div_ceil(2 * jobs_per_origin).max(worth_a_job)
     }
 
     /// How many of the first `most` resources fit into one message; at least one.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
-use model::Lane;
+use model::Origin;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +17,7 @@ const CLOSED_WAIT: Duration = Duration::from_secs(1);
 /// The running workers.
 #[derive(Debug, Default)]
 struct Running {
-    lanes: BTreeMap<Lane, OriginWorker>,
+    origins: BTreeMap<Origin, OriginWorker>,
     tasks: JoinSet<Result<(), BusError>>,
 }
 
@@ -39,20 +39,20 @@ where
     ///
     /// # Errors
     /// [`BusError::Halted`] when a handler said so, after the running jobs of all origins were finished.
-    pub async fn run_lanes(&self, stop: CancellationToken) -> Result<(), BusError> {
-        let mut lanes = self.bus.lanes();
+    pub async fn run_origins(&self, stop: CancellationToken) -> Result<(), BusError> {
+        let mut origins = self.bus.origins();
         // Cancelled when this function ends, so that a halt at one origin stops all workers.
         let stop = stop.child_token();
         let mut running = Running::default();
         let mut ended = Ok(());
         while ended.is_ok() {
-            let now = OriginQueues::clone(&lanes.borrow_and_update());
+            let now = OriginQueues::clone(&origins.borrow_and_update());
             self.follow(&now, &mut running, &stop);
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 Some(done) = running.tasks.join_next_with_id() => ended = running.ended(done),
-                changed = lanes.changed() => if changed.is_err() { break },
+                changed = origins.changed() => if changed.is_err() { break },
             }
         }
         stop.cancel();
@@ -65,20 +65,20 @@ where
     /// Starts a worker for each origin queue without one, stops those of closed queues, and replaces those of changed
     /// ones. A replaced worker finishes its jobs; the bus enforces the limit over both.
     fn follow(&self, now: &OriginQueues, running: &mut Running, stop: &CancellationToken) {
-        running.lanes.retain(|lane, worker| {
-            let stays = now.get(lane) == Some(&worker.spec);
+        running.origins.retain(|origin, worker| {
+            let stays = now.get(origin) == Some(&worker.spec);
             if !stays {
                 worker.stop.cancel();
             }
             stays
         });
-        for (lane, spec) in now.iter() {
-            if !running.lanes.contains_key(lane) {
+        for (origin, spec) in now.iter() {
+            if !running.origins.contains_key(origin) {
                 let worker = self.clone();
                 let spec = spec.clone();
                 let stop = stop.child_token();
-                let task = running.tasks.spawn(work_lane(worker, spec.clone(), stop.clone())).id();
-                running.lanes.insert(lane.clone(), OriginWorker { spec, stop, task });
+                let task = running.tasks.spawn(work_origin(worker, spec.clone(), stop.clone())).id();
+                running.origins.insert(origin.clone(), OriginWorker { spec, stop, task });
             }
         }
     }
@@ -88,15 +88,15 @@ impl Running {
     /// Records the end of a worker, so that its origin queue gets another one if it is open.
     fn ended(&mut self, done: Result<(Id, Result<(), BusError>), JoinError>) -> Result<(), BusError> {
         let (task, ended) = done.unwrap_or_else(|error| {
-            tracing::error!(%error, "the worker of a lane died");
+            tracing::error!(%error, "the worker of an origin queue died");
             (error.id(), Ok(()))
         });
-        self.lanes.retain(|_, worker| worker.task != task);
+        self.origins.retain(|_, worker| worker.task != task);
         ended
     }
 }
 
-async fn work_lane<H, F>(
+async fn work_origin<H, F>(
     worker: Worker<H>,
     spec: ConsumerSpec,
     stop: CancellationToken,
