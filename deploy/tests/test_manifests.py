@@ -93,7 +93,7 @@ class Manifests(unittest.TestCase):
 
     def test_what_strangers_reach_is_what_the_gateway_has_for_them(self):
         (callbacks,) = re.findall(r'const PATH: &str = "(/\w+)/', read("services/gateway/src/push/mod.rs"))
-        (inboxes,) = re.findall(r'const HOME: &str = "(/\w+)"', read("services/gateway/src/inbox/place.rs"))
+        (inboxes,) = re.findall(r'const HOME: &str = "(/\w+)"', read("services/gateway/src/inbox/mod.rs"))
         self.assertEqual(rules.FOR_STRANGERS, {callbacks, inboxes})
         objects = build(KUBERNETES / "overlays/production")
         (fleet,) = [one["data"] for one in objects if name_of(one).startswith("fleet-")]

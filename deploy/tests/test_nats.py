@@ -31,7 +31,7 @@ class Users(unittest.TestCase):
 
     def test_streams_and_buckets_are_those_of_the_code(self):
         self.assertEqual(set(NATS.STAGES), stage_names())
-        opened = set(re.findall(r'open\(\s*"([\w-]+)"', read("libs/control/src/control.rs")))
+        opened = set(re.findall(r'(?:open|table)\(\s*"([\w-]+)"', read("libs/control/src/control.rs")))
         self.assertEqual(set(NATS.CONTROL), opened)
         names = read("libs/bus/src/jetstream/names.rs")
         self.assertEqual(set(NATS.BUS), {name for name in re.findall(r'format!\("\{\}-(\w+)"', names)})

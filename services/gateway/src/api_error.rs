@@ -129,17 +129,25 @@ impl IntoResponse for ApiError {
 
 /// Converts every error response into a problem, including those of the router and its extractors.
 pub(crate) fn render(mut response: Response, path: &str) -> Response {
-    let status = response.status();
-    if !(status.is_client_error() || status.is_server_error()) {
-        return response;
-    }
-    let error = response.extensions_mut().remove::<ApiError>().unwrap_or_else(|| default_error(status));
+    let Some(error) = take_error(&mut response) else { return response };
     // A structure of strings always serializes to JSON.
     let body = serde_json::to_vec(&error.at(path)).unwrap_or_default();
+    with_body(response, PROBLEM_JSON, Body::from(body))
+}
+
+/// The error of an error response; none for another response.
+pub(crate) fn take_error(response: &mut Response) -> Option<ApiError> {
+    let status = response.status();
+    let is_error = status.is_client_error() || status.is_server_error();
+    is_error.then(|| response.extensions_mut().remove().unwrap_or_else(|| default_error(status)))
+}
+
+/// The response with another body.
+pub(crate) fn with_body(response: Response, media_type: &'static str, body: Body) -> Response {
     let (mut parts, _) = response.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
-    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
-    Response::from_parts(parts, Body::from(body))
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    Response::from_parts(parts, body)
 }
 
 /// The error for a response that no handler made.

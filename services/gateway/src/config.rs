@@ -243,6 +243,11 @@ impl Settings {
         }
     }
 
+    /// The bytes of the cache for parts of catalogs.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        self.cache_megabytes.max(1) * 1024 * 1024
+    }
+
     /// The time limit for a body.
     pub(crate) fn body_time(&self) -> Duration {
         Duration::from_secs(self.body_timeout_seconds)

@@ -110,41 +110,20 @@ impl GatewayMetrics {
             drop(counted.wrong_tokens.get_or_create(&[("door", endpoint.as_str())]));
         }
         metrics.register(|registry| {
-            registry.register(
-                "gateway_connections",
-                "Connections that are open",
-                counted.connections.clone(),
-            );
-            registry.register(
-                "gateway_connections_full",
-                "Times that all connections were open and the next one had to wait",
-                counted.connections_full.clone(),
-            );
-            registry.register(
-                "gateway_wrong_tokens",
-                "Tokens that are not known, by where they were shown",
-                counted.wrong_tokens.clone(),
-            );
-            registry.register(
-                "gateway_deliveries",
-                "Deliveries of hubs by what became of them",
-                counted.deliveries.clone(),
-            );
-            registry.register(
-                "gateway_requests",
-                "Requests answered by route, method and class of status",
-                counted.requests.clone(),
-            );
-            registry.register(
-                "gateway_request_seconds",
-                "Time until an answer began by route",
-                counted.seconds.clone(),
-            );
-            registry.register(
-                "gateway_notifications",
-                "Requests to post a notification by verdict",
-                counted.notifications.clone(),
-            );
+            let tokens = "Tokens that are not known, by where they were shown";
+            registry.register("gateway_wrong_tokens", tokens, counted.wrong_tokens.clone());
+            let deliveries = "Deliveries of hubs by what became of them";
+            registry.register("gateway_deliveries", deliveries, counted.deliveries.clone());
+            let notifications = "Requests to post a notification by verdict";
+            registry.register("gateway_notifications", notifications, counted.notifications.clone());
+            let open = "Connections that are open";
+            registry.register("gateway_connections", open, counted.connections.clone());
+            let full = "Times that all connections were open and the next one had to wait";
+            registry.register("gateway_connections_full", full, counted.connections_full.clone());
+            let requests = "Requests answered by route, method and class of status";
+            registry.register("gateway_requests", requests, counted.requests.clone());
+            let seconds = "Time until an answer began by route";
+            registry.register("gateway_request_seconds", seconds, counted.seconds.clone());
         });
         counted
     }

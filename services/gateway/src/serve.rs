@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use control::{Control, ControlError};
 use model::SystemClock;
-use service::{Context, Latch, Readiness};
+use service::{Context, Latch, Metrics, Readiness};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -40,19 +40,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let senders = senders(&settings, &context.stop)?;
     let push = context.config.push.open(&context.vars)?;
     let metrics = GatewayMetrics::register(&context.metrics);
-    let cache_bytes = settings.cache_megabytes.max(1) * 1024 * 1024;
-    let limits = settings.connection_limits();
-    let delivery_limits = settings.delivery_limits();
-    let bound = |name, bytes: usize| context.metrics.bound_memory(name, bytes as u64);
-    bound("gateway-cache", cache_bytes);
-    bound("gateway-connections", limits.memory_bytes(settings.body_bytes));
-    bound("gateway-batches", batch::memory_bytes(settings.batch_bytes));
-    if push.is_some() {
-        bound("gateway-deliveries", delivery_limits.memory_bytes());
-    }
-    if let Some(inbox) = &settings.inbox {
-        bound("gateway-notifications", Inbox::memory_bytes(inbox));
-    }
+    bound_memory(&context.metrics, &settings, push.is_some());
     let latch = context.readiness.latch("api", "what it depends on is being opened");
 
     let store = fleet::open_for_reading(&context, &context.config.store).await?;
@@ -85,15 +73,16 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
             bus,
             clock: Arc::new(SystemClock),
         };
-        Callbacks::new(fleet, delivery_limits, metrics.clone())
+        Callbacks::new(fleet, settings.delivery_limits(), metrics.clone())
     });
     let listen = settings.listen;
     let listener = TcpListener::bind(listen).await.with_context(|| {
         format!("cannot listen on {listen} for the API; set another address in `gateway.listen`")
     })?;
     let address = listener.local_addr()?;
-    let catalogs = Catalogs::new(store.clone(), settings.max_open_catalogs, cache_bytes);
+    let catalogs = Catalogs::new(store.clone(), settings.max_open_catalogs, settings.cache_bytes());
     tokio::spawn(catalogs.clone().sweep(stop.clone()));
+    let limits = settings.connection_limits();
     let gateway = Gateway::new(Parts {
         wrong_tokens: WrongTokens::new(settings.wrong_tokens_per_minute),
         settings,
@@ -123,6 +112,20 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         let _ = reports.await;
     }
     Ok(())
+}
+
+/// Declares the most memory that each part takes.
+fn bound_memory(metrics: &Metrics, settings: &Settings, has_push: bool) {
+    let bound = |name, bytes: usize| metrics.bound_memory(name, bytes as u64);
+    bound("gateway-cache", settings.cache_bytes());
+    bound("gateway-connections", settings.connection_limits().memory_bytes(settings.body_bytes));
+    bound("gateway-batches", batch::memory_bytes(settings.batch_bytes));
+    if has_push {
+        bound("gateway-deliveries", settings.delivery_limits().memory_bytes());
+    }
+    if let Some(inbox) = &settings.inbox {
+        bound("gateway-notifications", Inbox::memory_bytes(inbox));
+    }
 }
 
 fn tokens(settings: &Settings, stop: &CancellationToken) -> anyhow::Result<Tokens> {

@@ -1,6 +1,7 @@
 //! Limits how many wrong tokens a client may show before it has to wait.
 //!
-//! While a client waits, the gateway does not check its tokens. So guessing is no faster than this limit.
+//! While a client waits, the gateway does not check its tokens. So guessing is no faster than this limit. The counts are
+//! in a map of its own rather than a cache, because a cache may evict a count, and that would give fresh guesses.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;

@@ -12,7 +12,7 @@ use url::form_urlencoded::byte_serialize;
 use super::assets::SCRIPT;
 use super::layout::PageContext;
 use super::session;
-use crate::api_error::{ApiError, default_error};
+use crate::api_error::{ApiError, take_error, with_body};
 use crate::auth::{count_request, require_role, required_role};
 use crate::host;
 use crate::metrics::Measured;
@@ -144,22 +144,17 @@ fn to_sign_in(method: &Method, asked: &Uri, is_part: bool) -> Response {
     Redirect::to(&place).into_response()
 }
 
-/// Renders every error response as a page, including those of the router and its extractors.
+/// Renders every error response as a page, including those of the router and its extractors. A response that is a page
+/// already stays.
 fn as_page(gateway: &Gateway, mut response: Response, caller: Option<Caller>) -> Response {
-    let status = response.status();
-    let is_page = |response: &Response| {
-        let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        kind.is_some_and(|kind| kind.starts_with("text/html"))
-    };
-    if !(status.is_client_error() || status.is_server_error()) || is_page(&response) {
+    const HTML: &str = "text/html; charset=utf-8";
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    if kind.is_some_and(|kind| kind.starts_with("text/html")) {
         return response;
     }
-    let error = response.extensions_mut().remove::<ApiError>().unwrap_or_else(|| default_error(status));
-    let page = PageContext::new(gateway, caller).error_page(&error).into_response();
-    let (mut parts, _) = response.into_parts();
-    parts.headers.remove(header::CONTENT_LENGTH);
-    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    Response::from_parts(parts, page.into_body())
+    let Some(error) = take_error(&mut response) else { return response };
+    let page = PageContext::new(gateway, caller).error_page(&error).into_string();
+    with_body(response, HTML, page.into())
 }
 
 #[cfg(test)]

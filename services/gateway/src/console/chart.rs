@@ -24,7 +24,7 @@ pub(super) fn name(choice: &impl Serialize) -> String {
 struct Bar {
     at: Timestamp,
     height: f64,
-    told: String,
+    label: String,
 }
 
 /// Charts of runs, which come newest first: speed, resources left undone, and age of the stored copy.
@@ -53,7 +53,7 @@ fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
                 strong { (title) } ": " (what) ". "
                 @match bars {
                     [first, .., last] | [first @ last] => {
-                        (format::counted(bars.len() as u64, "run", "runs")) " from " (format::time(first.at)) ", the last one: " (last.told) "."
+                        (format::counted(bars.len() as u64, "run", "runs")) " from " (format::time(first.at)) ", the last one: " (last.label) "."
                     },
                     _ => "No data yet.",
                 }
@@ -65,7 +65,7 @@ fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
                     @for (place, bar) in bars.iter().enumerate() {
                         @let height = if highest > 0.0 { bar.height / highest * (HEIGHT - 4.0) } else { 0.0 };
                         rect x=(short(place as f64 * step + step * GAP / 2.0)) width=(short(step * (1.0 - GAP)))
-                            y=(short(HEIGHT - height.max(1.0))) height=(short(height.max(1.0))) { title { (bar.told) } }
+                            y=(short(HEIGHT - height.max(1.0))) height=(short(height.max(1.0))) { title { (bar.label) } }
                     }
                 }
                 details {
@@ -73,7 +73,7 @@ fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
                     table {
                         caption.hidden { (title) ": " (what) }
                         thead { tr { th scope="col" { "Run" } th scope="col" { (title) } } }
-                        tbody { @for bar in bars { tr { th scope="row" { (format::time(bar.at)) } td { (bar.told) } } } }
+                        tbody { @for bar in bars { tr { th scope="row" { (format::time(bar.at)) } td { (bar.label) } } } }
                     }
                 }
             }
@@ -99,7 +99,7 @@ fn throughput(runs: &[Run]) -> Vec<Bar> {
         Some(Bar {
             at: began,
             height: rate,
-            told: format!(
+            label: format!(
                 "{rate:.1}/s: {}, {}, in {}",
                 format::counted(run.counters.stored, "resource", "resources"),
                 format::bytes(run.counters.bytes),
@@ -116,7 +116,7 @@ fn backlog(runs: &[Run]) -> Vec<Bar> {
         Some(Bar {
             at: began,
             height: left as f64,
-            told: format!("{} of {} planned", format::count(left), format::count(run.counters.planned)),
+            label: format!("{} of {} planned", format::count(left), format::count(run.counters.planned)),
         })
     })
 }
@@ -129,7 +129,7 @@ fn lag(runs: &[Run]) -> Vec<Bar> {
         let (Some(began), Some(ended)) = (run.started_at, run.finished_at) else { continue };
         if let Some(before) = before {
             let age = ended.duration_since(before).as_secs();
-            bars.push(Bar { at: began, height: age as f64, told: format::span(age) });
+            bars.push(Bar { at: began, height: age as f64, label: format::span(age) });
         }
         before = Some(began);
     }

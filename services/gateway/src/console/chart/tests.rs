@@ -39,7 +39,7 @@ fn runs(of: &[(u64, bool)]) -> Vec<Run> {
 #[test]
 fn runs_are_told_oldest_first_by_their_rate_and_what_they_left() {
     let runs = runs(&[(20, true), (5, false)]);
-    let told = |bars: Vec<Bar>| bars.into_iter().map(|bar| bar.told).collect::<Vec<_>>();
+    let told = |bars: Vec<Bar>| bars.into_iter().map(|bar| bar.label).collect::<Vec<_>>();
     assert!(told(throughput(&runs))[0].starts_with("2.0/s: 20 resources"));
     assert!(told(throughput(&runs))[1].starts_with("0.5/s"));
     assert_eq!(told(backlog(&runs)), ["0 of 9 planned", "1 of 9 planned"]);
