@@ -26,7 +26,14 @@ def read(path):
     return (ROOT / path).read_text()
 
 
+def registered(area):
+    """The names of the register's rows of an area, by their variants."""
+    rows = re.findall(rf'(\w+) = {area} "([^"]+)"', read("libs/model/src/persisted.rs"))
+    return dict(rows)
+
+
 def stage_names():
     """The names of the streams' stages, from the code that makes them."""
-    names = read("libs/bus/src/jetstream/names.rs")
-    return set(re.findall(r'Self::\w+ => "(\w+)"', names.split("fn name(self)")[1].split("pub(super) fn of")[0]))
+    used = re.findall(r"Self::\w+ => Persisted::(\w+)", read("libs/bus/src/jetstream/names.rs"))
+    streams = registered("Stream")
+    return {streams[name] for name in used}

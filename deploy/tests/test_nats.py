@@ -6,7 +6,7 @@ import unittest
 
 import yaml
 
-from places import DEPLOY, KUBERNETES, OVERLAYS, read, services, stage_names
+from places import DEPLOY, KUBERNETES, OVERLAYS, read, registered, services, stage_names
 
 from build import build, name_of, pods  # places tells where it is
 
@@ -31,10 +31,10 @@ class Users(unittest.TestCase):
 
     def test_streams_and_buckets_are_those_of_the_code(self):
         self.assertEqual(set(NATS.STAGES), stage_names())
-        opened = set(re.findall(r'(?:open|table)\(\s*"([\w-]+)"', read("libs/control/src/control.rs")))
-        self.assertEqual(set(NATS.CONTROL), opened)
-        names = read("libs/bus/src/jetstream/names.rs")
-        self.assertEqual(set(NATS.BUS), {name for name in re.findall(r'format!\("\{\}-(\w+)"', names)})
+        buckets = registered("Bucket")
+        opened = set(re.findall(r"(?:open|table)\(\s*Persisted::(\w+)", read("libs/control/src/control.rs")))
+        self.assertEqual(set(NATS.CONTROL), {buckets[name] for name in opened})
+        self.assertEqual(set(NATS.CONTROL) | set(NATS.BUS), set(buckets.values()))
 
     def test_the_namespace_is_that_of_the_configurations(self):
         for service in services():

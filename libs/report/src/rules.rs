@@ -159,7 +159,7 @@ pub(crate) fn problem(reason: ProblemReason, subject: &Subject) -> Option<Fact> 
             "what is listed is answered with a 4xx status",
             hint(
                 Section::HTTP_CLIENT_ERROR,
-                "List only what the server hands out to whoever may read the list, and tell deletions in a Change List.",
+                "List only what the server hands out to all readers of the list, and tell deletions in a Change List.",
             ),
         ),
         ProblemReason::HttpServerError => (
@@ -181,7 +181,7 @@ pub(crate) fn problem(reason: ProblemReason, subject: &Subject) -> Option<Fact> 
             "a form to log in answers in the place of what is listed",
             hint(
                 Section::HTTP_REDIRECTION,
-                "List only what the server hands out to whoever may read the list, and answer 401 or 403 otherwise.",
+                "List only what the server hands out to all readers of the list, and answer 401 or 403 otherwise.",
             ),
         ),
         ProblemReason::UnexpectedHtml => (

@@ -51,7 +51,7 @@ impl Store {
     /// When the file cannot be created.
     pub async fn spool(&self, hasher: Hasher) -> Result<Spool, StoreError> {
         let directory = self.spool_directory().to_owned();
-        let readers = if self.on_disk().is_some() { Readers::Anybody } else { Readers::Owner };
+        let readers = if self.on_disk().is_some() { Readers::Everyone } else { Readers::Owner };
         let file = blocking("create a spool file", move || temporary::create_in(&directory, readers)).await?;
         let path = file.path().to_owned();
         let file = Some(SpoolFile { file, hasher });

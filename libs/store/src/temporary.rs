@@ -23,14 +23,14 @@ pub(crate) enum Readers {
     /// Only its owner: other users share the directory.
     Owner,
     /// All readers that the umask allows: the file will become one of this process's ordinary files.
-    Anybody,
+    Everyone,
 }
 
 /// A file in `directory`, which is created if missing. The file is removed when dropped.
 pub(crate) fn create_in(directory: &Path, readers: Readers) -> Result<NamedTempFile, StoreError> {
     let mut builder = Builder::new();
     builder.prefix(PREFIX);
-    if readers == Readers::Anybody {
+    if readers == Readers::Everyone {
         allow_anybody(&mut builder);
     }
     match builder.tempfile_in(directory) {

@@ -131,7 +131,7 @@ impl<'a> RunExecutor<'a> {
             let counters = self.progress.borrow().counters.clone();
             match patience.next(&error, &counters, self.context.clock.now()) {
                 RunRetry::Lost => {
-                    tracing::warn!(run.id = %self.id, %error, "somebody else owns this Source: hands off");
+                    tracing::warn!(run.id = %self.id, %error, "another scheduler holds the lease: stop");
                     return Ok(RunExit::Lost);
                 }
                 RunRetry::Stopped => return self.stopped().await,

@@ -51,7 +51,7 @@ impl Files {
     }
 
     pub(super) fn temporary(&self) -> Result<NamedTempFile, StoreError> {
-        temporary::create_in(&self.temporary, Readers::Anybody)
+        temporary::create_in(&self.temporary, Readers::Everyone)
     }
 
     /// Renames a complete file to its place.
