@@ -59,7 +59,8 @@ class Page(unittest.TestCase):
         self.assertEqual(set(contract.label_rows()), used, "labels that no series has")
 
     def test_the_sets_of_names_are_those_of_the_code(self):
-        reasons = set(re.findall(r'Self::\w+ => "([\w-]+)"', read("libs/model/src/problem.rs")))
+        reason = read("libs/model/src/problem_reason.rs").split("enum ProblemReason {")[1].split("\n}")[0]
+        reasons = {re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower() for name in re.findall(r"^    (\w+),", reason, re.M)}
         self.assertEqual(set(contract.named("Reasons")), reasons)
         quirks = re.findall(r'^ +\w+ "([\w-]+)" (?:true|false) (?:true|false)', read("libs/resourcesync/src/quirk.rs"), re.M)
         self.assertGreater(len(quirks), 50)
