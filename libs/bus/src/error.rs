@@ -24,7 +24,7 @@ pub enum BusError {
         limit: usize,
     },
     /// The server is unreachable or refused. Retry later.
-    #[error("the message bus cannot {action}: {source}; is the server up and reachable?")]
+    #[error("the message bus cannot {action}: {source}. Check that its servers are up and reachable")]
     Unavailable {
         /// The action that failed.
         action: String,

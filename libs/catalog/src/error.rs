@@ -30,15 +30,16 @@ pub enum CatalogError {
     },
     /// Another process has opened the catalog for writing.
     #[error(
-        "another process has taken over the catalog {path}, so nothing more is written here: let that process finish, \
-         or stop it and start again"
+        "catalog {path}: another writer took over; this process stopped writing. Let it finish, or stop it and run again"
     )]
     Fenced {
         /// Its path.
         path: String,
     },
     /// A record cannot be read.
-    #[error("the catalog {path} has a record that cannot be read, {key}: {why}; mend or delete that record")]
+    #[error(
+        "the catalog {path} has a record that cannot be read, {key}: {why}; repair or delete that record"
+    )]
     Corrupt {
         /// The catalog's path.
         path: String,
@@ -85,8 +86,8 @@ pub enum CatalogError {
     },
     /// An earlier commit failed or was cancelled, so the catalog's state is unknown.
     #[error(
-        "the catalog {path} is not written any more because it is not known whether an earlier batch was stored: \
-         open it anew, which tells"
+        "the catalog {path} is not written any more, because an earlier batch may or may not be stored: \
+         open it again, which finds out"
     )]
     Poisoned {
         /// The catalog's path.

@@ -53,13 +53,15 @@ pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Dur
             let left = retry_after.unwrap_or_default().as_secs();
             format!("{server} asked to be left alone for another {left} s; no request was made")
         }
-        ErrorKind::RefusedAddress => format!("{server} lies at an address that is not allowed to be reached"),
+        ErrorKind::RefusedAddress => {
+            format!("{server} resolves to a private or reserved address, which is blocked")
+        }
         ErrorKind::RefusedPort => {
             format!("the port of {server} is one of another service, which browsers refuse too")
         }
         ErrorKind::Disallowed => format!("the robots.txt of {server} disallows it"),
         ErrorKind::RobotsUnreachable => {
-            format!("nobody knows what the robots.txt of {server} allows, since it cannot be had")
+            format!("the robots.txt of {server} cannot be read, so what it allows is unknown")
         }
         ErrorKind::Builder => "the HTTP client cannot be set up".to_owned(),
     }

@@ -200,7 +200,7 @@ async fn server_that_stays_away_is_an_error_that_says_what_to_do() {
     server.kill();
     let error = bus.publish(verify(), MessageId::new("a"), "".into()).await.unwrap_err();
     assert!(error.is_temporary(), "{error}");
-    assert!(error.to_string().contains("is the server up and reachable?"), "{error}");
+    assert!(error.to_string().contains("Check that its servers are up and reachable"), "{error}");
     let error = JetStreamBus::connect(config, &Vars::default()).await.unwrap_err();
     assert!(error.is_temporary() && error.to_string().contains(server.url()), "{error}");
 }
