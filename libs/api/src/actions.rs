@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use control::{ActionKind, ProblemActionRequest, WordAbout};
+use control::{ActionKind, ActionSelector, ProblemActionRequest};
 use jiff::Timestamp;
 use model::ProblemReason;
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,7 @@ impl ProblemAction {
             ActionKind::Undo => ("unignore", None),
         };
         let all = about.is_empty();
-        let WordAbout { uris, prefix, reasons, kinds } = about;
+        let ActionSelector { uris, prefix, reasons, kinds } = about;
         let select = ProblemSelector { uris, prefix, reasons, kind: kinds, all };
         Self {
             id: request.id.to_string(),

@@ -55,8 +55,8 @@ pub enum ResourceState {
 }
 
 impl From<model::ResourceState> for ResourceState {
-    fn from(standing: model::ResourceState) -> Self {
-        match standing {
+    fn from(state: model::ResourceState) -> Self {
+        match state {
             model::ResourceState::Present => Self::Present,
             model::ResourceState::Deleted => Self::Deleted,
             model::ResourceState::Pending => Self::Pending,
@@ -66,8 +66,8 @@ impl From<model::ResourceState> for ResourceState {
 }
 
 impl From<ResourceState> for model::ResourceState {
-    fn from(standing: ResourceState) -> Self {
-        match standing {
+    fn from(state: ResourceState) -> Self {
+        match state {
             ResourceState::Present => Self::Present,
             ResourceState::Deleted => Self::Deleted,
             ResourceState::Pending => Self::Pending,
@@ -110,11 +110,11 @@ pub struct ResourceHistory {
 
 impl Resource {
     /// Builds a resource from its state and its stored record.
-    pub fn new(uri: &ResourceUri, standing: model::ResourceState, record: Option<&ResourceRecord>) -> Self {
+    pub fn new(uri: &ResourceUri, state: model::ResourceState, record: Option<&ResourceRecord>) -> Self {
         let bitstream = record.and_then(|record| record.bitstream.as_ref());
         Self {
             uri: uri.to_string(),
-            state: standing.into(),
+            state: state.into(),
             length: bitstream.map(|bitstream| bitstream.computed.length()),
             sha256: bitstream.map(|bitstream| bitstream.computed.sha256().to_string()),
             media_type: bitstream.and_then(|bitstream| bitstream.media_type.clone()),

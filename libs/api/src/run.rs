@@ -112,22 +112,22 @@ fn requested_by() -> Schema {
 
 impl Run {
     /// Builds the API form of a run in its current state.
-    pub fn new(run: &FleetRun, standing: &RunStatus<'_>) -> Self {
-        let (message, owner) = match standing {
+    pub fn new(run: &FleetRun, status: &RunStatus<'_>) -> Self {
+        let (message, owner) = match status {
             RunStatus::Failed { why } => (Some((*why).to_owned()), None),
             RunStatus::Running { owner, .. } | RunStatus::Interrupted { owner } => {
                 (run.progress.waits_for.clone(), Some(owner.to_string()))
             }
             _ => (None, None),
         };
-        let in_sync = match standing {
+        let in_sync = match status {
             RunStatus::Finished { in_sync } => Some(*in_sync),
             _ => None,
         };
         Self {
             run: run.spec.id,
             source: run.spec.source.clone(),
-            state: standing.name().into(),
+            state: status.name().into(),
             in_sync,
             message,
             owner,

@@ -66,7 +66,7 @@ impl Subscription {
             topic: kept.topic.clone(),
             set: kept.set.to_string(),
             hub: kept.hub().map(str::to_owned),
-            state: kept.standing(now).into(),
+            state: kept.status(now).into(),
             since: kept.tells_since(now),
             until,
             last_error: kept.trouble.clone(),

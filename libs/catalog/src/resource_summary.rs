@@ -34,7 +34,7 @@ pub struct ResourceSummary {
 
 impl ResourceSummary {
     /// Its state.
-    pub fn standing(&self) -> ResourceState {
+    pub fn state(&self) -> ResourceState {
         ResourceState::of(self.record.as_ref(), self.pending.as_ref(), self.problem.as_ref())
     }
 }

@@ -49,14 +49,14 @@ pub struct Control {
     runs: Runs,
     leases: Leases,
     members: Members,
-    rests: Cooldowns,
+    cooldowns: Cooldowns,
     sessions: Sessions,
     submissions: Submissions,
-    words: ProblemActions,
+    problem_actions: ProblemActions,
     plans: Plans,
     hints: Hints,
     outbox: Outbox,
-    readings: InboxCursors,
+    inbox_cursors: InboxCursors,
     subscriptions: Subscriptions,
 }
 
@@ -112,14 +112,18 @@ impl Control {
             runs: Runs::new(runs, past),
             leases: Leases::new(leases, config.lease_ttl()),
             members: Members::new(members, config.member_ttl()),
-            rests: buckets.table(Persisted::Cooldowns, "Which origins want to be left alone").await?,
+            cooldowns: buckets.table(Persisted::Cooldowns, "Which origins want to be left alone").await?,
             sessions: buckets.table(Persisted::Sessions, "Who has shown a token to a page").await?,
             submissions: buckets.table(Persisted::Submissions, "What was submitted with keys").await?,
-            words: buckets.table(Persisted::ProblemActions, "What is to become of problems").await?,
+            problem_actions: buckets
+                .table(Persisted::ProblemActions, "What is to become of problems")
+                .await?,
             plans: buckets.table(Persisted::Plans, "What Sources would take to harvest").await?,
             hints: buckets.table(Persisted::Hints, "Which Sources are said to have changed").await?,
             outbox: buckets.table(Persisted::Outbox, "What others are to be told of changes").await?,
-            readings: buckets.table(Persisted::InboxCursors, "How far inboxes of others are read").await?,
+            inbox_cursors: buckets
+                .table(Persisted::InboxCursors, "How far inboxes of others are read")
+                .await?,
             subscriptions: buckets
                 .table(Persisted::Subscriptions, "Which channels of Sources are subscribed to")
                 .await?,
@@ -151,8 +155,8 @@ impl Control {
     }
 
     /// The cooldowns of origins.
-    pub fn rests(&self) -> &Cooldowns {
-        &self.rests
+    pub fn cooldowns(&self) -> &Cooldowns {
+        &self.cooldowns
     }
 
     /// The sessions of the console.
@@ -166,8 +170,8 @@ impl Control {
     }
 
     /// Operator actions on problems.
-    pub fn words(&self) -> &ProblemActions {
-        &self.words
+    pub fn problem_actions(&self) -> &ProblemActions {
+        &self.problem_actions
     }
 
     /// The requested plans.
@@ -186,8 +190,8 @@ impl Control {
     }
 
     /// The read positions in inboxes of others.
-    pub fn readings(&self) -> &InboxCursors {
-        &self.readings
+    pub fn inbox_cursors(&self) -> &InboxCursors {
+        &self.inbox_cursors
     }
 
     /// The notifications that others have posted, stored within these limits. If several processes set limits, the

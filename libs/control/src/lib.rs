@@ -40,7 +40,7 @@ pub use lease::{Claim, Lease, LeaseRecord, LeaseTerm, Leases};
 pub use members::{Member, MemberId, MemberIdError, Members, Membership, Role, assign};
 pub use outbox::{Change, Outbox, OutboxMessage, OutboxState};
 pub use plans::{Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Plans};
-pub use problem_actions::{ActionKind, ProblemActionRequest, ProblemActions, WordAbout};
+pub use problem_actions::{ActionKind, ActionSelector, ProblemActionRequest, ProblemActions};
 pub use runs::{
     AskedBy, DesiredState, InSync, InvalidTransition, Problems, Progress, Run, RunFailure, RunSpec, RunState,
     RunStatus, RunTransition, Runs, SyncSummary, Why,

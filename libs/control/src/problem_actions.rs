@@ -18,7 +18,7 @@ pub struct ProblemActionRequest {
     /// The Source.
     pub source: SourceId,
     /// The selected problems.
-    pub about: WordAbout,
+    pub about: ActionSelector,
     /// The action.
     pub word: ActionKind,
     /// When the operator requested it.
@@ -47,7 +47,7 @@ pub enum ActionKind {
 /// Selects the problems that match all given conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct WordAbout {
+pub struct ActionSelector {
     /// With these URIs or IDs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uris: Vec<String>,
@@ -67,7 +67,7 @@ pub type ProblemActions = Table<ProblemActionRequest>;
 
 impl ProblemActionRequest {
     /// A new action.
-    pub fn new(source: SourceId, about: WordAbout, word: ActionKind, said_at: Timestamp) -> Self {
+    pub fn new(source: SourceId, about: ActionSelector, word: ActionKind, said_at: Timestamp) -> Self {
         Self { id: Ulid::new(), source, about, word, said_at }
     }
 
@@ -76,7 +76,7 @@ impl ProblemActionRequest {
     }
 }
 
-impl WordAbout {
+impl ActionSelector {
     /// Whether a problem is selected.
     pub fn takes(&self, subject: &Subject, reason: ProblemReason) -> bool {
         (self.uris.is_empty() || self.names(subject))
@@ -146,19 +146,19 @@ mod tests {
 
     #[test]
     fn a_word_is_about_what_all_of_it_holds_for() {
-        let about = WordAbout {
+        let about = ActionSelector {
             prefix: Some("https://e.org/a".to_owned()),
             reasons: vec![ProblemReason::Timeout],
             kinds: vec!["resource".to_owned()],
-            ..WordAbout::default()
+            ..ActionSelector::default()
         };
         let resource = |uri: &str| Subject::Resource(uri.to_owned());
         assert!(about.takes(&resource("https://e.org/ab"), ProblemReason::Timeout));
         assert!(!about.takes(&resource("https://e.org/b"), ProblemReason::Timeout));
         assert!(!about.takes(&resource("https://e.org/ab"), ProblemReason::Dns));
         assert!(!about.takes(&Subject::Document("https://e.org/ab".to_owned()), ProblemReason::Timeout));
-        assert!(WordAbout::default().is_empty() && !about.is_empty());
-        let named = WordAbout { uris: vec!["https://e.org/ab".to_owned()], ..WordAbout::default() };
+        assert!(ActionSelector::default().is_empty() && !about.is_empty());
+        let named = ActionSelector { uris: vec!["https://e.org/ab".to_owned()], ..ActionSelector::default() };
         assert!(named.takes(&resource("https://e.org/ab"), ProblemReason::Dns));
         assert!(!named.takes(&resource("https://e.org/a"), ProblemReason::Dns));
     }

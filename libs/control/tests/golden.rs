@@ -8,11 +8,11 @@ use std::fmt::Debug;
 use std::fs;
 
 use control::{
-    ActionKind, AdvertisedChannel, AskedBy, AskedMode, Change, Cooldown, DeliveryStats, Hint, HubRequest,
-    InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member, OutboxMessage, Plan, PlanEstimate, PlanState,
-    PlanUnread, PlanWay, PollInterval, ProblemActionRequest, Problems, Progress, Revision, Role, Run,
-    RunFailure, RunSpec, RunTransition, Schedule, Session, SourceSpec, Submission, Subscription,
-    SubscriptionId, SubscriptionState, SyncSummary, WordAbout,
+    ActionKind, ActionSelector, AdvertisedChannel, AskedBy, AskedMode, Change, Cooldown, DeliveryStats, Hint,
+    HubRequest, InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member, OutboxMessage, Plan, PlanEstimate,
+    PlanState, PlanUnread, PlanWay, PollInterval, ProblemActionRequest, Problems, Progress, Revision, Role,
+    Run, RunFailure, RunSpec, RunTransition, Schedule, Session, SourceSpec, Submission, Subscription,
+    SubscriptionId, SubscriptionState, SyncSummary,
 };
 use jiff::Timestamp;
 use model::{Absent, Phase, Prefer, ProblemReason, Robots, RunMode, SetId, SourceId};
@@ -71,12 +71,12 @@ fn run() -> Run {
     })
 }
 
-fn tenure() -> LeaseTerm {
+fn term() -> LeaseTerm {
     LeaseTerm { owner: "pod-1".parse().unwrap(), epoch: Revision::new(42) }
 }
 
 fn running() -> Run {
-    let run = run().step(RunTransition::Start(tenure()), at("2026-03-01T12:00:01Z")).unwrap();
+    let run = run().step(RunTransition::Start(term()), at("2026-03-01T12:00:01Z")).unwrap();
     let mut progress = Progress {
         phase: Some(Phase::Dispatching),
         pending: Some(7),
@@ -85,7 +85,7 @@ fn running() -> Run {
     };
     progress.counters.listed = 12;
     progress.counters.quirks.insert("gzip".to_owned(), 1);
-    run.step(RunTransition::Tell(tenure(), progress.into()), at("2026-03-01T12:00:05Z")).unwrap()
+    run.step(RunTransition::Tell(term(), progress.into()), at("2026-03-01T12:00:05Z")).unwrap()
 }
 
 #[test]
@@ -130,14 +130,14 @@ fn runs() {
     golden("run-hinted", &hinted);
     golden("run-running", &running());
     let end = |step| running().step(step, at("2026-03-01T12:10:00Z")).unwrap();
-    golden("run-finished", &end(RunTransition::Finish(tenure(), InSync(true))));
+    golden("run-finished", &end(RunTransition::Finish(term(), InSync(true))));
     golden(
         "run-failed",
-        &end(RunTransition::Fail(tenure(), RunFailure::because("the source cannot be reached"))),
+        &end(RunTransition::Fail(term(), RunFailure::because("the source cannot be reached"))),
     );
     golden(
         "run-guarded",
-        &end(RunTransition::Fail(tenure(), RunFailure::by_guard("20 of 40 resources would be deleted"))),
+        &end(RunTransition::Fail(term(), RunFailure::by_guard("20 of 40 resources would be deleted"))),
     );
     golden("run-stopping", &end(RunTransition::Cancel));
     let problems = Some(Problems { open: 3, ignored: 1 });
@@ -166,7 +166,7 @@ fn submissions_sessions_and_words() {
     let submission = Submission { content: "ab".repeat(32), run, answer: Some("{}".to_owned()) };
     golden("submission", &submission);
     golden("session", &Session { mark: "ab".repeat(32) });
-    let about = WordAbout {
+    let about = ActionSelector {
         uris: vec!["https://example.org/a".to_owned()],
         prefix: Some("https://example.org/".to_owned()),
         reasons: vec![ProblemReason::Timeout],
@@ -312,7 +312,7 @@ fn outgoing() {
 }
 
 #[test]
-fn readings() {
+fn inbox_cursors() {
     let source: SourceId = "example-org-1".parse().unwrap();
     let page = Url::parse("https://registry.example.com/").unwrap();
     let new = InboxCursor::new(source, page.clone(), at("2026-03-01T12:00:00Z"));

@@ -137,7 +137,7 @@ impl Search<'_> {
         let (Ok(url), Ok(origin)) = (entry.join("/robots.txt"), Origin::of(entry)) else { return };
         let (robots, requests) = self.client.robots(&origin).await;
         self.found.requests += u64::from(requests);
-        match robots.standing() {
+        match robots.fetch() {
             RobotsFetch::Read => {}
             RobotsFetch::Absent(why) => {
                 let tried = Tried { route: Route::Robots, url: url.to_string(), why: why.clone() };

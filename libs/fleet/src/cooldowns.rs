@@ -36,20 +36,20 @@ pub struct SharedRests {
 ///
 /// # Errors
 /// When the control store refuses, or the service is to stop.
-pub async fn share_rests(
+pub async fn share_cooldowns(
     client: &Client,
     control: &Control,
     clock: Arc<dyn Clock>,
     readiness: &Readiness,
     stop: &CancellationToken,
 ) -> anyhow::Result<SharedRests> {
-    let asked = client.rests();
-    let open = || control.rests().view();
+    let asked = client.cooldowns();
+    let open = || control.cooldowns().view();
     let view = connect("rests", readiness, stop, ControlError::is_temporary, open).await?;
     keep(client, &view, &*clock);
     let mut tasks = JoinSet::new();
     tasks.spawn(follow(client.clone(), view, Arc::clone(&clock)));
-    tasks.spawn(tell(control.rests().clone(), asked, clock));
+    tasks.spawn(tell(control.cooldowns().clone(), asked, clock));
     Ok(SharedRests { _tasks: tasks })
 }
 

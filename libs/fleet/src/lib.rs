@@ -18,7 +18,7 @@ mod terms;
 
 pub use self::bus::NatsConfig;
 pub use self::control::{become_member, open_control};
-pub use cooldowns::{SharedRests, share_rests};
+pub use cooldowns::{SharedRests, share_cooldowns};
 pub use counted_http::count_requests;
 pub use http::HttpConfig;
 pub use join::{Connections, join, join_bus};

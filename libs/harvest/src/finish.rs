@@ -22,7 +22,7 @@ pub(crate) async fn end_audit(ctx: &mut RunContext) -> Result<(), HarvestError> 
 
 /// Advances the sets, now that every change is settled or recorded as a problem.
 pub(crate) async fn finish(ctx: &mut RunContext) -> Result<(), HarvestError> {
-    missed_notifications::judge_untold(ctx).await?;
+    missed_notifications::judge_missed(ctx).await?;
     let mut batch = Batch::new();
     let (mut documents, notices) = document_queue::by_set_with_notices(&*ctx.catalog().await?).await?;
     let mut listed = HashSet::new();

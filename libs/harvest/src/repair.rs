@@ -31,7 +31,7 @@ pub struct QueuedRepairs {
 /// declaration and the listing document of each come from its record. If a newer entry ended as a problem, they come
 /// from the problem, because the Source has that version.
 ///
-/// The repairs belong to the interrupted run, if there is one, otherwise to a run of their own ([`Mode::Mend`]). If
+/// The repairs belong to the interrupted run, if there is one, otherwise to a run of their own ([`Mode::Repair`]). If
 /// no resource is queued, nothing is written. The call may be repeated after a crash: queued resources stay queued
 /// once. A replaced resource is recorded as [`Healed`](model::ChangeEvent::Healed) in the change log, and its problem
 /// is removed. One that could not be replaced is a problem and keeps its stored bytes. The next run retries it in the

@@ -30,8 +30,8 @@ pub struct SetRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<PendingRescan>,
     /// Missed changes: in lists, but not yet from a hub.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub untold: Option<MissedChanges>,
+    #[serde(default, rename = "untold", skip_serializing_if = "Option::is_none")]
+    pub missed: Option<MissedChanges>,
 }
 
 impl SetRecord {

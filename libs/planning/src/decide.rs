@@ -98,7 +98,7 @@ fn newest_known(listing: &Listing, known: CurrentState<'_>) -> Option<Timestamp>
         known.record.and_then(|record| record.listing.as_of),
         known.pending.and_then(|pending| pending.listing.as_of),
         // Only changes are compared with the baseline: its own entries carry its `at`.
-        known.baseline_at.filter(|_| listing.change.is_some() && !is_unheard(listing, known.record)),
+        known.baseline_at.filter(|_| listing.change.is_some() && !is_new(listing, known.record)),
     ];
     newest_known.into_iter().flatten().max()
 }
@@ -106,7 +106,7 @@ fn newest_known(listing: &Listing, known: CurrentState<'_>) -> Option<Timestamp>
 /// Whether a deletion is about a version that was stored before it. A baseline of a later time omitted the resource,
 /// but that deleted nothing: the operator keeps absent resources, or the absence waits for confirmation. The deletion
 /// is now explicit.
-fn is_unheard(listing: &Listing, record: Option<&ResourceRecord>) -> bool {
+fn is_new(listing: &Listing, record: Option<&ResourceRecord>) -> bool {
     let held = record.filter(|record| record.is_present()).and_then(|record| record.listing.as_of);
     listing.change == Some(Change::Deleted) && held.zip(listing.as_of).is_some_and(|(held, gone)| held < gone)
 }

@@ -37,8 +37,8 @@ pub fn is_past(then: Timestamp, patience: Duration, now: Timestamp) -> bool {
 }
 
 /// Adds one change.
-pub fn with(untold: Option<MissedChanges>, change: Timestamp) -> MissedChanges {
-    let before = untold.unwrap_or(MissedChanges { changes: 0, oldest: change, latest: change });
+pub fn with(missed: Option<MissedChanges>, change: Timestamp) -> MissedChanges {
+    let before = missed.unwrap_or(MissedChanges { changes: 0, oldest: change, latest: change });
     MissedChanges {
         changes: before.changes.saturating_add(1),
         oldest: before.oldest.min(change),
@@ -49,18 +49,18 @@ pub fn with(untold: Option<MissedChanges>, change: Timestamp) -> MissedChanges {
 /// The rest after a notification with this interval and number of entries was read. A notification that begins later
 /// does not contain the oldest change. One that ends earlier leaves the later changes, at least one.
 pub fn without(
-    untold: MissedChanges,
+    missed: MissedChanges,
     from: Timestamp,
     until: Timestamp,
     entries: u64,
 ) -> Option<MissedChanges> {
-    if from > untold.oldest || until < untold.oldest {
-        Some(untold)
-    } else if until >= untold.latest {
+    if from > missed.oldest || until < missed.oldest {
+        Some(missed)
+    } else if until >= missed.latest {
         None
     } else {
-        let changes = untold.changes.saturating_sub(entries).max(1);
-        Some(MissedChanges { changes, oldest: until, ..untold })
+        let changes = missed.changes.saturating_sub(entries).max(1);
+        Some(MissedChanges { changes, oldest: until, ..missed })
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
-    fn untold(changes: u64, oldest: i64, latest: i64) -> MissedChanges {
+    fn missed(changes: u64, oldest: i64, latest: i64) -> MissedChanges {
         MissedChanges { changes, oldest: at(oldest), latest: at(latest) }
     }
 
@@ -101,19 +101,19 @@ mod tests {
 
     #[test]
     fn untold_changes_are_counted_with_their_interval() {
-        let all = [20, 10, 30].into_iter().fold(None, |untold, second| Some(with(untold, at(second))));
-        assert_eq!(all, Some(untold(3, 10, 30)));
+        let all = [20, 10, 30].into_iter().fold(None, |missed, second| Some(with(missed, at(second))));
+        assert_eq!(all, Some(missed(3, 10, 30)));
     }
 
     #[test]
     fn a_notification_that_comes_late_takes_back_what_it_tells_and_another_one_does_not() {
-        let found = untold(5, 10, 30);
+        let found = missed(5, 10, 30);
         assert_eq!(without(found, at(10), at(30), 5), None);
         assert_eq!(without(found, at(0), at(40), 0), None, "several changes of one resource are told as one");
         assert_eq!(without(found, at(11), at(40), 5), Some(found), "it may have told all but the oldest");
         assert_eq!(without(found, at(0), at(9), 5), Some(found));
-        assert_eq!(without(found, at(0), at(20), 3), Some(untold(2, 20, 30)));
-        assert_eq!(without(found, at(0), at(20), 9), Some(untold(1, 20, 30)), "what is later is left");
+        assert_eq!(without(found, at(0), at(20), 3), Some(missed(2, 20, 30)));
+        assert_eq!(without(found, at(0), at(20), 9), Some(missed(1, 20, 30)), "what is later is left");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use model::{Attempt, ChangeEvent, ChangeLogEntry, Provenance, Why};
 
 /// The lines of one change log entry: the failed attempts before it, the event, and its cause.
-pub fn told(entry: &ChangeLogEntry) -> Vec<String> {
+pub fn lines(entry: &ChangeLogEntry) -> Vec<String> {
     let mut lines: Vec<String> = entry.account.tried.iter().map(attempt).collect();
     lines.push(format!("{}  {}", entry.at, what(&entry.event)));
     lines.push(format!("    {}", because(entry)));

@@ -188,7 +188,7 @@ impl Client {
 
     /// Receives each response that starts a cooldown or extends it; not calls of [`Client::rest`]. A slow
     /// subscriber misses the oldest ones.
-    pub fn rests(&self) -> broadcast::Receiver<OriginRest> {
+    pub fn cooldowns(&self) -> broadcast::Receiver<OriginRest> {
         self.0.rests.subscribe()
     }
 

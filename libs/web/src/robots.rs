@@ -47,7 +47,7 @@ pub enum Disallow {
 /// The rules of an origin's robots.txt for this client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Robots {
-    standing: RobotsFetch,
+    fetch: RobotsFetch,
     /// Whether a server answered at all.
     is_answered: bool,
     rules: Rules,
@@ -168,13 +168,13 @@ impl Robots {
         }
         let group = if ours.found { ours } else { everybodys };
         let Group { rules, crawl_delay, .. } = group;
-        Self { standing: RobotsFetch::Read, is_answered: true, rules, crawl_delay, sitemaps, location: None }
+        Self { fetch: RobotsFetch::Read, is_answered: true, rules, crawl_delay, sitemaps, location: None }
     }
 
     /// The result for an origin whose robots.txt was not read: it has no rules.
-    pub(crate) fn unread(standing: RobotsFetch, is_answered: bool) -> Self {
+    pub(crate) fn unread(fetch: RobotsFetch, is_answered: bool) -> Self {
         let rules = Rules::default();
-        Self { standing, is_answered, rules, crawl_delay: None, sitemaps: Vec::new(), location: None }
+        Self { fetch, is_answered, rules, crawl_delay: None, sitemaps: Vec::new(), location: None }
     }
 
     pub(crate) fn read_at(mut self, location: Url) -> Self {
@@ -188,8 +188,8 @@ impl Robots {
     }
 
     /// How the rules were obtained.
-    pub fn standing(&self) -> &RobotsFetch {
-        &self.standing
+    pub fn fetch(&self) -> &RobotsFetch {
+        &self.fetch
     }
 
     /// The requested interval between two requests, at most a day. Not part of the RFC, but widely used.

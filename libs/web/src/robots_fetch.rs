@@ -22,7 +22,7 @@ impl Client {
     /// The rules of an origin's robots.txt for this client, whatever the policy makes of them, and the number
     /// of requests that this call sent. It is fetched once for all, with one attempt, and cached for a day
     /// (ten minutes where it could not be fetched). It never fails: a failed fetch is reported in its
-    /// [standing](Robots::standing).
+    /// [result](Robots::fetch).
     pub async fn robots(&self, origin: &Origin) -> (Arc<Robots>, u32) {
         let mut requests = 0;
         let fetch = async {
@@ -63,7 +63,7 @@ impl Client {
         if binds {
             // If another site's server does not answer at all, the request's own error says so better.
             let is_asked_in_vain = robots.is_silent() && !policy.disallow.binds(errand, false);
-            if let RobotsFetch::Unreachable(why) = robots.standing()
+            if let RobotsFetch::Unreachable(why) = robots.fetch()
                 && !is_asked_in_vain
             {
                 return Err(WebError::new(ErrorKind::RobotsUnreachable).detail(why));
@@ -147,7 +147,7 @@ impl Client {
                 ErrorKind::CoolingDown | ErrorKind::Walled(Wall::Challenge(_)) => Duration::ZERO,
                 _ => KEPT_UNREACHABLE,
             };
-            let standing = RobotsFetch::Unreachable(error.to_string());
+            let fetch = RobotsFetch::Unreachable(error.to_string());
             let is_silent = matches!(
                 error.kind(),
                 ErrorKind::Dns
@@ -156,7 +156,7 @@ impl Client {
                     | ErrorKind::Timeout(Phase::Connect | Phase::FirstByte)
                     | ErrorKind::CoolingDown
             );
-            let robots = Robots::unread(standing, !is_silent);
+            let robots = Robots::unread(fetch, !is_silent);
             Fetched { robots, keep, requests }
         }
         .boxed()

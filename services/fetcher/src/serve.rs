@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bus::worker::{Shares, Worker};
 use control::{MemberId, Role};
 use fleet::{Connections, Credentials, HttpConfig, NatsConfig, StoreConfig};
+use futures::future::BoxFuture;
 use model::{Clock as _, SystemClock};
 use serde::Deserialize;
 use service::{Context, FrameConfig, ServiceConfig};
@@ -77,7 +78,12 @@ impl ServiceConfig for Config {
 ///
 /// # Errors
 /// When the configuration is wrong, or a job fails in a way that only the operator can fix.
-pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
+pub fn serve(context: Context<Config>) -> BoxFuture<'static, anyhow::Result<()>> {
+    // Boxed here, so that the service is compiled in this crate, and not once more in each of its users.
+    Box::pin(run(context))
+}
+
+async fn run(context: Context<Config>) -> anyhow::Result<()> {
     fleet::unless_stopped(work(context).await)
 }
 
@@ -107,7 +113,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     fleet::count_requests(&client, &config.http.origin_groups, &metrics)?;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     // Until the jobs in progress have ended: they still need the cooldowns of the fleet.
-    let _rests = fleet::share_rests(&client, &control, Arc::new(SystemClock), &readiness, &stop).await?;
+    let _rests = fleet::share_cooldowns(&client, &control, Arc::new(SystemClock), &readiness, &stop).await?;
     let me = MemberId::fresh("fetcher");
     let member =
         fleet::become_member(&control, &me, Role::Fetcher, SystemClock.now(), &readiness, &stop).await?;

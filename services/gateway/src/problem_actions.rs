@@ -4,7 +4,7 @@ use api::{Ignore, Page, ProblemAction, ProblemSelector, Retry};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use control::{ActionKind, ProblemActionRequest, WordAbout};
+use control::{ActionKind, ActionSelector, ProblemActionRequest};
 use model::{SourceId, Subject};
 
 use crate::api_error::ApiError;
@@ -54,7 +54,7 @@ pub(crate) async fn waiting(
     State(gateway): State<Gateway>,
     SourcePath(source): SourcePath,
 ) -> Result<Json<Page<ProblemAction>>, ApiError> {
-    let words = gateway.control.words().of(&source).await?;
+    let words = gateway.control.problem_actions().of(&source).await?;
     Ok(Json(Page::all(words.iter().map(|action| ProblemAction::new(action)))))
 }
 
@@ -69,19 +69,19 @@ async fn queue(
     // Refuse here, because no scheduler would ever apply an action on a missing Source.
     gateway.control.sources().get(&source).await?;
     let request = ProblemActionRequest::new(source, about, action, gateway.now());
-    gateway.control.words().say(&request).await?;
+    gateway.control.problem_actions().say(&request).await?;
     tracing::info!(source.id = %request.source, action.id = %request.id, token = caller.name(), "problem action queued");
     Ok((StatusCode::ACCEPTED, Json(ProblemAction::new(&request))))
 }
 
 /// Parses a selection of problems.
-fn parse(select: ProblemSelector) -> Result<WordAbout, ApiError> {
+fn parse(select: ProblemSelector) -> Result<ActionSelector, ApiError> {
     if let Some(other) = select.kind.iter().find(|kind| !Subject::KINDS.contains(&kind.as_str())) {
         let said = format!("{other:?} is none of {}", Subject::KINDS.join(", "));
         return Err(ApiError::invalid("that is no kind of thing").fields([("select.kind", said)]));
     }
     let ProblemSelector { uris, prefix, reasons, kind: kinds, all } = select;
-    let about = WordAbout { uris, prefix, reasons, kinds };
+    let about = ActionSelector { uris, prefix, reasons, kinds };
     if about.is_empty() != all {
         let said =
             "say which problems are meant (uris, prefix, reasons, kind), or all of them (all), and not both";

@@ -75,8 +75,7 @@ async fn page_of(
     let more = known.len() > limit;
     known.truncate(limit);
     let next = known.last().filter(|_| more).map(|last| pagination::cursor(KIND, last.uri.as_str()));
-    let resource =
-        |known: &ResourceSummary| Resource::new(&known.uri, known.standing(), known.record.as_ref());
+    let resource = |known: &ResourceSummary| Resource::new(&known.uri, known.state(), known.record.as_ref());
     Ok(Page { items: known.iter().map(resource).collect(), next })
 }
 
@@ -111,8 +110,8 @@ pub(crate) async fn lookup(catalog: &CatalogReader, uri: &ResourceUri) -> Result
             document_problems.insert(document, problem);
         }
     }
-    let standing = ResourceState::of(record.as_ref(), pending.as_ref(), problem.as_ref());
-    let resource = Resource::new(uri, standing, record.as_ref());
+    let state = ResourceState::of(record.as_ref(), pending.as_ref(), problem.as_ref());
+    let resource = Resource::new(uri, state, record.as_ref());
     Ok(ResourceHistory {
         resource,
         record,

@@ -42,8 +42,8 @@ pub(crate) struct RunParams {
 
 /// The API form of a run in its current state.
 pub(crate) fn present(gateway: &Gateway, run: &FleetRun) -> Run {
-    let tenure = gateway.views.leases.get(&run.spec.source).map(|lease| lease.tenure());
-    Run::new(run, &run.standing(tenure.as_ref()))
+    let term = gateway.views.leases.get(&run.spec.source).map(|lease| lease.term());
+    Run::new(run, &run.status(term.as_ref()))
 }
 
 /// The current or last run of each Source, in the order of the Source IDs.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use control::{Control, ControlError};
+use futures::future::BoxFuture;
 use model::SystemClock;
 use service::{Context, Latch, Metrics, Readiness};
 use tokio::net::TcpListener;
@@ -29,7 +30,12 @@ const PROBE_EVERY: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// When the configuration is wrong, or the port cannot be opened.
-pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
+pub fn serve(context: Context<Config>) -> BoxFuture<'static, anyhow::Result<()>> {
+    // Boxed here, so that the service is compiled in this crate, and not once more in each of its users.
+    Box::pin(run(context))
+}
+
+async fn run(context: Context<Config>) -> anyhow::Result<()> {
     fleet::unless_stopped(work(context).await)
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bus::BusError;
 use futures::Stream;
+use futures::future::BoxFuture;
 use harvest::{Harvest, HarvestError, Parts, Report};
 use model::ResourceUri;
 use store::{SourceMarker, StoreError};
@@ -34,12 +35,21 @@ pub enum PipelineError {
 ///
 /// # Errors
 /// [`PipelineError`]. No data is lost, and the next harvest resumes.
-pub async fn harvest(
+pub fn harvest<'a>(
+    parts: Parts,
+    note: &'a SourceMarker,
+    at_once: &'a CancellationToken,
+) -> BoxFuture<'a, Result<Report, PipelineError>> {
+    // Boxed here, so that all stages are compiled in this crate, and not once more in each of its users.
+    Box::pin(harvest_whole(parts, note, at_once))
+}
+
+async fn harvest_whole(
     parts: Parts,
     note: &SourceMarker,
     at_once: &CancellationToken,
 ) -> Result<Report, PipelineError> {
-    let pipeline = beside(&parts).await?;
+    let pipeline = start_stages(&parts).await?;
     let store = parts.store.clone();
     let harvesting = async {
         let harvest = Harvest::open(parts).await?;
@@ -60,7 +70,7 @@ pub async fn repair(
     uris: impl Stream<Item = Result<ResourceUri, HarvestError>> + Send,
     at_once: &CancellationToken,
 ) -> Result<Option<Report>, PipelineError> {
-    let pipeline = beside(&parts).await?;
+    let pipeline = start_stages(&parts).await?;
     let repairing = async {
         let (_, report) = Harvest::repair(parts, uris).await?;
         Ok(report)
@@ -69,7 +79,7 @@ pub async fn repair(
 }
 
 /// The stages beside the owner, from `parts`.
-async fn beside(parts: &Parts) -> Result<Pipeline, BusError> {
+async fn start_stages(parts: &Parts) -> Result<Pipeline, BusError> {
     let bus = Arc::clone(&parts.bus);
     let clock = Arc::clone(&parts.clock);
     Pipeline::start(bus, &parts.client, &parts.store, clock).await

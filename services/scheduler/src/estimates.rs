@@ -76,7 +76,7 @@ async fn make_one(context: SchedulerContext, plan: Versioned<Plan>) {
     let now = || context.clock.now();
     let failed = |why: String| PlanState::Failed { why: cut(why), at: now() };
     let state = match made.await {
-        Ok(Ok(Ok(estimate))) => PlanState::Done { estimate: told(estimate), at: now() },
+        Ok(Ok(Ok(estimate))) => PlanState::Done { estimate: plan_estimate(estimate), at: now() },
         Ok(Ok(Err(error))) => failed(error.to_string()),
         Ok(Err(_)) => failed(format!(
             "its documents could not be read within {} minutes; `thresher plan` on a machine of your own takes its time",
@@ -115,7 +115,7 @@ async fn estimate_of(context: &SchedulerContext, source: &SourceSpec) -> anyhow:
     Ok(Box::pin(estimate(&client, &source.entry, catalog.as_deref(), &options, now)).await?)
 }
 
-fn told(estimate: Estimate) -> PlanEstimate {
+fn plan_estimate(estimate: Estimate) -> PlanEstimate {
     let millis = |time: Duration| time.as_millis().try_into().unwrap_or(u64::MAX);
     let way = |way: StrategyEstimate| PlanWay {
         set: way.set,
@@ -178,7 +178,7 @@ mod tests {
             requests: 3,
             unread: vec![unread; 21],
         };
-        let told = told(estimate);
+        let told = plan_estimate(estimate);
         assert_eq!(
             (told.ways.len(), told.ways_left_out, told.unread.len(), told.unread_left_out),
             (50, 10, 20, 1)

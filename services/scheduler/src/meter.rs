@@ -68,10 +68,10 @@ impl Meter {
         self.metrics.documents("read", new(now.documents.read, &mut documents.read));
         self.metrics.documents("not-modified", new(now.documents.unmodified, &mut documents.unmodified));
         self.metrics.documents("failed", new(now.documents.failed, &mut documents.failed));
-        self.metrics.statuses.note(&self.source, |standing| {
-            standing.pending = now.pending;
-            standing.behind = now.behind.or(standing.behind);
-            (standing.in_flight, standing.window) = (now.in_flight, now.window);
+        self.metrics.statuses.note(&self.source, |status| {
+            status.pending = now.pending;
+            status.behind = now.behind.or(status.behind);
+            (status.in_flight, status.window) = (now.in_flight, now.window);
         });
     }
 }
@@ -79,8 +79,8 @@ impl Meter {
 impl Drop for Meter {
     fn drop(&mut self) {
         // The run is over, or another scheduler's.
-        self.metrics.statuses.note(&self.source, |standing| {
-            (standing.pending, standing.in_flight, standing.window) = (0, 0, (0, 0));
+        self.metrics.statuses.note(&self.source, |status| {
+            (status.pending, status.in_flight, status.window) = (0, 0, (0, 0));
         });
     }
 }

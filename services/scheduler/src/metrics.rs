@@ -271,7 +271,7 @@ impl SchedulerMetrics {
     /// Sets the open problems of a Source after a run.
     pub(crate) fn problems(&self, source: &SourceId, open: &BTreeMap<ProblemReason, u64>, ignored: u64) {
         let total: u64 = open.values().sum();
-        self.statuses.note(source, |standing| standing.problems = Some(total));
+        self.statuses.note(source, |status| status.problems = Some(total));
         let open = open.iter().map(|(reason, count)| (reason.as_str(), *count)).chain([(IGNORED, ignored)]);
         self.replace(
             source,

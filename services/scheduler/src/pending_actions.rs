@@ -18,7 +18,7 @@ pub(crate) async fn take_up(
     source: &SourceId,
     catalog: &Catalog,
 ) -> Result<(), HarvestError> {
-    let words = match context.control.words().of(source).await {
+    let words = match context.control.problem_actions().of(source).await {
         Ok(words) => words,
         Err(error) => {
             tracing::warn!(source.id = %source, %error, "what was said about problems is not known; it waits for the next run");
@@ -36,7 +36,7 @@ pub(crate) async fn take_up(
         });
         let told = told.await?;
         tracing::info!(source.id = %source, word.id = %request.id, problems = told.len(), "the operator's word is taken up");
-        if let Err(error) = context.control.words().forget(&request).await {
+        if let Err(error) = context.control.problem_actions().forget(&request).await {
             tracing::warn!(source.id = %source, %error, "a word that was taken up is taken up again by the next run");
         }
     }

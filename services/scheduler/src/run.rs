@@ -301,7 +301,7 @@ impl<'a> RunExecutor<'a> {
         let finished = self.context.control.runs().finish(self.lease, self.id, in_sync, now).await?;
         if was_success(&finished) {
             let began = finished.started_at;
-            self.context.metrics.statuses.note(&self.source.id, |standing| standing.last_success = began);
+            self.context.metrics.statuses.note(&self.source.id, |status| status.last_success = began);
         }
         // The counters of an audit or an earlier process cannot be compared with the results.
         if !report.resumed && matches!(report.run.mode, Mode::Baseline | Mode::Incremental) {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use catalog::{CacheBudget, CatalogConfig};
 use control::{MemberId, Role};
 use fleet::{Connections, Credentials};
+use futures::future::BoxFuture;
 use model::{Clock, SystemClock};
 use service::Context;
 use tokio::sync::Semaphore;
@@ -27,7 +28,12 @@ use crate::{assignment, estimates};
 ///
 /// # Errors
 /// When the configuration is wrong.
-pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
+pub fn serve(context: Context<Config>) -> BoxFuture<'static, anyhow::Result<()>> {
+    // Boxed here, so that the service is compiled in this crate, and not once more in each of its users.
+    Box::pin(run(context))
+}
+
+async fn run(context: Context<Config>) -> anyhow::Result<()> {
     fleet::unless_stopped(work(context).await)
 }
 
@@ -47,7 +53,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
 
     let me = MemberId::fresh(settings.name.as_deref().unwrap_or("scheduler"));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let _rests = fleet::share_rests(&client, &control, Arc::clone(&clock), &readiness, &stop).await?;
+    let _rests = fleet::share_cooldowns(&client, &control, Arc::clone(&clock), &readiness, &stop).await?;
     let (cache_blocks, cache_indexes) = settings.cache_bytes();
     let Views { sources, runs, leases, members, plans, hints, outbox, readings, subscriptions } =
         Box::pin(Views::open(&control, &readiness, &stop)).await?;

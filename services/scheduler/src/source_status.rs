@@ -89,7 +89,7 @@ struct Row {
 impl Row {
     fn of(
         source: &SourceId,
-        standing: &SourceStatus,
+        status: &SourceStatus,
         spec: Option<&SourceSpec>,
         run: Option<&Run>,
         now: Timestamp,
@@ -97,19 +97,19 @@ impl Row {
         let age = |then: Timestamp| now.duration_since(then).as_secs_f64().max(0.0);
         let waiting = run.filter(|run| run.wants_work()).map(|run| run.spec.asked_at);
         // For a Source that was never in sync, the time counts from the request for it, as far as this process knows.
-        let fresh = standing.last_success.or(match (waiting, standing.since) {
+        let fresh = status.last_success.or(match (waiting, status.since) {
             (Some(asked), Some(since)) => Some(asked.min(since)),
             (asked, since) => asked.or(since),
         });
         let until = spec.zip(fresh).and_then(|(spec, fresh)| due::fresh_until(spec, fresh));
         Self {
             source: source.as_str().to_owned(),
-            pending: standing.pending as f64,
+            pending: status.pending as f64,
             work_age: waiting.map_or(0.0, age),
-            success_age: standing.last_success.map(age),
+            success_age: status.last_success.map(age),
             overdue: until.map(age),
-            lag: standing.behind.map(|behind| behind.as_secs_f64()),
-            problems: standing.problems.map(|problems| problems as f64),
+            lag: status.behind.map(|behind| behind.as_secs_f64()),
+            problems: status.problems.map(|problems| problems as f64),
             failing: f64::from(run.is_some_and(|run| matches!(run.state, RunState::Failed { .. }))),
         }
     }
@@ -156,12 +156,12 @@ impl Shown {
     fn rows(&self) -> Vec<Row> {
         let now = self.clock.now();
         let statuses = self.statuses.all();
-        let row = |(source, standing)| {
+        let row = |(source, status)| {
             let spec = self.sources.get(source);
             let run = self.runs.get(source);
             Row::of(
                 source,
-                standing,
+                status,
                 spec.as_ref().map(|spec| &*spec.value),
                 run.as_ref().map(|run| &*run.value),
                 now,
@@ -179,10 +179,10 @@ impl Collector for Shown {
         let mut in_flight = 0;
         let mut out = 0;
         let mut limit = 0;
-        for standing in self.statuses.all().values() {
-            in_flight += standing.in_flight;
-            out += standing.window.0;
-            limit += standing.window.1;
+        for status in self.statuses.all().values() {
+            in_flight += status.in_flight;
+            out += status.window.0;
+            limit += status.window.1;
         }
         let pending: f64 = rows.iter().map(|row| row.pending).sum();
         let oldest = rows.iter().map(|row| row.work_age).fold(0.0, f64::max);
@@ -283,9 +283,9 @@ mod tests {
         let spec = SourceSpec::from(Spec { follow: Some(bounds), ..Spec::new("http://h/".parse().unwrap()) });
         let row = |last_success: Option<i64>, run: Option<&Run>| {
             let since = Some(at(-50));
-            let standing =
+            let status =
                 SourceStatus { since, last_success: last_success.map(at), ..SourceStatus::default() };
-            Row::of(&spec.id, &standing, Some(&spec), run, at(0))
+            Row::of(&spec.id, &status, Some(&spec), run, at(0))
         };
         assert_eq!((row(Some(-30), None).success_age, row(Some(-30), None).overdue), (Some(30.0), Some(0.0)));
         assert_eq!(row(Some(-130), None).overdue, Some(30.0));
@@ -308,11 +308,7 @@ mod tests {
         run.state = RunState::Finished { in_sync: true };
         assert_eq!(row(Some(-400), Some(&run)).work_age, 0.0);
         let manual = SourceSpec::from(Spec { follow: None, ..spec.spec.clone() });
-        let standing = SourceStatus { last_success: Some(at(-9_999)), ..SourceStatus::default() };
-        assert_eq!(
-            Row::of(&spec.id, &standing, Some(&manual), None, at(0)).overdue,
-            None,
-            "nobody said when"
-        );
+        let status = SourceStatus { last_success: Some(at(-9_999)), ..SourceStatus::default() };
+        assert_eq!(Row::of(&spec.id, &status, Some(&manual), None, at(0)).overdue, None, "nobody said when");
     }
 }

@@ -74,8 +74,8 @@ impl SourceTask {
         self.polled_at = last_poll.unwrap_or(self.polled_at);
         self.looked_at = runs.iter().find_map(|run| due::looked_at(Some(run), None));
         self.fruitless = due::fruitless(&runs);
-        self.context.metrics.statuses.note(&self.source, |standing| {
-            (standing.since, standing.last_success) = (Some(now), last_success);
+        self.context.metrics.statuses.note(&self.source, |status| {
+            (status.since, status.last_success) = (Some(now), last_success);
         });
     }
 

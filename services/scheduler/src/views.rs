@@ -42,8 +42,10 @@ impl Views {
             plans: fleet::connect("plans", readiness, stop, temporary, || control.plans().view()).await?,
             hints: fleet::connect("hints", readiness, stop, temporary, || control.hints().view()).await?,
             outbox: fleet::connect("outbox", readiness, stop, temporary, || control.outbox().view()).await?,
-            readings: fleet::connect("readings", readiness, stop, temporary, || control.readings().view())
-                .await?,
+            readings: fleet::connect("readings", readiness, stop, temporary, || {
+                control.inbox_cursors().view()
+            })
+            .await?,
             subscriptions: fleet::connect("subscriptions", readiness, stop, temporary, || {
                 control.subscriptions().view()
             })

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bus::{Filter, Message};
 use fleet::{Connections, NatsConfig, StoreConfig};
+use futures::future::BoxFuture;
 use serde::Deserialize;
 use service::{Context, FrameConfig, ServiceConfig};
 
@@ -50,7 +51,12 @@ impl ServiceConfig for Config {
 ///
 /// # Errors
 /// When the configuration is wrong.
-pub async fn serve(context: Context<Config>) -> anyhow::Result<()> {
+pub fn serve(context: Context<Config>) -> BoxFuture<'static, anyhow::Result<()>> {
+    // Boxed here, so that the service is compiled in this crate, and not once more in each of its users.
+    Box::pin(run(context))
+}
+
+async fn run(context: Context<Config>) -> anyhow::Result<()> {
     fleet::unless_stopped(work(context).await)
 }
 

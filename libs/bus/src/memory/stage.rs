@@ -55,7 +55,7 @@ pub(super) struct Key {
 #[derive(Debug)]
 struct Out {
     stored: Stored,
-    standing: DeliveryState,
+    delivery_state: DeliveryState,
     /// It must not be redelivered, but its worker is still busy with it, so it counts as in flight.
     forgotten: bool,
 }
@@ -157,8 +157,9 @@ impl Stage {
             stored.deliveries += 1;
             let message = stored.message(stored.deliveries);
             let key = Key { message: self.number(), delivery: self.number() };
-            let standing = DeliveryState::Held { delivery: key.delivery, until: later(now, spec.ack_wait()) };
-            self.out.insert(key.message, Out { stored, standing, forgotten: false });
+            let delivery_state =
+                DeliveryState::Held { delivery: key.delivery, until: later(now, spec.ack_wait()) };
+            self.out.insert(key.message, Out { stored, delivery_state, forgotten: false });
             handed.deliveries.push((key, message));
         }
         Some(handed)
@@ -176,7 +177,7 @@ impl Stage {
         let due: Vec<u64> = self
             .out
             .iter()
-            .filter(|(_, out)| out.standing.until() <= now)
+            .filter(|(_, out)| out.delivery_state.until() <= now)
             .map(|(number, _)| *number)
             .collect();
         let mut held = self.out.len() - self.out.values().filter(|out| out.is_free(now)).count();
@@ -190,7 +191,7 @@ impl Stage {
             } else if handed.deliveries.len() < max && held < limit {
                 held += 1;
                 out.stored.deliveries += 1;
-                out.standing = DeliveryState::Held { delivery, until: later(now, spec.ack_wait()) };
+                out.delivery_state = DeliveryState::Held { delivery, until: later(now, spec.ack_wait()) };
                 let message = out.stored.message(out.stored.deliveries);
                 handed.deliveries.push((Key { message: number, delivery }, message));
             }
@@ -204,7 +205,7 @@ impl Stage {
 
     /// The time of the next redelivery that depends on the clock alone. A message that is due already waits for a slot.
     pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
-        self.out.values().map(|out| out.standing.until()).filter(|until| *until > now).min()
+        self.out.values().map(|out| out.delivery_state.until()).filter(|until| *until > now).min()
     }
 
     /// Messages of a Source, queued or in flight.
@@ -232,7 +233,7 @@ impl Stage {
         self.out.retain(|_, out| {
             let ours = out.stored.queue.source() == source;
             out.forgotten |= ours;
-            !(ours && matches!(out.standing, DeliveryState::Resting { .. }))
+            !(ours && matches!(out.delivery_state, DeliveryState::Resting { .. }))
         });
         waiting + before - self.out.len()
     }
@@ -240,7 +241,7 @@ impl Stage {
     /// The message is done, or given up.
     pub(super) fn settle(&mut self, key: Key) {
         let Some(out) = self.out.get_mut(&key.message) else { return };
-        match out.standing {
+        match out.delivery_state {
             DeliveryState::Held { delivery, .. } if delivery != key.delivery => out.forgotten = true,
             DeliveryState::Held { .. } | DeliveryState::Resting { .. } => {
                 self.out.remove(&key.message);
@@ -257,7 +258,7 @@ impl Stage {
         if out.forgotten {
             self.out.remove(&key.message);
         } else {
-            out.standing = DeliveryState::Resting { until: later(now, delay) };
+            out.delivery_state = DeliveryState::Resting { until: later(now, delay) };
         }
     }
 
@@ -265,18 +266,18 @@ impl Stage {
     pub(super) fn progress(&mut self, key: Key, now: Instant) {
         let Some(ack_wait) = self.spec.as_ref().map(ConsumerSpec::ack_wait) else { return };
         if let Some(out) = self.out.get_mut(&key.message).filter(|out| out.is_held_by(key)) {
-            out.standing = DeliveryState::Held { delivery: key.delivery, until: later(now, ack_wait) };
+            out.delivery_state = DeliveryState::Held { delivery: key.delivery, until: later(now, ack_wait) };
         }
     }
 }
 
 impl Out {
     fn is_held_by(&self, key: Key) -> bool {
-        matches!(self.standing, DeliveryState::Held { delivery, .. } if delivery == key.delivery)
+        matches!(self.delivery_state, DeliveryState::Held { delivery, .. } if delivery == key.delivery)
     }
 
     /// Whether no worker has the message, as far as the bus can tell.
     fn is_free(&self, now: Instant) -> bool {
-        matches!(self.standing, DeliveryState::Resting { .. }) || self.standing.until() <= now
+        matches!(self.delivery_state, DeliveryState::Resting { .. }) || self.delivery_state.until() <= now
     }
 }

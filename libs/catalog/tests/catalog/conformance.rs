@@ -371,7 +371,7 @@ async fn what_moves_while_it_is_read_is_met_once_and_never_in_none_of_its_places
             let prefix = uri(prefix);
             let after = after.map(|n| &uris[n]);
             let scan = reader.scan_known(Some(prefix.as_str()), after).await.unwrap();
-            scan.map_ok(|known| (known.uri.clone(), known.standing())).try_collect::<Vec<_>>().await.unwrap()
+            scan.map_ok(|known| (known.uri.clone(), known.state())).try_collect::<Vec<_>>().await.unwrap()
         }
     };
     let stands = [(uris[94].clone(), ResourceState::Problem), (uris[95].clone(), ResourceState::Present)];

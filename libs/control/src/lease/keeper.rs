@@ -48,7 +48,7 @@ pub(crate) struct Keeper {
     pub(crate) table: Table<LeaseRecord>,
     pub(crate) source: SourceId,
     pub(crate) record: LeaseRecord,
-    pub(crate) tenure: LeaseTerm,
+    pub(crate) term: LeaseTerm,
     pub(crate) timing: Timing,
     pub(crate) revision: Revision,
     pub(crate) deadline: Arc<Mutex<Instant>>,
@@ -122,7 +122,7 @@ impl Keeper {
     /// Reads the owner. An earlier renewal may have been written although its response was lost.
     async fn look(&mut self) -> Renewal {
         match timeout(self.timing.timeout(), self.table.find(&self.source)).await {
-            Ok(Ok(Some(found))) if found.tenure() == self.tenure => {
+            Ok(Ok(Some(found))) if found.term() == self.term => {
                 self.revision = found.revision;
                 Renewal::Found
             }

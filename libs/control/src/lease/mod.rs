@@ -45,7 +45,7 @@ pub enum Claim {
 #[derive(Debug)]
 pub struct Lease {
     source: SourceId,
-    tenure: LeaseTerm,
+    term: LeaseTerm,
     deadline: Arc<Mutex<Instant>>,
     lost: CancellationToken,
     released: CancellationToken,
@@ -76,8 +76,8 @@ impl Leases {
             let asked = Instant::now();
             match self.table.write(source, &record, Some(revision), Some(self.timing.ttl)).await {
                 Ok(revision) => {
-                    let tenure = LeaseTerm { owner: holder.clone(), epoch: revision };
-                    return Ok(Claim::Taken(self.keep(source, record, tenure, asked)));
+                    let term = LeaseTerm { owner: holder.clone(), epoch: revision };
+                    return Ok(Claim::Taken(self.keep(source, record, term, asked)));
                 }
                 // Another process was faster, or the delete marker of the last lease is just gone: read again.
                 Err(ControlError::Conflict { .. }) => {}
@@ -94,23 +94,23 @@ impl Leases {
         self.table.view().await
     }
 
-    fn keep(&self, source: &SourceId, record: LeaseRecord, tenure: LeaseTerm, asked: Instant) -> Lease {
+    fn keep(&self, source: &SourceId, record: LeaseRecord, term: LeaseTerm, asked: Instant) -> Lease {
         let lost = CancellationToken::new();
         let released = CancellationToken::new();
         let deadline = Arc::new(Mutex::new(self.timing.deadline(asked)));
         let keeper = Keeper {
             table: self.table.clone(),
             source: source.clone(),
-            record: LeaseRecord { epoch: Some(tenure.epoch), ..record },
-            tenure: tenure.clone(),
+            record: LeaseRecord { epoch: Some(term.epoch), ..record },
+            term: term.clone(),
             timing: self.timing,
-            revision: tenure.epoch,
+            revision: term.epoch,
             deadline: Arc::clone(&deadline),
             lost: lost.clone(),
             released: released.clone(),
         };
         let keeper = Some(tokio::spawn(keeper.keep(asked)));
-        Lease { source: source.clone(), tenure, deadline, lost, released, keeper }
+        Lease { source: source.clone(), term, deadline, lost, released, keeper }
     }
 }
 
@@ -120,9 +120,9 @@ impl Lease {
         &self.source
     }
 
-    /// The tenure of this ownership.
-    pub fn tenure(&self) -> LeaseTerm {
-        self.tenure.clone()
+    /// The term of this ownership.
+    pub fn term(&self) -> LeaseTerm {
+        self.term.clone()
     }
 
     /// Cancelled when the lease is lost, a fifth of its duration before another process can acquire it. Stop all

@@ -32,7 +32,7 @@ pub struct LeaseRecord {
 
 impl Versioned<LeaseRecord> {
     /// The term of this ownership.
-    pub fn tenure(&self) -> LeaseTerm {
+    pub fn term(&self) -> LeaseTerm {
         LeaseTerm { owner: self.holder.clone(), epoch: self.epoch.unwrap_or(self.revision) }
     }
 }

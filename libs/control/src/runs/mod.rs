@@ -125,7 +125,7 @@ impl Runs {
         run: RunId,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(lease.source(), run, RunTransition::Start(lease.tenure()), now).await
+        self.step(lease.source(), run, RunTransition::Start(lease.term()), now).await
     }
 
     /// Reports the progress of a run. The result also shows what the operator requests.
@@ -140,7 +140,7 @@ impl Runs {
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
         let progress = Progress { told_at: Some(now), ..progress };
-        self.step(lease.source(), run, RunTransition::Tell(lease.tenure(), progress.into()), now).await
+        self.step(lease.source(), run, RunTransition::Tell(lease.term(), progress.into()), now).await
     }
 
     /// Releases a run: it becomes queued, paused or cancelled, as the operator requests.
@@ -153,7 +153,7 @@ impl Runs {
         run: RunId,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(lease.source(), run, RunTransition::LetGo(lease.tenure()), now).await
+        self.step(lease.source(), run, RunTransition::LetGo(lease.term()), now).await
     }
 
     /// Finishes a run.
@@ -167,7 +167,7 @@ impl Runs {
         in_sync: InSync,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(lease.source(), run, RunTransition::Finish(lease.tenure(), in_sync), now).await
+        self.step(lease.source(), run, RunTransition::Finish(lease.term(), in_sync), now).await
     }
 
     /// Fails a run that cannot go on.
@@ -181,7 +181,7 @@ impl Runs {
         why: RunFailure,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(lease.source(), run, RunTransition::Fail(lease.tenure(), why), now).await
+        self.step(lease.source(), run, RunTransition::Fail(lease.term(), why), now).await
     }
 
     /// The current or last run of a Source.

@@ -51,7 +51,7 @@ pub struct Run {
     pub spec: RunSpec,
     /// The desired state.
     pub wanted: DesiredState,
-    /// The observed state. Readers use [`standing`](Self::standing) instead.
+    /// The observed state. Readers use [`status`](Self::status) instead.
     pub state: RunState,
     /// Its progress.
     #[serde(default)]
@@ -87,7 +87,7 @@ pub enum RunState {
     Queued,
     /// A scheduler worked on it when this was written.
     Running {
-        /// The owner and its tenure.
+        /// The owner and its term.
         #[serde(flatten)]
         owner: LeaseTerm,
     },
@@ -207,7 +207,7 @@ pub enum RunStatus<'a> {
 impl Run {
     /// The state of the run, given the current lease of its Source. A run whose owner does not hold the lease is
     /// interrupted, whatever was last written.
-    pub fn standing(&self, present: Option<&LeaseTerm>) -> RunStatus<'_> {
+    pub fn status(&self, present: Option<&LeaseTerm>) -> RunStatus<'_> {
         match &self.state {
             RunState::Queued => RunStatus::Queued,
             RunState::Running { owner } if present == Some(owner) => {

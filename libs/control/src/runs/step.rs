@@ -11,9 +11,9 @@
 //! | finish, fail | refused | finished, failed | refused | refused |
 //!
 //! The operator takes the first three steps, without waiting for an owner. The owner takes the others and names its
-//! tenure: if another owner took the run over meanwhile, the step is refused. A cancelling cannot be undone. A step to
+//! term: if another owner took the run over meanwhile, the step is refused. A cancelling cannot be undone. A step to
 //! the final state that a run already has is not refused. The response to the first attempt may have been lost. A later
-//! tenure may fail a run without having started it: an owner that cannot carry out a cancelling must be able to report
+//! term may fail a run without having started it: an owner that cannot carry out a cancelling must be able to report
 //! that.
 
 use jiff::Timestamp;
@@ -68,8 +68,8 @@ pub enum Why {
     /// The operator has cancelled it.
     #[error("it is being cancelled")]
     Cancelling,
-    /// The run has another owner, or a later tenure of the same one.
-    #[error("{owner} works on it in a later tenure; stop working on it", owner = .0.owner)]
+    /// The run has another owner, or a later term of the same one.
+    #[error("{owner} works on it in a later term; stop working on it", owner = .0.owner)]
     NotYours(LeaseTerm),
 }
 
@@ -135,27 +135,25 @@ impl Run {
             (RunState::Running { .. }, RunTransition::Cancel) => {
                 Ok(Run { wanted: DesiredState::Cancel, ..self.clone() })
             }
-            (RunState::Queued, RunTransition::Start(tenure)) => Ok(self.started(tenure, now)),
-            (RunState::Running { owner }, RunTransition::Start(tenure)) if tenure.epoch > owner.epoch => {
+            (RunState::Queued, RunTransition::Start(term)) => Ok(self.started(term, now)),
+            (RunState::Running { owner }, RunTransition::Start(term)) if term.epoch > owner.epoch => {
                 match self.wanted {
-                    DesiredState::Run => Ok(self.started(tenure, now)),
+                    DesiredState::Run => Ok(self.started(term, now)),
                     wanted => Ok(self.becoming(wanted, now)),
                 }
             }
-            (RunState::Running { owner }, RunTransition::Start(tenure)) if tenure == *owner => {
-                Ok(self.clone())
-            }
-            (RunState::Running { owner }, RunTransition::Fail(tenure, why)) if tenure.epoch > owner.epoch => {
+            (RunState::Running { owner }, RunTransition::Start(term)) if term == *owner => Ok(self.clone()),
+            (RunState::Running { owner }, RunTransition::Fail(term, why)) if term.epoch > owner.epoch => {
                 Ok(self.over(RunState::Failed(why), now))
             }
             (
                 RunState::Running { owner },
-                RunTransition::Start(tenure)
-                | RunTransition::Tell(tenure, _)
-                | RunTransition::LetGo(tenure)
-                | RunTransition::Finish(tenure, _)
-                | RunTransition::Fail(tenure, _),
-            ) if tenure != *owner => Err(Why::NotYours(owner.clone())),
+                RunTransition::Start(term)
+                | RunTransition::Tell(term, _)
+                | RunTransition::LetGo(term)
+                | RunTransition::Finish(term, _)
+                | RunTransition::Fail(term, _),
+            ) if term != *owner => Err(Why::NotYours(owner.clone())),
             (RunState::Running { .. }, RunTransition::Tell(_, progress)) => {
                 Ok(Run { progress: *progress, ..self.clone() })
             }

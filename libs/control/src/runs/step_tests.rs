@@ -23,13 +23,13 @@ fn run() -> Run {
     })
 }
 
-fn tenure(owner: &str, epoch: u64) -> LeaseTerm {
+fn term(owner: &str, epoch: u64) -> LeaseTerm {
     LeaseTerm { owner: owner.parse().unwrap(), epoch: Revision::new(epoch) }
 }
 
 /// The second of three tenures; the first and the third are those of other owners.
 fn mine() -> LeaseTerm {
-    tenure("me", 20)
+    term("me", 20)
 }
 
 fn states() -> Vec<(&'static str, Run)> {
@@ -49,24 +49,24 @@ fn states() -> Vec<(&'static str, Run)> {
 }
 
 fn steps() -> Vec<(&'static str, RunTransition)> {
-    let before = tenure("before", 10);
+    let before = term("before", 10);
     vec![
         ("pause", RunTransition::Pause),
         ("resume", RunTransition::Resume),
         ("cancel", RunTransition::Cancel),
         ("start", RunTransition::Start(mine())),
-        ("start, later tenure", RunTransition::Start(tenure("after", 30))),
-        ("start, earlier tenure", RunTransition::Start(before.clone())),
+        ("start, later term", RunTransition::Start(term("after", 30))),
+        ("start, earlier term", RunTransition::Start(before.clone())),
         ("tell", RunTransition::Tell(mine(), Progress { pending: Some(7), ..Progress::default() }.into())),
-        ("tell, earlier tenure", RunTransition::Tell(before.clone(), Progress::default().into())),
+        ("tell, earlier term", RunTransition::Tell(before.clone(), Progress::default().into())),
         ("let go", RunTransition::LetGo(mine())),
-        ("let go, earlier tenure", RunTransition::LetGo(before.clone())),
+        ("let go, earlier term", RunTransition::LetGo(before.clone())),
         ("finish", RunTransition::Finish(mine(), InSync(false))),
-        ("finish, earlier tenure", RunTransition::Finish(before.clone(), InSync(true))),
+        ("finish, earlier term", RunTransition::Finish(before.clone(), InSync(true))),
         ("fail", RunTransition::Fail(mine(), RunFailure::because("no disk"))),
         ("fail again", RunTransition::Fail(mine(), RunFailure::because("no way in"))),
-        ("fail, earlier tenure", RunTransition::Fail(before, RunFailure::because("no disk"))),
-        ("fail, later tenure", RunTransition::Fail(tenure("after", 30), RunFailure::because("no disk"))),
+        ("fail, earlier term", RunTransition::Fail(before, RunFailure::because("no disk"))),
+        ("fail, later term", RunTransition::Fail(term("after", 30), RunFailure::because("no disk"))),
     ]
 }
 
@@ -113,7 +113,7 @@ fn every_step_from_every_state() {
         ),
         ("start", ["running by me, run wanted", "same", "same", "same", R, R, R, R]),
         (
-            "start, later tenure",
+            "start, later term",
             [
                 "running by after, run wanted",
                 "running by after, run wanted",
@@ -125,7 +125,7 @@ fn every_step_from_every_state() {
                 R,
             ],
         ),
-        ("start, earlier tenure", ["running by before, run wanted", N, N, N, R, R, R, R]),
+        ("start, earlier term", ["running by before, run wanted", N, N, N, R, R, R, R]),
         (
             "tell",
             [
@@ -139,19 +139,19 @@ fn every_step_from_every_state() {
                 R,
             ],
         ),
-        ("tell, earlier tenure", [R, N, N, N, R, R, R, R]),
+        ("tell, earlier term", [R, N, N, N, R, R, R, R]),
         ("let go", [R, "queued", "paused", "cancelled", R, R, R, R]),
-        ("let go, earlier tenure", [R, N, N, N, R, R, R, R]),
+        ("let go, earlier term", [R, N, N, N, R, R, R, R]),
         (
             "finish",
             [R, "finished, in sync false", "finished, in sync false", "finished, in sync false", R, R, R, R],
         ),
         // The response to the first of two equal reports may have been lost.
-        ("finish, earlier tenure", [R, N, N, N, R, "same", R, R]),
+        ("finish, earlier term", [R, N, N, N, R, "same", R, R]),
         ("fail", [R, "failed", "failed", "failed", R, R, R, R]),
         ("fail again", [R, "failed", "failed", "failed", R, R, "same", R]),
-        ("fail, earlier tenure", [R, N, N, N, R, R, R, R]),
-        ("fail, later tenure", [R, "failed", "failed", "failed", R, R, R, R]),
+        ("fail, earlier term", [R, N, N, N, R, R, R, R]),
+        ("fail, later term", [R, "failed", "failed", "failed", R, R, R, R]),
     ];
     let states = states();
     let steps = steps();
@@ -168,14 +168,14 @@ fn every_step_from_every_state() {
 fn a_run_whose_owner_does_not_hold_the_lease_is_interrupted_to_every_reader() {
     let running = run().step(RunTransition::Start(mine()), now()).unwrap();
     let me = &mine().owner;
-    assert_eq!(running.standing(Some(&mine())), RunStatus::Running { owner: me, stopping: false });
-    for present in [None, Some(tenure("after", 30)), Some(tenure("me", 30))] {
-        assert_eq!(running.standing(present.as_ref()), RunStatus::Interrupted { owner: me });
+    assert_eq!(running.status(Some(&mine())), RunStatus::Running { owner: me, stopping: false });
+    for present in [None, Some(term("after", 30)), Some(term("me", 30))] {
+        assert_eq!(running.status(present.as_ref()), RunStatus::Interrupted { owner: me });
     }
     assert!(running.wants_work());
     let stopping = running.step(RunTransition::Cancel, now()).unwrap();
-    assert_eq!(stopping.standing(Some(&mine())), RunStatus::Running { owner: me, stopping: true });
-    assert_eq!(run().standing(Some(&mine())), RunStatus::Queued);
+    assert_eq!(stopping.status(Some(&mine())), RunStatus::Running { owner: me, stopping: true });
+    assert_eq!(run().status(Some(&mine())), RunStatus::Queued);
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn a_run_taken_over_keeps_its_beginning_and_its_progress() {
     let progress = Progress { pending: Some(7), ..Progress::default() };
     let first = run().step(RunTransition::Start(mine()), now()).unwrap();
     let told = first.step(RunTransition::Tell(mine(), progress.clone().into()), now()).unwrap();
-    let taken = told.step(RunTransition::Start(tenure("after", 30)), later).unwrap();
+    let taken = told.step(RunTransition::Start(term("after", 30)), later).unwrap();
     assert_eq!((taken.started_at, &taken.progress), (Some(now()), &progress));
-    let queued = taken.step(RunTransition::LetGo(tenure("after", 30)), later).unwrap();
+    let queued = taken.step(RunTransition::LetGo(term("after", 30)), later).unwrap();
     assert_eq!((queued.started_at, &queued.progress), (Some(now()), &progress));
 }
 
@@ -196,8 +196,8 @@ fn a_refusal_says_which_run_what_and_why() {
     let message = over.step(RunTransition::Pause, now()).unwrap_err().to_string();
     assert_eq!(message, "the run 01ARZ3NDEKTSV4RRFFQ69G5FAV of example cannot be paused: it is cancelled");
     let running = run().step(RunTransition::Start(mine()), now()).unwrap();
-    let message = running.step(RunTransition::LetGo(tenure("before", 10)), now()).unwrap_err().to_string();
-    assert!(message.ends_with("me works on it in a later tenure; stop working on it"), "{message}");
+    let message = running.step(RunTransition::LetGo(term("before", 10)), now()).unwrap_err().to_string();
+    assert!(message.ends_with("me works on it in a later term; stop working on it"), "{message}");
 }
 
 proptest! {
@@ -222,7 +222,7 @@ proptest! {
                 prop_assert_eq!(run.wanted, DesiredState::Cancel);
             }
             if let (RunState::Running { owner: a }, RunState::Running { owner: b }) = (&before.state, &run.state) {
-                prop_assert!(a.epoch <= b.epoch, "an earlier tenure took over");
+                prop_assert!(a.epoch <= b.epoch, "an earlier term took over");
             }
         }
     }

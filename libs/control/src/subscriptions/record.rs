@@ -202,7 +202,7 @@ impl Subscription {
     }
 
     /// The name of its state at this time, as it is shown. A subscription that was not renewed has expired.
-    pub fn standing(&self, now: Timestamp) -> &'static str {
+    pub fn status(&self, now: Timestamp) -> &'static str {
         match self.state {
             SubscriptionState::Wanted => "requested",
             SubscriptionState::Pending => "pending",

@@ -98,7 +98,7 @@ impl Subscription {
     /// # Errors
     /// [`NotRequested`] where the state does not allow the step: the hub was not asked for it, or it is not due.
     pub fn step(&self, step: &SubscriptionStep, now: Timestamp) -> Result<Option<Self>, NotRequested> {
-        let refuse = |why| NotRequested { subscription: self.id.to_string(), state: self.standing(now), why };
+        let refuse = |why| NotRequested { subscription: self.id.to_string(), state: self.status(now), why };
         match step {
             SubscriptionStep::Ask => self.asking(now).map_err(refuse),
             SubscriptionStep::Failed { asked_at, why, refused, not_before } => {

@@ -144,7 +144,7 @@ fn a_renewal_that_fails_leaves_what_works_and_the_hub_that_it_works_with() {
     let failing = after(&active, &[(due, SubscriptionStep::Ask), (due + 1, failed(at(due)))]);
     assert_eq!((&failing.state, failing.hub()), (&active.state, Some("http://hub/")));
     assert_eq!(failing.next_at, at(due + 11));
-    assert_eq!((failing.standing(at(3_600)), failing.standing(at(3_601))), ("active", "expired"));
+    assert_eq!((failing.status(at(3_600)), failing.status(at(3_601))), ("active", "expired"));
     let run_out = after(&failing, &[(3_700, SubscriptionStep::Ask)]);
     assert_eq!(run_out.state, SubscriptionState::Pending);
 }
@@ -160,7 +160,7 @@ fn a_failure_that_was_overtaken_is_of_no_consequence() {
 #[test]
 fn after_a_no_it_is_asked_again_ever_more_seldom() {
     let denied = after(&active(), &[(10, deny())]);
-    assert_eq!((denied.next_at, denied.standing(at(11))), (at(3_610), "denied"));
+    assert_eq!((denied.next_at, denied.status(at(11))), (at(3_610), "denied"));
     assert_eq!(denied.trouble.as_deref(), Some("its hub says no: full"));
     let again = after(&denied, &[(3_610, SubscriptionStep::Ask), (3_611, deny())]);
     assert_eq!(again.next_at, at(3_611 + 7_200));

@@ -47,14 +47,14 @@ async fn of_many_who_ask_one_has_it_and_the_others_know_who() {
     });
     let claims = join_all(asking).await;
     let taken = claims.iter().filter_map(|claim| match claim {
-        Claim::Taken(lease) => Some(lease.tenure()),
+        Claim::Taken(lease) => Some(lease.term()),
         Claim::Held(_) => None,
     });
     let taken: Vec<_> = taken.collect();
     assert_eq!(taken.len(), 1);
     for claim in &claims {
         if let Claim::Held(by) = claim {
-            assert_eq!(by.tenure(), taken[0]);
+            assert_eq!(by.term(), taken[0]);
         }
     }
 }
@@ -70,7 +70,7 @@ async fn a_lease_outlives_its_time_by_renewal() {
     renewed(&mut leases, 12).await;
     assert!(begun.elapsed() > Duration::from_secs(2), "that was longer than it lasts by itself");
     assert!(lease.is_held() && !lease.lost().is_cancelled());
-    assert_eq!(leases.get(&source(1)).unwrap().tenure(), lease.tenure());
+    assert_eq!(leases.get(&source(1)).unwrap().term(), lease.term());
 }
 
 #[tokio::test]
@@ -79,12 +79,12 @@ async fn a_lease_that_is_given_back_or_dropped_is_free_at_once_and_epochs_grow()
     let control = Control::connect(&config).await.unwrap();
     let mut leases = control.leases().view().await.unwrap();
     let first = take(&control, "a").await;
-    let epoch = first.tenure().epoch;
+    let epoch = first.term().epoch;
     let lost = first.lost().clone();
     first.release().await;
     assert!(lost.is_cancelled(), "who still works with it is told");
     let second = take(&control, "b").await;
-    assert!(second.tenure().epoch > epoch);
+    assert!(second.term().epoch > epoch);
     soon("it is seen", leases.wait_for(|leases| leases.get(&source(1)))).await;
     drop(second);
     // A minute before it would expire.
@@ -108,7 +108,7 @@ async fn a_holder_that_is_cut_off_knows_before_anybody_else_can_have_it() {
     assert!(!lease.is_held());
 
     let taken = take_when_free(&others, &mut leases, "other").await;
-    assert!(taken.tenure().epoch > lease.tenure().epoch);
+    assert!(taken.term().epoch > lease.term().epoch);
     // Late writes of the first holder change nothing.
     line.repair();
     soon("it is seen", leases.wait_for(|leases| leases.get(&source(1)))).await;
@@ -116,7 +116,7 @@ async fn a_holder_that_is_cut_off_knows_before_anybody_else_can_have_it() {
     drop(lease);
     renewed(&mut leases, 4).await;
     assert!(taken.is_held());
-    assert_eq!(leases.get(&source(1)).unwrap().tenure(), taken.tenure());
+    assert_eq!(leases.get(&source(1)).unwrap().term(), taken.term());
 }
 
 #[tokio::test]
@@ -131,12 +131,12 @@ async fn a_lease_taken_after_another_expired_expires_as_well() {
         let ours = Control::connect(&Config { servers: vec![line.url()], ..config.clone() }).await.unwrap();
         let lease = take_when_free(&ours, &mut leases, holder).await;
         soon("it is seen", leases.wait_for(|leases| leases.get(&source(1)))).await;
-        epochs.push(lease.tenure().epoch);
+        epochs.push(lease.term().epoch);
         line.cut();
         soon("it is lost", lease.lost().cancelled()).await;
     }
     let last = take_when_free(&others, &mut leases, "d").await;
-    epochs.push(last.tenure().epoch);
+    epochs.push(last.term().epoch);
     assert!(epochs.is_sorted(), "{epochs:?}");
 }
 
@@ -171,7 +171,7 @@ async fn a_server_that_is_killed_and_is_back_in_time_costs_no_lease() {
     soon("the view is live again", leases.wait_for(|leases| leases.is_live().then_some(()))).await;
     renewed(&mut leases, 1).await;
     assert!(lease.is_held());
-    assert_eq!(leases.get(&source(1)).unwrap().tenure(), lease.tenure());
+    assert_eq!(leases.get(&source(1)).unwrap().term(), lease.term());
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ async fn a_run_goes_from_submission_to_its_end_before_everybodys_eyes() {
     let id = runs.submit(asked(1)).await.unwrap().spec.id;
     let lease = lease(&control, "owner").await;
     let run = runs.start(&lease, id, now()).await.unwrap();
-    assert_eq!(run.standing(Some(&lease.tenure())).name(), "running");
+    assert_eq!(run.status(Some(&lease.term())).name(), "running");
     let progress = Progress { pending: Some(12), ..Progress::default() };
     runs.tell(&lease, id, progress, now()).await.unwrap();
     let seen = soon(
@@ -146,13 +146,13 @@ async fn a_run_whose_owner_dies_is_interrupted_and_the_next_owner_takes_it_over(
 
     let mut leases = second.leases().view().await.unwrap();
     let run = second.runs().get(&source(1)).await.unwrap().unwrap();
-    let present = leases.get(&source(1)).unwrap().tenure();
-    assert!(matches!(run.standing(Some(&present)), RunStatus::Running { stopping: false, .. }));
+    let present = leases.get(&source(1)).unwrap().term();
+    assert!(matches!(run.status(Some(&present)), RunStatus::Running { stopping: false, .. }));
     line.cut();
     soon("the lease is gone", leases.wait_for(|leases| leases.get(&source(1)).is_none().then_some(()))).await;
     let run = second.runs().get(&source(1)).await.unwrap().unwrap();
     assert!(matches!(run.state, RunState::Running { .. }), "nobody has written another word");
-    assert!(matches!(run.standing(None), RunStatus::Interrupted { .. }));
+    assert!(matches!(run.status(None), RunStatus::Interrupted { .. }));
 
     let taken = lease(&second, "second").await;
     second.runs().start(&taken, id, now()).await.unwrap();
@@ -166,7 +166,7 @@ async fn a_run_whose_owner_dies_is_interrupted_and_the_next_owner_takes_it_over(
         }
     });
     let late = late.await.unwrap_err();
-    assert!(late.to_string().contains("second works on it in a later tenure"), "{late}");
+    assert!(late.to_string().contains("second works on it in a later term"), "{late}");
     second.runs().finish(&taken, id, InSync(true), now()).await.unwrap();
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::{Control, Cooldown};
-use fleet::{NatsConfig, SharedRests, open_control, share_rests};
+use fleet::{NatsConfig, SharedRests, open_control, share_cooldowns};
 use jiff::{SignedDuration, Timestamp};
 use model::{Clock, ManualClock, Origin, SystemClock};
 use secrets::Vars;
@@ -27,7 +27,7 @@ async fn process(config: &NatsConfig, clock: Arc<dyn Clock>) -> Process {
     let stop = CancellationToken::new();
     let control = open_control(config, &Vars::default(), &readiness, &stop).await.unwrap();
     let client = Client::new(WebConfig::default()).unwrap();
-    let shared = share_rests(&client, &control, clock, &readiness, &stop).await.unwrap();
+    let shared = share_cooldowns(&client, &control, clock, &readiness, &stop).await.unwrap();
     assert!(readiness.is_ready());
     Process { client, control, _shared: shared }
 }
@@ -68,9 +68,9 @@ async fn a_process_whose_clock_is_ahead_keeps_to_a_rest_until_the_server_ends_it
     let ahead = process(&config, Arc::new(ManualClock::new(now + SignedDuration::from_hours(1)))).await;
     let origin: Origin = "https://example.org".parse().unwrap();
     let rest = Cooldown { origin: origin.clone(), until: now + SignedDuration::from_secs(3), status: 503 };
-    ahead.control.rests().put(&rest, now).await.unwrap();
+    ahead.control.cooldowns().put(&rest, now).await.unwrap();
     until_resting(&ahead.client, &origin).await;
-    let mut view = ahead.control.rests().view().await.unwrap();
+    let mut view = ahead.control.cooldowns().view().await.unwrap();
     let ended = view.wait_for(|view| {
         let over = view.get(&origin).is_none();
         assert!(over || ahead.client.resting(&origin).is_some(), "it was over by its own clock only");

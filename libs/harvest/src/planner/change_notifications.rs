@@ -210,7 +210,7 @@ impl Planner {
     ) -> Result<bool, HarvestError> {
         let is_whole = notice.is_read_whole() && notice.bad == 0;
         if is_whole {
-            missed_notifications::take_back_untold(ctx, notice).await?;
+            missed_notifications::take_back_missed(ctx, notice).await?;
         }
         Ok(is_whole)
     }

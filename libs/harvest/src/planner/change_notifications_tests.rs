@@ -229,10 +229,10 @@ async fn a_notice_is_no_more_whole_when_it_is_delivered_again_than_it_was_before
     case.deliver("good", 5, 9, "").await;
     for time in 1..=2 {
         // The state after a crash between the two batches.
-        let untold = MissedChanges { changes: 1, oldest: at(7), latest: at(7) };
-        harvest.context.sets.get_mut(&id()).unwrap().untold = Some(untold);
+        let missed = MissedChanges { changes: 1, oldest: at(7), latest: at(7) };
+        harvest.context.sets.get_mut(&id()).unwrap().missed = Some(missed);
         assert!(harvest.planner.plan_notice(&mut harvest.context, &pull().await).await.unwrap());
-        assert_eq!(harvest.context.sets[&id()].untold, None, "the {time}. time");
+        assert_eq!(harvest.context.sets[&id()].missed, None, "the {time}. time");
     }
 }
 

@@ -111,7 +111,7 @@ impl Planner {
         } else {
             planned.iter().map(|_| None).collect()
         };
-        let mut untold: HashMap<SetId, Vec<_>> = HashMap::new();
+        let mut missed: HashMap<SetId, Vec<_>> = HashMap::new();
         for (planned, problem) in planned.into_iter().zip(&problems) {
             let record = records.get(&planned.uri);
             let set = &planned.listing.set;
@@ -121,9 +121,9 @@ impl Planner {
                 baseline_at: ctx.sets.get(set).and_then(baseline_for_changes),
             };
             let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
-            if let Some(change) = missed_notifications::untold(ctx, &planned, decision, record, known.pending)
+            if let Some(change) = missed_notifications::missed(ctx, &planned, decision, record, known.pending)
             {
-                untold.entry(set.clone()).or_default().push((planned.uri.clone(), change));
+                missed.entry(set.clone()).or_default().push((planned.uri.clone(), change));
             }
             let is_left_alone =
                 leaves_alone(ctx, batch, &planned, decision, record, problem.as_deref(), &mut plans);
@@ -136,7 +136,7 @@ impl Planner {
             }
             records.extend(noted);
         }
-        missed_notifications::note_untold(ctx, batch, untold).await?;
+        missed_notifications::note_missed(ctx, batch, missed).await?;
         plans.write(ctx, batch);
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::error::HarvestError;
 use crate::run::RunContext;
 
 /// The time of a change that is news and that its channel should have reported.
-pub(crate) fn untold(
+pub(crate) fn missed(
     ctx: &mut RunContext,
     planned: &ListedEntry,
     decision: Decision,
@@ -37,7 +37,7 @@ pub(crate) fn untold(
 }
 
 /// Records untold changes with their sets, beside their plans.
-pub(crate) async fn note_untold(
+pub(crate) async fn note_missed(
     ctx: &mut RunContext,
     batch: &mut Batch,
     found: HashMap<SetId, Vec<(ResourceUri, Timestamp)>>,
@@ -50,7 +50,7 @@ pub(crate) async fn note_untold(
             // A notification reported it, and it failed.
             let known = problem.and_then(|problem| problem.listing).and_then(|listing| listing.as_of);
             if known.is_none_or(|known| known < change) {
-                record.untold = Some(unreported::with(record.untold, change));
+                record.missed = Some(unreported::with(record.missed, change));
             }
         }
         batch.put_set(&set, record);
@@ -59,32 +59,32 @@ pub(crate) async fn note_untold(
 }
 
 /// A notification was read: its changes are no longer untold.
-pub(crate) async fn take_back_untold(
+pub(crate) async fn take_back_missed(
     ctx: &mut RunContext,
     notice: &DocumentRecord,
 ) -> Result<(), HarvestError> {
     let Some(set) = ctx.sets.get_mut(&notice.set) else { return Ok(()) };
     let end = notice.until_latest.max(notice.until).max(notice.latest_change);
-    let (Some(untold), Some(from), Some(until)) = (set.untold, notice.from.or(notice.oldest_change), end)
+    let (Some(missed), Some(from), Some(until)) = (set.missed, notice.from.or(notice.oldest_change), end)
     else {
         return Ok(());
     };
-    let left = unreported::without(untold, from, until, notice.entries);
-    if left == Some(untold) {
+    let left = unreported::without(missed, from, until, notice.entries);
+    if left == Some(missed) {
         return Ok(());
     }
-    set.untold = left;
+    set.missed = left;
     let mut batch = Batch::new();
     batch.put_set(&notice.set, set);
     ctx.commit(batch).await
 }
 
 /// At the end of a run: counts the missed changes, and forgets those that no channel has to report any more.
-pub(crate) async fn judge_untold(ctx: &mut RunContext) -> Result<(), HarvestError> {
+pub(crate) async fn judge_missed(ctx: &mut RunContext) -> Result<(), HarvestError> {
     let now = ctx.clock.now();
     let channels = &ctx.options.channels;
-    let is_over = |untold: MissedChanges| unreported::is_past(untold.oldest, channels.patience, now);
-    if !ctx.sets.values().any(|set| set.untold.is_some_and(is_over)) {
+    let is_over = |missed: MissedChanges| unreported::is_past(missed.oldest, channels.patience, now);
+    if !ctx.sets.values().any(|set| set.missed.is_some_and(is_over)) {
         return Ok(());
     }
     // A waiting notification may contain it.
@@ -94,16 +94,16 @@ pub(crate) async fn judge_untold(ctx: &mut RunContext) -> Result<(), HarvestErro
     }
     let mut batch = Batch::new();
     for (id, set) in &mut ctx.sets {
-        let Some(untold) =
-            set.untold.filter(|untold| unreported::is_past(untold.oldest, channels.patience, now))
+        let Some(missed) =
+            set.missed.filter(|missed| unreported::is_past(missed.oldest, channels.patience, now))
         else {
             continue;
         };
         if channels.since.contains_key(id) {
-            tracing::warn!(set.id = %id, changes = untold.changes, "the hub has not told of these changes");
-            ctx.push.missed.insert(id.clone(), untold.changes);
+            tracing::warn!(set.id = %id, changes = missed.changes, "the hub has not told of these changes");
+            ctx.push.missed.insert(id.clone(), missed.changes);
         }
-        set.untold = None;
+        set.missed = None;
         batch.put_set(id, set);
     }
     ctx.commit(batch).await

@@ -23,7 +23,7 @@ fuzz_target!(|input: &[u8]| {
     let path = &input[..end.min(200)];
     let text = input.get(end + 1..).unwrap_or_default();
     let robots = Robots::parse(text, "thresher/1.0");
-    assert_eq!(*robots.standing(), RobotsFetch::Read);
+    assert_eq!(*robots.fetch(), RobotsFetch::Read);
     assert!(robots.crawl_delay().is_none_or(|delay| delay <= DAY));
     assert!(robots.sitemaps().iter().map(|url| url.len() + "sitemap:".len()).sum::<usize>() <= text.len());
 

@@ -89,7 +89,7 @@ fn sitemaps_are_of_the_whole_file_as_they_are_written() {
 fn a_web_page_is_a_robots_txt_that_says_nothing() {
     let robots = read("<!DOCTYPE html>\n<html><a href=\"http://e/\">x: y</a></html>");
     assert!(allows(&robots, "/a") && robots.sitemaps().is_empty());
-    assert_eq!(*robots.standing(), RobotsFetch::Read);
+    assert_eq!(*robots.fetch(), RobotsFetch::Read);
 }
 
 #[test]

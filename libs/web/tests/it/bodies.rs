@@ -173,7 +173,7 @@ async fn robots_txt_by_drips_keeps_its_origin_waiting_for_a_minute_at_most() {
         let client = client(server.saying("content-length", 1_u64 << 40), BodyLimits::default());
         let begun = Instant::now();
         let (robots, _) = client.robots(&origin).await;
-        assert!(matches!(robots.standing(), RobotsFetch::Unreachable(_)), "{:?}", robots.standing());
+        assert!(matches!(robots.fetch(), RobotsFetch::Unreachable(_)), "{:?}", robots.fetch());
         assert_eq!(begun.elapsed(), seconds(60));
     }
 }

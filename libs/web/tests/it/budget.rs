@@ -105,7 +105,7 @@ async fn whoever_listens_is_told_of_an_origin_that_wants_to_be_left_alone() {
     let server = ScriptedServer::start().await.unwrap();
     server.always("/busy", Reply::status(429).header("retry-after", "60"));
     let client = client(1);
-    let mut rests = client.rests();
+    let mut rests = client.cooldowns();
     let origin: model::Origin = server.url().parse().unwrap();
     client.rest(&origin, Duration::ZERO);
     client.get(request(&server.uri("/busy"))).await.unwrap_err();

@@ -68,7 +68,7 @@ async fn it_is_read_for_whoever_asks() {
     assert_eq!(robots.crawl_delay(), Some(Duration::from_secs(7)));
     assert_eq!(robots.sitemaps(), ["/list.xml"]);
     assert!(!robots.allows(&server.uri("/no").parse().unwrap()));
-    assert_eq!(*robots.standing(), RobotsFetch::Read);
+    assert_eq!(*robots.fetch(), RobotsFetch::Read);
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn where_there_is_none_everything_is_allowed() {
         client.get(request(&server.uri("/a"))).await.unwrap();
         client.get(request(&server.uri("/no"))).await.unwrap();
         let (robots, _) = client.robots(&origin(&server.url())).await;
-        let RobotsFetch::Absent(why) = robots.standing() else { panic!("{robots:?}") };
+        let RobotsFetch::Absent(why) = robots.fetch() else { panic!("{robots:?}") };
         assert!(why.contains(&status.to_string()), "{why}");
         assert_eq!(asked_for_robots(&server), 1);
     }
@@ -109,7 +109,7 @@ async fn where_it_cannot_be_had_only_the_invited_go_on_and_that_is_said() {
         assert_eq!(error.kind(), ErrorKind::RobotsUnreachable, "{error}");
         assert_eq!((error.reason(), error.requests()), (ProblemReason::Disallowed, 0));
         let (robots, requests) = client.robots(&origin(&server.url())).await;
-        let RobotsFetch::Unreachable(why) = robots.standing() else { panic!("{robots:?}") };
+        let RobotsFetch::Unreachable(why) = robots.fetch() else { panic!("{robots:?}") };
         assert!(why.contains("/robots.txt") && error.to_string().contains(why), "{error}");
         assert_eq!((asked_for_robots(&server), requests), (1, 0));
     }
@@ -121,7 +121,7 @@ async fn one_that_leads_round_in_circles_is_none() {
     let client = client(RobotsPolicy::obey());
     client.get(request(&server.uri("/no"))).await.unwrap();
     let (robots, _) = client.robots(&origin(&server.url())).await;
-    assert!(matches!(robots.standing(), RobotsFetch::Absent(_)), "{robots:?}");
+    assert!(matches!(robots.fetch(), RobotsFetch::Absent(_)), "{robots:?}");
 }
 
 #[tokio::test]

@@ -30,8 +30,8 @@ pub(super) async fn page(context: PageContext, SourcePath(source): SourcePath) -
         subscriptions::list(context.state(), SourcePath(source.clone()), Query(all)).await?;
     let now = context.now;
     let last = gateway.views.runs.get(&source);
-    let term = gateway.views.leases.get(&source).map(|lease| lease.tenure());
-    let standing = last.as_ref().map(|run| run.standing(term.as_ref()));
+    let term = gateway.views.leases.get(&source).map(|lease| lease.term());
+    let run_status = last.as_ref().map(|run| run.status(term.as_ref()));
     let here = source_url(&source);
     let content = html! {
         p { a href=(spec.entry) rel="noreferrer" { (spec.entry) } }
@@ -42,7 +42,7 @@ pub(super) async fn page(context: PageContext, SourcePath(source): SourcePath) -
                 li { a href={ (here) "/report" } { "Report card" } }
             }
         }
-        (status(&spec, last.as_deref(), standing.as_ref(), &here, now))
+        (status(&spec, last.as_deref(), run_status.as_ref(), &here, now))
         @if context.may(Role::Operate) { (start_run(&here)) }
         (table(&runs, &here, now))
         (chart::section(&runs))
@@ -56,15 +56,15 @@ pub(super) async fn page(context: PageContext, SourcePath(source): SourcePath) -
 fn status(
     spec: &SourceSpec,
     last: Option<&FleetRun>,
-    standing: Option<&RunStatus<'_>>,
+    status: Option<&RunStatus<'_>>,
     here: &str,
     now: Timestamp,
 ) -> Markup {
-    let health = SourceHealth::of(spec, last, standing, now);
+    let health = SourceHealth::of(spec, last, status, now);
     let before = last.map(FleetRun::leaves).unwrap_or_default();
     let due = spec.schedule.as_ref().filter(|_| spec.enabled);
     let due = due.and_then(|schedule| schedule.next_after(&spec.id, now).ok());
-    let why = match standing {
+    let why = match status {
         Some(RunStatus::Failed { why }) => Some(*why),
         _ => last.and_then(|run| run.progress.waits_for.as_deref()),
     };

@@ -49,14 +49,14 @@ impl SourceHealth {
     pub(super) fn of(
         spec: &SourceSpec,
         run: Option<&Run>,
-        standing: Option<&RunStatus<'_>>,
+        status: Option<&RunStatus<'_>>,
         now: Timestamp,
     ) -> Self {
         let before = run.map(Run::leaves).unwrap_or_default();
         if !spec.enabled {
             return Self::Disabled;
         }
-        match (standing, run) {
+        match (status, run) {
             (Some(RunStatus::Failed { .. }), _) => return Self::Failed,
             (Some(RunStatus::Interrupted { .. }), _) => return Self::Blocked,
             (Some(RunStatus::Running { .. }), Some(run)) if run.progress.waits_for.is_some() => {
@@ -71,7 +71,7 @@ impl SourceHealth {
         if before.problems.is_some_and(|problems| problems.open > 0) {
             return Self::Problems;
         }
-        match standing {
+        match status {
             Some(RunStatus::Running { .. } | RunStatus::Queued) => Self::Running,
             _ if before.in_sync_as_of.is_none() => Self::NeverSynced,
             _ => Self::InSync,

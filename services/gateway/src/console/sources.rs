@@ -45,9 +45,9 @@ impl Item {
     fn new(gateway: &Gateway, spec: Arc<SourceSpec>, now: Timestamp) -> Self {
         let views = &gateway.views;
         let run = views.runs.get(&spec.id).map(|run| run.value);
-        let term = views.leases.get(&spec.id).map(|lease| lease.tenure());
-        let standing = run.as_ref().map(|run| run.standing(term.as_ref()));
-        let health = SourceHealth::of(&spec, run.as_deref(), standing.as_ref(), now);
+        let term = views.leases.get(&spec.id).map(|lease| lease.term());
+        let status = run.as_ref().map(|run| run.status(term.as_ref()));
+        let health = SourceHealth::of(&spec, run.as_deref(), status.as_ref(), now);
         let as_of = run.as_ref().and_then(|run| run.leaves().in_sync_as_of).map_or(0, Timestamp::as_second);
         // With the same health, the Source that was last in sync longest ago comes first.
         let key = format!("{} {as_of:020} {}", health as u8, spec.id);

@@ -55,7 +55,7 @@ async fn answer(callbacks: &Callbacks, id: &SubscriptionId, intent: Intent) -> R
     let now = fleet.clock.now();
     match fleet.subscriptions.step(id, &step, now).await {
         Ok(found) => {
-            let state = found.as_ref().map_or("ended", |found| found.standing(now));
+            let state = found.as_ref().map_or("ended", |found| found.status(now));
             tracing::info!(subscription.id = %id, state, "a hub verified a subscription");
             challenge.map_or_else(|| StatusCode::OK.into_response(), echo)
         }

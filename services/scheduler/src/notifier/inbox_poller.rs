@@ -87,7 +87,7 @@ impl InboxPoller {
     }
 
     async fn look_at(&self, source: &SourceSpec, page: Url) -> Result<(), ControlError> {
-        let readings = self.control.readings();
+        let readings = self.control.inbox_cursors();
         let now = self.clock.now();
         let (known, revision) = readings.get(&source.id).await?;
         let known = match known.filter(|known| known.page == page) {
@@ -283,7 +283,7 @@ impl Periodic for InboxPoller {
     async fn run(&self, errand: Errand) {
         let done = match errand {
             Errand::Look { source, page } => self.look_at(&source, page).await,
-            Errand::Forget(known) => self.control.readings().forget(&known).await,
+            Errand::Forget(known) => self.control.inbox_cursors().forget(&known).await,
         };
         if let Err(error) = done {
             tracing::warn!(%error, "how far an inbox is read cannot be kept now");

@@ -41,7 +41,7 @@ impl Case {
         let reader = InboxPoller {
             me: MemberId::fresh("me"),
             sources: control.sources().view().await.unwrap(),
-            readings: control.readings().view().await.unwrap(),
+            readings: control.inbox_cursors().view().await.unwrap(),
             members: control.members().view().await.unwrap(),
             client: Client::new(WebConfig::default()).unwrap(),
             every: EVERY,
@@ -56,7 +56,8 @@ impl Case {
     async fn look(&self) -> InboxCursor {
         let page = self.source.inbox.clone().expect("it has one");
         self.reader.look_at(&self.source, page).await.unwrap();
-        (*self.control.readings().get(&self.source.id).await.unwrap().0.expect("it is noted").value).clone()
+        (*self.control.inbox_cursors().get(&self.source.id).await.unwrap().0.expect("it is noted").value)
+            .clone()
     }
 
     /// The next poll, at its time.
@@ -222,7 +223,7 @@ async fn an_inbox_is_read_as_soon_as_it_is_named_and_forgotten_when_it_is_not() 
     let clock = Arc::clone(&case.clock) as Arc<dyn Clock>;
     tokio::spawn(periodic::make(case.reader.clone(), clock, case.stop.clone()));
     found("a hint is given", async || case.hinted().await).await;
-    let known = async || case.control.readings().get(&case.source.id).await.unwrap().0;
+    let known = async || case.control.inbox_cursors().get(&case.source.id).await.unwrap().0;
     found("it is noted as read", async || known().await.filter(|known| known.seen.len() == 1)).await;
     let read = case.control.sources().get(&case.source.id).await.unwrap();
     let without = SourceSpec::from(Spec { inbox: None, ..case.source.spec.clone() });

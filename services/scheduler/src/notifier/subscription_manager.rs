@@ -139,9 +139,9 @@ impl SubscriptionManager {
             secret: (is_subscribing && hubs::keeps_a_secret(hub)).then(|| key.secret(asking.id.as_str())),
         };
         let answered = self.client.post(PostRequest::new(url, FORM, request.to_form())).await;
-        let standing = asking.standing(asked.at);
+        let status = asking.status(asked.at);
         let source = &asking.source;
-        tracing::info!(source.id = %source, subscription.id = %asking.id, %mode, standing, "a hub is asked");
+        tracing::info!(source.id = %source, subscription.id = %asking.id, %mode, status, "a hub is asked");
         match answered {
             Ok(_) => {
                 self.metrics.asked_hub(mode.as_str(), "accepted");
@@ -198,7 +198,7 @@ impl Periodic for SubscriptionManager {
         // Also of removed Sources.
         let mut ours = self.subscriptions.all();
         ours.retain(|subscription| is_ours(&subscription.source));
-        self.metrics.subscriptions(ours.iter().map(|subscription| subscription.standing(now)));
+        self.metrics.subscriptions(ours.iter().map(|subscription| subscription.status(now)));
         let due = ours.into_iter().map(|subscription| {
             let (at, task) = match self.task(&subscription, now) {
                 Some(task) => (now, task),

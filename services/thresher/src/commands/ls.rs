@@ -159,7 +159,7 @@ impl Line {
         let record = known.record.as_ref();
         let change_time = record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod));
         let bitstream = record.and_then(|record| record.bitstream.as_ref());
-        Self::new(&known.uri, known.standing(), bitstream, change_time)
+        Self::new(&known.uri, known.state(), bitstream, change_time)
     }
 
     /// The same line, marked if it belongs to another site than the Source.

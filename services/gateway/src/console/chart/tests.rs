@@ -29,7 +29,7 @@ fn runs(of: &[(u64, bool)]) -> Vec<Run> {
             run.progress.counters.stored = *stored;
             run.progress.counters.planned = 9;
             run.progress.counters.failed = u64::from(!in_sync);
-            Run::new(&run, &run.standing(None))
+            Run::new(&run, &run.status(None))
         })
         .collect();
     runs.reverse();

@@ -30,7 +30,7 @@ fn run(state: RunState, open: u64) -> Run {
 }
 
 fn condition(spec: &SourceSpec, run: &Run, now: i64) -> SourceHealth {
-    SourceHealth::of(spec, Some(run), Some(&run.standing(None)), at(now))
+    SourceHealth::of(spec, Some(run), Some(&run.status(None)), at(now))
 }
 
 #[test]
@@ -70,8 +70,8 @@ fn an_interrupted_or_waiting_run_is_blocked() {
     let owner: MemberId = "pod-1".parse().unwrap();
     let mut running = run(RunState::Queued, 0);
     let of = |running: &Run| {
-        let standing = RunStatus::Running { owner: &owner, stopping: false };
-        SourceHealth::of(&spec(), Some(running), Some(&standing), at(0))
+        let status = RunStatus::Running { owner: &owner, stopping: false };
+        SourceHealth::of(&spec(), Some(running), Some(&status), at(0))
     };
     assert_eq!(of(&running), SourceHealth::Running);
     running.progress.waits_for = Some("the Source does not answer".to_owned());

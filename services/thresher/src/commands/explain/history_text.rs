@@ -52,7 +52,7 @@ pub(super) fn of(history: &ResourceHistory) -> String {
         text.line("which is another site: its bytes may differ from those of the URI's owner");
     }
     text.section("History");
-    text.lines(history.events.iter().flat_map(history::told));
+    text.lines(history.events.iter().flat_map(history::lines));
     if history.events.is_empty() {
         text.line("no events yet");
     }
