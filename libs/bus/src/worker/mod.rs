@@ -116,10 +116,10 @@ where
     Worker::new(bus, handler).run(spec, stop).await
 }
 
-/// Handles the fetch jobs of every open origin queue until `stop`; see [`Worker::run_lanes`].
+/// Handles the fetch jobs of every open origin queue until `stop`; see [`Worker::run_origins`].
 ///
 /// # Errors
-/// See [`Worker::run_lanes`].
+/// See [`Worker::run_origins`].
 pub async fn run_origins<H, F>(bus: Arc<dyn Bus>, stop: CancellationToken, handler: H) -> Result<(), BusError>
 where
     H: Fn(Message) -> F + Send + Sync + 'static,
