@@ -25,7 +25,7 @@ pub struct Counters {
     /// Listed resources that were skipped, because the operator ignores their problems.
     pub ignored: u64,
     /// Entries that needed no work: a later entry superseded them, or they delete a resource that is not stored.
-    #[serde(rename = "moot", skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub superseded: u64,
     /// Bytes of resources received.
     pub bytes: u64,

@@ -46,6 +46,7 @@ pub enum Why {
     /// It was a problem before.
     Problem,
     /// The stored version was not to be relied on.
+    #[serde(rename = "mend")]
     Repair,
     /// The Source says it deleted it.
     Deleted,

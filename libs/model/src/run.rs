@@ -19,6 +19,7 @@ pub enum Mode {
     /// Compare the catalog with the Source's documents (RS-32).
     Audit,
     /// Replace stored versions of some resources; no document is read.
+    #[serde(rename = "mend")]
     Repair,
 }
 
