@@ -213,7 +213,7 @@ async fn where_robots_txt_is_out_of_order_only_the_invited_go_on() {
     let before = site.requests_at("/list.xml");
     Run::of(thresher().args(["discover", &home]))
         .exits(3)
-        .complains(&["cannot be had", "503 Service Unavailable"], &["again later"]);
+        .complains(&["cannot be read", "503 Service Unavailable"], &["again later"]);
     assert_eq!(site.requests_at("/list.xml"), before);
 }
 
