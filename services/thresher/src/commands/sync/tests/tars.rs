@@ -106,7 +106,7 @@ async fn an_unpacker_that_ends_before_any_slice_is_done_gives_the_package_up_in_
     let report = dump.harvest_with(options, bus).await;
     assert!(!report.in_sync());
     let said = format!("{:?}", report.first_problems);
-    assert!(said.contains("ended before a slice of it was done"), "{said}");
+    assert!(said.contains("ended before a slice of the package was done"), "{said}");
 }
 
 #[tokio::test]
