@@ -211,10 +211,10 @@ mod tests {
         for row in Persisted::ALL.iter().map(|each| each.row()) {
             let name = row.name;
             let cells = match row.area {
-                Area::Object => [format!("`{name}`"), format!("`{name}/")],
-                Area::Catalog => [format!("| `{name}"), format!(", `{name}")],
-                Area::Bucket => [format!("| `{name}` |"), String::from("\0")],
-                Area::Stream => [format!("`{name}."), format!("`<namespace>-{name}`")],
+                Area::Object => vec![format!("`{name}`"), format!("`{name}/")],
+                Area::Catalog => vec![format!("| `{name}"), format!(", `{name}")],
+                Area::Bucket => vec![format!("| `{name}` |")],
+                Area::Stream => vec![format!("`{name}."), format!("`<namespace>-{name}`")],
             };
             let is_described = page.lines().any(|line| cells.iter().any(|cell| line.contains(cell)));
             assert!(is_described, "no row for {row:?}");

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::trouble_kind::{TroubleKind, is_passing, root_cause, says};
+use crate::failure_kind::{FailureKind, is_passing, root_cause, says};
 
 /// A boxed cause.
 pub type Cause = Box<dyn StdError + Send + Sync + 'static>;
@@ -150,7 +150,7 @@ impl StoreError {
                 root: root.to_owned(),
                 what: format!("an operation that is needed ({source})"),
             },
-            _ => match TroubleKind::of(&error).and_then(|kind| Self::of_trouble(kind, &at(), &error)) {
+            _ => match FailureKind::of(&error).and_then(|kind| Self::of_kind(kind, &at(), &error)) {
                 Some(decided) => decided,
                 None => Self::Other { at: at(), source: Box::new(error) },
             },
@@ -158,23 +158,23 @@ impl StoreError {
     }
 
     /// The error of a failure that concerns the whole store, where its kind decides.
-    pub(crate) fn of_trouble(kind: TroubleKind, at: &str, error: &object_store::Error) -> Option<Self> {
+    pub(crate) fn of_kind(kind: FailureKind, at: &str, error: &object_store::Error) -> Option<Self> {
         let at = at.to_owned();
         let message = root_cause(error);
         match kind {
-            TroubleKind::Full => Some(Self::Full { at, message }),
-            TroubleKind::Denied => Some(Self::Denied { at, message }),
-            TroubleKind::Unavailable => Some(Self::Unavailable { at, message }),
-            TroubleKind::Other => None,
+            FailureKind::Full => Some(Self::Full { at, message }),
+            FailureKind::Denied => Some(Self::Denied { at, message }),
+            FailureKind::Unavailable => Some(Self::Unavailable { at, message }),
+            FailureKind::Other => None,
         }
     }
 
     /// The error of a local file.
     pub(crate) fn of_file(action: &'static str, path: &Path, source: io::Error) -> Self {
         let at = path.display().to_string();
-        match TroubleKind::of_io(&source) {
-            Some(TroubleKind::Full) => Self::Full { at, message: source.to_string() },
-            Some(TroubleKind::Denied) => Self::Denied { at, message: source.to_string() },
+        match FailureKind::of_io(&source) {
+            Some(FailureKind::Full) => Self::Full { at, message: source.to_string() },
+            Some(FailureKind::Denied) => Self::Denied { at, message: source.to_string() },
             _ => Self::Io { action, path: at, source },
         }
     }

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
 
-use crate::trouble_kind::TroubleKind;
+use crate::failure_kind::FailureKind;
 use crate::{Operation, Operations, StoreError};
 
 /// The last failure of the store, until an operation of the same kind succeeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreFailure {
     /// What kind of failure it is.
-    pub kind: TroubleKind,
+    pub kind: FailureKind,
     /// Whether writing failed; otherwise reading.
     pub writing: bool,
     /// What failed, where, and what the system said.
@@ -26,7 +26,7 @@ pub(crate) struct StoreHealth(Arc<Record>);
 #[derive(Debug)]
 struct Record {
     // Successes are many and failures few: a flag spares successes the lock.
-    troubled: AtomicBool,
+    has_failed: AtomicBool,
     state: watch::Sender<Option<StoreFailure>>,
     operations: Operations,
 }
@@ -35,7 +35,7 @@ impl StoreHealth {
     /// No failure so far.
     pub(crate) fn new() -> Self {
         Self(Arc::new(Record {
-            troubled: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
             state: watch::Sender::new(None),
             operations: Operations::default(),
         }))
@@ -83,9 +83,9 @@ impl StoreHealth {
         match &result {
             Ok(_) => self.succeeded(writing),
             Err(error) => {
-                if let Some(kind) = TroubleKind::of(error) {
+                if let Some(kind) = FailureKind::of(error) {
                     let at = at();
-                    let message = match StoreError::of_trouble(kind, &at, error) {
+                    let message = match StoreError::of_kind(kind, &at, error) {
                         Some(decided) => decided.to_string(),
                         None => format!("the store failed at {at}: {error}"),
                     };
@@ -99,33 +99,33 @@ impl StoreHealth {
     /// Records a failed write that did not go through the object store.
     pub(crate) fn failed_with(&self, error: &StoreError) {
         let kind = match error {
-            StoreError::Full { .. } => TroubleKind::Full,
-            StoreError::Denied { .. } => TroubleKind::Denied,
-            _ => TroubleKind::Other,
+            StoreError::Full { .. } => FailureKind::Full,
+            StoreError::Denied { .. } => FailureKind::Denied,
+            _ => FailureKind::Other,
         };
         self.failed(StoreFailure { kind, writing: true, message: error.to_string() });
     }
 
     /// Records a failure.
-    pub(crate) fn failed(&self, trouble: StoreFailure) {
-        self.0.troubled.store(true, Ordering::Release);
+    pub(crate) fn failed(&self, failure: StoreFailure) {
+        self.0.has_failed.store(true, Ordering::Release);
         self.0.state.send_if_modified(|state| {
-            let is_news = state.as_ref() != Some(&trouble);
-            *state = Some(trouble);
+            let is_news = state.as_ref() != Some(&failure);
+            *state = Some(failure);
             is_news
         });
     }
 
     /// Records a success. Reads still succeed on a full disk, so they do not clear a failed write.
     pub(crate) fn succeeded(&self, writing: bool) {
-        if !self.0.troubled.load(Ordering::Acquire) {
+        if !self.0.has_failed.load(Ordering::Acquire) {
             return;
         }
         self.0.state.send_if_modified(|state| {
-            let is_over = state.as_ref().is_some_and(|trouble| trouble.writing == writing);
+            let is_over = state.as_ref().is_some_and(|failure| failure.writing == writing);
             if is_over {
                 *state = None;
-                self.0.troubled.store(false, Ordering::Release);
+                self.0.has_failed.store(false, Ordering::Release);
             }
             is_over
         });
@@ -145,7 +145,7 @@ mod tests {
         assert!(health.note(Operation::Put, || "a".into(), failure).is_err());
         health.succeeded(false);
         let trouble = seen.borrow().clone().unwrap();
-        assert_eq!((trouble.kind, trouble.writing), (TroubleKind::Full, true));
+        assert_eq!((trouble.kind, trouble.writing), (FailureKind::Full, true));
         health.succeeded(true);
         assert_eq!(*seen.borrow(), None);
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::trouble_kind::TroubleKind;
+use crate::failure_kind::FailureKind;
 
 /// An operation of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,12 +82,12 @@ impl Ending {
     fn of<T>(result: &object_store::Result<T>) -> Self {
         match result {
             Ok(_) => Self::Done,
-            Err(error) => match TroubleKind::of(error) {
+            Err(error) => match FailureKind::of(error) {
                 None => Self::Answered,
-                Some(TroubleKind::Full) => Self::Full,
-                Some(TroubleKind::Denied) => Self::Denied,
-                Some(TroubleKind::Unavailable) => Self::Unavailable,
-                Some(TroubleKind::Other) => Self::Other,
+                Some(FailureKind::Full) => Self::Full,
+                Some(FailureKind::Denied) => Self::Denied,
+                Some(FailureKind::Unavailable) => Self::Unavailable,
+                Some(FailureKind::Other) => Self::Other,
             },
         }
     }

@@ -12,8 +12,8 @@ use object_store::path::Path;
 
 use crate::backend::{Backend, Bucket, Local};
 use crate::error::AtFile;
+use crate::failure_kind::says;
 use crate::files::{blocking, create_folder_of, flush_folder};
-use crate::trouble_kind::says;
 use crate::upload_lock::UploadLock;
 use crate::{Key, Operation, Store, StoreError};
 

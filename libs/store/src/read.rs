@@ -15,7 +15,7 @@ use crate::error::AtFile;
 use crate::files::blocking;
 use crate::inflate;
 use crate::verified::{self, ByteStream, Expected};
-use crate::{Key, Store, StoreError, TroubleKind};
+use crate::{FailureKind, Key, Store, StoreError};
 
 /// Bitstreams up to this size are verified before their first byte is returned.
 const JUDGED_FIRST_BYTES: u64 = 1024 * 1024;
@@ -72,7 +72,7 @@ impl Store {
                 results[n] = Some(match &read {
                     Some(Ok(read)) if i < read.len() => judged(&read[i], Expected::of(bitstreams[n])).await,
                     // A store that does not answer gets no further request for the others.
-                    Some(Err(error)) if TroubleKind::of(error) == Some(TroubleKind::Unavailable) => {
+                    Some(Err(error)) if FailureKind::of(error) == Some(FailureKind::Unavailable) => {
                         let at = format!("{}/{key}", self.root());
                         Err(StoreError::Unavailable { at, message: error.to_string() })
                     }

@@ -197,7 +197,7 @@ mod tests {
 
     use crate::backend::Backend;
     use crate::testing::{Faulty, full_disk};
-    use crate::{Store, StoreError, TroubleKind};
+    use crate::{FailureKind, Store, StoreError};
 
     fn full_store() -> Store {
         let objects = Arc::new(InMemory::new());
@@ -216,7 +216,7 @@ mod tests {
         trouble.changed().await.unwrap();
         assert!(matches!(objects.get(&path).await, Err(object_store::Error::NotFound { .. })));
         let seen = trouble.borrow().clone().unwrap();
-        assert_eq!((seen.kind, seen.writing), (TroubleKind::Full, true));
+        assert_eq!((seen.kind, seen.writing), (FailureKind::Full, true));
         assert!(seen.message.contains("full/catalogs/x/wal/1"), "{}", seen.message);
         assert!(seen.message.contains("free space"), "{}", seen.message);
     }

@@ -2,17 +2,17 @@
 #![allow(missing_docs)]
 
 mod connection;
+mod cooldowns;
 mod hints;
 mod inboxes;
 mod leases;
 mod members;
 mod outbox;
 mod plans;
-mod rests;
+mod problem_actions;
 mod runs;
 mod sessions;
 mod sources;
 mod submissions;
 mod subscriptions;
 mod support;
-mod words;

@@ -12,7 +12,8 @@ use crate::rate_limit;
 
 /// Payloads of one callback in process at a time. So a slow or hostile hub leaves capacity for the others.
 const EACH: usize = 8;
-/// The most callbacks whose rates are remembered. Beyond that, those without a recent request are forgotten.
+/// The most callbacks whose rates are remembered. Beyond that, those without a recent request are forgotten. Only
+/// callbacks of known subscriptions are counted, so a stranger cannot add any.
 const REMEMBERED: usize = 100_000;
 
 /// The limits of all callbacks.

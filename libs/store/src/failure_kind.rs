@@ -5,7 +5,7 @@ use std::io;
 
 /// The kinds of failure that concern the store as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TroubleKind {
+pub enum FailureKind {
     /// No space or quota left: writes fail until an operator makes room.
     Full,
     /// Not permitted, or not authenticated: requests fail until an operator acts.
@@ -16,7 +16,7 @@ pub enum TroubleKind {
     Other,
 }
 
-impl TroubleKind {
+impl FailureKind {
     /// The kind of a failure; `None` when it concerns only the requested object.
     pub(crate) fn of(error: &object_store::Error) -> Option<Self> {
         use object_store::Error as E;
@@ -141,10 +141,10 @@ mod tests {
     #[test]
     fn a_full_disk_is_found_anywhere_in_the_chain() {
         let enospc = || io::Error::from_raw_os_error(28);
-        assert_eq!(TroubleKind::of(&generic(enospc())), Some(TroubleKind::Full));
-        assert_eq!(TroubleKind::of(&generic(Wrapped(enospc()))), Some(TroubleKind::Full));
+        assert_eq!(FailureKind::of(&generic(enospc())), Some(FailureKind::Full));
+        assert_eq!(FailureKind::of(&generic(Wrapped(enospc()))), Some(FailureKind::Full));
         let twice = io::Error::other(Wrapped(enospc()));
-        assert_eq!(TroubleKind::of(&generic(Wrapped(twice))), Some(TroubleKind::Full));
+        assert_eq!(FailureKind::of(&generic(Wrapped(twice))), Some(FailureKind::Full));
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
             "status code: 403 Forbidden: <Code>QuotaExceeded</Code>",
             "<Code>XMinioStorageFull</Code>",
         ] {
-            assert_eq!(TroubleKind::of(&generic(words)), Some(TroubleKind::Full), "{words}");
+            assert_eq!(FailureKind::of(&generic(words)), Some(FailureKind::Full), "{words}");
         }
     }
 
@@ -163,28 +163,28 @@ mod tests {
         for (words, kind) in [
             (
                 "Error performing PUT http://h/b in 1s - Server returned non-2xx status code: 429 Too Many",
-                TroubleKind::Unavailable,
+                FailureKind::Unavailable,
             ),
             (
                 "Error performing PUT http://h/b in 1s - Server returned non-2xx status code: 503 Busy",
-                TroubleKind::Unavailable,
+                FailureKind::Unavailable,
             ),
             (
                 "Error performing PUT http://h/b in 1s - HTTP error: error sending request",
-                TroubleKind::Unavailable,
+                FailureKind::Unavailable,
             ),
             (
                 "Error performing PUT http://h/b in 1s - Server returned non-2xx status code: 400 Bad",
-                TroubleKind::Other,
+                FailureKind::Other,
             ),
         ] {
-            assert_eq!(TroubleKind::of(&generic(words)), Some(kind), "{words}");
+            assert_eq!(FailureKind::of(&generic(words)), Some(kind), "{words}");
         }
     }
 
     #[test]
     fn an_object_that_is_not_there_is_no_trouble_of_the_store() {
         let error = object_store::Error::NotFound { path: "a".into(), source: "gone".into() };
-        assert_eq!(TroubleKind::of(&error), None);
+        assert_eq!(FailureKind::of(&error), None);
     }
 }
