@@ -8,6 +8,7 @@ use std::future::pending;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 /// Effects that are kept for the output of a failed simulation.
 const KEPT: usize = 60;
@@ -51,6 +52,8 @@ pub(crate) enum Life {
 pub struct Effects {
     state: Mutex<State>,
     life: watch::Sender<Life>,
+    /// Cancelled when the process is asked to leave its place to others.
+    stop: CancellationToken,
     seed: u64,
     /// The rates of faults.
     pub rates: Rates,
@@ -60,6 +63,8 @@ pub struct Effects {
 struct State {
     number: u64,
     halt: Option<Halt>,
+    /// The effect before which the process is asked to stop.
+    parks: Option<u64>,
     last: VecDeque<String>,
 }
 
@@ -76,7 +81,17 @@ impl Effects {
     /// The effects of a process that stops at `halt`, if at all.
     pub fn new(seed: u64, halt: Option<Halt>, rates: Rates) -> Self {
         let state = Mutex::new(State { halt, ..State::default() });
-        Self { state, life: watch::Sender::new(Life::Runs), seed, rates }
+        Self { state, life: watch::Sender::new(Life::Runs), stop: CancellationToken::new(), seed, rates }
+    }
+
+    /// Asks the process to stop before this effect: its run is parked, and another process takes it up.
+    pub fn park_at(&self, effect: Option<u64>) {
+        self.state().parks = effect;
+    }
+
+    /// Cancelled when the process is asked to stop.
+    pub fn stop(&self) -> CancellationToken {
+        self.stop.clone()
     }
 
     /// The effects of a process that only reads.
@@ -126,6 +141,9 @@ impl Effects {
                 state.last.pop_front();
             }
             state.last.push_back(format!("{number} {what}"));
+            if state.parks == Some(number) {
+                self.stop.cancel();
+            }
             let halt = state.halt.filter(|halt| halt.effect == number);
             if halt.is_some_and(|halt| !halt.done) {
                 self.life.send_replace(Life::Halted);

@@ -89,6 +89,8 @@ pub struct Sync {
     pub rates: Rates,
     /// Where the process stops.
     pub halt: Option<Halt>,
+    /// The effect before which it is asked to stop: its run is parked.
+    pub parks: Option<u64>,
 }
 
 impl Sync {
@@ -102,6 +104,7 @@ impl Sync {
             http: Vec::new(),
             rates: Rates::default(),
             halt: None,
+            parks: None,
         }
     }
 }
@@ -126,6 +129,7 @@ impl Plan {
         if trouble > 1 {
             draw.hostile(&mut plan);
         }
+        draw.parked(&mut plan);
         plan
     }
 }
@@ -199,6 +203,21 @@ impl Draw {
         let fault = HttpFault { on, skip: self.up_to(0, 4), times: self.of(&[1, 2, 1_000]), what };
         if let Step::Sync(sync) | Step::TakeOver { first: sync, .. } = &mut plan.steps[number] {
             sync.http.push(fault);
+        }
+    }
+
+    /// Parks a third of the runs in half of the plans.
+    fn parked(&mut self, plan: &mut Plan) {
+        if self.one_in(2) {
+            return;
+        }
+        for step in &mut plan.steps {
+            if let Step::Sync(sync) = step
+                && self.one_in(3)
+            {
+                let most = self.of(&[8, 30, 60, 120]);
+                sync.parks = Some(u64::from(self.up_to(1, most)));
+            }
         }
     }
 
@@ -359,13 +378,16 @@ impl fmt::Display for Halted {
 
 impl fmt::Display for Sync {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { mode, prefer, absent, max_deletes, http, rates, halt } = self;
+        let Self { mode, prefer, absent, max_deletes, http, rates, halt, parks } = self;
         write!(f, "mode {mode:?}, prefer {prefer:?}, absent {absent:?}, at most {max_deletes} % deleted")?;
         for fault in http {
             write!(f, "; {fault}")?;
         }
         if *rates != Rates::default() {
             write!(f, "; {rates:?}")?;
+        }
+        if let Some(effect) = parks {
+            write!(f, ", parked before effect {effect}")?;
         }
         write!(f, "{}", Halted(*halt))
     }

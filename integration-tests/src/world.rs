@@ -153,6 +153,7 @@ impl World {
     pub fn sync(&mut self, sync: &Sync) -> Ended {
         self.site.set_faults(sync.http.clone());
         let effects = self.process(sync.halt, sync.rates);
+        effects.park_at(sync.parks);
         let bus = self.bus();
         runtime().block_on(publish_dead_letters(&bus, &self.source, self.dead_letters));
         let bus = Arc::new(SimBus::new(bus, Arc::clone(&effects)));
@@ -285,6 +286,7 @@ impl World {
         let entry = self.entry.clone();
         let clock = Arc::clone(&self.clock);
         let bus = Arc::clone(bus);
+        let stop = effects.stop();
         async move {
             let note = SourceMarker { source: source.clone(), url: entry.to_string() };
             let path = Key::Catalog(source.clone()).to_string();
@@ -307,7 +309,7 @@ impl World {
                 progress: watch::Sender::new(Progress::default()),
                 observer: None,
                 push_lag: harvest::PushLag::default(),
-                stop: CancellationToken::new(),
+                stop,
             };
             match pipeline::harvest(parts, &note, &CancellationToken::new()).await {
                 Ok(report) => Ended::Report(Box::new(report)),

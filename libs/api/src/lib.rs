@@ -24,7 +24,7 @@ pub use problem::{FieldError, Problem};
 pub use problems::{ProblemGroup, ProblemGroups, SourceProblem};
 pub use renamed::with_new_name;
 pub use resource::{Resource, ResourceHistory, ResourceState};
-pub use run::{Run, RunRequest};
+pub use run::{Run, RunRequest, RunWait};
 pub use source::Source;
 pub use spec::{Follow, Spec};
 pub use subscription::Subscription;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use control::{AskedBy, Run as FleetRun, RunState, RunStatus};
+use control::{AskedBy, Run as FleetRun, RunState, RunStatus, WaitReason};
 use jiff::Timestamp;
 use model::{RunId, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,10 @@ pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub message: Option<String>,
+    /// Why a waiting run is not worked on, and when it is tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub waiting: Option<RunWait>,
     /// The scheduler that works on the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
@@ -102,6 +106,31 @@ pub struct Run {
     pub counters: Counters,
 }
 
+/// Why a run waits, and until when. It takes no place at a scheduler meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunWait {
+    /// The reason: the Source does not answer (`unreachable`), it asked for a pause (`retry-after`), or other runs have
+    /// their turn (`turn`).
+    #[schema(schema_with = wait_reason)]
+    pub reason: WaitReason,
+    /// Since when it has waited for this reason.
+    pub since: Timestamp,
+    /// When it is tried again.
+    pub until: Timestamp,
+    /// Tries in a row that ended with this reason.
+    pub tries: u32,
+}
+
+impl From<&control::RunWait> for RunWait {
+    fn from(wait: &control::RunWait) -> Self {
+        Self { reason: wait.reason, since: wait.since, until: wait.until, tries: wait.tries }
+    }
+}
+
+fn wait_reason() -> Schema {
+    one_of(&WaitReason::ALL.map(WaitReason::as_str))
+}
+
 fn mode() -> Schema {
     one_of(&["auto", "baseline", "incremental", "audit"])
 }
@@ -113,8 +142,13 @@ fn requested_by() -> Schema {
 impl Run {
     /// Builds the API form of a run in its current state.
     pub fn new(run: &FleetRun, status: &RunStatus<'_>) -> Self {
+        let waiting = match status {
+            RunStatus::Waiting(wait) => Some(RunWait::from(*wait)),
+            _ => None,
+        };
         let (message, owner) = match status {
             RunStatus::Failed { why } => (Some((*why).to_owned()), None),
+            RunStatus::Waiting(wait) => (Some(wait.why.clone()), None),
             RunStatus::Running { owner, .. } | RunStatus::Interrupted { owner } => {
                 (run.progress.waits_for.clone(), Some(owner.to_string()))
             }
@@ -130,6 +164,7 @@ impl Run {
             state: status.name().into(),
             in_sync,
             message,
+            waiting,
             owner,
             mode: run.spec.mode,
             allow_deletes: run.spec.allow_deletes,

@@ -6,8 +6,8 @@ use utoipa::openapi::schema::{ArrayBuilder, Schema};
 pub use control::schema::{names_of, one_of};
 
 /// The states of a run.
-pub const STATES: [&str; 7] =
-    ["queued", "running", "interrupted", "paused", "finished", "failed", "cancelled"];
+pub const STATES: [&str; 8] =
+    ["queued", "waiting", "running", "interrupted", "paused", "finished", "failed", "cancelled"];
 
 /// Schema of the state of a run.
 pub fn state() -> Schema {

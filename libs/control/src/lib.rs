@@ -43,7 +43,7 @@ pub use plans::{Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Plans};
 pub use problem_actions::{ActionKind, ActionSelector, ProblemActionRequest, ProblemActions};
 pub use runs::{
     AskedBy, DesiredState, InSync, InvalidTransition, Problems, Progress, Run, RunFailure, RunSpec, RunState,
-    RunStatus, RunTransition, Runs, SyncSummary, Why,
+    RunStatus, RunTransition, RunWait, Runs, SyncSummary, WaitReason, Why,
 };
 pub use schedule::{PaceError, PollInterval, Schedule, ScheduleError, Times};
 pub use sessions::{Session, SessionKey, Sessions};
@@ -55,4 +55,4 @@ pub use subscriptions::{
 };
 pub use table::Table;
 pub use versioned::{Revision, Versioned};
-pub use watch_cache::WatchCache;
+pub use watch_cache::{ChangedKey, ChangedKeys, WatchCache};

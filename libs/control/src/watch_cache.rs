@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
@@ -19,6 +19,9 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// The pause between two attempts to watch again.
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
+/// Changed keys that are buffered for a busy reader. Beyond that, it is told that any value may have changed.
+const KEYS_BUFFERED: usize = 4_096;
+
 /// A copy of all values of one kind, which follows the changes on the server. After a lost connection it is rebuilt
 /// from the complete state, so that no change is missed. Clones share the copy.
 ///
@@ -28,13 +31,45 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 pub struct WatchCache<T> {
     rows: Arc<RwLock<Rows<T>>>,
     changes: watch::Receiver<u64>,
+    keys: broadcast::Sender<ChangedKey>,
     /// Ends the task when the last clone is gone.
     _stop: Arc<DropGuard>,
 }
 
 impl<T> Clone for WatchCache<T> {
     fn clone(&self) -> Self {
-        Self { rows: Arc::clone(&self.rows), changes: self.changes.clone(), _stop: Arc::clone(&self._stop) }
+        Self {
+            rows: Arc::clone(&self.rows),
+            changes: self.changes.clone(),
+            keys: self.keys.clone(),
+            _stop: Arc::clone(&self._stop),
+        }
+    }
+}
+
+/// What changed in a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChangedKey {
+    /// The value of this key was written or removed.
+    One(Arc<str>),
+    /// Any value may have changed: the view was read anew, or the reader was too slow for each change.
+    Any,
+}
+
+/// The changes of a view, key by key, from the moment at which this was made. A reader of thousands of values looks at
+/// those that changed, and not at all of them after each change.
+#[derive(Debug)]
+pub struct ChangedKeys(broadcast::Receiver<ChangedKey>);
+
+impl ChangedKeys {
+    /// Waits for the next change.
+    pub async fn next(&mut self) -> ChangedKey {
+        match self.0.recv().await {
+            Ok(changed) => changed,
+            Err(broadcast::error::RecvError::Lagged(_)) => ChangedKey::Any,
+            // The runtime is shutting down, so there are no more changes.
+            Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+        }
     }
 }
 
@@ -56,12 +91,13 @@ impl<T: Kept> WatchCache<T> {
     pub(crate) async fn open(bucket: Bucket) -> Result<Self, ControlError> {
         let rows = Arc::new(RwLock::new(Rows::default()));
         let (changed, changes) = watch::channel(0);
+        let keys = broadcast::Sender::new(KEYS_BUFFERED);
         let stop = CancellationToken::new();
         let mut line = bucket.line();
         line.mark_unchanged();
         let mut feed = bucket.feed().await?;
         *write(&rows) = read_all(&mut feed, bucket.name()).await?;
-        let follower = Follower { bucket, rows: Arc::clone(&rows), changed, line };
+        let follower = Follower { bucket, rows: Arc::clone(&rows), changed, keys: keys.clone(), line };
         let stopped = stop.clone();
         tokio::spawn(async move {
             tokio::select! {
@@ -69,7 +105,7 @@ impl<T: Kept> WatchCache<T> {
                 () = follower.follow(feed) => {}
             }
         });
-        Ok(Self { rows, changes, _stop: Arc::new(stop.drop_guard()) })
+        Ok(Self { rows, changes, keys, _stop: Arc::new(stop.drop_guard()) })
     }
 
     /// The value of an ID.
@@ -80,6 +116,21 @@ impl<T: Kept> WatchCache<T> {
     /// All values, in the order of their keys.
     pub fn all(&self) -> Vec<Versioned<T>> {
         read(&self.rows).values.values().cloned().collect()
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        read(&self.rows).values.len()
+    }
+
+    /// Calls `each` with every value, in the order of their keys. Nothing is copied. `each` must not block.
+    pub fn for_each(&self, mut each: impl FnMut(&T)) {
+        read(&self.rows).values.values().for_each(|value| each(value));
+    }
+
+    /// The changes from now on, key by key.
+    pub fn changed_keys(&self) -> ChangedKeys {
+        ChangedKeys(self.keys.subscribe())
     }
 
     /// Whether any value matches. Nothing is copied. `holds` must not block.
@@ -127,6 +178,7 @@ struct Follower<T> {
     bucket: Bucket,
     rows: Arc<RwLock<Rows<T>>>,
     changed: watch::Sender<u64>,
+    keys: broadcast::Sender<ChangedKey>,
     line: watch::Receiver<Line>,
 }
 
@@ -141,7 +193,10 @@ impl<T: Kept> Follower<T> {
                         _ = self.line.changed() => {}
                         fact = following.next() => match fact {
                             Ok(fact) => {
+                                let key = ChangedKey::One(fact.key.as_str().into());
                                 note(&mut write(&self.rows), fact, self.bucket.name());
+                                // Without a reader of keys there is no receiver.
+                                let _ = self.keys.send(key);
                                 feed = Some(following);
                             }
                             Err(error) => debug!(bucket = self.bucket.name(), %error, "watching ended"),
@@ -158,7 +213,10 @@ impl<T: Kept> Follower<T> {
                     continue;
                 }
                 None => match self.again().await {
-                    Ok(again) => feed = Some(again),
+                    Ok(again) => {
+                        let _ = self.keys.send(ChangedKey::Any);
+                        feed = Some(again);
+                    }
                     Err(error) => {
                         debug!(bucket = self.bucket.name(), %error, "cannot watch");
                         sleep(BETWEEN_TRIES).await;

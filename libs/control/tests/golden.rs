@@ -11,8 +11,8 @@ use control::{
     ActionKind, ActionSelector, AdvertisedChannel, AskedBy, AskedMode, Change, Cooldown, DeliveryStats, Hint,
     HubRequest, InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member, OutboxMessage, Plan, PlanEstimate,
     PlanState, PlanUnread, PlanWay, PollInterval, ProblemActionRequest, Problems, Progress, Revision, Role,
-    Run, RunFailure, RunSpec, RunTransition, Schedule, Session, SourceSpec, Submission, Subscription,
-    SubscriptionId, SubscriptionState, SyncSummary,
+    Run, RunFailure, RunSpec, RunTransition, RunWait, Schedule, Session, SourceSpec, Submission,
+    Subscription, SubscriptionId, SubscriptionState, SyncSummary, WaitReason,
 };
 use jiff::Timestamp;
 use model::{Absent, Phase, Prefer, ProblemReason, Robots, RunMode, SetId, SourceId};
@@ -125,6 +125,14 @@ fn sources() {
 #[test]
 fn runs() {
     golden("run-queued", &run());
+    let waiting = RunWait {
+        reason: WaitReason::Unreachable,
+        why: "https://example.org/ did not answer within 10 s".to_owned(),
+        since: at("2026-03-01T12:00:00Z"),
+        until: at("2026-03-01T12:00:40Z"),
+        tries: 3,
+    };
+    golden("run-waiting", &Run { waiting: Some(waiting), ..run() });
     let mut hinted = run();
     hinted.spec.asked_by = AskedBy::Hint;
     golden("run-hinted", &hinted);

@@ -3,16 +3,15 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use catalog::CatalogConfig;
 use fleet::{HttpConfig, NatsConfig, PushConfig, StoreConfig};
 use planning::{RunLimits, WindowLimits};
 use serde::Deserialize;
 use service::{FrameConfig, ServiceConfig};
 use url::Url;
 
+use crate::places::{RunSize, Turns};
+
 const MIB: usize = 1024 * 1024;
-/// Memory of a harvest beside its catalog: the document that is being read, the window, the batches.
-const HARVEST_BYTES: usize = 32 * MIB;
 
 /// The daemon's configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -43,14 +42,24 @@ pub struct Config {
 pub struct Settings {
     /// Name of this process for people. A member ID that is never reused is derived from it.
     pub name: Option<String>,
-    /// Sources that are harvested at a time. Each takes the memory of an open catalog.
-    pub max_concurrent_sources: usize,
+    /// Memory for runs and the cache below, in MiB. Runs that would need more wait for their turn. A run takes 8 MiB,
+    /// one of a Source with more than 5,000 entries 56 MiB.
+    pub memory_megabytes: usize,
+    /// Maximum number of runs with a place at a time.
+    pub max_concurrent_runs: usize,
+    /// How long a run keeps its place while others wait, in seconds, the first time. A small Source needs no more.
+    pub first_turn_seconds: u64,
+    /// The same for later turns, in seconds. Doubled each time.
+    pub turn_seconds: u64,
     /// Maximum origin queues of one run, each with a consumer at NATS. Further origins wait for their turn.
     pub max_open_origins: NonZeroUsize,
     /// Memory for recently read blocks of all catalogs, in MiB.
     pub cache_megabytes: usize,
-    /// How long a run waits for a Source that does not answer or requests a cooldown, in seconds, before it fails.
-    pub source_timeout_seconds: u64,
+    /// Sources that are asked at a time whether they answer, before their runs get places: new ones, and those that
+    /// did not answer before.
+    pub max_concurrent_probes: usize,
+    /// How long a Source has for that answer, in seconds.
+    pub probe_timeout_seconds: u64,
     /// How many Sources have metric series of their own: those that are late the most. All others share one, `other`.
     pub metrics_max_sources: usize,
     /// Grace period after a Source's scheduled time before it counts as stale, in seconds.
@@ -81,10 +90,14 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             name: None,
-            max_concurrent_sources: 16,
+            memory_megabytes: 960,
+            max_concurrent_runs: 32,
+            first_turn_seconds: 20,
+            turn_seconds: 60,
             max_open_origins: WindowLimits::default().origins,
             cache_megabytes: 64,
-            source_timeout_seconds: 3_600,
+            max_concurrent_probes: 256,
+            probe_timeout_seconds: 10,
             metrics_max_sources: 50,
             stale_after_seconds: 21_600,
             hint_debounce_seconds: 10,
@@ -100,8 +113,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    pub(crate) fn source_patience(&self) -> Duration {
-        Duration::from_secs(self.source_timeout_seconds)
+    pub(crate) fn probe_timeout(&self) -> Duration {
+        Duration::from_secs(self.probe_timeout_seconds.max(1))
+    }
+
+    pub(crate) fn turns(&self) -> Turns {
+        let seconds = |seconds: u64| Duration::from_secs(seconds.max(1));
+        Turns { first: seconds(self.first_turn_seconds), later: seconds(self.turn_seconds) }
     }
 
     pub(crate) fn freshness_grace(&self) -> Duration {
@@ -135,10 +153,15 @@ impl Settings {
         (all * 2 / 5, all * 3 / 5)
     }
 
-    /// Upper bound of the memory that grows with the work, in bytes.
+    /// Memory of all runs together, in bytes.
+    pub(crate) fn places_bytes(&self) -> u64 {
+        (self.memory_megabytes.saturating_sub(self.cache_megabytes) * MIB) as u64
+    }
+
+    /// Upper bound of the memory that grows with the work, in bytes. A large run has its place even where there is less
+    /// memory than it takes: then it runs alone.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        let one = CatalogConfig::default().unflushed_bytes + HARVEST_BYTES;
-        (self.max_concurrent_sources.max(1) * one + self.cache_megabytes * MIB) as u64
+        self.places_bytes().max(RunSize::Large.bytes()) + (self.cache_megabytes * MIB) as u64
     }
 }
 
@@ -166,8 +189,9 @@ mod tests {
     }
 
     #[test]
-    fn more_sources_at_a_time_take_more_memory() {
-        let one = Settings { max_concurrent_sources: 1, ..Settings::default() };
-        assert!(one.memory_bytes() < Settings::default().memory_bytes());
+    fn the_stated_memory_covers_the_cache_and_one_large_run_at_least() {
+        assert_eq!(Settings::default().memory_bytes(), 960 * MIB as u64);
+        let least = Settings { memory_megabytes: 0, ..Settings::default() };
+        assert_eq!(least.memory_bytes(), (56 + 64) * MIB as u64);
     }
 }

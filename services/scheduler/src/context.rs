@@ -8,14 +8,13 @@ use control::{Control, Hint, MemberId, Run, SourceSpec, Subscription, WatchCache
 use fleet::{Credentials, Push};
 use model::Clock;
 use store::Store;
-use tokio::sync::Semaphore;
 use web::Client;
 
 use crate::config::Settings;
 use crate::metrics::SchedulerMetrics;
 use crate::origin_permits::OriginPermits;
 
-/// Context that all tasks_by_source of a scheduler share. Cheap to clone.
+/// Context that all jobs of a scheduler share. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct SchedulerContext {
     pub(crate) me: MemberId,
@@ -30,12 +29,10 @@ pub(crate) struct SchedulerContext {
     pub(crate) store: Store,
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) client: Client,
-    pub(crate) places: Arc<OriginPermits>,
+    pub(crate) permits: Arc<OriginPermits>,
     pub(crate) credentials: Credentials,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) catalogs: CatalogConfig,
-    /// Semaphore for open catalogs.
-    pub(crate) room: Arc<Semaphore>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) metrics: SchedulerMetrics,
 }

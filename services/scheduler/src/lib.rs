@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
-mod assignment;
+mod admission;
+mod agenda;
 mod config;
 mod context;
 mod due;
@@ -11,12 +12,15 @@ mod metrics;
 mod notifier;
 mod origin_permits;
 mod pending_actions;
+mod places;
+mod probe;
 mod run;
 mod run_options;
 mod run_retry;
 mod serve;
+mod source_line;
 mod source_status;
-mod source_task;
+mod supervisor;
 #[cfg(test)]
 mod tests;
 mod views;

@@ -20,6 +20,8 @@ use crate::source_status::SourceStatuses;
 pub(crate) struct SchedulerMetrics {
     sources: Gauge,
     runs_active: Gauge,
+    runs_queued: Gauge,
+    places_used: Gauge,
     runs: Labelled<Counter>,
     problems: Labelled<Gauge>,
     leases: Labelled<Counter>,
@@ -154,6 +156,8 @@ impl SchedulerMetrics {
             ),
             sources: gauge("scheduler_sources", "Sources this scheduler looks after"),
             runs_active: gauge("scheduler_runs_active", "Runs this scheduler works on"),
+            runs_queued: gauge("scheduler_runs_queued", "Runs that wait for a place at this scheduler"),
+            places_used: gauge("scheduler_places_used_bytes", "Memory that is given to runs"),
             runs: counters(
                 "scheduler_runs",
                 "Runs this scheduler ended, by result",
@@ -295,6 +299,12 @@ impl SchedulerMetrics {
         for (reason, count) in before.unwrap_or_default() {
             self.problems.of(reason).dec_by(count);
         }
+    }
+
+    /// Sets how many runs wait for a place, and the bytes that are given to runs.
+    pub(crate) fn places(&self, queued: usize, used: u64) {
+        self.runs_queued.set(i64::try_from(queued).unwrap_or(i64::MAX));
+        self.places_used.set(i64::try_from(used).unwrap_or(i64::MAX));
     }
 
     pub(crate) fn begin(&self) -> Active {

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Catalog, CatalogError};
-use control::{ControlError, DesiredState, InSync, Lease, Problems, Run, RunFailure, RunState, SourceSpec};
+use control::{
+    ControlError, DesiredState, InSync, Lease, Problems, Run, RunFailure, RunState, RunWait, SourceSpec,
+};
 use harvest::{Harvest, HarvestError, Parts, Progress, Report, RunObserver as _, cancel};
-use model::{Mode, Phase, RunId};
+use model::{Counters, Mode, Phase, RunId};
 use planning::HarvestOptions;
 use store::{Key, SourceMarker};
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use web::{Client, Terms};
 
@@ -19,11 +21,15 @@ use crate::due::{was_poll, was_success};
 use crate::meter::Meter;
 use crate::notifier::{OutboxWriter, channels};
 use crate::origin_permits::CappedPermits;
-use crate::run_retry::{self, Patience, RunRetry};
+use crate::places::Place;
+use crate::run_retry::{self, RunRetry};
 use crate::{pending_actions, run_options};
 
 /// How often progress is reported and the operator's requests are read.
 const TELL: Duration = Duration::from_secs(1);
+/// How long a run that leaves its place has for the end of its batch. After that it is dropped, and resumed like one
+/// whose process died.
+const LONGEST_LEAVING: Duration = Duration::from_secs(10);
 
 /// How a run was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +38,8 @@ pub(crate) enum RunExit {
     Settled,
     /// Another scheduler owns the Source now.
     Lost,
+    /// It waits, and has left its place.
+    Parked,
     /// This service stops; the next owner continues.
     Stopping,
     /// The requested transition is not possible now, and is retried after a while.
@@ -44,8 +52,13 @@ pub(crate) struct RunExecutor<'a> {
     lease: &'a Lease,
     /// Cancelled when this scheduler must release the Source.
     keep: &'a CancellationToken,
+    place: &'a mut Place,
     source: Arc<SourceSpec>,
     id: RunId,
+    /// Why it waited before, if it did.
+    waited: Option<RunWait>,
+    /// Since when it is to leave its place to others.
+    leaves_since: Option<Instant>,
     progress: watch::Sender<Progress>,
     meter: Meter,
     /// The problems of the Source, once counted.
@@ -61,6 +74,7 @@ impl<'a> RunExecutor<'a> {
         source: Arc<SourceSpec>,
         run: &Run,
         keep: &'a CancellationToken,
+        place: &'a mut Place,
     ) -> Self {
         let progress = watch::Sender::new(Progress::default());
         let meter = Meter::new(context.metrics.clone(), source.id.clone(), &run.progress.counters);
@@ -68,8 +82,11 @@ impl<'a> RunExecutor<'a> {
             context,
             lease,
             keep,
+            place,
             source,
             id: run.spec.id,
+            waited: run.waiting.clone(),
+            leaves_since: None,
             progress,
             meter,
             problems: None,
@@ -112,7 +129,9 @@ impl<'a> RunExecutor<'a> {
         };
         tracing::info!(run.id = %self.id, "the run begins");
         let _in_hand = self.context.metrics.begin();
-        let mut patience = Patience::new(self.context.settings.source_patience());
+        let done_before = done(&run.progress.counters);
+        let mut attempt = 0;
+        let mut done_at_stop = done_before;
         loop {
             let stop = CancellationToken::new();
             let harvesting = Box::pin(self.harvest(client.clone(), options.clone(), stop.clone()));
@@ -128,15 +147,23 @@ impl<'a> RunExecutor<'a> {
                 }
                 Err(error) => error,
             };
-            let counters = self.progress.borrow().counters.clone();
-            match patience.next(&error, &counters, self.context.clock.now()) {
+            let now = self.context.clock.now();
+            let done = done(&self.progress.borrow().counters);
+            attempt = if done > done_at_stop { 1 } else { attempt + 1 };
+            done_at_stop = done_at_stop.max(done);
+            let waited = self.waited.as_ref().filter(|_| done <= done_before);
+            match run_retry::next(&error, attempt, waited, now) {
                 RunRetry::Lost => {
                     tracing::warn!(run.id = %self.id, %error, "another scheduler holds the lease: stop");
                     return Ok(RunExit::Lost);
                 }
+                RunRetry::Stopped if self.leaves_since.is_some() && !self.keep.is_cancelled() => {
+                    return self.park(RunWait::turn(self.waited.as_ref(), now)).await;
+                }
                 RunRetry::Stopped => return self.stopped().await,
                 RunRetry::Fail => return self.fail(error.to_string()).await,
-                RunRetry::Again { wait, .. } => {
+                RunRetry::Park(wait) => return self.park(wait).await,
+                RunRetry::Again(wait) => {
                     tracing::warn!(run.id = %self.id, %error, again_in_ms = wait.as_millis(), "the run waits");
                     self.waits_for = Some(error.to_string());
                     let waiting = async {
@@ -163,13 +190,11 @@ impl<'a> RunExecutor<'a> {
         let context = self.context.clone();
         let source = Arc::clone(&self.source);
         let progress = self.progress.clone();
+        let catalogs = context.catalogs.clone();
         async move {
-            // An open catalog takes memory, so their number is limited.
-            let _room = context.room.acquire().await;
             let path = Key::Catalog(source.id.clone()).to_string();
             // Boxed, like the harvest itself: nested futures would overflow the stack of a worker thread.
-            let opening =
-                Box::pin(Catalog::open(context.store.object_store(), &path, context.catalogs.clone()));
+            let opening = Box::pin(Catalog::open(context.store.object_store(), &path, catalogs));
             let catalog = opening.await?;
             Box::pin(pending_actions::take_up(&context, &source.id, &catalog)).await?;
             let witness = OutboxWriter::of(&context, &source.id);
@@ -196,7 +221,7 @@ impl<'a> RunExecutor<'a> {
     }
 
     /// Waits for `work`; meanwhile reports progress and reads the operator's requests. Stops the work if the operator
-    /// or this service asks for that; drops it if the Source is lost.
+    /// or this service asks for that, or other runs have their turn; drops it if the Source is lost.
     async fn attend<T>(
         &mut self,
         work: impl Future<Output = Result<T, HarvestError>>,
@@ -215,6 +240,9 @@ impl<'a> RunExecutor<'a> {
                     if !self.tell().await? {
                         stop.cancel();
                     }
+                    if self.must_leave(stop) {
+                        return Ok(Attended::Ended(Err(HarvestError::Stopped)));
+                    }
                 }
                 () = self.keep.cancelled(), if !stop.is_cancelled() => stop.cancel(),
             }
@@ -223,6 +251,29 @@ impl<'a> RunExecutor<'a> {
                 return self.stopped().await.map(Attended::RunExit);
             }
         }
+    }
+
+    /// Stops the work if it must leave its place. Returns whether it has not stopped in time, and is dropped: a body
+    /// that trickles in must not keep the place.
+    fn must_leave(&mut self, stop: &CancellationToken) -> bool {
+        let entries = self.progress.borrow().counters.listed;
+        if !stop.is_cancelled() && self.place.should_yield(entries) {
+            tracing::debug!(run.id = %self.id, entries, "the run leaves its place to others");
+            self.leaves_since = Some(Instant::now());
+            stop.cancel();
+        }
+        self.leaves_since.is_some_and(|since| since.elapsed() >= LONGEST_LEAVING)
+    }
+
+    /// Leaves the place. The run is taken up when it is due, by whichever scheduler owns the Source then.
+    async fn park(&mut self, wait: RunWait) -> Result<RunExit, ControlError> {
+        if !self.tell().await? {
+            return self.stopped().await;
+        }
+        tracing::info!(run.id = %self.id, reason = wait.reason.as_str(), until = %wait.until, "the run waits");
+        let now = self.context.clock.now();
+        self.context.control.runs().park(self.lease, self.id, wait, now).await?;
+        Ok(RunExit::Parked)
     }
 
     /// Reports progress; returns whether the run is still wanted. While the control store is unavailable, it is.
@@ -260,9 +311,9 @@ impl<'a> RunExecutor<'a> {
 
     /// Cancelling it failed. The request stays for the next owner of the Source.
     async fn not_given_up(&self, error: &HarvestError) -> Result<RunExit, ControlError> {
-        match run_retry::next(error, 1, self.context.clock.now()) {
+        match run_retry::next(error, 1, None, self.context.clock.now()) {
             RunRetry::Lost => Ok(RunExit::Lost),
-            RunRetry::Again { .. } | RunRetry::Stopped => {
+            RunRetry::Again(_) | RunRetry::Park(_) | RunRetry::Stopped => {
                 tracing::warn!(run.id = %self.id, %error, "the run could not be given up yet");
                 Ok(RunExit::Later)
             }
@@ -350,18 +401,21 @@ pub(crate) fn with_neighbours(
     mut options: HarvestOptions,
 ) -> HarvestOptions {
     options.window.origins = context.settings.max_open_origins;
-    let all = context.sources.all();
     options.limits = context.settings.limits;
-    options.terms.requests_per_second =
-        run_options::strictest_rate(source, all.iter().map(|source| &*source.value));
+    options.terms.requests_per_second = run_options::strictest_rate(source, &context.sources);
     options
 }
 
 /// The client for a Source's documents: each request takes a permit of its origin in the whole fleet.
 pub(crate) fn client(context: &SchedulerContext, options: &HarvestOptions) -> anyhow::Result<Client> {
-    let places = CappedPermits { places: Arc::clone(&context.places), limit: options.jobs_per_origin };
+    let places = CappedPermits { places: Arc::clone(&context.permits), limit: options.jobs_per_origin };
     let terms = context.credentials.terms(&options.terms)?;
     Ok(context.client.on(Terms { places: Some(Arc::new(places)), ..terms })?)
+}
+
+/// What a run has done: any of it is progress.
+fn done(counters: &Counters) -> u64 {
+    counters.listed + counters.stored + counters.unchanged + counters.deleted
 }
 
 /// How the awaited future ended.

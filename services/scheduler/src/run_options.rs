@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use control::{AskedBy, RunSpec, SourceSpec};
+use control::{AskedBy, RunSpec, SourceSpec, WatchCache};
 use model::{HomeSite, Mode, Origin, RunMode, Terms};
 use planning::{Filter, HarvestOptions};
 use regex::Regex;
@@ -70,15 +70,22 @@ fn terms(source: &SourceSpec) -> Terms {
     }
 }
 
-/// The lowest rate of those Sources of `all` whose entry URL has the same origin: it holds for each of them.
-pub(crate) fn strictest_rate<'a>(
-    source: &'a SourceSpec,
-    all: impl Iterator<Item = &'a SourceSpec>,
-) -> Option<NonZeroU32> {
-    let origin = |source: &SourceSpec| Origin::of(&source.entry).ok();
-    let ours = origin(source);
-    let same = all.filter(|other| other.enabled && origin(other) == ours);
-    same.chain([source]).filter_map(|other| other.requests_per_second).min()
+/// The lowest rate of those Sources whose entry URL has the same origin: it holds for each of them.
+pub(crate) fn strictest_rate(source: &SourceSpec, all: &WatchCache<SourceSpec>) -> Option<NonZeroU32> {
+    let mut strictest = source.requests_per_second;
+    // Each run asks this of all Sources, so nothing is copied or parsed.
+    all.for_each(|other| strictest = stricter(strictest, source, other));
+    strictest
+}
+
+/// The lower rate, if `other` limits the origin of `source` too.
+fn stricter(rate: Option<NonZeroU32>, source: &SourceSpec, other: &SourceSpec) -> Option<NonZeroU32> {
+    let Some(limit) = other.requests_per_second.filter(|_| other.enabled) else { return rate };
+    let (one, two) = (&source.entry, &other.entry);
+    let is_same_origin = one.host() == two.host()
+        && one.port_or_known_default() == two.port_or_known_default()
+        && one.scheme() == two.scheme();
+    if is_same_origin { rate.into_iter().chain([limit]).min() } else { rate }
 }
 
 #[cfg(test)]
@@ -198,10 +205,13 @@ mod tests {
         let all = [source("http://h/a", Some(9)), source("http://h/b", Some(4)), source("http://h/c", None)];
         let other = [source("https://h/", Some(1)), source("http://h:81/", Some(2))];
         let disabled = SourceSpec::from(Spec { enabled: false, ..source("http://h/d", Some(3)).spec });
+        let strictest = |source: &SourceSpec, others: &[&SourceSpec]| {
+            others.iter().fold(source.requests_per_second, |rate, other| stricter(rate, source, other))
+        };
         for one in &all {
-            let strictest = strictest_rate(one, all.iter().chain(&other).chain([&disabled]));
-            assert_eq!(strictest, NonZeroU32::new(4), "{}", one.entry);
+            let others: Vec<_> = all.iter().chain(&other).chain([&disabled]).collect();
+            assert_eq!(strictest(one, &others), NonZeroU32::new(4), "{}", one.entry);
         }
-        assert_eq!(strictest_rate(&all[2], [].iter()), None);
+        assert_eq!(strictest(&all[2], &[]), None);
     }
 }

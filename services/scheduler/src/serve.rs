@@ -1,8 +1,9 @@
 //! The daemon: each Source has one owner, and its spec is compared with its status.
 //!
-//! `assignment` gives Sources to this scheduler. A `source_task` per Source waits for work, or for `hints` of it,
-//! takes the Source's lease and executes the `run`. `run_retry` decides what follows when a run cannot go on.
-//! `estimates` estimates Sources on request. The `notifier` runs in the same process.
+//! The `supervisor` looks after this scheduler's share of the Sources in one loop: `source_line` decides what is to be
+//! done for each, `agenda` has the times, and `places` gives memory to runs in turns, by the rules of `admission`. A
+//! Source that may be silent is asked by a `probe` first. Then the Source's lease is taken, and the `run` executed;
+//! `run_retry` decides what follows when it cannot go on. `estimates` estimates Sources on request. The `notifier` runs in the same process.
 
 use std::sync::Arc;
 
@@ -12,7 +13,6 @@ use fleet::{Connections, Credentials};
 use futures::future::BoxFuture;
 use model::{Clock, SystemClock};
 use service::Context;
-use tokio::sync::Semaphore;
 use web::Client;
 
 use crate::config::Config;
@@ -22,7 +22,7 @@ use crate::notifier::{InboxPoller, OutboxSender, SubscriptionManager, periodic};
 use crate::origin_permits::OriginPermits;
 use crate::source_status::Shown;
 use crate::views::Views;
-use crate::{assignment, estimates};
+use crate::{estimates, supervisor};
 
 /// Owns this scheduler's Sources until the service stops; then releases them between two batches.
 ///
@@ -75,7 +75,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         subscriptions,
         push,
         store,
-        places: OriginPermits::new(Arc::clone(&bus)),
+        permits: OriginPermits::new(Arc::clone(&bus)),
         credentials,
         bus,
         client,
@@ -84,7 +84,6 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
             cache: CacheBudget::new(cache_blocks, cache_indexes),
             ..CatalogConfig::default()
         },
-        room: Arc::new(Semaphore::new(settings.max_concurrent_sources.max(1))),
         settings,
         metrics: counted,
         control,
@@ -102,7 +101,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     making.spawn(periodic::make(sender, Arc::clone(&clock), stop.clone()));
     let reader = InboxPoller::of(&context, readings, members.clone())?;
     making.spawn(periodic::make(reader, clock, stop.clone()));
-    assignment::look_after(context, members, stop).await;
+    supervisor::look_after(context, members, stop).await;
     // Before this scheduler leaves: the next owner of its plans must be the only one.
     making.shutdown().await;
     membership.leave().await;

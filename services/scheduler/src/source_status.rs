@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use control::{Run, RunState, SourceSpec, WatchCache};
+use control::{Run, RunState, SourceSpec, WaitReason, WatchCache};
 use jiff::{SignedDuration, Timestamp};
 use model::{Clock, SourceId};
 use prometheus_client::collector::Collector;
@@ -171,6 +171,25 @@ impl Shown {
     }
 }
 
+impl Shown {
+    /// The runs that wait, by reason.
+    fn encode_waits(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let mut counts = WaitReason::ALL.map(|reason| (reason, 0_u32));
+        for source in self.statuses.all().keys() {
+            let reason = self.runs.get(source).and_then(|run| Some(run.waiting.as_ref()?.reason));
+            counts.iter_mut().filter(|(name, _)| Some(*name) == reason).for_each(|(_, count)| *count += 1);
+        }
+        let help = "Runs that take no place because they wait for their Source or their turn, by reason";
+        let mut family =
+            encoder.encode_descriptor("scheduler_runs_waiting", help, None, MetricType::Gauge)?;
+        for (reason, count) in counts {
+            let labels = [("reason", reason.as_str())];
+            ConstGauge::new(f64::from(count)).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
 impl Collector for Shown {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let rows = self.rows();
@@ -184,6 +203,7 @@ impl Collector for Shown {
             out += status.window.0;
             limit += status.window.1;
         }
+        self.encode_waits(&mut encoder)?;
         let pending: f64 = rows.iter().map(|row| row.pending).sum();
         let oldest = rows.iter().map(|row| row.work_age).fold(0.0, f64::max);
         let of_all = [

@@ -1,7 +1,7 @@
 //! A source task on a real control store, whose object store can be made unavailable.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bus::{Bus, MessageId, Queue};
@@ -11,14 +11,13 @@ use control::{
 };
 use fleet::{NatsConfig, Push, open_control};
 use jiff::Timestamp;
-use model::{Clock, RunId, RunMode, SourceId};
+use model::{RunId, RunMode, SourceId, SystemClock};
 use secrets::Vars;
 use service::Readiness;
 use store::{Store, StoreOptions, StoreTarget};
 use tempfile::TempDir;
 use testkit::servers::NatsFixture;
 use testkit::waiting::LONGEST_WAIT;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use web::{Client, WebConfig};
@@ -27,22 +26,12 @@ use crate::config::Settings;
 use crate::context::SchedulerContext;
 use crate::metrics::SchedulerMetrics;
 use crate::origin_permits::OriginPermits;
-use crate::source_task::source_task;
+use crate::places::Places;
+use crate::supervisor;
 use crate::views::Views;
 use crate::{hints, run};
 
-/// A clock that records when it was read.
-#[derive(Debug, Default)]
-pub(crate) struct Calls(Mutex<Vec<Instant>>);
-
-impl Clock for Calls {
-    fn now(&self) -> Timestamp {
-        self.0.lock().unwrap().push(Instant::now());
-        Timestamp::now()
-    }
-}
-
-pub(crate) async fn context(folder: &Path, clock: Arc<Calls>) -> SchedulerContext {
+pub(crate) async fn context(folder: &Path) -> SchedulerContext {
     let config = NatsConfig {
         servers: vec![NatsFixture::get().await.url],
         namespace: format!("t-{}", RunId::fresh()),
@@ -65,13 +54,12 @@ pub(crate) async fn context(folder: &Path, clock: Arc<Calls>) -> SchedulerContex
         subscriptions,
         push: None,
         store: Store::open(&target, StoreOptions { fsync: false, ..StoreOptions::default() }).await.unwrap(),
-        places: OriginPermits::new(Arc::clone(&bus)),
+        permits: OriginPermits::new(Arc::clone(&bus)),
         credentials: fleet::Credentials::default(),
         bus,
         client: Client::new(WebConfig::default()).unwrap(),
-        clock,
+        clock: Arc::new(SystemClock),
         catalogs: CatalogConfig { commit_timeout: Duration::from_secs(3), ..CatalogConfig::default() },
-        room: Arc::new(Semaphore::new(1)),
         settings: Arc::default(),
         metrics: SchedulerMetrics::default(),
     }
@@ -116,26 +104,27 @@ async fn half_cancelled(context: &SchedulerContext) -> SourceId {
 #[tokio::test]
 async fn a_cancelling_while_the_store_is_away_is_tried_again_with_a_pause_until_it_is_done() {
     let folder = TempDir::new().unwrap();
-    let clock = Arc::new(Calls::default());
-    let context = context(folder.path(), Arc::clone(&clock)).await;
+    let context = context(folder.path()).await;
     let source = half_cancelled(&context).await;
     // A file in place of a directory: no catalog can be opened.
     let away = folder.path().join(".thresher/catalogs");
     std::fs::write(&away, "").unwrap();
 
     let mut runs = context.runs.clone();
-    // Until the copy shows the run, the task reads the clock to see whether one is due.
     let shown = |runs: &WatchCache<Run>| runs.get(&source).map(drop);
     timeout(LONGEST_WAIT, runs.wait_for(shown)).await.expect("the run is shown");
+    // Each attempt takes the lease and gives it back: two changes.
+    let mut leases = context.leases.changed_keys();
     let keep = CancellationToken::new();
-    let task = tokio::spawn(source_task(context, source.clone(), keep.clone()));
-    let first_calls = || {
-        let calls = clock.0.lock().unwrap();
-        calls.get(..5).map(|calls| calls[4] - calls[0])
-    };
-    // Two calls belong to an attempt: when it takes the lease, and when it has failed. Without a pause five take
-    // milliseconds.
-    let took = testkit::waiting::found("three tries", async || first_calls()).await;
+    let members = context.control.members().view().await.unwrap();
+    let task = tokio::spawn(supervisor::look_after(context, members, keep.clone()));
+    let mut changes = Vec::new();
+    while changes.len() < 5 {
+        timeout(LONGEST_WAIT, leases.next()).await.expect("three tries");
+        changes.push(Instant::now());
+    }
+    // Without a pause three tries take milliseconds.
+    let took = changes[4] - changes[0];
     assert!(took >= Duration::from_secs(1), "tried again at once: {took:?}");
     std::fs::remove_file(&away).unwrap();
     let over = |runs: &WatchCache<Run>| runs.get(&source).filter(|run| run.state.is_over());
@@ -149,8 +138,7 @@ async fn a_cancelling_while_the_store_is_away_is_tried_again_with_a_pause_until_
 async fn what_a_hub_has_delivered_asks_for_no_run_at_once_after_one_that_failed() {
     let folder = TempDir::new().unwrap();
     let settings = Arc::new(Settings { hint_debounce_seconds: 1, ..Settings::default() });
-    let context =
-        SchedulerContext { push: Some(push()), settings, ..context(folder.path(), Arc::default()).await };
+    let context = SchedulerContext { push: Some(push()), settings, ..context(folder.path()).await };
     let mut spec = SourceSpec::new("http://127.0.0.1:9/".parse().unwrap());
     // So each run fails before it has taken the delivery.
     spec.credential = Some("that-nobody-has".parse().unwrap());
@@ -169,7 +157,8 @@ async fn what_a_hub_has_delivered_asks_for_no_run_at_once_after_one_that_failed(
 
     let keep = CancellationToken::new();
     let runs = context.control.runs().clone();
-    let task = tokio::spawn(source_task(context, source.clone(), keep.clone()));
+    let members = context.control.members().view().await.unwrap();
+    let task = tokio::spawn(supervisor::look_after(context, members, keep.clone()));
     let (first, second) = testkit::waiting::found("two runs", async || {
         let mut all = runs.past(&source).await.unwrap();
         all.insert(0, runs.get(&source).await.unwrap()?.value.as_ref().clone());
@@ -188,7 +177,7 @@ async fn what_a_hub_has_delivered_asks_for_no_run_at_once_after_one_that_failed(
 #[tokio::test]
 async fn a_hint_is_taken_up_by_a_run_that_begins_and_by_no_other() {
     let folder = TempDir::new().unwrap();
-    let context = context(folder.path(), Arc::default()).await;
+    let context = context(folder.path()).await;
     let source: SourceId = "example-org-1".parse().unwrap();
     let me = context.me.clone();
     let now = Timestamp::now();
@@ -230,7 +219,7 @@ async fn a_hint_is_taken_up_by_a_run_that_begins_and_by_no_other() {
 #[tokio::test]
 async fn a_run_that_has_ended_since_the_view_of_runs_was_told_is_no_trouble() {
     let folder = TempDir::new().unwrap();
-    let context = context(folder.path(), Arc::default()).await;
+    let context = context(folder.path()).await;
     let spec = SourceSpec::new("http://127.0.0.1:9/".parse().unwrap());
     let source = spec.id.clone();
     let me = context.me.clone();
@@ -252,7 +241,11 @@ async fn a_run_that_has_ended_since_the_view_of_runs_was_told_is_no_trouble() {
     context.control.runs().finish(&lease, run.spec.id, InSync(true), now).await.unwrap();
     // As a lagging view shows it.
     let keep = CancellationToken::new();
-    let left = run::RunExecutor::new(&context, &lease, Arc::new(spec), &run, &keep).tend(&run).await.unwrap();
+    let places = Places::new(u64::MAX, 1, context.settings.turns());
+    places.wait(&spec, &run);
+    let mut place = places.grant(|_| 0).unwrap();
+    let executor = run::RunExecutor::new(&context, &lease, Arc::new(spec), &run, &keep, &mut place);
+    let left = executor.tend(&run).await.unwrap();
     assert_eq!(left, run::RunExit::Later, "the next look finds what is so");
     lease.release().await;
 }

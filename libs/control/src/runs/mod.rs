@@ -2,6 +2,7 @@
 
 mod run;
 mod step;
+mod wait;
 
 use jiff::Timestamp;
 use model::{RunId, SourceId};
@@ -17,6 +18,7 @@ pub use run::{
     AskedBy, DesiredState, Problems, Progress, Run, RunFailure, RunSpec, RunState, RunStatus, SyncSummary,
 };
 pub use step::{InSync, InvalidTransition, RunTransition, Why};
+pub use wait::{RunWait, WaitReason};
 
 /// The runs of all Sources: for each its current or last one, and some before it.
 #[derive(Debug, Clone)]
@@ -32,6 +34,7 @@ impl Run {
             spec,
             wanted: DesiredState::Run,
             state: RunState::Queued,
+            waiting: None,
             progress: Progress::default(),
             before: SyncSummary::default(),
             started_at: None,
@@ -154,6 +157,36 @@ impl Runs {
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
         self.step(lease.source(), run, RunTransition::LetGo(lease.term()), now).await
+    }
+
+    /// Parks a run: it is queued again, and not due before `wait.until`. If the operator requests something else, it
+    /// enters that state.
+    ///
+    /// # Errors
+    /// [`ControlError::Absent`], [`ControlError::Refused`].
+    pub async fn park(
+        &self,
+        lease: &Lease,
+        run: RunId,
+        wait: RunWait,
+        now: Timestamp,
+    ) -> Result<Versioned<Run>, ControlError> {
+        self.step(lease.source(), run, RunTransition::Park(lease.term(), wait), now).await
+    }
+
+    /// Lets a queued run wait longer, without a lease: its Source was asked, and does not answer yet. Several processes
+    /// may do so, and the last one counts.
+    ///
+    /// # Errors
+    /// [`ControlError::Absent`]; [`ControlError::Refused`] when the run is not queued any more.
+    pub async fn postpone(
+        &self,
+        source: &SourceId,
+        run: RunId,
+        wait: RunWait,
+        now: Timestamp,
+    ) -> Result<Versioned<Run>, ControlError> {
+        self.step(source, run, RunTransition::Postpone(wait), now).await
     }
 
     /// Finishes a run.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::kept::Kept;
 use crate::lease::LeaseTerm;
 use crate::members::MemberId;
+use crate::runs::wait::RunWait;
 
 /// A request for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,9 @@ pub struct Run {
     pub wanted: DesiredState,
     /// The observed state. Readers use [`status`](Self::status) instead.
     pub state: RunState,
+    /// Why it waits, if it is queued and not due yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<RunWait>,
     /// Its progress.
     #[serde(default)]
     pub progress: Progress,
@@ -176,6 +180,8 @@ pub struct SyncSummary {
 pub enum RunStatus<'a> {
     /// It waits for a scheduler.
     Queued,
+    /// It waits for its Source, or for its next turn, until a known time.
+    Waiting(&'a RunWait),
     /// A scheduler works on it.
     Running {
         /// The owner.
@@ -209,7 +215,7 @@ impl Run {
     /// interrupted, whatever was last written.
     pub fn status(&self, present: Option<&LeaseTerm>) -> RunStatus<'_> {
         match &self.state {
-            RunState::Queued => RunStatus::Queued,
+            RunState::Queued => self.waiting.as_ref().map_or(RunStatus::Queued, RunStatus::Waiting),
             RunState::Running { owner } if present == Some(owner) => {
                 RunStatus::Running { owner: &owner.owner, stopping: self.wanted != DesiredState::Run }
             }
@@ -268,6 +274,7 @@ impl RunStatus<'_> {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Queued => "queued",
+            Self::Waiting(_) => "waiting",
             Self::Running { .. } => "running",
             Self::Interrupted { .. } => "interrupted",
             Self::Paused => "paused",

@@ -7,7 +7,8 @@
 //! | cancel | cancelled | *cancelling is wanted* | cancelled | refused |
 //! | start | running | taken over, or what is wanted | refused | refused |
 //! | tell | refused | running | refused | refused |
-//! | let go | refused | queued, or what is wanted | refused | refused |
+//! | let go, park | refused | queued, or what is wanted | refused | refused |
+//! | postpone | queued | refused | refused | refused |
 //! | finish, fail | refused | finished, failed | refused | refused |
 //!
 //! The operator takes the first three steps, without waiting for an owner. The owner takes the others and names its
@@ -20,6 +21,7 @@ use jiff::Timestamp;
 use model::{RunId, SourceId};
 
 use super::run::{DesiredState, Progress, Run, RunFailure, RunState};
+use super::wait::RunWait;
 use crate::error::ControlError;
 use crate::lease::LeaseTerm;
 
@@ -39,6 +41,10 @@ pub enum RunTransition {
     Tell(LeaseTerm, Box<Progress>),
     /// The owner releases it. The run enters the desired state.
     LetGo(LeaseTerm),
+    /// The owner releases it until a known time. If the operator requested something else, the run enters that state.
+    Park(LeaseTerm, RunWait),
+    /// The Source of a queued run was asked, and does not answer yet. No owner is needed.
+    Postpone(RunWait),
     /// The owner has finished it.
     Finish(LeaseTerm, InSync),
     /// The owner cannot go on.
@@ -88,6 +94,8 @@ impl RunTransition {
             Self::Start(_) => "be started",
             Self::Tell(..) => "be told of",
             Self::LetGo(_) => "be let go",
+            Self::Park(..) => "be parked",
+            Self::Postpone(_) => "be postponed",
             Self::Finish(..) => "finish",
             Self::Fail(..) => "fail",
         }
@@ -151,6 +159,7 @@ impl Run {
                 RunTransition::Start(term)
                 | RunTransition::Tell(term, _)
                 | RunTransition::LetGo(term)
+                | RunTransition::Park(term, _)
                 | RunTransition::Finish(term, _)
                 | RunTransition::Fail(term, _),
             ) if term != *owner => Err(Why::NotYours(owner.clone())),
@@ -158,6 +167,13 @@ impl Run {
                 Ok(Run { progress: *progress, ..self.clone() })
             }
             (RunState::Running { .. }, RunTransition::LetGo(_)) => Ok(self.becoming(self.wanted, now)),
+            (RunState::Running { .. }, RunTransition::Park(_, wait)) => match self.wanted {
+                DesiredState::Run => Ok(Run { waiting: Some(wait), ..self.becoming(DesiredState::Run, now) }),
+                wanted => Ok(self.becoming(wanted, now)),
+            },
+            (RunState::Queued, RunTransition::Postpone(wait)) => {
+                Ok(Run { waiting: Some(wait), ..self.clone() })
+            }
             (RunState::Running { .. }, RunTransition::Finish(_, InSync(in_sync))) => {
                 Ok(self.over(RunState::Finished { in_sync }, now))
             }
@@ -173,22 +189,24 @@ impl Run {
         }
     }
 
-    /// The run without an owner, in this desired state.
+    /// The run without an owner, in this desired state. What it waited for does not hold any more: an operator who
+    /// resumes a waiting run wants the next try now.
     fn becoming(&self, wanted: DesiredState, now: Timestamp) -> Run {
+        let idle = |state| Run { wanted, state, waiting: None, ..self.clone() };
         match wanted {
-            DesiredState::Run => Run { wanted, state: RunState::Queued, ..self.clone() },
-            DesiredState::Pause => Run { wanted, state: RunState::Paused, ..self.clone() },
+            DesiredState::Run => idle(RunState::Queued),
+            DesiredState::Pause => idle(RunState::Paused),
             DesiredState::Cancel => Run { wanted, ..self.over(RunState::Cancelled, now) },
         }
     }
 
     fn started(&self, owner: LeaseTerm, now: Timestamp) -> Run {
         let started_at = self.started_at.or(Some(now));
-        Run { state: RunState::Running { owner }, started_at, ..self.clone() }
+        Run { state: RunState::Running { owner }, waiting: None, started_at, ..self.clone() }
     }
 
     fn over(&self, state: RunState, now: Timestamp) -> Run {
-        Run { state, finished_at: Some(now), ..self.clone() }
+        Run { state, waiting: None, finished_at: Some(now), ..self.clone() }
     }
 }
 

@@ -32,6 +32,10 @@ fn mine() -> LeaseTerm {
     term("me", 20)
 }
 
+fn wait() -> RunWait {
+    RunWait::unreachable(None, "no answer".to_owned(), now())
+}
+
 fn states() -> Vec<(&'static str, Run)> {
     let running =
         |wanted| Run { wanted, started_at: Some(now()), state: RunState::Running { owner: mine() }, ..run() };
@@ -61,6 +65,9 @@ fn steps() -> Vec<(&'static str, RunTransition)> {
         ("tell, earlier term", RunTransition::Tell(before.clone(), Progress::default().into())),
         ("let go", RunTransition::LetGo(mine())),
         ("let go, earlier term", RunTransition::LetGo(before.clone())),
+        ("park", RunTransition::Park(mine(), wait())),
+        ("park, earlier term", RunTransition::Park(before.clone(), wait())),
+        ("postpone", RunTransition::Postpone(wait())),
         ("finish", RunTransition::Finish(mine(), InSync(false))),
         ("finish, earlier term", RunTransition::Finish(before.clone(), InSync(true))),
         ("fail", RunTransition::Fail(mine(), RunFailure::because("no disk"))),
@@ -84,6 +91,7 @@ fn describe(before: &Run, after: Result<Run, InvalidTransition>) -> String {
                 format!("running by {}, {wanted} wanted", owner.owner)
             }
             RunState::Finished { in_sync } => format!("finished, in sync {in_sync}"),
+            RunState::Queued if after.waiting.is_some() => "waiting".to_owned(),
             other => other.name().to_owned(),
         },
     }
@@ -95,7 +103,7 @@ fn every_step_from_every_state() {
     const N: &str = "refused: not yours";
     // In the order of `states()`: queued; running with going on, pause, cancel wanted; paused; finished, failed,
     // cancelled.
-    let table: [(&str, [&str; 8]); 16] = [
+    let table: [(&str, [&str; 8]); 19] = [
         ("pause", ["paused", "running by me, pause wanted", "same", "refused: cancelling", "same", R, R, R]),
         ("resume", ["same", "same", "running by me, run wanted", "refused: cancelling", "queued", R, R, R]),
         (
@@ -142,6 +150,9 @@ fn every_step_from_every_state() {
         ("tell, earlier term", [R, N, N, N, R, R, R, R]),
         ("let go", [R, "queued", "paused", "cancelled", R, R, R, R]),
         ("let go, earlier term", [R, N, N, N, R, R, R, R]),
+        ("park", [R, "waiting", "paused", "cancelled", R, R, R, R]),
+        ("park, earlier term", [R, N, N, N, R, R, R, R]),
+        ("postpone", ["waiting", R, R, R, R, R, R, R]),
         (
             "finish",
             [R, "finished, in sync false", "finished, in sync false", "finished, in sync false", R, R, R, R],
@@ -176,6 +187,21 @@ fn a_run_whose_owner_does_not_hold_the_lease_is_interrupted_to_every_reader() {
     let stopping = running.step(RunTransition::Cancel, now()).unwrap();
     assert_eq!(stopping.status(Some(&mine())), RunStatus::Running { owner: me, stopping: true });
     assert_eq!(run().status(Some(&mine())), RunStatus::Queued);
+}
+
+#[test]
+fn a_run_that_waits_says_why_until_it_is_started_or_resumed() {
+    let running = run().step(RunTransition::Start(mine()), now()).unwrap();
+    let waiting = running.step(RunTransition::Park(mine(), wait()), now()).unwrap();
+    assert_eq!(waiting.status(None), RunStatus::Waiting(&wait()));
+    assert!(waiting.wants_work());
+    let later = term("after", 30);
+    for step in
+        [RunTransition::Start(later), RunTransition::Resume, RunTransition::Pause, RunTransition::Cancel]
+    {
+        let after = waiting.step(step, now()).unwrap();
+        assert_eq!(after.waiting, None, "{after:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The health of a Source, derived from the control store alone. No catalog is opened for it.
 
-use control::{Run, RunStatus, SourceSpec, SyncSummary};
+use control::{Run, RunStatus, SourceSpec, SyncSummary, WaitReason};
 use jiff::{SignedDuration, Timestamp};
 
 /// The health of a Source, by severity.
@@ -62,6 +62,7 @@ impl SourceHealth {
             (Some(RunStatus::Running { .. }), Some(run)) if run.progress.waits_for.is_some() => {
                 return Self::Blocked;
             }
+            (Some(RunStatus::Waiting(wait)), _) if wait.reason != WaitReason::Turn => return Self::Blocked,
             (Some(RunStatus::Paused), _) => return Self::Paused,
             _ => {}
         }
@@ -72,7 +73,7 @@ impl SourceHealth {
             return Self::Problems;
         }
         match status {
-            Some(RunStatus::Running { .. } | RunStatus::Queued) => Self::Running,
+            Some(RunStatus::Running { .. } | RunStatus::Queued | RunStatus::Waiting(_)) => Self::Running,
             _ if before.in_sync_as_of.is_none() => Self::NeverSynced,
             _ => Self::InSync,
         }

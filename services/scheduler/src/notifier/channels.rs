@@ -157,7 +157,6 @@ async fn named_by(client: &Client, channel: &str) -> Option<(String, Vec<String>
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use control::{Spec, Subscription, WatchCache};
     use jiff::Timestamp;
@@ -172,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn what_works_is_ended_by_a_channel_that_names_no_hub_and_not_by_one_that_cannot_be_asked() {
         let folder = TempDir::new().unwrap();
-        let context = SchedulerContext { push: Some(push()), ..context(folder.path(), Arc::default()).await };
+        let context = SchedulerContext { push: Some(push()), ..context(folder.path()).await };
         let server = ScriptedServer::start().await.unwrap();
         let source = SourceSpec::new(server.uri("/").parse().unwrap());
         let topic = server.uri("/channel");
@@ -218,7 +217,7 @@ mod tests {
     #[tokio::test]
     async fn the_topic_is_what_the_channel_calls_itself_and_a_hub_over_plain_http_has_to_be_admitted() {
         let folder = TempDir::new().unwrap();
-        let context = SchedulerContext { push: Some(push()), ..context(folder.path(), Arc::default()).await };
+        let context = SchedulerContext { push: Some(push()), ..context(folder.path()).await };
         let server = ScriptedServer::start().await.unwrap();
         let source = SourceSpec::new(server.uri("/").parse().unwrap());
         let link = CapabilityLink::new(Capability::ChangeNotification, server.uri("/channel"));

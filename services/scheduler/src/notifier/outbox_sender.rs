@@ -56,7 +56,7 @@ pub(crate) enum Errand {
 /// # Errors
 /// When a credential does not exist.
 pub(crate) fn client(context: &SchedulerContext) -> anyhow::Result<Client> {
-    let places = CappedPermits { places: Arc::clone(&context.places), limit: PER_ORIGIN };
+    let places = CappedPermits { places: Arc::clone(&context.permits), limit: PER_ORIGIN };
     let credentials = context.credentials.named(&context.settings.inbox_credentials)?;
     Ok(context.client.on(Terms { places: Some(Arc::new(places)), credentials, ..Terms::default() })?)
 }

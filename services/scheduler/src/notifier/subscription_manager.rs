@@ -54,7 +54,7 @@ impl SubscriptionManager {
         members: WatchCache<Member>,
     ) -> anyhow::Result<Option<Self>> {
         let Some(push) = context.push.clone() else { return Ok(None) };
-        let places = CappedPermits { places: Arc::clone(&context.places), limit: PER_HUB };
+        let places = CappedPermits { places: Arc::clone(&context.permits), limit: PER_HUB };
         let client = context.client.on(Terms { places: Some(Arc::new(places)), ..Terms::default() })?;
         Ok(Some(Self {
             me: context.me.clone(),

@@ -1,6 +1,7 @@
 //! `thresher run`: start, watch, pause, cancel or approve runs of a fleet.
 
-use api::{Counters, Run, RunRequest, Source};
+use api::{Counters, Run, RunRequest, RunWait, Source};
+use control::WaitReason;
 use jiff::Timestamp;
 use model::{RunId, SourceId, counted, displayed};
 use regex::Regex;
@@ -21,6 +22,8 @@ struct Line<'a> {
     run: RunId,
     state: &'a str,
     message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<&'a RunWait>,
     owner: Option<&'a str>,
     counters: &'a Counters,
     requested_at: Timestamp,
@@ -62,7 +65,7 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
                     counters.stored.to_string(),
                     counters.failed.to_string(),
                     line.requested_at.to_string(),
-                    displayed(line.message.unwrap_or_default()).into_owned(),
+                    line.message_with_wait(),
                 ]);
             }
             if !json {
@@ -198,6 +201,7 @@ impl<'a> Line<'a> {
             run: run.run,
             state: &run.state,
             message: run.message.as_deref(),
+            waiting: run.waiting.as_ref(),
             owner: run.owner.as_deref(),
             counters: &run.counters,
             requested_at: run.requested_at,
@@ -206,9 +210,24 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Why it waits, since when and until when; else its message.
+    fn message_with_wait(&self) -> String {
+        let message = displayed(self.message.unwrap_or_default()).into_owned();
+        match self.waiting {
+            Some(wait) if wait.reason == WaitReason::Turn => message,
+            Some(RunWait { reason, since, until, .. }) => {
+                format!("{} since {since}, next try {until}: {message}", reason.as_str())
+            }
+            None => message,
+        }
+    }
+
     fn text(&self) -> String {
         let counters = self.counters;
-        let message = self.message.map_or(String::new(), |message| format!(": {message}"));
+        let message = match self.message_with_wait() {
+            message if message.is_empty() => message,
+            message => format!(": {message}"),
+        };
         let differ = counters.audit.map_or(String::new(), |audit| {
             format!(", {}", counted(audit.differences(), "difference", "differences"))
         });

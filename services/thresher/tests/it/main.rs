@@ -59,4 +59,5 @@ mod s3;
 mod scrub;
 mod stories;
 mod versions;
+mod waiting;
 mod websub_hub;
