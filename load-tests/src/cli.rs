@@ -1,13 +1,17 @@
 //! The command line.
 
+mod many_sources;
+
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::many_sources::ManySourcesOptions;
 use crate::get_all::GetAllArgs;
 use crate::measure::MeasureArgs;
 use crate::read_list::ReadListArgs;
+use crate::sources_server::ServeSourcesArgs;
 
 /// Measures Thresher beside what a user could pick instead, on this machine, over loopback.
 #[derive(Debug, Parser)]
@@ -56,8 +60,13 @@ pub(crate) enum Case {
     PushLag(Options),
     /// Twenty honest Sources, harvested by a fleet alone and beside hostile ones. `--resources` are those of each.
     HostileFleet(Options),
+    /// 10,000 Sources of 20 resources, some of them dead or slow: a fleet harvests all, and polls them afterwards.
+    ManySources(ManySourcesOptions),
     /// A gateway that is flooded with 1,000 deliveries or notifications a second for ten seconds.
     PushFlood(PushFloodOptions),
+    /// Serve thousands of Sources; the cases with many Sources call this.
+    #[command(hide = true)]
+    ServeSources(ServeSourcesArgs),
     /// Get every URL of a list and digest it; cases whose limit that is call this.
     #[command(hide = true)]
     GetAll(GetAllArgs),

@@ -33,12 +33,17 @@ impl Cost {
 
     /// The operations since `before`, in total and scaled to a million resources.
     pub(crate) fn since(self, before: Self, resources: u64) -> Vec<(String, u64)> {
-        let counts = self.0.into_iter().zip(before.0).map(|(now, before)| now.saturating_sub(before));
-        let told = KINDS.into_iter().zip(counts).flat_map(|((what, ..), count)| {
+        let told = self.counts_since(before).flat_map(|(what, count)| {
             let of_million = (count * 1_000_000).div_ceil(resources.max(1));
             [(what.to_owned(), count), (format!("{what}_of_a_million"), of_million)]
         });
         told.collect()
+    }
+
+    /// The operations since `before`.
+    pub(crate) fn counts_since(self, before: Self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counts = self.0.into_iter().zip(before.0).map(|(now, before)| now.saturating_sub(before));
+        KINDS.into_iter().zip(counts).map(|((what, ..), count)| (what, count))
     }
 }
 

@@ -1,18 +1,20 @@
 //! A fleet of Thresher's services, each a process of its own, with NATS and S3 servers of the case.
 
+mod metrics;
+mod service;
+
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use testkit::servers::S3Fixture;
 
-use crate::meter;
+use self::metrics::counter;
+use self::service::{Killed, Service};
 use crate::place::Place;
 use crate::process::output_of;
 use crate::thresher::Thresher;
@@ -23,7 +25,8 @@ const START_UP: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The configuration of the gateway that operators' commands ask. No other user of the machine should be on it.
-const GATEWAY: &str = "gateway: {listen: '127.0.0.1:0', allow_anonymous: true, requests_per_second: 10000}";
+pub(crate) const GATEWAY: &str =
+    "gateway: {listen: '127.0.0.1:0', allow_anonymous: true, requests_per_second: 10000}";
 
 /// The configuration of a fleet, and its running processes.
 #[derive(Debug)]
@@ -34,6 +37,8 @@ pub(crate) struct Fleet {
     store: FleetStore,
     folder: PathBuf,
     services: Vec<Service>,
+    /// What killed processes had used and counted.
+    killed: Vec<Killed>,
     /// The gateway that operators' commands ask, and its URL. It is no part of what is measured.
     gateway: OnceLock<(Service, String)>,
 }
@@ -45,14 +50,6 @@ pub(crate) enum FleetStore {
     S3(S3Fixture),
     /// In a directory that all its processes see.
     Directory(PathBuf),
-}
-
-/// A process; it is killed when this is dropped.
-#[derive(Debug)]
-struct Service {
-    name: String,
-    child: Child,
-    log: PathBuf,
 }
 
 impl Fleet {
@@ -68,15 +65,33 @@ impl Fleet {
         let namespace = namespace.to_owned();
         let folder = folder.to_owned();
         let services = Vec::new();
+        let killed = Vec::new();
         let gateway = OnceLock::new();
-        Self { thresher: thresher.clone(), nats, namespace, store, folder, services, gateway }
+        Self { thresher: thresher.clone(), nats, namespace, store, folder, services, killed, gateway }
     }
 
     /// Starts `service` in a process of its own, with `more` lines of configuration.
     pub(crate) fn start(&mut self, service: &str, more: &str) -> anyhow::Result<()> {
-        let service = self.spawn(&self.services.len().to_string(), service, more)?;
+        let service = self.spawn(&self.next_label(), service, more)?;
         self.services.push(service);
         Ok(())
+    }
+
+    /// Kills the nth process of a service (`kill -9`), and starts another one in its place. Counts what the killed one
+    /// had counted until just before.
+    pub(crate) fn kill_and_start(&mut self, service: &str, nth: usize) -> anyhow::Result<()> {
+        let mut places = (0..self.services.len()).filter(|place| self.services[*place].name == service);
+        let place = places.nth(nth).with_context(|| format!("there is no {service} {nth}"))?;
+        let label = self.next_label();
+        let killed = self.services[place].kill()?;
+        self.killed.push(killed);
+        self.services[place] = self.spawn(&label, service, &self.services[place].more)?;
+        Ok(())
+    }
+
+    /// A label that no process of this fleet had.
+    fn next_label(&self) -> String {
+        (self.services.len() + self.killed.len()).to_string()
     }
 
     fn spawn(&self, label: &str, service: &str, more: &str) -> anyhow::Result<Service> {
@@ -105,7 +120,7 @@ impl Fleet {
             .stdout(Stdio::null())
             .stderr(File::create(&log)?);
         let child = command.spawn().context("cannot start thresher serve")?;
-        Ok(Service { name: service.to_owned(), child, log })
+        Ok(Service { name: service.to_owned(), more: more.to_owned(), child, log })
     }
 
     /// What the first process of a service logged behind these words, up to the next space.
@@ -161,22 +176,26 @@ impl Fleet {
 
     /// Processor time that the services have used so far, in seconds.
     pub(crate) fn cpu_seconds(&self) -> f64 {
-        self.services.iter().map(|service| meter::process_cpu_seconds(service.child.id())).sum()
+        let killed: f64 = self.killed.iter().map(|killed| killed.cpu_seconds).sum();
+        killed + self.services.iter().map(Service::cpu_seconds).sum::<f64>()
     }
 
     /// Processor time that the processes of one service have used so far, in seconds.
     pub(crate) fn cpu_seconds_of(&self, service: &str) -> f64 {
-        self.named(service).map(|service| meter::process_cpu_seconds(service.child.id())).sum()
+        let killed: f64 = self.killed_of(service).map(|killed| killed.cpu_seconds).sum();
+        killed + self.named(service).map(Service::cpu_seconds).sum::<f64>()
     }
 
     /// The most resident memory of any service at any time.
     pub(crate) fn peak_rss_bytes(&self) -> u64 {
-        peak_rss_bytes(self.services.iter())
+        let killed = self.killed.iter().map(|killed| killed.peak_rss_bytes).max();
+        self.services.iter().map(Service::peak_rss_bytes).chain(killed).max().unwrap_or(0)
     }
 
     /// The most resident memory of any process of one service at any time.
     pub(crate) fn peak_rss_bytes_of(&self, service: &str) -> u64 {
-        peak_rss_bytes(self.named(service))
+        let killed = self.killed_of(service).map(|killed| killed.peak_rss_bytes).max();
+        self.named(service).map(Service::peak_rss_bytes).chain(killed).max().unwrap_or(0)
     }
 
     /// The value of a counter in the processes of one service, all its labels together.
@@ -186,20 +205,32 @@ impl Fleet {
 
     /// The same, for the samples with `label`.
     pub(crate) fn counted_with(&self, service: &str, metric: &str, label: &str) -> anyhow::Result<u64> {
-        self.named(service).map(|service| service.counted(metric, label)).sum()
+        let killed: u64 = self.killed_of(service).map(|killed| counter(&killed.metrics, metric, label)).sum();
+        let running: anyhow::Result<u64> =
+            self.named(service).map(|service| service.counted(metric, label)).sum();
+        Ok(killed + running?)
     }
 
     /// The same, for all services together.
     pub(crate) fn counted_by_all(&self, metric: &str, label: &str) -> anyhow::Result<u64> {
-        self.services.iter().map(|service| service.counted(metric, label)).sum()
+        let killed: u64 = self.killed.iter().map(|killed| counter(&killed.metrics, metric, label)).sum();
+        let running: anyhow::Result<u64> =
+            self.services.iter().map(|service| service.counted(metric, label)).sum();
+        Ok(killed + running?)
     }
 
     /// The value of a gauge in the first process of a service, all its labels together.
     pub(crate) fn gauge(&self, service: &str, metric: &str) -> anyhow::Result<u64> {
-        let metrics = self.named(service).next().with_context(|| format!("no {service} runs"))?.metrics()?;
-        let name = format!("thresher_{metric}");
-        let samples = metrics.lines().filter(|line| line.strip_prefix(&name).is_some_and(is_sample));
-        Ok(samples.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum())
+        self.gauges(service, metric)?.into_iter().next().with_context(|| format!("no {service} runs"))
+    }
+
+    /// The same in each process of a service.
+    pub(crate) fn gauges(&self, service: &str, metric: &str) -> anyhow::Result<Vec<u64>> {
+        self.named(service).map(|service| service.gauge(metric)).collect()
+    }
+
+    fn killed_of(&self, service: &str) -> impl Iterator<Item = &Killed> {
+        self.killed.iter().filter(move |each| each.name == service)
     }
 
     fn named(&self, service: &str) -> impl Iterator<Item = &Service> {
@@ -217,91 +248,5 @@ impl Fleet {
         let mut command = self.thresher.command();
         command.arg(subcommand).env("THRESHER_SERVER", url);
         Ok(command)
-    }
-}
-
-impl Service {
-    fn is_ready(&self) -> bool {
-        self.ask("/readyz").is_ok_and(|answer| answer.split(' ').nth(1) == Some("200"))
-    }
-
-    /// The URL of its gateway, as soon as it has logged it.
-    #[expect(clippy::disallowed_methods, reason = "commands of the fleet block their thread too")]
-    fn api(&self) -> anyhow::Result<String> {
-        let began = Instant::now();
-        while began.elapsed() < START_UP {
-            if let Some((_, rest)) = fs::read_to_string(&self.log)?.split_once("api.address=") {
-                let address = rest.split_whitespace().next().context("its log ends there")?;
-                return Ok(format!("http://{address}"));
-            }
-            std::thread::sleep(LOOK);
-        }
-        anyhow::bail!("no gateway in time: see {}", self.log.display())
-    }
-
-    fn metrics(&self) -> anyhow::Result<String> {
-        self.ask("/metrics").with_context(|| format!("the {} tells no metrics", self.name))
-    }
-
-    fn counted(&self, metric: &str, label: &str) -> anyhow::Result<u64> {
-        let metrics = self.metrics()?;
-        let with_label: String =
-            metrics.lines().filter(|line| line.contains(label)).flat_map(|line| [line, "\n"]).collect();
-        Ok(sum_of(&with_label, metric))
-    }
-
-    /// Sends a request to its admin port, whose address is in its log.
-    fn ask(&self, path: &str) -> anyhow::Result<String> {
-        let log = fs::read_to_string(&self.log)?;
-        let address = log.split_once("admin.address=").and_then(|(_, rest)| rest.split_whitespace().next());
-        Ok(ask(address.context("it has not logged its address yet")?, path)?)
-    }
-}
-
-/// Whether a line is a sample of the metric whose name was before this.
-fn is_sample(rest: &str) -> bool {
-    rest.starts_with(['{', ' '])
-}
-
-fn peak_rss_bytes<'a>(services: impl Iterator<Item = &'a Service>) -> u64 {
-    services.map(|service| meter::process_peak_rss_bytes(service.child.id())).max().unwrap_or(0)
-}
-
-/// The sum of a counter's samples, which follow its name and its labels.
-fn sum_of(metrics: &str, metric: &str) -> u64 {
-    let samples = metrics.lines().filter_map(|line| {
-        let rest = line.strip_prefix(metric)?.strip_prefix("_total")?;
-        rest.rsplit_once(' ')?.1.parse::<u64>().ok()
-    });
-    samples.sum()
-}
-
-/// A server's response to a GET, including its head.
-fn ask(address: &str, path: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes())?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_samples_of_a_metric_are_added_up_and_those_of_others_are_not() {
-        let metrics = "# TYPE unpack_members counter\nunpack_members_total{verdict=\"digest\"} 40\n\
-            unpack_members_total{verdict=\"no-member\"} 2\nunpack_members_else_total 7\nunpack_total 1\n";
-        assert_eq!(sum_of(metrics, "unpack_members"), 42);
-        assert_eq!(sum_of(metrics, "unpack"), 1);
     }
 }

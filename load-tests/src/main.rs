@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod api;
 mod cases;
 mod check;
 mod cli;
@@ -13,14 +14,17 @@ mod listed;
 mod machine;
 mod measure;
 mod meter;
+mod nats_meter;
 mod nginx;
 mod peers;
 mod place;
+mod plain_http;
 mod process;
 mod read_list;
 mod ready;
 mod report;
 mod source;
+mod sources_server;
 mod stats;
 mod thresher;
 
@@ -53,7 +57,9 @@ fn main() -> ExitCode {
         }),
         Case::PushLag(options) => print(&options, cases::push_lag::run(&options)),
         Case::HostileFleet(options) => print(&options, cases::hostile_fleet::run(&options)),
+        Case::ManySources(options) => print_figures(&options.common, cases::many_sources::run(&options)),
         Case::PushFlood(options) => print(&options.common, cases::push_flood::run(&options)),
+        Case::ServeSources(arguments) => sources_server::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::GetAll(arguments) => get_all::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::ReadList(arguments) => read_list::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::Measure(arguments) => measure::run(&arguments).map(|()| ExitCode::SUCCESS),
@@ -62,6 +68,17 @@ fn main() -> ExitCode {
         eprintln!("load-tests: {error:#}");
         ExitCode::from(2)
     })
+}
+
+/// The same for a case whose counts say more than its seconds: they follow as a table of their own.
+fn print_figures(options: &Options, report: anyhow::Result<Report>) -> anyhow::Result<ExitCode> {
+    let report = report?;
+    let figures = report.figures();
+    let status = print(options, Ok(report))?;
+    if !options.json_only {
+        eprintln!("{figures}");
+    }
+    Ok(status)
 }
 
 /// Prints the report as JSON on standard output, and as a table on standard error.

@@ -1,5 +1,7 @@
 //! The result of a case, as JSON and as a table.
 
+mod figures;
+
 use std::collections::BTreeMap;
 
 use comfy_table::{CellAlignment, Table, presets};

@@ -30,6 +30,14 @@ impl Spread {
     }
 }
 
+/// The number that this percentage of numbers does not exceed; `None` without numbers.
+pub(crate) fn percentile(numbers: &[f64], percent: usize) -> Option<f64> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+    sorted.get(place).copied()
+}
+
 /// Rounds to three decimals: further ones are noise, and make the figure hard to read.
 pub(crate) fn rounded(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
@@ -57,6 +65,14 @@ mod tests {
     #[test]
     fn nothing_has_no_median() {
         assert_eq!(Spread::of([]), None);
+    }
+
+    #[test]
+    fn of_a_hundred_numbers_the_95th_percentile_is_the_96th() {
+        let numbers: Vec<f64> = (0..100).rev().map(f64::from).collect();
+        assert_eq!(percentile(&numbers, 95), Some(95.0));
+        assert_eq!(percentile(&[7.0], 95), Some(7.0));
+        assert_eq!(percentile(&[], 95), None);
     }
 
     #[test]

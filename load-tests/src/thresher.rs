@@ -117,8 +117,17 @@ impl Thresher {
     }
 
     /// Calls `each` for every resource of a harvest, one at a time.
-    pub(crate) fn held(&self, place: &Place, mut each: impl FnMut(Held)) -> anyhow::Result<()> {
-        let mut command = self.reading(place, &["ls", "--json"]);
+    pub(crate) fn held(&self, place: &Place, each: impl FnMut(Held)) -> anyhow::Result<()> {
+        self.listed(place, &["ls", "--json"], each)
+    }
+
+    /// The same, for the resources of one Source.
+    pub(crate) fn held_of(&self, place: &Place, source: &str, each: impl FnMut(Held)) -> anyhow::Result<()> {
+        self.listed(place, &["ls", "--json", "--source", source], each)
+    }
+
+    fn listed(&self, place: &Place, arguments: &[&str], mut each: impl FnMut(Held)) -> anyhow::Result<()> {
+        let mut command = self.reading(place, arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start thresher ls")?;
         for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufReader::lines) {

@@ -7,6 +7,7 @@ pub(crate) mod incremental_idle;
 pub(crate) mod large_files;
 pub(crate) mod large_packages;
 pub(crate) mod latency;
+pub(crate) mod many_sources;
 mod million;
 pub(crate) mod million_audit;
 pub(crate) mod million_unchanged;

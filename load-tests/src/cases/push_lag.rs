@@ -26,7 +26,7 @@ use crate::measure::Usage;
 use crate::meter;
 use crate::ready::make_ready;
 use crate::report::{Report, Round};
-use crate::stats::{Spread, rounded};
+use crate::stats::{Spread, percentile, rounded};
 use crate::thresher::Thresher;
 use telling::{PACE, Told, Way};
 
@@ -152,7 +152,7 @@ impl Bench {
         let median = whole(spread.median);
         done.counted = BTreeMap::from([
             ("median_ms".to_owned(), median),
-            ("p95_ms".to_owned(), whole(lag::percentile(lags, 95)?)),
+            ("p95_ms".to_owned(), whole(percentile(lags, 95).context("at least one change")?)),
             ("most_ms".to_owned(), whole(spread.max)),
             ("lost_on_the_way".to_owned(), told.lost),
             ("runs".to_owned(), fleet.counted("scheduler", "thresher_scheduler_runs")?),

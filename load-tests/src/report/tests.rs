@@ -74,3 +74,15 @@ fn the_table_has_a_line_for_each_row_and_marks_the_broken_one() {
     assert!(lines[2].contains("1.00–9.00") && lines[2].contains("hold"), "{table}");
     assert!(lines[3].contains("BROKEN") && lines[3].contains(" - |"), "{table}");
 }
+
+#[test]
+fn figures_are_medians_and_a_row_without_one_has_none() {
+    let mut report = report();
+    for (round, count) in report.rows[0].rounds.iter_mut().zip([7, 5, 6]) {
+        round.counted.insert("looks".to_owned(), count);
+    }
+    let table = report.figures().to_string();
+    let line = table.lines().find(|line| line.contains("looks")).unwrap();
+    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+    assert_eq!(cells, ["", "looks", "6", "-", ""], "{table}");
+}

@@ -119,6 +119,11 @@ impl NatsServer {
     pub fn url(&self) -> &str {
         &self.url
     }
+
+    /// The address of its monitoring pages, such as `/varz`: `127.0.0.1:<port>`.
+    pub fn monitor_address(&self) -> String {
+        format!("127.0.0.1:{}", self.monitor)
+    }
 }
 
 impl NatsFixture {

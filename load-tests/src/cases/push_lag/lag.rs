@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use catalog::{CatalogConfig, CatalogReader};
 use data_encoding::HEXLOWER;
 use model::{ResourceRecord, ResourceUri, SourceId};
@@ -55,25 +55,4 @@ pub(super) async fn lags(
 fn is(record: &ResourceRecord, wanted: Option<&String>) -> bool {
     let held = record.bitstream.as_ref().filter(|_| record.deleted.is_none());
     held.map(|held| HEXLOWER.encode(held.computed.sha256().as_bytes())).as_ref() == wanted
-}
-
-/// The number that this percentage of numbers does not exceed.
-pub(super) fn percentile(numbers: &[f64], percent: usize) -> anyhow::Result<f64> {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
-    sorted.get(place).copied().context("no number has no percentile")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_a_hundred_numbers_the_95th_percentile_is_the_96th() {
-        let numbers: Vec<f64> = (0..100).rev().map(f64::from).collect();
-        assert_eq!(percentile(&numbers, 95).unwrap(), 95.0);
-        assert_eq!(percentile(&[7.0], 95).unwrap(), 7.0);
-        assert!(percentile(&[], 95).is_err());
-    }
 }
