@@ -62,6 +62,8 @@ pub(crate) enum Case {
     HostileFleet(Options),
     /// 10,000 Sources of 20 resources, some of them dead or slow: a fleet harvests all, and polls them afterwards.
     ManySources(ManySourcesOptions),
+    /// One Source of 20 resources: what a run costs, with a store that is near and with one that takes 20 ms a request.
+    SmallSource(Options),
     /// A gateway that is flooded with 1,000 deliveries or notifications a second for ten seconds.
     PushFlood(PushFloodOptions),
     /// Serve thousands of Sources; the cases with many Sources call this.

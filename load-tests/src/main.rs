@@ -26,6 +26,7 @@ mod report;
 mod source;
 mod sources_server;
 mod stats;
+mod store_proxy;
 mod thresher;
 
 use std::process::ExitCode;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Case::PushLag(options) => print(&options, cases::push_lag::run(&options)),
         Case::HostileFleet(options) => print(&options, cases::hostile_fleet::run(&options)),
         Case::ManySources(options) => print_figures(&options.common, cases::many_sources::run(&options)),
+        Case::SmallSource(options) => print_figures(&options, cases::small_source::run(&options)),
         Case::PushFlood(options) => print(&options.common, cases::push_flood::run(&options)),
         Case::ServeSources(arguments) => sources_server::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::GetAll(arguments) => get_all::run(&arguments).map(|()| ExitCode::SUCCESS),

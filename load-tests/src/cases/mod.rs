@@ -19,6 +19,7 @@ pub(crate) mod scale_out;
 pub(crate) mod scrub;
 pub(crate) mod small_files;
 pub(crate) mod small_files_fleet;
+pub(crate) mod small_source;
 
 use std::path::Path;
 use std::time::Instant;
