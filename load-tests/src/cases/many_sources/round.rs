@@ -142,7 +142,6 @@ impl Stage<'_> {
         let scheduler = self.processes.fleet.peak_rss_bytes_of("scheduler");
         done.checks = vec![
             Check::equal("healthy Sources in sync", healthy, settled.in_sync(Kind::Ok)),
-            Check::equal("resources stored, by their runs", resources, settled.resources(Kind::Ok)),
             Check::at_most(
                 "end of the last healthy Source in percent of the median",
                 MOST_PERCENT_OF_MEDIAN,
@@ -151,6 +150,15 @@ impl Stage<'_> {
             Check::at_most("peak resident bytes of a scheduler", MOST_SCHEDULER_BYTES, scheduler),
         ];
         let is_killed = self.bench.options.kill_every().is_some();
+        if !is_killed {
+            // A run that was taken over after its end was not yet told counts from zero.
+            let found = settled.resources(Kind::Ok);
+            done.checks.push(Check::equal("resources stored, by their runs", resources, found));
+        }
+        if !settled.is_over(Kind::Ok) {
+            // The first check says so already, and catalogs that are in use are slow to read.
+            return Ok(());
+        }
         done.checks.extend(stored_checks(self.bench, &self.processes, is_killed)?);
         Ok(())
     }
@@ -158,7 +166,7 @@ impl Stage<'_> {
     /// Sources that work again come into sync too, in their time.
     fn wait_for_flapping(&mut self, done: &mut Round, since: Timestamp) -> anyhow::Result<()> {
         let flapping = self.bench.population.of_kind(Kind::Flapping).count() as u64;
-        if flapping == 0 {
+        if flapping == 0 || !self.settled(since)?.is_over(Kind::Ok) {
             return Ok(());
         }
         let settled = self.until_over(Kind::Flapping, since, FLAPPING_LIMIT, None)?;
