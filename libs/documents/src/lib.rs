@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod digest;
 mod error;
 mod header;
 mod manifest;
@@ -9,6 +10,7 @@ mod part;
 mod prefetch;
 mod stream;
 
+pub use digest::BodyDigest;
 pub use error::DocumentError;
 pub use header::{expect_kind, take_header};
 pub use manifest::{ManifestTimes, is_manifest_of, manifest_context, manifest_of};

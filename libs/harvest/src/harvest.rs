@@ -261,6 +261,7 @@ impl Harvest {
             first_problems: problems.first,
             channels,
             missed: self.context.push.missed,
+            poll: None,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use model::{CapabilityLink, ProblemReason, ProblemRecord, RunRecord, SetId, Subject};
+use model::{CapabilityLink, PollBasis, ProblemReason, ProblemRecord, RunRecord, SetId, Subject};
 use planning::{GuardReport, ManyAbsent};
 
 use crate::audit::Audit;
@@ -32,6 +32,8 @@ pub struct Report {
     pub channels: Vec<(SetId, CapabilityLink)>,
     /// Number of missed changes of each set.
     pub missed: HashMap<SetId, u64>,
+    /// What a poll may compare in place of the next run; none if an unchanged Source needs a run all the same.
+    pub poll: Option<PollBasis>,
 }
 
 impl Report {

@@ -23,6 +23,7 @@ mod outcome;
 mod package;
 mod pending;
 mod persisted;
+mod poll;
 mod problem;
 mod problem_reason;
 mod provenance;
@@ -65,6 +66,7 @@ pub use package::{
 };
 pub use pending::{Action, PendingRecord};
 pub use persisted::{Area, Persisted, Registered, Role};
+pub use poll::{PollBasis, PollDocument};
 pub use problem::{Ignored, ProblemRecord, Subject};
 pub use problem_reason::{ProblemReason, UnknownReason};
 pub use provenance::{Attempt, Provenance, Why};
