@@ -4,6 +4,7 @@ mod clock;
 mod effects;
 pub mod invariants;
 pub mod plan;
+mod polls;
 mod sim_bus;
 mod sim_objects;
 pub mod site;
@@ -33,6 +34,8 @@ pub struct Summary {
     pub requests: u64,
     /// Resources in the final copy.
     pub resources: usize,
+    /// Polls that found no news.
+    pub idle_polls: u64,
 }
 
 /// Simulates the plan of a seed.
@@ -61,10 +64,13 @@ pub fn simulate_plan(plan: Plan) -> Result<Summary, String> {
 
 fn run(world: &mut World) -> Result<Summary, String> {
     let plan = world.plan.clone();
+    let mut idle_polls = 0;
     for step in &plan.steps {
+        let published = world.site.published();
         let ended = world.step(step);
         let held = Held::of(world)?;
         invariants::always(world, &held)?;
+        idle_polls += u64::from(polls::after_a_step(world, ended.as_ref(), &held, published)?);
         match ended {
             Some(Ended::Hangs) => return Err("a process does not end".to_owned()),
             Some(ended) => invariants::after_a_run(world, step, &ended, &held)?,
@@ -77,9 +83,12 @@ fn run(world: &mut World) -> Result<Summary, String> {
         world.site.publish(true, true);
         // No step requests a full rescan: the process has to find out itself that one is due.
         let step = plan::Step::Sync(Sync::clean());
+        let published = world.site.published();
         let ended = world.step(&step);
         let held = Held::of(world)?;
         invariants::always(world, &held)?;
+        let is_idle = polls::after_a_step(world, ended.as_ref(), &held, published)?;
+        idle_polls += u64::from(is_idle);
         last = match ended {
             Some(Ended::Report(report)) if report.guard.is_none() => {
                 let ended = Ended::Report(report);
@@ -92,6 +101,9 @@ fn run(world: &mut World) -> Result<Summary, String> {
             None => unreachable!("a sync ends"),
         };
         if last.is_ok() {
+            if is_idle {
+                polls::a_run_does_nothing(world)?;
+            }
             break;
         }
     }
@@ -99,7 +111,8 @@ fn run(world: &mut World) -> Result<Summary, String> {
     Ok(Summary {
         steps: plan.steps.len(),
         effects: world.effects,
-        requests: world.site.requests(),
+        requests: world.site.requests() - world.check_requests,
         resources: world.site.present().len(),
+        idle_polls,
     })
 }

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
     }
     let next = AtomicU64::new(seeds.start);
     let failed = AtomicU64::new(0);
+    let idle_polls = AtomicU64::new(0);
     let begin = Instant::now();
     let work = || {
         loop {
@@ -51,9 +52,14 @@ fn main() -> ExitCode {
             if seed >= seeds.end || (args.first && failed.load(Ordering::SeqCst) > 0) {
                 return;
             }
-            if let Err(why) = simulation::simulate(seed) {
-                failed.fetch_add(1, Ordering::SeqCst);
-                println!("seed {seed} fails: {why}\n");
+            match simulation::simulate(seed) {
+                Ok(summary) => {
+                    idle_polls.fetch_add(summary.idle_polls, Ordering::SeqCst);
+                }
+                Err(why) => {
+                    failed.fetch_add(1, Ordering::SeqCst);
+                    println!("seed {seed} fails: {why}\n");
+                }
             }
         }
     };
@@ -63,6 +69,11 @@ fn main() -> ExitCode {
         }
     });
     let failed = failed.load(Ordering::SeqCst);
-    println!("{} seeds, {failed} failed, {:.1} s", seeds.end - seeds.start, begin.elapsed().as_secs_f64());
+    let idle_polls = idle_polls.load(Ordering::SeqCst);
+    let took = begin.elapsed().as_secs_f64();
+    println!(
+        "{} seeds, {failed} failed, {idle_polls} polls without news, {took:.1} s",
+        seeds.end - seeds.start
+    );
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use bus::{DeadLetter, MemoryBus, Message, MessageId, Queue};
 use catalog::{Catalog, CatalogConfig, CatalogReader};
+use discovery::PollOutcome;
 use futures::{FutureExt, TryStreamExt};
 use harvest::{Parts, Progress, Report};
 use jiff::{SignedDuration, Timestamp};
-use model::{Absent, ResourceUri, SourceId, Terms};
+use model::{Absent, PollBasis, ResourceUri, SourceId, Terms};
 use planning::{HarvestOptions, RunLimits};
 use store::{Key, SourceMarker, Store};
 use tempfile::TempDir;
@@ -63,12 +64,25 @@ pub struct World {
     /// The time of a dump of a Source without a list, when absences were last left alone. Unchanged packages
     /// are not opened again, so only the next edition reports those absences.
     pub kept_of_dump: Option<Timestamp>,
+    /// What the last run left for a poll, unless the catalog was changed since.
+    pub left: Option<LeftForPoll>,
+    /// Requests that only check polls.
+    pub check_requests: u64,
     /// Effects of all processes.
     pub effects: u64,
     /// Dead letters of unknown jobs that wait on the bus when a process starts.
     pub dead_letters: usize,
     /// Dead letters that the last process left there.
     pub dead_letters_left: usize,
+}
+
+/// What a run left for a poll.
+#[derive(Debug, Clone)]
+pub struct LeftForPoll {
+    /// What a poll compares.
+    pub basis: PollBasis,
+    /// The run's policy for absent resources.
+    pub absent: Absent,
 }
 
 /// How a process ended.
@@ -108,6 +122,8 @@ impl World {
             most_under_way: 0,
             most_origins: 0,
             kept_of_dump: None,
+            left: None,
+            check_requests: 0,
             effects: 0,
             dead_letters: 0,
             dead_letters_left: 0,
@@ -145,8 +161,53 @@ impl World {
             }
             Step::Restore => self.restore(),
         };
+        self.note_basis(step, ended.as_ref());
         self.told.push(format!("{step}: {}", ended.as_ref().map_or("done".to_owned(), Ended::words)));
         ended
+    }
+
+    /// Keeps what the last run left for a poll. Work on the catalog that ended otherwise leaves nothing.
+    fn note_basis(&mut self, step: &Step, ended: Option<&Ended>) {
+        let absent = match step {
+            Step::Sync(sync) | Step::TakeOver { first: sync, .. } => sync.absent,
+            Step::Restore => Absent::Confirm,
+            Step::Change { .. } | Step::Publish { .. } | Step::Forget | Step::Pass(_) | Step::Gc { .. } => {
+                return;
+            }
+        };
+        self.left = match ended {
+            Some(Ended::Report(report)) => report.poll.clone().map(|basis| LeftForPoll { basis, absent }),
+            _ => None,
+        };
+    }
+
+    /// Polls the Source: a process of its own, which opens no store.
+    ///
+    /// # Errors
+    /// When the Source cannot be reached.
+    pub fn poll(&mut self, basis: &PollBasis) -> Result<PollOutcome, String> {
+        self.processes += 1;
+        let before = self.site.requests();
+        let line = Line::new(self.processes, Arc::clone(&self.site), Arc::new(Effects::none()));
+        let config = self.web_config();
+        let clock = Arc::clone(&self.clock);
+        let outcome = runtime().block_on(async {
+            clock.run();
+            let client = Client::over(config, clock.clone(), Arc::new(line)).map_err(words)?;
+            let outcome = discovery::poll(&client, basis).await;
+            clock.stand();
+            outcome.map_err(words)
+        });
+        self.check_requests += self.site.requests() - before;
+        outcome
+    }
+
+    fn web_config(&self) -> WebConfig {
+        WebConfig {
+            per_origin: self.plan.per_origin,
+            robots: RobotsPolicy::invited(),
+            ..WebConfig::default()
+        }
     }
 
     /// Runs a process that syncs the copy.
@@ -266,11 +327,7 @@ impl World {
     ) -> impl Future<Output = Ended> + 'static {
         let store = self.store(effects);
         let line = Arc::new(Line::new(self.processes, Arc::clone(&self.site), Arc::clone(effects)));
-        let config = WebConfig {
-            per_origin: self.plan.per_origin,
-            robots: RobotsPolicy::invited(),
-            ..WebConfig::default()
-        };
+        let config = self.web_config();
         let options = HarvestOptions {
             mode: sync.mode,
             prefer: sync.prefer,

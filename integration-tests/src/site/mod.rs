@@ -222,6 +222,16 @@ impl Site {
         told.collect()
     }
 
+    /// The resources that were there when changes were last published, and have not changed since, with their bytes.
+    pub fn present_when_told(&self) -> BTreeMap<String, Option<Bytes>> {
+        let state = self.state();
+        let told = state.resources.iter().filter_map(|(number, versions)| {
+            let version = versions.last().filter(|version| version.at <= state.told_at)?;
+            Some((self.uri(*number), Some(version.body.clone()?)))
+        });
+        told.collect()
+    }
+
     /// The time of its list and its dump.
     pub fn snapshots_at(&self) -> Timestamp {
         self.state().listed_at
@@ -346,6 +356,11 @@ impl Site {
     /// The most concurrent requests of one process to one origin.
     pub fn most_open(&self) -> usize {
         self.state().most_open
+    }
+
+    /// The number of documents published so far. Each publication raises it.
+    pub fn published(&self) -> u64 {
+        self.state().made
     }
 
     /// The number of requests.

@@ -1,10 +1,16 @@
 //! A poll: asks whether the documents of the last run are unchanged. It opens no catalog.
 
+use std::time::Duration;
+
 use documents::BodyDigest;
+use fixity::Sha256;
 use futures::future::BoxFuture;
 use model::{Disposition, PollBasis, PollDocument, Validators};
 use url::Url;
 use web::{Client, GetRequest, Response, WebError};
+
+/// The longest time to receive a body. A slower one is left to a run.
+const BODY_TIME: Duration = Duration::from_secs(60);
 
 /// The result of a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,23 +74,28 @@ fn is_unreachable(error: &WebError) -> bool {
 }
 
 /// Whether a response proves that the document is the version that was read.
-async fn is_unchanged(mut response: Response, document: &PollDocument) -> bool {
+async fn is_unchanged(response: Response, document: &PollDocument) -> bool {
     if !response.redirects().is_empty() {
         return false;
     }
     match response.status() {
         304 => true,
         200 if document.digest.is_some() => {
-            let mut digest = BodyDigest::default();
-            loop {
-                match response.chunk().await {
-                    Ok(Some(piece)) => digest.add(&piece),
-                    Ok(None) => return digest.finish() == document.digest,
-                    // A body that breaks off, or is too long, is none that was read.
-                    Err(_) => return false,
-                }
-            }
+            let digest = tokio::time::timeout(BODY_TIME, digest_of(response)).await;
+            digest.is_ok_and(|digest| digest == document.digest)
         }
         _ => false,
     }
 }
+
+/// The digest of a body; none of one that breaks off, or is longer than any with a digest.
+async fn digest_of(mut response: Response) -> Option<Sha256> {
+    let mut digest = BodyDigest::default();
+    while let Some(piece) = response.chunk().await.ok()? {
+        digest.add(&piece);
+    }
+    digest.finish()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,11 @@
 //! Reads a document as a stream: bytes from the network go in, batches of entries come out. Memory holds only a few
 //! chunks and one batch.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use fixity::Sha256;
 use jiff::Timestamp;
 use model::{Evidence, Validators};
 use packages::zip::MemberReader;
@@ -14,6 +15,7 @@ use tokio::sync::mpsc;
 use url::Url;
 use web::{Client, GetRequest, Response, WebError};
 
+use crate::digest::BodyDigest;
 use crate::error::DocumentError;
 use crate::parse::parts_of;
 use crate::part::Part;
@@ -27,6 +29,8 @@ pub enum Opened {
     NotModified {
         /// Requests made, redirects and retries included.
         requests: u32,
+        /// Whether another URL answered.
+        is_redirected: bool,
     },
     /// The document, as a stream.
     Document(DocumentStream),
@@ -46,6 +50,8 @@ pub struct DocumentStream {
     pub sent_at: Option<Timestamp>,
     /// Bytes parsed so far, after decompression.
     bytes: Arc<AtomicU64>,
+    /// Digest of the body, once all of it was received.
+    digest: Arc<OnceLock<Sha256>>,
     parts: mpsc::Receiver<Part>,
 }
 
@@ -67,7 +73,8 @@ pub async fn open(
     let response =
         client.get_with_retries(GetRequest { validators: held, ..GetRequest::new(url.clone()) }).await?;
     if response.status() == 304 {
-        return Ok(Opened::NotModified { requests: response.requests() });
+        let is_redirected = !response.redirects().is_empty();
+        return Ok(Opened::NotModified { requests: response.requests(), is_redirected });
     }
     Ok(Opened::Document(DocumentStream::of(response, Vec::new(), options)))
 }
@@ -80,7 +87,7 @@ pub async fn open_anew(
 ) -> (u64, Result<DocumentStream, DocumentError>) {
     match open(client, url, Validators::default(), options).await {
         Ok(Opened::Document(stream)) => (stream.requests.into(), Ok(stream)),
-        Ok(Opened::NotModified { requests }) => (requests.into(), Err(DocumentError::NothingSent)),
+        Ok(Opened::NotModified { requests, .. }) => (requests.into(), Err(DocumentError::NothingSent)),
         Err(error) => (error.requests().into(), Err(error.into())),
     }
 }
@@ -93,7 +100,8 @@ pub fn open_member(member: MemberReader<'static>, url: Url, options: Options) ->
     let (bytes, parts) = parts_of(chunks_out, options);
     let validators = Validators::default();
     let evidence = Box::default();
-    DocumentStream { url, validators, requests: 0, evidence, sent_at: None, bytes, parts }
+    let digest = Arc::default();
+    DocumentStream { url, validators, requests: 0, evidence, sent_at: None, bytes, digest, parts }
 }
 
 /// Starts to read a document that is already in memory, as received from `url`.
@@ -105,7 +113,18 @@ pub fn open_bytes(bytes: Vec<u8>, url: Url, options: Options) -> DocumentStream 
     let (bytes, parts) = parts_of(chunks_out, options);
     let validators = Validators::default();
     let evidence = Box::default();
-    DocumentStream { url, validators, requests: 0, evidence, sent_at: None, bytes, parts }
+    let digest = Arc::default();
+    DocumentStream { url, validators, requests: 0, evidence, sent_at: None, bytes, digest, parts }
+}
+
+impl Opened {
+    /// Whether the URL that was requested redirected to another one.
+    pub fn is_redirected(&self) -> bool {
+        match self {
+            Self::NotModified { is_redirected, .. } => *is_redirected,
+            Self::Document(stream) => !stream.evidence.redirects.is_empty(),
+        }
+    }
 }
 
 impl DocumentStream {
@@ -118,14 +137,21 @@ impl DocumentStream {
         let sent_at = response.date();
         let options = Options { base: Some(url.clone()), ..options };
         let (chunks_in, chunks_out) = mpsc::channel(CHUNKS_AHEAD);
-        tokio::spawn(receive(pieces, response, chunks_in));
+        let digest = Arc::default();
+        tokio::spawn(receive(pieces, response, chunks_in, Arc::clone(&digest)));
         let (bytes, parts) = parts_of(chunks_out, options);
-        Self { url, validators, requests, evidence, sent_at, bytes, parts }
+        Self { url, validators, requests, evidence, sent_at, bytes, digest, parts }
     }
 
     /// Bytes parsed so far, after decompression.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Digest of the body, at the document's end: a poll recognizes the same body by it. None of a long body, and of
+    /// one that did not come from the network.
+    pub fn digest(&self) -> Option<Sha256> {
+        self.digest.get().copied()
     }
 
     /// The next part; none after [`Part::End`] or [`Part::Broken`].
@@ -134,14 +160,17 @@ impl DocumentStream {
     }
 }
 
-/// Forwards the body, chunk by chunk. Ends with the body, or at once when the receiver is dropped: an open response
-/// takes a permit of its origin.
+/// Forwards the body, chunk by chunk, and computes its digest. Ends with the body, or at once when the receiver is
+/// dropped: an open response takes a permit of its origin.
 async fn receive(
     pieces: Vec<Bytes>,
     mut response: Response,
     chunks: mpsc::Sender<Result<Bytes, DocumentError>>,
+    whole: Arc<OnceLock<Sha256>>,
 ) {
+    let mut digest = BodyDigest::default();
     for piece in pieces {
+        digest.add(&piece);
         if chunks.send(Ok(piece)).await.is_err() {
             return;
         }
@@ -152,8 +181,17 @@ async fn receive(
             () = chunks.closed() => return,
         };
         let chunk = match received {
-            Ok(None) => return,
-            Ok(Some(chunk)) => Ok(chunk),
+            Ok(None) => {
+                // Before the parser learns of the end.
+                if let Some(digest) = digest.finish() {
+                    let _ = whole.set(digest);
+                }
+                return;
+            }
+            Ok(Some(chunk)) => {
+                digest.add(&chunk);
+                Ok(chunk)
+            }
             Err(error) => Err(error.into()),
         };
         let last = chunk.is_err();

@@ -18,6 +18,7 @@ use crate::finish;
 use crate::packages::{self, PackageWork};
 use crate::parts::Parts;
 use crate::planner::{Planner, change_notifications};
+use crate::poll_basis::poll_basis;
 use crate::report::Report;
 use crate::run::problems::{OpenProblems, ProblemLedger};
 use crate::run::progress::ProgressReporter;
@@ -248,12 +249,17 @@ impl Harvest {
         let catalog = self.context.catalog().await?;
         let problems = OpenProblems::of(&catalog).await?;
         let channels = self.channels(&catalog).await?;
+        let open_problems: u64 = problems.by_reason.values().sum();
+        let reports = u64::from(self.planner.guard.is_some()) + self.planner.many_absent.len() as u64;
+        let unsettled = open_problems + problems.ignored + reports;
+        let redirected = &self.planner.reading.redirected;
+        let poll = poll_basis(&self.context, &catalog, unsettled, redirected).await?;
         self.context.close().await?;
         Ok(Report {
             run: self.context.run,
             resumed: self.is_resumed,
             audit,
-            open_problems: problems.by_reason.values().sum(),
+            open_problems,
             problems_by_reason: problems.by_reason,
             ignored_problems: problems.ignored,
             guard: self.planner.guard,
@@ -261,7 +267,7 @@ impl Harvest {
             first_problems: problems.first,
             channels,
             missed: self.context.push.missed,
-            poll: None,
+            poll,
         })
     }
 

@@ -9,6 +9,7 @@ mod harvest;
 mod packages;
 mod parts;
 mod planner;
+mod poll_basis;
 mod problem_actions;
 mod repair;
 mod report;

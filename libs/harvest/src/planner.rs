@@ -67,6 +67,8 @@ pub(crate) struct ReadingState {
     pub(crate) whole: HashSet<String>,
     /// Documents that were not modified.
     pub(crate) unmodified: HashSet<String>,
+    /// Documents that another URL answered for.
+    pub(crate) redirected: HashSet<String>,
     /// Indexes of the edition that was read, although their parts state a later time.
     pub(crate) current_indexes: HashSet<String>,
     /// Response times of the Source.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fixity::Sha256;
 use jiff::Timestamp;
 use resourcesync::{Capability, Root};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,9 @@ pub struct DocumentRecord {
     /// Validators of the version that was read to its end.
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
     pub validators: Validators,
+    /// SHA-256 of the body that was read to its end, as received; none of a long body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Sha256>,
     /// `at` of its top-level metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,

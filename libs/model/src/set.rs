@@ -101,10 +101,14 @@ impl PendingRescan {
     /// Whether a rescan is due. The first one is due after an hour, each next one when the wait has doubled,
     /// and at least one per week. So work that waits for ever does not cause a full read in each run.
     pub fn is_due(&self, now: Timestamp) -> bool {
-        let wait = wait_again(self.looked_at.duration_since(self.since)).max(SHORT);
-        let since_then = now.duration_since(self.looked_at);
         // A clock that was set back proves nothing.
-        since_then >= wait || since_then.is_negative()
+        now >= self.due_at() || now < self.looked_at
+    }
+
+    /// When the next rescan is due.
+    pub fn due_at(&self) -> Timestamp {
+        let wait = wait_again(self.looked_at.duration_since(self.since)).max(SHORT);
+        self.looked_at.checked_add(wait).unwrap_or(Timestamp::MAX)
     }
 }
 

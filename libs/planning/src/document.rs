@@ -19,6 +19,7 @@ pub fn queued_document(
         state: DocumentState::Queued,
         root: None,
         validators: Default::default(),
+        digest: None,
         at: None,
         at_latest: None,
         from: None,

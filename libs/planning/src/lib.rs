@@ -13,6 +13,7 @@ mod horizon;
 mod limits;
 mod options;
 mod package;
+mod poll;
 mod rescan;
 mod retry;
 pub mod strategy;
@@ -34,6 +35,7 @@ pub use options::{HarvestOptions, READ_AHEAD, WindowLimits};
 pub use package::{
     is_same_version, is_settled_version, listings_before, package_declaration, package_interval, renewed,
 };
+pub use poll::{NextRun, NoPoll, POLL_DOCUMENTS, RunEnd};
 pub use rescan::{is_due, is_listed_elsewhere, is_retried};
 pub use retry::{RetryDecision, RetryPolicy};
 pub use unreported::Channels;

@@ -99,7 +99,10 @@ impl Planner {
                         return self.fail_document(ctx, uri, reading.record, failure).await;
                     }
                 }
-                Part::End(summary) => return self.document_done(ctx, uri, reading, summary).await,
+                Part::End(summary) => {
+                    reading.record.digest = stream.digest();
+                    return self.document_done(ctx, uri, reading, summary).await;
+                }
                 Part::Broken(error, summary) => {
                     // The spooled entries are kept. Without disk space for them, the document is read again.
                     if !Box::pin(self.reconcile(ctx)).await? {

@@ -69,7 +69,7 @@ impl Planner {
         tracing::warn!(document.uri = uri, reason = reason.as_str(), why, "document not read to its end");
         record.state = DocumentState::Failed;
         ctx.progress.count_document(&record, |documents| documents.failed += 1);
-        record.validators = Validators::default();
+        (record.validators, record.digest) = (Validators::default(), None);
         let subject = Subject::Document(uri.to_owned());
         let before = ctx.catalog().await?.problem(&subject).await?;
         let message = format!(

@@ -90,7 +90,7 @@ impl Planner {
         let asked_at = Instant::now();
         let opened = documents::open(&ctx.client, &url, known.validators.clone(), options).await?;
         let mut stream = match opened {
-            Opened::NotModified { requests } => {
+            Opened::NotModified { requests, .. } => {
                 ctx.run.counters.requests += u64::from(requests);
                 return Ok(true);
             }

@@ -78,9 +78,12 @@ impl Planner {
                 opened
             }
         };
+        if opened.as_ref().is_ok_and(Opened::is_redirected) {
+            self.reading.redirected.insert(uri.to_owned());
+        }
         match opened {
             Err(error) => self.fail_document_web(ctx, uri, record, &error).await,
-            Ok(Opened::NotModified { requests }) => {
+            Ok(Opened::NotModified { requests, .. }) => {
                 ctx.run.counters.requests += u64::from(requests);
                 self.document_unchanged(ctx, uri, record).await
             }
