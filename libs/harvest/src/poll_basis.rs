@@ -72,3 +72,6 @@ async fn documents(
     }
     Ok(Ok(found))
 }
+
+#[cfg(test)]
+mod tests;
