@@ -91,6 +91,7 @@ impl Known {
             state: DocumentState::Done,
             root: Some(Root::UrlSet),
             validators: Validators { etag: Some("\"1\"".to_owned()), last_modified: None },
+            digest: None,
             at: None,
             at_latest: None,
             from: None,
