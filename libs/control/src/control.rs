@@ -107,8 +107,10 @@ impl Control {
             buckets.open(Persisted::PastRuns, config.runs_kept, "Runs that were followed by others").await?;
         let leases = buckets.table(Persisted::Leases, "Who owns which Source").await?;
         let members = buckets.table(Persisted::Members, "Which processes are there").await?;
+        let specs = buckets.table(Persisted::SourceSpecs, "What is wanted of each Source").await?;
+        let names = buckets.table(Persisted::SourceNames, "Which Source bears which name").await?;
         Ok(Self {
-            sources: buckets.table(Persisted::SourceSpecs, "What is wanted of each Source").await?,
+            sources: Sources::new(specs, names),
             runs: Runs::new(runs, past),
             leases: Leases::new(leases, config.lease_ttl()),
             members: Members::new(members, config.member_ttl()),

@@ -37,6 +37,12 @@ pub enum ControlError {
         /// What was to be created.
         what: String,
     },
+    /// Another Source bears the name.
+    #[error("another Source is named {name}; choose another name, or rename that Source first")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
     /// The spec of a Source is invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidSource),

@@ -47,7 +47,10 @@ pub use runs::{
 };
 pub use schedule::{PaceError, PollInterval, Schedule, ScheduleError, Times};
 pub use sessions::{Session, SessionKey, Sessions};
-pub use sources::{CredentialName, CredentialNameError, SourceSpec, Sources, Spec};
+pub use sources::{
+    CredentialName, CredentialNameError, LabelError, LabelKey, LabelValue, NameClaim, NameOrId, Selector,
+    SelectorError, SourceName, SourceNameError, SourceSpec, Sources, Spec,
+};
 pub use submissions::{Submission, SubmissionKey, Submissions};
 pub use subscriptions::{
     AdvertisedChannel, AskedMode, DeliveryStats, HubRequest, NotRequested, Subscription, SubscriptionId,

@@ -170,10 +170,12 @@ impl Table<Plan> {
     /// [`ControlError::Absent`] when there was none, or it has expired; [`ControlError::Unavailable`],
     /// [`ControlError::Unreadable`].
     pub async fn get(&self, id: Ulid) -> Result<Versioned<Plan>, ControlError> {
-        let found = self.find(&id).await?;
-        found.ok_or_else(|| ControlError::Absent {
-            what: format!("plan {id}; plans are forgotten after a quarter of an hour"),
-        })
+        self.find(&id).await?.ok_or_else(|| Self::absent(id))
+    }
+
+    /// The error of a plan that does not exist.
+    pub fn absent(id: Ulid) -> ControlError {
+        ControlError::Absent { what: format!("plan {id}; plans are forgotten after a quarter of an hour") }
     }
 
     /// Claims a waiting plan to make it. None if another scheduler was faster, or it was started too often.

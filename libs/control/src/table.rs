@@ -93,6 +93,25 @@ impl<T: Kept> Table<T> {
         deleted.map_err(|error| write_error::<T>(id, error))
     }
 
+    /// Writes the value of an ID again as it is, or the mark of its end, so that a write over the expected revision
+    /// fails. Does nothing if the revision is another one already.
+    pub(crate) async fn touch(&self, id: &T::Id, expected: Revision) -> Result<(), ControlError> {
+        let key = T::key(id);
+        let slot = self.bucket.get(&key).await?;
+        if slot.revision != expected.get() {
+            return Ok(());
+        }
+        let expected = Some(expected.get());
+        let touched = match slot.value {
+            Some(value) => self.bucket.put(&key, value.to_vec(), expected, None).await.map(drop),
+            None => self.bucket.remove(&key, expected).await,
+        };
+        match touched {
+            Err(WriteError::Conflict) => Ok(()),
+            touched => touched.map_err(|error| write_error::<T>(id, error)),
+        }
+    }
+
     /// Updates the value of an ID with `decide`, which is called again if others write at the same time. An unchanged
     /// value is not written. Returns the stored value.
     ///

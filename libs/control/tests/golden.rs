@@ -9,10 +9,7 @@ use std::fs;
 
 use control::{
     ActionKind, ActionSelector, AdvertisedChannel, AskedBy, AskedMode, Change, Cooldown, DeliveryStats, Hint,
-    HubRequest, InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member, OutboxMessage, Plan, PlanEstimate,
-    PlanState, PlanUnread, PlanWay, PollInterval, ProblemActionRequest, Problems, Progress, Revision, Role,
-    Run, RunFailure, RunSpec, RunTransition, RunWait, Schedule, Session, SourceSpec, Submission,
-    Subscription, SubscriptionId, SubscriptionState, SyncSummary, WaitReason,
+    HubRequest, InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member, NameClaim, OutboxMessage, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, PollInterval, ProblemActionRequest, Problems, Progress, Revision, Role, Run, RunFailure, RunSpec, RunTransition, RunWait, Schedule, Session, SourceSpec, Submission, Subscription, SubscriptionId, SubscriptionState, SyncSummary, WaitReason,
 };
 use jiff::Timestamp;
 use model::{Absent, Phase, Prefer, ProblemReason, Robots, RunMode, SetId, SourceId};
@@ -89,6 +86,11 @@ fn running() -> Run {
 }
 
 #[test]
+fn names() {
+    golden("source-name", &NameClaim { source: "example-org-1".parse().unwrap(), read: Revision::new(42) });
+}
+
+#[test]
 fn sources() {
     golden("source-plain", &plain_source());
     let mut full = plain_source();
@@ -117,6 +119,15 @@ fn sources() {
     // A request for it is refused, and it can still be read.
     full.mode = RunMode::Audit;
     golden("source-full", &full);
+    let mut described = plain_source();
+    described.name = Some("example.main".parse().unwrap());
+    described.title = Some("The example".to_owned());
+    let labels = [("country", "jp"), ("example.org/tier", "")];
+    described.labels = labels.map(|(key, value)| (key.parse().unwrap(), value.parse().unwrap())).into();
+    described.notes = Some("Ask before a baseline.".to_owned());
+    described.source_contact = Some("Ada <ada@example.org>".to_owned());
+    described.check().unwrap();
+    golden("source-described", &described);
     let mut every = plain_source();
     every.schedule = Some(Schedule::every(3600));
     golden("source-every", &every);

@@ -119,6 +119,8 @@ register! {
 
     /// Specs of Sources.
     SourceSpecs = Bucket "sources" 1 [Gateway Operator];
+    /// Which Source bears which name.
+    SourceNames = Bucket "names" 1 [Gateway];
     /// The present or last run of each Source.
     Runs = Bucket "runs" 1 [Gateway Operator Scheduler];
     /// Earlier runs, as revisions.

@@ -179,6 +179,7 @@ impl From<ControlError> for ApiError {
             | ControlError::Refused(_)
             | ControlError::NotRequested(_)
             | ControlError::Conflict { .. } => Self::conflict(said),
+            ControlError::NameTaken { .. } => Self::conflict(said.clone()).fields([("name", said)]),
             ControlError::Invalid(invalid) => {
                 Self::invalid(said).fields(invalid.reasons().iter().map(|(field, why)| (*field, why.clone())))
             }

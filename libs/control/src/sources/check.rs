@@ -1,6 +1,6 @@
 //! Validates the spec of a Source.
 
-use model::{Origin, SourceId};
+use model::{Origin, SourceId, displayed};
 use regex::Regex;
 use url::Url;
 
@@ -11,6 +11,12 @@ use crate::error::InvalidSource;
 const MOST_TARGETS: usize = 16;
 /// The most allowed networks of one Source.
 const MOST_NETWORKS: usize = 64;
+/// The most labels of one Source.
+const MOST_LABELS: usize = 16;
+/// The most characters of a title, and of a contact at the Source.
+const LONGEST_LINE: usize = 200;
+/// The most characters of notes.
+const LONGEST_NOTES: usize = 2_000;
 
 impl SourceSpec {
     /// Validates the spec.
@@ -31,6 +37,19 @@ impl SourceSpec {
         if self.id != SourceId::of_entry(&self.entry) {
             let right = SourceId::of_entry(&self.entry);
             refuse("id", format!("a source is named after its entry, and this one is {right}"));
+        }
+        let texts = [
+            ("title", &self.title, LONGEST_LINE),
+            ("notes", &self.notes, LONGEST_NOTES),
+            ("source_contact", &self.source_contact, LONGEST_LINE),
+        ];
+        for (field, text, most) in texts {
+            if let Some(Err(why)) = text.as_deref().map(|text| can_be_shown(text, most)) {
+                refuse(field, why);
+            }
+        }
+        if self.labels.len() > MOST_LABELS {
+            refuse("labels", format!("{} are given, and {MOST_LABELS} at most can be", self.labels.len()));
         }
         if let Err(why) = self.mode.check() {
             refuse("mode", why.to_owned());
@@ -86,6 +105,18 @@ fn can_be_asked(url: &Url) -> Result<(), String> {
         return Err(
             "a name or password stands in the URL; name a credential in the configuration instead".to_owned()
         );
+    }
+    Ok(())
+}
+
+/// Checks that a text is neither empty nor too long, and has no control characters, which command a display.
+fn can_be_shown(text: &str, most: usize) -> Result<(), String> {
+    let length = text.chars().count();
+    if text.trim().is_empty() || length > most {
+        return Err(format!("it has {length} characters; write 1 to {most}, or leave it out"));
+    }
+    if text.chars().any(char::is_control) || displayed(text) != text {
+        return Err("it contains control characters, such as a line end; write one line of text".to_owned());
     }
     Ok(())
 }
@@ -169,6 +200,33 @@ mod tests {
         assert_eq!(fields(&polled), ["inbox"]);
         let many: Vec<_> = (0..17).map(|n| format!("https://{n}.example/")).collect();
         assert_eq!(fields(&told(&many.iter().map(String::as_str).collect::<Vec<_>>())), ["notify"]);
+    }
+
+    #[test]
+    fn labels_and_texts_for_people_are_limited() {
+        let labelled = |count: usize| {
+            let mut source = spec("https://example.org/");
+            let label = |n| (format!("k{n}").parse().unwrap(), "v".parse().unwrap());
+            source.labels = (0..count).map(label).collect();
+            source
+        };
+        assert_eq!(fields(&labelled(16)), [""; 0]);
+        assert_eq!(fields(&labelled(17)), ["labels"]);
+        let described = |title: &str, notes: &str, contact: &str| {
+            let mut source = spec("https://example.org/");
+            source.title = Some(title.to_owned());
+            source.notes = Some(notes.to_owned());
+            source.source_contact = Some(contact.to_owned());
+            source
+        };
+        let good = described(&"日".repeat(200), &"n".repeat(2_000), "Ada <ada@example.org>");
+        assert_eq!(fields(&good), [""; 0]);
+        let long = described(&"t".repeat(201), &"n".repeat(2_001), &"c".repeat(201));
+        assert_eq!(fields(&long), ["title", "notes", "source_contact"]);
+        for bad in ["", " ", "a\nb", "\u{1b}[31m", "a\u{202e}b", "\u{85}"] {
+            assert_eq!(fields(&described(bad, "n", "c")), ["title"], "{bad:?}");
+            assert_eq!(fields(&described("t", bad, bad)), ["notes", "source_contact"], "{bad:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The spec of a Source, and a Source as it is stored.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::ops::{Deref, DerefMut};
@@ -9,6 +10,8 @@ use model::{Absent, Message, Network, Origins, Persisted, Prefer, Push, Robots, 
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::label::{LabelKey, LabelValue};
+use super::name::SourceName;
 use crate::kept::Kept;
 use crate::schedule::{PollInterval, Schedule};
 #[cfg(feature = "openapi")]
@@ -23,6 +26,26 @@ pub struct Spec {
     /// it.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = "uri", example = "https://example.org/"))]
     pub entry: Url,
+    /// The name that people use for the Source. No two Sources of a fleet have the same. It can change; the ID cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, required = false, max_length = 64, example = "zenodo"))]
+    pub name: Option<SourceName>,
+    /// The title that pages show: 1 to 200 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(required = false, max_length = 200))]
+    pub title: Option<String>,
+    /// Labels to select Sources by: at most 16, with keys and values by the rules of Kubernetes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, String>, required = false, example = json!({"country": "jp"})))]
+    pub labels: BTreeMap<LabelKey, LabelValue>,
+    /// Notes of the operators: at most 2,000 characters on one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(required = false, max_length = 2000))]
+    pub notes: Option<String>,
+    /// Whom to ask at the Source: 1 to 200 characters. No request contains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(required = false, max_length = 200))]
+    pub source_contact: Option<String>,
     /// Whether the fleet harvests the Source.
     #[serde(default = "yes")]
     #[cfg_attr(feature = "openapi", schema(default = true))]
@@ -87,7 +110,7 @@ pub struct Spec {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(schema_with = schema::robots))]
     pub robots: Robots,
-    /// Contact for the operator of the Source: a mail address or a URL.
+    /// Our own contact for the operator of the Source, sent with each request: a mail address or a URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
     /// The name of the credential to send. The services that send it find the secret in their configuration; the spec
@@ -200,6 +223,11 @@ impl Spec {
     pub fn new(entry: Url) -> Self {
         Self {
             entry,
+            name: None,
+            title: None,
+            labels: BTreeMap::new(),
+            notes: None,
+            source_contact: None,
             enabled: yes(),
             schedule: None,
             follow: None,

@@ -7,6 +7,7 @@ mod hints;
 mod inboxes;
 mod leases;
 mod members;
+mod names;
 mod outbox;
 mod plans;
 mod problem_actions;

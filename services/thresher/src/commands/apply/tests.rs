@@ -35,7 +35,7 @@ fn a_slip_is_refused_with_its_line_and_what_was_probably_meant() {
         (
             "entry: https://a.example/\n---\nentry: https://b.example/\nzzz: 1\n",
             ":4:1:",
-            "there are entry, enabled",
+            "there are entry, name",
         ),
         ("entry: https://a.example/\nabsent: delet\n", ":2:", "did you mean delete?"),
         ("enabled: true\n", ":1:", "entry"),
@@ -71,7 +71,8 @@ fn what_differs_is_told_by_field_and_what_is_left_out_is_its_default() {
 #[test]
 fn what_source_show_prints_is_what_apply_reads() {
     let all = json!({
-        "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
+        "entry": "https://example.org/", "name": "example.main", "title": "Yes: #1", "labels": {"year": "2026", "country": "no", "example.org/tier": ""},
+        "notes": "Ask first.", "source_contact": "Ada <ada@example.org>", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
         "follow": {"min_seconds": 5, "max_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
         "max_deletes_percent": 3, "keep_versions": 2, "include": "^a: #", "exclude": "yes", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
         "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
