@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use control::{AskedBy, Run as FleetRun, RunState, RunStatus, WaitReason};
+use control::{AskedBy, Run as FleetRun, RunState, RunStatus, SourceName, WaitReason};
 use jiff::Timestamp;
 use model::{RunId, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,10 @@ pub struct Run {
     /// The Source ID.
     #[schema(value_type = String)]
     pub source: SourceId,
+    /// The name of the Source, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub name: Option<SourceName>,
     /// The state of the run.
     #[schema(schema_with = state)]
     pub state: Cow<'static, str>,
@@ -140,7 +144,7 @@ fn requested_by() -> Schema {
 }
 
 impl Run {
-    /// Builds the API form of a run in its current state.
+    /// Builds the API form of a run in its current state, without the name of its Source.
     pub fn new(run: &FleetRun, status: &RunStatus<'_>) -> Self {
         let waiting = match status {
             RunStatus::Waiting(wait) => Some(RunWait::from(*wait)),
@@ -161,6 +165,7 @@ impl Run {
         Self {
             run: run.spec.id,
             source: run.spec.source.clone(),
+            name: None,
             state: status.name().into(),
             in_sync,
             message,

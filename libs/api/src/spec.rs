@@ -19,7 +19,8 @@ mod tests {
     #[test]
     fn every_field_goes_there_and_back_again() {
         let all = json!({
-            "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
+            "entry": "https://example.org/", "name": "example.main", "title": "The example", "labels": {"country": "jp", "example.org/tier": "1"},
+            "notes": "Ask first.", "source_contact": "Ada <ada@example.org>", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
             "follow": {"min_seconds": 5, "max_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
             "max_deletes_percent": 3, "keep_versions": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
@@ -49,6 +50,17 @@ mod tests {
                 assert!(serde_json::from_value::<Spec>(body).is_ok(), "{field}: {name}");
             }
         }
+    }
+
+    #[test]
+    fn names_and_labels_that_break_their_rules_are_refused_by_the_value() {
+        let refused = |field: &str, value: serde_json::Value| {
+            let body = json!({"entry": "https://example.org/", field: value});
+            serde_json::from_value::<Spec>(body).unwrap_err().to_string()
+        };
+        assert!(refused("name", json!("Zenodo")).contains("\"Zenodo\" is no name of a Source"));
+        assert!(refused("labels", json!({"a b": "c"})).contains("\"a b\" is no key of a label"));
+        assert!(refused("labels", json!({"a": "b c"})).contains("\"b c\" is no value of a label"));
     }
 
     #[test]

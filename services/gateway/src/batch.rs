@@ -10,8 +10,9 @@ use axum::http::HeaderMap;
 use control::{ControlError, SourceSpec};
 use futures::{StreamExt as _, stream};
 
+use crate::access;
 use crate::api_error::ApiError;
-use crate::extract::{self, BatchBody, Query};
+use crate::extract::{BatchBody, Query};
 use crate::runs;
 use crate::sources::{DryRunParams, as_precondition};
 use crate::state::Gateway;
@@ -39,7 +40,7 @@ pub(crate) async fn sources(
     Query(params): Query<DryRunParams>,
     BatchBody { body, permit: _permit }: BatchBody<SourceBatch>,
 ) -> Json<Page<SourceResult>> {
-    let requests = body.sources.into_iter().map(|item| apply(&gateway, item, params.dry_run));
+    let requests = body.sources.into_iter().map(|item| apply(&gateway, &caller, item, params.dry_run));
     let items: Vec<SourceResult> = stream::iter(requests).buffered(ITEMS_AT_A_TIME).collect().await;
     let count = |done| items.iter().filter(|item| item.done == done).count();
     tracing::info!(
@@ -53,11 +54,11 @@ pub(crate) async fn sources(
     Json(Page::all(items))
 }
 
-async fn apply(gateway: &Gateway, item: SourceInBatch, dry_run: bool) -> SourceResult {
+async fn apply(gateway: &Gateway, caller: &Caller, item: SourceInBatch, dry_run: bool) -> SourceResult {
     let SourceInBatch { spec, revision } = item;
     let spec = SourceSpec::from(spec);
     let source = spec.id.to_string();
-    match create_or_update(gateway, &spec, revision, dry_run).await {
+    match create_or_update(gateway, caller, &spec, revision, dry_run).await {
         Ok((done, revision)) => SourceResult { source, done, revision, problem: None },
         Err(error) => {
             let problem = Some(error.at(&format!("/v1/sources/{source}")));
@@ -69,14 +70,19 @@ async fn apply(gateway: &Gateway, item: SourceInBatch, dry_run: bool) -> SourceR
 /// Creates or updates one Source to match its spec.
 async fn create_or_update(
     gateway: &Gateway,
+    caller: &Caller,
     spec: &SourceSpec,
     read: Option<u64>,
     dry_run: bool,
 ) -> Result<(SourceDone, Option<u64>), ApiError> {
     spec.check().map_err(ControlError::from)?;
+    access::check_written(caller, spec)?;
     let sources = gateway.control.sources();
     let found = match sources.get(&spec.id).await {
-        Ok(found) => Some(found),
+        Ok(found) => {
+            access::check_existing(caller, &found)?;
+            Some(found)
+        }
         Err(ControlError::Absent { .. }) => None,
         Err(error) => return Err(error.into()),
     };
@@ -91,6 +97,7 @@ async fn create_or_update(
     }
     let done = if found.is_some() { SourceDone::Changed } else { SourceDone::Created };
     if dry_run {
+        sources.check_name(spec).await?;
         return Ok((done, None));
     }
     let written = match found {
@@ -132,6 +139,6 @@ async fn request_run(
     source: &str,
     request: &RunRequest,
 ) -> Result<Run, ApiError> {
-    let source = extract::source_id(source)?;
+    let source = access::source(gateway, caller, source).await?;
     runs::submit_once(gateway, caller, key, &source, request).await?.read()
 }

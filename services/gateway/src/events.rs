@@ -90,13 +90,16 @@ struct RunEventStream {
 }
 
 impl RunEventStream {
-    /// The next event. None when the run is over, a newer run replaced it, the token became invalid, or this service is
+    /// The next event. None when the run is over, a newer run replaced it, the token became invalid, the caller may not see the Source any more, or this service is
     /// to stop.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         while !self.is_over {
             self.runs.mark_seen();
             self.leases.mark_seen();
-            if !self.gateway.tokens.is_good(&self.caller) {
+            // The labels of the Source may have changed. The view may lack a Source that was just added.
+            let source = self.gateway.views.sources.get(&self.source);
+            let is_hidden = source.is_some_and(|source| !self.caller.sees(&source));
+            if is_hidden || !self.gateway.tokens.is_good(&self.caller) {
                 return None;
             }
             match self.runs.get(&self.source).filter(|run| run.spec.id == self.id) {

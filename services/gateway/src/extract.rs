@@ -14,6 +14,7 @@ use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
+use crate::access;
 use crate::api_error::{ApiError, default_error};
 use crate::body::{self, BodyError};
 use crate::state::Gateway;
@@ -36,43 +37,49 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// The Source that the path names. A path with an invalid Source ID names no Source.
+/// The Source that the path names, by its name or its ID. The caller sees it, if it exists.
 pub(crate) struct SourcePath(pub(crate) SourceId);
 
-impl<S: Send + Sync> FromRequestParts<S> for SourcePath {
+impl FromRequestParts<Gateway> for SourcePath {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let Path(source) = path::<String, S>(parts, state).await?;
-        source_id(&source).map(Self)
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, ApiError> {
+        let Path(source) = path::<String, Gateway>(parts, gateway).await?;
+        let caller = Caller::from_request_parts(parts, gateway).await?;
+        access::source(gateway, &caller, &source).await.map(Self)
     }
 }
 
-/// The Source and the run that the path names.
+/// The Source and the run that the path names. The caller sees the Source, if it exists.
 pub(crate) struct RunPath {
     pub(crate) source: SourceId,
     pub(crate) run: RunId,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for RunPath {
+impl FromRequestParts<Gateway> for RunPath {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let Path((source, run)) = path::<(String, String), S>(parts, state).await?;
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, ApiError> {
+        let Path((source, run)) = path::<(String, String), Gateway>(parts, gateway).await?;
+        let caller = Caller::from_request_parts(parts, gateway).await?;
+        let source = access::source(gateway, &caller, &source).await?;
         let no_run = |error| ApiError::not_found(format!("there is no such run: {error}"));
-        Ok(Self { source: source_id(&source)?, run: run.parse().map_err(no_run)? })
+        Ok(Self { source, run: run.parse().map_err(no_run)? })
     }
 }
 
 impl IntoParams for SourcePath {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![path_parameter("source", "The Source ID")]
+        vec![path_parameter("source", "The name or the ID of the Source")]
     }
 }
 
 impl IntoParams for RunPath {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![path_parameter("source", "The Source ID"), path_parameter("run", "The run ID")]
+        vec![
+            path_parameter("source", "The name or the ID of the Source"),
+            path_parameter("run", "The run ID"),
+        ]
     }
 }
 
@@ -183,7 +190,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     })
 }
 
-/// The Source that a path names. A path with an invalid Source ID names no Source.
+/// The Source whose ID a path states. Paths for others than operators know no names.
 ///
 /// # Errors
 /// [`ApiError::not_found`].

@@ -8,11 +8,12 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use control::{Plan as FleetPlan, SourceSpec, Versioned};
+use control::{ControlError, Plan as FleetPlan, Plans, SourceSpec, Versioned};
 use serde::Deserialize;
 use tokio::time::timeout;
 use utoipa::IntoParams;
 
+use crate::access;
 use crate::api_error::ApiError;
 use crate::extract::{JsonBody, Query};
 use crate::state::Gateway;
@@ -60,15 +61,36 @@ pub(crate) async fn begin(
     caller: &Caller,
     spec: Spec,
 ) -> Result<Versioned<FleetPlan>, ApiError> {
+    let spec = SourceSpec::from(spec);
+    if let Some(refusal) = refusal(gateway, caller, &spec).await? {
+        return Err(refusal);
+    }
     let kept = gateway.views.plans.all();
     if kept.len() >= MOST_KEPT || kept.iter().filter(|plan| !plan.is_over()).count() >= MOST_PENDING {
         let said =
             format!("more plans were asked for than are made at a time; come again in {RETRY_SECONDS} s");
         return Err(ApiError::too_many(said).after_seconds(RETRY_SECONDS));
     }
-    let plan = gateway.control.plans().ask(SourceSpec::from(spec), gateway.now()).await?;
+    let plan = gateway.control.plans().ask(spec, gateway.now()).await?;
     tracing::info!(plan.id = %plan.id, token = caller.name(), "a plan is asked for");
     Ok(plan)
+}
+
+/// Why the caller may not see what a plan tells, which includes how much is stored of the Source. It must see the
+/// Source, or, if there is none, the one that it would add.
+async fn refusal(
+    gateway: &Gateway,
+    caller: &Caller,
+    spec: &SourceSpec,
+) -> Result<Option<ApiError>, ApiError> {
+    if caller.sees_all() {
+        return Ok(None);
+    }
+    match gateway.control.sources().get(&spec.id).await {
+        Ok(found) => Ok(access::check_existing(caller, &found).err()),
+        Err(ControlError::Absent { .. }) => Ok(access::check_written(caller, spec).err()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A requested plan.
@@ -79,21 +101,31 @@ pub(crate) async fn begin(
 ))]
 pub(crate) async fn read(
     State(gateway): State<Gateway>,
+    caller: Caller,
     Path(plan): Path<String>,
     Query(params): Query<PlanParams>,
 ) -> Result<Response, ApiError> {
     if params.wait_seconds > LONGEST_WAIT {
         return Err(ApiError::bad_request(format!("wait_seconds is 0 to {LONGEST_WAIT}")));
     }
-    let plan = find(&gateway, &plan).await?;
+    let plan = find(&gateway, &caller, &plan).await?;
     let plan = until_over(&gateway, plan, Duration::from_secs(params.wait_seconds.into())).await;
     Ok(answer(&plan))
 }
 
-/// The plan with this ID.
-pub(crate) async fn find(gateway: &Gateway, name: &str) -> Result<Versioned<FleetPlan>, ApiError> {
+/// The plan with this ID, if the caller may see what it tells.
+pub(crate) async fn find(
+    gateway: &Gateway,
+    caller: &Caller,
+    name: &str,
+) -> Result<Versioned<FleetPlan>, ApiError> {
     let id = name.parse().map_err(|error| ApiError::not_found(format!("there is no such plan: {error}")))?;
-    Ok(gateway.control.plans().get(id).await?)
+    let plan = gateway.control.plans().get(id).await?;
+    match refusal(gateway, caller, &plan.source).await? {
+        None => Ok(plan),
+        // As if there were none.
+        Some(_) => Err(Plans::absent(id).into()),
+    }
 }
 
 /// Waits until the plan is over, up to this time, and returns it.

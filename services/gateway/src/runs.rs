@@ -10,12 +10,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use control::{AskedBy, ControlError, Run as FleetRun, RunSpec, Submission, SubmissionKey};
+use control::{AskedBy, ControlError, Run as FleetRun, RunSpec, Selector, Submission, SubmissionKey};
 use model::{RunId, SourceId};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use utoipa::IntoParams;
 
+use crate::access::SourceFilter;
 use crate::api_error::ApiError;
 use crate::extract::{JsonBody, Query, RunPath, SourcePath};
 use crate::pagination;
@@ -33,6 +34,10 @@ pub(crate) struct RunParams {
     /// Only runs in this state.
     #[param(schema_with = api::schema::state)]
     state: Option<String>,
+    /// Only runs of Sources whose labels match: `country=jp`, `country!=jp`, `country`, `!country`, joined by commas.
+    #[serde(rename = "match")]
+    #[param(value_type = Option<String>, example = "country=jp,!test")]
+    selector: Option<Selector>,
     /// The most items, 1 to 1000.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u16>,
@@ -42,8 +47,10 @@ pub(crate) struct RunParams {
 
 /// The API form of a run in its current state.
 pub(crate) fn present(gateway: &Gateway, run: &FleetRun) -> Run {
-    let term = gateway.views.leases.get(&run.spec.source).map(|lease| lease.term());
-    Run::new(run, &run.status(term.as_ref()))
+    let source = &run.spec.source;
+    let term = gateway.views.leases.get(source).map(|lease| lease.term());
+    let name = gateway.views.sources.get(source).and_then(|source| source.name.clone());
+    Run { name, ..Run::new(run, &run.status(term.as_ref())) }
 }
 
 /// The current or last run of each Source, in the order of the Source IDs.
@@ -51,6 +58,7 @@ pub(crate) fn present(gateway: &Gateway, run: &FleetRun) -> Run {
     responses((status = 200, description = "One page", body = Page<Run>)))]
 pub(crate) async fn all(
     State(gateway): State<Gateway>,
+    caller: Caller,
     Query(params): Query<RunParams>,
 ) -> Result<Json<Page<Run>>, ApiError> {
     if let Some(state) = params.state.as_deref().filter(|state| !STATES.contains(state)) {
@@ -59,7 +67,10 @@ pub(crate) async fn all(
             STATES.join(", ")
         )));
     }
-    let runs = gateway.views.runs.all().into_iter().map(|run| present(&gateway, &run));
+    let filter = SourceFilter::new(&caller, params.selector.as_ref());
+    let runs =
+        gateway.views.runs.all().into_iter().filter(|run| filter.admits_id(&gateway, &run.spec.source));
+    let runs = runs.map(|run| present(&gateway, &run));
     let wanted = runs.filter(|run| params.state.as_deref().is_none_or(|state| state == run.state));
     pagination::paginate("runs", wanted, |run| run.source.as_str(), params.limit, params.cursor.as_deref())
         .map(Json)

@@ -5,11 +5,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use control::{ControlError, SourceSpec, Versioned};
+use control::{ControlError, Selector, SourceSpec, Versioned};
 use model::SourceId;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use crate::access::{self, SourceFilter};
 use crate::api_error::ApiError;
 use crate::extract::{self, JsonBody, Query, SourcePath};
 use crate::inbox_urls;
@@ -41,6 +42,22 @@ impl PageParams {
     }
 }
 
+/// Parameters of the list of Sources.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SourceParams {
+    /// Only Sources whose labels match: `country=jp`, `country!=jp`, `country`, `!country`, joined by commas.
+    #[serde(rename = "match")]
+    #[param(value_type = Option<String>, example = "country=jp,!test")]
+    selector: Option<Selector>,
+    /// The most items, 1 to 1000.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u16>,
+    /// The position of the next page: `next` of the previous page.
+    cursor: Option<String>,
+}
+
 /// Parameters of requests that support a dry run.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -69,13 +86,17 @@ fn etag(revision: u64) -> String {
 }
 
 /// Sources, in the order of their IDs.
-#[utoipa::path(get, path = "/v1/sources", tag = "sources", params(PageParams),
+#[utoipa::path(get, path = "/v1/sources", tag = "sources", params(SourceParams),
     responses((status = 200, description = "One page", body = Page<Source>)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
-    Query(params): Query<PageParams>,
+    caller: Caller,
+    Query(params): Query<SourceParams>,
 ) -> Result<Json<Page<Source>>, ApiError> {
-    let page = params.paginate("sources", gateway.views.sources.all(), |source| source.id.as_str())?;
+    let filter = SourceFilter::new(&caller, params.selector.as_ref());
+    let sources = gateway.views.sources.all().into_iter().filter(|source| filter.admits(source));
+    let page =
+        paginate("sources", sources, |source| source.id.as_str(), params.limit, params.cursor.as_deref())?;
     let now = gateway.now();
     Ok(Json(page.map(|source| Source::new(&source, Some(source.revision), now))))
 }
@@ -85,7 +106,7 @@ pub(crate) async fn list(
     (status = 201, description = "The Source was added", body = Source,
         headers(("Location" = String, description = "The URL of the Source"), ("ETag" = String, description = "The revision"))),
     (status = 200, description = "The Source is valid (`dry_run`)", body = Source),
-    (status = 409, description = "The Source exists already"),
+    (status = 409, description = "The Source exists already, or another one has its name"),
 ))]
 pub(crate) async fn create(
     State(gateway): State<Gateway>,
@@ -95,7 +116,9 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let spec = SourceSpec::from(sent);
     spec.check().map_err(ControlError::from)?;
+    access::check_written(&caller, &spec)?;
     if params.dry_run {
+        gateway.control.sources().check_name(&spec).await?;
         return match gateway.control.sources().get(&spec.id).await {
             Ok(_) => Err(ControlError::Exists { what: format!("source {}", spec.id) }.into()),
             Err(ControlError::Absent { .. }) => {
@@ -114,10 +137,11 @@ pub(crate) async fn create(
     responses((status = 200, description = "The Source", body = Source, headers(("ETag" = String, description = "The revision")))))]
 pub(crate) async fn read(
     State(gateway): State<Gateway>,
+    caller: Caller,
     SourcePath(source): SourcePath,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let found = gateway.control.sources().get(&source).await?;
+    let found = access::visible(&gateway, &caller, &source).await?;
     let mut response = answer(&Source::new(&found, Some(found.revision), gateway.now()), StatusCode::OK);
     response.headers_mut().extend(inbox_urls::advertised(&gateway.settings, &headers, &found.id));
     Ok(response)
@@ -130,6 +154,7 @@ pub(crate) async fn read(
     request_body = Spec, responses(
     (status = 200, description = "The Source was changed, or is valid (`dry_run`)", body = Source,
         headers(("ETag" = String, description = "The revision"))),
+    (status = 409, description = "Another Source has the name"),
     (status = 412, description = "Another client changed the Source"),
     (status = 428, description = "`If-Match` is missing"),
 ))]
@@ -141,7 +166,7 @@ pub(crate) async fn change(
     headers: HeaderMap,
     JsonBody(sent): JsonBody<Spec>,
 ) -> Result<Response, ApiError> {
-    let found = gateway.control.sources().get(&source).await?;
+    let found = access::visible(&gateway, &caller, &source).await?;
     if !check_if_match(&headers, &found)? {
         return Err(ApiError::unconditional(
             "If-Match is required. Send the ETag of your last GET, or * to overwrite",
@@ -149,7 +174,9 @@ pub(crate) async fn change(
     }
     let spec = SourceSpec { id: source, spec: sent };
     spec.check().map_err(ControlError::from)?;
+    access::check_written(&caller, &spec)?;
     if params.dry_run {
+        gateway.control.sources().check_name(&spec).await?;
         return Ok(answer(&Source::new(&spec, None, gateway.now()), StatusCode::OK));
     }
     let revision = gateway.control.sources().update(&spec, found.revision).await.map_err(as_precondition)?;
@@ -172,7 +199,7 @@ pub(crate) async fn delete(
     SourcePath(source): SourcePath,
     headers: HeaderMap,
 ) -> Result<StatusCode, ApiError> {
-    let found = gateway.control.sources().get(&source).await?;
+    let found = access::visible(&gateway, &caller, &source).await?;
     check_if_match(&headers, &found)?;
     check_no_active_run(&gateway, &source).await?;
     gateway.control.sources().delete(&source, found.revision).await.map_err(as_precondition)?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use anyhow::Context as _;
+use control::{Selector, Spec};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -49,6 +50,8 @@ pub(crate) struct Caller(Arc<Entry>);
 struct Entry {
     name: String,
     role: Role,
+    /// The labels of the Sources that the token sees; none where it sees all.
+    selector: Option<Selector>,
     sha256: [u8; 32],
     limiter: DefaultDirectRateLimiter,
 }
@@ -65,9 +68,9 @@ pub(crate) struct Tokens {
 }
 
 impl Caller {
-    fn new(name: String, role: Role, sha256: [u8; 32], rate: NonZeroU32) -> Self {
+    fn new(name: String, role: Role, selector: Option<Selector>, sha256: [u8; 32], rate: NonZeroU32) -> Self {
         let limiter = RateLimiter::direct(Quota::per_second(rate));
-        Self(Arc::new(Entry { name, role, sha256, limiter }))
+        Self(Arc::new(Entry { name, role, selector, sha256, limiter }))
     }
 
     /// The name of the token.
@@ -78,6 +81,21 @@ impl Caller {
     /// The role of the token.
     pub(crate) fn role(&self) -> Role {
         self.0.role
+    }
+
+    /// The labels to which the token is limited.
+    pub(crate) fn selector(&self) -> Option<&Selector> {
+        self.0.selector.as_ref()
+    }
+
+    /// Whether the token is for all Sources.
+    pub(crate) fn sees_all(&self) -> bool {
+        self.0.selector.is_none()
+    }
+
+    /// Whether the token is for a Source with this spec.
+    pub(crate) fn sees(&self, spec: &Spec) -> bool {
+        self.selector().is_none_or(|selector| selector.matches(&spec.labels))
     }
 
     /// A digest of the token and the secret of a session.
@@ -110,7 +128,7 @@ impl Tokens {
 
     /// No tokens: every client may do everything.
     pub(crate) fn not_required(rate: NonZeroU32) -> Self {
-        let anonymous = Caller::new("anybody".to_owned(), Role::Admin, [0; 32], rate);
+        let anonymous = Caller::new("anybody".to_owned(), Role::Admin, None, [0; 32], rate);
         Self { entries: Arc::default(), anonymous: Some(anonymous), rate, changes: Arc::default() }
     }
 

@@ -51,7 +51,8 @@ pub(super) async fn page(
     }
     let home = source_url(&source);
     let here = format!("{home}/resources");
-    let parents = [(home, source.as_str()), (here.clone(), "Resources")];
+    let called = context.called(&source);
+    let parents = [(home, called.as_str()), (here.clone(), "Resources")];
     let query = format::query(uri.as_str());
     let spec = context.gateway.views.sources.get(&source);
     let is_foreign = spec.is_some_and(|spec| HomeSite::of(&spec.entry).is_foreign(uri.as_str()));

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
+use control::{SourceName, SourceSpec, Spec};
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, html};
 use model::SourceId;
@@ -56,9 +57,18 @@ impl PageContext {
         self.page_below(&[], title, content)
     }
 
+    /// What pages call a Source: its name, or else its ID.
+    pub(super) fn called(&self, source: &SourceId) -> String {
+        self.gateway
+            .views
+            .sources
+            .get(source)
+            .map_or_else(|| source.to_string(), |spec| called(&spec).to_owned())
+    }
+
     /// Renders a page about a part of a Source.
     pub(super) fn source_page(&self, source: &SourceId, title: impl Display, content: Markup) -> Markup {
-        self.page_below(&[(source_url(source), source.as_str())], title, content)
+        self.page_below(&[(source_url(source), self.called(source).as_str())], title, content)
     }
 
     /// Renders a page with these parent pages, each with URL and name. The list of Sources is the root, and is not
@@ -138,6 +148,17 @@ impl PageContext {
         };
         self.page(error.title(), content)
     }
+}
+
+/// What pages call a Source: its name, or else its ID.
+pub(super) fn called(source: &SourceSpec) -> &str {
+    source.name.as_ref().map_or(source.id.as_str(), SourceName::as_str)
+}
+
+/// The labels of a Source, such as `country=jp, tier=1`.
+pub(super) fn labels(spec: &Spec) -> String {
+    let labels: Vec<String> = spec.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    labels.join(", ")
 }
 
 /// The URL of the page of a Source.

@@ -31,17 +31,22 @@ pub(super) async fn request(gateway: &Gateway, caller: &Caller, spec: Spec) -> M
 }
 
 /// The page of a plan, for browsers that do not poll by themselves.
-pub(super) async fn page(context: PageContext, Path(plan): Path<String>) -> Result<Markup, ApiError> {
-    let plan = Plan::from(&*plans::find(&context.gateway, &plan).await?);
+pub(super) async fn page(
+    context: PageContext,
+    caller: Caller,
+    Path(plan): Path<String>,
+) -> Result<Markup, ApiError> {
+    let plan = Plan::from(&*plans::find(&context.gateway, &caller, &plan).await?);
     Ok(context.page("Estimate", html! { p.uri { (plan.entry) } (shown(&plan)) }))
 }
 
 /// The part of a page that shows the progress of a plan.
 pub(super) async fn part(
     State(gateway): State<Gateway>,
+    caller: Caller,
     Path(plan): Path<String>,
 ) -> Result<Markup, ApiError> {
-    Ok(shown(&Plan::from(&*plans::find(&gateway, &plan).await?)))
+    Ok(shown(&Plan::from(&*plans::find(&gateway, &caller, &plan).await?)))
 }
 
 fn shown(plan: &Plan) -> Markup {

@@ -4,7 +4,7 @@ use control::{SourceSpec, Times};
 use maud::{Markup, html};
 
 use super::chart::name;
-use super::{HOME, format};
+use super::{HOME, format, layout};
 
 /// The settings of a Source. Callers with the right to change them get a link to the form.
 pub(super) fn section(spec: &SourceSpec, may_change: bool) -> Markup {
@@ -22,6 +22,11 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
     let or = |text: Option<String>, without: &str| text.unwrap_or_else(|| without.to_owned());
     html! {
         dl {
+            dt { "Name" } dd { (or(spec.name.as_ref().map(ToString::to_string), "none")) }
+            dt { "Title" } dd { (or(spec.title.clone(), "none")) }
+            dt { "Labels" } dd { (or(Some(layout::labels(spec)).filter(|labels| !labels.is_empty()), "none")) }
+            dt { "Notes" } dd { (or(spec.notes.clone(), "none")) }
+            dt { "Contact at the Source" } dd { (or(spec.source_contact.clone(), "none")) }
             dt { "Enabled" } dd { (if spec.enabled { "yes" } else { "no" }) }
             dt { "Schedule" } dd { (schedule(spec)) }
             dt { "Mode" } dd { (name(&spec.mode)) }
@@ -37,7 +42,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "Rate limit" } dd { (or(spec.requests_per_second.map(|rate| format!("{rate}/s")), "none")) }
             dt { "Largest resource" } dd { (or(spec.max_body_bytes.map(|bytes| format!("{bytes} bytes")), "default")) }
             dt { "robots.txt" } dd { (name(&spec.robots).replace('-', " ")) }
-            dt { "Contact" } dd { (or(spec.contact.clone(), "default")) }
+            dt { "Our contact" } dd { (or(spec.contact.clone(), "default")) }
             dt { "Credential" } dd { (or(spec.credential.as_ref().map(ToString::to_string), "none")) }
             dt { "Allowed networks" } dd { (or(networks(spec), "public addresses, and those of the configuration")) }
         }

@@ -34,7 +34,10 @@ pub(super) async fn page(context: PageContext, SourcePath(source): SourcePath) -
     let run_status = last.as_ref().map(|run| run.status(term.as_ref()));
     let here = source_url(&source);
     let content = html! {
+        @if let Some(title) = &spec.title { p { strong { (title) } } }
         p { a href=(spec.entry) rel="noreferrer" { (spec.entry) } }
+        @if spec.name.is_some() { p.hint { "Source ID " code { (source) } } }
+        @if !spec.labels.is_empty() { p { "Labels: " (layout::labels(&spec)) } }
         nav aria-label="Pages of this Source" {
             ul.chips {
                 li { a href={ (here) "/resources" } { "Resources" } }
@@ -50,7 +53,7 @@ pub(super) async fn page(context: PageContext, SourcePath(source): SourcePath) -
         (quirks(runs.first()))
         (settings::section(&spec, context.may(Role::Admin)))
     };
-    Ok(context.page(&source, content))
+    Ok(context.page(layout::called(&spec), content))
 }
 
 fn status(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::Page;
-use control::{Run, SourceSpec};
+use control::{Run, Selector, SelectorError, SourceSpec};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -12,10 +12,12 @@ use super::layout::Column::{Number, Text};
 use super::layout::{self, PageContext};
 use super::source_health::SourceHealth;
 use super::{HOME, format};
+use crate::access::SourceFilter;
 use crate::api_error::ApiError;
 use crate::extract::Query;
 use crate::pagination;
 use crate::state::Gateway;
+use crate::tokens::Caller;
 
 /// Sources per page.
 const SHOWN: u16 = 50;
@@ -24,8 +26,11 @@ const SHOWN: u16 = 50;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Params {
-    /// Only Sources with this text in their ID or entry URL.
+    /// Only Sources with this text in their name, title, ID or entry URL.
     name: String,
+    /// Only Sources whose labels match this selector.
+    #[serde(rename = "match")]
+    selector: String,
     /// Only Sources with this health.
     state: String,
     /// The position of the next page.
@@ -56,12 +61,19 @@ impl Item {
 }
 
 /// The page.
-pub(super) async fn page(context: PageContext, Query(params): Query<Params>) -> Result<Markup, ApiError> {
+pub(super) async fn page(
+    context: PageContext,
+    caller: Caller,
+    Query(params): Query<Params>,
+) -> Result<Markup, ApiError> {
     let gateway = &context.gateway;
     let now = context.now;
-    let all = gateway.views.sources.all().into_iter().map(|source| Item::new(gateway, source.value, now));
+    let selector = selector(&params)?;
+    let filter = SourceFilter::new(&caller, selector.as_ref());
     let text = params.name.trim().to_lowercase();
-    let mut items: Vec<Item> = all.filter(|item| matches(&item.spec, &text)).collect();
+    let all = gateway.views.sources.all().into_iter();
+    let found = all.filter(|source| filter.admits(source) && matches(source, &text));
+    let mut items: Vec<Item> = found.map(|source| Item::new(gateway, source.value, now)).collect();
     items.sort_by(|a, b| a.key.cmp(&b.key));
     let counts = SourceHealth::all().map(|health| items.iter().filter(|item| item.health == health).count());
     items.retain(|item| params.state.is_empty() || params.state == item.health.name());
@@ -73,7 +85,7 @@ pub(super) async fn page(context: PageContext, Query(params): Query<Params>) -> 
         params.cursor.as_deref(),
     )?;
     let content = html! {
-        (filter(&params))
+        (search(&params))
         (health_filter(&params, &counts))
         @if !gateway.views.sources.is_live() {
             p.error role="alert" { "The control store is unreachable. This page shows the last known state." }
@@ -87,19 +99,34 @@ pub(super) async fn page(context: PageContext, Query(params): Query<Params>) -> 
 }
 
 fn matches(spec: &SourceSpec, text: &str) -> bool {
-    text.is_empty() || spec.id.as_str().contains(text) || spec.entry.as_str().to_lowercase().contains(text)
+    let has = |part: &str| part.to_lowercase().contains(text);
+    text.is_empty()
+        || spec.name.as_ref().is_some_and(|name| has(name.as_str()))
+        || spec.title.as_deref().is_some_and(has)
+        || has(spec.id.as_str())
+        || has(spec.entry.as_str())
+}
+
+/// The selector that the operator has entered.
+fn selector(params: &Params) -> Result<Option<Selector>, ApiError> {
+    let text = Some(params.selector.trim()).filter(|text| !text.is_empty());
+    text.map(|text| text.parse().map_err(|error: SelectorError| ApiError::bad_request(error.to_string())))
+        .transpose()
 }
 
 /// The URL of the list of Sources with this health.
 fn url(params: &Params, state: &str) -> String {
-    format!("{HOME}?name={}&state={state}", format::query(params.name.trim()))
+    let labels = format::query(params.selector.trim());
+    format!("{HOME}?name={}&match={labels}&state={state}", format::query(params.name.trim()))
 }
 
-fn filter(params: &Params) -> Markup {
+fn search(params: &Params) -> Markup {
     html! {
         form.filter role="search" aria-label="Sources" method="get" action=(HOME) {
             label for="name" { "Name or address" }
             input #name type="search" name="name" value=(params.name);
+            label for="match" { "Labels" }
+            input id="match" type="search" name="match" value=(params.selector) placeholder="country=jp,!test" spellcheck="false";
             @if !params.state.is_empty() { input type="hidden" name="state" value=(params.state); }
             button type="submit" { "Find" }
         }
@@ -137,7 +164,13 @@ fn row(item: &Item, now: Timestamp) -> Markup {
     let id = &item.spec.id;
     let before = item.run.as_ref().map(|run| run.leaves()).unwrap_or_default();
     html! {
-        th scope="row" { a href={ (HOME) "/sources/" (id) } { (id) } br; span.hint { (item.spec.entry) } }
+        th scope="row" {
+            a href={ (HOME) "/sources/" (id) } { (layout::called(&item.spec)) }
+            @if let Some(title) = &item.spec.title { br; (title) }
+            @if item.spec.name.is_some() { br; span.hint { (id) } }
+            br; span.hint { (item.spec.entry) }
+            @if !item.spec.labels.is_empty() { br; span.hint { (layout::labels(&item.spec)) } }
+        }
         td { span class={ "state " (item.health.severity()) } { (item.health.label()) } }
         td { (format::ago_or(now, before.in_sync_as_of, "never")) }
         td { @match &item.run {

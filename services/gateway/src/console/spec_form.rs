@@ -9,8 +9,12 @@ use super::form::Fields;
 use crate::api_error::ApiError;
 
 /// Fields that are strings in the API too, under the same names.
-const TEXTS: [&str; 11] = [
+const TEXTS: [&str; 15] = [
     "entry",
+    "name",
+    "title",
+    "notes",
+    "source_contact",
     "mode",
     "prefer",
     "absent",
@@ -27,6 +31,9 @@ const NUMBERS: [&str; 5] =
     ["max_deletes_percent", "keep_versions", "concurrency", "requests_per_second", "max_body_bytes"];
 /// Fields that are lists of strings in the API. The form separates their items by spaces.
 const LISTS: [&str; 2] = ["allow_networks", "notify"];
+
+/// The field with the labels, an object in the API. The form separates them by spaces.
+const LABELS: &str = "labels";
 
 /// Fields that are booleans in the API.
 const CHECK_BOXES: [&str; 2] = ["strict", "accept_html"];
@@ -49,6 +56,9 @@ pub(super) fn read(fields: &Fields) -> Result<Spec, ApiError> {
             asked.insert(name.to_owned(), values.split_whitespace().collect());
         }
     }
+    if let Some(text) = fields.get(LABELS) {
+        asked.insert(LABELS.to_owned(), labels(text)?);
+    }
     for name in CHECK_BOXES {
         asked.insert(name.to_owned(), fields.has(name).into());
     }
@@ -63,6 +73,18 @@ pub(super) fn read(fields: &Fields) -> Result<Spec, ApiError> {
         return Err(ApiError::invalid("the entry URL is missing").fields([("entry", "required".to_owned())]));
     }
     serde_json::from_value(Value::Object(asked)).map_err(|error| ApiError::invalid(error.to_string()))
+}
+
+fn labels(text: &str) -> Result<Value, ApiError> {
+    let refused = |label: &str| {
+        let said = format!("{label:?} is no label; write such as country=jp, with spaces between several");
+        ApiError::invalid("a label cannot be read").fields([(LABELS, said)])
+    };
+    let read = |label: &str| -> Result<(String, Value), ApiError> {
+        let (key, value) = label.split_once('=').ok_or_else(|| refused(label))?;
+        Ok((key.to_owned(), Value::from(value)))
+    };
+    text.split_whitespace().map(read).collect::<Result<Map<_, _>, _>>().map(Value::Object)
 }
 
 fn number(fields: &Fields, name: &str) -> Result<Option<u64>, ApiError> {
@@ -107,7 +129,7 @@ fn bounds(fields: &Fields) -> Result<Value, ApiError> {
 pub(super) fn fields(spec: &Spec) -> Fields {
     // The form has the same names as the API, so that a new setting needs a line in one of the tables above.
     let settings = serde_json::to_value(spec).unwrap_or_default();
-    let same = TEXTS.iter().chain(&NUMBERS).chain(&LISTS).chain(&CHECK_BOXES);
+    let same = TEXTS.iter().chain(&NUMBERS).chain(&LISTS).chain(&CHECK_BOXES).chain([&LABELS]);
     let same = same.filter_map(|name| Some((*name, text(&settings[name])?)));
     let mut fields: Vec<(&str, String)> = same.collect();
     if !spec.enabled {
@@ -134,6 +156,11 @@ fn text(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(true) => Some("on".to_owned()),
+        Value::Object(labels) => {
+            let label =
+                |(key, value): (&String, &Value)| format!("{key}={}", value.as_str().unwrap_or_default());
+            Some(labels.iter().map(label).collect::<Vec<_>>().join(" "))
+        }
         Value::Array(items) => Some(items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")),
         _ => None,
     }
@@ -177,7 +204,8 @@ mod tests {
         let every =
             json!({"entry": "https://example.org/", "schedule": {"times": {"every_seconds": 90_061}}});
         let all = json!({
-            "entry": "https://example.org/", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
+            "entry": "https://example.org/", "name": "example.main", "title": "The example", "labels": {"country": "jp", "example.org/tier": ""},
+            "notes": "Ask first.", "source_contact": "Ada <ada@example.org>", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
             "follow": {"min_seconds": 5, "max_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
             "max_deletes_percent": 3, "keep_versions": 2, "include": "a", "exclude": "b", "origins": "same", "strict": true, "accept_html": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
@@ -193,9 +221,13 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_told_of_its_field() {
-        for (name, value) in
-            [("keep_versions", "many"), ("every", "x"), ("every", "-6h"), ("jitter_seconds", "a")]
-        {
+        for (name, value) in [
+            ("keep_versions", "many"),
+            ("every", "x"),
+            ("every", "-6h"),
+            ("jitter_seconds", "a"),
+            ("labels", "jp"),
+        ] {
             let mut asked = vec![("entry", "https://example.org/".to_owned()), ("when", "every".to_owned())];
             asked.extend((name != "every").then(|| ("every", "6h".to_owned())));
             asked.push((name, value.to_owned()));

@@ -39,9 +39,23 @@ impl SpecInputs<'_> {
     pub(super) fn all(&self) -> Markup {
         html! {
             (self.input("entry", "url", "Entry URL", "A site, a Source Description, a Capability List, or a list itself."))
+            (self.description())
             (self.schedule())
             (self.runs())
             (self.requests())
+        }
+    }
+
+    fn description(&self) -> Markup {
+        html! {
+            fieldset {
+                legend { "Description" }
+                (self.input("name", "text", "Name", "Unique in the fleet: 1 to 64 of a-z, 0-9, -, _ and . It can change; the Source ID stays."))
+                (self.input("title", "text", "Title", ""))
+                (self.input("labels", "text", "Labels", "Such as country=jp tier=1, with spaces between them."))
+                (self.input("notes", "text", "Notes", ""))
+                (self.input("source_contact", "text", "Contact at the Source", "Whom to ask there. No request contains it."))
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use model::SourceId;
 
 use super::Inbox;
 use super::senders::Sender;
+use crate::access;
 use crate::api_error::{ApiError, render};
 use crate::auth::{bearer, check_token, too_many, unauthorized};
 use crate::client::ClientAddress;
@@ -94,6 +95,27 @@ pub(super) async fn owner(inbox: &Inbox, params: &PathParams) -> Result<Option<S
         return Ok(Some(source));
     }
     Err(ApiError::not_found(format!("there is no source {source}, and so no inbox of it")))
+}
+
+/// Checks that the reader may read the inbox that a path names. A token that is limited to labels reads the inboxes of
+/// the Sources that it sees; the common inbox is about all Sources.
+///
+/// # Errors
+/// [`ApiError::not_found`], [`ApiError::forbidden`].
+pub(super) async fn check_reader(
+    inbox: &Inbox,
+    reader: &Reader,
+    params: &PathParams,
+) -> Result<(), ApiError> {
+    let Reader::Operator(caller) = reader else { return Ok(()) };
+    let Some(selector) = caller.selector() else { return Ok(()) };
+    match source(params)? {
+        Some(source) => access::visible(&inbox.gateway, caller, &source).await.map(drop),
+        None => Err(ApiError::forbidden(format!(
+            "the token {} is limited to Sources with {selector}, and this inbox is about all Sources",
+            caller.name()
+        ))),
+    }
 }
 
 /// The Source that a path names. It need not exist.

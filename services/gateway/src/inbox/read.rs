@@ -9,7 +9,9 @@ use serde::Deserialize;
 use url::Url;
 
 use super::Inbox;
-use super::auth::{PathParams, Reader, no_notification, notification, of_container, owner, reader};
+use super::auth::{
+    PathParams, Reader, check_reader, no_notification, notification, of_container, owner, reader,
+};
 use crate::api_error::ApiError;
 use crate::client::ClientAddress;
 use crate::extract::Query;
@@ -35,6 +37,7 @@ pub(super) async fn list(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let reader = reader(&inbox, client, &headers)?;
+    check_reader(&inbox, &reader, &path).await?;
     let source = owner(&inbox, &path).await?;
     let limit = pagination::limit(params.limit)?;
     let after: Option<NotificationId> =
@@ -81,6 +84,7 @@ pub(super) async fn one(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let reader = reader(&inbox, client, &headers)?;
+    check_reader(&inbox, &reader, &path).await?;
     let source = owner(&inbox, &path).await?;
     let id = notification(&path)?;
     let notification = inbox.inboxes.get(source.as_ref(), &id).await?;

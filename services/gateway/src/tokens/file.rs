@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
+use control::Selector;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, Role};
+use super::{Caller, Entry, Role};
 
 /// The interval of checks for a changed file. Its content is compared, because a mounted secret is replaced by setting
 /// a symbolic link anew.
@@ -31,6 +32,9 @@ struct Line {
     token: Option<String>,
     #[serde(default)]
     sha256: Option<String>,
+    /// The labels to which the token is limited.
+    #[serde(default, rename = "match")]
+    selector: Option<String>,
 }
 
 /// Rereads a file when it changes, until `stop`, and applies its content. An unreadable or invalid file changes
@@ -107,20 +111,26 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
 pub(super) fn parse(text: &str, rate: NonZeroU32, before: &[Caller]) -> anyhow::Result<Vec<Caller>> {
     // The parser's message would quote the invalid text, which may be a token.
     let Ok(lines) = serde_saphyr::from_str::<Vec<Line>>(text) else {
-        bail!("it is no list of tokens, each with name, role (read, operate, admin), and sha256 or token")
+        bail!(
+            "it is no list of tokens, each with name, role (read, operate, admin), and sha256 or token; and match, if it is limited to labels"
+        )
     };
     ensure!(!lines.is_empty(), "it has no token, so every request would be refused");
     let mut callers: Vec<Caller> = Vec::new();
-    for Line { name, role, token, sha256 } in lines {
+    for Line { name, role, token, sha256, selector } in lines {
         ensure!(!name.is_empty() && name.len() <= 100, "a name of a token has 1 to 100 bytes");
         ensure!(callers.iter().all(|known| known.name() != name), "two tokens are called {name}");
         let sha256 =
             digest(&name, token, sha256)?.with_context(|| format!("{name} needs one of token and sha256"))?;
         ensure!(callers.iter().all(|known| known.0.sha256 != sha256), "{name} is the same token as another");
-        let kept = before
-            .iter()
-            .find(|known| known.0.sha256 == sha256 && known.role() == role && known.name() == name);
-        callers.push(kept.cloned().unwrap_or_else(|| Caller::new(name, role, sha256, rate)));
+        let selector = selector.map(|text| text.parse::<Selector>()).transpose();
+        let selector = selector.with_context(|| format!("`match` of {name} cannot be read"))?;
+        let is_same = |known: &&Caller| {
+            let Entry { sha256: digest, selector: limit, .. } = &*known.0;
+            (digest, limit, known.role(), known.name()) == (&sha256, &selector, role, name.as_str())
+        };
+        let kept = before.iter().find(is_same).cloned();
+        callers.push(kept.unwrap_or_else(|| Caller::new(name, role, selector, sha256, rate)));
     }
     Ok(callers)
 }

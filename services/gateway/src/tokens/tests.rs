@@ -71,6 +71,8 @@ fn what_makes_no_sense_is_refused_and_no_token_repeated() {
         ("- {name: a, role: read, token: hunter2}", "fewer than 16"),
         ("- {name: a, role: read}", "one of token and sha256"),
         ("- {name: a, role: read, sha256: hunter2}", "64 hexadecimal"),
+        ("- {name: a, role: read, match: 'country==jp', token: hunter2-hunter2-hunter2}", "`match` of a"),
+        ("- {name: a, role: read, match: '', token: hunter2-hunter2-hunter2}", "selector is empty"),
         (same.as_str(), "the same token"),
     ] {
         let said = format!("{:#}", tokens(text).unwrap_err());
@@ -99,6 +101,26 @@ async fn a_changed_file_counts_and_one_that_makes_no_sense_changes_nothing() {
     assert_eq!(role(SECRET), None);
     stop.cancel();
     following.await.unwrap();
+}
+
+#[test]
+fn a_token_is_for_all_sources_or_for_those_with_its_labels() {
+    let spec = |labels: &[(&str, &str)]| {
+        let mut spec = Spec::new("https://example.org/".parse().unwrap());
+        spec.labels =
+            labels.iter().map(|(key, value)| (key.parse().unwrap(), value.parse().unwrap())).collect();
+        spec
+    };
+    let line = format!("- {{name: a, role: read, match: 'country=jp,!test', token: {SECRET}}}");
+    let tokens = tokens(&line).unwrap();
+    let caller = tokens.find(Some(SECRET)).unwrap();
+    assert!(!caller.sees_all() && caller.sees(&spec(&[("country", "jp")])));
+    assert!(!caller.sees(&spec(&[])) && !caller.sees(&spec(&[("country", "jp"), ("test", "yes")])));
+    tokens.take(&line).unwrap();
+    assert!(tokens.is_good(&caller), "nothing has changed");
+    tokens.take(&line.replace("jp", "de")).unwrap();
+    assert!(!tokens.is_good(&caller), "who was let in with other labels is asked again");
+    assert!(Tokens::not_required(RATE).find(None).unwrap().sees_all());
 }
 
 #[test]
