@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use control::{LabelKey, LabelValue};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
@@ -70,6 +71,13 @@ pub(crate) fn source_id(text: &str) -> Result<SourceId, Failed> {
         return Ok(SourceId::of_entry(&url));
     }
     text.parse().map_err(usage)
+}
+
+/// A label: its key and its value.
+pub(crate) fn label(text: &str) -> Result<(LabelKey, LabelValue), String> {
+    let (key, value) = text.split_once('=').ok_or("write a key and a value, such as country=jp")?;
+    let key = key.parse::<LabelKey>().map_err(|error| error.to_string())?;
+    Ok((key, value.parse::<LabelValue>().map_err(|error| error.to_string())?))
 }
 
 /// A shell pattern: `*` is any text, `?` any one character.
@@ -150,6 +158,17 @@ mod tests {
             assert!(!matches(pattern, text), "{pattern} {text}");
         }
         assert!(!matches(&"*a".repeat(50), &"a".repeat(49)));
+    }
+
+    #[test]
+    fn labels_are_read_as_a_key_and_a_value() {
+        let read = |text: &str| label(text).map(|(key, value)| (key.to_string(), value.to_string()));
+        assert_eq!(read("country=jp"), Ok(("country".to_owned(), "jp".to_owned())));
+        assert_eq!(read("example.org/tier="), Ok(("example.org/tier".to_owned(), String::new())));
+        for (wrong, why) in [("country", "country=jp"), ("=jp", "key"), ("a=b=c", "value"), ("a b=c", "key")]
+        {
+            assert!(read(wrong).unwrap_err().contains(why), "{wrong}");
+        }
     }
 
     #[test]

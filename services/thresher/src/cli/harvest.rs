@@ -19,7 +19,7 @@ pub(crate) struct HarvestArgs {
 pub(crate) struct LsArgs {
     #[command(flatten)]
     pub(crate) location: LocationArgs,
-    /// Only this Source: its URL or its ID.
+    /// Only this Source: its URL or its ID; at a gateway also its name.
     #[arg(long)]
     pub(crate) source: Option<String>,
     /// Only URIs that begin with this.
@@ -58,7 +58,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) uri: String,
     #[command(flatten)]
     pub(crate) location: LocationArgs,
-    /// Only this Source: its URL or its ID.
+    /// Only this Source: its URL or its ID; at a gateway also its name.
     #[arg(long)]
     pub(crate) source: Option<String>,
     /// Print one JSON object.
@@ -69,7 +69,7 @@ pub(crate) struct ExplainArgs {
 /// `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The Source: its URL or its ID. Optional if the harvest has one Source.
+    /// The Source: its URL or its ID; at a gateway also its name. Optional if the harvest has one Source.
     pub(crate) source: Option<String>,
     #[command(flatten)]
     pub(crate) location: LocationArgs,

@@ -21,7 +21,10 @@ pub(crate) use self::look::{DiscoverArgs, InspectArgs, PlanArgs};
 pub(crate) use self::problems::{IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
 pub(crate) use self::run::{RunCommand, RunTargetArgs, WhichArgs};
 pub(crate) use self::serve::{DemoArgs, ServeArgs, ServiceArg};
-pub(crate) use self::source::{ApplyArgs, ListArgs, SourceAddArgs, SourceCommand};
+pub(crate) use self::source::{
+    ApplyArgs, DescriptionArgs, DescriptionField, ListArgs, SourceAddArgs, SourceCommand, SourceSetArgs,
+    SourceTargetArgs, WhichSourcesArgs,
+};
 pub(crate) use self::spec::{ScopeArgs, SpecArgs};
 pub(crate) use self::store::{GcArgs, ScrubArgs};
 pub(crate) use self::sync::{AuditArgs, SyncArgs, ViewArg};
@@ -76,7 +79,7 @@ pub(crate) enum Command {
     Scrub(ScrubArgs),
     /// Run all services, or some of them, in this process.
     Serve(ServeArgs),
-    /// Add, list, show or remove the Sources of a fleet.
+    /// Add, list, show, change, pause or remove the Sources of a fleet.
     #[command(subcommand)]
     Source(SourceCommand),
     /// Create or update Sources from a file. Deletes none.

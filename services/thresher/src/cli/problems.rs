@@ -1,6 +1,7 @@
 //! `problems`, `retry` and `ignore`.
 
 use clap::{Args, ValueEnum};
+use control::Selector;
 use model::{ProblemReason, Subject};
 
 use crate::client::LocationArgs;
@@ -21,9 +22,12 @@ pub(crate) struct KindArgs {
 pub(crate) struct ProblemsArgs {
     #[command(flatten)]
     pub(crate) location: LocationArgs,
-    /// Only this Source: its URL or its ID.
+    /// Only this Source: its URL or its ID; at a gateway also its name.
     #[arg(long)]
     pub(crate) source: Option<String>,
+    /// At a gateway: only Sources whose labels match: country=jp, country!=jp, country, !country; commas join them.
+    #[arg(long = "match", value_name = "SELECTOR", conflicts_with = "source")]
+    pub(crate) matching: Option<Selector>,
     /// Only URIs that begin with this.
     pub(crate) prefix: Option<String>,
     #[command(flatten)]
@@ -54,7 +58,7 @@ pub(crate) struct SelectArgs {
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) location: LocationArgs,
-    /// Only this Source: its URL or its ID.
+    /// Only this Source: its URL or its ID; at a gateway also its name.
     #[arg(long)]
     pub(crate) source: Option<String>,
     /// In s3://: required. Stop the fleet and all other syncs into this store first.

@@ -1,6 +1,7 @@
 //! `run`.
 
 use clap::{Args, Subcommand};
+use control::Selector;
 use model::RunMode;
 use regex::Regex;
 
@@ -24,13 +25,13 @@ pub(crate) enum RunCommand {
         #[arg(long, value_enum, default_value_t = RunMode::Auto)]
         mode: RunMode,
         /// Approve more deletions of absent resources than the deletion guard allows.
-        #[arg(long, conflicts_with_all = ["all", "matching"])]
+        #[arg(long, conflicts_with_all = ["all", "matching", "like"])]
         allow_deletes: bool,
         /// With --mode audit: repair the differences.
         #[arg(long)]
         repair: bool,
         /// Watch the run; exit with the status that `sync` would have.
-        #[arg(long, conflicts_with_all = ["all", "matching"])]
+        #[arg(long, conflicts_with_all = ["all", "matching", "like"])]
         watch: bool,
     },
     /// List the current or last run of each Source.
@@ -57,20 +58,23 @@ pub(crate) enum RunCommand {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct WhichArgs {
-    /// The Source: its URL or its ID.
+    /// The Source: its name, its URL or its ID.
     pub(crate) source: Option<String>,
     /// All enabled Sources. A Source with an unfinished run is skipped, with a message.
     #[arg(long)]
     pub(crate) all: bool,
-    /// All enabled Sources whose ID or URL matches: `*` is any text, `?` any one character.
-    #[arg(long = "match", value_name = "GLOB", value_parser = glob)]
-    pub(crate) matching: Option<Regex>,
+    /// All enabled Sources whose labels match: country=jp, country!=jp, country, !country; commas join them.
+    #[arg(long = "match", value_name = "SELECTOR")]
+    pub(crate) matching: Option<Selector>,
+    /// All enabled Sources whose name, ID or URL is like this: `*` is any text, `?` any one character.
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    pub(crate) like: Option<Regex>,
 }
 
 /// The Source of a run.
 #[derive(Debug, Args)]
 pub(crate) struct RunTargetArgs {
-    /// The Source: its URL or its ID.
+    /// The Source: its name, its URL or its ID.
     pub(crate) source: String,
     #[command(flatten)]
     pub(crate) gateway: GatewayArgs,

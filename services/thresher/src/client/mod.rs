@@ -10,13 +10,15 @@ mod profiles;
 mod sources;
 
 use api::{Page, Run, RunRequest, Source, Spec, Subscription};
+use control::Selector;
+use futures::TryStreamExt as _;
 use model::{RunId, SourceId};
 
 pub(crate) use self::endpoint::{ReadFrom, named, read_from};
 pub(crate) use self::events::Events;
 pub(crate) use self::gateway::{GatewayArgs, LocationArgs};
 pub(crate) use self::http::OperatorClient;
-pub(crate) use self::sources::SourceRef;
+pub(crate) use self::sources::{SourceRef, called, no_source};
 use crate::client_error::{ClientError, Kind};
 use crate::exit::Failed;
 
@@ -26,9 +28,9 @@ impl OperatorClient {
         Self::new(endpoint::endpoint(args)?)
     }
 
-    /// All Sources, in the order of their names.
-    pub(crate) async fn sources(&self) -> Result<Vec<Source>, ClientError> {
-        self.all(&["sources"]).await
+    /// All Sources, or those whose labels match, in the order of their IDs.
+    pub(crate) async fn sources(&self, matching: Option<&Selector>) -> Result<Vec<Source>, ClientError> {
+        self.items(&["sources"], &query_of(matching)).try_collect().await
     }
 
     /// A Source, if there is one of this name.
@@ -64,9 +66,9 @@ impl OperatorClient {
         self.delete(&["sources", id.as_str()]).await
     }
 
-    /// The present or last run of each Source.
-    pub(crate) async fn runs(&self) -> Result<Vec<Run>, ClientError> {
-        self.all(&["runs"]).await
+    /// The present or last run of each Source, or of each whose labels match.
+    pub(crate) async fn runs(&self, matching: Option<&Selector>) -> Result<Vec<Run>, ClientError> {
+        self.items(&["runs"], &query_of(matching)).try_collect().await
     }
 
     /// The present or last run of a Source, if there was one.
@@ -91,4 +93,9 @@ impl OperatorClient {
     pub(crate) fn follow(&self, id: &SourceId, run: RunId) -> Events {
         Events::new(self.clone(), id, run)
     }
+}
+
+/// The query of a list that a selector limits.
+fn query_of(matching: Option<&Selector>) -> Vec<(&'static str, String)> {
+    matching.iter().map(|selector| ("match", selector.to_string())).collect()
 }

@@ -7,7 +7,7 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 
 use api::{Source, SourceDone, SourceInBatch, Spec};
-use control::SourceSpec;
+use control::{SourceName, SourceSpec};
 use model::SourceId;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -27,6 +27,8 @@ const FEW: usize = 20;
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     source: &'a SourceId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a SourceName>,
     entry: &'a str,
     done: SourceDone,
     /// The changed fields.
@@ -57,6 +59,11 @@ pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
             if all.iter().any(|(other, _)| other.id == spec.id) {
                 return Err(usage(format!("{name}: {} is there twice; remove one of them", spec.entry)));
             }
+            if let Some(taken) = spec.name.as_ref()
+                && all.iter().any(|(other, _)| other.name.as_ref() == Some(taken))
+            {
+                return Err(usage(format!("{name}: two Sources are named {taken}; rename one of them")));
+            }
             all.push((spec, wanted));
         }
     }
@@ -74,7 +81,8 @@ pub(crate) async fn run(args: ApplyArgs) -> CommandResult {
                 }
             };
             let entry = spec.entry.as_str();
-            let line = Line { source: &spec.id, entry, done, fields, dry_run: args.dry_run, message };
+            let name = spec.name.as_ref();
+            let line = Line { source: &spec.id, name, entry, done, fields, dry_run: args.dry_run, message };
             match (args.json, &line.message) {
                 (true, _) => terminal::json(&line)?,
                 (false, None) => say!("{}", line.text())?,
@@ -96,7 +104,7 @@ async fn existing(
 ) -> Result<HashMap<String, Source>, ClientError> {
     let mut found = Vec::new();
     if all.len() > FEW {
-        found = client.sources().await?;
+        found = client.sources(None).await?;
     } else {
         for (spec, _) in all {
             found.extend(client.source(&spec.id).await?);
@@ -177,6 +185,7 @@ impl Line<'_> {
             .map(|(field, change)| format!("{field} from {} to {}", shown(&change.from), shown(&change.to)))
             .collect();
         let fields = if fields.is_empty() { String::new() } else { format!(": {}", fields.join(", ")) };
-        format!("{} ({}) {done}{fields}", self.entry, self.source)
+        let called = self.name.map_or(self.entry, SourceName::as_str);
+        format!("{called} ({}) {done}{fields}", self.source)
     }
 }

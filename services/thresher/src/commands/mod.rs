@@ -23,4 +23,6 @@ pub(crate) mod scrub;
 mod select;
 pub(crate) mod serve;
 pub(crate) mod source;
+mod source_set;
+mod source_switch;
 pub(crate) mod sync;

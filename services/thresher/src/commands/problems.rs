@@ -5,6 +5,7 @@ use std::pin::pin;
 
 use api::{Page, ProblemGroup, ProblemGroups, SourceProblem};
 use comfy_table::Table;
+use control::SourceName;
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{Evidence, Ignored, ProblemRecord, SourceId, Subject, counted, displayed};
@@ -12,7 +13,7 @@ use serde::Serialize;
 
 use crate::cli::ProblemsArgs;
 use crate::client::{self, OperatorClient, ReadFrom, SourceRef};
-use crate::exit::{CommandResult, Exit, Failed};
+use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 use crate::terminal::{self, Out};
 
@@ -20,6 +21,8 @@ use crate::terminal::{self, Out};
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     source: &'a SourceId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a SourceName>,
     #[serde(flatten)]
     problem: &'a SourceProblem,
 }
@@ -29,6 +32,11 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
     let mut out = Out::new();
     let mut groups = ProblemGroups::default();
     match client::read_from(&args.location)? {
+        ReadFrom::Store(_) if args.matching.is_some() => {
+            return Err(usage(
+                "--match needs a gateway, because a store has no labels; name one with --server",
+            ));
+        }
         ReadFrom::Store(into) => {
             let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
             for (note, catalog) in &harvested.sources {
@@ -41,13 +49,17 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
                         groups.count(&subject, &record)
                     } else {
                         let problem = SourceProblem::new(&subject, record);
-                        show(&mut out, &note.source, &problem, args.json)?;
+                        show(&mut out, &note.source, None, &problem, args.json)?;
                     }
                 }
             }
         }
         ReadFrom::Gateway(client) => {
-            for about in client.selected(args.source.as_deref()).await? {
+            let sources = match &args.matching {
+                Some(selector) => client.matching(Some(selector)).await?,
+                None => client.selected(args.source.as_deref()).await?,
+            };
+            for about in sources {
                 if args.group {
                     count_from_gateway(&client, &about, &args, &mut groups).await?
                 } else {
@@ -74,8 +86,14 @@ fn is_wanted(args: &ProblemsArgs, subject: &Subject, record: &ProblemRecord) -> 
         && args.prefix.as_ref().is_none_or(|prefix| subject.uri().starts_with(prefix.as_str()))
 }
 
-fn show(out: &mut Out, source: &SourceId, problem: &SourceProblem, json: bool) -> io::Result<()> {
-    out.json_or_lines(json, &Line { source, problem }, || lines(problem))
+fn show(
+    out: &mut Out,
+    source: &SourceId,
+    name: Option<&SourceName>,
+    problem: &SourceProblem,
+    json: bool,
+) -> io::Result<()> {
+    out.json_or_lines(json, &Line { source, name, problem }, || lines(problem))
 }
 
 /// The query parameters of a request to a gateway.
@@ -99,7 +117,7 @@ async fn list_from_gateway(
     query.extend(joined(args.filter.kinds()).map(|kinds| ("kind", kinds)));
     let mut problems = pin!(client.items::<SourceProblem>(&path, &query));
     while let Some(problem) = about.found(problems.try_next().await)?.flatten() {
-        show(out, &about.id, &problem, args.json)?;
+        show(out, &about.id, about.name.as_ref(), &problem, args.json)?;
     }
     Ok(())
 }

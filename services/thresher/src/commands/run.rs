@@ -1,24 +1,24 @@
 //! `thresher run`: start, watch, pause, cancel or approve runs of a fleet.
 
 use api::{Counters, Run, RunRequest, RunWait, Source};
-use control::WaitReason;
+use control::{SourceName, WaitReason};
 use jiff::Timestamp;
 use model::{RunId, SourceId, counted, displayed};
 use regex::Regex;
 use serde::Serialize;
 
 use crate::cli::{ListArgs, RunCommand, RunTargetArgs, WhichArgs};
-use crate::client::OperatorClient;
-use crate::client_error::Kind;
-use crate::commands::source::no_source;
+use crate::client::{OperatorClient, called, no_source};
+use crate::client_error::{ClientError, Kind};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::terminal::{self, note, say};
-use crate::values::source_id;
 
 /// A run, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     source: &'a SourceId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a SourceName>,
     run: RunId,
     state: &'a str,
     message: Option<&'a str>,
@@ -40,16 +40,16 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
             let Some(source) = &which.source else {
                 return submit_many(&client, &which, &submit, json).await;
             };
-            let source = source_id(source)?;
+            let source = client.source_id(source).await?;
             let run = client.submit(&source, &submit).await.map_err(|error| match error.kind {
                 Kind::Absent => no_source(&source),
                 _ => error.into(),
             })?;
             submitted(&client, &run, watch, json).await
         }
-        RunCommand::Ls(ListArgs { gateway, json }) => {
-            let runs = OperatorClient::of(&gateway)?.runs().await?;
-            let header = ["source", "state", "listed", "stored", "failed", "requested", "message"];
+        RunCommand::Ls(ListArgs { gateway, matching, json }) => {
+            let runs = OperatorClient::of(&gateway)?.runs(matching.as_ref()).await?;
+            let header = ["name", "source", "state", "listed", "stored", "failed", "requested", "message"];
             let mut table = terminal::table(header);
             for run in &runs {
                 let line = Line::new(run);
@@ -59,6 +59,7 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
                 }
                 let counters = line.counters;
                 table.add_row([
+                    line.name.map_or("-", SourceName::as_str).to_owned(),
                     line.source.to_string(),
                     line.state.to_owned(),
                     counters.listed.to_string(),
@@ -92,8 +93,23 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
 #[derive(Debug, Serialize)]
 struct SubmittedLine<'a> {
     source: &'a SourceId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a SourceName>,
+    done: Submitted,
     run: Option<RunId>,
     message: Option<String>,
+}
+
+/// The result of a request for a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Submitted {
+    /// The run is queued.
+    Submitted,
+    /// The last run of the Source is not over.
+    AlreadyRunning,
+    /// The request was refused for another reason.
+    Refused,
 }
 
 /// Requests runs of several Sources, and prints a line about each.
@@ -104,51 +120,70 @@ async fn submit_many(
     json: bool,
 ) -> CommandResult {
     let is_meant = |source: &Source| {
-        let like =
-            |pattern: &Regex| pattern.is_match(&source.id) || pattern.is_match(source.spec.entry.as_str());
-        source.spec.enabled && which.matching.as_ref().is_none_or(like)
+        let name = source.spec.name.as_ref().map(SourceName::as_str);
+        let mut texts = [source.id.as_str(), source.spec.entry.as_str()].into_iter().chain(name);
+        let like = |pattern: &Regex| texts.any(|text| pattern.is_match(text));
+        source.spec.enabled && which.like.as_ref().is_none_or(like)
     };
-    let sources = client.sources().await?;
-    let ids: Vec<SourceId> = sources
-        .iter()
-        .filter(|source| is_meant(source))
-        .map(|source| source_id(&source.id))
-        .collect::<Result<_, _>>()?;
+    let mut sources = client.sources(which.matching.as_ref()).await?;
+    sources.retain(is_meant);
+    let ids: Vec<SourceId> = sources.iter().map(|source| source.id.parse()).collect::<Result<_, _>>()?;
     if ids.is_empty() {
         return Err(usage("no enabled Source matches; `thresher source ls` lists the Sources"));
     }
     let mut exit = Exit::Good;
-    let mut count = 0;
-    for (source, outcome) in ids.iter().zip(client.submit_all(&ids, submit).await?) {
-        let (run, message) = match outcome {
-            Ok(run) => (Some(run), None),
-            Err(error) => {
-                // The others are requested all the same; the first error decides the exit status.
-                exit = if exit == Exit::Good { Exit::of(&error) } else { exit };
-                (None, Some(error.to_string()))
-            }
-        };
-        count += usize::from(run.is_some());
-        match (json, &run, &message) {
-            (true, ..) => terminal::json(&SubmittedLine { source, run, message })?,
-            (false, Some(run), _) => say!("{source} {run}")?,
-            (false, None, message) => note!("{source}: {}", message.as_deref().unwrap_or("no run requested")),
+    let mut all = Vec::new();
+    for ((source, id), outcome) in sources.iter().zip(&ids).zip(client.submit_all(&ids, submit).await?) {
+        // The others are requested all the same; the first error decides the exit status.
+        if let Err(error) = &outcome
+            && exit == Exit::Good
+        {
+            exit = Exit::of(error);
         }
+        let line = SubmittedLine::new(id, source.spec.name.as_ref(), outcome);
+        line.print(json)?;
+        all.push(line.done);
     }
     if !json {
+        let count = |done| all.iter().filter(|one| **one == done).count() as u64;
         note!(
-            "{} requested, of {}",
-            counted(count as u64, "run", "runs"),
+            "{} submitted, {} already running, {} refused, of {}",
+            counted(count(Submitted::Submitted), "run", "runs"),
+            count(Submitted::AlreadyRunning),
+            count(Submitted::Refused),
             counted(ids.len() as u64, "Source", "Sources")
         );
     }
     Ok(exit)
 }
 
+impl<'a> SubmittedLine<'a> {
+    fn new(source: &'a SourceId, name: Option<&'a SourceName>, outcome: Result<RunId, ClientError>) -> Self {
+        match outcome {
+            Ok(run) => Self { source, name, done: Submitted::Submitted, run: Some(run), message: None },
+            Err(error) => {
+                let is_running = error.kind == Kind::Conflict;
+                let done = if is_running { Submitted::AlreadyRunning } else { Submitted::Refused };
+                Self { source, name, done, run: None, message: Some(error.to_string()) }
+            }
+        }
+    }
+
+    fn print(&self, json: bool) -> Result<(), Failed> {
+        let called = called(self.name, self.source.as_str());
+        match (json, &self.run) {
+            (true, _) => terminal::json(self)?,
+            (false, Some(run)) => say!("{called} {run}")?,
+            (false, None) => note!("{called}: {}", self.message.as_deref().unwrap_or("no run requested")),
+        }
+        Ok(())
+    }
+}
+
 /// The gateway, and the current or last run of the Source.
 async fn last(target: &RunTargetArgs) -> Result<(OperatorClient, Run), Failed> {
-    let source = source_id(&target.source)?;
     let client = OperatorClient::of(&target.gateway)?;
+    let source = client.source_id(&target.source).await?;
     let run = match client.last_run(&source).await {
         Err(error) if error.kind == Kind::Absent => None,
         found => found?,
@@ -169,7 +204,7 @@ async fn submitted(client: &OperatorClient, run: &Run, watch: bool, json: bool) 
 async fn control(target: &RunTargetArgs, action: &str) -> CommandResult {
     let (client, run) = last(target).await?;
     let run = client.control(&run.source, run.run, action).await?;
-    say!("{} of {}: {}", run.run, run.source, run.state)?;
+    say!("{} of {}: {}", run.run, called(run.name.as_ref(), run.source.as_str()), run.state)?;
     Ok(Exit::Good)
 }
 
@@ -198,6 +233,7 @@ impl<'a> Line<'a> {
     fn new(run: &'a Run) -> Self {
         Self {
             source: &run.source,
+            name: run.name.as_ref(),
             run: run.run,
             state: &run.state,
             message: run.message.as_deref(),
@@ -233,7 +269,7 @@ impl<'a> Line<'a> {
         });
         format!(
             "{} {}: {} listed, {} stored, {} unchanged, {} deleted, {} failed{differ}{message}",
-            self.source,
+            called(self.name, self.source.as_str()),
             self.state,
             counters.listed,
             counters.stored,

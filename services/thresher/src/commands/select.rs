@@ -84,8 +84,8 @@ pub(crate) async fn submit<T: Serialize>(
     say!(
         "queued as {}: the scheduler applies it before the next run of {}; start one with `thresher run submit {}`",
         queued.id,
-        source.id,
-        source.id
+        source.called(),
+        source.called()
     )?;
     Ok(Exit::Good)
 }

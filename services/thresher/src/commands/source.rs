@@ -1,43 +1,50 @@
-//! `thresher source`: add, list, show or remove the Sources of a fleet.
+//! `thresher source`: add, list, show, change, pause or remove the Sources of a fleet.
 
 use std::fmt::Write as _;
 
 use api::{RunRequest, Source, Spec, Subscription};
-use control::{PollInterval, Schedule, Times};
+use control::{PollInterval, Schedule, SourceName, Times};
 use model::{SourceId, displayed};
 use url::Url;
 
 use crate::cli::{ListArgs, SourceAddArgs, SourceCommand, SpecArgs};
-use crate::client::OperatorClient;
+use crate::client::{OperatorClient, called, no_source};
 use crate::client_error::Kind;
+use crate::commands::source_set;
+use crate::commands::source_switch::{self, Switch};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::http;
 use crate::terminal::{self, note, say};
-use crate::values::source_id;
 
 /// Runs the command.
 pub(crate) async fn run(command: SourceCommand) -> CommandResult {
     match command {
         SourceCommand::Add(args) => add(*args).await,
-        SourceCommand::Ls(ListArgs { gateway, json }) => {
-            let sources = OperatorClient::of(&gateway)?.sources().await?;
+        SourceCommand::Set(args) => source_set::run(*args).await,
+        SourceCommand::Pause(args) => source_switch::run(args, Switch::Pause).await,
+        SourceCommand::Resume(args) => source_switch::run(args, Switch::Resume).await,
+        SourceCommand::Ls(ListArgs { gateway, matching, json }) => {
+            let sources = OperatorClient::of(&gateway)?.sources(matching.as_ref()).await?;
             if json {
                 for source in sources {
                     terminal::json(&shown(&source.id, &source.spec)?)?;
                 }
                 return Ok(Exit::Good);
             }
-            let mut table = terminal::table(["source", "schedule", "concurrency", "entry URL"]);
+            let header = ["name", "source", "schedule", "concurrency", "labels", "entry URL"];
+            let mut table = terminal::table(header);
             for Source { id, spec, .. } in &sources {
                 let entry = displayed(spec.entry.as_str());
-                table.add_row([id.as_str(), &schedule(spec), &spec.concurrency.to_string(), &*entry]);
+                let name = spec.name.as_ref().map_or("-", SourceName::as_str);
+                let concurrency = spec.concurrency.to_string();
+                table.add_row([name, id.as_str(), &schedule(spec), &concurrency, &labels(spec), &*entry]);
             }
             terminal::text(&format!("{table}\n"))?;
             Ok(Exit::Good)
         }
         SourceCommand::Show { source, gateway, json } => {
-            let id = source_id(&source)?;
             let client = OperatorClient::of(&gateway)?;
+            let id = client.source_id(&source).await?;
             let found = client.source(&id).await?;
             let Some(Source { spec, .. }) = found else { return Err(no_source(&id)) };
             let subscriptions = client.subscriptions(&id).await?;
@@ -48,14 +55,16 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
                 }
                 terminal::json(&shown)?;
             } else {
-                let text: String = subscriptions.iter().map(text_of).collect();
-                terminal::text(&(serde_saphyr::to_string(&spec)? + &text))?;
+                let mut text = format!("# source ID: {id}\n{}", serde_saphyr::to_string(&spec)?);
+                text.extend(subscriptions.iter().map(text_of));
+                terminal::text(&text)?;
             }
             Ok(Exit::Good)
         }
         SourceCommand::Rm { source, gateway } => {
-            let id = source_id(&source)?;
-            OperatorClient::of(&gateway)?.remove(&id).await?;
+            let client = OperatorClient::of(&gateway)?;
+            let id = client.source_id(&source).await?;
+            client.remove(&id).await?;
             say!("{id} removed; its stored resources stay")?;
             Ok(Exit::Good)
         }
@@ -90,32 +99,32 @@ fn text_of(subscription: &Subscription) -> String {
     text
 }
 
-/// There is no Source of that name.
-pub(super) fn no_source(id: &SourceId) -> Failed {
-    usage(format!("no Source {id}; `thresher source ls` lists the Sources"))
-}
-
 async fn add(args: SourceAddArgs) -> CommandResult {
     http::without_secret(&args.url)?;
     let wanted = spec(&args)?;
     let id = SourceId::of_entry(&wanted.entry);
     let client = OperatorClient::of(&args.gateway)?;
+    let called = called(wanted.name.as_ref(), id.as_str());
     match client.create(&wanted).await {
         Ok(source) if runs_on_request(&wanted) && !args.no_run => {
             let run = client.submit(&id, &RunRequest { mode: wanted.mode, ..RunRequest::default() }).await;
             let run =
-                run.inspect_err(|_| note!("{id} is added, but its first run could not be requested"))?;
-            say!("{id} added, first run {} requested; watch it with `thresher run watch {id}`", run.run)?;
+                run.inspect_err(|_| note!("{called} is added, but its first run could not be requested"))?;
+            say!(
+                "{called} added, first run {} requested; watch it with `thresher run watch {called}`",
+                run.run
+            )?;
             say!("{}", next(&source))?;
         }
-        Ok(source) => say!("{id} added, {}", first(&source))?,
+        Ok(source) => say!("{called} added, {}", first(&source))?,
         Err(error) if error.kind == Kind::Conflict && args.replace => {
             let read = client.source(&id).await?.and_then(|source| source.revision);
             let Some(read) = read else { return Err(error.into()) };
             let source = client.change(&id, &wanted, read).await?;
-            say!("{id} changed; {}", next(&source))?;
+            say!("{called} changed; {}", next(&source))?;
         }
-        Err(error) if error.kind == Kind::Conflict => {
+        // Or else another Source has the name.
+        Err(error) if error.kind == Kind::Conflict && client.source(&id).await?.is_some() => {
             return Err(usage(format!("a Source {id} exists already; pass --replace to change it")));
         }
         Err(error) => return Err(error.into()),
@@ -141,6 +150,7 @@ fn first(source: &Source) -> String {
 /// The next run of a Source.
 fn next(source: &Source) -> String {
     let Source { id, spec, next_due, .. } = source;
+    let id = called(spec.name.as_ref(), id);
     match next_due {
         _ if !spec.enabled => format!("disabled: start a run with `thresher run submit {id}`"),
         _ if spec.follow.is_some() => "its changes are polled".to_owned(),
@@ -159,6 +169,8 @@ fn spec(args: &SourceAddArgs) -> Result<Spec, Failed> {
         (None, Some(expression)) => Some(Schedule::cron(expression.clone())),
         (None, None) => None,
     };
+    let mut plain = plain(&args.url, &args.spec);
+    source_set::describe(&mut plain, &args.description);
     Ok(Spec {
         enabled: !args.disabled,
         schedule,
@@ -172,7 +184,7 @@ fn spec(args: &SourceAddArgs) -> Result<Spec, Failed> {
         push: args.push,
         notify: args.notify.clone(),
         inbox: args.inbox.clone(),
-        ..plain(&args.url, &args.spec)
+        ..plain
     })
 }
 
@@ -194,6 +206,12 @@ pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> Spec {
         accept_html: scope.accept_html,
         ..Spec::new(url.clone())
     }
+}
+
+/// The labels of a Source, such as `country=jp tier=1`.
+fn labels(source: &Spec) -> String {
+    let labels: Vec<String> = source.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    labels.join(" ")
 }
 
 fn schedule(source: &Spec) -> String {

@@ -63,14 +63,14 @@ async fn a_thousand_sources_are_applied_in_few_requests_and_asked_to_run_though_
     println!("run submit --all of 1,000 Sources: {:?}", began.elapsed());
     assert_eq!(lines.iter().filter(|line| line["run"].is_string()).count(), 1_000);
     assert_eq!(requests(&gateway, &api, "/v1/runs:batch").await, 5);
-    let again = api.ask(&["run", "submit", "--match", "https://s7?.example.org/", "--json"]).await.exits(3);
+    let again = api.ask(&["run", "submit", "--like", "https://s7?.example.org/", "--json"]).await.exits(3);
     let refused = again.json_lines();
     assert_eq!(refused.len(), 10, "{again}");
     assert!(
         refused.iter().all(|line| line["message"].as_str().is_some_and(|why| why.contains("queued"))),
         "{again}"
     );
-    api.ask(&["run", "submit", "--match", "nothing*"]).await.exits(2).complains(&["Source"], &["source ls"]);
+    api.ask(&["run", "submit", "--like", "nothing*"]).await.exits(2).complains(&["Source"], &["source ls"]);
     api.ask(&["run", "submit"]).await.exits(2);
     api.ask(&["run", "submit", "--all", "--allow-deletes"]).await.exits(2);
 }
