@@ -7,6 +7,7 @@ mod problems;
 mod run;
 mod serve;
 mod source;
+mod source_set;
 mod spec;
 mod store;
 mod sync;
@@ -21,9 +22,9 @@ pub(crate) use self::look::{DiscoverArgs, InspectArgs, PlanArgs};
 pub(crate) use self::problems::{IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
 pub(crate) use self::run::{RunCommand, RunTargetArgs, WhichArgs};
 pub(crate) use self::serve::{DemoArgs, ServeArgs, ServiceArg};
-pub(crate) use self::source::{
-    ApplyArgs, DescriptionArgs, DescriptionField, ListArgs, SourceAddArgs, SourceCommand, SourceSetArgs,
-    SourceTargetArgs, WhichSourcesArgs,
+pub(crate) use self::source::{ApplyArgs, ListArgs, SourceAddArgs, SourceCommand};
+pub(crate) use self::source_set::{
+    DescriptionArgs, DescriptionField, SourceSetArgs, SourceTargetArgs, WhichSourcesArgs,
 };
 pub(crate) use self::spec::{ScopeArgs, SpecArgs};
 pub(crate) use self::store::{GcArgs, ScrubArgs};
