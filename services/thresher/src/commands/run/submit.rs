@@ -18,7 +18,7 @@ struct SubmittedLine<'a> {
     source: &'a SourceId,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a SourceName>,
-    done: Submitted,
+    done: SubmitOutcome,
     run: Option<RunId>,
     message: Option<String>,
 }
@@ -26,7 +26,7 @@ struct SubmittedLine<'a> {
 /// The result of a request for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Submitted {
+enum SubmitOutcome {
     /// The run is queued.
     Submitted,
     /// The last run of the Source is not over.
@@ -71,9 +71,9 @@ pub(super) async fn many(
         let count = |done| all.iter().filter(|one| **one == done).count() as u64;
         note!(
             "{} submitted, {} already running, {} refused, of {}",
-            counted(count(Submitted::Submitted), "run", "runs"),
-            count(Submitted::AlreadyRunning),
-            count(Submitted::Refused),
+            counted(count(SubmitOutcome::Submitted), "run", "runs"),
+            count(SubmitOutcome::AlreadyRunning),
+            count(SubmitOutcome::Refused),
             counted(ids.len() as u64, "Source", "Sources")
         );
     }
@@ -83,10 +83,10 @@ pub(super) async fn many(
 impl<'a> SubmittedLine<'a> {
     fn new(source: &'a SourceId, name: Option<&'a SourceName>, outcome: Result<RunId, ClientError>) -> Self {
         match outcome {
-            Ok(run) => Self { source, name, done: Submitted::Submitted, run: Some(run), message: None },
+            Ok(run) => Self { source, name, done: SubmitOutcome::Submitted, run: Some(run), message: None },
             Err(error) => {
                 let is_running = error.kind == Kind::Conflict;
-                let done = if is_running { Submitted::AlreadyRunning } else { Submitted::Refused };
+                let done = if is_running { SubmitOutcome::AlreadyRunning } else { SubmitOutcome::Refused };
                 Self { source, name, done, run: None, message: Some(error.to_string()) }
             }
         }
