@@ -90,8 +90,8 @@ struct RunEventStream {
 }
 
 impl RunEventStream {
-    /// The next event. None when the run is over, a newer run replaced it, the token became invalid, the caller may not see the Source any more, or this service is
-    /// to stop.
+    /// The next event. None when the run is over, a newer run replaced it, the token became invalid, the caller may not
+    /// see the Source any more, or this service is to stop.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         while !self.is_over {
             self.runs.mark_seen();

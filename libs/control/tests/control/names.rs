@@ -1,4 +1,4 @@
-//! Names of Sources: unique at any time, whoever writes them, and free again when no Source bears them.
+//! Names of Sources: unique at any time, whichever client writes them, and free again when no Source bears them.
 
 use std::collections::HashSet;
 

@@ -97,7 +97,7 @@ async fn every_route_about_another_source_answers_as_if_it_were_not_there() {
                 answer.to_string().replace(source, "SOURCE").replace(run, "RUN")
             };
             assert_eq!(ask(theirs_id, run).await, ask(&nowhere, NO_RUN).await, "{method} {path}");
-            assert_eq!(ask("theirs", run).await, ask("nobody", NO_RUN).await, "{method} {path}");
+            assert_eq!(ask("theirs", run).await, ask("missing", NO_RUN).await, "{method} {path}");
             tried += 1;
         }
     }
@@ -202,10 +202,13 @@ async fn what_it_writes_has_its_labels_and_other_sources_stay_as_they_are() {
     // Batches.
     let spec = |spec: Value| json!({"spec": spec});
     let new = "https://new.example/";
-    let batch = json!({"sources": [spec(with(&theirs, "jp")), spec(before["spec"].clone()), spec(json!({"entry": new})), spec(with(new, "jp"))]});
+    let unlabelled = spec(json!({"entry": new}));
+    let sources =
+        [spec(with(&theirs, "jp")), spec(before["spec"].clone()), unlabelled, spec(with(new, "jp"))];
+    let batch = json!({ "sources": sources });
     let answer = limited.post("/v1/sources:batch", batch).await.is(StatusCode::OK).json();
     assert_eq!(names(&answer, "/done"), ["refused", "refused", "refused", "created"], "{answer}");
-    let runs = json!({"sources": ["theirs", theirs_id, "ours", "nobody"]});
+    let runs = json!({"sources": ["theirs", theirs_id, "ours", "missing"]});
     let answer = limited.post("/v1/runs:batch", runs).await.is(StatusCode::OK).json();
     let status: Vec<_> = (0..4).map(|n| answer["items"][n]["problem"]["status"].clone()).collect();
     assert_eq!(json!(status), json!([404, 404, null, 404]), "{answer}");

@@ -128,8 +128,14 @@ async fn a_name_is_unique_can_change_and_the_id_stays() {
 #[tokio::test]
 async fn labels_select_sources_for_lists_runs_and_pauses() {
     let (_fleet, _gateway, api) = gateway().await;
-    let source = |n: usize, country: &str| json!({"spec": {"entry": format!("https://s{n}.example/"), "name": format!("s{n}"), "labels": {"country": country}}});
-    let batch = json!({"sources": [source(0, "jp"), source(1, "jp"), source(2, "de"), {"spec": {"entry": "https://s3.example/", "name": "s3"}}]});
+    let source = |n: usize, labels: Value| {
+        let spec =
+            json!({"entry": format!("https://s{n}.example/"), "name": format!("s{n}"), "labels": labels});
+        json!({ "spec": spec })
+    };
+    let labelled = |n: usize, country: &str| source(n, json!({ "country": country }));
+    let sources = [labelled(0, "jp"), labelled(1, "jp"), labelled(2, "de"), source(3, json!({}))];
+    let batch = json!({ "sources": sources });
     api.post("/v1/sources:batch", batch).await.is(StatusCode::OK);
     seen(&api, "/v1/sources", 4).await;
     let names = async |words: &[&str]| -> Vec<String> {
