@@ -157,7 +157,6 @@ async fn named_by(client: &Client, channel: &str) -> Option<(String, Vec<String>
 
 #[cfg(test)]
 mod tests {
-
     use control::{Spec, Subscription, WatchCache};
     use jiff::Timestamp;
     use tempfile::TempDir;
