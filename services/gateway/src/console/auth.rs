@@ -33,7 +33,7 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     let script = &SCRIPT.integrity;
     format!(
         "default-src 'none'; script-src '{script}'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; \
-         base-uri 'none'; context-ancestors 'none'"
+         base-uri 'none'; frame-ancestors 'none'"
     )
 });
 
