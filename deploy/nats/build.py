@@ -13,7 +13,7 @@ STAGES = ["fetch", "verify", "open", "unpack", "outcomes", "notices", "dead"]
 # Buckets of libs/control; `lanes` and `places` are those of libs/bus.
 CONTROL = [
     "sources", "names", "runs", "runs-past", "leases", "members", "rests", "sessions", "submissions", "words", "plans", "hints",
-    "outbox", "readings", "subscriptions",
+    "outbox", "readings", "subscriptions", "samples",
 ]
 BUS = ["lanes", "places"]
 
@@ -28,8 +28,8 @@ USERS = {
         "sends": ["fetch", "verify", "open", "unpack", "outcomes", "notices", "dead"],
         "manages": ["fetch"],
         "purges": ["fetch"],
-        "reads": [name for name in CONTROL if name not in ("sessions", "names")] + BUS,
-        "writes": [name for name in CONTROL if name not in ("sessions", "submissions", "names")] + BUS,
+        "reads": [name for name in CONTROL if name not in ("sessions", "names", "samples")] + BUS,
+        "writes": [name for name in CONTROL if name not in ("sessions", "submissions", "names", "samples")] + BUS,
     },
     "fetcher": {
         "takes": ["fetch"],
@@ -46,7 +46,10 @@ USERS = {
         "inbox": True,
         "sees": CONTROL,
         "reads": CONTROL + BUS,
-        "writes": ["sources", "names", "runs", "runs-past", "sessions", "submissions", "words", "plans", "hints", "subscriptions"],
+        "writes": [
+            "sources", "names", "runs", "runs-past", "sessions", "submissions", "words", "plans", "hints", "subscriptions",
+            "samples",
+        ],
     },
 }
 

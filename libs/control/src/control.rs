@@ -27,6 +27,7 @@ use crate::outbox::Outbox;
 use crate::plans::Plans;
 use crate::problem_actions::ProblemActions;
 use crate::runs::Runs;
+use crate::samples::Samples;
 use crate::sessions::Sessions;
 use crate::sources::Sources;
 use crate::submissions::Submissions;
@@ -58,6 +59,7 @@ pub struct Control {
     outbox: Outbox,
     inbox_cursors: InboxCursors,
     subscriptions: Subscriptions,
+    samples: Samples,
 }
 
 impl Control {
@@ -129,6 +131,7 @@ impl Control {
             subscriptions: buckets
                 .table(Persisted::Subscriptions, "Which channels of Sources are subscribed to")
                 .await?,
+            samples: buckets.table(Persisted::Samples, "The state of the fleet, once a minute").await?,
             client,
             context: context.clone(),
             namespace: config.namespace.clone(),
@@ -208,6 +211,11 @@ impl Control {
     /// The subscriptions to channels of Sources.
     pub fn subscriptions(&self) -> &Subscriptions {
         &self.subscriptions
+    }
+
+    /// The state of the fleet over the last hours, once a minute.
+    pub fn samples(&self) -> &Samples {
+        &self.samples
     }
 
     /// Checks whether the server answers now.

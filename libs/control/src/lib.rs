@@ -16,6 +16,7 @@ mod outbox;
 mod plans;
 mod problem_actions;
 mod runs;
+mod samples;
 mod schedule;
 #[cfg(feature = "openapi")]
 pub mod schema;
@@ -45,6 +46,7 @@ pub use runs::{
     AskedBy, DesiredState, InSync, InvalidTransition, Problems, Progress, Run, RunFailure, RunSpec, RunState,
     RunStatus, RunTransition, RunWait, Runs, SyncSummary, WaitReason, Why,
 };
+pub use samples::{Sample, SampledRuns, SampledSources, Samples};
 pub use schedule::{PaceError, PollInterval, Schedule, ScheduleError, Times};
 pub use sessions::{Session, SessionKey, Sessions};
 pub use sources::{

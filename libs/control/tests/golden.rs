@@ -9,7 +9,11 @@ use std::fs;
 
 use control::{
     ActionKind, ActionSelector, AdvertisedChannel, AskedBy, AskedMode, Change, Cooldown, DeliveryStats, Hint,
-    HubRequest, InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member, NameClaim, OutboxMessage, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, PollInterval, ProblemActionRequest, Problems, Progress, Revision, Role, Run, RunFailure, RunSpec, RunTransition, RunWait, Schedule, Session, SourceSpec, Submission, Subscription, SubscriptionId, SubscriptionState, SyncSummary, WaitReason,
+    HubRequest, InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member, NameClaim, OutboxMessage, Plan,
+    PlanEstimate, PlanState, PlanUnread, PlanWay, PollInterval, ProblemActionRequest, Problems, Progress,
+    Revision, Role, Run, RunFailure, RunSpec, RunTransition, RunWait, Sample, SampledRuns, SampledSources,
+    Schedule, Session, SourceSpec, Submission, Subscription, SubscriptionId, SubscriptionState, SyncSummary,
+    WaitReason,
 };
 use jiff::Timestamp;
 use model::{Absent, Phase, Prefer, ProblemReason, Robots, RunMode, SetId, SourceId};
@@ -199,6 +203,27 @@ fn submissions_sessions_and_words() {
     word("word-ignore", ActionKind::Ignore { note: "gone since 2019".to_owned() });
     word("word-retry", ActionKind::Retry { ignored: true });
     word("word-undo", ActionKind::Undo);
+}
+
+#[test]
+fn samples() {
+    let runs = SampledRuns { active: 8, queued: 120, unreachable: 9, retry_after: 2, turn: 1 };
+    let sources = SampledSources {
+        failed: 3,
+        blocked: 11,
+        stale: 4,
+        problems: 5,
+        paused: 6,
+        never_synced: 700,
+        running: 129,
+        in_sync: 9_000,
+        disabled: 10,
+    };
+    let (stored, bytes) = (Some(1_200), Some(5_000_000));
+    let sample = Sample { at: at("2026-03-01T12:00:00Z"), runs, sources, pending: 40_000, stored, bytes };
+    golden("sample", &sample);
+    let (runs, sources) = (SampledRuns::default(), SampledSources { in_sync: 1, ..Default::default() });
+    golden("sample-first", &Sample { runs, sources, pending: 0, stored: None, bytes: None, ..sample });
 }
 
 #[test]

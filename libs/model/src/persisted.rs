@@ -147,6 +147,8 @@ register! {
     Sessions = Bucket "sessions" 1 [Gateway];
     /// Idempotency keys of submitted requests.
     Submissions = Bucket "submissions" 1 [Gateway];
+    /// The state of the fleet over the last hours, once a minute.
+    Samples = Bucket "samples" 1 [Gateway];
     /// Open origin queues and their limits.
     OriginQueues = Bucket "lanes" 1 [Scheduler];
     /// Holders of origin permits.

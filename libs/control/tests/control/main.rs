@@ -12,6 +12,7 @@ mod outbox;
 mod plans;
 mod problem_actions;
 mod runs;
+mod samples;
 mod sessions;
 mod sources;
 mod submissions;
