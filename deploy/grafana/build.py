@@ -12,6 +12,8 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 # Runbooks are pages of the project; where they are served is the operator's business, so it is a variable.
 RUNBOOKS = "${runbooks}"
+# So is the console. Its page of a Source says why the Source is late.
+CONSOLE = "${console}"
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 WIDTH = 24
 
@@ -29,10 +31,13 @@ def graph(title, says, *queries, unit="short", runbook=None, width=8):
     return panel("timeseries", title, says, queries, unit, options, runbook, size=(width, 8))
 
 
-def table(title, says, expr, unit="short", runbook=None, width=8):
-    """The present values, one in a row."""
+def table(title, says, expr, unit="short", runbook=None, width=8, to_console=False):
+    """The present values, one in a row; each Source may lead to its page in the console."""
     made = panel("table", title, says, [(expr, "")], unit, {"showHeader": True, "cellHeight": "sm"}, runbook, size=(width, 8))
     made["targets"][0].update(instant=True, range=False, format="table")
+    if to_console:
+        link = {"title": "Why? Open the Source in the console", "url": f"{CONSOLE}/sources/${{__data.fields.source}}", "targetBlank": True}
+        made["fieldConfig"]["defaults"]["links"] = [link]
     made["transformations"] = [{"id": "organize", "options": {"excludeByName": {"Time": True}, "indexByName": {}, "renameByName": {}}}]
     return made
 
@@ -91,10 +96,15 @@ def choice(name, label, query, many=True):
     }
 
 
+def text_field(name, label, value):
+    """A variable that the operator types."""
+    return {"name": name, "label": label, "type": "textbox", "query": value, "current": {"text": value, "value": value}, "hide": 0}
+
+
 def dashboard(uid, title, says, variables, panels):
     given = [
         {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus", "refresh": 1, "current": {}, "hide": 0},
-        {"name": "runbooks", "label": "Where runbooks are", "type": "textbox", "query": "docs/runbooks", "current": {"text": "docs/runbooks", "value": "docs/runbooks"}, "hide": 0},
+        text_field("runbooks", "Where runbooks are", "docs/runbooks"),
     ]
     others = [{"title": "Thresher", "type": "dashboards", "tags": ["thresher"], "asDropdown": True, "includeVars": False, "keepTime": True, "url": "", "targetBlank": False}]
     return {
@@ -124,7 +134,7 @@ FLEET = dashboard(
     "thresher-fleet",
     "Thresher: the fleet",
     "Whether all Sources are in step, what there is to do, and what keeps it from being done.",
-    [],
+    [text_field("console", "Where the console is", "http://localhost:8080/console")],
     [
         row("Is all well?"),
         stat("Not ready", "Processes that wait for what they cannot work without.", "count(thresher_service_ready == 0) or vector(0)", bad=1, runbook="ThresherNotReady"),
@@ -139,6 +149,10 @@ FLEET = dashboard(
         stat("Shortfall", "Entries that came to no end that is counted, within a day. There should be none.", "sum(increase(thresher_scheduler_unaccounted_entries_total[1d]))", bad=1, runbook="ThresherShortfall"),
         stat("Open problems", "Resources, documents and entries that could not be brought in step.", 'sum(thresher:problems{reason!="ignored"})', runbook="ThresherProblemsGrow"),
         stat("Damaged", "Resources whose bytes are damaged or missing.", 'sum(thresher:problems{reason=~"damaged-bytes|missing-bytes"}) or vector(0)', bad=1, runbook="ThresherBytesDamaged"),
+        row("Why is a Source late?"),
+        table("Late Sources", "How long ago Sources should have been in step again. A click on one opens its page in the console, which says what it waits for.", "topk(20, max by (source) (thresher_source_overdue_seconds))", unit="s", runbook="ThresherSourcesStale", to_console=True),
+        graph("Waiting runs", "Runs without a place: queued for one, or waiting for their Sources or their turn.", ("sum(thresher_scheduler_runs_queued)", "a place"), ("sum by (reason) (thresher_scheduler_runs_waiting)", "{{reason}}"), runbook="ThresherSourcesStale"),
+        graph("Places", "Memory that schedulers have given to runs. Runs queue when it is all given.", ("sum(thresher_scheduler_places_used_bytes)", "in use"), unit="bytes", runbook="ThresherMemoryBeyondBound"),
         row("What is done"),
         graph("Resources settled", "What became of resources, by outcome.", (rate("thresher_scheduler_resources_total", "outcome"), "{{outcome}}"), unit="ops"),
         graph("Entries read", "Entries of lists and manifests, and documents by what came of asking for them.", ("sum(rate(thresher_scheduler_entries_total[$__rate_interval]))", "entries"), (rate("thresher_scheduler_documents_total", "result"), "documents: {{result}}"), unit="ops"),
@@ -164,8 +178,7 @@ FLEET = dashboard(
         graph("Push lag", "Half, and 95 of 100, of the changes that hubs told of were held within this time, by the Sources' clocks.", ("histogram_quantile(0.5, sum by (le) (rate(thresher_scheduler_push_lag_seconds_bucket[$__rate_interval])))", "50 %"), ("histogram_quantile(0.95, sum by (le) (rate(thresher_scheduler_push_lag_seconds_bucket[$__rate_interval])))", "95 %"), unit="s"),
         graph("Missed", "Changes that hubs should have told of and did not, and subscriptions that were asked for anew for that.", ("sum(increase(thresher_scheduler_missed_changes_total[$__rate_interval]))", "missed"), ("sum(increase(thresher_scheduler_resubscriptions_total[$__rate_interval]))", "asked anew"), runbook="ThresherNotificationsMissed"),
         row("What is wrong"),
-        table("Late Sources", "How long ago Sources should have been in step again.", "topk(20, max by (source) (thresher_source_overdue_seconds))", unit="s", runbook="ThresherSourcesStale"),
-        table("Failing Sources", "Sources whose last run could not go on.", "max by (source) (thresher_source_failing) > 0", runbook="ThresherSourceFails"),
+        table("Failing Sources", "Sources whose last run could not go on. A click on one opens its page in the console.", "max by (source) (thresher_source_failing) > 0", runbook="ThresherSourceFails", to_console=True),
         table("Problems by reason", "Open problems of all Sources.", "sort_desc(sum by (reason) (thresher_scheduler_problems))", runbook="ThresherProblemsGrow"),
         table("Quirks", "What had to be tolerated within a day.", "sort_desc(sum by (quirk) (increase(thresher_scheduler_quirks_total[1d])))"),
         graph("Leases", "Leases of Sources taken, given back and lost. Many lost ones: schedulers do not get to renew them.", (rate("thresher_scheduler_lease_changes_total", "change"), "{{change}}"), unit="ops"),

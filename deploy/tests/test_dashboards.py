@@ -85,6 +85,15 @@ class Dashboards(unittest.TestCase):
             used = set(re.findall(r"\$\{?([a-z]+)", json.dumps(board)))
             self.assertEqual(used, variables)
 
+    def test_a_late_source_leads_to_its_page_in_the_console(self):
+        board = json.loads((FOLDER / "fleet.json").read_text())
+        (late,) = [panel for panel in panels(board) if panel["title"] == "Late Sources"]
+        (link,) = late["fieldConfig"]["defaults"]["links"]
+        self.assertEqual(link["url"], "${console}/sources/${__data.fields.source}")
+        self.assertIn('.route("/console/sources/{source}"', (ROOT / "services/gateway/src/console/mod.rs").read_text())
+        # The link needs the label of the Source among the fields of the answer.
+        self.assertIn("by (source)", late["targets"][0]["expr"])
+
     def test_rates_are_taken_over_the_interval_that_fits_and_amounts_over_days(self):
         for board in self.each():
             for title, expression in queries(board):
