@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use control::{Control, ControlError};
 use futures::future::BoxFuture;
-use model::SystemClock;
+use model::{Clock as _, SystemClock};
 use service::{Context, Latch, Metrics, Readiness};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -21,7 +21,7 @@ use crate::state::{Gateway, Parts, Views};
 use crate::tokens::Tokens;
 use crate::verified_cache::VerifiedCache;
 use crate::wrong_tokens::WrongTokens;
-use crate::{api, batch, connections};
+use crate::{api, batch, connections, console};
 
 /// The interval of checks whether the control store is reachable.
 const PROBE_EVERY: Duration = Duration::from_secs(2);
@@ -101,8 +101,11 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         batches: Arc::new(Semaphore::new(batch::AT_A_TIME)),
         metrics: metrics.clone(),
         clock: Arc::new(SystemClock),
+        started_at: SystemClock.now(),
+        readiness,
         stop: stop.clone(),
     });
+    tokio::spawn(console::sample_fleet(gateway.clone(), stop.clone()));
     let inbox =
         inbox.map(|(settings, senders, inboxes)| Inbox::new(gateway.clone(), settings, senders, inboxes));
     let mut router = api::router(gateway, inbox);
@@ -159,6 +162,8 @@ async fn views(control: &Control) -> Result<Views, ControlError> {
         leases: control.leases().view().await?,
         plans: control.plans().view().await?,
         subscriptions: control.subscriptions().view().await?,
+        members: control.members().view().await?,
+        samples: control.samples().view().await?,
     })
 }
 

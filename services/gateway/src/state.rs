@@ -3,9 +3,10 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use control::{Control, LeaseRecord, Plan, Run, SourceSpec, Subscription, WatchCache};
+use control::{Control, LeaseRecord, Member, Plan, Run, Sample, SourceSpec, Subscription, WatchCache};
 use jiff::Timestamp;
 use model::Clock;
+use service::Readiness;
 use store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +37,9 @@ pub(crate) struct Parts {
     pub(crate) batches: Arc<Semaphore>,
     pub(crate) metrics: GatewayMetrics,
     pub(crate) clock: Arc<dyn Clock>,
+    /// When the service started.
+    pub(crate) started_at: Timestamp,
+    pub(crate) readiness: Readiness,
     /// Cancelled when the service accepts no new work.
     pub(crate) stop: CancellationToken,
 }
@@ -48,6 +52,8 @@ pub(crate) struct Views {
     pub(crate) leases: WatchCache<LeaseRecord>,
     pub(crate) plans: WatchCache<Plan>,
     pub(crate) subscriptions: WatchCache<Subscription>,
+    pub(crate) members: WatchCache<Member>,
+    pub(crate) samples: WatchCache<Sample>,
 }
 
 impl Gateway {

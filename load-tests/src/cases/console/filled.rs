@@ -205,9 +205,11 @@ impl Filled {
         let at = format!("/console/sources/{}", self.large);
         let some = uri(self.resources / 2).to_string().replace(':', "%3A").replace('/', "%2F");
         vec![
-            ("Sources", "/console".to_owned()),
-            ("Sources that failed", "/console?state=failed".to_owned()),
-            ("Sources by name", "/console?name=source-019".to_owned()),
+            ("the fleet", "/console".to_owned()),
+            ("failed runs", "/console/runs?state=failed".to_owned()),
+            ("Sources", "/console/sources".to_owned()),
+            ("Sources that failed", "/console/sources?state=failed".to_owned()),
+            ("Sources by name", "/console/sources?name=source-019".to_owned()),
             ("one Source", at.clone()),
             ("one run", format!("{at}/runs/{}", self.run)),
             ("resources", format!("{at}/resources")),

@@ -9,7 +9,7 @@ use model::SourceId;
 use super::form::Fields;
 use super::layout::{PageContext, source_url};
 use super::spec_inputs::SpecInputs;
-use super::{HOME, spec_form};
+use super::{SOURCES, spec_form};
 use crate::api_error::ApiError;
 use crate::auth;
 use crate::extract::{JsonBody, Query, SourcePath};
@@ -67,7 +67,7 @@ pub(super) async fn delete(
 ) -> Result<Redirect, ApiError> {
     let headers = if_match(fields.get(REVISION).unwrap_or_default())?;
     sources::delete(gateway, caller, source, headers).await?;
-    Ok(Redirect::to(HOME))
+    Ok(Redirect::to(SOURCES))
 }
 
 /// The `If-Match` header that limits the API call to the revision that was read.

@@ -1,4 +1,4 @@
-//! Small charts of a Source's runs. Text describes each chart, and its figures follow in a table.
+//! Small charts, and those of a Source's runs. Text describes each chart, and its figures follow in a table.
 
 use api::Run;
 use jiff::Timestamp;
@@ -45,8 +45,6 @@ pub(super) fn section(runs: &[Run]) -> Markup {
 }
 
 fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
-    let highest = bars.iter().map(|bar| bar.height).fold(0.0, f64::max);
-    let step = WIDTH / bars.len().max(LEAST_BARS) as f64;
     html! {
         figure aria-labelledby=(id) {
             figcaption #(id) {
@@ -59,15 +57,7 @@ fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
                 }
             }
             @if !bars.is_empty() {
-                // Hidden from screen readers, because the text above and the table below say the same.
-                svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } aria-hidden="true" focusable="false" {
-                    line x1="0" y1=(HEIGHT) x2=(WIDTH) y2=(HEIGHT) {}
-                    @for (place, bar) in bars.iter().enumerate() {
-                        @let height = if highest > 0.0 { bar.height / highest * (HEIGHT - 4.0) } else { 0.0 };
-                        rect x=(short(place as f64 * step + step * GAP / 2.0)) width=(short(step * (1.0 - GAP)))
-                            y=(short(HEIGHT - height.max(1.0))) height=(short(height.max(1.0))) { title { (bar.label) } }
-                    }
-                }
+                (drawing(&bars.iter().map(|bar| Some((bar.height, bar.label.as_str()))).collect::<Vec<_>>()))
                 details {
                     summary { "Figures" }
                     table {
@@ -75,6 +65,25 @@ fn chart(id: &str, title: &str, what: &str, bars: &[Bar]) -> Markup {
                         thead { tr { th scope="col" { "Run" } th scope="col" { (title) } } }
                         tbody { @for bar in bars { tr { th scope="row" { (format::time(bar.at)) } td { (bar.label) } } } }
                     }
+                }
+            }
+        }
+    }
+}
+
+/// Bars from left to right, each with its height and its label. A place without a value stays empty.
+pub(super) fn drawing<T: AsRef<str>>(bars: &[Option<(f64, T)>]) -> Markup {
+    let highest = bars.iter().flatten().map(|(height, _)| *height).fold(0.0, f64::max);
+    let step = WIDTH / bars.len().max(LEAST_BARS) as f64;
+    html! {
+        // Hidden from screen readers, because the text and the table beside it say the same.
+        svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } aria-hidden="true" focusable="false" {
+            line x1="0" y1=(HEIGHT) x2=(WIDTH) y2=(HEIGHT) {}
+            @for (place, bar) in bars.iter().enumerate() {
+                @if let Some((value, label)) = bar {
+                    @let height = if highest > 0.0 { value / highest * (HEIGHT - 4.0) } else { 0.0 };
+                    rect x=(short(place as f64 * step + step * GAP / 2.0)) width=(short(step * (1.0 - GAP)))
+                        y=(short(HEIGHT - height.max(1.0))) height=(short(height.max(1.0))) { title { (label.as_ref()) } }
                 }
             }
         }

@@ -11,7 +11,7 @@ use model::SourceId;
 
 use super::assets::{ICON, SCRIPT, STYLE};
 use super::auth::SIGN_OUT;
-use super::{HOME, format};
+use super::{HOME, RUNS, SOURCES, format};
 use crate::api_error::ApiError;
 use crate::state::Gateway;
 use crate::tokens::{Caller, Role};
@@ -100,7 +100,7 @@ impl PageContext {
                         @if !parents.is_empty() {
                             nav aria-label="Where you are" {
                                 ol.path {
-                                    li { a href=(HOME) { "Sources" } }
+                                    li { a href=(SOURCES) { "Sources" } }
                                     @for (url, name) in parents { li { a href=(url) { (name) } } }
                                 }
                             }
@@ -122,7 +122,9 @@ impl PageContext {
                 @if let Some(caller) = &self.caller {
                     nav aria-label="Main" {
                         ul {
-                            li { a href=(HOME) aria-current=[current("Sources")] { "Sources" } }
+                            li { a href=(HOME) aria-current=[current("Fleet")] { "Fleet" } }
+                            li { a href=(SOURCES) aria-current=[current("Sources")] { "Sources" } }
+                            li { a href=(RUNS) aria-current=[current("Runs")] { "Runs" } }
                             @if self.may(Role::Admin) {
                                 li { a href="/console/add" aria-current=[current("Add a Source")] { "Add a Source" } }
                             }
@@ -144,7 +146,7 @@ impl PageContext {
             @if !error.errors().is_empty() {
                 ul { @for error in error.errors() { li { code { (error.field) } ": " (error.detail) } } }
             }
-            p { a href=(HOME) { "All Sources" } }
+            p { a href=(SOURCES) { "All Sources" } }
         };
         self.page(error.title(), content)
     }

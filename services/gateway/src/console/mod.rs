@@ -12,6 +12,7 @@ mod change;
 mod channels;
 mod chart;
 mod deadline;
+mod fleet;
 mod form;
 mod format;
 mod history;
@@ -38,19 +39,26 @@ use crate::api_error::ApiError;
 use crate::content;
 use crate::state::Gateway;
 
-/// The path of the console's first page.
+/// The path of the console's first page: the fleet.
 const HOME: &str = "/console";
+/// The path of the list of Sources.
+const SOURCES: &str = "/console/sources";
+/// The path of the list of runs.
+const RUNS: &str = "/console/runs";
+
+pub(crate) use fleet::sample as sample_fleet;
 
 /// The routes of all pages, behind their authentication.
 pub(crate) fn router(gateway: Gateway) -> Router {
     Router::new()
-        .route(HOME, get(sources::page))
+        .route(HOME, get(fleet::page))
         .route("/console/", get(async || Redirect::permanent(HOME)))
         .route(auth::SIGN_IN, get(session::page).post(session::sign_in))
         .route(auth::SIGN_OUT, post(session::sign_out))
         .route(auth::ASSETS, get(assets::asset))
         .route("/console/add", get(add::page))
-        .route("/console/sources", post(add::submit))
+        .route(SOURCES, get(sources::page).post(add::submit))
+        .route(RUNS, get(fleet::runs_page))
         .route("/console/sources/{source}", get(source::page))
         .route("/console/sources/{source}/settings", get(change::page).post(change::submit))
         .route("/console/sources/{source}/delete", post(change::delete))

@@ -69,6 +69,7 @@ fn status(
     let due = due.and_then(|schedule| schedule.next_after(&spec.id, now).ok());
     let why = match status {
         Some(RunStatus::Failed { why }) => Some(*why),
+        Some(RunStatus::Waiting(wait)) => Some(wait.why.as_str()),
         _ => last.and_then(|run| run.progress.waits_for.as_deref()),
     };
     html! {
@@ -79,6 +80,7 @@ fn status(
             dl {
                 dt { "Last in sync" }
                 dd { (format::ago_or(now, before.in_sync_as_of, "never")) }
+                (waiting(last, status, now))
                 dt { "Open problems" }
                 dd { @match before.problems {
                     Some(problems) => {
@@ -90,6 +92,26 @@ fn status(
                 dt { "Next run" }
                 dd { (format::ago_or(now, due, "manual")) }
             }
+        }
+    }
+}
+
+/// Since when the current run has waited, and until when.
+fn waiting(last: Option<&FleetRun>, status: Option<&RunStatus<'_>>, now: Timestamp) -> Markup {
+    html! {
+        @match (status, last) {
+            (Some(RunStatus::Waiting(wait)), _) => {
+                dt { "Waiting" }
+                dd {
+                    (wait.reason.as_str()) ", since " (format::ago(now, wait.since)) ", "
+                    (format::counted(wait.tries.into(), "try", "tries")) ", next " (format::ago(now, wait.until))
+                }
+            },
+            (Some(RunStatus::Queued), Some(run)) => {
+                dt { "Waiting" }
+                dd { "for a place at a scheduler, since " (format::ago(now, run.spec.asked_at)) }
+            },
+            _ => {}
         }
     }
 }

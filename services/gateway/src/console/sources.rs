@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::layout::Column::{Number, Text};
 use super::layout::{self, PageContext};
 use super::source_health::SourceHealth;
-use super::{HOME, format};
+use super::{HOME, SOURCES, format};
 use crate::access::SourceFilter;
 use crate::api_error::ApiError;
 use crate::extract::Query;
@@ -117,12 +117,12 @@ fn selector(params: &Params) -> Result<Option<Selector>, ApiError> {
 /// The URL of the list of Sources with this health.
 fn url(params: &Params, state: &str) -> String {
     let labels = format::query(params.selector.trim());
-    format!("{HOME}?name={}&match={labels}&state={state}", format::query(params.name.trim()))
+    format!("{SOURCES}?name={}&match={labels}&state={state}", format::query(params.name.trim()))
 }
 
 fn search(params: &Params) -> Markup {
     html! {
-        form.filter role="search" aria-label="Sources" method="get" action=(HOME) {
+        form.filter role="search" aria-label="Sources" method="get" action=(SOURCES) {
             label for="name" { "Name or address" }
             input #name type="search" name="name" value=(params.name);
             label for="match" { "Labels" }

@@ -76,6 +76,7 @@ async fn nobody_sees_a_page_who_has_not_signed_in_and_a_wrong_token_is_refused()
         policy.starts_with("default-src 'none'; script-src 'sha256-") && !policy.contains("unsafe"),
         "{policy}"
     );
+    assert!(policy.contains("frame-ancestors 'none'"), "no other site shows a page in its own: {policy}");
     assert_eq!(answer.header("cache-control"), "no-store");
     reader.post("/console/sign-out", &[]).await.is(StatusCode::SEE_OTHER);
     reader.get("/console").await.is(StatusCode::SEE_OTHER);
@@ -185,7 +186,7 @@ async fn what_is_wanted_of_a_source_is_changed_by_a_form_and_not_over_somebody_e
     let form = admin.page(&format!("{at}/settings")).await;
     let revision = form.split("name=\"revision\" value=\"").nth(1).unwrap().split('"').next().unwrap();
     let gone = admin.post(&format!("{at}/delete"), &[("revision", revision)]).await.is(StatusCode::SEE_OTHER);
-    assert_eq!(gone.header("location"), "/console");
+    assert_eq!(gone.header("location"), "/console/sources");
     api.get(&record).await.is(StatusCode::NOT_FOUND);
 }
 
@@ -211,7 +212,7 @@ async fn a_source_is_added_harvested_and_looked_at_by_its_pages() {
         "{plan}"
     );
     assert_eq!(source.requests().resources, 0, "only documents are read for a plan");
-    assert!(visitor.page("/console").await.contains("No matching Source."));
+    assert!(visitor.page("/console/sources").await.contains("No matching Source."));
     let add = [fields.as_slice(), &[("add", "yes")]].concat();
     let run = visitor.post("/console/sources", &add).await.is(StatusCode::SEE_OTHER);
     let run = run.header("location").to_owned();
@@ -221,7 +222,7 @@ async fn a_source_is_added_harvested_and_looked_at_by_its_pages() {
     let again = visitor.post("/console/sources", &add).await.is(StatusCode::UNPROCESSABLE_ENTITY).text();
     assert!(again.contains("role=\"alert\""), "it was added before: {again}");
 
-    let list = visitor.page("/console").await;
+    let list = visitor.page("/console/sources").await;
     assert!(list.contains("in sync</span>") && list.contains("<th scope=\"row\">"), "{list}");
     let at = run.split_once("/runs/").unwrap().0.to_owned();
     let page = visitor.page(&at).await;
@@ -260,7 +261,7 @@ async fn a_problem_is_seen_ignored_tried_again_and_healed_by_forms() {
     assert!(visitor.get(&format!("{at}/problems")).await.text().contains("was not harvested yet"));
     let run = harvested(&visitor, &at).await;
     assert!(run.contains("finished, with problems"), "{run}");
-    let list = visitor.page("/console?state=problems").await;
+    let list = visitor.page("/console/sources?state=problems").await;
     assert!(list.contains(">problems</span>") && list.contains("/problems\">2</a>"), "{list}");
     let problems = format!("{at}/problems");
     let page = visitor.page(&problems).await;

@@ -18,6 +18,7 @@ mod chaos;
 mod confused;
 mod console;
 mod console_browser;
+mod console_fleet;
 mod demo;
 mod deploy;
 mod discover;

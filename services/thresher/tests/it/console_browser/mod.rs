@@ -32,6 +32,9 @@ async fn a_source_is_submitted_watched_and_done() {
     browser.is_accessible().await;
     assert_eq!(browser.place().await, "/console/sign-in");
     browser.sign_in(ADMIN).await;
+    browser.says("all 0").await;
+    browser.is_accessible().await;
+    browser.follow("all 0").await;
     browser.says("No matching Source.").await;
 
     browser.open("/console/add").await;
@@ -53,8 +56,9 @@ async fn a_source_is_submitted_watched_and_done() {
     // The page refreshes itself.
     browser.says("finished, in sync").await;
     browser.is_accessible().await;
-    for path in [browser.place().await.split_once("/runs/").unwrap().0.to_owned(), "/console".to_owned()] {
-        browser.open(&path).await;
+    let page = browser.place().await.split_once("/runs/").unwrap().0.to_owned();
+    for path in [page.as_str(), "/console", "/console/runs", "/console/sources"] {
+        browser.open(path).await;
         browser.says("in sync").await;
         browser.is_accessible().await;
     }
