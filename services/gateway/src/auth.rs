@@ -163,6 +163,7 @@ mod tests {
         assert_eq!(role(Method::POST, "/v1/sources"), Role::Admin);
         assert_eq!(role(Method::POST, "/v1/sources:batch"), Role::Admin);
         assert_eq!(role(Method::POST, "/v1/runs:batch"), Role::Operate);
+        assert_eq!(role(Method::POST, "/console/runs:batch"), Role::Operate);
         assert_eq!(role(Method::POST, "/v1/sources/{source}/runsaway"), Role::Admin);
         assert_eq!(role(Method::PUT, "/v1/sources/{source}"), Role::Admin);
         assert_eq!(role(Method::DELETE, "/v1/sources/{source}/runs"), Role::Admin);

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use control::{ControlError, SourceSpec};
-use futures::{StreamExt as _, stream};
+use futures::{Stream, StreamExt as _, stream};
 
 use crate::access;
 use crate::api_error::ApiError;
@@ -121,15 +121,26 @@ pub(crate) async fn runs(
 ) -> Result<Json<Page<RunResult>>, ApiError> {
     let key = headers.get("idempotency-key").map(runs::key_text).transpose()?;
     let RunBatch { sources, submit } = body;
-    let requests = sources.into_iter().map(async |source| {
+    let results: Vec<_> = submit_runs(&gateway, &caller, key, sources, &submit).collect().await;
+    Ok(Json(Page::all(results)))
+}
+
+/// Requests a run of each Source, some at a time. The results come in the order of the Sources.
+pub(crate) fn submit_runs<'a>(
+    gateway: &'a Gateway,
+    caller: &'a Caller,
+    key: Option<&'a str>,
+    sources: Vec<String>,
+    submit: &'a RunRequest,
+) -> impl Stream<Item = RunResult> + 'a {
+    let requests = sources.into_iter().map(move |source| async move {
         let key = key.map(|key| format!("{key} of the batch for {source}"));
-        match request_run(&gateway, &caller, key.as_deref(), &source, &submit).await {
+        match request_run(gateway, caller, key.as_deref(), &source, submit).await {
             Ok(run) => RunResult { source, run: Some(run), problem: None },
             Err(error) => RunResult { source, run: None, problem: Some(error.at("/v1/runs:batch")) },
         }
     });
-    let results: Vec<_> = stream::iter(requests).buffered(ITEMS_AT_A_TIME).collect().await;
-    Ok(Json(Page::all(results)))
+    stream::iter(requests).buffered(ITEMS_AT_A_TIME)
 }
 
 async fn request_run(

@@ -134,14 +134,22 @@ impl<T: DeserializeOwned> FromRequest<Gateway> for BatchBody<T> {
     async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, ApiError> {
         is_json(request.headers())?;
         // The permit comes before the read, because the permits bound the memory.
-        let permit = Arc::clone(&gateway.batches).try_acquire_owned().map_err(|_| {
-            ApiError::too_many("as many batches as are worked on at a time are under way; come again in 1 s")
-                .after_seconds(1)
-        })?;
+        let permit = batch_permit(gateway)?;
         let settings = &gateway.settings;
         let body = read_within(request, settings.batch_bytes, "gateway.batch_bytes", settings.body_time());
         Ok(Self { body: parse(&body.await?)?, permit })
     }
+}
+
+/// A permit to process a batch.
+///
+/// # Errors
+/// [`ApiError::too_many`].
+pub(crate) fn batch_permit(gateway: &Gateway) -> Result<OwnedSemaphorePermit, ApiError> {
+    Arc::clone(&gateway.batches).try_acquire_owned().map_err(|_| {
+        ApiError::too_many("as many batches as are worked on at a time are under way; come again in 1 s")
+            .after_seconds(1)
+    })
 }
 
 /// Checks that the request declares a JSON body.

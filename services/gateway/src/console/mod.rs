@@ -8,6 +8,7 @@
 mod add;
 mod assets;
 mod auth;
+mod bulk_runs;
 mod change;
 mod channels;
 mod chart;
@@ -59,6 +60,7 @@ pub(crate) fn router(gateway: Gateway) -> Router {
         .route("/console/add", get(add::page))
         .route(SOURCES, get(sources::page).post(add::submit))
         .route(RUNS, get(fleet::runs_page))
+        .route(bulk_runs::PATH, get(bulk_runs::page).post(bulk_runs::submit))
         .route("/console/sources/{source}", get(source::page))
         .route("/console/sources/{source}/settings", get(change::page).post(change::submit))
         .route("/console/sources/{source}/delete", post(change::delete))

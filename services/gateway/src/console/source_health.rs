@@ -79,6 +79,11 @@ impl SourceHealth {
         }
     }
 
+    /// The health with this name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known, _)| *known == name).map(|(health, ..)| *health)
+    }
+
     /// The name in the URL of a page.
     pub(super) fn name(self) -> &'static str {
         Self::ALL[self as usize].1

@@ -11,13 +11,13 @@ use serde::Deserialize;
 use super::layout::Column::{Number, Text};
 use super::layout::{self, PageContext};
 use super::source_health::SourceHealth;
-use super::{HOME, SOURCES, format};
+use super::{HOME, SOURCES, bulk_runs, format};
 use crate::access::SourceFilter;
 use crate::api_error::ApiError;
 use crate::extract::Query;
 use crate::pagination;
 use crate::state::Gateway;
-use crate::tokens::Caller;
+use crate::tokens::{Caller, Role};
 
 /// Sources per page.
 const SHOWN: u16 = 50;
@@ -94,6 +94,7 @@ pub(super) async fn page(
         @if let Some(next) = &shown.next {
             p { a rel="next" href={ (url(&params, &params.state)) "&cursor=" (next) } { "Next page" } }
         }
+        @if context.may(Role::Operate) { (bulk_runs::link(&params.state)) }
     };
     Ok(context.page("Sources", content))
 }

@@ -188,6 +188,41 @@ async fn the_first_page_of_ten_thousand_sources_is_short_and_counts_all_of_them(
 }
 
 #[tokio::test]
+async fn runs_of_all_sources_with_a_status_are_started_after_a_look_at_their_number() {
+    let (_fleet, _gateway, api, control) = gateway_alone().await;
+    for number in 0..3 {
+        control.sources().create(&spec(number)).await.expect("NATS");
+    }
+    let operator = Visitor::of(&api).signed_in(OPERATE).await;
+    let reader = Visitor::of(&api).signed_in(READ).await;
+    let at = "/console/runs:batch?state=never-synced";
+    let list = found("all three are listed", async || {
+        let list = operator.page("/console/sources?state=never-synced").await;
+        list.contains("3 on this page").then_some(list)
+    })
+    .await;
+    assert!(list.contains(&format!("href=\"{at}\"")), "{list}");
+    assert!(!reader.page("/console/sources?state=never-synced").await.contains(at), "a reader may not");
+    let form = operator.page(at).await;
+    assert!(form.contains("3 Sources have") && form.contains("Start 3 runs"), "{form}");
+    let value = |name: &str| {
+        let (_, rest) = form.split_once(&format!("name=\"{name}\" value=\"")).expect(name);
+        rest.split('"').next().expect("a value").to_owned()
+    };
+    let key = value("key");
+    let sent = |count| [("state", "never-synced"), ("count", count), ("key", key.as_str())];
+    let path = "/console/runs:batch";
+    reader.post(path, &sent("3")).await.is(StatusCode::FORBIDDEN);
+    let more = operator.post(path, &sent("2")).await.is(StatusCode::CONFLICT).text();
+    assert!(more.contains("There are more Sources now than the 2"), "{more}");
+    assert!(control.runs().view().await.expect("NATS").all().is_empty(), "nothing was requested yet");
+    let done = operator.post(path, &sent("3")).await.is(StatusCode::OK).text();
+    assert!(done.contains("3 runs were requested.") && !done.contains("refused"), "{done}");
+    assert_eq!(control.runs().view().await.expect("NATS").all().len(), 3);
+    operator.get("/console/runs:batch?state=none").await.is(StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
 async fn the_charts_show_the_samples_of_the_last_hours() {
     let (_fleet, _gateway, api, control) = gateway_alone().await;
     let visitor = Visitor::of(&api).signed_in(READ).await;
