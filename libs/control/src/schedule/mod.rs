@@ -89,6 +89,14 @@ impl Schedule {
     /// # Errors
     /// [`ScheduleError`] says what is wrong.
     pub fn check(&self) -> Result<(), ScheduleError> {
+        if let Times::Cron(expression) = &self.times {
+            next_of_cron(expression, Timestamp::UNIX_EPOCH)?;
+        }
+        self.check_seconds()
+    }
+
+    /// Checks all but the cron expression, which is costly.
+    fn check_seconds(&self) -> Result<(), ScheduleError> {
         let most = match &self.times {
             Times::EverySeconds(seconds) => {
                 if !(SHORTEST_SECONDS..=LONGEST_SECONDS).contains(seconds) {
@@ -96,10 +104,7 @@ impl Schedule {
                 }
                 *seconds
             }
-            Times::Cron(expression) => {
-                next_of_cron(expression, Timestamp::UNIX_EPOCH)?;
-                24 * 3600
-            }
+            Times::Cron(_) => 24 * 3600,
         };
         match self.jitter_seconds {
             Some(jitter) if jitter > most => Err(ScheduleError::Jitter { jitter, most }),
@@ -113,7 +118,8 @@ impl Schedule {
     /// # Errors
     /// [`ScheduleError`], as [`check`](Self::check) does.
     pub fn next_after(&self, source: &SourceId, after: Timestamp) -> Result<Timestamp, ScheduleError> {
-        self.check()?;
+        // The next time of a cron expression is its check.
+        self.check_seconds()?;
         let offset = SignedDuration::from_secs(self.offset(source));
         let before = after.saturating_sub(offset).unwrap_or(Timestamp::MIN);
         let next = match &self.times {

@@ -106,7 +106,8 @@ fn is_stale(spec: &SourceSpec, before: &SyncSummary, now: Timestamp) -> bool {
     let Some(as_of) = before.in_sync_as_of else { return false };
     let scheduled = spec.schedule.as_ref().is_some_and(|schedule| {
         let next = |after| schedule.next_after(&spec.id, after).ok();
-        next(as_of).and_then(next).is_some_and(|second| second < now)
+        // The second time is after the first, so for most Sources it is not computed.
+        next(as_of).filter(|first| *first < now).and_then(next).is_some_and(|second| second < now)
     });
     let followed = spec.follow.is_some_and(|bounds| {
         let most = SignedDuration::from_secs(i64::try_from(bounds.max_seconds).unwrap_or(i64::MAX));
