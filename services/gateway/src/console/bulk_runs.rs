@@ -3,7 +3,6 @@
 use api::RunRequest;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use control::SourceSpec;
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -13,7 +12,7 @@ use serde::Deserialize;
 use super::form::Fields;
 use super::layout::PageContext;
 use super::source_health::SourceHealth;
-use super::{RUNS, SOURCES, format};
+use super::{RUNS, SOURCES, format, live};
 use crate::api_error::ApiError;
 use crate::batch;
 use crate::extract::{self, Query};
@@ -98,13 +97,10 @@ fn health(state: &str) -> Result<SourceHealth, ApiError> {
 
 /// The Sources with this health.
 fn with(gateway: &Gateway, health: SourceHealth, now: Timestamp) -> Vec<String> {
-    let views = &gateway.views;
     let mut found = Vec::new();
-    views.sources.for_each(|spec: &SourceSpec| {
-        let run = views.runs.get(&spec.id);
-        let term = views.leases.get(&spec.id).map(|lease| lease.term());
-        let status = run.as_ref().map(|run| run.status(term.as_ref()));
-        if SourceHealth::of(spec, run.as_deref(), status.as_ref(), now) == health {
+    live::for_each_source(gateway, |spec, run, term| {
+        let status = run.map(|run| run.status(term));
+        if SourceHealth::of(spec, run.map(|run| &**run), status.as_ref(), now) == health {
             found.push(spec.id.to_string());
         }
     });

@@ -18,6 +18,7 @@ mod form;
 mod format;
 mod history;
 mod layout;
+mod live;
 mod plan;
 mod problems;
 mod report;

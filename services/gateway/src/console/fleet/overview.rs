@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::top::Top;
 use super::waits::{RunLink, Waits, WaitsFor};
+use crate::console::live;
 use crate::console::source_health::SourceHealth;
 use crate::state::Gateway;
 
@@ -70,12 +71,9 @@ impl Default for Overview {
 impl Overview {
     /// Counts all Sources with their current or last runs.
     pub(super) fn of(gateway: &Gateway, now: Timestamp) -> Self {
-        let views = &gateway.views;
         let mut overview = Self::default();
-        views.sources.for_each(|spec| {
-            let run = views.runs.get(&spec.id);
-            let term = views.leases.get(&spec.id).map(|lease| lease.term());
-            overview.add(spec, run.as_deref(), term.as_ref(), now);
+        live::for_each_source(gateway, |spec, run, term| {
+            overview.add(spec, run.map(|run| &**run), term, now);
         });
         overview
     }

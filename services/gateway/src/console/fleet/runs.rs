@@ -13,7 +13,7 @@ use super::{run_link, shortened};
 use crate::api_error::ApiError;
 use crate::console::layout::Column::{Number, Text};
 use crate::console::layout::{self, PageContext};
-use crate::console::{RUNS, chart, format, source};
+use crate::console::{RUNS, chart, format, live, source};
 use crate::extract::Query;
 use crate::pagination;
 use crate::runs;
@@ -41,22 +41,18 @@ pub(in crate::console) async fn page(
 ) -> Result<Markup, ApiError> {
     let gateway = &context.gateway;
     let mut counts = [0_u64; STATES.len()];
-    // The view has them in the order of the Source IDs.
+    // They come in the order of the Source IDs, as pages need them.
     let mut found: Vec<Arc<Run>> = Vec::new();
-    for run in gateway.views.runs.all() {
-        // A run whose Source was removed a moment ago is not shown.
-        if gateway.views.sources.get(&run.spec.source).is_none() {
-            continue;
-        }
-        let term = gateway.views.leases.get(&run.spec.source).map(|lease| lease.term());
-        let status = run.status(term.as_ref());
+    live::for_each_source(gateway, |_, run, term| {
+        let Some(run) = run else { return };
+        let status = run.status(term);
         if let Some(place) = STATES.iter().position(|state| *state == status.name()) {
             counts[place] += 1;
         }
         if params.admits(&status) {
-            found.push(Arc::clone(&run.value));
+            found.push(Arc::clone(run));
         }
-    }
+    });
     let cursor = params.cursor.as_deref();
     let shown = pagination::paginate(
         "console-runs",
