@@ -25,12 +25,13 @@ pub(crate) fn due(spec: &SourceSpec, last: Option<&Run>, pause: Option<Duration>
     }
     // A new Source is harvested at once if it is followed, otherwise at its scheduled time.
     let scheduled = spec.schedule.as_ref().and_then(|schedule| {
-        let after = last.map_or(now, |run| run.started_at.unwrap_or(run.spec.asked_at));
+        let began = |run: &Run| run.started_at.unwrap_or(run.spec.asked_at);
+        let after = last.map_or(now, |run| began(run).max(run.polled_at().unwrap_or(Timestamp::MIN)));
         // An accepted schedule was checked; one of another version is ignored.
         schedule.next_after(&spec.id, after).ok()
     });
     let followed = spec.follow.map(|bounds| {
-        let ended = last.and_then(|run| run.finished_at);
+        let ended = last.and_then(|run| run.finished_at.max(run.polled_at()));
         let pause = pause.unwrap_or_else(|| bounds.next_pause(None, 0));
         ended.map_or(now, |ended| ended.saturating_add(pause).unwrap_or(Timestamp::MAX))
     });

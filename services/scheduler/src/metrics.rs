@@ -21,6 +21,7 @@ pub(crate) struct SchedulerMetrics {
     sources: Gauge,
     runs_active: Gauge,
     runs_queued: Gauge,
+    polls: Labelled<Counter>,
     places_used: Gauge,
     runs: Labelled<Counter>,
     problems: Labelled<Gauge>,
@@ -157,6 +158,12 @@ impl SchedulerMetrics {
             sources: gauge("scheduler_sources", "Sources this scheduler looks after"),
             runs_active: gauge("scheduler_runs_active", "Runs this scheduler works on"),
             runs_queued: gauge("scheduler_runs_queued", "Runs that wait for a place at this scheduler"),
+            polls: counters(
+                "scheduler_polls",
+                "Polls of idle Sources in place of runs, by result",
+                "result",
+                &["unchanged", "news", "failed"],
+            ),
             places_used: gauge("scheduler_places_used_bytes", "Memory that is given to runs"),
             runs: counters(
                 "scheduler_runs",
@@ -299,6 +306,11 @@ impl SchedulerMetrics {
         for (reason, count) in before.unwrap_or_default() {
             self.problems.of(reason).dec_by(count);
         }
+    }
+
+    /// Counts a poll of an idle Source.
+    pub(crate) fn polled(&self, result: &'static str) {
+        self.polls.of(result).inc();
     }
 
     /// Sets how many runs wait for a place, and the bytes that are given to runs.

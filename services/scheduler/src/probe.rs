@@ -39,7 +39,7 @@ pub(crate) async fn probe(context: &SchedulerContext, source: &SourceSpec, run: 
 }
 
 /// The client of the Source's runs. None if its spec is wrong: its run fails, and says why.
-fn client(context: &SchedulerContext, source: &SourceSpec, spec: &RunSpec) -> Option<web::Client> {
+pub(crate) fn client(context: &SchedulerContext, source: &SourceSpec, spec: &RunSpec) -> Option<web::Client> {
     let options = run_options::options(source, spec).ok()?;
     run::client(context, &run::with_neighbours(context, source, options)).ok()
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use catalog::{Catalog, CatalogError};
 use control::{
-    ControlError, DesiredState, InSync, Lease, Problems, Run, RunFailure, RunState, RunWait, SourceSpec,
+    ControlError, DesiredState, InSync, Lease, PollState, Problems, Run, RunFailure, RunState, RunWait,
+    SourceSpec, Versioned,
 };
 use harvest::{Harvest, HarvestError, Parts, Progress, Report, RunObserver as _, cancel};
 use model::{Counters, Mode, Phase, RunId};
@@ -53,7 +54,7 @@ pub(crate) struct RunExecutor<'a> {
     /// Cancelled when this scheduler must release the Source.
     keep: &'a CancellationToken,
     place: &'a mut Place,
-    source: Arc<SourceSpec>,
+    source: Versioned<SourceSpec>,
     id: RunId,
     /// Why it waited before, if it did.
     waited: Option<RunWait>,
@@ -63,6 +64,8 @@ pub(crate) struct RunExecutor<'a> {
     meter: Meter,
     /// The problems of the Source, once counted.
     problems: Option<Problems>,
+    /// What a poll may compare in place of the next run, once this one has finished.
+    poll: Option<PollState>,
     /// Why it is blocked at the moment.
     waits_for: Option<String>,
 }
@@ -71,7 +74,7 @@ impl<'a> RunExecutor<'a> {
     pub(crate) fn new(
         context: &'a SchedulerContext,
         lease: &'a Lease,
-        source: Arc<SourceSpec>,
+        source: Versioned<SourceSpec>,
         run: &Run,
         keep: &'a CancellationToken,
         place: &'a mut Place,
@@ -90,6 +93,7 @@ impl<'a> RunExecutor<'a> {
             progress,
             meter,
             problems: None,
+            poll: None,
             waits_for: None,
         }
     }
@@ -188,7 +192,7 @@ impl<'a> RunExecutor<'a> {
         stop: CancellationToken,
     ) -> impl Future<Output = Result<Report, HarvestError>> + use<> {
         let context = self.context.clone();
-        let source = Arc::clone(&self.source);
+        let source = Arc::clone(&self.source.value);
         let progress = self.progress.clone();
         let catalogs = context.catalogs.clone();
         async move {
@@ -287,6 +291,7 @@ impl<'a> RunExecutor<'a> {
             waits_for: self.waits_for.clone(),
             told_at: None,
             problems: self.problems,
+            poll: self.poll.clone(),
         };
         match self.context.control.runs().tell(self.lease, self.id, progress, self.context.clock.now()).await
         {
@@ -340,6 +345,8 @@ impl<'a> RunExecutor<'a> {
 
     async fn finish(&mut self, report: &Report) -> Result<RunExit, ControlError> {
         self.problems = Some(Problems { open: report.open_problems, ignored: report.ignored_problems });
+        self.poll =
+            report.poll.clone().map(|basis| PollState { basis, spec: self.source.revision, polled_at: None });
         // The problems, and the final counters, which no tick reported.
         self.tell().await?;
         let now = self.context.clock.now();

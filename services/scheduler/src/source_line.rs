@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use control::{AskedBy, Hint, Run, RunState, SourceSpec, WaitReason};
+use control::{AskedBy, Hint, Revision, Run, RunState, SourceSpec, WaitReason};
 use jiff::Timestamp;
 use model::RunId;
 
@@ -34,6 +34,8 @@ pub(crate) struct SourceLine {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts<'a> {
     pub(crate) spec: Option<&'a SourceSpec>,
+    /// The revision of the spec.
+    pub(crate) revision: Option<Revision>,
     pub(crate) run: Option<&'a Run>,
     pub(crate) hint: Option<&'a Hint>,
     /// Whether a hub tells of the Source.
@@ -51,6 +53,8 @@ pub(crate) enum Step {
     Probe,
     /// A run is due.
     Submit(AskedBy),
+    /// A run is due, but a poll can prove that it would find nothing.
+    Poll,
     /// Nothing before this time.
     At(Timestamp),
     /// Nothing until something changes.
@@ -72,6 +76,7 @@ impl SourceLine {
             },
             (Some(_), Some(run)) if !run.state.is_over() => Step::Rest,
             (Some(spec), last) => match self.due(spec, last, facts, settings, now) {
+                (Due::Now, AskedBy::Schedule) if may_poll(last, facts, now) => Step::Poll,
                 (Due::Now, asked_by) => Step::Submit(asked_by),
                 (Due::In(wait), _) => Step::At(after(now, wait.min(LONGEST_REST))),
                 (Due::Never, _) => Step::Rest,
@@ -111,6 +116,13 @@ impl SourceLine {
         }
     }
 
+    /// Notes a poll that found nothing.
+    pub(crate) fn note_poll(&mut self, spec: &SourceSpec, now: Timestamp) {
+        self.polled_at = now;
+        self.looked_at = Some(now);
+        self.pause = spec.follow.map(|bounds| bounds.next_pause(self.pause, 0));
+    }
+
     /// Notes the end of a run that this scheduler worked on. `run`: as it is now.
     pub(crate) fn note_run(&mut self, spec: &SourceSpec, run: &Run, now: Timestamp) {
         if due::was_poll(run) {
@@ -126,6 +138,12 @@ impl SourceLine {
         self.pause =
             spec.follow.map(|bounds| bounds.next_pause(self.pause, counters.stored + counters.deleted));
     }
+}
+
+/// Whether a poll can prove that the next run would find nothing. A hint may tell of what no document says yet.
+fn may_poll(last: Option<&Run>, facts: Facts<'_>, now: Timestamp) -> bool {
+    let basis = last.zip(facts.revision).and_then(|(run, revision)| run.poll_basis(revision, now));
+    basis.is_some() && facts.hint.is_none()
 }
 
 /// What is to be done for a run that needs work.
@@ -174,7 +192,8 @@ mod tests {
     }
 
     fn next(line: &SourceLine, spec: Option<&SourceSpec>, run: Option<&Run>, now: i64) -> Step {
-        let facts = Facts { spec, run, hint: None, is_subscribed: false, has_push: false };
+        let revision = Some(Revision::new(1));
+        let facts = Facts { spec, revision, run, hint: None, is_subscribed: false, has_push: false };
         line.next(facts, &Settings::default(), at(now))
     }
 

@@ -219,6 +219,7 @@ impl Supervisor {
         let hint = self.context.hints.get(source);
         let facts = Facts {
             spec: spec.as_ref().map(|spec| &*spec.value),
+            revision: spec.as_ref().map(|spec| spec.revision),
             run: run.as_ref().map(|run| &*run.value),
             hint: hint.as_ref().map(|hint| &*hint.value),
             is_subscribed: self.subscribed.get(source).is_some_and(|is_ending| !is_ending),
@@ -235,6 +236,11 @@ impl Supervisor {
                 let context = self.context.clone();
                 let limit = self.limits.probes.clone();
                 self.spawn(source, |keep| jobs::probe(context, spec.value, run.value, limit, keep));
+            }
+            (Step::Poll, Some(spec), Some(run)) => {
+                let context = self.context.clone();
+                let limit = self.limits.polls.clone();
+                self.spawn(source, |keep| jobs::poll(context, spec, run.value, limit, keep));
             }
             (Step::Submit(asked_by), ..) => {
                 let context = self.context.clone();
@@ -312,7 +318,7 @@ impl Supervisor {
                 && self.owned.get(&source).is_some_and(|owned| !owned.is_busy)
             {
                 let context = self.context.clone();
-                self.spawn(&source, |keep| jobs::run(context, spec.value, run.value, place, keep));
+                self.spawn(&source, |keep| jobs::run(context, spec, run.value, place, keep));
             }
         }
         let (waiting, used) = self.places.usage();
@@ -347,6 +353,7 @@ impl Supervisor {
         }
         match outcome {
             Some(Outcome::LookedBack(line)) => owned.line = line,
+            Some(Outcome::Polled(spec)) => owned.line.note_poll(&spec, now),
             Some(Outcome::Answered(run)) => owned.line.answers_for = Some(run),
             Some(Outcome::Ended(ended)) => {
                 owned.line.answers_for = None;

@@ -222,6 +222,7 @@ async fn a_run_that_has_ended_since_the_view_of_runs_was_told_is_no_trouble() {
     let context = context(folder.path()).await;
     let spec = SourceSpec::new("http://127.0.0.1:9/".parse().unwrap());
     let source = spec.id.clone();
+    context.control.sources().create(&spec).await.unwrap();
     let me = context.me.clone();
     let now = Timestamp::now();
     let asked = RunSpec {
@@ -244,7 +245,8 @@ async fn a_run_that_has_ended_since_the_view_of_runs_was_told_is_no_trouble() {
     let places = Places::new(u64::MAX, 1, context.settings.turns());
     places.wait(&spec, &run);
     let mut place = places.grant(|_| 0).unwrap();
-    let executor = run::RunExecutor::new(&context, &lease, Arc::new(spec), &run, &keep, &mut place);
+    let spec = context.control.sources().get(&source).await.unwrap();
+    let executor = run::RunExecutor::new(&context, &lease, spec, &run, &keep, &mut place);
     let left = executor.tend(&run).await.unwrap();
     assert_eq!(left, run::RunExit::Later, "the next look finds what is so");
     lease.release().await;

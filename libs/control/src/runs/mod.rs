@@ -15,7 +15,8 @@ use crate::versioned::Versioned;
 use crate::watch_cache::WatchCache;
 
 pub use run::{
-    AskedBy, DesiredState, Problems, Progress, Run, RunFailure, RunSpec, RunState, RunStatus, SyncSummary,
+    AskedBy, DesiredState, PollState, Problems, Progress, Run, RunFailure, RunSpec, RunState, RunStatus,
+    SyncSummary,
 };
 pub use step::{InSync, InvalidTransition, RunTransition, Why};
 pub use wait::{RunWait, WaitReason};
@@ -187,6 +188,19 @@ impl Runs {
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
         self.step(source, run, RunTransition::Postpone(wait), now).await
+    }
+
+    /// Records that a poll, which began at `began`, found nothing new after this run.
+    ///
+    /// # Errors
+    /// [`ControlError::Absent`], [`ControlError::Refused`] when a poll proves nothing any more.
+    pub async fn polled(
+        &self,
+        source: &SourceId,
+        run: RunId,
+        began: Timestamp,
+    ) -> Result<Versioned<Run>, ControlError> {
+        self.step(source, run, RunTransition::Polled, began).await
     }
 
     /// Finishes a run.

@@ -1,13 +1,14 @@
 //! A run: its request, its desired state and its observed state.
 
 use jiff::Timestamp;
-use model::{Counters, Message, Persisted, Phase, RunId, RunMode, SourceId};
+use model::{Counters, Message, Persisted, Phase, PollBasis, RunId, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
 
 use crate::kept::Kept;
 use crate::lease::LeaseTerm;
 use crate::members::MemberId;
 use crate::runs::wait::RunWait;
+use crate::versioned::Revision;
 
 /// A request for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,6 +152,22 @@ pub struct Progress {
     /// Problems of the Source. The run counts them at its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problems: Option<Problems>,
+    /// What a poll compares instead of the next run, once the run has finished and everything is settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poll: Option<PollState>,
+}
+
+/// What a poll of an idle Source compares, and when the last one found it unchanged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollState {
+    /// The documents, and until when their comparison proves anything.
+    #[serde(flatten)]
+    pub basis: PollBasis,
+    /// The revision of the Source's spec that the run has followed.
+    pub spec: Revision,
+    /// When the last poll began that found all of them unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub polled_at: Option<Timestamp>,
 }
 
 /// The number of problems of a Source.
@@ -232,10 +249,23 @@ impl Run {
     pub fn leaves(&self) -> SyncSummary {
         let is_in_sync = matches!(self.state, RunState::Finished { in_sync: true });
         let began = self.started_at.unwrap_or(self.spec.asked_at);
+        let began = self.polled_at().map_or(began, |polled| polled.max(began));
         SyncSummary {
             in_sync_as_of: if is_in_sync { Some(began) } else { self.before.in_sync_as_of },
             problems: self.progress.problems.or(self.before.problems),
         }
+    }
+
+    /// What a poll compares in place of the next run of a Source whose spec has this revision, if it proves anything now.
+    pub fn poll_basis(&self, spec: Revision, now: Timestamp) -> Option<&PollBasis> {
+        let poll = self.progress.poll.as_ref()?;
+        let is_in_sync = matches!(self.state, RunState::Finished { in_sync: true });
+        (is_in_sync && poll.spec == spec && now < poll.basis.valid_until).then_some(&poll.basis)
+    }
+
+    /// When the last poll after this run began that found nothing new.
+    pub fn polled_at(&self) -> Option<Timestamp> {
+        self.progress.poll.as_ref()?.polled_at
     }
 
     /// Whether a scheduler must work on it: it is queued, or it was running and may be without an owner now.

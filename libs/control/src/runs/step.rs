@@ -8,6 +8,7 @@
 //! | start | running | taken over, or what is wanted | refused | refused |
 //! | tell | refused | running | refused | refused |
 //! | let go, park | refused | queued, or what is wanted | refused | refused |
+//! | polled | refused | refused | refused | finished in sync: itself |
 //! | postpone | queued | refused | refused | refused |
 //! | finish, fail | refused | finished, failed | refused | refused |
 //!
@@ -45,6 +46,8 @@ pub enum RunTransition {
     Park(LeaseTerm, RunWait),
     /// The Source of a queued run was asked, and does not answer yet. No owner is needed.
     Postpone(RunWait),
+    /// A poll found nothing new after it.
+    Polled,
     /// The owner has finished it.
     Finish(LeaseTerm, InSync),
     /// The owner cannot go on.
@@ -96,6 +99,7 @@ impl RunTransition {
             Self::LetGo(_) => "be let go",
             Self::Park(..) => "be parked",
             Self::Postpone(_) => "be postponed",
+            Self::Polled => "be polled for",
             Self::Finish(..) => "finish",
             Self::Fail(..) => "fail",
         }
@@ -179,6 +183,11 @@ impl Run {
             }
             (RunState::Running { .. }, RunTransition::Fail(_, why)) => {
                 Ok(self.over(RunState::Failed(why), now))
+            }
+            (RunState::Finished { in_sync: true }, RunTransition::Polled) => {
+                let mut run = self.clone();
+                run.progress.poll.as_mut().ok_or(state)?.polled_at = Some(now);
+                Ok(run)
             }
             (RunState::Cancelled, RunTransition::Cancel) => Ok(self.clone()),
             (RunState::Finished { in_sync }, RunTransition::Finish(_, InSync(now))) if *in_sync == now => {

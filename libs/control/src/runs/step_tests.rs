@@ -1,10 +1,10 @@
 //! Every step from every state, in one table; and invariants of all runs, for any order of steps.
 
-use model::RunMode;
+use model::{PollBasis, RunMode};
 use proptest::prelude::*;
 
 use super::*;
-use crate::runs::{AskedBy, RunSpec, RunStatus};
+use crate::runs::{AskedBy, PollState, RunSpec, RunStatus};
 use crate::versioned::Revision;
 
 fn now() -> Timestamp {
@@ -68,6 +68,7 @@ fn steps() -> Vec<(&'static str, RunTransition)> {
         ("park", RunTransition::Park(mine(), wait())),
         ("park, earlier term", RunTransition::Park(before.clone(), wait())),
         ("postpone", RunTransition::Postpone(wait())),
+        ("polled", RunTransition::Polled),
         ("finish", RunTransition::Finish(mine(), InSync(false))),
         ("finish, earlier term", RunTransition::Finish(before.clone(), InSync(true))),
         ("fail", RunTransition::Fail(mine(), RunFailure::because("no disk"))),
@@ -103,7 +104,7 @@ fn every_step_from_every_state() {
     const N: &str = "refused: not yours";
     // In the order of `states()`: queued; running with going on, pause, cancel wanted; paused; finished, failed,
     // cancelled.
-    let table: [(&str, [&str; 8]); 19] = [
+    let table: [(&str, [&str; 8]); 20] = [
         ("pause", ["paused", "running by me, pause wanted", "same", "refused: cancelling", "same", R, R, R]),
         ("resume", ["same", "same", "running by me, run wanted", "refused: cancelling", "queued", R, R, R]),
         (
@@ -153,6 +154,7 @@ fn every_step_from_every_state() {
         ("park", [R, "waiting", "paused", "cancelled", R, R, R, R]),
         ("park, earlier term", [R, N, N, N, R, R, R, R]),
         ("postpone", ["waiting", R, R, R, R, R, R, R]),
+        ("polled", [R; 8]),
         (
             "finish",
             [R, "finished, in sync false", "finished, in sync false", "finished, in sync false", R, R, R, R],
@@ -202,6 +204,25 @@ fn a_run_that_waits_says_why_until_it_is_started_or_resumed() {
         let after = waiting.step(step, now()).unwrap();
         assert_eq!(after.waiting, None, "{after:?}");
     }
+}
+
+#[test]
+fn a_poll_brings_a_run_in_sync_forward_while_it_proves_anything() {
+    let [spec, changed] = [4, 5].map(Revision::new);
+    let later = "2026-03-01T13:00:00Z".parse().unwrap();
+    let basis = PollBasis { documents: Vec::new(), valid_until: later };
+    let mut run = run().step(RunTransition::Start(mine()), now()).unwrap();
+    run.progress.poll = Some(PollState { basis: basis.clone(), spec, polled_at: None });
+    assert_eq!(run.poll_basis(spec, now()), None, "it is not over");
+    let finished = run.step(RunTransition::Finish(mine(), InSync(true)), now()).unwrap();
+    assert_eq!(finished.poll_basis(spec, now()), Some(&basis));
+    assert_eq!([finished.poll_basis(changed, now()), finished.poll_basis(spec, later)], [None; 2]);
+    let between = "2026-03-01T12:30:00Z".parse().unwrap();
+    let polled = finished.step(RunTransition::Polled, between).unwrap();
+    assert_eq!((polled.polled_at(), polled.leaves().in_sync_as_of), (Some(between), Some(between)));
+    let failed = run.step(RunTransition::Finish(mine(), InSync(false)), now()).unwrap();
+    assert_eq!(failed.poll_basis(spec, now()), None);
+    assert!(failed.step(RunTransition::Polled, between).is_err());
 }
 
 #[test]

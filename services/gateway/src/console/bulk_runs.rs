@@ -41,9 +41,13 @@ pub(super) fn link(state: &str) -> Markup {
 }
 
 /// Says how many runs the form starts.
-pub(super) async fn page(context: PageContext, Query(params): Query<Params>) -> Result<Markup, ApiError> {
+pub(super) async fn page(
+    context: PageContext,
+    caller: Caller,
+    Query(params): Query<Params>,
+) -> Result<Markup, ApiError> {
     let health = health(&params.state)?;
-    let count = with(&context.gateway, health, context.now).len();
+    let count = with(&context.gateway, &caller, health, context.now).len();
     Ok(confirmation(&context, health, count, None))
 }
 
@@ -57,7 +61,7 @@ pub(super) async fn submit(
     let health = health(fields.get("state").unwrap_or_default())?;
     let seen: usize = fields.get("count").and_then(|count| count.parse().ok()).unwrap_or(0);
     let key = fields.get("key").ok_or_else(|| ApiError::bad_request("the form has no key"))?;
-    let sources = with(gateway, health, context.now);
+    let sources = with(gateway, &caller, health, context.now);
     if sources.len() > seen {
         let page = confirmation(&context, health, sources.len(), Some(seen));
         return Ok((StatusCode::CONFLICT, page).into_response());
@@ -95,10 +99,10 @@ fn health(state: &str) -> Result<SourceHealth, ApiError> {
         .ok_or_else(|| ApiError::bad_request(format!("{state:?} is no status of a Source")))
 }
 
-/// The Sources with this health.
-fn with(gateway: &Gateway, health: SourceHealth, now: Timestamp) -> Vec<String> {
+/// The Sources with this health that the caller sees.
+fn with(gateway: &Gateway, caller: &Caller, health: SourceHealth, now: Timestamp) -> Vec<String> {
     let mut found = Vec::new();
-    live::for_each_source(gateway, |spec, run, term| {
+    live::for_each_source(gateway, Some(caller), |spec, run, term| {
         let status = run.map(|run| run.status(term));
         if SourceHealth::of(spec, run.map(|run| &**run), status.as_ref(), now) == health {
             found.push(spec.id.to_string());

@@ -94,7 +94,8 @@ pub(super) async fn page(
         @if let Some(next) = &shown.next {
             p { a rel="next" href={ (url(&params, &params.state)) "&cursor=" (next) } { "Next page" } }
         }
-        @if context.may(Role::Operate) { (bulk_runs::link(&params.state)) }
+        // The form starts runs by status alone.
+        @if context.may(Role::Operate) && text.is_empty() && selector.is_none() { (bulk_runs::link(&params.state)) }
     };
     Ok(context.page("Sources", content))
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::{AskedBy, Claim, ControlError, Lease, Run, RunSpec, RunState, SourceSpec, WatchCache};
+use control::{
+    AskedBy, Claim, ControlError, Lease, Run, RunSpec, RunState, RunWait, SourceSpec, Versioned, WatchCache,
+};
+use discovery::PollOutcome;
 use model::{RunId, RunMode, SourceId};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
@@ -31,6 +34,8 @@ const BETWEEN_CLAIMS: Duration = Duration::from_millis(250);
 pub(super) enum Outcome {
     /// What is known of a Source's past.
     LookedBack(SourceLine),
+    /// A poll found nothing new at this Source.
+    Polled(Arc<SourceSpec>),
     /// The Source of this run answers.
     Answered(RunId),
     /// It is done. After a run that ended: the run, as it is now.
@@ -43,12 +48,14 @@ pub(super) enum Outcome {
 pub(super) struct JobLimits {
     pub(super) submissions: Arc<Semaphore>,
     pub(super) probes: Arc<Semaphore>,
+    pub(super) polls: Arc<Semaphore>,
 }
 
 impl JobLimits {
     pub(super) fn new(settings: &Settings) -> Self {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.max(1)));
-        Self { submissions: semaphore(SUBMISSIONS), probes: semaphore(settings.max_concurrent_probes) }
+        let probes = settings.max_concurrent_probes;
+        Self { submissions: semaphore(SUBMISSIONS), probes: semaphore(probes), polls: semaphore(probes) }
     }
 }
 
@@ -166,10 +173,73 @@ pub(super) async fn probe(
     }
 }
 
+/// Asks a Source that is due whether anything is new, in place of a run. Only news submits one.
+pub(super) async fn poll(
+    context: SchedulerContext,
+    spec: Versioned<SourceSpec>,
+    last: Arc<Run>,
+    limit: Arc<Semaphore>,
+    keep: CancellationToken,
+) -> Outcome {
+    let submissions = Arc::clone(&limit);
+    let polling = async {
+        let _turn = limit.acquire().await;
+        let began = context.clock.now();
+        let basis = last.poll_basis(spec.revision, began)?;
+        let client = probe::client(&context, &spec, &last.spec)?;
+        Some((began, discovery::poll(&client, basis).await))
+    };
+    let polled = tokio::select! {
+        polled = polling => polled,
+        () = keep.cancelled() => return Outcome::Ended(None),
+    };
+    let source = spec.id.clone();
+    match polled {
+        Some((began, Ok(PollOutcome::Unchanged { .. }))) => {
+            context.metrics.polled("unchanged");
+            match context.control.runs().polled(&source, last.spec.id, began).await {
+                Ok(_) => {
+                    context.metrics.statuses.note(&source, |status| status.last_success = Some(began));
+                    shown(&mut context.runs.clone(), &source, |run| run.polled_at() == Some(began)).await;
+                    Outcome::Polled(spec.value)
+                }
+                // Another run was submitted meanwhile.
+                Err(ControlError::Refused(_) | ControlError::Absent { .. }) => Outcome::Ended(None),
+                Err(error) => {
+                    tracing::warn!(source.id = %source, %error, "it cannot be recorded that nothing is new");
+                    Outcome::Failed
+                }
+            }
+        }
+        Some((_, Err(error))) => {
+            context.metrics.polled("failed");
+            let submitted =
+                submit(context.clone(), source.clone(), AskedBy::Schedule, submissions, keep).await;
+            let Some(run) = context.runs.get(&source).filter(|run| run.wants_work()) else {
+                return submitted;
+            };
+            // The run would find the same: it waits for its Source, and takes no place for that.
+            let now = context.clock.now();
+            let wait = RunWait::unreachable(None, error.to_string(), now);
+            if let Err(error) = context.control.runs().postpone(&source, run.spec.id, wait.clone(), now).await
+            {
+                tracing::debug!(source.id = %source, %error, "the run begins, and finds the Source silent");
+            }
+            shown(&mut context.runs.clone(), &source, |run| run.waiting.as_ref() == Some(&wait)).await;
+            submitted
+        }
+        Some((_, Ok(PollOutcome::News { .. }))) => {
+            context.metrics.polled("news");
+            submit(context, source, AskedBy::Schedule, submissions, keep).await
+        }
+        None => submit(context, source, AskedBy::Schedule, submissions, keep).await,
+    }
+}
+
 /// Executes a run that has a place.
 pub(super) async fn run(
     context: SchedulerContext,
-    spec: Arc<SourceSpec>,
+    spec: Versioned<SourceSpec>,
     run: Arc<Run>,
     mut place: Place,
     keep: CancellationToken,
@@ -179,7 +249,7 @@ pub(super) async fn run(
         Ok(RunExit::Settled) => {
             drop(place);
             shown(&mut context.runs.clone(), &source, |now| !is_same_running(now, &run)).await;
-            let ended = context.runs.get(&source).map(|now| (Arc::clone(&spec), now.value));
+            let ended = context.runs.get(&source).map(|now| (Arc::clone(&spec.value), now.value));
             Outcome::Ended(ended.filter(|(_, now)| now.spec.id == run.spec.id))
         }
         Ok(RunExit::Parked | RunExit::Stopping) => {
@@ -198,7 +268,7 @@ pub(super) async fn run(
 
 async fn execute(
     context: &SchedulerContext,
-    spec: &Arc<SourceSpec>,
+    spec: &Versioned<SourceSpec>,
     run: &Run,
     place: &mut Place,
     keep: &CancellationToken,
@@ -209,7 +279,7 @@ async fn execute(
     if let Err(error) = hints::take_up(context, source, run).await {
         tracing::warn!(source.id = %source, %error, "a hint cannot be taken up now: there will be one more run");
     }
-    let executor = RunExecutor::new(context, &lease, Arc::clone(spec), run, keep, place);
+    let executor = RunExecutor::new(context, &lease, spec.clone(), run, keep, place);
     // Boxed: the stages of a run, in one future, overflow the stack of a debug build's worker.
     let tended = Box::pin(executor.tend(run)).await;
     context.metrics.lease(if lease.lost().is_cancelled() { "lost" } else { "released" });

@@ -6,7 +6,7 @@ use control::{
     AskedBy, Claim, Config, Control, InSync, MemberId, Progress, RunFailure, RunSpec, Sample, SampledRuns,
     SampledSources, Schedule, SourceSpec, Spec,
 };
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{TryStreamExt as _, stream};
 use jiff::{SignedDuration, Timestamp};
 use model::{Counters, RunId, RunMode};
 use reqwest::StatusCode;

@@ -232,9 +232,14 @@ async fn the_console_shows_and_takes_what_the_api_does() {
     let case = Case::new().await;
     let Case { theirs_id, run, .. } = &case;
     let visitor = Visitor::of(&case.limited).signed_in(LIMITED).await;
-    let list = visitor.page("/console").await;
+    let list = visitor.page("/console/sources").await;
     assert!(list.contains(">ours</a>") && !list.contains("theirs") && list.contains("all 1"), "{list}");
-    assert!(!visitor.page("/console?name=theirs").await.contains(theirs_id));
+    assert!(!visitor.page("/console/sources?name=theirs").await.contains(theirs_id));
+    // The first page counts what the token is for, and says nothing of the whole fleet.
+    let fleet = visitor.page("/console").await;
+    assert!(fleet.contains("all 1") && !fleet.contains(theirs_id), "{fleet}");
+    assert!(!fleet.contains("id=\"services\"") && !fleet.contains("id=\"hours\""), "{fleet}");
+    assert!(!visitor.page("/console/runs").await.contains(theirs_id));
     let run = format!("/runs/{run}");
     let progress = format!("{run}/progress");
     let pages = [

@@ -31,6 +31,7 @@ mod gateway_schema;
 mod gc;
 mod hostile;
 mod http_options;
+mod idle;
 mod ignored;
 mod incremental;
 mod inspect;

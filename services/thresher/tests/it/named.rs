@@ -69,9 +69,12 @@ async fn a_source_is_called_by_its_name_wherever_people_refer_to_it() {
     for part in ["<h1>zenodo</h1>", &id, "The example", "country=jp, tier=1", "Ask first.", "Ada"] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    let list = visitor.page("/console").await;
+    let list = visitor.page("/console/sources").await;
     assert!(list.contains(">zenodo</a>") && list.contains(&id), "{list}");
-    assert!(visitor.page("/console?name=the+exam").await.contains(">zenodo</a>"), "its title is found too");
+    assert!(
+        visitor.page("/console/sources?name=the+exam").await.contains(">zenodo</a>"),
+        "its title is found too"
+    );
     let below = visitor.page(&format!("/console/sources/{id}/settings")).await;
     assert!(below.contains(&format!("<a href=\"/console/sources/{id}\">zenodo</a>")), "{below}");
 }
@@ -157,7 +160,7 @@ async fn labels_select_sources_for_lists_runs_and_pauses() {
         let first = api.get(&format!("/v1/sources?limit=1&match={query}")).await.is(StatusCode::OK).json();
         assert_eq!(first["next"].is_string(), expected.len() > 1, "the list stays in pages: {first}");
         let visitor = Visitor::of(&api).signed_in(READ).await;
-        let page = visitor.page(&format!("/console?match={query}")).await;
+        let page = visitor.page(&format!("/console/sources?match={query}")).await;
         for name in ["s0", "s1", "s2", "s3"] {
             assert_eq!(
                 page.contains(&format!(">{name}</a>")),

@@ -23,19 +23,21 @@ use super::layout::Column::{Number, Text};
 use super::layout::{self, PageContext, source_url};
 use super::source_health::SourceHealth;
 use super::{RUNS, SOURCES, format};
+use crate::tokens::Caller;
 
 pub(super) use self::runs::page as runs_page;
 pub(crate) use self::sampler::sample;
 
 /// The page. A URL with a query is that of the list of Sources, which was here before.
-pub(super) async fn page(context: PageContext, uri: Uri) -> Response {
+pub(super) async fn page(context: PageContext, caller: Caller, uri: Uri) -> Response {
     if let Some(query) = uri.query().filter(|query| !query.is_empty()) {
         return Redirect::permanent(&format!("{SOURCES}?{query}")).into_response();
     }
     let gateway = &context.gateway;
     let now = context.now;
-    let overview = Overview::of(gateway, now);
-    let samples = charts::recent(gateway, now);
+    let overview = Overview::of(gateway, Some(&caller), now);
+    // Samples and services are those of the whole fleet, which a limited token does not see.
+    let samples = if caller.sees_all() { charts::recent(gateway, now) } else { Vec::new() };
     let views = &gateway.views;
     let is_live = views.sources.is_live() && views.runs.is_live() && views.leases.is_live();
     let content = html! {
@@ -47,8 +49,10 @@ pub(super) async fn page(context: PageContext, uri: Uri) -> Response {
         (active(&overview, now))
         (waiting(&overview, now))
         (failures(&overview, now))
-        (charts::section(&samples, now))
-        (services::section(gateway, &overview, now))
+        @if caller.sees_all() {
+            (charts::section(&samples, now))
+            (services::section(gateway, &overview, now))
+        }
     };
     context.page("Fleet", content).into_response()
 }

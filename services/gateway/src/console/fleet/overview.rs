@@ -11,6 +11,7 @@ use super::waits::{RunLink, Waits, WaitsFor};
 use crate::console::live;
 use crate::console::source_health::SourceHealth;
 use crate::state::Gateway;
+use crate::tokens::Caller;
 
 /// Active runs on the page.
 const ACTIVE: usize = 10;
@@ -69,10 +70,10 @@ impl Default for Overview {
 }
 
 impl Overview {
-    /// Counts all Sources with their current or last runs.
-    pub(super) fn of(gateway: &Gateway, now: Timestamp) -> Self {
+    /// Counts the Sources that the caller sees, or all, with their current or last runs.
+    pub(super) fn of(gateway: &Gateway, caller: Option<&Caller>, now: Timestamp) -> Self {
         let mut overview = Self::default();
-        live::for_each_source(gateway, |spec, run, term| {
+        live::for_each_source(gateway, caller, |spec, run, term| {
             overview.add(spec, run.map(|run| &**run), term, now);
         });
         overview

@@ -18,6 +18,7 @@ use crate::extract::Query;
 use crate::pagination;
 use crate::runs;
 use crate::state::Gateway;
+use crate::tokens::Caller;
 
 /// Runs per page.
 const SHOWN: u16 = 50;
@@ -37,13 +38,14 @@ pub(in crate::console) struct Params {
 /// The page.
 pub(in crate::console) async fn page(
     context: PageContext,
+    caller: Caller,
     Query(params): Query<Params>,
 ) -> Result<Markup, ApiError> {
     let gateway = &context.gateway;
     let mut counts = [0_u64; STATES.len()];
     // They come in the order of the Source IDs, as pages need them.
     let mut found: Vec<Arc<Run>> = Vec::new();
-    live::for_each_source(gateway, |_, run, term| {
+    live::for_each_source(gateway, Some(&caller), |_, run, term| {
         let Some(run) = run else { return };
         let status = run.status(term);
         if let Some(place) = STATES.iter().position(|state| *state == status.name()) {

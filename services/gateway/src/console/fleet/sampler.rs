@@ -40,7 +40,7 @@ pub(crate) async fn sample(gateway: Gateway, stop: CancellationToken) {
 }
 
 fn take(gateway: &Gateway, at: Timestamp, counted: &mut Option<Counted>) -> Sample {
-    let overview = Overview::of(gateway, gateway.now());
+    let overview = Overview::of(gateway, None, gateway.now());
     let mut present = Counted::default();
     gateway.views.runs.for_each(|run| present.note(run));
     let delta = counted.as_ref().map(|before| present.since(before));
