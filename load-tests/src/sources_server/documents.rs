@@ -77,9 +77,9 @@ impl Described<'_> {
 
     /// The current version of a resource, and when it came.
     pub(super) fn version(&self, resource: u32) -> (u32, Timestamp) {
-        let times = self.changes.iter().skip(resource as usize).step_by(self.resources as usize);
+        let mut times = self.changes.iter().skip(resource as usize).step_by(self.resources as usize);
         let version = u32::try_from(times.clone().count()).unwrap_or(u32::MAX);
-        (version, times.last().copied().unwrap_or_else(listed_at))
+        (version, times.next_back().copied().unwrap_or_else(listed_at))
     }
 
     fn uri(&self, resource: u32) -> String {

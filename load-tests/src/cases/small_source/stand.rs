@@ -201,7 +201,7 @@ fn requests(passed: &[Passed]) -> BTreeMap<String, u64> {
 fn catalog_millis(passed: &[Passed]) -> u64 {
     let mut of_catalog = passed.iter().filter(|passed| passed.is_of_catalog()).map(|passed| passed.at);
     let first = of_catalog.next();
-    let last = of_catalog.last().or(first);
+    let last = of_catalog.next_back().or(first);
     let time = first.zip(last).map(|(first, last)| last.duration_since(first));
     u64::try_from(time.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
