@@ -143,7 +143,10 @@ impl Supervisor {
     }
 
     fn sources_changed(&mut self, changed: &ChangedKey) {
-        let ChangedKey::One(key) = changed else { return self.share() };
+        let ChangedKey::One(key) = changed else {
+            self.share();
+            return self.changed(changed);
+        };
         let Ok(source) = key.parse::<SourceId>() else { return };
         let is_there = self.context.sources.get(&source).is_some();
         let is_ours = is_there && assign(&self.live_members(), &source) == Some(&self.context.me);
@@ -367,7 +370,9 @@ impl Supervisor {
     }
 }
 
+/// Waits for a change, and reports none before `not_before`. May be dropped at any time: a change counts as seen only
+/// when this returns.
 async fn wait_for_change<T: control::Kept>(view: &mut WatchCache<T>, not_before: Instant) {
-    view.changed().await;
     sleep_until(not_before).await;
+    view.changed().await;
 }
