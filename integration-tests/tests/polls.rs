@@ -117,6 +117,18 @@ fn a_resource_list_is_polled_where_there_are_no_changes() {
     a_poll_finds_no_news_until_the_source_publishes(bare(listed()), "resourcelist.xml");
 }
 
+/// Entries that say nothing but their URI are requested each time their list is read: the same list may have news.
+#[test]
+fn a_list_that_says_nothing_of_its_resources_is_polled_by_its_validators_only() {
+    let silent = SiteSpec { fixity: Fixity::Nothing, lastmod: false, ..listed() };
+    let mut bare = world(bare(silent.clone()));
+    assert_eq!([sync(&mut bare), sync(&mut bare)], [None, None]);
+    let mut with_validators = world(silent);
+    sync(&mut with_validators);
+    let basis = sync(&mut with_validators).expect("its validators");
+    assert!(basis.documents.iter().all(|document| document.digest.is_none()), "{basis:?}");
+}
+
 #[test]
 fn an_index_is_polled_with_its_parts() {
     let site = SiteSpec { list_parts: 3, ..listed() };

@@ -7,7 +7,7 @@ use model::{
     Validators,
 };
 use planning::{EntryContext, Horizon, LimitReached, is_settled_part};
-use resourcesync::{Capability, Entry, Item, Root, Summary};
+use resourcesync::{Capability, Entry, Item, Quirk, Root, Summary};
 
 use crate::error::HarvestError;
 use crate::planner::Planner;
@@ -100,7 +100,10 @@ impl Planner {
                     }
                 }
                 Part::End(summary) => {
-                    reading.record.digest = stream.digest();
+                    // An entry that says nothing but its URI is requested each time the list is read. So the same body
+                    // does not prove that nothing is new.
+                    let is_telling = summary.quirks.count(Quirk::EntryWithoutMetadata) == 0;
+                    reading.record.digest = stream.digest().filter(|_| is_telling);
                     return self.document_done(ctx, uri, reading, summary).await;
                 }
                 Part::Broken(error, summary) => {
