@@ -118,11 +118,6 @@ impl<T: Kept> WatchCache<T> {
         read(&self.rows).values.values().cloned().collect()
     }
 
-    /// How many values there are.
-    pub fn count(&self) -> usize {
-        read(&self.rows).values.len()
-    }
-
     /// Calls `each` with every value, in the order of their keys. Nothing is copied. `each` must not block.
     pub fn for_each(&self, mut each: impl FnMut(&T)) {
         read(&self.rows).values.values().for_each(|value| each(value));

@@ -1,8 +1,8 @@
 //! Which run gets a place next. A place is memory; a scheduler has a stated amount of it. Pure.
 //!
 //! Runs of operators come before scheduled ones. A run that has used its first turn is long: long runs are sure of a
-//! quarter of the memory, and take at most half of it while others wait. Within a priority, hosts take turns, and no
-//! host has more than half of the memory while others wait.
+//! quarter of memory and places, and take at most half while others wait. Within a priority, hosts take turns, and no
+//! host has more than half while others wait.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -38,13 +38,11 @@ pub(crate) struct Candidate {
 /// The runs that wait for a place, and the memory in use.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    capacity: u64,
-    /// Runs in places at a time: more would only share the processors.
-    most_runs: usize,
-    runs: usize,
-    used: u64,
-    used_by_long: u64,
-    used_by_host: HashMap<String, u64>,
+    /// All memory, and the most runs: with more, they would only share the processors.
+    capacity: Usage,
+    used: Usage,
+    used_by_long: Usage,
+    used_by_host: HashMap<String, Usage>,
     urgent: Queue,
     scheduled: Queue,
     long: Queue,
@@ -53,6 +51,34 @@ pub(crate) struct Admission {
     grants: u64,
     /// Whether the last refused candidate lacked memory, rather than its share.
     is_full: bool,
+}
+
+/// Runs in places, and their memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Usage {
+    runs: usize,
+    bytes: u64,
+}
+
+impl Usage {
+    /// With one more run.
+    fn with(self, bytes: u64) -> Self {
+        Self { runs: self.runs + 1, bytes: self.bytes + bytes }
+    }
+
+    /// With one run less.
+    fn without(self, bytes: u64) -> Self {
+        Self { runs: self.runs.saturating_sub(1), bytes: self.bytes.saturating_sub(bytes) }
+    }
+
+    /// One of `parts` equal parts, of one run at least.
+    fn part(self, parts: usize) -> Self {
+        Self { runs: (self.runs / parts).max(1), bytes: self.bytes / parts as u64 }
+    }
+
+    fn is_within(self, limit: Self) -> bool {
+        self.runs <= limit.runs && self.bytes <= limit.bytes
+    }
 }
 
 /// The candidates of one priority. Hosts take turns.
@@ -66,11 +92,9 @@ impl Admission {
     /// For this much memory, in bytes, and this many runs at a time.
     pub(crate) fn new(capacity: u64, most_runs: usize) -> Self {
         Self {
-            capacity,
-            most_runs: most_runs.max(1),
-            runs: 0,
-            used: 0,
-            used_by_long: 0,
+            capacity: Usage { runs: most_runs.max(1), bytes: capacity },
+            used: Usage::default(),
+            used_by_long: Usage::default(),
             used_by_host: HashMap::new(),
             urgent: Queue::default(),
             scheduled: Queue::default(),
@@ -104,37 +128,36 @@ impl Admission {
 
     /// Memory in use, in bytes.
     pub(crate) fn used(&self) -> u64 {
-        self.used
+        self.used.bytes
     }
 
     /// Gives the next run its place, if there is one for it. [`release`](Self::release) takes it back.
     pub(crate) fn grant(&mut self) -> Option<Candidate> {
-        self.is_full = self.runs >= self.most_runs;
+        self.is_full = self.used.runs >= self.capacity.runs;
         if self.is_full {
             return None;
         }
         let granted = self.order().into_iter().find_map(|priority| self.grant_of(priority))?;
         self.waiting.remove(&granted.source);
         self.grants += 1;
-        self.runs += 1;
-        self.used += granted.bytes;
-        *self.used_by_host.entry(granted.host.clone()).or_default() += granted.bytes;
+        self.used = self.used.with(granted.bytes);
+        let of_host = self.used_by_host.entry(granted.host.clone()).or_default();
+        *of_host = of_host.with(granted.bytes);
         if granted.priority == Priority::Long {
-            self.used_by_long += granted.bytes;
+            self.used_by_long = self.used_by_long.with(granted.bytes);
         }
         Some(granted)
     }
 
     /// Takes a place back.
     pub(crate) fn release(&mut self, place: &Candidate) {
-        self.runs = self.runs.saturating_sub(1);
-        self.used = self.used.saturating_sub(place.bytes);
+        self.used = self.used.without(place.bytes);
         if place.priority == Priority::Long {
-            self.used_by_long = self.used_by_long.saturating_sub(place.bytes);
+            self.used_by_long = self.used_by_long.without(place.bytes);
         }
         if let Some(used) = self.used_by_host.get_mut(&place.host) {
-            *used = used.saturating_sub(place.bytes);
-            if *used == 0 {
+            *used = used.without(place.bytes);
+            if used.runs == 0 {
                 self.used_by_host.remove(&place.host);
             }
         }
@@ -143,13 +166,13 @@ impl Admission {
     /// Gives a run in its place this much more memory, if it is free. Runs that wait are not asked: the run has begun, and
     /// would be read anew in another place.
     pub(crate) fn grow(&mut self, place: &mut Candidate, bytes: u64) -> bool {
-        if bytes > self.capacity.saturating_sub(self.used) {
+        if self.used.bytes + bytes > self.capacity.bytes {
             return false;
         }
-        self.used += bytes;
-        *self.used_by_host.entry(place.host.clone()).or_default() += bytes;
+        self.used.bytes += bytes;
+        self.used_by_host.entry(place.host.clone()).or_default().bytes += bytes;
         if place.priority == Priority::Long {
-            self.used_by_long += bytes;
+            self.used_by_long.bytes += bytes;
         }
         place.bytes += bytes;
         true
@@ -161,7 +184,7 @@ impl Admission {
         let keeps_others =
             self.is_full || [&self.urgent, &self.scheduled, &self.long].into_iter().any(waits_at_host);
         let is_sure = place.priority == Priority::Long
-            && self.used_by_long <= self.capacity / 4
+            && self.used_by_long.is_within(self.capacity.part(4))
             && self.long.is_empty();
         !self.waiting.is_empty() && keeps_others && !is_sure
     }
@@ -174,7 +197,9 @@ impl Admission {
         } else {
             [Urgent, Scheduled]
         };
-        let is_long_due = self.used_by_long < self.capacity / 4 && self.grants.is_multiple_of(2);
+        let quarter = self.capacity.part(4);
+        let has_less = self.used_by_long.runs < quarter.runs && self.used_by_long.bytes < quarter.bytes;
+        let is_long_due = has_less && self.grants.is_multiple_of(2);
         let [first, second] = short;
         if is_long_due { vec![Long, first, second] } else { vec![first, second, Long] }
     }
@@ -182,10 +207,12 @@ impl Admission {
     fn grant_of(&mut self, priority: Priority) -> Option<Candidate> {
         let only_long = self.urgent.is_empty() && self.scheduled.is_empty();
         let hosts = self.used_by_host.len();
-        let is_alone = self.used == 0;
-        let free = self.capacity.saturating_sub(self.used);
-        let half = self.capacity / 2;
-        let long_left = half.saturating_sub(self.used_by_long);
+        let is_alone = self.used.runs == 0;
+        let free = self.capacity.bytes.saturating_sub(self.used.bytes);
+        let half = self.capacity.part(2);
+        // One run has a place whatever it takes.
+        let may_have = |used: Usage, more: u64| used.runs == 0 || used.with(more).is_within(half);
+        let used_by_long = self.used_by_long;
         let used_by_host = &self.used_by_host;
         let queue = match priority {
             Priority::Urgent => &mut self.urgent,
@@ -196,9 +223,9 @@ impl Admission {
         let mut is_full = false;
         let granted = queue.pop(|candidate| {
             let of_host = used_by_host.get(&candidate.host).copied().unwrap_or_default();
-            let within_host = of_host == 0 || !other_hosts_wait || of_host + candidate.bytes <= half;
+            let within_host = !other_hosts_wait || may_have(of_host, candidate.bytes);
             let within_long =
-                priority != Priority::Long || only_long || candidate.bytes <= long_left || long_left == half;
+                priority != Priority::Long || only_long || may_have(used_by_long, candidate.bytes);
             // A run that needs more than all the memory has it alone.
             let fits = candidate.bytes <= free || is_alone;
             is_full |= within_host && within_long && !fits;

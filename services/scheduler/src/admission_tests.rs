@@ -102,6 +102,25 @@ fn no_more_runs_have_places_than_the_processors_can_serve() {
 }
 
 #[test]
+fn slow_sources_of_little_memory_leave_half_of_the_places_to_others() {
+    let mut admission = Admission::new(1_000, 8);
+    for n in 0..20 {
+        admission.wait(candidate(&format!("long-{n}"), Priority::Long, &format!("a{n}"), 1));
+        admission.wait(candidate(&format!("short-{n}"), Priority::Scheduled, &format!("b{n}"), 1));
+    }
+    let mut placed: Vec<_> = std::iter::from_fn(|| admission.grant()).collect();
+    let long = |placed: &[Candidate]| placed.iter().filter(|run| run.priority == Priority::Long).count();
+    assert_eq!((placed.len(), long(&placed)), (8, 2));
+    // Short runs come to their end, and long ones stay.
+    while admission.waiting() > 18 {
+        let at = placed.iter().position(|run| run.priority != Priority::Long).expect("a short run");
+        admission.release(&placed.remove(at));
+        placed.extend(std::iter::from_fn(|| admission.grant()));
+        assert!(long(&placed) <= 4, "{placed:?}");
+    }
+}
+
+#[test]
 fn a_run_grows_in_its_place_while_memory_is_free() {
     let mut admission = Admission::new(10, 100);
     admission.wait(candidate("a", Priority::Urgent, "a", 2));

@@ -1,6 +1,7 @@
 //! Asks a Source whether it answers, before its run gets a place.
 
 use control::{Run, RunSpec, RunWait, SourceSpec};
+use jiff::Timestamp;
 use model::Disposition;
 use tokio::time::timeout;
 use web::{GetRequest, WebError};
@@ -26,7 +27,7 @@ pub(crate) async fn probe(context: &SchedulerContext, source: &SourceSpec, run: 
     let before = run.waiting.as_ref();
     match asked {
         Ok(Ok(_)) => Probe::Answers,
-        Ok(Err(error)) => judge(&error, before, now),
+        Ok(Err(error)) => wait_after(&error, before, now).map_or(Probe::Answers, Probe::Waits),
         Err(_) => {
             let why = format!(
                 "{} did not answer within {} s; it is asked again by itself, and `run resume` asks at once",
@@ -44,16 +45,12 @@ pub(crate) fn client(context: &SchedulerContext, source: &SourceSpec, spec: &Run
     run::client(context, &run::with_neighbours(context, source, options)).ok()
 }
 
-/// What follows from a failed probe.
-fn judge(error: &WebError, before: Option<&RunWait>, now: jiff::Timestamp) -> Probe {
-    match error.disposition() {
-        Disposition::Retry { after } => {
-            // A client that rests an origin says for how long, without a request.
-            Probe::Waits(match after.and_then(|after| now.checked_add(after).ok()) {
-                Some(until) => RunWait::retry_after(before, error.to_string(), until, now),
-                None => RunWait::unreachable(before, error.to_string(), now),
-            })
-        }
-        _ => Probe::Answers,
-    }
+/// How long a run waits after a request to its Source failed. None if waiting does not help.
+pub(crate) fn wait_after(error: &WebError, before: Option<&RunWait>, now: Timestamp) -> Option<RunWait> {
+    let Disposition::Retry { after } = error.disposition() else { return None };
+    // A client that rests an origin says for how long, without a request.
+    Some(match after.and_then(|after| now.checked_add(after).ok()) {
+        Some(until) => RunWait::retry_after(before, error.to_string(), until, now),
+        None => RunWait::unreachable(before, error.to_string(), now),
+    })
 }

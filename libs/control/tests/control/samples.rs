@@ -24,6 +24,6 @@ async fn the_first_process_records_the_sample_of_a_minute_for_all() {
     assert!(theirs.samples().record(&sample(3, next)).await.unwrap());
     assert!(!ours.samples().record(&sample(4, next)).await.unwrap());
     let mut view = ours.samples().view().await.unwrap();
-    let both = soon("both are seen", view.wait_for(|view| (view.count() == 2).then(|| view.all()))).await;
+    let both = soon("both are seen", view.wait_for(|view| (view.all().len() == 2).then(|| view.all()))).await;
     assert_eq!(both[1].pending, 3, "the oldest comes first");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::{
-    AskedBy, Claim, ControlError, Lease, Run, RunSpec, RunState, RunWait, SourceSpec, Versioned, WatchCache,
+    AskedBy, Claim, ControlError, Lease, Run, RunSpec, RunState, SourceSpec, Versioned, WatchCache,
 };
 use discovery::PollOutcome;
 use model::{RunId, RunMode, SourceId};
@@ -86,8 +86,10 @@ pub(super) async fn look_back(
             }
         }
     }
-    let last_success = runs.iter().find(|run| was_success(run)).and_then(|run| run.started_at);
-    let last_poll = runs.iter().find(|run| was_poll(run)).and_then(|run| run.started_at);
+    // A poll after a run counts as a later one.
+    let began = |run: &Run| run.polled_at().max(run.started_at);
+    let last_success = runs.iter().find(|run| was_success(run)).and_then(began);
+    let last_poll = runs.iter().find(|run| was_poll(run)).and_then(began);
     context.metrics.statuses.note(&source, |status| {
         (status.since, status.last_success) = (Some(now), last_success);
     });
@@ -220,7 +222,7 @@ pub(super) async fn poll(
             };
             // The run would find the same: it waits for its Source, and takes no place for that.
             let now = context.clock.now();
-            let wait = RunWait::unreachable(None, error.to_string(), now);
+            let Some(wait) = probe::wait_after(&error, None, now) else { return submitted };
             if let Err(error) = context.control.runs().postpone(&source, run.spec.id, wait.clone(), now).await
             {
                 tracing::debug!(source.id = %source, %error, "the run begins, and finds the Source silent");

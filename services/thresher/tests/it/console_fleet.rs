@@ -72,7 +72,7 @@ async fn gateway_alone() -> (Fleet, crate::common::Service, Api, Control) {
     let config = Config {
         servers: vec![fleet.nats.clone()],
         namespace: fleet.namespace.clone(),
-        // Nobody renews leases and memberships here.
+        // No scheduler renews leases and memberships here.
         lease_seconds: 3_600,
         member_seconds: 3_600,
         ..Config::default()

@@ -115,7 +115,7 @@ impl WaitsFor {
         }
     }
 
-    /// When the run is tried again; none if nobody knows.
+    /// When the run is tried again. None where no time is set, as for a run that waits for a place.
     fn until(self, run: &Run) -> Option<Timestamp> {
         match self {
             Self::Answer | Self::RetryAfter => run.waiting.as_ref().map(|wait| wait.until),
