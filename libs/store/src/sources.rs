@@ -28,6 +28,18 @@ impl Store {
         self.put(&key, json.into(), PutMode::Overwrite).await
     }
 
+    /// The marker of a Source; none if this store has no such Source.
+    ///
+    /// # Errors
+    /// As [`Store::sources`].
+    pub async fn source(&self, source: &SourceId) -> Result<Option<SourceMarker>, StoreError> {
+        match self.source_note(&Key::Source(source.clone())).await {
+            Ok(note) => Ok(Some(note)),
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The Sources of this store, ordered by their ids. Thousands at most, so they are returned at once.
     ///
     /// # Errors

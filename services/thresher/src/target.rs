@@ -84,54 +84,69 @@ pub(crate) fn must_hold_a_harvest(target: &StoreTarget) -> Result<(), Failed> {
     )))
 }
 
-impl OpenHarvest {
-    /// Only the named Source, by its name or its URL; all of them without a name.
-    pub(crate) fn only(mut self, named: Option<&str>) -> Result<Self, Failed> {
-        if let Some(named) = named {
-            let id = source_id(named)?;
-            self.sources.retain(|(note, _)| note.source == id);
-            if self.sources.is_empty() {
-                let place = place(&self.store);
-                return Err(usage(format!("{place} has no Source {named}; leave out --source to see all")));
-            }
-        }
-        Ok(self)
-    }
+/// Sources that an error names.
+const SOURCES_SHOWN: usize = 10;
 
-    /// The named Source, by its ID or its URL; without a name, the only one.
-    pub(crate) fn one(&self, named: Option<&str>) -> Result<&(SourceMarker, CatalogReader), Failed> {
-        let id = named.map(source_id).transpose()?;
-        let is_meant = |marker: &SourceMarker| id.as_ref().is_none_or(|id| marker.source == *id);
-        let mut meant = self.sources.iter().filter(|(marker, _)| is_meant(marker));
-        if let (Some(one), None) = (meant.next(), meant.next()) {
-            return Ok(one);
-        }
-        let place = place(&self.store);
-        let ids: Vec<_> = self.sources.iter().map(|(marker, _)| marker.source.as_str()).collect();
-        let ids = ids.join(", ");
-        Err(usage(match named {
-            Some(named) => format!("{place} has no Source {named}; name one of: {ids}"),
-            None => format!("{place} has {} Sources; name one by its URL or ID: {ids}", self.sources.len()),
-        }))
-    }
-}
-
-/// Opens a harvest for reading. Creates nothing if there is none.
-pub(crate) async fn open_for_reading(into: &str) -> Result<OpenHarvest, Failed> {
-    let target = parse(into)?;
-    must_hold_a_harvest(&target)?;
-    let store = open_store_read_only(&target).await?;
-    let mut sources = Vec::new();
-    for mut note in store.sources().await? {
-        note.url = shown_url(&note.url);
+/// Opens the named Source of a harvest for reading, by its ID or its URL; all of them without a name. Creates nothing
+/// if there is none.
+pub(crate) async fn open_for_reading(into: &str, named: Option<&str>) -> Result<OpenHarvest, Failed> {
+    let (store, notes) = find_sources(into, named).await?;
+    let mut sources = Vec::with_capacity(notes.len());
+    for note in notes {
         let reader = read_catalog(&store, &note.source).await?;
         sources.push((note, reader));
     }
-    if sources.is_empty() {
+    Ok(OpenHarvest { store, sources })
+}
+
+/// Opens the named Source of a harvest for reading; without a name, the only one.
+pub(crate) async fn open_one(
+    into: &str,
+    named: Option<&str>,
+) -> Result<(Store, SourceMarker, CatalogReader), Failed> {
+    let (store, mut notes) = find_sources(into, named).await?;
+    if notes.len() > 1 {
+        let problem = format!("{} has {} Sources", place(&store), notes.len());
+        return Err(name_one(&problem, &notes));
+    }
+    let note = notes.remove(0);
+    let reader = read_catalog(&store, &note.source).await?;
+    Ok((store, note, reader))
+}
+
+/// The Sources of a harvest, at least one. No catalog is opened: a fleet's store may have thousands.
+pub(crate) async fn find_sources(
+    into: &str,
+    named: Option<&str>,
+) -> Result<(Store, Vec<SourceMarker>), Failed> {
+    let target = parse(into)?;
+    must_hold_a_harvest(&target)?;
+    let store = open_store_read_only(&target).await?;
+    let mut notes = match named {
+        Some(named) => store.source(&source_id(named)?).await?.into_iter().collect(),
+        None => store.sources().await?,
+    };
+    for note in &mut notes {
+        note.url = shown_url(&note.url);
+    }
+    if !notes.is_empty() {
+        return Ok((store, notes));
+    }
+    let Some(named) = named else {
         return Err(usage(format!(
             "{} has no harvest; run `thresher sync <url> --into …` first",
             store.root()
         )));
-    }
-    Ok(OpenHarvest { store, sources })
+    };
+    Err(name_one(&format!("{} has no Source {named}", place(&store)), &store.sources().await?))
+}
+
+/// The error of a command that needs one of these Sources.
+fn name_one(problem: &str, notes: &[SourceMarker]) -> Failed {
+    let shown: Vec<_> = notes.iter().take(SOURCES_SHOWN).map(|note| note.source.as_str()).collect();
+    let more = match notes.len().saturating_sub(shown.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    usage(format!("{problem}; name one by its URL or ID: {}{more}", shown.join(", ")))
 }

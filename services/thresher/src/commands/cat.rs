@@ -17,7 +17,7 @@ use crate::terminal::Out;
 /// Runs the command.
 pub(crate) async fn run(args: CatArgs) -> CommandResult {
     let uri: ResourceUri = args.uri.parse().map_err(usage)?;
-    let harvested = target::open_for_reading(&args.harvest.into).await?.only(args.source.as_deref())?;
+    let harvested = target::open_for_reading(&args.harvest.into, args.source.as_deref()).await?;
     let found = match args.at {
         Some(moment) => at(&harvested, &uri, moment).await?,
         None => now(&harvested, &uri).await?,

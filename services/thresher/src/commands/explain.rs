@@ -51,7 +51,7 @@ pub(crate) async fn text(args: &ExplainArgs) -> Result<String, Failed> {
     let parsed: Result<ResourceUri, _> = args.uri.parse();
     let (uri, histories) = match client::read_from(&args.location)? {
         ReadFrom::Store(into) => {
-            let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
+            let harvested = target::open_for_reading(&into, args.source.as_deref()).await?;
             let uri = match parsed {
                 Ok(uri) => uri,
                 Err(error) => {

@@ -18,8 +18,7 @@ use crate::terminal::{self, note};
 /// Runs the command.
 pub(crate) async fn run(args: ExportArgs) -> CommandResult {
     let export = asked_for(&args)?;
-    let harvested = target::open_for_reading(&args.harvest.into).await?;
-    let (note, catalog) = harvested.one(args.source.as_deref())?;
+    let (store, note, catalog) = target::open_one(&args.harvest.into, args.source.as_deref()).await?;
     // The first Ctrl-C stops at a point from which the export can be resumed.
     let (stop, _) = stop_on_interrupt();
     let mut see = |seen: Seen<'_>| {
@@ -32,8 +31,7 @@ pub(crate) async fn run(args: ExportArgs) -> CommandResult {
         }
         if stop.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let made =
-        Box::pin(export.run(&harvested.store, catalog, &note.source, Timestamp::now(), &mut see)).await;
+    let made = Box::pin(export.run(&store, &catalog, &note.source, Timestamp::now(), &mut see)).await;
     let is_stdout = args.to.as_os_str() == "-";
     let done = made.map_err(|error| match error {
         ExportError::Refused(why) => usage(why),

@@ -52,7 +52,7 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
             return Ok(Exit::Good);
         }
     };
-    let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
+    let harvested = target::open_for_reading(&into, args.source.as_deref()).await?;
     for (note, catalog) in &harvested.sources {
         let home = HomeSite::of_text(&note.url);
         let lines = match args.at {

@@ -38,7 +38,7 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
             ));
         }
         ReadFrom::Store(into) => {
-            let harvested = target::open_for_reading(&into).await?.only(args.source.as_deref())?;
+            let harvested = target::open_for_reading(&into, args.source.as_deref()).await?;
             for (note, catalog) in &harvested.sources {
                 let mut problems = catalog.scan_problems().await?;
                 while let Some((subject, record)) = problems.try_next().await? {

@@ -14,9 +14,8 @@ pub(crate) async fn run(args: ReportArgs) -> CommandResult {
         ReadFrom::Store(into) => into,
         ReadFrom::Gateway(client) => return from_gateway(&client, &args).await,
     };
-    let harvested = target::open_for_reading(&into).await?;
-    let (note, catalog) = harvested.one(args.source.as_deref())?;
-    let card = report::gather(&note.source, &note.url, catalog).await?;
+    let (_store, note, catalog) = target::open_one(&into, args.source.as_deref()).await?;
+    let card = report::gather(&note.source, &note.url, &catalog).await?;
     if args.json {
         terminal::json(&card)?;
     } else {

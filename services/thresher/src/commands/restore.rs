@@ -13,7 +13,7 @@ pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
     let uris: Vec<ResourceUri> =
         args.uris.iter().map(|uri| uri.parse().map_err(usage)).collect::<Result<_, _>>()?;
     // Reports a wrong --into, and creates nothing.
-    drop(target::open_for_reading(&args.harvest.into).await?);
+    drop(target::find_sources(&args.harvest.into, None).await?);
     let store = target::open_store(&target::parse(&args.harvest.into)?).await?;
     let mut open = uris.clone();
     let mut lost = false;

@@ -37,7 +37,7 @@ pub(crate) async fn run(args: ScrubArgs) -> CommandResult {
     }
     let seed = args.seed.unwrap_or_else(rand::random);
     let choice = choice(&args, seed)?;
-    let harvested = target::open_for_reading(&args.harvest.into).await?;
+    let harvested = target::open_for_reading(&args.harvest.into, None).await?;
     let mut outcome = Outcome::new(target::place(&harvested.store), choice, seed, args.json);
     let mut findings = Findings::new()?;
     outcome.report = read(&harvested, &args, choice, &mut findings, &outcome).await?;

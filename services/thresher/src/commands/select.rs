@@ -12,7 +12,6 @@ use crate::client::OperatorClient;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 use crate::terminal::{note, say};
-use crate::values::source_id;
 
 impl KindArgs {
     /// Whether a problem has one of these reasons and kinds.
@@ -106,14 +105,10 @@ pub(crate) async fn apply(
         )));
     }
     // Reports a wrong --into, and creates nothing.
-    drop(target::open_for_reading(into).await?.only(select.source.as_deref())?);
-    let only = select.source.as_deref().map(source_id).transpose()?;
+    let (_, sources) = target::find_sources(into, select.source.as_deref()).await?;
     let store = target::open_store(&target).await?;
     let mut selected = Vec::new();
-    for note in store.sources().await? {
-        if only.as_ref().is_some_and(|only| *only != note.source) {
-            continue;
-        }
+    for note in sources {
         let catalog = target::open_catalog(&store, &note.source).await?;
         let wanted = |subject: &Subject, problem: &ProblemRecord| {
             select.take(subject, problem.reason) && is_meant(subject, problem)

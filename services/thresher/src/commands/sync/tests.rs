@@ -250,7 +250,7 @@ impl Bench {
 
     /// All problems, those of messages apart from those of resources.
     async fn problems(&self) -> [Vec<(Subject, ProblemRecord)>; 2] {
-        let harvested = target::open_for_reading(&self.into()).await.expect("a harvest");
+        let harvested = target::open_for_reading(&self.into(), None).await.expect("a harvest");
         let all: Vec<_> = harvested.sources[0].1.scan_problems().await.unwrap().try_collect().await.unwrap();
         let (messages, rest) =
             all.into_iter().partition(|(subject, _)| matches!(subject, Subject::Message(_)));

@@ -64,6 +64,30 @@ async fn of_what_two_sources_hold_none_is_chosen_and_what_is_foreign_is_marked()
 }
 
 #[tokio::test]
+async fn to_read_one_source_opens_no_catalog_of_another() {
+    let site = Site::start().await;
+    let paper = site.serve("/paper.txt", "the paper");
+    let list = site.serve("/list.xml", urlset(LIST, &[resource(&paper, "")]));
+    let other = site.serve("/other.xml", urlset(LIST, &[resource(&site.serve("/o.txt", "other"), "")]));
+    let copy = Destination::directory();
+    for url in [&list, &other] {
+        sync(&copy, url, &[]).exits(0);
+    }
+    let other_id = model::SourceId::of_entry(&other.parse().unwrap());
+    let catalog = std::path::Path::new(&copy.into).join(".thresher/catalogs").join(other_id.as_str());
+    assert!(catalog.is_dir());
+    // What cannot be opened fails each command that tries.
+    std::fs::remove_dir_all(&catalog).unwrap();
+    copy.run("ls", &["--json"]).exits(3);
+
+    assert_eq!(copy.run("ls", &["--json", "--source", &list]).exits(0).json_lines().len(), 1);
+    assert_eq!(copy.run("cat", &[&paper, "--source", &list]).exits(0).stdout, "the paper");
+    copy.run("explain", &[&paper, "--source", &list]).exits(0);
+    copy.run("problems", &["--source", &list]).exits(0);
+    copy.run("report", &[&list]).exits(0);
+}
+
+#[tokio::test]
 async fn origins_same_takes_nothing_of_other_sites_and_says_how_much_that_was() {
     let site = Site::start().await;
     let own = site.serve("/own.txt", "own");

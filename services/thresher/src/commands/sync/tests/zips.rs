@@ -108,6 +108,6 @@ async fn a_package_whose_job_nobody_could_work_on_is_a_problem_as_any_other_and_
 }
 
 async fn problem(into: &str, uri: &str) -> Option<ProblemRecord> {
-    let harvested = target::open_for_reading(into).await.expect("a harvest");
+    let harvested = target::open_for_reading(into, None).await.expect("a harvest");
     harvested.sources[0].1.problem(&Subject::Document(uri.to_owned())).await.unwrap()
 }
