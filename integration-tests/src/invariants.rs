@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::plan::{Step, Sync};
+use crate::plan::{Only, Step, Sync};
 use crate::site::What;
 use crate::world::{Ended, World};
 use bytes::Bytes;
@@ -166,7 +166,8 @@ fn nothing_is_guessed_away(
         Mode::Incremental => (world.site.told_by_changes(), false),
         Mode::Repair | Mode::Audit => return Ok(()),
     };
-    for (uri, body) in &told {
+    let filter = Only::filter(sync.only);
+    for (uri, body) in told.iter().filter(|(uri, _)| filter.takes(uri)) {
         let is = held.bodies.get(uri).and_then(|body| body.as_ref().ok());
         if is != body.as_ref() && !held.problem_of(uri) && !world.restored.contains(uri) {
             return broken(format!(

@@ -4,9 +4,10 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 use model::{Absent, Mode, Prefer};
-use planning::WindowLimits;
+use planning::{Filter, WindowLimits};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use regex::Regex;
 
 use crate::effects::{Halt, Rates};
 use crate::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
@@ -79,6 +80,8 @@ pub struct Sync {
     pub mode: Option<Mode>,
     /// Lists or dumps.
     pub prefer: Option<Prefer>,
+    /// The filter.
+    pub only: Option<Only>,
     /// The policy for absent resources.
     pub absent: Absent,
     /// The most deletions for absence, in percent.
@@ -93,12 +96,34 @@ pub struct Sync {
     pub parks: Option<u64>,
 }
 
+/// A filter of resources by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Only {
+    /// Those with an even number.
+    Even,
+    /// Those with an odd number.
+    Odd,
+}
+
+impl Only {
+    /// The filter.
+    pub fn filter(only: Option<Self>) -> Filter {
+        let pattern = only.map(|only| match only {
+            Self::Even => "[02468]$",
+            Self::Odd => "[13579]$",
+        });
+        let include = pattern.map(|pattern| Regex::new(pattern).expect("a regular expression"));
+        Filter { include, ..Filter::default() }
+    }
+}
+
 impl Sync {
     /// A run without faults.
     pub fn clean() -> Self {
         Self {
             mode: None,
             prefer: None,
+            only: None,
             absent: Absent::Confirm,
             max_deletes: 100,
             http: Vec::new(),
@@ -130,6 +155,7 @@ impl Plan {
             draw.hostile(&mut plan);
         }
         draw.parked(&mut plan);
+        draw.filtered(&mut plan);
         plan
     }
 }
@@ -217,6 +243,18 @@ impl Draw {
             {
                 let most = self.of(&[8, 30, 60, 120]);
                 sync.parks = Some(u64::from(self.up_to(1, most)));
+            }
+        }
+    }
+
+    /// Changes the filter from run to run in a third of the plans.
+    fn filtered(&mut self, plan: &mut Plan) {
+        if !self.one_in(3) {
+            return;
+        }
+        for step in &mut plan.steps {
+            if let Step::Sync(sync) | Step::TakeOver { first: sync, .. } = step {
+                sync.only = self.of(&[None, None, Some(Only::Even), Some(Only::Odd)]);
             }
         }
     }
@@ -378,8 +416,11 @@ impl fmt::Display for Halted {
 
 impl fmt::Display for Sync {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { mode, prefer, absent, max_deletes, http, rates, halt, parks } = self;
+        let Self { mode, prefer, only, absent, max_deletes, http, rates, halt, parks } = self;
         write!(f, "mode {mode:?}, prefer {prefer:?}, absent {absent:?}, at most {max_deletes} % deleted")?;
+        if let Some(only) = only {
+            write!(f, ", only {only:?}")?;
+        }
         for fault in http {
             write!(f, "; {fault}")?;
         }

@@ -7,7 +7,7 @@ use discovery::PollOutcome;
 use model::Absent;
 
 use crate::invariants::Held;
-use crate::plan::{Step, Sync};
+use crate::plan::{Only, Step, Sync};
 use crate::world::{Ended, LeftForPoll, World};
 
 /// Polls the Source after a step, if the last run left a basis. `published_before` is the number of documents that
@@ -79,7 +79,9 @@ fn nothing_is_missed(world: &World, left: &LeftForPoll, held: &Held) -> Result<(
     if let Some(uri) = held.pending.first() {
         return broken(format!("{uri} is to be fetched still"));
     }
-    for (uri, body) in offered.iter().filter(|(uri, _)| !world.restored.contains(*uri)) {
+    let filter = Only::filter(left.only);
+    let is_due = |uri: &str| filter.takes(uri) && !world.restored.contains(uri);
+    for (uri, body) in offered.iter().filter(|(uri, _)| is_due(uri)) {
         let stored = held.bodies.get(uri).and_then(|body| body.as_ref().ok());
         if stored != body.as_ref() {
             let words = |body: Option<&Bytes>| {

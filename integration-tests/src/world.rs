@@ -24,7 +24,7 @@ use web::{Client, RobotsPolicy, WebConfig};
 
 use crate::clock::SimClock;
 use crate::effects::{Effects, mix};
-use crate::plan::{Plan, Step, Sync};
+use crate::plan::{Only, Plan, Step, Sync};
 use crate::sim_bus::SimBus;
 use crate::sim_objects::{Objects, SimObjects};
 use crate::site::{Line, Site};
@@ -81,6 +81,8 @@ pub struct World {
 pub struct LeftForPoll {
     /// What a poll compares.
     pub basis: PollBasis,
+    /// The run's filter.
+    pub only: Option<Only>,
     /// The run's policy for absent resources.
     pub absent: Absent,
 }
@@ -168,15 +170,17 @@ impl World {
 
     /// Keeps what the last run left for a poll. Work on the catalog that ended otherwise leaves nothing.
     fn note_basis(&mut self, step: &Step, ended: Option<&Ended>) {
-        let absent = match step {
-            Step::Sync(sync) | Step::TakeOver { first: sync, .. } => sync.absent,
-            Step::Restore => Absent::Confirm,
+        let (only, absent) = match step {
+            Step::Sync(sync) | Step::TakeOver { first: sync, .. } => (sync.only, sync.absent),
+            Step::Restore => (None, Absent::Confirm),
             Step::Change { .. } | Step::Publish { .. } | Step::Forget | Step::Pass(_) | Step::Gc { .. } => {
                 return;
             }
         };
         self.left = match ended {
-            Some(Ended::Report(report)) => report.poll.clone().map(|basis| LeftForPoll { basis, absent }),
+            Some(Ended::Report(report)) => {
+                report.poll.clone().map(|basis| LeftForPoll { basis, only, absent })
+            }
             _ => None,
         };
     }
@@ -331,6 +335,7 @@ impl World {
         let options = HarvestOptions {
             mode: sync.mode,
             prefer: sync.prefer,
+            filter: Only::filter(sync.only),
             absent: sync.absent,
             max_deletes_percent: sync.max_deletes,
             jobs_per_origin: self.plan.per_origin.try_into().expect("one request at least"),

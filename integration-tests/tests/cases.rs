@@ -4,10 +4,10 @@ use model::Prefer;
 use std::num::NonZeroUsize;
 
 use planning::WindowLimits;
-use simulation::plan::{Plan, Step, Sync};
+use simulation::plan::{Only, Plan, Step, Sync};
 use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
 use simulation::world::World;
-use simulation::{Summary, simulate, simulate_plan};
+use simulation::{Halt, Summary, simulate, simulate_plan};
 
 /// Requests of a first run before the second part of a Resource List Index: robots.txt, the Source
 /// Description, the Capability List, the index and its first part.
@@ -276,4 +276,61 @@ fn a_dump_that_is_published_anew_under_the_same_names_while_it_is_received_loses
         ];
         assert_eq!(holds(Plan { per_origin: 1, ..plan(site, steps) }).resources, 4);
     }
+}
+
+/// A run with a wider filter was killed before it read the list. The run that resumed it took "not modified" for an
+/// answer, though that list had been read for fewer resources.
+#[test]
+fn a_killed_run_with_a_wider_filter_still_reads_what_it_was_begun_for() {
+    let narrow = Sync { only: Some(Only::Even), ..Sync::clean() };
+    for effect in 1..=40 {
+        let halt = Some(Halt { effect, done: true });
+        let steps = vec![
+            Step::Sync(narrow.clone()),
+            Step::Sync(Sync { halt, ..Sync::clean() }),
+            Step::Sync(Sync::clean()),
+            Step::Sync(Sync::clean()),
+        ];
+        holds(plan(listed(5), steps));
+    }
+}
+
+/// A run with one filter is killed while it reads, and resumed with another one: what was read with the first says
+/// nothing about the second, and the other way round.
+#[test]
+fn a_run_that_is_resumed_with_another_filter_leaves_nothing_out_for_either() {
+    let only = |only| Sync { only: Some(only), ..Sync::clean() };
+    let sites = [
+        listed(6),
+        SiteSpec { list_parts: 2, change_list: true, ..listed(6) },
+        SiteSpec { list_parts: 0, packages: 2, change_list: true, ..listed(6) },
+    ];
+    for site in sites {
+        for effect in (1..=60).step_by(3) {
+            let halt = Some(Halt { effect, done: true });
+            let steps = vec![
+                Step::Sync(Sync { halt, ..only(Only::Even) }),
+                Step::Sync(only(Only::Odd)),
+                Step::Sync(only(Only::Even)),
+                Step::Sync(only(Only::Even)),
+            ];
+            holds(plan(site.clone(), steps));
+        }
+    }
+}
+
+/// A closed Change List was read for fewer resources, and the baseline before it was wider only later.
+#[test]
+fn a_wider_filter_reads_closed_change_lists_once_more() {
+    let site = SiteSpec { change_list: true, ..listed(4) };
+    let narrow = Sync { only: Some(Only::Even), ..Sync::clean() };
+    let steps = vec![
+        Step::Sync(narrow.clone()),
+        Step::Change { created: 4, updated: 0, deleted: 0 },
+        Step::Publish { snapshots: false, changes: true },
+        Step::Sync(narrow),
+        Step::Sync(Sync::clean()),
+        Step::Sync(Sync::clean()),
+    ];
+    holds(plan(site, steps));
 }

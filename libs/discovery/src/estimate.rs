@@ -9,8 +9,8 @@ use catalog::Lookups;
 use jiff::Timestamp;
 use model::{SetId, SetRecord};
 use planning::{
-    Cost, FEW_RESOURCES, HarvestOptions, Horizon, Latencies, Pace, ReadBudget, is_due, is_dump_cheaper,
-    strategy,
+    Cost, FEW_RESOURCES, HarvestOptions, Horizon, Latencies, Pace, ReadBudget, Selection, is_due,
+    is_dump_cheaper, strategy,
 };
 use resourcesync::{Capability, Mode as ReadMode};
 use serde::Serialize;
@@ -75,7 +75,9 @@ pub async fn estimate(
     let mode = if options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
     let found = discover(client, entry, &horizon.options(mode)).await?;
     let mut known: Vec<(SetId, SetRecord)> = found.sets.clone();
+    let mut selection = Selection::of(options, None);
     if let Some(catalog) = catalog {
+        selection = Selection::of(options, catalog.last_run().await?.as_ref());
         for (id, before) in catalog.sets().await? {
             if let Some((_, set)) = known.iter_mut().find(|(set, _)| *set == id) {
                 let capabilities = std::mem::take(&mut set.capabilities);
@@ -106,7 +108,7 @@ pub async fn estimate(
     let due = known.iter().filter(|(_, set)| is_due(set, options, now));
     let due = due.map(|(id, _)| id.clone()).collect();
     let sets = known.iter().map(|(id, set)| (id, set));
-    let chosen = strategy::choose(sets, options.mode, options.prefer, false, &due);
+    let chosen = strategy::choose(sets, options.mode, options.prefer, &selection, &due);
     let pace = Pace { wait: estimator.latencies.mean(), at_once: options.jobs_per_origin.get() };
     for strategy in &mut estimates {
         strategy.time = strategy.cost.duration(pace);

@@ -7,6 +7,7 @@ use catalog::{Batch, Catalog};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use model::{CapabilityLink, Counters, Mode, Phase, RunId, RunRecord, SetId};
+use planning::Selection;
 use resourcesync::Capability;
 use tokio::time::Instant;
 use url::Url;
@@ -114,8 +115,8 @@ impl Harvest {
         let problems = ProblemLedger::open(catalog).await?;
         // An audit changes no setting.
         let history = History::open(catalog, parts.options.keep_versions.filter(|_| !is_audit)).await?;
-        let trusts_validators = last.as_ref().is_some_and(|run| run.options == parts.options.fingerprint());
-        let mut planner = Planner { trusts_validators, ..Planner::default() };
+        let selection = Selection::of(&parts.options, last.as_ref());
+        let mut planner = Planner::default();
         if let Some(run) = &interrupted {
             let known = catalog.discovery().await?;
             planner.discovery.is_fresh = known.is_some_and(|known| known.looked_up_at >= run.started_at);
@@ -134,6 +135,7 @@ impl Harvest {
             bus: parts.bus,
             clock: parts.clock,
             options: parts.options,
+            selection,
             stop: parts.stop,
             progress: ProgressReporter::new(parts.progress, interrupted.map(|run| run.counters)),
             run,

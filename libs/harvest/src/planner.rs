@@ -29,8 +29,6 @@ use crate::planner::reconciler::Reconciler;
 /// State of the planning of a run.
 #[derive(Default)]
 pub(crate) struct Planner {
-    /// Whether earlier documents were read with the same options, so that "not modified" means no work.
-    pub(crate) trusts_validators: bool,
     pub(crate) discovery: DiscoveryState,
     pub(crate) reading: ReadingState,
     pub(crate) reconciler: Reconciler,

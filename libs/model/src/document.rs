@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use resourcesync::{Capability, Root};
 use serde::{Deserialize, Serialize};
 
-use crate::{RunId, SetId};
+use crate::{RunId, SelectionId, SetId};
 
 /// A server's values for conditional requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct DocumentRecord {
     pub run: RunId,
     /// The progress of that run with it.
     pub state: DocumentState,
+    /// The options with which its entries were selected when it was last read from its start; none in a record of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<SelectionId>,
     /// Its root element; known once it was read (RS-1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<Root>,

@@ -30,6 +30,7 @@ mod provenance;
 mod resource;
 mod resource_state;
 mod run;
+mod selection;
 mod set;
 mod site;
 mod stored_bitstream;
@@ -76,6 +77,7 @@ pub use resource::{
 };
 pub use resource_state::ResourceState;
 pub use run::{Counters, Mode, Phase, RunRecord};
+pub use selection::SelectionId;
 pub use set::{CapabilityLink, MissedChanges, PendingRescan, SetRecord, wait_again};
 pub use site::{registrable_domain, same_site, same_site_hosts};
 pub use stored_bitstream::StoredBitstream;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Message;
 use crate::{
-    Assurance, Declaration, Failure, JobId, Location, Origin, PackageId, ResourceUri, RunId, Seq, SetId,
-    SourceId, StoredBitstream, Terms, Validators,
+    Assurance, Declaration, Failure, JobId, Location, Origin, PackageId, ResourceUri, RunId, SelectionId,
+    Seq, SetId, SourceId, StoredBitstream, Terms, Validators,
 };
 
 /// A package that a dump lists (RS-33). Keyed by its URI.
@@ -33,6 +33,9 @@ pub struct PackageRecord {
     /// The dump's metadata of the package: its `at`, `completed`, `from` and `until`.
     #[serde(default)]
     pub metadata: Metadata,
+    /// The options with which its members are selected; none in a record of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<SelectionId>,
     /// Its index among the packages of its dump, from 0.
     pub position: u64,
     /// How many entries of its dump list it: more than one is a mistake of the Source.

@@ -4,6 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use resourcesync::Capability;
 use serde::{Deserialize, Serialize};
 
+use crate::SelectionId;
+
 /// A set of resources, and its progress.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SetRecord {
@@ -19,6 +21,9 @@ pub struct SetRecord {
     /// Whether a baseline was ever completed.
     #[serde(default)]
     pub has_baseline: bool,
+    /// The options with which the last baseline was read; none in a record of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<SelectionId>,
     /// Whether resources of it may be stored although no baseline was ever completed: a run that could not
     /// read all of one stored some, or its changes were followed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

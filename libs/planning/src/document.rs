@@ -17,6 +17,7 @@ pub fn queued_document(
         parent: None,
         run,
         state: DocumentState::Queued,
+        selection: None,
         root: None,
         validators: Default::default(),
         digest: None,

@@ -16,6 +16,7 @@ mod package;
 mod poll;
 mod rescan;
 mod retry;
+mod selection;
 pub mod strategy;
 pub mod unreported;
 
@@ -38,4 +39,5 @@ pub use package::{
 pub use poll::{NextRun, NoPoll, POLL_DOCUMENTS, RunEnd};
 pub use rescan::{is_due, is_listed_elsewhere, is_retried};
 pub use retry::{RetryDecision, RetryPolicy};
+pub use selection::Selection;
 pub use unreported::Channels;

@@ -83,6 +83,7 @@ mod tests {
             capability: Capability::ResourceDump,
             declaration: Declaration { lastmod, ..Declaration::default() },
             metadata: Metadata::default(),
+            selection: None,
             position: 0,
             named: 1,
             contents: None,

@@ -10,7 +10,7 @@ use model::{
     Absent, DiscoveryRecord, DocumentRecord, Mode, Phase, PollDocument, RunRecord, SetId, SetRecord,
 };
 
-use crate::{HarvestOptions, is_due, is_settled_part, strategy};
+use crate::{HarvestOptions, Selection, is_due, is_settled_part, strategy};
 
 /// The most documents of a poll. A Source with more needs runs.
 pub const POLL_DOCUMENTS: usize = 8;
@@ -97,7 +97,7 @@ impl RunEnd<'_> {
         }
         // As the next run chooses. A run that follows changes only may read less, never more.
         let offered = discovery.sets.iter().filter_map(|id| Some((id, sets.get(id)?)));
-        let chosen = strategy::choose(offered, None, options.prefer, false, &HashSet::new())
+        let chosen = strategy::choose(offered, None, options.prefer, &self.selection(), &HashSet::new())
             .ok_or(NoPoll::NothingOffered)?;
         for id in chosen.documents.iter().map(|(id, _, _)| id) {
             let Some(set) = sets.get(id) else { continue };
@@ -115,11 +115,18 @@ impl RunEnd<'_> {
         if record.run != self.run.id || !record.is_read_whole() {
             return Err(NoPoll::NotRead);
         }
+        if !self.selection().covers(record.selection) {
+            return Err(NoPoll::OtherOptions);
+        }
         let digest = record.digest.filter(|_| !self.does_more_with(record));
         if digest.is_none() && record.validators.is_empty() {
             return Err(NoPoll::Unrecognizable);
         }
         Ok(PollDocument { uri: uri.to_owned(), validators: record.validators.clone(), digest })
+    }
+
+    fn selection(&self) -> Selection {
+        Selection::of(self.options, Some(self.run))
     }
 
     /// Whether the next run may have something to do if it gets the same document once more: it may request packages

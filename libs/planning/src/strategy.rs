@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use model::{DocumentRecord, Mode, Prefer, RunId, SetId, SetRecord};
+use model::{DocumentRecord, Mode, Prefer, RunId, SelectionId, SetId, SetRecord};
 use resourcesync::Capability;
 
-use crate::continuity;
+use crate::{Selection, continuity};
 
 pub use crate::document::is_changes;
 
@@ -20,14 +20,13 @@ pub struct Strategy {
 }
 
 /// Chooses for each set: a baseline if it has none (or on request), otherwise its changes. After a baseline, the
-/// changes since its `at` are read too. `afresh`: other resources are wanted than last time, so the stored ones say
-/// nothing about them. The sets of `again` need a full rescan (module `again`). None if no set offers a usable
-/// document.
+/// changes since its `at` are read too. A baseline of another `selection` says nothing about the resources that are
+/// selected now. The sets of `again` need a full rescan (module `rescan`). None if no set offers a usable document.
 pub fn choose<'a>(
     sets: impl Iterator<Item = (&'a SetId, &'a SetRecord)>,
     asked: Option<Mode>,
     prefer: Option<Prefer>,
-    afresh: bool,
+    selection: &Selection,
     again: &HashSet<SetId>,
 ) -> Option<Strategy> {
     let mut strategy = Strategy { mode: Mode::Incremental, documents: Vec::new() };
@@ -43,7 +42,10 @@ pub fn choose<'a>(
         let wants_baseline = match asked {
             Some(Mode::Baseline) => true,
             Some(Mode::Incremental | Mode::Audit | Mode::Repair) => false,
-            None => !set.has_baseline || changes.is_none() || afresh || again.contains(id),
+            None => {
+                let has_baseline = set.has_baseline && selection.covers(set.selection);
+                !has_baseline || changes.is_none() || again.contains(id)
+            }
         };
         let baseline = wants_baseline && add(baseline_kind(set, prefer));
         add(changes);
@@ -134,6 +136,7 @@ pub fn take_lists(set: &mut SetRecord, run: RunId, documents: &[DocumentRecord])
         return;
     }
     let before = std::mem::replace(&mut set.has_baseline, true);
+    set.selection = one_selection(&lists);
     set.partly_held = false;
     // With several lists, or an index and its parts, only the earliest `at` holds for all.
     let at = lists.iter().map(|record| record.at).min().flatten();
@@ -142,6 +145,13 @@ pub fn take_lists(set: &mut SetRecord, run: RunId, documents: &[DocumentRecord])
     // Changes that were followed without a baseline do not cover the time before them, and this baseline may be of
     // that time.
     set.synchronized_to = if before { set.synchronized_to.max(reached) } else { reached };
+}
+
+/// The selection with which all these lists were read.
+fn one_selection(lists: &[&DocumentRecord]) -> Option<SelectionId> {
+    let first = lists.first()?.selection;
+    let is_one = lists.iter().all(|list| list.selection == first);
+    is_one.then_some(first).unwrap_or(Some(SelectionId::SEVERAL))
 }
 
 fn of_run(
@@ -162,6 +172,7 @@ mod tests {
     use model::{CapabilityLink, DocumentState};
 
     use super::*;
+    use crate::HarvestOptions;
 
     fn set(capabilities: &[Capability]) -> (SetId, SetRecord) {
         let link = |c: &Capability| CapabilityLink::new(c.clone(), format!("http://h/{c}.xml"));
@@ -169,8 +180,13 @@ mod tests {
         (SetId::new("http://h/capabilitylist.xml"), set)
     }
 
+    fn selection(strict: bool) -> Selection {
+        Selection::of(&HarvestOptions { strict, ..HarvestOptions::default() }, None)
+    }
+
     fn chosen(set: &(SetId, SetRecord), asked: Option<Mode>) -> Option<(Mode, Vec<Capability>)> {
-        let strategy = choose([(&set.0, &set.1)].into_iter(), asked, None, false, &HashSet::new())?;
+        let strategy =
+            choose([(&set.0, &set.1)].into_iter(), asked, None, &selection(false), &HashSet::new())?;
         Some((strategy.mode, strategy.documents.into_iter().map(|(_, capability, _)| capability).collect()))
     }
 
@@ -204,11 +220,14 @@ mod tests {
     fn a_set_with_a_baseline_gets_its_changes_only() {
         let mut known = set(&BOTH);
         known.1.has_baseline = true;
+        known.1.selection = Some(selection(false).id());
         assert_eq!(chosen(&known, None), Some((Mode::Incremental, vec![Capability::ChangeList])));
         assert_eq!(chosen(&known, Some(Mode::Baseline)), Some((Mode::Baseline, BOTH.to_vec())));
-        let chosen = |asked, afresh, again: &[&SetId]| {
+        let chosen = |asked, is_strict, again: &[&SetId]| {
             let again = again.iter().copied().cloned().collect();
-            choose([(&known.0, &known.1)].into_iter(), asked, None, afresh, &again).unwrap().mode
+            choose([(&known.0, &known.1)].into_iter(), asked, None, &selection(is_strict), &again)
+                .unwrap()
+                .mode
         };
         assert_eq!(chosen(None, true, &[]), Mode::Baseline);
         assert_eq!(chosen(None, false, &[&known.0]), Mode::Baseline);
@@ -244,7 +263,7 @@ mod tests {
         let all = set(&[ResourceDump, ResourceList, ChangeDump, ChangeList]);
         assert_eq!(chosen(&all, None), Some((Mode::Baseline, vec![ResourceList, ChangeList])));
         let one = [(&all.0, &all.1)].into_iter();
-        let preferred = choose(one, None, Some(Prefer::Dump), false, &HashSet::new()).unwrap();
+        let preferred = choose(one, None, Some(Prefer::Dump), &selection(false), &HashSet::new()).unwrap();
         let kinds: Vec<_> = preferred.documents.into_iter().map(|(_, kind, _)| kind).collect();
         assert_eq!(kinds, [ResourceDump, ChangeDump]);
     }

@@ -88,6 +88,7 @@ impl Known {
             capability,
             parent: None,
             run: self.run,
+            selection: None,
             state: DocumentState::Done,
             root: Some(Root::UrlSet),
             validators: Validators { etag: Some("\"1\"".to_owned()), last_modified: None },

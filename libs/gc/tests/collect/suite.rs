@@ -24,6 +24,7 @@ pub(crate) fn package(seq: u64, state: PackageState) -> PackageRecord {
         capability: Capability::ResourceDump,
         declaration: Default::default(),
         metadata: Metadata::default(),
+        selection: None,
         position: 0,
         contents: None,
         state,

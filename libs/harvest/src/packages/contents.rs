@@ -73,6 +73,7 @@ pub(crate) async fn spare(
                 let declaration = record.declaration.clone();
                 record.settled =
                     Some(SettledPackage { declaration, entries: unchanged, ..SettledPackage::default() });
+                record.selection = Some(ctx.selection.id());
                 record.state = PackageState::Done;
                 return Ok(());
             }

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use catalog::Batch;
 use futures::TryStreamExt;
-use model::{DocumentRecord, DocumentState, PackageRecord, PackageState, SetId, Subject, Validators};
+use model::{
+    DocumentRecord, DocumentState, PackageRecord, PackageState, SelectionId, SetId, Subject, Validators,
+};
 use planning::{is_listed_elsewhere, queued_document};
 use resourcesync::Capability;
 
@@ -25,11 +27,14 @@ struct Tally {
     entries: u64,
     /// Packages that were not read.
     left: u64,
+    /// With which their members were selected.
+    selections: HashSet<Option<SelectionId>>,
 }
 
 impl Tally {
     fn add(&mut self, record: &PackageRecord) {
         self.named += record.named;
+        self.selections.insert(record.selection);
         self.left += u64::from(record.state != PackageState::Done);
         self.entries += record.settled.as_ref().map_or(0, |settled| settled.entries);
     }
@@ -74,6 +79,9 @@ pub(crate) async fn finish_dumps(ctx: &mut RunContext, planner: &mut Planner) ->
         // A failed dump lists more than was read of it, or its packages are of two editions.
         if tally.is_whole(&record) && record.state != DocumentState::Failed {
             if record.unpacked.is_none() {
+                if tally.selections.iter().any(|selection| *selection != record.selection) {
+                    record.selection = Some(SelectionId::SEVERAL);
+                }
                 record.unpacked = Some(tally.entries);
                 batch.put_document(&uri, &record);
             }

@@ -291,6 +291,8 @@ async fn settle_slices(
             note_unlisted(ctx, batch, uri, unlisted, &unlisted_names).await?;
         }
     }
+    // A run that was interrupted may be resumed with other options.
+    record.selection = Some(ctx.selection.after(record.selection));
     let context = contents::member_context(uri, record, &contents, ctx.clock.now());
     members::settle_members(ctx, planner, settler, batch, &context, all).await?;
     record.state = PackageState::Opened { stored, contents, done };

@@ -38,10 +38,10 @@ impl Planner {
                 .get(&entry.loc)
                 .map_or_else(|| listings_before(known.as_ref(), &fresh), |record| record.named);
             let fresh = PackageRecord { named: named + 1, ..fresh };
-            // What was settled when other resources were wanted does not count for those wanted now.
+            // What was settled when other resources were selected does not count for those selected now.
             let known_version =
                 known.as_ref().map(|known| (known.declaration.clone(), known.metadata.clone()));
-            let before = known.filter(|_| self.trusts_validators);
+            let before = known.filter(|known| ctx.selection.covers(known.selection));
             let record = match before {
                 Some(before) => {
                     let kept = before.kept.then_some(before.seq);
@@ -108,6 +108,7 @@ impl Planner {
             capability: dump.capability.clone(),
             declaration: package_declaration(entry),
             metadata: package_interval(entry),
+            selection: Some(ctx.selection.id()),
             position,
             named: 1,
             contents: entry.link("contents").map(|link| link.href.clone()),

@@ -112,6 +112,7 @@ mod tests {
             capability,
             declaration: Default::default(),
             metadata: Metadata::default(),
+            selection: None,
             position,
             named: 1,
             contents: None,

@@ -135,13 +135,7 @@ impl Planner {
 
     fn choose(&self, ctx: &mut RunContext, sets: &[SetId]) -> Option<strategy::Strategy> {
         let sets = sets.iter().filter_map(|id| Some((id, ctx.sets.get(id)?)));
-        strategy::choose(
-            sets,
-            ctx.options.mode,
-            ctx.options.prefer,
-            !self.trusts_validators,
-            &self.discovery.rescans,
-        )
+        strategy::choose(sets, ctx.options.mode, ctx.options.prefer, &ctx.selection, &self.discovery.rescans)
     }
 
     /// Queues documents that are not yet part of this run.

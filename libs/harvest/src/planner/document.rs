@@ -204,7 +204,7 @@ impl Planner {
     ) -> Result<Reading, HarvestError> {
         let (skip, changes) = match &record.state {
             DocumentState::Reading { planned, version: before, changes }
-                if !version.is_empty() && *before == version =>
+                if !version.is_empty() && *before == version && ctx.selection.covers(record.selection) =>
             {
                 (*planned, *changes)
             }
@@ -220,6 +220,7 @@ impl Planner {
         ctx.remember_entry_problems(uri, skip == 0).await?;
         if skip == 0 {
             (reading.record.documents, reading.record.packages, reading.record.unpacked) = (0, 0, None);
+            reading.record.selection = Some(ctx.selection.id());
             self.reading.whole.insert(uri.to_owned());
         }
         Ok(reading)

@@ -155,7 +155,10 @@ impl Planner {
         for entry in entries {
             let until = certain(entry.metadata.until);
             let before = ctx.catalog().await?.document(&entry.loc).await?;
-            if before.as_ref().is_some_and(|known| known.run == ctx.run.id || is_settled_part(known, until)) {
+            let is_settled = |known: &DocumentRecord| {
+                is_settled_part(known, until) && ctx.selection.covers(known.selection)
+            };
+            if before.as_ref().is_some_and(|known| known.run == ctx.run.id || is_settled(known)) {
                 continue;
             }
             let from = certain(entry.metadata.from);

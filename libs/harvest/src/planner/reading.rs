@@ -59,7 +59,8 @@ impl Planner {
         let held = match record.state {
             // The packages of a dump that were not all settled are planned again.
             DocumentState::Queued
-                if self.trusts_validators && (record.packages == 0 || record.unpacked.is_some()) =>
+                if ctx.selection.covers(record.selection)
+                    && (record.packages == 0 || record.unpacked.is_some()) =>
             {
                 record.validators.clone()
             }
@@ -131,7 +132,7 @@ impl Planner {
         if record.leads_to_documents() {
             // The index is unmodified; the documents that it lists may have changed.
             for (child, mut known) in document_queue::children(&*ctx.catalog().await?, uri).await? {
-                if !is_settled_part(&known, known.until) {
+                if !is_settled_part(&known, known.until) || !ctx.selection.covers(known.selection) {
                     known.state = DocumentState::Queued;
                     known.run = ctx.run.id;
                     batch.put_document(&child, &known);

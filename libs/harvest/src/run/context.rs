@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use model::{
     ChangeEvent, ChangeLogEntry, Clock, Provenance, ResourceUri, RunRecord, SetId, SetRecord, SourceId,
 };
-use planning::{DeletionGuard, HarvestOptions};
+use planning::{DeletionGuard, HarvestOptions, Selection};
 use resourcesync::Mode as ReadMode;
 use store::Store;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,8 @@ pub(crate) struct RunContext {
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: HarvestOptions,
+    /// What was read with another selection is read again.
+    pub(crate) selection: Selection,
     /// Cancelled to stop the harvest.
     pub(crate) stop: CancellationToken,
     pub(crate) progress: ProgressReporter,
