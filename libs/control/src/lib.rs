@@ -51,7 +51,7 @@ pub use schedule::{PaceError, PollInterval, Schedule, ScheduleError, Times};
 pub use sessions::{Session, SessionKey, Sessions};
 pub use sources::{
     CredentialName, CredentialNameError, LabelError, LabelKey, LabelValue, NameClaim, NameOrId, Selector,
-    SelectorError, SourceName, SourceNameError, SourceSpec, Sources, Spec,
+    SelectorError, SourceName, SourceNameError, SourceSpec, Sources, Spec, SpecDigest,
 };
 pub use submissions::{Submission, SubmissionKey, Submissions};
 pub use subscriptions::{

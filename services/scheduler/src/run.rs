@@ -345,8 +345,11 @@ impl<'a> RunExecutor<'a> {
 
     async fn finish(&mut self, report: &Report) -> Result<RunExit, ControlError> {
         self.problems = Some(Problems { open: report.open_problems, ignored: report.ignored_problems });
-        self.poll =
-            report.poll.clone().map(|basis| PollState { basis, spec: self.source.revision, polled_at: None });
+        self.poll = report.poll.clone().map(|basis| PollState {
+            basis,
+            spec: self.source.run_digest(),
+            polled_at: None,
+        });
         // The problems, and the final counters, which no tick reported.
         self.tell().await?;
         let now = self.context.clock.now();

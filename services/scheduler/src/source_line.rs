@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use control::{AskedBy, Hint, Revision, Run, RunState, SourceSpec, WaitReason};
+use control::{AskedBy, Hint, Run, RunState, SourceSpec, WaitReason};
 use jiff::Timestamp;
 use model::RunId;
 
@@ -34,8 +34,6 @@ pub(crate) struct SourceLine {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts<'a> {
     pub(crate) spec: Option<&'a SourceSpec>,
-    /// The revision of the spec.
-    pub(crate) revision: Option<Revision>,
     pub(crate) run: Option<&'a Run>,
     pub(crate) hint: Option<&'a Hint>,
     /// Whether a hub tells of the Source.
@@ -142,8 +140,8 @@ impl SourceLine {
 
 /// Whether a poll can prove that the next run would find nothing. A hint may tell of what no document says yet.
 fn may_poll(last: Option<&Run>, facts: Facts<'_>, now: Timestamp) -> bool {
-    let basis = last.zip(facts.revision).and_then(|(run, revision)| run.poll_basis(revision, now));
-    basis.is_some() && facts.hint.is_none()
+    let basis = last.zip(facts.spec).and_then(|(run, spec)| run.poll_basis(spec, now));
+    facts.hint.is_none() && basis.is_some()
 }
 
 /// What is to be done for a run that needs work.
@@ -192,8 +190,7 @@ mod tests {
     }
 
     fn next(line: &SourceLine, spec: Option<&SourceSpec>, run: Option<&Run>, now: i64) -> Step {
-        let revision = Some(Revision::new(1));
-        let facts = Facts { spec, revision, run, hint: None, is_subscribed: false, has_push: false };
+        let facts = Facts { spec, run, hint: None, is_subscribed: false, has_push: false };
         line.next(facts, &Settings::default(), at(now))
     }
 

@@ -222,7 +222,6 @@ impl Supervisor {
         let hint = self.context.hints.get(source);
         let facts = Facts {
             spec: spec.as_ref().map(|spec| &*spec.value),
-            revision: spec.as_ref().map(|spec| spec.revision),
             run: run.as_ref().map(|run| &*run.value),
             hint: hint.as_ref().map(|hint| &*hint.value),
             is_subscribed: self.subscribed.get(source).is_some_and(|is_ending| !is_ending),

@@ -8,7 +8,7 @@ use crate::kept::Kept;
 use crate::lease::LeaseTerm;
 use crate::members::MemberId;
 use crate::runs::wait::RunWait;
-use crate::versioned::Revision;
+use crate::sources::{Spec, SpecDigest};
 
 /// A request for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,8 +163,8 @@ pub struct PollState {
     /// The documents, and until when their comparison proves anything.
     #[serde(flatten)]
     pub basis: PollBasis,
-    /// The revision of the Source's spec that the run has followed.
-    pub spec: Revision,
+    /// What of the Source's spec the run has followed.
+    pub spec: SpecDigest,
     /// When the last poll began that found all of them unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polled_at: Option<Timestamp>,
@@ -256,11 +256,12 @@ impl Run {
         }
     }
 
-    /// What a poll compares in place of the next run of a Source whose spec has this revision, if it proves anything now.
-    pub fn poll_basis(&self, spec: Revision, now: Timestamp) -> Option<&PollBasis> {
+    /// What a poll compares in place of the next run of a Source with this spec, if it proves anything now.
+    pub fn poll_basis(&self, spec: &Spec, now: Timestamp) -> Option<&PollBasis> {
         let poll = self.progress.poll.as_ref()?;
         let is_in_sync = matches!(self.state, RunState::Finished { in_sync: true });
-        (is_in_sync && poll.spec == spec && now < poll.basis.valid_until).then_some(&poll.basis)
+        let is_valid = is_in_sync && now < poll.basis.valid_until && poll.spec == spec.run_digest();
+        is_valid.then_some(&poll.basis)
     }
 
     /// When the last poll after this run began that found nothing new.

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::runs::{AskedBy, PollState, RunSpec, RunStatus};
+use crate::sources::Spec;
 use crate::versioned::Revision;
 
 fn now() -> Timestamp {
@@ -208,20 +209,21 @@ fn a_run_that_waits_says_why_until_it_is_started_or_resumed() {
 
 #[test]
 fn a_poll_brings_a_run_in_sync_forward_while_it_proves_anything() {
-    let [spec, changed] = [4, 5].map(Revision::new);
+    let spec: Spec = serde_json::from_value(serde_json::json!({"entry": "https://example.org/"})).unwrap();
+    let changed = Spec { strict: true, ..spec.clone() };
     let later = "2026-03-01T13:00:00Z".parse().unwrap();
     let basis = PollBasis { documents: Vec::new(), valid_until: later };
     let mut run = run().step(RunTransition::Start(mine()), now()).unwrap();
-    run.progress.poll = Some(PollState { basis: basis.clone(), spec, polled_at: None });
-    assert_eq!(run.poll_basis(spec, now()), None, "it is not over");
+    run.progress.poll = Some(PollState { basis: basis.clone(), spec: spec.run_digest(), polled_at: None });
+    assert_eq!(run.poll_basis(&spec, now()), None, "it is not over");
     let finished = run.step(RunTransition::Finish(mine(), InSync(true)), now()).unwrap();
-    assert_eq!(finished.poll_basis(spec, now()), Some(&basis));
-    assert_eq!([finished.poll_basis(changed, now()), finished.poll_basis(spec, later)], [None; 2]);
+    assert_eq!(finished.poll_basis(&spec, now()), Some(&basis));
+    assert_eq!([finished.poll_basis(&changed, now()), finished.poll_basis(&spec, later)], [None; 2]);
     let between = "2026-03-01T12:30:00Z".parse().unwrap();
     let polled = finished.step(RunTransition::Polled, between).unwrap();
     assert_eq!((polled.polled_at(), polled.leaves().in_sync_as_of), (Some(between), Some(between)));
     let failed = run.step(RunTransition::Finish(mine(), InSync(false)), now()).unwrap();
-    assert_eq!(failed.poll_basis(spec, now()), None);
+    assert_eq!(failed.poll_basis(&spec, now()), None);
     assert!(failed.step(RunTransition::Polled, between).is_err());
 }
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod claim;
+mod digest;
 mod label;
 mod name;
 mod selector;
@@ -16,6 +17,7 @@ use crate::versioned::{Revision, Versioned};
 use crate::watch_cache::WatchCache;
 
 pub use claim::NameClaim;
+pub use digest::SpecDigest;
 pub use label::{LabelError, LabelKey, LabelValue};
 pub use name::{NameOrId, SourceName, SourceNameError};
 pub use selector::{Selector, SelectorError};

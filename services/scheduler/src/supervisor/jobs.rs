@@ -187,7 +187,7 @@ pub(super) async fn poll(
     let polling = async {
         let _turn = limit.acquire().await;
         let began = context.clock.now();
-        let basis = last.poll_basis(spec.revision, began)?;
+        let basis = last.poll_basis(&spec.spec, began)?;
         let client = probe::client(&context, &spec, &last.spec)?;
         Some((began, discovery::poll(&client, basis).await))
     };
