@@ -29,13 +29,25 @@ impl DbClock {
     }
 }
 
-/// The latest time in a catalog's files, in milliseconds of Unix time: that of the last write, and that in
-/// the names of tables, which begin with their creation time.
-pub(crate) fn last_written(manifest: &VersionedManifest) -> i64 {
-    let runs = manifest.compacted().iter().flat_map(|run| run.sst_views());
-    let tables = manifest.l0().iter().chain(runs).map(|view| view.sst.id.value());
-    let newest = tables.chain(manifest.last_compacted_l0_sst_id()).map(|id| id.timestamp_ms()).max();
-    manifest.last_l0_clock_tick().max(newest.and_then(|newest| i64::try_from(newest).ok()).unwrap_or(0))
+/// What the files of a catalog say.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Files {
+    /// The latest time in them, in milliseconds of Unix time: that of the last write, and that in the names of tables,
+    /// which begin with their creation time.
+    pub(crate) last_written: i64,
+    /// How many were never merged.
+    pub(crate) fresh: usize,
+}
+
+impl Files {
+    /// What the files say that this manifest names.
+    pub(crate) fn of(manifest: &VersionedManifest) -> Self {
+        let runs = manifest.compacted().iter().flat_map(|run| run.sst_views());
+        let tables = manifest.l0().iter().chain(runs).map(|view| view.sst.id.value());
+        let newest = tables.chain(manifest.last_compacted_l0_sst_id()).map(|id| id.timestamp_ms()).max();
+        let newest = newest.and_then(|newest| i64::try_from(newest).ok()).unwrap_or(0);
+        Self { last_written: manifest.last_l0_clock_tick().max(newest), fresh: manifest.l0().len() }
+    }
 }
 
 impl SystemClock for DbClock {

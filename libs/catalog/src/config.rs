@@ -14,7 +14,7 @@ use slatedb::config::{
 };
 use slatedb::db_cache::moka::{MokaCache, MokaCacheOptions};
 use slatedb::db_cache::{DbCache, SplitCache};
-use slatedb::{BlockCachePolicy, CacheTarget};
+use slatedb::{BlockCachePolicy, CacheTarget, SstBlockSize};
 
 use crate::keyspace;
 use crate::pending::Pending;
@@ -24,6 +24,8 @@ const MIB: usize = 1024 * 1024;
 /// The database and its compactor must write files in the same way.
 const CODEC: Option<CompressionCodec> = Some(CompressionCodec::Lz4);
 const FILTER_FROM_KEYS: u32 = 1000;
+/// The database and its compactor must write blocks of the same size.
+pub(crate) const BLOCK_SIZE: SstBlockSize = SstBlockSize::Block8Kib;
 
 /// Memory and timeouts of a catalog.
 ///
@@ -85,16 +87,8 @@ pub(crate) fn kept_as_written() -> BlockCachePolicy {
 }
 
 impl CatalogConfig {
-    /// The settings of a writer. Removal of old manifests relies on conditional overwrites, where the store
-    /// has them.
-    pub(crate) fn writer(&self, conditional_overwrites: bool) -> Settings {
-        let swept = |interval, min_age| {
-            Some(GarbageCollectorDirectoryOptions {
-                interval: Some(Duration::from_secs(interval)),
-                min_age: Duration::from_secs(min_age),
-                dry_run: false,
-            })
-        };
+    /// The settings of a writer. Upkeep is separate: see `upkeep`.
+    pub(crate) fn writer(&self) -> Settings {
         Settings {
             // Every commit flushes by itself; a timer would only add cost.
             flush_interval: None,
@@ -108,43 +102,61 @@ impl CatalogConfig {
             l0_flush_parallelism: 1,
             compression_codec: CODEC,
             object_store_max_retries: Some(self.store_retries),
-            compactor_options: Some(CompactorOptions {
-                poll_interval: self.poll_interval,
-                manifest_update_timeout: self.commit_timeout,
-                // One compaction for the fresh files while another merges old ones, so that commits need not
-                // wait for the latter.
-                max_concurrent_compactions: 2,
-                commit_compacted_interval: self.poll_interval,
-                object_store_max_retries: Some(self.store_retries),
-                worker: Some(CompactionWorkerOptions {
-                    max_concurrent_compactions: 2,
-                    compactions_poll_interval: self.poll_interval,
-                    // A file stays in memory until the store has taken it, while the next one is written; so
-                    // do the indexes of merged files. With files of 64 MiB that would be up to 256 MiB on a
-                    // slow store.
-                    max_sst_size: 16 * MIB,
-                    max_fetch_tasks: 1,
-                    bytes_to_fetch: MIB / 4,
-                    max_subcompactions: 1,
-                    min_filter_keys: FILTER_FROM_KEYS,
-                    compression_codec: CODEC,
-                    ..CompactionWorkerOptions::default()
-                }),
-                ..CompactorOptions::default()
-            }),
-            garbage_collector_options: Some(GarbageCollectorOptions {
-                wal_options: swept(60, 120),
-                manifest_options: swept(300, 300),
-                compacted_options: swept(300, 300),
-                compactions_options: swept(300, 300),
-                // Fences keep an earlier writer out, so these empty files are never removed.
-                wal_fence_options: None,
-                detach_options: None,
-                boundary_files_enabled: conditional_overwrites,
-                object_store_max_retries: Some(self.store_retries),
-                ..GarbageCollectorOptions::default()
-            }),
+            compactor_options: None,
+            garbage_collector_options: None,
             ..Settings::default()
+        }
+    }
+
+    /// How files are merged.
+    pub(crate) fn compactor(&self) -> CompactorOptions {
+        CompactorOptions {
+            poll_interval: self.poll_interval,
+            manifest_update_timeout: self.commit_timeout,
+            // One compaction for the fresh files while another merges old ones, so that commits need not
+            // wait for the latter.
+            max_concurrent_compactions: 2,
+            commit_compacted_interval: self.poll_interval,
+            object_store_max_retries: Some(self.store_retries),
+            worker: Some(CompactionWorkerOptions {
+                max_concurrent_compactions: 2,
+                compactions_poll_interval: self.poll_interval,
+                // A file stays in memory until the store has taken it, while the next one is written; so
+                // do the indexes of merged files. With files of 64 MiB that would be up to 256 MiB on a
+                // slow store.
+                max_sst_size: 16 * MIB,
+                max_fetch_tasks: 1,
+                bytes_to_fetch: MIB / 4,
+                max_subcompactions: 1,
+                min_filter_keys: FILTER_FROM_KEYS,
+                compression_codec: CODEC,
+                ..CompactionWorkerOptions::default()
+            }),
+            ..CompactorOptions::default()
+        }
+    }
+
+    /// How files that are no longer needed are removed. Removal of old manifests relies on conditional overwrites,
+    /// where the store has them.
+    pub(crate) fn collector(&self, conditional_overwrites: bool) -> GarbageCollectorOptions {
+        let swept = |interval, min_age| {
+            Some(GarbageCollectorDirectoryOptions {
+                interval: Some(Duration::from_secs(interval)),
+                min_age: Duration::from_secs(min_age),
+                dry_run: false,
+            })
+        };
+        GarbageCollectorOptions {
+            wal_options: swept(60, 120),
+            manifest_options: swept(300, 300),
+            compacted_options: swept(300, 300),
+            compactions_options: swept(300, 300),
+            // Fences keep an earlier writer out, so these empty files are never removed.
+            wal_fence_options: None,
+            detach_options: None,
+            boundary_files_enabled: conditional_overwrites,
+            object_store_max_retries: Some(self.store_retries),
+            ..GarbageCollectorOptions::default()
         }
     }
 
@@ -193,7 +205,7 @@ mod tests {
 
     #[test]
     fn the_defaults_are_valid_settings() {
-        CatalogConfig::default().writer(true).validate().unwrap();
+        CatalogConfig::default().writer().validate().unwrap();
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod runs;
 mod scan;
 mod sets;
 mod tally;
+mod upkeep;
 mod versions;
 mod walk;
 mod writer;

@@ -9,7 +9,7 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use slatedb::{DbReader, DbReaderMode};
 
-use crate::clock::{DbClock, last_written};
+use crate::clock::{DbClock, Files};
 use crate::lookups::Source;
 use crate::{CatalogConfig, CatalogError, Lookups};
 
@@ -57,21 +57,20 @@ impl CatalogReader {
     }
 
     /// Refuses a catalog with a later schema, by its files alone: the log is not read, nothing is written,
-    /// and a running writer is not disturbed. Returns the latest time in the files, in milliseconds of Unix
-    /// time.
+    /// and a running writer is not disturbed. Returns what the files say else.
     pub(crate) async fn refuse_newer(
         store: &Arc<dyn ObjectStore>,
         path: &str,
         config: &CatalogConfig,
-    ) -> Result<i64, CatalogError> {
+    ) -> Result<Files, CatalogError> {
         if !exists(store, path).await? {
-            return Ok(0);
+            return Ok(Files::default());
         }
         let reader = Self::attach(Arc::clone(store), path, config, true).await?;
         let schema = reader.check_schema().await;
-        let last_written = last_written(&reader.reader.manifest());
+        let files = Files::of(&reader.reader.manifest());
         reader.close().await?;
-        schema.map(|_| last_written)
+        schema.map(|_| files)
     }
 
     async fn attach(

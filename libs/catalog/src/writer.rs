@@ -8,17 +8,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use object_store::path::Path;
 use object_store::{ObjectStore, PutMode, PutOptions, UpdateVersion};
 use slatedb::config::{CloseOptions, FlushOptions, FlushType};
-use slatedb::{CloseReason, Db, SstBlockSize};
+use slatedb::{CloseReason, Db};
 use tokio::sync::Mutex;
 
 use crate::batch::TooLong;
 use crate::clock::DbClock;
-use crate::config::kept_as_written;
+use crate::config::{BLOCK_SIZE, kept_as_written};
 use crate::in_flight_batches::{CommitGuard, InFlightBatches};
 use crate::keyspace::LONGEST_KEY;
 use crate::lookups::Source;
 use crate::meta::{NEXT_CHANGE, SCHEMA, SCHEMA_KEY};
 use crate::reader::{CatalogReader, exists, within};
+use crate::upkeep::{Upkeep, Upkept};
 use crate::{Batch, CatalogConfig, CatalogError, Lookups};
 
 /// A catalog opened for writing. A Source has one writer: opening takes the catalog over, and the earlier
@@ -36,6 +37,7 @@ pub struct Catalog {
     /// Held while the log is flushed: tasks that wait for it share the next flush.
     flushing: Mutex<()>,
     in_doubt: AtomicBool,
+    upkeep: Upkeep,
 }
 
 impl Catalog {
@@ -110,6 +112,7 @@ impl Catalog {
         let tidy = !self.in_doubt.load(Ordering::Acquire);
         let options = CloseOptions { flush_type: tidy.then_some(FlushType::MemTable) };
         within(self.path(), "closed", &self.config, async {
+            self.upkeep.end().await;
             match self
                 .db
                 .close_with_options(options)
@@ -128,18 +131,19 @@ impl Catalog {
         path: &str,
         config: CatalogConfig,
     ) -> Result<Self, CatalogError> {
-        let last_written = CatalogReader::refuse_newer(&store, path, &config).await?;
-        let settings = config.writer(overwrites_conditionally(&store, path).await);
+        let files = CatalogReader::refuse_newer(&store, path, &config).await?;
+        let clock = DbClock::new(config.clock.as_ref(), files.last_written);
         let (cache, id) = config.cache.share();
-        let db = Db::builder(path.to_owned(), store)
-            .with_settings(settings)
-            .with_sst_block_size(SstBlockSize::Block8Kib)
+        let db = Db::builder(path.to_owned(), Arc::clone(&store))
+            .with_settings(config.writer())
+            .with_sst_block_size(BLOCK_SIZE)
             .with_db_cache(cache, id)
             .with_block_cache_policy(kept_as_written())
-            .with_system_clock(DbClock::new(config.clock.as_ref(), last_written))
+            .with_system_clock(Arc::clone(&clock) as _)
             .build()
             .await
             .map_err(|error| CatalogError::opening(path, error))?;
+        let upkept = Upkept { store, path: path.to_owned(), config: config.clone(), clock, db: db.clone() };
         let catalog = Self {
             lookups: Lookups::new(Source::Writer(db.clone()), path),
             db,
@@ -147,6 +151,7 @@ impl Catalog {
             next_change: Mutex::new(0),
             flushing: Mutex::new(()),
             in_doubt: AtomicBool::new(false),
+            upkeep: Upkeep::begin(upkept, files.fresh),
         };
         if catalog.check_schema().await? != Some(SCHEMA) {
             catalog.write_schema().await?;
@@ -237,7 +242,7 @@ impl Drop for Catalog {
 
 /// Whether the store can overwrite an object only if it is unchanged. A local directory cannot. It is tested
 /// with an overwrite of a missing object, which a store with this feature refuses; nothing is written.
-async fn overwrites_conditionally(store: &Arc<dyn ObjectStore>, path: &str) -> bool {
+pub(crate) async fn overwrites_conditionally(store: &Arc<dyn ObjectStore>, path: &str) -> bool {
     let nothing = Path::from(format!("{path}/probe/conditional-overwrite"));
     let version = UpdateVersion { e_tag: Some("\"never\"".to_owned()), version: None };
     let options = PutOptions { mode: PutMode::Update(version), ..PutOptions::default() };

@@ -5,5 +5,6 @@ mod commits;
 mod conformance;
 mod failing;
 mod records;
+mod requests;
 mod stores;
 mod writers;

@@ -1,0 +1,128 @@
+//! The upkeep of an open catalog: merging its files, and removing those that are no longer needed.
+//!
+//! Merging costs a dozen requests to the store when it begins, and removal two dozen. A fleet opens thousands of small
+//! catalogs for a second each. So upkeep begins later, or at once when there are files to merge.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::ObjectStore;
+use slatedb::config::{CompactorOptions, GarbageCollectorOptions};
+use slatedb::{CompactorBuilder, Db, GarbageCollectorBuilder};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::DbClock;
+use crate::config::{BLOCK_SIZE, CatalogConfig};
+use crate::writer::overwrites_conditionally;
+
+/// With so many fresh files, upkeep begins at once: that many are merged.
+const FILES_TO_MERGE: usize = 4;
+/// When merging begins otherwise. Commits block at 32 fresh files, which takes longer to write.
+const MERGES_AFTER: Duration = Duration::from_secs(5);
+/// When removal begins otherwise.
+const REMOVES_AFTER: Duration = Duration::from_secs(60);
+/// The pause after an error of the store, before upkeep begins again.
+const RESTS: Duration = Duration::from_secs(5);
+
+/// The upkeep of an open catalog. Dropped, it ends soon.
+pub(crate) struct Upkeep {
+    stop: CancellationToken,
+    tasks: tokio::sync::Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What upkeep works on.
+#[derive(Clone)]
+pub(crate) struct Upkept {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) path: String,
+    pub(crate) config: CatalogConfig,
+    pub(crate) clock: Arc<DbClock>,
+    /// The writer. Upkeep ends with it: another owner's must not be disturbed.
+    pub(crate) db: Db,
+}
+
+impl Upkeep {
+    /// Begins it, for a catalog that was opened with this many fresh files.
+    pub(crate) fn begin(of: Upkept, fresh_files: usize) -> Self {
+        let is_due = fresh_files >= FILES_TO_MERGE;
+        let after = |delay| if is_due { Duration::ZERO } else { delay };
+        let stop = CancellationToken::new();
+        let merging = tokio::spawn(merge(of.clone(), after(MERGES_AFTER), stop.clone()));
+        let removal = tokio::spawn(remove(of, after(REMOVES_AFTER), stop.clone()));
+        Self { stop, tasks: tokio::sync::Mutex::new(vec![merging, removal]) }
+    }
+
+    /// Ends it, and waits for that.
+    pub(crate) async fn end(&self) {
+        self.stop.cancel();
+        for task in self.tasks.lock().await.drain(..) {
+            // It panics only if the database does, whose writer then says so.
+            task.await.ok();
+        }
+    }
+}
+
+impl Drop for Upkeep {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Upkept {
+    /// Waits; false if upkeep has to end.
+    async fn rests(&self, time: Duration, stop: &CancellationToken) -> bool {
+        tokio::select! {
+            () = stop.cancelled() => false,
+            () = tokio::time::sleep(time) => self.db.status().close_reason.is_none(),
+        }
+    }
+
+    fn note(&self, ended: Result<(), slatedb::Error>) {
+        if let Err(error) = ended {
+            tracing::warn!(catalog = self.path, %error, "the upkeep of a catalog has stopped, and begins again");
+        }
+    }
+
+    fn compactor(&self) -> slatedb::compactor::Compactor {
+        let options: CompactorOptions = self.config.compactor();
+        CompactorBuilder::new(self.path.clone(), Arc::clone(&self.store))
+            .with_options(options)
+            .with_sst_block_size(BLOCK_SIZE)
+            .with_system_clock(Arc::clone(&self.clock) as _)
+            .build()
+    }
+}
+
+/// Merges files from `after` on, until it has to end.
+async fn merge(of: Upkept, after: Duration, stop: CancellationToken) {
+    let mut pause = after;
+    while of.rests(pause, &stop).await {
+        let compactor = of.compactor();
+        tokio::select! {
+            ended = compactor.run() => of.note(ended),
+            () = stop.cancelled() => {}
+        }
+        compactor.stop().await.ok();
+        pause = RESTS;
+    }
+}
+
+/// Removes files from `after` on, until it has to end.
+async fn remove(of: Upkept, after: Duration, stop: CancellationToken) {
+    let mut pause = after;
+    while of.rests(pause, &stop).await {
+        let conditional = overwrites_conditionally(&of.store, &of.path).await;
+        let options: GarbageCollectorOptions = of.config.collector(conditional);
+        let collector = GarbageCollectorBuilder::new(of.path.clone(), Arc::clone(&of.store))
+            .with_options(options)
+            .with_system_clock(Arc::clone(&of.clock) as _)
+            .build();
+        tokio::select! {
+            ended = collector.run() => of.note(ended),
+            () = stop.cancelled() => {}
+        }
+        collector.stop().await.ok();
+        pause = RESTS;
+    }
+}

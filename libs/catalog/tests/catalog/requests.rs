@@ -1,0 +1,166 @@
+//! What it costs to open and close a catalog, in requests to the store.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use catalog::{Catalog, CatalogConfig};
+use futures::stream::BoxStream;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+use crate::records::*;
+
+/// A store in memory that notes each request.
+#[derive(Debug, Default)]
+struct Noting {
+    inner: InMemory,
+    requests: Mutex<Vec<String>>,
+}
+
+impl Noting {
+    fn note(&self, what: &str, at: Option<&Path>) {
+        self.requests.lock().unwrap().push(format!("{what} {}", at.map_or("", |at| at.as_ref())));
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.requests.lock().unwrap())
+    }
+}
+
+impl fmt::Display for Noting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Noting")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Noting {
+    async fn put_opts(&self, at: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        self.note("PUT", Some(at));
+        self.inner.put_opts(at, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        at: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.note("PUT", Some(at));
+        self.inner.put_multipart_opts(at, options).await
+    }
+
+    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
+        self.note(if options.head { "HEAD" } else { "GET" }, Some(at));
+        self.inner.get_opts(at, options).await
+    }
+
+    async fn get_ranges(&self, at: &Path, ranges: &[Range<u64>]) -> Result<Vec<bytes::Bytes>> {
+        self.note("GET", Some(at));
+        self.inner.get_ranges(at, ranges).await
+    }
+
+    fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.note("DELETE", None);
+        self.inner.delete_stream(paths)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.note("LIST", prefix);
+        self.inner.list(prefix)
+    }
+
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Path>,
+        offset: &Path,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.note("LIST", prefix);
+        self.inner.list_with_offset(prefix, offset)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.note("LIST", prefix);
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.note("COPY", Some(to));
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+async fn open(store: &Arc<Noting>) -> Catalog {
+    Catalog::open(store.clone(), "catalogs/a", CatalogConfig::default()).await.unwrap()
+}
+
+/// Opens it, changes something and closes it.
+async fn use_once(store: &Arc<Noting>, path: &str) {
+    let catalog = open(store).await;
+    put(&catalog, path).await.unwrap();
+    catalog.close().await.unwrap();
+}
+
+/// Whether files are merged, and whether old ones are looked for, by these requests.
+fn upkeep(requests: &[String]) -> (bool, bool) {
+    let merges = requests.iter().any(|request| request.starts_with("PUT catalogs/a/compactions/"));
+    (merges, requests.iter().any(|request| request == "LIST catalogs/a/wal"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_catalog_that_is_open_for_a_moment_has_no_upkeep() {
+    let store = Arc::new(Noting::default());
+    use_once(&store, "a").await;
+    store.take();
+    let catalog = open(&store).await;
+    let requests = store.take();
+    assert!(requests.len() <= 30, "{requests:#?}");
+    put(&catalog, "b").await.unwrap();
+    assert_eq!(store.take().len(), 1);
+    catalog.close().await.unwrap();
+    let requests = store.take();
+    assert!(requests.len() <= 10, "{requests:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_catalog_that_stays_open_has_upkeep_soon() {
+    let store = Arc::new(Noting::default());
+    let catalog = open(&store).await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(upkeep(&store.take()), (false, false));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(upkeep(&store.take()), (true, false));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(upkeep(&store.take()), (false, true));
+    catalog.close().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    store.take();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(store.take(), Vec::<String>::new(), "upkeep ends with the catalog");
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_that_many_openings_leave_are_merged() {
+    let store = Arc::new(Noting::default());
+    for number in 0..4 {
+        use_once(&store, &number.to_string()).await;
+    }
+    store.take();
+    let catalog = open(&store).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(upkeep(&store.take()), (true, true));
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    catalog.close().await.unwrap();
+    store.take();
+    let catalog = open(&store).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(upkeep(&store.take()), (false, false), "they are merged");
+    assert_eq!(paths(&catalog, "", None).await, ["0", "1", "2", "3"]);
+    catalog.close().await.unwrap();
+}
