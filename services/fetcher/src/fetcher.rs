@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bus::Bus;
+use bus::worker::{OriginShares, RequestTimer};
 use fleet::Credentials;
-use model::{Clock, Terms};
+use model::{Clock, Origin, Terms};
 use store::{PackLimits, SharedPacks, Store};
 use tokio_util::sync::CancellationToken;
 use web::Client;
@@ -26,6 +27,7 @@ pub struct Fetcher {
     pub(crate) config: Arc<FetcherConfig>,
     pub(crate) metrics: FetcherMetrics,
     pub(crate) loners: SingleRangeOrigins,
+    origin_shares: Option<OriginShares>,
     pub(crate) stop: CancellationToken,
 }
 
@@ -48,6 +50,7 @@ impl Fetcher {
             config: Arc::new(config),
             metrics: FetcherMetrics::default(),
             loners: SingleRangeOrigins::default(),
+            origin_shares: None,
             stop: CancellationToken::new(),
         }
     }
@@ -64,6 +67,17 @@ impl Fetcher {
     #[must_use]
     pub fn knowing(self, credentials: Credentials) -> Self {
         Self { credentials, ..self }
+    }
+
+    /// Reports how long requests take, so that jobs of slow origins leave slots to others.
+    #[must_use]
+    pub fn sharing_by_origin(self, shares: OriginShares) -> Self {
+        Self { origin_shares: Some(shares), ..self }
+    }
+
+    /// Measures a request to an origin, until the value is dropped.
+    pub(crate) fn time_request(&self, origin: &Origin) -> Option<RequestTimer> {
+        self.origin_shares.as_ref().map(|shares| shares.begin(origin))
     }
 
     /// This fetcher with the terms of a Source.

@@ -109,8 +109,10 @@ impl Fetcher {
             }
             let now = self.clock.now();
             let accepts_html = terms.accept_html;
+            let timer = self.time_request(origin);
             let got =
                 resource::fetch(&self.client, &self.store, &self.config, item, accepts_html, now).await?;
+            drop(timer);
             requests += got.requests;
             match got.result {
                 Ok(fresh) => {

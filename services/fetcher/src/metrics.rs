@@ -1,8 +1,14 @@
 //! Metrics of a fetcher.
 
+use std::fmt;
+
+use bus::worker::OriginShares;
 use model::{FetchedResult, PackageOutcome, PackageResult, VerifyJob};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use service::{Active, Labelled, Metrics, ServiceInfo};
 
@@ -51,6 +57,11 @@ impl FetcherMetrics {
         }
     }
 
+    /// Shows the jobs of slow origins, as of each scrape.
+    pub(crate) fn show_slow_jobs(metrics: &Metrics, shares: OriginShares) {
+        metrics.register(|registry| registry.register_collector(Box::new(SlowJobs(shares))));
+    }
+
     pub(crate) fn begin(&self) -> Active {
         Active::begin(&self.jobs_active)
     }
@@ -86,5 +97,18 @@ impl FetcherMetrics {
             };
             self.resources.of(result).inc();
         }
+    }
+}
+
+/// Collector of the jobs of slow origins: an origin becomes slow while nothing happens.
+#[derive(Debug)]
+struct SlowJobs(OriginShares);
+
+impl Collector for SlowJobs {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let jobs = ConstGauge::new(i64::try_from(self.0.slow_jobs()).unwrap_or(i64::MAX));
+        let help = "Fetch jobs of origins whose requests take long";
+        let metric = encoder.encode_descriptor("fetch_slow_jobs_active", help, None, MetricType::Gauge)?;
+        jobs.encode(metric)
     }
 }

@@ -1,8 +1,9 @@
 //! The fetcher service, in a fleet with a message bus and a store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use bus::worker::{Shares, Worker};
+use bus::worker::{OriginShares, Shares, Worker};
 use control::{MemberId, Role};
 use fleet::{Connections, Credentials, HttpConfig, NatsConfig, StoreConfig};
 use futures::future::BoxFuture;
@@ -43,6 +44,11 @@ pub struct Settings {
     pub max_concurrent_jobs: usize,
     /// Concurrent jobs of one Source; none = half of all. So slow Sources leave capacity to the others.
     pub jobs_of_a_source_at_a_time: Option<usize>,
+    /// Concurrent jobs of slow origins; none = half of all. Jobs of origins that are not known yet may take half of the
+    /// rest too.
+    pub jobs_of_slow_origins_at_a_time: Option<usize>,
+    /// Seconds of a request, in the mean or right now, from which its origin counts as slow.
+    pub slow_request_seconds: u64,
     /// HTTP/2 flow-control window in bytes, 65,535 at least: how much a server may send before it is acknowledged.
     /// Each job takes this memory in addition. A distant server sends no more than this per round trip.
     pub http2_window_bytes: u32,
@@ -55,6 +61,8 @@ impl Default for Settings {
         Self {
             max_concurrent_jobs: 64,
             jobs_of_a_source_at_a_time: None,
+            jobs_of_slow_origins_at_a_time: None,
+            slow_request_seconds: 5,
             http2_window_bytes: WebConfig::default().http2_window,
             jobs: FetcherConfig::default(),
         }
@@ -65,6 +73,13 @@ impl Settings {
     /// Concurrent jobs of one Source, at least one.
     fn share(&self) -> usize {
         self.jobs_of_a_source_at_a_time.unwrap_or(self.max_concurrent_jobs.div_ceil(2)).max(1)
+    }
+
+    /// The limit of jobs of slow origins.
+    fn origin_shares(&self) -> OriginShares {
+        let slots = self.max_concurrent_jobs.max(1);
+        let most = self.jobs_of_slow_origins_at_a_time.unwrap_or(slots.div_ceil(2));
+        OriginShares::new(slots, most, Duration::from_secs(self.slow_request_seconds.max(1)))
     }
 }
 
@@ -89,6 +104,7 @@ async fn run(context: Context<Config>) -> anyhow::Result<()> {
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let share = context.config.fetcher.share();
+    let origin_shares = context.config.fetcher.origin_shares();
     let Settings { max_concurrent_jobs, http2_window_bytes, jobs, .. } = context.config.fetcher.clone();
     let patience = jobs.job_time();
     let max_concurrent_jobs = max_concurrent_jobs.max(1);
@@ -102,6 +118,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let window_bytes = max_concurrent_jobs as u64 * u64::from(http2_window_bytes);
     context.metrics.bound_memory("fetcher-connections", window_bytes);
     let counted = FetcherMetrics::register(&context.metrics);
+    FetcherMetrics::show_slow_jobs(&context.metrics, origin_shares.clone());
 
     let Connections { bus, store } =
         fleet::join(&context, &context.config.nats, &context.config.store).await?;
@@ -121,6 +138,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let fetcher = Fetcher::new(client, store, Arc::clone(&bus), Arc::new(SystemClock), jobs)
         .knowing(credentials)
         .counted(counted)
+        .sharing_by_origin(origin_shares.clone())
         .stopped_by(stop.clone());
 
     let giver = fetcher.clone();
@@ -133,7 +151,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         async move { fetcher.work(message.payload).await }
     });
     let capacity = Arc::new(Semaphore::new(max_concurrent_jobs));
-    worker.within(capacity).sharing(shares).run_origins(stop).await?;
+    worker.within(capacity).sharing(shares).sharing_by_origin(origin_shares).run_origins(stop).await?;
     member.leave().await;
     Ok(())
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{HandlerError, HandlerResult, Worker, redelivery_wait};
-use crate::{BusError, ConsumerSpec, DeadLetter, Delivery, Message};
+use crate::{BusError, ConsumerSpec, DeadLetter, Delivery, Message, Queue};
 
 /// Progress reports within one `ack_wait`: two of them may get lost.
 const SIGNS_OF_LIFE: u32 = 3;
@@ -68,6 +68,10 @@ where
                         None => return shares.give_back(message).await,
                     },
                     None => None,
+                };
+                let _of_origin = match (&self.origin_shares, &delivery.queue) {
+                    (Some(shares), Queue::Fetch { origin, .. }) => Some(shares.take(origin).await),
+                    _ => None,
                 };
                 let _room = match &self.capacity {
                     // The semaphore is never closed.

@@ -5,6 +5,7 @@
 //! redelivered.
 
 mod handle;
+mod origin_shares;
 mod origins;
 mod shares;
 
@@ -17,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use origin_shares::{OriginShares, RequestTimer};
 pub use shares::Shares;
 
 use crate::backoff::Backoff;
@@ -96,6 +98,7 @@ pub struct Worker<H> {
     observer: Option<Observer>,
     capacity: Option<Arc<Semaphore>>,
     shares: Option<Shares>,
+    origin_shares: Option<OriginShares>,
     at_most: usize,
 }
 
@@ -141,6 +144,7 @@ where
             observer: None,
             capacity: None,
             shares: None,
+            origin_shares: None,
             at_most: Semaphore::MAX_PERMITS,
         }
     }
@@ -167,6 +171,14 @@ where
     #[must_use]
     pub fn sharing(mut self, shares: Shares) -> Self {
         self.shares = Some(shares);
+        self
+    }
+
+    /// Limits the fetch jobs of slow origins in work at a time, over all consumers of all clones. A job that would
+    /// exceed the limit stays in the queue, or waits without a permit of the capacity.
+    #[must_use]
+    pub fn sharing_by_origin(mut self, shares: OriginShares) -> Self {
+        self.origin_shares = Some(shares);
         self
     }
 
@@ -238,6 +250,10 @@ where
         let Ok(first) = Arc::clone(slots).acquire_owned().await else { return Ok(Vec::new()) };
         let mut free = vec![first];
         // Messages that this worker could not start stay in the queue for others.
+        let of_origin = match (&self.origin_shares, spec.filter()) {
+            (Some(shares), Filter::Fetch(origin)) => shares.room(origin).await,
+            _ => usize::MAX,
+        };
         let most = match &self.capacity {
             Some(capacity) => match capacity.acquire().await {
                 Ok(_room) => capacity.available_permits() + 1,
@@ -245,7 +261,7 @@ where
             },
             None => usize::MAX,
         };
-        while free.len() < most
+        while free.len() < most.min(of_origin)
             && let Ok(more) = Arc::clone(slots).try_acquire_owned()
         {
             free.push(more);
@@ -263,6 +279,7 @@ impl<H> Clone for Worker<H> {
             observer: self.observer.clone(),
             capacity: self.capacity.clone(),
             shares: self.shares.clone(),
+            origin_shares: self.origin_shares.clone(),
             at_most: self.at_most,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bus::worker::RequestTimer;
 use fixity::Algorithm;
 use model::{Disposition, PackageJob, PackageOutcome, PackageResult};
 use store::{PackageUpload, StoreError};
@@ -27,6 +28,8 @@ impl Fetcher {
     /// Only when the store fails, or another worker has this package: then the job must be repeated.
     pub async fn fetch_package(&self, job: PackageJob) -> Result<PackageOutcome, StoreError> {
         let start = Instant::now();
+        // It keeps its slot for a minute, also at a quick origin.
+        let _timer = self.time_request(&job.origin).map(RequestTimer::unmeasured);
         let algorithms: Vec<Algorithm> =
             job.declaration.digests.iter().map(|digest| digest.algorithm()).collect();
         let largest = self.config.largest_package_bytes;

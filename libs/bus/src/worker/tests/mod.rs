@@ -1,6 +1,7 @@
 //! The work loop on the in-process bus.
 
 mod failing;
+mod origin_shares;
 mod origins;
 mod shares;
 
