@@ -113,6 +113,21 @@ impl<T: Kept> WatchCache<T> {
         read(&self.rows).values.get(&T::key(id)).cloned()
     }
 
+    /// The value of a key, as [`changed_keys`](Self::changed_keys) names it.
+    pub fn row(&self, key: &str) -> Option<Versioned<T>> {
+        read(&self.rows).values.get(key).cloned()
+    }
+
+    /// All keys, in order.
+    pub fn keys(&self) -> Vec<Arc<str>> {
+        read(&self.rows).values.keys().map(|key| key.as_str().into()).collect()
+    }
+
+    /// The values that match, in the order of their keys. No other is copied. `holds` must not block.
+    pub fn matching(&self, mut holds: impl FnMut(&T) -> bool) -> Vec<Versioned<T>> {
+        read(&self.rows).values.values().filter(|value| holds(value)).cloned().collect()
+    }
+
     /// All values, in the order of their keys.
     pub fn all(&self) -> Vec<Versioned<T>> {
         read(&self.rows).values.values().cloned().collect()

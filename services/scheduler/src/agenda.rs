@@ -1,43 +1,49 @@
-//! When each Source is looked at next. Pure.
+//! When each Source, or each row of a view, is looked at next. Pure.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use model::SourceId;
 
 /// The next times of thousands of Sources: one entry each, and no timer.
-#[derive(Debug, Default)]
-pub(crate) struct Agenda {
-    by_time: BTreeSet<(Timestamp, SourceId)>,
-    by_source: HashMap<SourceId, Timestamp>,
+#[derive(Debug)]
+pub(crate) struct Agenda<K> {
+    by_time: BTreeSet<(Timestamp, K)>,
+    by_key: HashMap<K, Timestamp>,
 }
 
-impl Agenda {
-    /// Sets the next time of a Source, instead of any other.
-    pub(crate) fn set(&mut self, source: &SourceId, at: Timestamp) {
-        self.clear(source);
-        self.by_time.insert((at, source.clone()));
-        self.by_source.insert(source.clone(), at);
+impl<K> Default for Agenda<K> {
+    fn default() -> Self {
+        Self { by_time: BTreeSet::new(), by_key: HashMap::new() }
+    }
+}
+
+impl<K: Clone + Ord + Hash> Agenda<K> {
+    /// Sets the next time of a key, instead of any other.
+    pub(crate) fn set(&mut self, key: &K, at: Timestamp) {
+        self.clear(key);
+        self.by_time.insert((at, key.clone()));
+        self.by_key.insert(key.clone(), at);
     }
 
-    /// Removes a Source.
-    pub(crate) fn clear(&mut self, source: &SourceId) {
-        if let Some(at) = self.by_source.remove(source) {
-            self.by_time.remove(&(at, source.clone()));
+    /// Removes a key.
+    pub(crate) fn clear(&mut self, key: &K) {
+        if let Some(at) = self.by_key.remove(key) {
+            self.by_time.remove(&(at, key.clone()));
         }
     }
 
-    /// Takes the first Source whose time has come.
-    pub(crate) fn due(&mut self, now: Timestamp) -> Option<SourceId> {
-        let (at, source) = self.by_time.first().filter(|(at, _)| *at <= now)?;
-        let (at, source) = (*at, source.clone());
-        self.by_time.remove(&(at, source.clone()));
-        self.by_source.remove(&source);
-        Some(source)
+    /// Takes the first key whose time has come.
+    pub(crate) fn due(&mut self, now: Timestamp) -> Option<K> {
+        let (at, key) = self.by_time.first().filter(|(at, _)| *at <= now)?;
+        let (at, key) = (*at, key.clone());
+        self.by_time.remove(&(at, key.clone()));
+        self.by_key.remove(&key);
+        Some(key)
     }
 
-    /// Time until the next Source is due, if there is any.
+    /// Time until the next key is due, if there is any.
     pub(crate) fn wait(&self, now: Timestamp) -> Option<Duration> {
         let (at, _) = self.by_time.first()?;
         Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
@@ -46,6 +52,8 @@ impl Agenda {
 
 #[cfg(test)]
 mod tests {
+    use model::SourceId;
+
     use super::*;
 
     #[test]

@@ -62,7 +62,7 @@ struct Supervisor {
     limits: JobLimits,
     notices: Notices,
     owned: HashMap<SourceId, Owned>,
-    agenda: Agenda,
+    agenda: Agenda<SourceId>,
     jobs: JoinSet<Outcome>,
     /// The Source of each job, in case it panics.
     in_job: HashMap<Id, SourceId>,

@@ -79,7 +79,7 @@ async fn tell(
     for offered in wanted {
         kept.push(subscriptions.want(offered, key, now).await?.id.clone());
     }
-    for known in context.subscriptions.all().iter().filter(|known| known.source == source.id) {
+    for known in context.subscriptions.matching(|known| known.source == source.id) {
         // A subscription under an earlier key stays until its replacement works.
         let is_replaced = known.key != key && wanted.iter().any(|offered| offered.topic == known.topic);
         if kept.contains(&known.id) || is_replaced || left_alone.contains(&known.set) {
@@ -102,7 +102,7 @@ pub(crate) fn open(context: &SchedulerContext, source: &SourceId) -> Channels {
         return channels;
     }
     let now = context.clock.now();
-    for subscription in context.subscriptions.all().iter().filter(|known| known.source == *source) {
+    for subscription in context.subscriptions.matching(|known| known.source == *source) {
         if let Some(since) = subscription.tells_since(now) {
             let known = channels.since.entry(subscription.set.clone()).or_insert(since);
             *known = since.min(*known);
@@ -115,7 +115,7 @@ pub(crate) fn open(context: &SchedulerContext, source: &SourceId) -> Channels {
 pub(crate) async fn missed(context: &SchedulerContext, source: &SourceId, missed: &HashMap<SetId, u64>) {
     context.metrics.missed(missed.values().sum());
     let now = context.clock.now();
-    for subscription in context.subscriptions.all().iter().filter(|known| known.source == *source) {
+    for subscription in context.subscriptions.matching(|known| known.source == *source) {
         let Some(&changes) = missed.get(&subscription.set).filter(|_| subscription.is_active(now)) else {
             continue;
         };

@@ -22,7 +22,7 @@ use web::{Client, GetRequest, Response};
 
 use super::inbox::{self, InboxError, PAGE};
 use super::outbox_sender::client;
-use super::periodic::{Due, Periodic, is_ours};
+use super::periodic::{Feed, Key, Periodic};
 use crate::context::SchedulerContext;
 use crate::metrics::SchedulerMetrics;
 
@@ -247,38 +247,43 @@ fn next_page(response: &Response, inbox: &Url) -> Option<Url> {
 }
 
 impl Periodic for InboxPoller {
-    type Key = SourceId;
     type Errand = Errand;
 
-    fn look(&mut self, _now: Timestamp) -> Vec<Due<SourceId, Errand>> {
-        self.sources.mark_seen();
-        self.readings.mark_seen();
-        self.members.mark_seen();
-        let is_ours = is_ours(&self.me, &self.members);
-        let mut due = Vec::new();
-        for source in self.sources.all().into_iter().filter(|source| source.enabled && is_ours(&source.id)) {
-            let Some(page) = source.inbox.clone() else { continue };
-            let known = self.readings.get(&source.id).filter(|known| known.page == page);
-            let at = known.map_or(Timestamp::MIN, |known| known.next_at);
-            due.push(Due { key: source.id.clone(), at, errand: Errand::Look { source: source.value, page } });
-        }
-        let wants = |id: &SourceId| self.sources.get(id).is_some_and(|source| source.inbox.is_some());
-        let unwanted =
-            self.readings.all().into_iter().filter(|known| is_ours(&known.source) && !wants(&known.source));
-        // Until the live view of the Sources is complete, no reading is removed.
-        for known in unwanted.filter(|_| self.sources.is_live()) {
-            due.push(Due { key: known.source.clone(), at: Timestamp::MIN, errand: Errand::Forget(known) });
-        }
-        due
+    fn feed(&self) -> Feed {
+        Feed::new(&self.sources, self.readings.changed_keys(), &self.me, &self.members)
     }
 
-    async fn changed(&mut self) {
-        tokio::select! {
-            () = self.sources.changed() => {}
-            () = self.readings.changed() => {}
-            () = self.members.changed() => {}
-        }
+    fn rows(&self) -> Vec<Key> {
+        let mut rows = self.readings.keys();
+        self.sources.for_each(|source| {
+            if source.inbox.is_some() {
+                rows.push(source.id.as_str().into());
+            }
+        });
+        rows
     }
+
+    fn source_of(&self, row: &str) -> Option<SourceId> {
+        let has_inbox = self.sources.row(row).is_some_and(|source| source.inbox.is_some());
+        (has_inbox || self.readings.row(row).is_some()).then(|| row.parse().ok())?
+    }
+
+    fn due(&self, row: &str, _now: Timestamp) -> Option<(Timestamp, Errand)> {
+        let source = self.sources.row(row);
+        let known = self.readings.row(row);
+        let Some((source, page)) =
+            source.and_then(|source| Some((source.value.clone(), source.inbox.clone()?)))
+        else {
+            // Until the live view of the Sources is complete, no reading is removed.
+            let unwanted = known.filter(|_| self.sources.is_live())?;
+            return Some((Timestamp::MIN, Errand::Forget(unwanted)));
+        };
+        let known = known.filter(|known| known.page == page);
+        let at = known.map_or(Timestamp::MIN, |known| known.next_at);
+        source.enabled.then_some((at, Errand::Look { source, page }))
+    }
+
+    fn count(&self, _is_ours: &dyn Fn(&SourceId) -> bool, _now: Timestamp) {}
 
     async fn run(&self, errand: Errand) {
         let done = match errand {

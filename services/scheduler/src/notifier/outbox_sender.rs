@@ -19,7 +19,7 @@ use url::Url;
 use web::{Client, PostRequest, Terms};
 
 use super::inbox::{self, InboxError};
-use super::periodic::{Due, Periodic, is_ours};
+use super::periodic::{Feed, Key, Periodic};
 use crate::context::SchedulerContext;
 use crate::metrics::SchedulerMetrics;
 use crate::origin_permits::CappedPermits;
@@ -153,35 +153,36 @@ impl OutboxSender {
 }
 
 impl Periodic for OutboxSender {
-    type Key = (SourceId, Url);
     type Errand = Errand;
 
-    fn look(&mut self, _now: Timestamp) -> Vec<Due<Self::Key, Errand>> {
-        self.outbox.mark_seen();
-        self.sources.mark_seen();
-        self.members.mark_seen();
-        let is_ours = is_ours(&self.me, &self.members);
-        let mut ours = self.outbox.all();
-        ours.retain(|outgoing| is_ours(&outgoing.source));
-        self.metrics.outbox(ours.iter().map(|outgoing| outgoing.state));
-        let due = ours.into_iter().filter_map(|outgoing| {
-            let key = (outgoing.source.clone(), outgoing.target.clone());
-            let at = outgoing.next_at;
-            if self.is_wanted(&outgoing) {
-                outgoing.is_waiting().then_some(Due { key, at, errand: Errand::Send(outgoing) })
-            } else {
-                Some(Due { key, at: Timestamp::MIN, errand: Errand::Forget(outgoing) })
-            }
-        });
-        due.collect()
+    fn feed(&self) -> Feed {
+        Feed::new(&self.sources, self.outbox.changed_keys(), &self.me, &self.members)
     }
 
-    async fn changed(&mut self) {
-        tokio::select! {
-            () = self.outbox.changed() => {}
-            () = self.sources.changed() => {}
-            () = self.members.changed() => {}
+    fn rows(&self) -> Vec<Key> {
+        self.outbox.keys()
+    }
+
+    fn source_of(&self, row: &str) -> Option<SourceId> {
+        self.outbox.row(row).map(|outgoing| outgoing.source.clone())
+    }
+
+    fn due(&self, row: &str, _now: Timestamp) -> Option<(Timestamp, Errand)> {
+        let outgoing = self.outbox.row(row)?;
+        if !self.is_wanted(&outgoing) {
+            return Some((Timestamp::MIN, Errand::Forget(outgoing)));
         }
+        outgoing.is_waiting().then(|| (outgoing.next_at, Errand::Send(outgoing)))
+    }
+
+    fn count(&self, is_ours: &dyn Fn(&SourceId) -> bool, _now: Timestamp) {
+        let mut states = Vec::new();
+        self.outbox.for_each(|outgoing| {
+            if is_ours(&outgoing.source) {
+                states.push(outgoing.state);
+            }
+        });
+        self.metrics.outbox(states.into_iter());
     }
 
     async fn run(&self, errand: Errand) {

@@ -13,13 +13,13 @@ use control::{
 };
 use fleet::Push;
 use jiff::Timestamp;
-use model::{Clock, Disposition, Push as Wish};
+use model::{Clock, Disposition, Push as Wish, SourceId};
 use tokio::time::sleep;
 use web::{Client, PostRequest, Terms};
 use websub::{ASKED_LEASE, FORM, Mode, SubscriptionRequest};
 
 use super::hubs;
-use super::periodic::{self, Due, Periodic};
+use super::periodic::{Feed, Key, Periodic};
 use crate::context::SchedulerContext;
 use crate::metrics::SchedulerMetrics;
 use crate::origin_permits::CappedPermits;
@@ -187,34 +187,38 @@ impl SubscriptionManager {
 }
 
 impl Periodic for SubscriptionManager {
-    type Key = SubscriptionId;
     type Errand = Errand;
 
-    fn look(&mut self, now: Timestamp) -> Vec<Due<SubscriptionId, Errand>> {
-        self.subscriptions.mark_seen();
-        self.sources.mark_seen();
-        self.members.mark_seen();
-        let is_ours = periodic::is_ours(&self.me, &self.members);
-        // Also of removed Sources.
-        let mut ours = self.subscriptions.all();
-        ours.retain(|subscription| is_ours(&subscription.source));
-        self.metrics.subscriptions(ours.iter().map(|subscription| subscription.status(now)));
-        let due = ours.into_iter().map(|subscription| {
-            let (at, task) = match self.task(&subscription, now) {
-                Some(task) => (now, task),
-                None => (subscription.next_at, Task::Ask),
-            };
-            Due { key: subscription.id.clone(), at, errand: Errand { subscription, task } }
-        });
-        due.collect()
+    fn feed(&self) -> Feed {
+        Feed::new(&self.sources, self.subscriptions.changed_keys(), &self.me, &self.members)
     }
 
-    async fn changed(&mut self) {
-        tokio::select! {
-            () = self.subscriptions.changed() => {}
-            () = self.sources.changed() => {}
-            () = self.members.changed() => {}
-        }
+    /// Also those of removed Sources.
+    fn rows(&self) -> Vec<Key> {
+        self.subscriptions.keys()
+    }
+
+    fn source_of(&self, row: &str) -> Option<SourceId> {
+        self.subscriptions.row(row).map(|subscription| subscription.source.clone())
+    }
+
+    fn due(&self, row: &str, now: Timestamp) -> Option<(Timestamp, Errand)> {
+        let subscription = self.subscriptions.row(row)?;
+        let (at, task) = match self.task(&subscription, now) {
+            Some(task) => (now, task),
+            None => (subscription.next_at, Task::Ask),
+        };
+        Some((at, Errand { subscription, task }))
+    }
+
+    fn count(&self, is_ours: &dyn Fn(&SourceId) -> bool, now: Timestamp) {
+        let mut states = Vec::new();
+        self.subscriptions.for_each(|subscription| {
+            if is_ours(&subscription.source) {
+                states.push(subscription.status(now));
+            }
+        });
+        self.metrics.subscriptions(states.into_iter());
     }
 
     async fn run(&self, errand: Errand) {

@@ -13,6 +13,7 @@ use url::form_urlencoded;
 use web::WebConfig;
 
 use super::*;
+use crate::notifier::periodic;
 
 const TOPIC: &str = "http://example.com/change/";
 
