@@ -12,7 +12,7 @@ use model::{Evidence, Ignored, ProblemRecord, SourceId, Subject, counted, displa
 use serde::Serialize;
 
 use crate::cli::ProblemsArgs;
-use crate::client::{self, OperatorClient, ReadFrom, SourceRef};
+use crate::client::{self, OperatorClient, ReadFrom, SourceRef, called};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 use crate::terminal::{self, Out};
@@ -39,7 +39,9 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
         }
         ReadFrom::Store(into) => {
             let harvested = target::open_for_reading(&into, args.source.as_deref()).await?;
+            let are_several = harvested.sources.len() > 1;
             for (note, catalog) in &harvested.sources {
+                let mut shown = Shown::of(&note.source, None, are_several);
                 let mut problems = catalog.scan_problems().await?;
                 while let Some((subject, record)) = problems.try_next().await? {
                     if !is_wanted(&args, &subject, &record) {
@@ -49,7 +51,7 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
                         groups.count(&subject, &record)
                     } else {
                         let problem = SourceProblem::new(&subject, record);
-                        show(&mut out, &note.source, None, &problem, args.json)?;
+                        shown.show(&mut out, &problem, args.json)?;
                     }
                 }
             }
@@ -59,11 +61,12 @@ pub(crate) async fn run(args: ProblemsArgs) -> CommandResult {
                 Some(selector) => client.matching(Some(selector)).await?,
                 None => client.selected(args.source.as_deref()).await?,
             };
+            let are_several = sources.len() > 1;
             for about in sources {
                 if args.group {
                     count_from_gateway(&client, &about, &args, &mut groups).await?
                 } else {
-                    list_from_gateway(&client, &about, &args, &mut out).await?
+                    list_from_gateway(&client, &about, are_several, &args, &mut out).await?
                 }
             }
         }
@@ -86,14 +89,27 @@ fn is_wanted(args: &ProblemsArgs, subject: &Subject, record: &ProblemRecord) -> 
         && args.prefix.as_ref().is_none_or(|prefix| subject.uri().starts_with(prefix.as_str()))
 }
 
-fn show(
-    out: &mut Out,
-    source: &SourceId,
-    name: Option<&SourceName>,
-    problem: &SourceProblem,
-    json: bool,
-) -> io::Result<()> {
-    out.json_or_lines(json, &Line { source, name, problem }, || lines(problem))
+/// A Source whose problems are listed.
+struct Shown<'a> {
+    source: &'a SourceId,
+    name: Option<&'a SourceName>,
+    /// Whether text must say which Source it is before its next problem.
+    is_named: bool,
+}
+
+impl<'a> Shown<'a> {
+    /// The first problem comes after a line that names the Source, if there `are_several`.
+    fn of(source: &'a SourceId, name: Option<&'a SourceName>, are_several: bool) -> Self {
+        Self { source, name, is_named: are_several }
+    }
+
+    fn show(&mut self, out: &mut Out, problem: &SourceProblem, json: bool) -> io::Result<()> {
+        let Self { source, name, .. } = *self;
+        if std::mem::take(&mut self.is_named) && !json {
+            out.line(&format!("Source {}:", called(name, source.as_str())))?;
+        }
+        out.json_or_lines(json, &Line { source, name, problem }, || lines(problem))
+    }
 }
 
 /// The query parameters of a request to a gateway.
@@ -107,6 +123,7 @@ fn query(args: &ProblemsArgs) -> Vec<(&'static str, String)> {
 async fn list_from_gateway(
     client: &OperatorClient,
     about: &SourceRef,
+    are_several: bool,
     args: &ProblemsArgs,
     out: &mut Out,
 ) -> Result<(), Failed> {
@@ -115,9 +132,10 @@ async fn list_from_gateway(
     let mut query = query(args);
     query.extend(joined(args.filter.reasons()).map(|reasons| ("reason", reasons)));
     query.extend(joined(args.filter.kinds()).map(|kinds| ("kind", kinds)));
+    let mut shown = Shown::of(&about.id, about.name.as_ref(), are_several);
     let mut problems = pin!(client.items::<SourceProblem>(&path, &query));
     while let Some(problem) = about.found(problems.try_next().await)?.flatten() {
-        show(out, &about.id, about.name.as_ref(), &problem, args.json)?;
+        shown.show(out, &problem, args.json)?;
     }
     Ok(())
 }

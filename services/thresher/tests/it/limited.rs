@@ -150,6 +150,10 @@ async fn lists_and_commands_show_the_sources_of_the_token_alone() {
     let listed = case.admin.ask(&["problems", "--json", "--match", "country=de"]).await.exits(0).json_lines();
     assert_eq!((&listed[0]["name"], &listed[0]["source"]), (&json!("theirs"), &json!(theirs_id)));
     assert_eq!(case.admin.ask(&["problems", "--json", "--match", "country=jp"]).await.exits(0).stdout, "");
+    let text = case.admin.ask(&["problems"]).await.exits(0).stdout;
+    assert_eq!(text.lines().next(), Some("Source theirs:"), "of several Sources: {text}");
+    let text = case.admin.ask(&["problems", "--source", "theirs"]).await.exits(0).stdout;
+    assert!(!text.contains("Source theirs"), "there is only one: {text}");
     limited.ask(&["problems", "--source", "theirs"]).await.exits(2).complains(&["theirs"], &["source ls"]);
     limited.ask(&["source", "pause", "--all", "--json"]).await.exits(0);
     assert_eq!(case.admin.get("/v1/sources/theirs").await.json()["spec"]["enabled"], true);
