@@ -1,6 +1,6 @@
 //! A Source that the fleet harvests.
 
-use control::{Revision, Schedule, SourceSpec};
+use control::{Revision, Run, Schedule, SourceSpec};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -20,6 +20,11 @@ pub struct Source {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub next_due: Option<Timestamp>,
+    /// The title of the web page at the entry URL, as discovery found it: at most 200 characters. Pages show it while
+    /// the spec has no title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub proposed_title: Option<String>,
     /// The spec of the Source.
     pub spec: Spec,
 }
@@ -32,7 +37,19 @@ impl Source {
             id: source.id.to_string(),
             revision: revision.map(Revision::get),
             next_due: source.schedule.as_ref().filter(|_| source.enabled).and_then(due),
+            proposed_title: None,
             spec: source.spec.clone(),
         }
+    }
+
+    /// With the title that the runs of the Source propose. `last`: its current or last run.
+    #[must_use]
+    pub fn proposed_by(self, last: Option<&Run>) -> Self {
+        Self { proposed_title: last.and_then(Run::proposed_title).map(str::to_owned), ..self }
+    }
+
+    /// Its title: the one that an operator has set, or else the proposed one.
+    pub fn title(&self) -> Option<&str> {
+        self.spec.title.as_deref().or(self.proposed_title.as_deref())
     }
 }

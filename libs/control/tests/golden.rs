@@ -166,7 +166,11 @@ fn runs() {
     let problems = Some(Problems { open: 3, ignored: 1 });
     let in_sync_as_of = Some(at("2026-02-28T12:00:01Z"));
     let progress = Progress { problems, ..Progress::default() };
-    golden("run-followed", &Run { progress, before: SyncSummary { in_sync_as_of, problems }, ..running() });
+    let before = SyncSummary { in_sync_as_of, problems, title: None };
+    golden("run-followed", &Run { progress: progress.clone(), before: before.clone(), ..running() });
+    let title = Some("The example".to_owned());
+    let progress = Progress { title: title.clone(), ..progress };
+    golden("run-titled", &Run { progress, before: SyncSummary { title, ..before }, ..running() });
     golden("run-paused", &run().step(RunTransition::Pause, at("2026-03-01T12:10:00Z")).unwrap());
     golden("run-cancelled", &run().step(RunTransition::Cancel, at("2026-03-01T12:10:00Z")).unwrap());
 }

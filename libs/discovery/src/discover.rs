@@ -62,7 +62,10 @@ async fn find(
             return search.end(entry, None);
         }
         Ok(Visit::Again(url)) => (format!("it leads to {url}, which was read already"), None),
-        Ok(Visit::Page(page)) => (page.why.to_string(), Some(page)),
+        Ok(Visit::Page(mut page)) => {
+            search.found.title = page.title.take();
+            (page.why.to_string(), Some(page))
+        }
         Err(error) if error.is_answer() => (error.to_string(), None),
         Err(error) => return Err(DiscoverError::Unreachable(error)),
     };

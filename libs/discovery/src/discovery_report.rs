@@ -15,6 +15,7 @@ pub fn discovery_report(found: &Discovery, at: Timestamp) -> DiscoveryReport {
         documents: found.documents.iter().map(looked_at).collect(),
         remarks: found.hints.iter().map(remark).collect(),
         well_known_missing,
+        title: found.title.clone(),
     }
 }
 
@@ -66,10 +67,12 @@ mod tests {
             documents: vec![visited],
             hints: vec![Hint { url: url.clone(), kind: HintKind::NoChangeList }],
             tried: vec![tried(Route::Robots, "http://h/robots.txt"), tried(Route::WellKnown, "http://h/w")],
+            title: Some("A title".to_owned()),
             ..Discovery::default()
         };
         let record = discovery_report(&found, Timestamp::UNIX_EPOCH);
         assert_eq!(record.well_known_missing.as_deref(), Some("http://h/w"));
+        assert_eq!(record.title.as_deref(), Some("A title"));
         assert_eq!(
             (record.remarks[0].url.as_str(), record.remarks[0].hint.as_str()),
             (&*url, "no-change-list")

@@ -26,6 +26,9 @@ pub struct Discovery {
     pub tried: Vec<Tried>,
     /// Missing or odd things, for display. The first 1,000.
     pub hints: Vec<Hint>,
+    /// The title of the page at the entry URL, if that was read: a proposal for the Source's. At most 200 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Requests made.
     pub requests: u64,
     /// Documents to cache, so that the next discovery can make conditional requests.

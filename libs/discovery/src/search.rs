@@ -18,6 +18,9 @@ const MOST_DOCUMENTS: usize = 1_000;
 /// Maximum nesting of documents. The specification has three levels; many more mean an endless chain.
 pub(crate) const MOST_LEVELS: usize = 8;
 
+/// The most characters of a title, as of one that an operator sets.
+const LONGEST_TITLE: usize = 200;
+
 /// Maximum entries cached of all documents of one discovery. Documents beyond it are read again each time.
 const MOST_REMEMBERED: usize = 10_000;
 
@@ -67,6 +70,8 @@ pub(crate) struct Page {
     pub(crate) is_html: bool,
     /// Targets of its `resourcesync` links (RS-21).
     pub(crate) links: Vec<(Route, Url)>,
+    /// Its title.
+    pub(crate) title: Option<String>,
 }
 
 impl Step {
@@ -170,7 +175,10 @@ impl<'a> Search<'a> {
         self.prefetched = prefetched;
         let parsed = match parsed {
             Ok(parsed) => parsed,
-            Err(why) => return Ok(Visit::Page(Page { why, is_html: !page.is_empty(), links })),
+            Err(why) => {
+                let title = html::title(&page).map(|title| shortened(&title));
+                return Ok(Visit::Page(Page { why, is_html: !page.is_empty(), links, title }));
+            }
         };
         self.remember(&step.url, &url, &validators, &parsed);
         let header = &parsed.header;
@@ -240,6 +248,11 @@ impl<'a> Search<'a> {
             _ => {}
         }
     }
+}
+
+/// A title without control characters, and not too long to be shown.
+fn shortened(title: &str) -> String {
+    title.chars().filter(|c| !c.is_control()).take(LONGEST_TITLE).collect()
 }
 
 /// Targets of the `resourcesync` links of a response: first those of its headers, then those of its page.

@@ -251,6 +251,7 @@ impl Harvest {
         let catalog = self.context.catalog().await?;
         let problems = OpenProblems::of(&catalog).await?;
         let channels = self.channels(&catalog).await?;
+        let title = catalog.look().await?.and_then(|look| look.title);
         let open_problems: u64 = problems.by_reason.values().sum();
         let reports = u64::from(self.planner.guard.is_some()) + self.planner.many_absent.len() as u64;
         let unsettled = open_problems + problems.ignored + reports;
@@ -268,6 +269,7 @@ impl Harvest {
             many_absent: self.planner.many_absent,
             first_problems: problems.first,
             channels,
+            title,
             missed: self.context.push.missed,
             poll,
         })

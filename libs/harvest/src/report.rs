@@ -30,6 +30,8 @@ pub struct Report {
     pub first_problems: Vec<(Subject, ProblemRecord)>,
     /// The channels that its sets offer, as far as known (CN-1).
     pub channels: Vec<(SetId, CapabilityLink)>,
+    /// The title that the last discovery proposes for the Source.
+    pub title: Option<String>,
     /// Number of missed changes of each set.
     pub missed: HashMap<SetId, u64>,
     /// What a poll may compare in place of the next run; none if an unchanged Source needs a run all the same.

@@ -21,6 +21,9 @@ pub struct DiscoveryReport {
     /// The host's well-known URL (RS-20), if nothing was found there. Absent when it was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub well_known_missing: Option<String>,
+    /// The title of the page at the entry URL, if that was read. At most 200 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
 }
 
 /// A visited document.

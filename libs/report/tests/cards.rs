@@ -76,6 +76,7 @@ impl Known {
             ],
             remarks: Vec::new(),
             well_known_missing: None,
+            title: None,
         };
         look.documents[0].has_up = false;
         change(&mut look);

@@ -25,17 +25,36 @@ const TEXT_ELEMENTS: [&str; 6] = ["script", "style", "title", "textarea", "templ
 
 /// Scans a page, or the beginning of one, in one pass.
 pub fn scan(page: &str) -> Head {
+    read(page).0
+}
+
+/// The title of a page, or of the beginning of one: the text of its first `title`, with single spaces. None if that is
+/// empty.
+///
+/// ```
+/// let page = "<head><title>Data &amp;\n  more</title>";
+/// assert_eq!(resourcesync::html::title(page).as_deref(), Some("Data & more"));
+/// ```
+pub fn title(page: &str) -> Option<String> {
+    let written = unescaped(read(page).1?);
+    let words: Vec<&str> = written.split_whitespace().collect();
+    Some(words.join(" ")).filter(|title| !title.is_empty())
+}
+
+/// The links in the head of a page, and its title as written.
+fn read(page: &str) -> (Head, Option<&str>) {
     let mut head = Head::default();
+    let mut title = None;
     let mut rest = page;
     while let Some(at) = rest.find('<') {
         rest = &rest[at + 1..];
         if let Some(comment) = rest.strip_prefix("!--") {
-            let Some(end) = comment.find("-->") else { return head };
+            let Some(end) = comment.find("-->") else { return (head, title) };
             rest = &comment[end + 3..];
             continue;
         }
         if starts_with(rest, "/head") {
-            return head;
+            return (head, title);
         }
         if !rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
             continue;
@@ -45,10 +64,10 @@ pub fn scan(page: &str) -> Head {
         let (name, after) = rest.split_at(end);
         let name = name.to_ascii_lowercase();
         if matches!(name.as_str(), "body" | "frameset") {
-            return head;
+            return (head, title);
         }
         // A tag that is cut off is ignored.
-        let Some((attributes, after)) = attributes(after) else { return head };
+        let Some((attributes, after)) = attributes(after) else { return (head, title) };
         rest = after;
         let value = |wanted: &str| attributes.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
         match name.as_str() {
@@ -57,13 +76,17 @@ pub fn scan(page: &str) -> Head {
                 head.links.extend(value("href").cloned())
             }
             _ if TEXT_ELEMENTS.contains(&name.as_str()) => {
-                let Some(behind) = behind_end_tag(rest, &name) else { return head };
+                let Some(behind) = behind_end_tag(rest, &name) else { return (head, title) };
+                if name == "title" && title.is_none() {
+                    let written = rest.len() - behind.len() - "</title".len();
+                    title = rest.get(..written);
+                }
                 rest = behind;
             }
             _ => {}
         }
     }
-    head
+    (head, title)
 }
 
 fn is_ours(rel: &str) -> bool {
@@ -178,6 +201,22 @@ mod tests {
                     href=\"http://www.example.com/dataset1/capabilitylist.xml\"/>\n    ...\n  </head>\n  \
                     <body>...</body>\n</html>\n";
         assert_eq!(links(page), ["http://www.example.com/dataset1/capabilitylist.xml"]);
+    }
+
+    #[test]
+    fn the_title_is_the_first_in_the_head() {
+        let read = |page: &str| title(page);
+        assert_eq!(
+            read("<TITLE lang=en> A\n <b>&#66;</b></Title ><title>C</title>").as_deref(),
+            Some("A <b>B</b>")
+        );
+        for none in
+            ["<title> </title>", "<title>cut off", "<body><title>A</title>", "<!--<title>A</title>-->", ""]
+        {
+            assert_eq!(read(none), None, "{none}");
+        }
+        let hidden = "<script><title>A</title></script><svg></head><title>B</title>";
+        assert_eq!(read(hidden), None);
     }
 
     #[test]

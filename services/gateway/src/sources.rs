@@ -98,7 +98,10 @@ pub(crate) async fn list(
     let page =
         paginate("sources", sources, |source| source.id.as_str(), params.limit, params.cursor.as_deref())?;
     let now = gateway.now();
-    Ok(Json(page.map(|source| Source::new(&source, Some(source.revision), now))))
+    Ok(Json(page.map(|source| {
+        let last = gateway.views.runs.get(&source.id);
+        Source::new(&source, Some(source.revision), now).proposed_by(last.as_deref())
+    })))
 }
 
 /// Adds a Source.
@@ -142,7 +145,9 @@ pub(crate) async fn read(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let found = access::visible(&gateway, &caller, &source).await?;
-    let mut response = answer(&Source::new(&found, Some(found.revision), gateway.now()), StatusCode::OK);
+    let last = gateway.views.runs.get(&found.id);
+    let shown = Source::new(&found, Some(found.revision), gateway.now()).proposed_by(last.as_deref());
+    let mut response = answer(&shown, StatusCode::OK);
     response.headers_mut().extend(inbox_urls::advertised(&gateway.settings, &headers, &found.id));
     Ok(response)
 }

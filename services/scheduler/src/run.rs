@@ -64,6 +64,8 @@ pub(crate) struct RunExecutor<'a> {
     meter: Meter,
     /// The problems of the Source, once counted.
     problems: Option<Problems>,
+    /// The title that discovery proposes, once the run has finished.
+    title: Option<String>,
     /// What a poll may compare in place of the next run, once this one has finished.
     poll: Option<PollState>,
     /// Why it is blocked at the moment.
@@ -93,6 +95,7 @@ impl<'a> RunExecutor<'a> {
             progress,
             meter,
             problems: None,
+            title: None,
             poll: None,
             waits_for: None,
         }
@@ -291,6 +294,7 @@ impl<'a> RunExecutor<'a> {
             waits_for: self.waits_for.clone(),
             told_at: None,
             problems: self.problems,
+            title: self.title.clone(),
             poll: self.poll.clone(),
         };
         match self.context.control.runs().tell(self.lease, self.id, progress, self.context.clock.now()).await
@@ -345,6 +349,7 @@ impl<'a> RunExecutor<'a> {
 
     async fn finish(&mut self, report: &Report) -> Result<RunExit, ControlError> {
         self.problems = Some(Problems { open: report.open_problems, ignored: report.ignored_problems });
+        self.title.clone_from(&report.title);
         self.poll = report.poll.clone().map(|basis| PollState {
             basis,
             spec: self.source.run_digest(),

@@ -152,6 +152,9 @@ pub struct Progress {
     /// Problems of the Source. The run counts them at its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problems: Option<Problems>,
+    /// The title that discovery proposes for the Source. The run learns of it at its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// What a poll compares instead of the next run, once the run has finished and everything is settled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<PollState>,
@@ -180,8 +183,8 @@ pub struct Problems {
     pub ignored: u64,
 }
 
-/// Sync time and problem counts carried over from earlier runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// Sync time, problem counts and the proposed title, carried over from earlier runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SyncSummary {
     /// When the last run began that ended in sync. What the Source offered until then is stored.
@@ -190,6 +193,9 @@ pub struct SyncSummary {
     /// The problems at the last count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problems: Option<Problems>,
+    /// The title that discovery has proposed for the Source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
 }
 
 /// The state of a run for readers.
@@ -253,7 +259,13 @@ impl Run {
         SyncSummary {
             in_sync_as_of: if is_in_sync { Some(began) } else { self.before.in_sync_as_of },
             problems: self.progress.problems.or(self.before.problems),
+            title: self.proposed_title().map(str::to_owned),
         }
+    }
+
+    /// The title that discovery proposes for the Source.
+    pub fn proposed_title(&self) -> Option<&str> {
+        self.progress.title.as_deref().or(self.before.title.as_deref())
     }
 
     /// What a poll compares in place of the next run of a Source with this spec, if it proves anything now.

@@ -34,7 +34,9 @@ pub(super) async fn page(context: PageContext, SourcePath(source): SourcePath) -
     let run_status = last.as_ref().map(|run| run.status(term.as_ref()));
     let here = source_url(&source);
     let content = html! {
-        @if let Some(title) = &spec.title { p { strong { (title) } } }
+        @if let Some(title) = spec.title.as_deref().or_else(|| last.as_ref()?.proposed_title()) {
+            p { strong { (title) } }
+        }
         p { a href=(spec.entry) rel="noreferrer" { (spec.entry) } }
         @if spec.name.is_some() { p.hint { "Source ID " code { (source) } } }
         @if !spec.labels.is_empty() { p { "Labels: " (layout::labels(&spec)) } }

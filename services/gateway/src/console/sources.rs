@@ -58,6 +58,21 @@ impl Item {
         let key = format!("{} {as_of:020} {}", health as u8, spec.id);
         Self { key, spec, run, health }
     }
+
+    /// Whether its name, title, ID or entry URL contains this text, which is in lower case.
+    fn matches(&self, text: &str) -> bool {
+        let has = |part: &str| part.to_lowercase().contains(text);
+        text.is_empty()
+            || self.spec.name.as_ref().is_some_and(|name| has(name.as_str()))
+            || self.title().is_some_and(has)
+            || has(self.spec.id.as_str())
+            || has(self.spec.entry.as_str())
+    }
+
+    /// The title that an operator has set, or else the proposed one.
+    fn title(&self) -> Option<&str> {
+        self.spec.title.as_deref().or_else(|| self.run.as_ref()?.proposed_title())
+    }
 }
 
 /// The page.
@@ -72,8 +87,9 @@ pub(super) async fn page(
     let filter = SourceFilter::new(&caller, selector.as_ref());
     let text = params.name.trim().to_lowercase();
     let all = gateway.views.sources.all().into_iter();
-    let found = all.filter(|source| filter.admits(source) && matches(source, &text));
-    let mut items: Vec<Item> = found.map(|source| Item::new(gateway, source.value, now)).collect();
+    let seen = all.filter(|source| filter.admits(source));
+    let items = seen.map(|source| Item::new(gateway, source.value, now));
+    let mut items: Vec<Item> = items.filter(|item| item.matches(&text)).collect();
     items.sort_by(|a, b| a.key.cmp(&b.key));
     let counts = SourceHealth::all().map(|health| items.iter().filter(|item| item.health == health).count());
     items.retain(|item| params.state.is_empty() || params.state == item.health.name());
@@ -98,15 +114,6 @@ pub(super) async fn page(
         @if context.may(Role::Operate) && text.is_empty() && selector.is_none() { (bulk_runs::link(&params.state)) }
     };
     Ok(context.page("Sources", content))
-}
-
-fn matches(spec: &SourceSpec, text: &str) -> bool {
-    let has = |part: &str| part.to_lowercase().contains(text);
-    text.is_empty()
-        || spec.name.as_ref().is_some_and(|name| has(name.as_str()))
-        || spec.title.as_deref().is_some_and(has)
-        || has(spec.id.as_str())
-        || has(spec.entry.as_str())
 }
 
 /// The selector that the operator has entered.
@@ -168,7 +175,7 @@ fn row(item: &Item, now: Timestamp) -> Markup {
     html! {
         th scope="row" {
             a href={ (HOME) "/sources/" (id) } { (layout::called(&item.spec)) }
-            @if let Some(title) = &item.spec.title { br; (title) }
+            @if let Some(title) = item.title() { br; (title) }
             @if item.spec.name.is_some() { br; span.hint { (id) } }
             br; span.hint { (item.spec.entry) }
             @if !item.spec.labels.is_empty() { br; span.hint { (layout::labels(&item.spec)) } }

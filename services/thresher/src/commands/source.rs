@@ -27,17 +27,20 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
             let sources = OperatorClient::of(&gateway)?.sources(matching.as_ref()).await?;
             if json {
                 for source in sources {
-                    terminal::json(&shown(&source.id, &source.spec)?)?;
+                    terminal::json(&shown(&source)?)?;
                 }
                 return Ok(Exit::Good);
             }
-            let header = ["name", "source", "schedule", "concurrency", "labels", "entry URL"];
+            let header = ["name", "source", "title", "schedule", "concurrency", "labels", "entry URL"];
             let mut table = terminal::table(header);
-            for Source { id, spec, .. } in &sources {
+            for source in &sources {
+                let Source { id, spec, .. } = source;
+                let title = displayed(source.title().unwrap_or("-"));
                 let entry = displayed(spec.entry.as_str());
                 let name = spec.name.as_ref().map_or("-", SourceName::as_str);
                 let concurrency = spec.concurrency.to_string();
-                table.add_row([name, id.as_str(), &schedule(spec), &concurrency, &labels(spec), &*entry]);
+                let (schedule, labels) = (schedule(spec), labels(spec));
+                table.add_row([name, id.as_str(), &*title, &schedule, &concurrency, &labels, &*entry]);
             }
             terminal::text(&format!("{table}\n"))?;
             Ok(Exit::Good)
@@ -46,16 +49,20 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
             let client = OperatorClient::of(&gateway)?;
             let id = client.source_id(&source).await?;
             let found = client.source(&id).await?;
-            let Some(Source { spec, .. }) = found else { return Err(no_source(&id)) };
+            let Some(source) = found else { return Err(no_source(&id)) };
             let subscriptions = client.subscriptions(&id).await?;
             if json {
-                let mut shown = shown(id.as_str(), &spec)?;
+                let mut shown = shown(&source)?;
                 if !subscriptions.is_empty() {
                     shown["subscriptions"] = serde_json::to_value(subscriptions)?;
                 }
                 terminal::json(&shown)?;
             } else {
-                let mut text = format!("# source ID: {id}\n{}", serde_saphyr::to_string(&spec)?);
+                let proposed = source.proposed_title.as_ref().filter(|_| source.spec.title.is_none());
+                let proposed = proposed
+                    .map_or(String::new(), |title| format!("# proposed title: {}\n", displayed(title)));
+                let spec = serde_saphyr::to_string(&source.spec)?;
+                let mut text = format!("# source ID: {id}\n{proposed}{spec}");
                 text.extend(subscriptions.iter().map(text_of));
                 terminal::text(&text)?;
             }
@@ -71,10 +78,13 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
     }
 }
 
-/// A Source as JSON: its ID and the fields of its spec.
-fn shown(id: &str, spec: &Spec) -> serde_json::Result<serde_json::Value> {
-    let mut shown = serde_json::to_value(spec)?;
-    shown["id"] = id.into();
+/// A Source as JSON: its ID, the fields of its spec, and the proposed title.
+fn shown(source: &Source) -> serde_json::Result<serde_json::Value> {
+    let mut shown = serde_json::to_value(&source.spec)?;
+    shown["id"] = source.id.as_str().into();
+    if let Some(title) = &source.proposed_title {
+        shown["proposed_title"] = title.as_str().into();
+    }
     Ok(shown)
 }
 

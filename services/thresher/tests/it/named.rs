@@ -2,11 +2,12 @@
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use simulated_source::{Fault, SourceSpec};
 use testkit::servers::{NatsFixture, S3Fixture};
 
 use crate::common::api::{ADMIN, Api, JsonBody as _, OPERATE, READ, send};
 use crate::common::console::Visitor;
-use crate::common::{Fleet, Service};
+use crate::common::{Fleet, Service, source};
 
 /// A gateway and no other service: requested runs stay queued.
 async fn gateway() -> (Fleet, Service, Api) {
@@ -244,4 +245,42 @@ async fn a_form_keeps_what_describes_a_source() {
     let many = json!({"entry": "https://example.org/", "labels": labels});
     let refused = send(put.json_body(&many)).await.is(StatusCode::UNPROCESSABLE_ENTITY).json();
     assert_eq!(refused["errors"][0]["field"], "labels", "{refused}");
+}
+
+#[tokio::test]
+async fn the_title_of_the_entry_page_is_proposed_until_an_operator_sets_one() {
+    let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
+    let service = fleet.start(&[], &fleet.gateway());
+    let api = Api::of(&service).await;
+    let site = source(SourceSpec::default().resources(2)).await;
+    // So discovery reads the page.
+    site.set_fault(site.well_known(), Fault::status(404));
+    api.ask(&["source", "add", &format!("{}/", site.url()), "--name", "site", "--no-run"]).await.exits(0);
+    assert_eq!(api.get("/v1/sources/site").await.json()["proposed_title"], Value::Null);
+    api.ask(&["run", "submit", "site", "--watch"]).await.exits(0);
+    let proposed = testkit::waiting::found("a title is proposed", async || {
+        api.get("/v1/sources/site").await.json()["proposed_title"].as_str().map(str::to_owned)
+    });
+    assert_eq!(proposed.await, "A simulated Source");
+    let listed = api.ask(&["source", "ls", "--json"]).await.exits(0).json();
+    assert_eq!((&listed["proposed_title"], &listed["title"]), (&json!("A simulated Source"), &Value::Null));
+    let listed = api.ask(&["source", "ls"]).await.exits(0).stdout;
+    let shown = api.ask(&["source", "show", "site"]).await.exits(0).stdout;
+    assert!(listed.contains("A simulated Source"), "{listed}");
+    assert!(shown.contains("# proposed title: A simulated Source\n"), "{shown}");
+    let visitor = Visitor::of(&api).signed_in(READ).await;
+    for path in ["/console/sources?name=a+simulated", "/console/sources/site"] {
+        let page = visitor.page(path).await;
+        assert!(page.contains("A simulated Source"), "{path}: {page}");
+    }
+
+    api.ask(&["source", "set", "site", "--title", "Ours"]).await.exits(0);
+    let titled = testkit::waiting::found("the title is seen", async || {
+        Some(visitor.page("/console/sources").await).filter(|page| page.contains("Ours"))
+    });
+    assert!(!titled.await.contains("A simulated Source"));
+    // The next run reads the page again, or not; the title of the operator stays.
+    api.ask(&["run", "submit", "site", "--watch"]).await.exits(0);
+    let shown = api.ask(&["source", "show", "site"]).await.exits(0).stdout;
+    assert!(shown.contains("title: Ours") && !shown.contains("proposed"), "{shown}");
 }

@@ -56,7 +56,7 @@ fn failures_come_before_staleness_and_problems() {
     again.progress.problems = None;
     again.before = finished.leaves();
     assert_eq!(condition(&spec(), &again, 1), SourceHealth::Problems, "until a newer count is known");
-    again.before = SyncSummary { in_sync_as_of: Some(at(0)), problems: None };
+    again.before = SyncSummary { in_sync_as_of: Some(at(0)), ..SyncSummary::default() };
     assert_eq!(condition(&spec(), &again, 1), SourceHealth::Running);
     assert_eq!(condition(&spec(), &run(RunState::Paused, 0), 1), SourceHealth::Paused);
     let off = SourceSpec::from(Spec { enabled: false, ..spec().spec });
