@@ -56,6 +56,11 @@ errors! {
 }
 
 impl ApiError {
+    /// Whether another client changed what this request would change.
+    pub(crate) fn is_precondition(&self) -> bool {
+        self.status == StatusCode::PRECONDITION_FAILED
+    }
+
     fn of(status: StatusCode, kind: &'static str, title: &'static str, detail: String) -> Self {
         Self { status, kind, title, detail, errors: Vec::new(), headers: Vec::new() }
     }

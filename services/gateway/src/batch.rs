@@ -7,7 +7,7 @@ use api::{Page, Run, RunBatch, RunRequest, RunResult, SourceBatch, SourceDone, S
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use control::{ControlError, SourceSpec};
+use control::{ControlError, SourceSpec, Spec};
 use futures::{Stream, StreamExt as _, stream};
 
 use crate::access;
@@ -24,6 +24,9 @@ pub(crate) const AT_A_TIME: usize = 2;
 const COPIES: usize = 6;
 /// How many items of a batch are processed at a time.
 const ITEMS_AT_A_TIME: usize = 32;
+
+/// Attempts to change a Source that other clients change at the same time.
+const TRIES: usize = 3;
 
 /// The most memory for batches of at most `batch_bytes`.
 pub(crate) fn memory_bytes(batch_bytes: usize) -> usize {
@@ -105,6 +108,46 @@ async fn create_or_update(
         None => sources.create(spec).await,
     };
     Ok((done, Some(written.map_err(as_precondition)?.get())))
+}
+
+/// Changes the spec of each Source, some at a time. The results come in the order of the Sources.
+pub(crate) fn change_sources<'a>(
+    gateway: &'a Gateway,
+    caller: &'a Caller,
+    sources: Vec<String>,
+    change: impl Fn(&mut Spec) + Copy + 'a,
+) -> impl Stream<Item = SourceResult> + 'a {
+    let requests = sources.into_iter().map(move |source| async move {
+        match change_one(gateway, caller, &source, change).await {
+            Ok((done, revision)) => SourceResult { source, done, revision, problem: None },
+            Err(error) => {
+                let problem = Some(error.at(&format!("/v1/sources/{source}")));
+                SourceResult { source, done: SourceDone::Refused, revision: None, problem }
+            }
+        }
+    });
+    stream::iter(requests).buffered(ITEMS_AT_A_TIME)
+}
+
+/// Changes a Source as it is now; again if another client changes it at the same time.
+async fn change_one(
+    gateway: &Gateway,
+    caller: &Caller,
+    source: &str,
+    change: impl Fn(&mut Spec),
+) -> Result<(SourceDone, Option<u64>), ApiError> {
+    let id = access::source(gateway, caller, source).await?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let found = access::visible(gateway, caller, &id).await?;
+        let mut spec = SourceSpec::clone(&found);
+        change(&mut spec.spec);
+        match create_or_update(gateway, caller, &spec, Some(found.revision.get()), false).await {
+            Err(error) if error.is_precondition() && tries < TRIES => {}
+            done => return done,
+        }
+    }
 }
 
 /// Requests a run of many Sources. Each request is accepted or refused by itself; the response lists the results in the

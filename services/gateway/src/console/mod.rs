@@ -8,7 +8,7 @@
 mod add;
 mod assets;
 mod auth;
-mod bulk_runs;
+mod bulk;
 mod change;
 mod channels;
 mod chart;
@@ -29,6 +29,7 @@ mod session;
 mod settings;
 mod source;
 mod source_health;
+mod source_query;
 mod sources;
 mod spec_form;
 mod spec_inputs;
@@ -61,7 +62,8 @@ pub(crate) fn router(gateway: Gateway) -> Router {
         .route("/console/add", get(add::page))
         .route(SOURCES, get(sources::page).post(add::submit))
         .route(RUNS, get(fleet::runs_page))
-        .route(bulk_runs::PATH, get(bulk_runs::page).post(bulk_runs::submit))
+        .route(bulk::runs::PATH, get(bulk::runs::page).post(bulk::runs::submit))
+        .route(bulk::changes::PATH, get(bulk::changes::page).post(bulk::changes::submit))
         .route("/console/sources/{source}", get(source::page))
         .route("/console/sources/{source}/settings", get(change::page).post(change::submit))
         .route("/console/sources/{source}/delete", post(change::delete))

@@ -13,7 +13,7 @@ use resourcesync::Quirk;
 use super::layout::Column::{Number, Text};
 use super::layout::{self, PageContext, source_url};
 use super::source_health::SourceHealth;
-use super::{channels, chart, format, settings};
+use super::{channels, chart, format, settings, source_query};
 use crate::api_error::ApiError;
 use crate::extract::{Query, SourcePath};
 use crate::sources::PageParams;
@@ -34,7 +34,7 @@ pub(super) async fn page(context: PageContext, SourcePath(source): SourcePath) -
     let run_status = last.as_ref().map(|run| run.status(term.as_ref()));
     let here = source_url(&source);
     let content = html! {
-        @if let Some(title) = spec.title.as_deref().or_else(|| last.as_ref()?.proposed_title()) {
+        @if let Some(title) = source_query::title(&spec, last.as_deref()) {
             p { strong { (title) } }
         }
         p { a href=(spec.entry) rel="noreferrer" { (spec.entry) } }

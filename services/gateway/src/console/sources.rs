@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::Page;
-use control::{Run, Selector, SelectorError, SourceSpec};
+use control::{Run, SourceSpec};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -11,13 +11,14 @@ use serde::Deserialize;
 use super::layout::Column::{Number, Text};
 use super::layout::{self, PageContext};
 use super::source_health::SourceHealth;
-use super::{HOME, SOURCES, bulk_runs, format};
+use super::source_query::{self, SourceQuery};
+use super::{HOME, SOURCES, bulk, format};
 use crate::access::SourceFilter;
 use crate::api_error::ApiError;
 use crate::extract::Query;
 use crate::pagination;
 use crate::state::Gateway;
-use crate::tokens::{Caller, Role};
+use crate::tokens::Caller;
 
 /// Sources per page.
 const SHOWN: u16 = 50;
@@ -26,12 +27,9 @@ const SHOWN: u16 = 50;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Params {
-    /// Only Sources with this text in their name, title, ID or entry URL.
     name: String,
-    /// Only Sources whose labels match this selector.
     #[serde(rename = "match")]
     selector: String,
-    /// Only Sources with this health.
     state: String,
     /// The position of the next page.
     cursor: Option<String>,
@@ -59,19 +57,8 @@ impl Item {
         Self { key, spec, run, health }
     }
 
-    /// Whether its name, title, ID or entry URL contains this text, which is in lower case.
-    fn matches(&self, text: &str) -> bool {
-        let has = |part: &str| part.to_lowercase().contains(text);
-        text.is_empty()
-            || self.spec.name.as_ref().is_some_and(|name| has(name.as_str()))
-            || self.title().is_some_and(has)
-            || has(self.spec.id.as_str())
-            || has(self.spec.entry.as_str())
-    }
-
-    /// The title that an operator has set, or else the proposed one.
-    fn title(&self) -> Option<&str> {
-        self.spec.title.as_deref().or_else(|| self.run.as_ref()?.proposed_title())
+    fn contains(&self, text: &str) -> bool {
+        source_query::contains(text, &self.spec, self.run.as_deref())
     }
 }
 
@@ -83,74 +70,58 @@ pub(super) async fn page(
 ) -> Result<Markup, ApiError> {
     let gateway = &context.gateway;
     let now = context.now;
-    let selector = selector(&params)?;
+    let Params { name, selector, state, cursor } = params;
+    let query = SourceQuery { name, selector, state };
+    let selector = query.selector()?;
     let filter = SourceFilter::new(&caller, selector.as_ref());
-    let text = params.name.trim().to_lowercase();
+    let text = query.text();
     let all = gateway.views.sources.all().into_iter();
     let seen = all.filter(|source| filter.admits(source));
     let items = seen.map(|source| Item::new(gateway, source.value, now));
-    let mut items: Vec<Item> = items.filter(|item| item.matches(&text)).collect();
+    let mut items: Vec<Item> = items.filter(|item| item.contains(&text)).collect();
     items.sort_by(|a, b| a.key.cmp(&b.key));
     let counts = SourceHealth::all().map(|health| items.iter().filter(|item| item.health == health).count());
-    items.retain(|item| params.state.is_empty() || params.state == item.health.name());
-    let shown = pagination::paginate(
-        "console",
-        items,
-        |item| item.key.as_str(),
-        Some(SHOWN),
-        params.cursor.as_deref(),
-    )?;
+    items.retain(|item| query.state.is_empty() || query.state == item.health.name());
+    let shown =
+        pagination::paginate("console", items, |item| item.key.as_str(), Some(SHOWN), cursor.as_deref())?;
+    let and = if query.url_query().is_empty() { "?" } else { "&" };
     let content = html! {
-        (search(&params))
-        (health_filter(&params, &counts))
+        (search(&query))
+        (health_filter(&query, &counts))
         @if !gateway.views.sources.is_live() {
             p.error role="alert" { "The control store is unreachable. This page shows the last known state." }
         }
         (table(&shown, now))
         @if let Some(next) = &shown.next {
-            p { a rel="next" href={ (url(&params, &params.state)) "&cursor=" (next) } { "Next page" } }
+            p { a rel="next" href={ (query.list_url()) (and) "cursor=" (next) } { "Next page" } }
         }
-        // The form starts runs by status alone.
-        @if context.may(Role::Operate) && text.is_empty() && selector.is_none() { (bulk_runs::link(&params.state)) }
+        @if !shown.items.is_empty() { (bulk::links(&context, &query)) }
     };
     Ok(context.page("Sources", content))
 }
 
-/// The selector that the operator has entered.
-fn selector(params: &Params) -> Result<Option<Selector>, ApiError> {
-    let text = Some(params.selector.trim()).filter(|text| !text.is_empty());
-    text.map(|text| text.parse().map_err(|error: SelectorError| ApiError::bad_request(error.to_string())))
-        .transpose()
-}
-
-/// The URL of the list of Sources with this health.
-fn url(params: &Params, state: &str) -> String {
-    let labels = format::query(params.selector.trim());
-    format!("{SOURCES}?name={}&match={labels}&state={state}", format::query(params.name.trim()))
-}
-
-fn search(params: &Params) -> Markup {
+fn search(query: &SourceQuery) -> Markup {
     html! {
         form.filter role="search" aria-label="Sources" method="get" action=(SOURCES) {
             label for="name" { "Name or address" }
-            input #name type="search" name="name" value=(params.name);
+            input #name type="search" name="name" value=(query.name);
             label for="match" { "Labels" }
-            input id="match" type="search" name="match" value=(params.selector) placeholder="country=jp,!test" spellcheck="false";
-            @if !params.state.is_empty() { input type="hidden" name="state" value=(params.state); }
+            input id="match" type="search" name="match" value=(query.selector) placeholder="country=jp,!test" spellcheck="false";
+            @if !query.state.is_empty() { input type="hidden" name="state" value=(query.state); }
             button type="submit" { "Find" }
         }
     }
 }
 
 /// The number of Sources by health, with links to them.
-fn health_filter(params: &Params, counts: &[usize; 9]) -> Markup {
-    let chosen = |name: &str| (params.state == name).then_some("true");
+fn health_filter(query: &SourceQuery, counts: &[usize; 9]) -> Markup {
+    let chosen = |name: &str| (query.state == name).then_some("true");
     html! {
         nav aria-label="Status" {
             ul.chips {
-                li { a href=(url(params, "")) aria-current=[chosen("")] { "all " (counts.iter().sum::<usize>()) } }
+                li { a href=(query.with_state("").list_url()) aria-current=[chosen("")] { "all " (counts.iter().sum::<usize>()) } }
                 @for (health, count) in SourceHealth::all().into_iter().zip(counts).filter(|(_, count)| **count > 0) {
-                    li { a class=(health.severity()) href=(url(params, health.name())) aria-current=[chosen(health.name())] {
+                    li { a class=(health.severity()) href=(query.with_state(health.name()).list_url()) aria-current=[chosen(health.name())] {
                         (health.label()) " " (count)
                     } }
                 }
@@ -175,7 +146,7 @@ fn row(item: &Item, now: Timestamp) -> Markup {
     html! {
         th scope="row" {
             a href={ (HOME) "/sources/" (id) } { (layout::called(&item.spec)) }
-            @if let Some(title) = item.title() { br; (title) }
+            @if let Some(title) = source_query::title(&item.spec, item.run.as_deref()) { br; (title) }
             @if item.spec.name.is_some() { br; span.hint { (id) } }
             br; span.hint { (item.spec.entry) }
             @if !item.spec.labels.is_empty() { br; span.hint { (layout::labels(&item.spec)) } }

@@ -14,7 +14,7 @@ use simulated_source::{Fault, SourceSpec as Simulated};
 use testkit::servers::{NatsFixture, S3Fixture};
 use testkit::waiting::found;
 
-use crate::common::api::{Api, OPERATE, READ, fleet};
+use crate::common::api::{ADMIN, Api, OPERATE, READ, fleet};
 use crate::common::console::Visitor;
 use crate::common::{Fleet, source};
 
@@ -204,7 +204,7 @@ async fn runs_of_all_sources_with_a_status_are_started_after_a_look_at_their_num
     assert!(list.contains(&format!("href=\"{at}\"")), "{list}");
     assert!(!reader.page("/console/sources?state=never-synced").await.contains(at), "a reader may not");
     let form = operator.page(at).await;
-    assert!(form.contains("3 Sources have") && form.contains("Start 3 runs"), "{form}");
+    assert!(form.contains("3 Sources match.") && form.contains("Start 3 runs"), "{form}");
     let value = |name: &str| {
         let (_, rest) = form.split_once(&format!("name=\"{name}\" value=\"")).expect(name);
         rest.split('"').next().expect("a value").to_owned()
@@ -220,6 +220,72 @@ async fn runs_of_all_sources_with_a_status_are_started_after_a_look_at_their_num
     assert!(done.contains("3 runs were requested.") && !done.contains("refused"), "{done}");
     assert_eq!(control.runs().view().await.expect("NATS").all().len(), 3);
     operator.get("/console/runs:batch?state=none").await.is(StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn all_sources_of_a_filtered_list_are_paused_labelled_and_resumed_after_a_look_at_their_number() {
+    let (_fleet, _gateway, api, control) = gateway_alone().await;
+    for number in 0..3 {
+        let mut spec = spec(number);
+        if number > 0 {
+            spec.labels.insert("country".parse().expect("a key"), "jp".parse().expect("a value"));
+        }
+        control.sources().create(&spec).await.expect("NATS");
+    }
+    let admin = Visitor::of(&api).signed_in(ADMIN).await;
+    let operator = Visitor::of(&api).signed_in(OPERATE).await;
+    let path = "/console/sources:batch";
+    let of_japan = "match=country%3Djp";
+    let list = found("two are listed", async || {
+        let list = admin.page(&format!("/console/sources?{of_japan}")).await;
+        list.contains("2 on this page").then_some(list)
+    });
+    let list = list.await;
+    for action in ["pause", "resume", "label"] {
+        let link = format!("href=\"{path}?action={action}&amp;{of_japan}\"");
+        assert!(list.contains(&link), "{link}: {list}");
+    }
+    assert!(list.contains(&format!("href=\"/console/runs:batch?{of_japan}\"")), "{list}");
+    let list = operator.page(&format!("/console/sources?{of_japan}")).await;
+    assert!(list.contains("/console/runs:batch") && !list.contains(path), "an operator changes no spec");
+    operator.get(&format!("{path}?action=pause")).await.is(StatusCode::FORBIDDEN);
+
+    let form = admin.page(&format!("{path}?action=pause&{of_japan}")).await;
+    assert!(form.contains("2 Sources match.") && form.contains("Pause 2 Sources"), "{form}");
+    let sent = |action, count| [("action", action), ("match", "country=jp"), ("count", count)];
+    operator.post(path, &sent("pause", "2")).await.is(StatusCode::FORBIDDEN);
+    let more = admin.post(path, &sent("pause", "1")).await.is(StatusCode::CONFLICT).text();
+    assert!(more.contains("There are more Sources now than the 1"), "{more}");
+    let enabled = async || {
+        let mut enabled = Vec::new();
+        for number in 0..3 {
+            enabled.push(control.sources().get(&spec(number).id).await.expect("NATS").enabled);
+        }
+        enabled
+    };
+    assert_eq!(enabled().await, [true, true, true], "nothing was changed yet");
+    let done = admin.post(path, &sent("pause", "2")).await.is(StatusCode::OK).text();
+    assert!(done.contains("2 Sources were changed.") && !done.contains("refused"), "{done}");
+    assert_eq!(enabled().await, [true, false, false]);
+    let again = admin.post(path, &sent("pause", "2")).await.is(StatusCode::OK).text();
+    assert!(
+        again.contains("0 Sources were changed.") && again.contains("2 Sources were so already."),
+        "{again}"
+    );
+    admin.post(path, &sent("resume", "2")).await.is(StatusCode::OK);
+    assert_eq!(enabled().await, [true, true, true]);
+
+    let labels = [&sent("label", "2")[..], &[("set", "tier=1 owner=ada"), ("remove", "country")]].concat();
+    admin.post(path, &labels).await.is(StatusCode::OK);
+    for number in 0..3 {
+        let labels = control.sources().get(&spec(number).id).await.expect("NATS").labels.clone();
+        let labels: Vec<_> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let expected: &[&str] = if number > 0 { &["owner=ada", "tier=1"] } else { &[] };
+        assert_eq!(labels, expected, "{number}");
+    }
+    admin.post(path, &sent("label", "2")).await.is(StatusCode::BAD_REQUEST);
+    admin.get(&format!("{path}?action=remove")).await.is(StatusCode::BAD_REQUEST);
+    admin.get(&format!("{path}?action=pause&match=%3D")).await.is(StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
