@@ -13,6 +13,7 @@ import contract
 
 SHAPES = {
     "origin_group": r"[a-z0-9-]{1,40}",
+    "group": r"[A-Za-z0-9._-]{1,63}",
     "source": r"[A-Za-z0-9._-]{1,200}",
     "route": r"/[\w/{}.-]*|unmatched",
     "version": r"[\w.+-]+",

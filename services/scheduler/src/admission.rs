@@ -2,11 +2,18 @@
 //!
 //! Runs of operators come before scheduled ones. A run that has used its first turn is long: long runs are sure of a
 //! quarter of memory and places, and take at most half while others wait. Within a priority, hosts take turns, and no
-//! host has more than half while others wait.
+//! host has more than half while others wait. Nor has any value of a label that the operator has chosen.
 
-use std::collections::{HashMap, VecDeque};
+mod queue;
+mod usage;
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use model::SourceId;
+
+use queue::{Queue, Verdict};
+use usage::{Usage, UsageBy};
 
 /// Each such grant goes to scheduled runs first, so that a stream of operators' runs cannot put them off for ever.
 const SCHEDULED_FIRST: u64 = 8;
@@ -31,6 +38,8 @@ pub(crate) struct Candidate {
     pub(crate) priority: Priority,
     /// The host of the Source's entry.
     pub(crate) host: String,
+    /// The value of the label whose values have shares, if the Source has it.
+    pub(crate) owner: Option<Arc<str>>,
     /// The memory that it takes, in bytes.
     pub(crate) bytes: u64,
 }
@@ -42,50 +51,26 @@ pub(crate) struct Admission {
     capacity: Usage,
     used: Usage,
     used_by_long: Usage,
-    used_by_host: HashMap<String, Usage>,
+    used_by_host: UsageBy,
+    used_by_owner: UsageBy,
     urgent: Queue,
     scheduled: Queue,
     long: Queue,
-    /// The queue of each that waits.
-    waiting: HashMap<SourceId, (Priority, String)>,
+    /// Where each waits.
+    waiting: HashMap<SourceId, Waiting>,
+    /// How many of each owner wait.
+    waiting_of: HashMap<Arc<str>, usize>,
     grants: u64,
     /// Whether the last refused candidate lacked memory, rather than its share.
     is_full: bool,
 }
 
-/// Runs in places, and their memory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Usage {
-    runs: usize,
-    bytes: u64,
-}
-
-impl Usage {
-    /// With one more run.
-    fn with(self, bytes: u64) -> Self {
-        Self { runs: self.runs + 1, bytes: self.bytes + bytes }
-    }
-
-    /// With one run less.
-    fn without(self, bytes: u64) -> Self {
-        Self { runs: self.runs.saturating_sub(1), bytes: self.bytes.saturating_sub(bytes) }
-    }
-
-    /// One of `parts` equal parts, of one run at least.
-    fn part(self, parts: usize) -> Self {
-        Self { runs: (self.runs / parts).max(1), bytes: self.bytes / parts as u64 }
-    }
-
-    fn is_within(self, limit: Self) -> bool {
-        self.runs <= limit.runs && self.bytes <= limit.bytes
-    }
-}
-
-/// The candidates of one priority. Hosts take turns.
-#[derive(Debug, Default)]
-struct Queue {
-    turns: VecDeque<String>,
-    by_host: HashMap<String, VecDeque<Candidate>>,
+/// Where a run waits.
+#[derive(Debug)]
+struct Waiting {
+    priority: Priority,
+    host: String,
+    owner: Option<Arc<str>>,
 }
 
 impl Admission {
@@ -95,11 +80,13 @@ impl Admission {
             capacity: Usage { runs: most_runs.max(1), bytes: capacity },
             used: Usage::default(),
             used_by_long: Usage::default(),
-            used_by_host: HashMap::new(),
+            used_by_host: UsageBy::default(),
+            used_by_owner: UsageBy::default(),
             urgent: Queue::default(),
             scheduled: Queue::default(),
             long: Queue::default(),
             waiting: HashMap::new(),
+            waiting_of: HashMap::new(),
             grants: 0,
             is_full: false,
         }
@@ -107,18 +94,36 @@ impl Admission {
 
     /// Adds a run that waits. A Source waits once.
     pub(crate) fn wait(&mut self, candidate: Candidate) {
-        if !self.waiting.contains_key(&candidate.source) {
-            let at = (candidate.priority, candidate.host.clone());
-            self.waiting.insert(candidate.source.clone(), at);
-            self.queue(candidate.priority).push(candidate);
+        if self.waiting.contains_key(&candidate.source) {
+            return;
         }
+        let Candidate { source, priority, host, owner, .. } = &candidate;
+        let at = Waiting { priority: *priority, host: host.clone(), owner: owner.clone() };
+        self.waiting.insert(source.clone(), at);
+        if let Some(owner) = owner {
+            *self.waiting_of.entry(Arc::clone(owner)).or_default() += 1;
+        }
+        self.queue(candidate.priority).push(candidate);
     }
 
     /// Removes a run that waits.
     pub(crate) fn withdraw(&mut self, source: &SourceId) {
-        if let Some((priority, host)) = self.waiting.remove(source) {
+        if let Some(Waiting { priority, host, .. }) = self.waits_no_more(source) {
             self.queue(priority).remove(source, &host);
         }
+    }
+
+    fn waits_no_more(&mut self, source: &SourceId) -> Option<Waiting> {
+        let waiting = self.waiting.remove(source)?;
+        if let Some(owner) = &waiting.owner
+            && let Some(count) = self.waiting_of.get_mut(owner)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.waiting_of.remove(owner);
+            }
+        }
+        Some(waiting)
     }
 
     /// How many runs wait.
@@ -138,11 +143,13 @@ impl Admission {
             return None;
         }
         let granted = self.order().into_iter().find_map(|priority| self.grant_of(priority))?;
-        self.waiting.remove(&granted.source);
+        self.waits_no_more(&granted.source);
         self.grants += 1;
         self.used = self.used.with(granted.bytes);
-        let of_host = self.used_by_host.entry(granted.host.clone()).or_default();
-        *of_host = of_host.with(granted.bytes);
+        self.used_by_host.add(&granted.host, granted.bytes);
+        if let Some(owner) = &granted.owner {
+            self.used_by_owner.add(owner, granted.bytes);
+        }
         if granted.priority == Priority::Long {
             self.used_by_long = self.used_by_long.with(granted.bytes);
         }
@@ -155,11 +162,9 @@ impl Admission {
         if place.priority == Priority::Long {
             self.used_by_long = self.used_by_long.without(place.bytes);
         }
-        if let Some(used) = self.used_by_host.get_mut(&place.host) {
-            *used = used.without(place.bytes);
-            if used.runs == 0 {
-                self.used_by_host.remove(&place.host);
-            }
+        self.used_by_host.remove(&place.host, place.bytes);
+        if let Some(owner) = &place.owner {
+            self.used_by_owner.remove(owner, place.bytes);
         }
     }
 
@@ -170,7 +175,10 @@ impl Admission {
             return false;
         }
         self.used.bytes += bytes;
-        self.used_by_host.entry(place.host.clone()).or_default().bytes += bytes;
+        self.used_by_host.grow(&place.host, bytes);
+        if let Some(owner) = &place.owner {
+            self.used_by_owner.grow(owner, bytes);
+        }
         if place.priority == Priority::Long {
             self.used_by_long.bytes += bytes;
         }
@@ -180,9 +188,11 @@ impl Admission {
 
     /// Whether a run whose turn is over should leave its place: others wait that it keeps from theirs.
     pub(crate) fn should_yield(&self, place: &Candidate) -> bool {
-        let waits_at_host = |queue: &Queue| queue.by_host.contains_key(&place.host);
-        let keeps_others =
-            self.is_full || [&self.urgent, &self.scheduled, &self.long].into_iter().any(waits_at_host);
+        let waits_at_host = |queue: &Queue| queue.has_host(&place.host);
+        let waits_of_owner = place.owner.as_ref().is_some_and(|owner| self.waiting_of.contains_key(owner));
+        let keeps_others = self.is_full
+            || waits_of_owner
+            || [&self.urgent, &self.scheduled, &self.long].into_iter().any(waits_at_host);
         let is_sure = place.priority == Priority::Long
             && self.used_by_long.is_within(self.capacity.part(4))
             && self.long.is_empty();
@@ -213,23 +223,31 @@ impl Admission {
         // One run has a place whatever it takes.
         let may_have = |used: Usage, more: u64| used.runs == 0 || used.with(more).is_within(half);
         let used_by_long = self.used_by_long;
-        let used_by_host = &self.used_by_host;
+        let (used_by_host, used_by_owner) = (&self.used_by_host, &self.used_by_owner);
+        let waiting_of = &self.waiting_of;
+        let all_waiting = self.waiting.len();
+        // Whether runs of other owners wait, or of none.
+        let others_wait = |owner: &str| all_waiting > waiting_of.get(owner).copied().unwrap_or_default();
         let queue = match priority {
             Priority::Urgent => &mut self.urgent,
             Priority::Scheduled => &mut self.scheduled,
             Priority::Long => &mut self.long,
         };
-        let other_hosts_wait = queue.turns.len() > 1 || hosts > 1;
+        let other_hosts_wait = queue.hosts() > 1 || hosts > 1;
         let mut is_full = false;
         let granted = queue.pop(|candidate| {
-            let of_host = used_by_host.get(&candidate.host).copied().unwrap_or_default();
+            let of_host = used_by_host.of(&candidate.host);
             let within_host = !other_hosts_wait || may_have(of_host, candidate.bytes);
+            let within_owner = candidate.owner.as_deref().is_none_or(|owner| {
+                !others_wait(owner) || may_have(used_by_owner.of(owner), candidate.bytes)
+            });
             let within_long =
                 priority != Priority::Long || only_long || may_have(used_by_long, candidate.bytes);
             // A run that needs more than all the memory has it alone.
             let fits = candidate.bytes <= free || is_alone;
-            is_full |= within_host && within_long && !fits;
-            if is_full { Verdict::Stop } else { Verdict::from(within_host && within_long) }
+            let may_take = within_host && within_owner && within_long;
+            is_full |= may_take && !fits;
+            if is_full { Verdict::Stop } else { Verdict::from(may_take) }
         });
         self.is_full |= is_full;
         granted
@@ -244,65 +262,5 @@ impl Admission {
     }
 }
 
-/// What follows for the candidate at the head of a host's turn.
-enum Verdict {
-    Take,
-    NextHost,
-    /// It must have its place before any other of its priority: else small runs would put off large ones for ever.
-    Stop,
-}
-
-impl From<bool> for Verdict {
-    fn from(takes: bool) -> Self {
-        if takes { Self::Take } else { Self::NextHost }
-    }
-}
-
-impl Queue {
-    fn push(&mut self, candidate: Candidate) {
-        let of_host = self.by_host.entry(candidate.host.clone()).or_default();
-        if of_host.is_empty() {
-            self.turns.push_back(candidate.host.clone());
-        }
-        of_host.push_back(candidate);
-    }
-
-    fn remove(&mut self, source: &SourceId, host: &str) {
-        let Some(of_host) = self.by_host.get_mut(host) else { return };
-        of_host.retain(|candidate| candidate.source != *source);
-        if of_host.is_empty() {
-            self.by_host.remove(host);
-            self.turns.retain(|turn| turn != host);
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.by_host.is_empty()
-    }
-
-    /// The next candidate that is taken. Its host has its next turn after all others.
-    fn pop(&mut self, mut decide: impl FnMut(&Candidate) -> Verdict) -> Option<Candidate> {
-        for at in 0..self.turns.len() {
-            let waiting = self.by_host.get_mut(&self.turns[at])?;
-            match decide(waiting.front()?) {
-                Verdict::NextHost => continue,
-                Verdict::Stop => return None,
-                Verdict::Take => {}
-            }
-            let taken = waiting.pop_front();
-            let is_last = waiting.is_empty();
-            let host = self.turns.remove(at)?;
-            if is_last {
-                self.by_host.remove(&host);
-            } else {
-                self.turns.push_back(host);
-            }
-            return taken;
-        }
-        None
-    }
-}
-
 #[cfg(test)]
-#[path = "admission_tests.rs"]
 mod tests;

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use control::LabelKey;
 use fleet::{HttpConfig, NatsConfig, PushConfig, StoreConfig};
 use planning::{RunLimits, WindowLimits};
 use serde::Deserialize;
@@ -47,6 +48,9 @@ pub struct Settings {
     pub memory_megabytes: usize,
     /// Maximum number of runs with a place at a time.
     pub max_concurrent_runs: usize,
+    /// A label of Sources, such as `owner`: runs of Sources with one value of it take at most half of the memory and the
+    /// places, while others wait. Without it, labels have no shares.
+    pub share_label: Option<LabelKey>,
     /// How long a run keeps its place while others wait, in seconds, the first time. A small Source needs no more.
     pub first_turn_seconds: u64,
     /// The same for later turns, in seconds. Doubled each time.
@@ -62,6 +66,12 @@ pub struct Settings {
     pub probe_timeout_seconds: u64,
     /// How many Sources have metric series of their own: those that are late the most. All others share one, `other`.
     pub metrics_max_sources: usize,
+    /// A label of Sources, such as `country`: metrics `thresher_source_group_*` count Sources by its values. Without it,
+    /// there are none.
+    pub metrics_label: Option<LabelKey>,
+    /// How many values of that label have metric series of their own: those of the most Sources. All other Sources
+    /// share one, `other`.
+    pub metrics_max_groups: usize,
     /// Grace period after a Source's scheduled time before it counts as stale, in seconds.
     pub stale_after_seconds: u64,
     /// Minimum time from the end of a run to the next run that a hint starts, in seconds. After a failed run, hub
@@ -92,6 +102,7 @@ impl Default for Settings {
             name: None,
             memory_megabytes: 960,
             max_concurrent_runs: 32,
+            share_label: None,
             first_turn_seconds: 20,
             turn_seconds: 60,
             max_open_origins: WindowLimits::default().origins,
@@ -99,6 +110,8 @@ impl Default for Settings {
             max_concurrent_probes: 256,
             probe_timeout_seconds: 10,
             metrics_max_sources: 50,
+            metrics_label: None,
+            metrics_max_groups: 20,
             stale_after_seconds: 21_600,
             hint_debounce_seconds: 10,
             hint_pause_most_seconds: 86_400,

@@ -18,6 +18,7 @@ mod run;
 mod run_options;
 mod run_retry;
 mod serve;
+mod source_groups;
 mod source_line;
 mod source_status;
 mod supervisor;

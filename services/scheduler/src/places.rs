@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use catalog::CatalogConfig;
-use control::{AskedBy, Run, SourceSpec, WaitReason};
+use control::{AskedBy, LabelKey, Run, SourceSpec, WaitReason};
 use model::SourceId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -24,6 +24,8 @@ const LARGE_EXTRA: usize = 32 * MIB;
 pub(crate) struct Places {
     shared: Arc<Shared>,
     turns: Turns,
+    /// The label whose values have shares.
+    share_label: Option<LabelKey>,
 }
 
 #[derive(Debug)]
@@ -60,10 +62,10 @@ pub(crate) struct Place {
 }
 
 impl Places {
-    /// Places within this much memory, in bytes, for this many runs at a time.
-    pub(crate) fn new(bytes: u64, most_runs: usize, turns: Turns) -> Self {
+    /// Places within this much memory, in bytes, for this many runs at a time. The values of `share_label` have shares.
+    pub(crate) fn new(bytes: u64, most_runs: usize, turns: Turns, share_label: Option<LabelKey>) -> Self {
         let shared = Shared { admission: Mutex::new(Admission::new(bytes, most_runs)), freed: Notify::new() };
-        Self { shared: Arc::new(shared), turns }
+        Self { shared: Arc::new(shared), turns, share_label }
     }
 
     /// Lets a run wait for a place.
@@ -78,6 +80,7 @@ impl Places {
                 AskedBy::Schedule | AskedBy::Notification | AskedBy::Hint => Priority::Scheduled,
             },
             host: spec.entry.host_str().unwrap_or_default().to_owned(),
+            owner: self.share_label.as_ref().and_then(|key| Some(spec.labels.get(key)?.as_str().into())),
             bytes: size.bytes(),
         };
         self.shared.lock().wait(candidate);

@@ -20,6 +20,7 @@ use crate::context::SchedulerContext;
 use crate::metrics::SchedulerMetrics;
 use crate::notifier::{InboxPoller, OutboxSender, SubscriptionManager, periodic};
 use crate::origin_permits::OriginPermits;
+use crate::source_groups::SourceGroups;
 use crate::source_status::Shown;
 use crate::views::Views;
 use crate::{estimates, supervisor};
@@ -64,6 +65,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         clock: Arc::clone(&clock),
         most: settings.metrics_max_sources,
         grace: settings.freshness_grace(),
+        groups: SourceGroups { label: settings.metrics_label.clone(), most: settings.metrics_max_groups },
     };
     metrics.register(|registry| registry.register_collector(Box::new(shown)));
     let context = SchedulerContext {

@@ -16,9 +16,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use crate::due;
-
-/// Label of all Sources without a series of their own. No Source can have this name: their names end in a digest.
-const OTHER: &str = "other";
+use crate::source_groups::{GroupedSource, OTHER, SourceGroups};
 
 /// Status of the Sources that this scheduler owns. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -71,12 +69,16 @@ pub(crate) struct Shown {
     pub(crate) most: usize,
     /// Grace period after a Source's scheduled time.
     pub(crate) grace: Duration,
+    /// By which label Sources are counted in groups.
+    pub(crate) groups: SourceGroups,
 }
 
 /// A Source, or all Sources without a row of their own.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Row {
     source: String,
+    /// The value of the label by which Sources are grouped.
+    group: Option<String>,
     pending: f64,
     work_age: f64,
     success_age: Option<f64>,
@@ -104,6 +106,7 @@ impl Row {
         let until = spec.zip(fresh).and_then(|(spec, fresh)| due::fresh_until(spec, fresh));
         Self {
             source: source.as_str().to_owned(),
+            group: None,
             pending: status.pending as f64,
             work_age: waiting.map_or(0.0, age),
             success_age: status.last_success.map(age),
@@ -119,6 +122,7 @@ impl Row {
         let longest = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
         Self {
             source: OTHER.to_owned(),
+            group: None,
             pending: self.pending + other.pending,
             work_age: self.work_age.max(other.work_age),
             success_age: longest(self.success_age, other.success_age),
@@ -126,6 +130,17 @@ impl Row {
             lag: longest(self.lag, other.lag),
             problems: self.problems.into_iter().chain(other.problems).reduce(|a, b| a + b),
             failing: self.failing + other.failing,
+        }
+    }
+
+    /// What its group counts of it. `grace`: seconds after its scheduled time.
+    fn grouped(&self, grace: f64) -> GroupedSource {
+        GroupedSource {
+            value: self.group.clone(),
+            is_stale: self.overdue.is_some_and(|overdue| overdue > grace),
+            is_failing: self.failing > 0.0,
+            pending: self.pending,
+            problems: self.problems.unwrap_or_default(),
         }
     }
 
@@ -159,13 +174,9 @@ impl Shown {
         let row = |(source, status)| {
             let spec = self.sources.get(source);
             let run = self.runs.get(source);
-            Row::of(
-                source,
-                status,
-                spec.as_ref().map(|spec| &*spec.value),
-                run.as_ref().map(|run| &*run.value),
-                now,
-            )
+            let spec = spec.as_ref().map(|spec| &*spec.value);
+            let row = Row::of(source, status, spec, run.as_ref().map(|run| &*run.value), now);
+            Row { group: spec.and_then(|spec| self.groups.of(spec)), ..row }
         };
         statuses.iter().map(row).collect()
     }
@@ -204,6 +215,8 @@ impl Collector for Shown {
             limit += status.window.1;
         }
         self.encode_waits(&mut encoder)?;
+        let grouped = rows.iter().map(|row| row.grouped(grace));
+        SourceGroups::encode(&mut encoder, self.groups.shown(&self.sources), grouped)?;
         let pending: f64 = rows.iter().map(|row| row.pending).sum();
         let oldest = rows.iter().map(|row| row.work_age).fold(0.0, f64::max);
         let of_all = [

@@ -39,6 +39,7 @@ pub(crate) async fn look_after(
             context.settings.places_bytes(),
             context.settings.max_concurrent_runs,
             context.settings.turns(),
+            context.settings.share_label.clone(),
         ),
         limits: JobLimits::new(&context.settings),
         notices: Notices::new(&context),

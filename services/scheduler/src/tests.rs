@@ -242,7 +242,7 @@ async fn a_run_that_has_ended_since_the_view_of_runs_was_told_is_no_trouble() {
     context.control.runs().finish(&lease, run.spec.id, InSync(true), now).await.unwrap();
     // As a lagging view shows it.
     let keep = CancellationToken::new();
-    let places = Places::new(u64::MAX, 1, context.settings.turns());
+    let places = Places::new(u64::MAX, 1, context.settings.turns(), None);
     places.wait(&spec, &run);
     let mut place = places.grant(|_| 0).unwrap();
     let spec = context.control.sources().get(&source).await.unwrap();

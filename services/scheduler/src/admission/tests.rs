@@ -1,11 +1,18 @@
 //! Who gets a place, and who leaves one.
 
+use std::collections::VecDeque;
+
 use proptest::prelude::*;
 
 use super::*;
 
 fn candidate(name: &str, priority: Priority, host: &str, bytes: u64) -> Candidate {
-    Candidate { source: name.parse().unwrap(), priority, host: host.to_owned(), bytes }
+    Candidate { source: name.parse().unwrap(), priority, host: host.to_owned(), owner: None, bytes }
+}
+
+/// A run of an owner, at a host of its own.
+fn owned(name: &str, owner: &str) -> Candidate {
+    Candidate { owner: Some(owner.into()), ..candidate(name, Priority::Scheduled, name, 1) }
 }
 
 fn granted(admission: &mut Admission) -> Vec<String> {
@@ -133,6 +140,45 @@ fn a_run_grows_in_its_place_while_memory_is_free() {
 }
 
 #[test]
+fn no_owner_has_more_than_half_of_the_places_while_others_wait() {
+    let mut admission = Admission::new(1_000, 8);
+    (0..20).for_each(|n| admission.wait(owned(&format!("ada-{n}"), "ada")));
+    let mut placed: Vec<_> = std::iter::from_fn(|| admission.grant()).collect();
+    assert_eq!(placed.len(), 8, "nobody else waits");
+    (0..20).for_each(|n| admission.wait(owned(&format!("bob-{n}"), "bob")));
+    admission.wait(candidate("unlabelled", Priority::Scheduled, "unlabelled", 1));
+    assert!(admission.should_yield(&placed[0]));
+    let of = |placed: &[Candidate], owner: &str| {
+        placed.iter().filter(|place| place.owner.as_deref() == Some(owner)).count()
+    };
+    // Each place that is given back goes to others, until both have their shares.
+    for gone in 1..=8 {
+        admission.release(&placed.remove(0));
+        placed.extend(admission.grant());
+        assert_eq!(placed.len(), 8);
+        assert!(of(&placed, "ada") <= 8 - gone.min(4) && of(&placed, "bob") <= 4, "{placed:?}");
+    }
+    // What waits of one owner alone may have all again.
+    while admission.waiting() > 0 {
+        admission.release(&placed.remove(0));
+        placed.extend(std::iter::from_fn(|| admission.grant()));
+    }
+    assert_eq!(placed.len(), 8);
+}
+
+#[test]
+fn an_owner_whose_runs_end_or_are_withdrawn_keeps_nobody_waiting() {
+    let mut admission = Admission::new(1_000, 4);
+    admission.wait(owned("bob", "bob"));
+    admission.withdraw(&"bob".parse().unwrap());
+    (0..4).for_each(|n| admission.wait(owned(&format!("ada-{n}"), "ada")));
+    let placed: Vec<_> = std::iter::from_fn(|| admission.grant()).collect();
+    assert_eq!(placed.len(), 4);
+    placed.iter().for_each(|place| admission.release(place));
+    assert_eq!((admission.used_by_owner.len(), admission.waiting_of.len(), admission.used()), (0, 0, 0));
+}
+
+#[test]
 fn a_run_that_is_withdrawn_gets_no_place() {
     let mut admission = Admission::new(4, 100);
     admission.wait(candidate("a", Priority::Urgent, "h", 1));
@@ -144,11 +190,15 @@ fn a_run_that_is_withdrawn_gets_no_place() {
 proptest! {
     /// Whatever comes: the memory is never exceeded but by a run alone, and every run gets its place in the end.
     #[test]
-    fn all_get_a_place_within_the_memory(runs in prop::collection::vec((0..3u8, 0..4u8, 1..6u64), 1..60)) {
+    fn all_get_a_place_within_the_memory(
+        runs in prop::collection::vec((0..3u8, 0..4u8, 1..6u64, 0..3u8), 1..60)
+    ) {
         let mut admission = Admission::new(10, 100);
-        for (n, (priority, host, bytes)) in runs.iter().enumerate() {
+        for (n, (priority, host, bytes, owner)) in runs.iter().enumerate() {
             let priority = [Priority::Urgent, Priority::Scheduled, Priority::Long][usize::from(*priority)];
-            admission.wait(candidate(&format!("s{n}"), priority, &format!("h{host}"), *bytes));
+            let owner = (*owner > 0).then(|| format!("o{owner}").into());
+            let waits = candidate(&format!("s{n}"), priority, &format!("h{host}"), *bytes);
+            admission.wait(Candidate { owner, ..waits });
         }
         let mut placed = VecDeque::new();
         let mut done = 0;
