@@ -64,6 +64,9 @@ pub struct Settings {
     pub max_concurrent_probes: usize,
     /// How long a Source has for that answer, in seconds.
     pub probe_timeout_seconds: u64,
+    /// How long a poll of an idle Source takes one of as many turns, in seconds. A slower one begins again in a turn for
+    /// slow Sources, a quarter as many, so that these do not keep others waiting.
+    pub poll_turn_seconds: u64,
     /// How many Sources have metric series of their own: those that are late the most. All others share one, `other`.
     pub metrics_max_sources: usize,
     /// A label of Sources, such as `country`: metrics `thresher_source_group_*` count Sources by its values. Without it,
@@ -109,6 +112,7 @@ impl Default for Settings {
             cache_megabytes: 64,
             max_concurrent_probes: 256,
             probe_timeout_seconds: 10,
+            poll_turn_seconds: 10,
             metrics_max_sources: 50,
             metrics_label: None,
             metrics_max_groups: 20,
@@ -128,6 +132,10 @@ impl Default for Settings {
 impl Settings {
     pub(crate) fn probe_timeout(&self) -> Duration {
         Duration::from_secs(self.probe_timeout_seconds.max(1))
+    }
+
+    pub(crate) fn poll_turn(&self) -> Duration {
+        Duration::from_secs(self.poll_turn_seconds.max(1))
     }
 
     pub(crate) fn turns(&self) -> Turns {

@@ -13,6 +13,7 @@ mod notifier;
 mod origin_permits;
 mod pending_actions;
 mod places;
+mod poll_turns;
 mod probe;
 mod run;
 mod run_options;

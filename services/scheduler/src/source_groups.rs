@@ -77,9 +77,15 @@ impl SourceGroups {
         let groups = grouped(shown, sources);
         type Of = fn(&Group) -> f64;
         let series: [(&str, &str, Of); 5] = [
-            ("source_group_sources", "Sources of a group that this scheduler looks after", |group| group.sources),
-            ("source_group_stale", "Sources of a group that were not in step again in time", |group| group.stale),
-            ("source_group_failing", "Sources of a group whose last run could not go on", |group| group.failing),
+            ("source_group_sources", "Sources of a group that this scheduler looks after", |group| {
+                group.sources
+            }),
+            ("source_group_stale", "Sources of a group that were not in step again in time", |group| {
+                group.stale
+            }),
+            ("source_group_failing", "Sources of a group whose last run could not go on", |group| {
+                group.failing
+            }),
             (
                 "source_group_pending_resources",
                 "Resources that are pending in runs of a group's Sources",
@@ -125,7 +131,8 @@ mod tests {
 
     #[test]
     fn values_of_most_sources_have_groups_and_all_others_are_one() {
-        let counts = [("jp", 3), ("de", 3), ("fr", 9), ("", 99)].map(|(value, count)| (value.to_owned(), count));
+        let counts =
+            [("jp", 3), ("de", 3), ("fr", 9), ("", 99)].map(|(value, count)| (value.to_owned(), count));
         let counts = HashMap::from(counts);
         assert_eq!(groups(2).largest(counts.clone()), ["fr", "de"]);
         assert_eq!(groups(0).largest(counts.clone()), Vec::<String>::new());

@@ -190,6 +190,7 @@ impl Supervisor {
 
     fn forget(&mut self, source: &SourceId) {
         self.owned.remove(source);
+        self.limits.polls.forget(source);
         // The next owner counts them.
         self.context.metrics.forget(source);
     }
@@ -242,8 +243,8 @@ impl Supervisor {
             }
             (Step::Poll, Some(spec), Some(run)) => {
                 let context = self.context.clone();
-                let limit = self.limits.polls.clone();
-                self.spawn(source, |keep| jobs::poll(context, spec, run.value, limit, keep));
+                let (turns, limit) = (self.limits.polls.clone(), self.limits.submissions.clone());
+                self.spawn(source, |keep| jobs::poll(context, spec, run.value, turns, limit, keep));
             }
             (Step::Submit(asked_by), ..) => {
                 let context = self.context.clone();

@@ -30,7 +30,6 @@ impl Usage {
     }
 }
 
-
 /// The usage of each host, or of each value of a label.
 #[derive(Debug, Default)]
 pub(super) struct UsageBy(HashMap<String, Usage>);

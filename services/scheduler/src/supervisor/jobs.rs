@@ -17,6 +17,7 @@ use crate::context::SchedulerContext;
 use crate::due::{self, was_poll, was_success};
 use crate::hints;
 use crate::places::Place;
+use crate::poll_turns::PollTurns;
 use crate::probe::{self, Probe};
 use crate::run::{RunExecutor, RunExit};
 use crate::source_line::SourceLine;
@@ -48,14 +49,15 @@ pub(super) enum Outcome {
 pub(super) struct JobLimits {
     pub(super) submissions: Arc<Semaphore>,
     pub(super) probes: Arc<Semaphore>,
-    pub(super) polls: Arc<Semaphore>,
+    pub(super) polls: PollTurns,
 }
 
 impl JobLimits {
     pub(super) fn new(settings: &Settings) -> Self {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.max(1)));
         let probes = settings.max_concurrent_probes;
-        Self { submissions: semaphore(SUBMISSIONS), probes: semaphore(probes), polls: semaphore(probes) }
+        let polls = PollTurns::new(probes, settings.poll_turn());
+        Self { submissions: semaphore(SUBMISSIONS), probes: semaphore(probes), polls }
     }
 }
 
@@ -180,19 +182,18 @@ pub(super) async fn poll(
     context: SchedulerContext,
     spec: Versioned<SourceSpec>,
     last: Arc<Run>,
-    limit: Arc<Semaphore>,
+    turns: PollTurns,
+    submissions: Arc<Semaphore>,
     keep: CancellationToken,
 ) -> Outcome {
-    let submissions = Arc::clone(&limit);
-    let polling = async {
-        let _turn = limit.acquire().await;
+    let poll = || async {
         let began = context.clock.now();
         let basis = last.poll_basis(&spec.spec, began)?;
         let client = probe::client(&context, &spec, &last.spec)?;
         Some((began, discovery::poll(&client, basis).await))
     };
     let polled = tokio::select! {
-        polled = polling => polled,
+        polled = turns.poll(&spec.id, poll) => polled,
         () = keep.cancelled() => return Outcome::Ended(None),
     };
     let source = spec.id.clone();
