@@ -28,7 +28,7 @@ pub(super) struct BodyLimiter {
 #[derive(Debug)]
 pub(super) struct BodyPermit {
     _of_all: OwnedSemaphorePermit,
-    _own: Option<OwnedSemaphorePermit>,
+    _own: Option<[OwnedSemaphorePermit; 2]>,
 }
 
 impl BodyLimiter {
@@ -42,13 +42,15 @@ impl BodyLimiter {
         COPIES * body_bytes * (SENDERS_AT_A_TIME + ANONYMOUS_AT_A_TIME)
     }
 
-    /// Waits for a permit for a body of a sender with a token, up to this time.
+    /// Waits for a permit for a body of a sender with a token, up to this time. No more requests of a sender wait than
+    /// [`REQUESTS`](super::senders::REQUESTS), so that they do not take all connections.
     pub(super) async fn of_sender(&self, sender: &Sender, wait: Duration) -> Option<BodyPermit> {
+        let request = sender.requests().try_acquire_owned().ok()?;
         let waiting = async {
             // The sender's own permit first, so that waiting for it holds no shared permit.
             let own = sender.permits().acquire_owned().await.ok()?;
             let of_all = Arc::clone(&self.senders).acquire_owned().await.ok()?;
-            Some(BodyPermit { _of_all: of_all, _own: Some(own) })
+            Some(BodyPermit { _of_all: of_all, _own: Some([own, request]) })
         };
         timeout(wait, waiting).await.ok().flatten()
     }
@@ -62,8 +64,11 @@ impl BodyLimiter {
 
 #[cfg(test)]
 mod tests {
+    use tokio::task::JoinSet;
+    use tokio::time::sleep;
+
     use super::*;
-    use crate::inbox::senders::Senders;
+    use crate::inbox::senders::{REQUESTS, Senders};
 
     #[tokio::test(start_paused = true)]
     async fn all_senders_together_have_no_more_room_than_is_said_and_strangers_have_theirs() {
@@ -87,5 +92,26 @@ mod tests {
         assert_eq!(BodyLimiter::bytes(1), COPIES * held.len());
         held.clear();
         assert!(limiter.of_anonymous().is_some(), "room is given back");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sender_that_sends_much_at_once_waits_and_only_what_exceeds_its_requests_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "- {name: s, token: a-token-that-is-long}\n").unwrap();
+        let senders = Senders::of_file(file.path(), std::num::NonZeroU32::MIN).unwrap();
+        let sender = senders.with_token("a-token-that-is-long").unwrap();
+        let limiter = Arc::new(BodyLimiter::new());
+        let mut requests = JoinSet::new();
+        for _ in 0..REQUESTS + 3 {
+            let (limiter, sender) = (Arc::clone(&limiter), sender.clone());
+            requests.spawn(async move {
+                let permit = limiter.of_sender(&sender, Duration::from_secs(10)).await;
+                sleep(Duration::from_secs(1)).await;
+                permit.is_some()
+            });
+        }
+        let admitted = requests.join_all().await;
+        assert_eq!(admitted.into_iter().filter(|admitted| *admitted).count(), REQUESTS);
+        assert!(limiter.of_sender(&sender, Duration::ZERO).await.is_some(), "its requests are over");
     }
 }

@@ -20,6 +20,8 @@ use crate::{rate_limit, tokens};
 
 /// Bodies of one sender that are received at a time.
 const AT_A_TIME: usize = 8;
+/// Requests of one sender under way at a time, those that wait for a body included.
+pub(super) const REQUESTS: usize = 64;
 
 /// A known sender. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -33,6 +35,7 @@ struct Entry {
     sources: Vec<SourceId>,
     limiter: DefaultDirectRateLimiter,
     permits: Arc<Semaphore>,
+    requests: Arc<Semaphore>,
 }
 
 /// A line of the file.
@@ -71,6 +74,11 @@ impl Sender {
     /// The sender's permits for bodies.
     pub(super) fn permits(&self) -> Arc<Semaphore> {
         Arc::clone(&self.0.permits)
+    }
+
+    /// The sender's requests under way.
+    pub(super) fn requests(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.requests)
     }
 
     /// Counts a notification.
@@ -163,7 +171,8 @@ fn parse(text: &str, rate: NonZeroU32, before: &[Sender]) -> anyhow::Result<Vec<
         }
         let limiter = RateLimiter::direct(Quota::per_second(rate));
         let permits = Arc::new(Semaphore::new(AT_A_TIME));
-        let entry = Entry { name, sha256, origins, sources, limiter, permits };
+        let requests = Arc::new(Semaphore::new(REQUESTS));
+        let entry = Entry { name, sha256, origins, sources, limiter, permits, requests };
         let kept = before.iter().find(|known| known.is_as(&entry)).cloned();
         senders.push(kept.unwrap_or_else(|| Sender(Arc::new(entry))));
     }
