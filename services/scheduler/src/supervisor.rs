@@ -5,12 +5,15 @@
 //! Source at a time. A run begins when [`Places`] has memory for it.
 
 mod jobs;
+mod look;
 mod notices;
+mod ownership;
+mod subscriptions;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
-use control::{ChangedKey, Member, Role, SubscriptionState, WatchCache, assign};
+use control::{Member, WatchCache};
 use model::SourceId;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -19,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agenda::Agenda;
 use crate::context::SchedulerContext;
 use crate::places::Places;
-use crate::source_line::{Facts, SourceLine, Step, after};
+use crate::source_line::{SourceLine, after};
 use jobs::{JobLimits, Outcome};
 use notices::Notices;
 
@@ -114,196 +117,6 @@ impl Supervisor {
         }
         // Every job watches `keep`, which is a child of `stop`.
         while self.jobs.join_next().await.is_some() {}
-    }
-
-    /// Takes and leaves Sources as schedulers come and go.
-    fn share(&mut self) {
-        let members = self.live_members();
-        let mut ours = HashSet::new();
-        self.context.sources.for_each(|source| {
-            if assign(&members, &source.id) == Some(&self.context.me) {
-                ours.insert(source.id.clone());
-            }
-        });
-        let left: Vec<SourceId> =
-            self.owned.keys().filter(|source| !ours.contains(*source)).cloned().collect();
-        left.iter().for_each(|source| self.leave(source));
-        for source in ours {
-            self.take(&source);
-        }
-        self.context.metrics.sources(self.owned.len());
-    }
-
-    fn live_members(&self) -> Vec<control::MemberId> {
-        let mut there = self.members.of(Role::Scheduler);
-        if !there.contains(&self.context.me) {
-            // Other schedulers may see this one late, and so may its own view.
-            there.push(self.context.me.clone());
-        }
-        there
-    }
-
-    fn sources_changed(&mut self, changed: &ChangedKey) {
-        let ChangedKey::One(key) = changed else {
-            self.share();
-            return self.changed(changed);
-        };
-        let Ok(source) = key.parse::<SourceId>() else { return };
-        let is_there = self.context.sources.get(&source).is_some();
-        let is_ours = is_there && assign(&self.live_members(), &source) == Some(&self.context.me);
-        if is_ours {
-            self.take(&source);
-            self.look_at(&source);
-        } else {
-            self.leave(&source);
-        }
-        self.context.metrics.sources(self.owned.len());
-    }
-
-    /// Takes a Source into this scheduler's care. What is known of its past is read first.
-    fn take(&mut self, source: &SourceId) {
-        if self.owned.get(source).is_some_and(|owned| !owned.keep.is_cancelled()) {
-            return;
-        }
-        let keep = self.stop.child_token();
-        // A job of an earlier ownership may still end.
-        let is_busy = self.owned.get(source).is_some_and(|owned| owned.is_busy);
-        let line = SourceLine { polled_at: self.context.clock.now(), ..SourceLine::default() };
-        self.owned.insert(source.clone(), Owned { line, keep, is_busy });
-        if !is_busy {
-            self.look_back(source);
-        }
-    }
-
-    /// Releases a Source. A job in progress ends first.
-    fn leave(&mut self, source: &SourceId) {
-        let Some(owned) = self.owned.get(source) else { return };
-        owned.keep.cancel();
-        let is_busy = owned.is_busy;
-        self.agenda.clear(source);
-        self.places.withdraw(source);
-        self.notices.end(source);
-        if !is_busy {
-            self.forget(source);
-        }
-    }
-
-    fn forget(&mut self, source: &SourceId) {
-        self.owned.remove(source);
-        self.limits.polls.forget(source);
-        // The next owner counts them.
-        self.context.metrics.forget(source);
-    }
-
-    fn changed(&mut self, changed: &ChangedKey) {
-        match changed {
-            ChangedKey::One(key) => {
-                if let Ok(source) = key.parse() {
-                    self.look_at(&source);
-                }
-            }
-            ChangedKey::Any => {
-                let all: Vec<SourceId> = self.owned.keys().cloned().collect();
-                all.iter().for_each(|source| self.look_at(source));
-            }
-        }
-    }
-
-    fn look_at_due(&mut self) {
-        while let Some(source) = self.agenda.due(self.context.clock.now()) {
-            self.look_at(&source);
-        }
-    }
-
-    /// Decides what is to be done for a Source, and begins it.
-    fn look_at(&mut self, source: &SourceId) {
-        let Some(owned) = self.owned.get(source).filter(|owned| !owned.is_busy) else { return };
-        let now = self.context.clock.now();
-        let spec = self.context.sources.get(source);
-        let run = self.context.runs.get(source);
-        let hint = self.context.hints.get(source);
-        let facts = Facts {
-            spec: spec.as_ref().map(|spec| &*spec.value),
-            run: run.as_ref().map(|run| &*run.value),
-            hint: hint.as_ref().map(|hint| &*hint.value),
-            is_subscribed: self.subscribed.get(source).is_some_and(|is_ending| !is_ending),
-            has_push: self.context.push.is_some(),
-        };
-        let step = owned.line.next(facts, &self.context.settings, now);
-        self.agenda.clear(source);
-        if step != Step::Run {
-            self.places.withdraw(source);
-        }
-        match (step, spec, run) {
-            (Step::Run, Some(spec), Some(run)) => self.places.wait(&spec.value, &run.value),
-            (Step::Probe, Some(spec), Some(run)) => {
-                let context = self.context.clone();
-                let limit = self.limits.probes.clone();
-                self.spawn(source, |keep| jobs::probe(context, spec.value, run.value, limit, keep));
-            }
-            (Step::Poll, Some(spec), Some(run)) => {
-                let context = self.context.clone();
-                let (turns, limit) = (self.limits.polls.clone(), self.limits.submissions.clone());
-                self.spawn(source, |keep| jobs::poll(context, spec, run.value, turns, limit, keep));
-            }
-            (Step::Submit(asked_by), ..) => {
-                let context = self.context.clone();
-                let limit = self.limits.submissions.clone();
-                let id = source.clone();
-                self.spawn(source, |keep| jobs::submit(context, id, asked_by, limit, keep));
-            }
-            (Step::At(at), ..) => self.agenda.set(source, at),
-            _ => {}
-        }
-        self.listen(source);
-    }
-
-    /// Listens for what hubs deliver, while no run of the Source is under way.
-    fn listen(&mut self, source: &SourceId) {
-        let Some(owned) = self.owned.get(source) else { return };
-        let last = self.context.runs.get(source);
-        let is_idle = !owned.is_busy && last.as_ref().is_none_or(|run| run.state.is_over());
-        let is_enabled = self.context.sources.get(source).is_some_and(|spec| spec.enabled);
-        if is_idle && is_enabled && self.subscribed.contains_key(source) {
-            let pause = self.context.settings.hint_pause();
-            let last = last.as_ref().map(|run| &*run.value);
-            self.notices.listen(source, crate::due::held_back(last, pause, self.context.clock.now()));
-        } else {
-            self.notices.end(source);
-        }
-    }
-
-    /// A hub has delivered something for an idle Source.
-    fn noticed(&mut self, source: &SourceId) {
-        self.notices.end(source);
-        if self.owned.get(source).is_some_and(|owned| !owned.is_busy && !owned.keep.is_cancelled()) {
-            let context = self.context.clone();
-            let limit = self.limits.submissions.clone();
-            let id = source.clone();
-            let asked_by = control::AskedBy::Notification;
-            self.spawn(source, |keep| jobs::submit(context, id, asked_by, limit, keep));
-        }
-    }
-
-    /// Which Sources hubs tell of.
-    fn check_subscriptions(&mut self) {
-        let mut subscribed: HashMap<SourceId, bool> = HashMap::new();
-        self.context.subscriptions.for_each(|one| {
-            let is_ending = one.state == SubscriptionState::Ending;
-            subscribed.entry(one.source.clone()).and_modify(|all| *all &= is_ending).or_insert(is_ending);
-        });
-        let before = std::mem::replace(&mut self.subscribed, subscribed);
-        let all = before.keys().chain(self.subscribed.keys());
-        let changed: HashSet<SourceId> =
-            all.filter(|source| before.get(*source) != self.subscribed.get(*source)).cloned().collect();
-        changed.iter().for_each(|source| self.look_at(source));
-    }
-
-    fn look_back(&mut self, source: &SourceId) {
-        let context = self.context.clone();
-        let limit = self.limits.submissions.clone();
-        let id = source.clone();
-        self.spawn(source, |keep| jobs::look_back(context, id, limit, keep));
     }
 
     /// Begins the runs that have places.

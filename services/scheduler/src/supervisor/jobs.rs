@@ -1,35 +1,31 @@
 //! The jobs of a supervisor: each works on one Source, and ends by itself.
 
+mod execute;
+mod poll;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::{
-    AskedBy, Claim, ControlError, Lease, Run, RunSpec, RunState, SourceSpec, Versioned, WatchCache,
-};
-use discovery::PollOutcome;
+use control::{AskedBy, ControlError, Run, RunSpec, SourceSpec, WatchCache};
 use model::{RunId, RunMode, SourceId};
 use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Settings;
 use crate::context::SchedulerContext;
 use crate::due::{self, was_poll, was_success};
-use crate::hints;
-use crate::places::Place;
 use crate::poll_turns::PollTurns;
 use crate::probe::{self, Probe};
-use crate::run::{RunExecutor, RunExit};
 use crate::source_line::SourceLine;
+
+pub(super) use execute::run;
+pub(super) use poll::poll;
 
 /// Jobs that ask the control store at a time.
 const SUBMISSIONS: usize = 64;
 /// How long a job waits for the view to show what it wrote: the view follows the server within milliseconds.
 const VIEW_LAG: Duration = Duration::from_secs(1);
-/// How long a run that has a place waits for the lease of its Source.
-const LEASE_PATIENCE: Duration = Duration::from_secs(5);
-/// Pause between two requests for a lease that another scheduler holds.
-const BETWEEN_CLAIMS: Duration = Duration::from_millis(250);
 
 /// What a job leaves.
 pub(super) enum Outcome {
@@ -175,159 +171,6 @@ pub(super) async fn probe(
             Outcome::Ended(None)
         }
     }
-}
-
-/// Asks a Source that is due whether anything is new, in place of a run. Only news submits one.
-pub(super) async fn poll(
-    context: SchedulerContext,
-    spec: Versioned<SourceSpec>,
-    last: Arc<Run>,
-    turns: PollTurns,
-    submissions: Arc<Semaphore>,
-    keep: CancellationToken,
-) -> Outcome {
-    let poll = || async {
-        let began = context.clock.now();
-        let basis = last.poll_basis(&spec.spec, began)?;
-        let client = probe::client(&context, &spec, &last.spec)?;
-        Some((began, discovery::poll(&client, basis).await))
-    };
-    let polled = tokio::select! {
-        polled = turns.poll(&spec.id, poll) => polled,
-        () = keep.cancelled() => return Outcome::Ended(None),
-    };
-    let source = spec.id.clone();
-    match polled {
-        Some((began, Ok(PollOutcome::Unchanged { .. }))) => {
-            context.metrics.polled("unchanged");
-            match context.control.runs().polled(&source, last.spec.id, began).await {
-                Ok(_) => {
-                    context.metrics.statuses.note(&source, |status| status.last_success = Some(began));
-                    shown(&mut context.runs.clone(), &source, |run| run.polled_at() == Some(began)).await;
-                    Outcome::Polled(spec.value)
-                }
-                // Another run was submitted meanwhile.
-                Err(ControlError::Refused(_) | ControlError::Absent { .. }) => Outcome::Ended(None),
-                Err(error) => {
-                    tracing::warn!(source.id = %source, %error, "it cannot be recorded that nothing is new");
-                    Outcome::Failed
-                }
-            }
-        }
-        Some((_, Err(error))) => {
-            context.metrics.polled("failed");
-            let submitted =
-                submit(context.clone(), source.clone(), AskedBy::Schedule, submissions, keep).await;
-            let Some(run) = context.runs.get(&source).filter(|run| run.wants_work()) else {
-                return submitted;
-            };
-            // The run would find the same: it waits for its Source, and takes no place for that.
-            let now = context.clock.now();
-            let Some(wait) = probe::wait_after(&error, None, now) else { return submitted };
-            if let Err(error) = context.control.runs().postpone(&source, run.spec.id, wait.clone(), now).await
-            {
-                tracing::debug!(source.id = %source, %error, "the run begins, and finds the Source silent");
-            }
-            shown(&mut context.runs.clone(), &source, |run| run.waiting.as_ref() == Some(&wait)).await;
-            submitted
-        }
-        Some((_, Ok(PollOutcome::News { .. }))) => {
-            context.metrics.polled("news");
-            submit(context, source, AskedBy::Schedule, submissions, keep).await
-        }
-        None => submit(context, source, AskedBy::Schedule, submissions, keep).await,
-    }
-}
-
-/// Executes a run that has a place.
-pub(super) async fn run(
-    context: SchedulerContext,
-    spec: Versioned<SourceSpec>,
-    run: Arc<Run>,
-    mut place: Place,
-    keep: CancellationToken,
-) -> Outcome {
-    let source = spec.id.clone();
-    match execute(&context, &spec, &run, &mut place, &keep).await {
-        Ok(RunExit::Settled) => {
-            drop(place);
-            shown(&mut context.runs.clone(), &source, |now| !is_same_running(now, &run)).await;
-            let ended = context.runs.get(&source).map(|now| (Arc::clone(&spec.value), now.value));
-            Outcome::Ended(ended.filter(|(_, now)| now.spec.id == run.spec.id))
-        }
-        Ok(RunExit::Parked | RunExit::Stopping) => {
-            drop(place);
-            shown(&mut context.runs.clone(), &source, |now| !is_same_running(now, &run)).await;
-            Outcome::Ended(None)
-        }
-        // The run still needs work. Without a pause it would be retried at once, and for ever.
-        Ok(RunExit::Lost | RunExit::Later) => Outcome::Failed,
-        Err(error) => {
-            tracing::warn!(source.id = %source, %error, "a Source cannot be looked after now");
-            Outcome::Failed
-        }
-    }
-}
-
-async fn execute(
-    context: &SchedulerContext,
-    spec: &Versioned<SourceSpec>,
-    run: &Run,
-    place: &mut Place,
-    keep: &CancellationToken,
-) -> Result<RunExit, ControlError> {
-    let source = &spec.id;
-    let Some(lease) = acquire(context, source, keep).await? else { return Ok(RunExit::Later) };
-    context.metrics.lease("acquired");
-    if let Err(error) = hints::take_up(context, source, run).await {
-        tracing::warn!(source.id = %source, %error, "a hint cannot be taken up now: there will be one more run");
-    }
-    let executor = RunExecutor::new(context, &lease, spec.clone(), run, keep, place);
-    // Boxed: the stages of a run, in one future, overflow the stack of a debug build's worker.
-    let tended = Box::pin(executor.tend(run)).await;
-    context.metrics.lease(if lease.lost().is_cancelled() { "lost" } else { "released" });
-    // Whatever the result: others may own the Source now.
-    lease.release().await;
-    tended
-}
-
-/// The lease of the Source, as soon as no other scheduler has it. None if that takes long, or this scheduler must
-/// release the Source.
-async fn acquire(
-    context: &SchedulerContext,
-    source: &SourceId,
-    keep: &CancellationToken,
-) -> Result<Option<Lease>, ControlError> {
-    let claiming = async {
-        loop {
-            let now = context.clock.now();
-            match context.control.leases().acquire(source, &context.me, now).await? {
-                Claim::Taken(lease) => return Ok(lease),
-                Claim::Held(record) => {
-                    tracing::debug!(source.id = %source, holder = %record.holder, "waiting for the lease");
-                }
-            }
-            // All leases are renewed constantly; only this one matters, and reading it is a request. The view may not
-            // show its present holder yet, hence the pause.
-            sleep(BETWEEN_CLAIMS).await;
-            let ended = context.leases.clone();
-            let ended = async move {
-                let mut ended = ended;
-                ended.wait_for(|leases| leases.get(source).is_none().then_some(())).await;
-            };
-            // The event of its end may have been missed.
-            let _ = timeout(VIEW_LAG, ended).await;
-        }
-    };
-    tokio::select! {
-        claimed = timeout(LEASE_PATIENCE, claiming) => claimed.ok().transpose(),
-        () = keep.cancelled() => Ok(None),
-    }
-}
-
-/// Whether a view still shows the run as the one that was just left.
-fn is_same_running(now: &Run, left: &Run) -> bool {
-    now.spec.id == left.spec.id && matches!(now.state, RunState::Running { .. })
 }
 
 /// Waits until the view shows the run of a Source like this, but not for long.
