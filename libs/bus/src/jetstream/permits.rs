@@ -145,10 +145,11 @@ impl Shared {
     /// Must be called with the lock of the origin queue.
     async fn change(&self, origin: &Origin, spec: Option<&ConsumerSpec>) -> Result<(), BusError> {
         let filter = Filter::Fetch(origin.clone());
-        let permits = self.permits(origin).await?;
         let info = self.info(&filter).await?;
         let known = info.as_ref().map(|info| spec_of(&filter, &info.config));
         let Some(spec) = spec.or(known.as_ref()) else { return Ok(()) };
+        // Counted last, and only for a consumer: most permits are taken before there is one.
+        let permits = self.permits(origin).await?;
         let wanted = lowered(self.consumer_config(spec), &permits);
         let Some(info) = &info else { return self.create(&wanted, &filter).await };
         if known.as_ref() != Some(spec) {
