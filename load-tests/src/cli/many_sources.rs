@@ -56,6 +56,10 @@ pub(crate) struct ManySourcesOptions {
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     pub(crate) idle_seconds: u64,
 
+    /// Leave out the second run, which takes about as long as the first harvest.
+    #[arg(long)]
+    pub(crate) no_second_run: bool,
+
     /// How often each Source is polled while idle polls are measured. Repeat it to measure several intervals. Below
     /// 10 seconds the Sources are followed, because no schedule is shorter.
     #[arg(long, value_name = "SECONDS", default_value = "600")]

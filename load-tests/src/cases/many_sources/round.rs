@@ -49,7 +49,9 @@ pub(super) fn play(bench: &Bench<'_>, round: usize, all: &mut Rounds) -> anyhow:
         return Ok(());
     }
     if bench.options.idle_seconds > 0 {
-        all.again.push(stage.again()?);
+        if !bench.options.no_second_run {
+            all.again.push(stage.again()?);
+        }
         for seconds in &bench.options.look_every {
             all.idle.push(stage.idle(seconds.get())?);
         }
