@@ -7,7 +7,8 @@ use std::time::Duration;
 use bus::{Bus, MessageId, Queue};
 use catalog::CatalogConfig;
 use control::{
-    AdvertisedChannel, AskedBy, Claim, Hint, InSync, MemberId, Run, RunSpec, RunState, SourceSpec, WatchCache,
+    AdvertisedChannel, AskedBy, Claim, Hint, InSync, MemberId, Progress, Run, RunSpec, RunState, SourceSpec,
+    WatchCache,
 };
 use fleet::{NatsConfig, Push, open_control};
 use jiff::Timestamp;
@@ -209,7 +210,12 @@ async fn a_hint_is_taken_up_by_a_run_that_begins_and_by_no_other() {
     // As a lagging view shows it.
     hints::take_up(&context, &source, &begun).await.unwrap();
     assert!(waits().await, "it may have read the Source before");
-    context.control.runs().finish(&lease, begun.spec.id, InSync(true), now).await.unwrap();
+    context
+        .control
+        .runs()
+        .finish(&lease, begun.spec.id, Progress::default(), InSync(true), now)
+        .await
+        .unwrap();
     let new = asked(RunMode::Auto, AskedBy::Hint).await;
     hints::take_up(&context, &source, &new).await.unwrap();
     assert!(!waits().await);
@@ -239,7 +245,7 @@ async fn a_run_that_has_ended_since_the_view_of_runs_was_told_is_no_trouble() {
         panic!("nobody else is there");
     };
     context.control.runs().start(&lease, run.spec.id, now).await.unwrap();
-    context.control.runs().finish(&lease, run.spec.id, InSync(true), now).await.unwrap();
+    context.control.runs().finish(&lease, run.spec.id, Progress::default(), InSync(true), now).await.unwrap();
     // As a lagging view shows it.
     let keep = CancellationToken::new();
     let places = Places::new(u64::MAX, 1, context.settings.turns(), None);

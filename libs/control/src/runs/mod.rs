@@ -203,7 +203,7 @@ impl Runs {
         self.step(source, run, RunTransition::Polled, began).await
     }
 
-    /// Finishes a run.
+    /// Reports the final progress of a run and finishes it, in one write.
     ///
     /// # Errors
     /// [`ControlError::Absent`], [`ControlError::Refused`].
@@ -211,10 +211,13 @@ impl Runs {
         &self,
         lease: &Lease,
         run: RunId,
+        progress: Progress,
         in_sync: InSync,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(lease.source(), run, RunTransition::Finish(lease.term(), in_sync), now).await
+        let progress = Progress { told_at: Some(now), ..progress };
+        let told = RunTransition::Tell(lease.term(), progress.into());
+        self.steps(lease.source(), run, &[told, RunTransition::Finish(lease.term(), in_sync)], now).await
     }
 
     /// Fails a run that cannot go on.
@@ -272,7 +275,6 @@ impl Runs {
         self.past.delete_at(source, None).await
     }
 
-    /// Applies a step, and retries if others write at the same time.
     async fn step(
         &self,
         source: &SourceId,
@@ -280,10 +282,22 @@ impl Runs {
         step: RunTransition,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
+        self.steps(source, run, &[step], now).await
+    }
+
+    /// Applies steps one after the other and writes the result, and retries if others write at the same time.
+    async fn steps(
+        &self,
+        source: &SourceId,
+        run: RunId,
+        steps: &[RunTransition],
+        now: Timestamp,
+    ) -> Result<Versioned<Run>, ControlError> {
         let absent = || ControlError::Absent { what: format!("run {run} of {source}") };
         let stepped = |found: Option<&Run>| {
             let found = found.filter(|found| found.spec.id == run).ok_or_else(absent)?;
-            Ok(Update::Becomes(found.step(step.clone(), now)?))
+            let stepped = steps.iter().try_fold(found.clone(), |run, step| run.step(step.clone(), now))?;
+            Ok(Update::Becomes(stepped))
         };
         self.table.change(source, stepped).await?.ok_or_else(absent)
     }

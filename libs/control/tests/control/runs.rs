@@ -30,11 +30,13 @@ async fn a_run_goes_from_submission_to_its_end_before_everybodys_eyes() {
     );
     let seen = seen.await;
     assert!(seen.progress.pending == Some(12) && seen.progress.told_at.is_some());
-    runs.finish(&lease, id, InSync(true), now()).await.unwrap();
+    let last = Progress { pending: Some(0), ..Progress::default() };
+    runs.finish(&lease, id, last, InSync(true), now()).await.unwrap();
     let over =
         soon("the end", view.wait_for(|view| view.get(&source(1)).filter(|run| run.state.is_over()))).await;
     assert_eq!(over.state, RunState::Finished { in_sync: true });
     assert!(over.started_at.is_some() && over.finished_at.is_some());
+    assert_eq!(over.progress.pending, Some(0), "the end has the last progress");
     let error = runs.tell(&lease, id, Progress::default(), now()).await.unwrap_err();
     assert!(matches!(error, ControlError::Refused(_)), "{error}");
 }
@@ -49,8 +51,7 @@ async fn a_run_hands_on_since_when_its_source_is_in_step_and_how_many_problems_i
         let id = runs.submit(asked(1)).await.unwrap().spec.id;
         runs.start(&lease, id, began).await.unwrap();
         let progress = Progress { problems, ..Progress::default() };
-        runs.tell(&lease, id, progress, now()).await.unwrap();
-        runs.finish(&lease, id, InSync(in_sync), now()).await.unwrap().leaves()
+        runs.finish(&lease, id, progress, InSync(in_sync), now()).await.unwrap().leaves()
     };
     let problems = |open| Some(Problems { open, ignored: 1 });
     let first = ended(true, problems(0)).await;
@@ -159,7 +160,7 @@ async fn a_run_whose_owner_dies_is_interrupted_and_the_next_owner_takes_it_over(
     line.repair();
     let late = soon("the first owner is back", async {
         loop {
-            match first.runs().finish(&held, id, InSync(true), now()).await {
+            match first.runs().finish(&held, id, Progress::default(), InSync(true), now()).await {
                 Err(ControlError::Unavailable { .. }) => {}
                 other => break other,
             }
@@ -167,7 +168,7 @@ async fn a_run_whose_owner_dies_is_interrupted_and_the_next_owner_takes_it_over(
     });
     let late = late.await.unwrap_err();
     assert!(late.to_string().contains("second works on it in a later term"), "{late}");
-    second.runs().finish(&taken, id, InSync(true), now()).await.unwrap();
+    second.runs().finish(&taken, id, Progress::default(), InSync(true), now()).await.unwrap();
 }
 
 #[tokio::test]

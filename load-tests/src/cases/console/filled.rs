@@ -98,15 +98,16 @@ async fn run_once(
         ..Counters::default()
     };
     let problems = Some(Problems { open, ignored: 0 });
-    control.runs().tell(&lease, id, Progress { counters, problems, ..Progress::default() }, now).await?;
+    let progress = Progress { counters, problems, ..Progress::default() };
     match number % 11 {
         3 => {
+            control.runs().tell(&lease, id, progress, now).await?;
             control
                 .runs()
                 .fail(&lease, id, RunFailure::because("the Source cannot be reached"), Timestamp::now())
                 .await?
         }
-        _ => control.runs().finish(&lease, id, InSync(open == 0), Timestamp::now()).await?,
+        _ => control.runs().finish(&lease, id, progress, InSync(open == 0), Timestamp::now()).await?,
     };
     lease.release().await;
     Ok(id)

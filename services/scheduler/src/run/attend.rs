@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use control::{ControlError, DesiredState};
+use control::{ControlError, DesiredState, Progress};
 use harvest::HarvestError;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{RunExecutor, RunExit};
@@ -30,7 +30,8 @@ impl RunExecutor<'_> {
         stop: &CancellationToken,
     ) -> Result<Attended<T>, ControlError> {
         let mut work = std::pin::pin!(work);
-        let mut tick = interval(TELL);
+        // Not at once: most runs of small Sources are over sooner, and their end reports everything.
+        let mut tick = interval_at(Instant::now() + TELL, TELL);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -69,9 +70,19 @@ impl RunExecutor<'_> {
 
     /// Reports progress; returns whether the run is still wanted. While the control store is unavailable, it is.
     pub(super) async fn tell(&self) -> Result<bool, ControlError> {
+        let now = self.context.clock.now();
+        match self.context.control.runs().tell(self.lease, self.id, self.progress_now(), now).await {
+            Ok(run) => Ok(run.wanted == DesiredState::Run),
+            Err(error) if error.is_temporary() => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The progress as it is reported.
+    pub(super) fn progress_now(&self) -> Progress {
         let now = self.progress.borrow().clone();
         self.meter.note(&now);
-        let progress = control::Progress {
+        Progress {
             phase: now.phase,
             counters: now.counters,
             pending: now.phase.map(|_| now.pending),
@@ -80,12 +91,6 @@ impl RunExecutor<'_> {
             problems: self.problems,
             title: self.title.clone(),
             poll: self.poll.clone(),
-        };
-        match self.context.control.runs().tell(self.lease, self.id, progress, self.context.clock.now()).await
-        {
-            Ok(run) => Ok(run.wanted == DesiredState::Run),
-            Err(error) if error.is_temporary() => Ok(true),
-            Err(error) => Err(error),
         }
     }
 }

@@ -18,16 +18,17 @@ impl RunExecutor<'_> {
             spec: self.source.run_digest(),
             polled_at: None,
         });
-        // The problems, and the final counters, which no tick reported.
-        self.tell().await?;
-        let now = self.context.clock.now();
         self.context.metrics.problems(&self.source.id, &report.problems_by_reason, report.ignored_problems);
         if let Some(guard) = &report.guard {
             self.context.metrics.guard_tripped();
+            // The problems, and the final counters, which no tick reported.
+            self.tell().await?;
             return self.stop(RunFailure::by_guard(guard.to_string())).await;
         }
         let in_sync = InSync(report.in_sync());
-        let finished = self.context.control.runs().finish(self.lease, self.id, in_sync, now).await?;
+        let (progress, now) = (self.progress_now(), self.context.clock.now());
+        let finished =
+            self.context.control.runs().finish(self.lease, self.id, progress, in_sync, now).await?;
         if was_success(&finished) {
             let began = finished.started_at;
             self.context.metrics.statuses.note(&self.source.id, |status| status.last_success = began);

@@ -112,7 +112,11 @@ async fn sync(control: &Control, source: &SourceSpec) {
         panic!("the lease of {} is taken", source.id);
     };
     control.runs().start(&lease, id, now).await.expect("it is started");
-    control.runs().finish(&lease, id, InSync(true), now).await.expect("it is finished");
+    control
+        .runs()
+        .finish(&lease, id, control::Progress::default(), InSync(true), now)
+        .await
+        .expect("it is finished");
     lease.release().await;
 }
 
