@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use documents::{DocumentError, Prefetched};
+use links::{Limits, header, html};
 use model::{KnownDocument, Validators};
-use resourcesync::{Capability, Options, html, link_header, relation};
+use resourcesync::{Capability, Options, relation};
 use url::Url;
 use web::{Client, GetRequest, WebError};
 
@@ -265,20 +266,15 @@ fn page_links(answer: &Answer) -> Vec<(Route, Url)> {
             links.push((route, url));
         }
     };
-    for link in answer.link_headers.iter().flat_map(|header| link_header::parse(header)) {
-        // A link with another context says nothing about this resource.
-        let is_from_here = match &link.anchor {
-            Some(anchor) => answer.url.join(anchor).is_ok_and(|anchor| anchor == answer.url),
-            None => true,
-        };
-        if is_from_here && link.is("resourcesync") {
-            add(Route::LinkHeader, answer.url.join(&link.target).ok());
-        }
+    let headers = header::read(answer.link_headers.iter().map(String::as_str), &Limits::HEADER);
+    // A link with another context says nothing about this resource.
+    for link in headers.of(&answer.url, "resourcesync") {
+        add(Route::LinkHeader, link.target_at(&answer.url));
     }
     let head = html::scan(&answer.page);
     let base = head.base.and_then(|base| answer.url.join(&base).ok());
-    for href in &head.links {
-        add(Route::HtmlLink, base.as_ref().unwrap_or(&answer.url).join(href).ok());
+    for link in head.links.links.iter().filter(|link| link.is("resourcesync")) {
+        add(Route::HtmlLink, link.target_at(base.as_ref().unwrap_or(&answer.url)));
     }
     links
 }

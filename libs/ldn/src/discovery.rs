@@ -1,6 +1,6 @@
 //! Finds the inbox of a resource, in `Link` headers and in a body of JSON-LD (LDN-1).
 
-use resourcesync::link_header;
+use links::header;
 use serde_json::Value;
 use url::Url;
 
@@ -24,12 +24,8 @@ pub enum NoInbox {
 /// # Errors
 /// [`NoInbox`].
 pub fn inbox_in_links<'h>(headers: impl IntoIterator<Item = &'h str>, base: &Url) -> Result<Url, NoInbox> {
-    let is_own = |anchor: &Option<String>| match anchor {
-        Some(anchor) => base.join(anchor).is_ok_and(|from| from == *base),
-        None => true,
-    };
-    let links = headers.into_iter().flat_map(link_header::parse);
-    let inboxes = links.filter(|link| link.is(INBOX) && is_own(&link.anchor));
+    let links = headers.into_iter().flat_map(header::parse);
+    let inboxes = links.filter(|link| link.is(INBOX) && link.is_about(base));
     the_one(inboxes.filter_map(|link| base.join(&link.target).ok()))
 }
 

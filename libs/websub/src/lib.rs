@@ -8,10 +8,10 @@ mod publish;
 mod request;
 mod signature;
 
+pub use self::links::Links;
 pub use intent::{Intent, IntentError};
 pub use key::{Keys, PushKey, WeakKey};
 pub use lease::{ASKED_LEASE, lease_of, pause_after, renew_at};
-pub use links::Links;
 pub use publish::{Channel, Notification, Notifications, PublishError, publish};
 pub use request::{Mode, SubscriptionRequest, UnknownMode};
 pub use signature::{Authenticity, Method, Signature, SignatureError, judge};

@@ -1,6 +1,6 @@
 //! The `Link` headers of topics, publishers and hubs (CN-4, CN-6; WebSub, 4).
 
-use resourcesync::link_header;
+use ::links::header;
 use url::Url;
 
 /// The most hubs of a topic that are read.
@@ -20,7 +20,7 @@ impl Links {
     /// it is relative. Hubs that are no `http` or `https` URLs are left out.
     pub fn parse<'a>(headers: impl IntoIterator<Item = &'a str>, base: &Url) -> Self {
         let mut links = Self::default();
-        for link in headers.into_iter().flat_map(link_header::parse) {
+        for link in headers.into_iter().flat_map(header::parse) {
             // A link with an anchor concerns another resource (RFC 8288, 3.2).
             if link.anchor.is_some() {
                 continue;

@@ -37,26 +37,6 @@ const ODD: [&str; 4] = [
     "<sitemapindex><sitemap><loc>/1.xml</loc><rs:md at='2013' at='2013'/></sitemap></sitemapindex>",
 ];
 
-/// Headers as servers write them, and as none should.
-const LINK_HEADERS: [&str; 7] = [
-    "<http://www.example.com/dataset1/capabilitylist.xml>;\r\n      rel=\"resourcesync\"",
-    "</a,b;c>; title=\"x, <y>; rel=\\\"up\\\"\"; rel=next, </d>;rel=\"up resourcesync\"",
-    " ,  < /caps.xml > ; Rel = resourcesync ; crossorigin ; Anchor=\"/other\" ,, ",
-    "</a>; rel=first; REL=second; anchor",
-    "\"a, b\" junk, </good>; rel=up",
-    "</good>; rel=\"never closed\\",
-    "<never closed; rel=resourcesync, nonsense",
-];
-
-/// Pages as people write them, and as none should.
-const PAGES: [&str; 5] = [
-    "<html>\n  <head>\n    <link rel=\"resourcesync\"\n      href=\"http://www.example.com/capabilitylist.xml\"/>\n  </head>\n",
-    "<!DOCTYPE HTML><BASE HREF=/a/><LINK HREF = '/a?x=1&amp;y=&#50;' disabled REL='alternate ResourceSync'>",
-    "<!-- <link rel=resourcesync href=/1> --><script>'<link>'</script><title>a</TITLE><link/rel=resourcesync/href=\" /c \"/>",
-    "<meta title='<link rel=resourcesync href=/5>'><link rel=resourcesync><template>&nbsp;&#x10FFFF;</template><body>",
-    "<link rel=resourcesync href=\"&#x41;&lt;&gt;&quot;&apos;&#0;&\"><link rel=resourcesync href=/2><xmp><a =b c",
-];
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut documents = vec![list(Capability::ResourceList)?, list(Capability::ChangeList)?, index()?];
@@ -70,8 +50,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .collect();
     write(&root.join("corpus/reader"), &seeds)?;
     write(&root.join("corpus/datetime"), &bytes(&TIMES))?;
-    write(&root.join("corpus/link_header"), &bytes(&LINK_HEADERS))?;
-    write(&root.join("corpus/html"), &bytes(&PAGES))?;
     // The fuzzer makes structures of any bytes; a document is text of the right kind.
     write(&root.join("corpus/writer_roundtrip"), &documents)?;
     Ok(())

@@ -14,7 +14,6 @@ use control::{
 use jiff::Timestamp;
 use ldn::{Limits, NoInbox, Notification};
 use model::{Clock, SourceId, Validators};
-use resourcesync::link_header;
 use serde_json::Value;
 use tokio::time::sleep;
 use url::Url;
@@ -240,7 +239,7 @@ impl InboxPoller {
 
 /// The next page of an inbox.
 fn next_page(response: &Response, inbox: &Url) -> Option<Url> {
-    let mut links = response.header_values("link").flat_map(link_header::parse);
+    let mut links = response.header_values("link").flat_map(links::header::parse);
     let next = links.find(|link| link.is("next"))?;
     let next = response.final_url().join(&next.target).ok()?;
     (next.origin() == inbox.origin() && next != *response.final_url()).then_some(next)

@@ -1,12 +1,16 @@
-//! The links in the head of an HTML page, one of the ways from any resource to its Capability List (RS-21).
+//! The links in the head of an HTML page.
 //!
 //! A scanner, not a parser: it knows tags, attributes, comments and the elements whose content is no markup.
-//! It reads the head only: in a body, any visitor who may comment could place a link.
+//! It reads the `<link>` elements of the head only. In a body, any visitor who may comment could place a link, and
+//! so `<a rel>` is not read.
 //!
 //! ```
-//! let head = resourcesync::html::scan("<head><link rel=resourcesync href=/capabilitylist.xml></head>");
-//! assert_eq!(head.links, ["/capabilitylist.xml"]);
+//! let head = links::html::scan("<head><link rel=item href=/a.pdf type=application/pdf></head>");
+//! assert_eq!(head.links.links, [links::Link::new("/a.pdf", "item").with("type", "application/pdf")]);
 //! ```
+
+use crate::limits::Limits;
+use crate::link::{Link, Links, add_attribute};
 
 /// `&#x10FFFF;`
 const LONGEST_REFERENCE: usize = 10;
@@ -16,16 +20,16 @@ const LONGEST_REFERENCE: usize = 10;
 pub struct Head {
     /// The base of relative references, if it is not the page's own URL.
     pub base: Option<String>,
-    /// The targets of its `resourcesync` links, as written.
-    pub links: Vec<String>,
+    /// Its links, as written. Those without `rel` or `href` are left out.
+    pub links: Links,
 }
 
 /// Elements whose content is text, even if it looks like markup.
 const TEXT_ELEMENTS: [&str; 6] = ["script", "style", "title", "textarea", "template", "xmp"];
 
-/// Scans a page, or the beginning of one, in one pass.
+/// Scans a page, or the beginning of one, in one pass, within [`Limits::PAGE`].
 pub fn scan(page: &str) -> Head {
-    read(page).0
+    scan_within(page, &Limits::PAGE)
 }
 
 /// The title of a page, or of the beginning of one: the text of its first `title`, with single spaces. None if that is
@@ -33,19 +37,23 @@ pub fn scan(page: &str) -> Head {
 ///
 /// ```
 /// let page = "<head><title>Data &amp;\n  more</title>";
-/// assert_eq!(resourcesync::html::title(page).as_deref(), Some("Data & more"));
+/// assert_eq!(links::html::title(page).as_deref(), Some("Data & more"));
 /// ```
 pub fn title(page: &str) -> Option<String> {
-    let written = unescaped(read(page).1?);
+    let written = unescaped(read(page, &Limits::PAGE).1?);
     let words: Vec<&str> = written.split_whitespace().collect();
     Some(words.join(" ")).filter(|title| !title.is_empty())
 }
 
+fn scan_within(page: &str, limits: &Limits) -> Head {
+    read(page, limits).0
+}
+
 /// The links in the head of a page, and its title as written.
-fn read(page: &str) -> (Head, Option<&str>) {
+fn read<'a>(page: &'a str, limits: &Limits) -> (Head, Option<&'a str>) {
     let mut head = Head::default();
     let mut title = None;
-    let mut rest = page;
+    let mut rest = &page[..page.floor_char_boundary(limits.bytes.min(page.len()))];
     while let Some(at) = rest.find('<') {
         rest = &rest[at + 1..];
         if let Some(comment) = rest.strip_prefix("!--") {
@@ -72,8 +80,12 @@ fn read(page: &str) -> (Head, Option<&str>) {
         let value = |wanted: &str| attributes.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
         match name.as_str() {
             "base" if head.base.is_none() => head.base = value("href").cloned(),
-            "link" if value("rel").is_some_and(|rel| is_ours(rel)) => {
-                head.links.extend(value("href").cloned())
+            "link" => {
+                if let Some(link) = link(attributes, &mut head.links, limits)
+                    && !head.links.take(link, limits)
+                {
+                    return (head, title);
+                }
             }
             _ if TEXT_ELEMENTS.contains(&name.as_str()) => {
                 let Some(behind) = behind_end_tag(rest, &name) else { return (head, title) };
@@ -89,8 +101,17 @@ fn read(page: &str) -> (Head, Option<&str>) {
     (head, title)
 }
 
-fn is_ours(rel: &str) -> bool {
-    rel.split_ascii_whitespace().any(|rel| rel.eq_ignore_ascii_case("resourcesync"))
+/// The link of these attributes. Of several with one name the first counts (HTML, 13.2.5.33).
+fn link(attributes: Vec<(String, String)>, links: &mut Links, limits: &Limits) -> Option<Link> {
+    let value =
+        |wanted: &str| attributes.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
+    let mut link = Link::new(value("href")?, value("rel").filter(|rel| !rel.trim_ascii().is_empty())?);
+    for (name, value) in attributes {
+        if !matches!(name.as_str(), "href" | "rel") && link.attribute(&name).is_none() {
+            add_attribute(&mut link, &name, value, &mut links.faults, limits);
+        }
+    }
+    Some(link)
 }
 
 /// The attributes of a tag up to its end, names in lower case, and the rest of the page; none when the tag
@@ -192,7 +213,8 @@ mod tests {
     use super::*;
 
     fn links(page: &str) -> Vec<String> {
-        scan(page).links
+        let found = scan(page).links.links.into_iter();
+        found.filter(|link| link.is("resourcesync")).map(|link| link.target).collect()
     }
 
     #[test]
@@ -243,7 +265,8 @@ mod tests {
     #[test]
     fn the_base_is_the_first_one_given() {
         let head = scan("<base target=_top href='/a/'><base href=/b/><link rel=resourcesync href=c>");
-        assert_eq!(head, Head { base: Some("/a/".into()), links: vec!["c".into()] });
+        assert_eq!(head.base.as_deref(), Some("/a/"));
+        assert_eq!(head.links.links, [Link::new("c", "resourcesync")]);
     }
 
     #[test]
@@ -256,7 +279,26 @@ mod tests {
     #[test]
     fn a_page_of_nothing_but_ampersands_is_read_in_one_pass() {
         let href = "&".repeat(4_000_000);
-        assert_eq!(links(&format!("<link rel=resourcesync href={href}>")), [href]);
+        let limits = Limits { bytes: usize::MAX, value_bytes: usize::MAX, ..Limits::PAGE };
+        let head = scan_within(&format!("<link rel=resourcesync href={href}>"), &limits);
+        assert_eq!(head.links.links, [Link::new(href, "resourcesync")]);
+    }
+
+    #[test]
+    fn a_page_of_very_many_links_is_read_to_its_limit() {
+        let head = scan(&"<link rel=item href=/a>".repeat(2_000));
+        assert_eq!(head.links.links.len(), Limits::PAGE.links);
+        assert_eq!(head.links.faults.count(crate::Fault::TooManyLinks), 1);
+        let head = scan(&format!("<link rel=item href={}><link rel=item href=/b>", "a".repeat(10_000)));
+        assert_eq!(head.links.links, [Link::new("/b", "item")]);
+    }
+
+    #[test]
+    fn attributes_are_kept_and_the_first_of_a_name_counts() {
+        let head = scan(
+            "<link rel='describedby' href=/a type='a&amp;b' TYPE=c title=\"x\"><link href=/no rel=''><link rel=up>",
+        );
+        assert_eq!(head.links.links, [Link::new("/a", "describedby").with("type", "a&b").with("title", "x")]);
     }
 
     #[test]
@@ -273,7 +315,7 @@ mod tests {
 
         #[test]
         fn any_text_is_read_without_panic(text in "(<|>|/|!--|-->|=|'|\"|&|#|;| |link|rel|resourcesync|script|\u{e9}){0,40}|.{0,80}") {
-            prop_assert!(scan(&text).links.len() <= text.matches('<').count());
+            prop_assert!(scan(&text).links.links.len() <= text.matches('<').count());
         }
 
         #[test]
