@@ -16,6 +16,7 @@ mod ids;
 mod job;
 mod job_messages;
 mod location;
+pub mod moment;
 mod network;
 mod options;
 mod origin;

@@ -1,6 +1,7 @@
 //! The API as a whole: its routes and its OpenAPI description.
 
 use api::{FieldError, Problem};
+use axum::routing::get;
 use axum::{Json, Router, middleware};
 use utoipa::OpenApi as _;
 use utoipa::openapi::content::ContentBuilder;
@@ -15,8 +16,8 @@ use crate::api_error::{ApiError, PROBLEM_JSON};
 use crate::inbox::{self, Inbox};
 use crate::state::Gateway;
 use crate::{
-    auth, batch, console, content, events, plans, problem_actions, problems, report, resources, runs,
-    sources, subscriptions,
+    auth, batch, console, content, events, memento, plans, problem_actions, problems, report, resources,
+    runs, sources, subscriptions,
 };
 
 const DESCRIPTION: &str = "Sources, runs, stored resources and problems of a fleet. Every request needs a token: `Authorization: Bearer …`. \
@@ -29,6 +30,8 @@ const TOO_LONG: &str = "431";
 #[openapi(
     info(title = "Thresher", description = DESCRIPTION, license(name = "Apache-2.0", identifier = "Apache-2.0")),
     components(schemas(Problem, FieldError)),
+    // Their routes have a wildcard, which a description cannot have.
+    paths(memento::timegate, memento::timemap),
     tags(
         (name = "sources", description = "Sources and their specs"),
         (name = "runs", description = "Runs and their progress"),
@@ -88,6 +91,8 @@ fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(resources::list))
         .routes(routes!(resources::history))
         .routes(routes!(content::content))
+        .route("/v1/sources/{source}/timegate/{*uri}", get(memento::timegate))
+        .route("/v1/sources/{source}/timemap/{*uri}", get(memento::timemap))
         .routes(routes!(problems::list))
         .routes(routes!(problems::groups))
         .routes(routes!(problem_actions::retry))

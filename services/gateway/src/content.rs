@@ -5,27 +5,44 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use data_encoding::BASE64;
+use jiff::Timestamp;
 use model::{Bitstream, ResourceUri};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::extract::{self, Query, SourcePath};
+use crate::memento;
 use crate::range::{self, Part};
-use crate::resources::{self, UriParams};
+use crate::resources;
 use crate::state::Gateway;
 
 /// The longest file name that the response suggests to a browser.
 const LONGEST_NAME: usize = 100;
 
+/// Selects a version of a resource.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ContentParams {
+    /// The URI, exactly as the Source writes it.
+    #[param(max_length = 8192)]
+    uri: String,
+    /// The version that was stored at this time, such as 2026-01-31T12:00:00Z. Without it, the present one.
+    at: Option<Timestamp>,
+}
+
 /// The bytes of a resource, as received and verified. They are verified again while they are sent: if they are not what
 /// was stored, the response breaks off before its end.
 #[utoipa::path(get, path = "/v1/sources/{source}/resources/content", tag = "resources",
-    params(SourcePath, UriParams,
+    params(SourcePath, ContentParams,
         ("Range" = Option<String>, Header, description = "One range of bytes"),
         ("If-Range" = Option<String>, Header, description = "The `ETag` of the version whose range is requested"),
         ("If-Match" = Option<String>, Header, description = "Only this version"),
         ("If-None-Match" = Option<String>, Header, description = "Only another version than this")),
     responses(
-    (status = 200, description = "All bytes", content_type = "*/*", body = Vec<u8>, headers(("ETag" = String, description = "The SHA-256"))),
+    (status = 200, description = "All bytes", content_type = "*/*", body = Vec<u8>, headers(
+        ("ETag" = String, description = "The SHA-256"), ("Link" = String, description = "timegate, timemap"))),
     (status = 206, description = "The bytes of the range", content_type = "*/*", body = Vec<u8>),
     (status = 304, description = "The version matches `If-None-Match`"),
     (status = 412, description = "The version does not match `If-Match`"),
@@ -34,24 +51,29 @@ const LONGEST_NAME: usize = 100;
 pub(crate) async fn content(
     State(gateway): State<Gateway>,
     SourcePath(source): SourcePath,
-    Query(params): Query<UriParams>,
+    Query(params): Query<ContentParams>,
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let uri = extract::resource_uri(&params.uri)?;
-    let record = gateway.catalogs.get(&source).await?.resource(&uri).await?;
-    let record = record.ok_or_else(|| resources::unknown(&uri))?;
-    let Some(bitstream) = record.bitstream else {
-        return Err(ApiError::not_found(format!(
-            "{uri} is not stored: its Source deleted it; its history says more"
-        )));
+    let catalog = gateway.catalogs.get(&source).await?;
+    let record = catalog.resource(&uri).await?.ok_or_else(|| resources::unknown(&uri))?;
+    let (bitstream, from) = match params.at {
+        Some(at) => {
+            let versions = catalog.versions(&uri).await?.unwrap_or_default();
+            let version = memento::version_at(&uri, &record, &versions, at)?;
+            (version.bitstream.clone(), Some(version.from))
+        }
+        None => (record.bitstream.ok_or_else(|| deleted(&uri))?, None),
     };
+    let about = memento::headers_of(&gateway, &headers, &source, &uri, from);
     let etag = format!("\"{}\"", bitstream.computed.sha256());
     if extract::etag_matches(&headers, header::IF_MATCH, &etag) == Some(false) {
         return Err(ApiError::precondition_failed(format!("{uri} is another version now: {etag}")));
     }
     if extract::etag_matches(&headers, header::IF_NONE_MATCH, &etag) == Some(true) {
-        return Ok((StatusCode::NOT_MODIFIED, bitstream_headers(&uri, &bitstream, &etag)).into_response());
+        let answered = bitstream_headers(&uri, &bitstream, &etag);
+        return Ok((StatusCode::NOT_MODIFIED, answered, about).into_response());
     }
     let length = bitstream.computed.length();
     let (status, range) = match range::asked(&headers, length, &etag) {
@@ -74,7 +96,11 @@ pub(crate) async fn content(
         Method::HEAD => Body::empty(),
         _ => Body::from_stream(gateway.verified.open(&gateway.store, &bitstream, range).await?),
     };
-    Ok((status, answered, body).into_response())
+    Ok((status, answered, about, body).into_response())
+}
+
+fn deleted(uri: &ResourceUri) -> ApiError {
+    ApiError::not_found(format!("{uri} is not stored: its Source deleted it; its history says more"))
 }
 
 fn with_text(refusal: ApiError, content_range: String) -> ApiError {

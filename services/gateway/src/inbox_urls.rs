@@ -82,7 +82,7 @@ pub(crate) fn link(target: impl Display, relation: &str) -> Option<(HeaderName, 
 }
 
 /// This host, as a request names it.
-fn named(headers: &HeaderMap) -> Option<Url> {
+pub(crate) fn named(headers: &HeaderMap) -> Option<Url> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text(header::HOST.as_str())?;
     let scheme = text("x-forwarded-proto").filter(|scheme| *scheme == "https").unwrap_or("http");

@@ -17,6 +17,7 @@ mod extract;
 mod host;
 mod inbox;
 mod inbox_urls;
+mod memento;
 mod metrics;
 mod pagination;
 mod plans;

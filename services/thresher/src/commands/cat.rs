@@ -5,11 +5,11 @@ use std::io::Write;
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use futures::TryStreamExt;
 use jiff::Timestamp;
+use model::moment::{self, At};
 use model::{Bitstream, ResourceUri};
 use store::{SourceMarker, Store};
 
 use crate::cli::CatArgs;
-use crate::commands::moment::{self, At};
 use crate::exit::{CommandResult, Exit, Failed, problem, usage};
 use crate::target::{self, OpenHarvest};
 use crate::terminal::Out;

@@ -8,12 +8,12 @@ use catalog::{CatalogError, CatalogReader, ResourceSummary};
 use futures::stream;
 use futures::{Stream, StreamExt, TryStreamExt};
 use jiff::Timestamp;
+use model::moment::{self, At};
 use model::{Bitstream, HomeSite, Location, ResourceState, ResourceUri};
 use serde::Serialize;
 
 use crate::cli::LsArgs;
 use crate::client::{self, OperatorClient, ReadFrom, SourceRef};
-use crate::commands::moment::{self, At};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 use crate::terminal::Out;

@@ -12,7 +12,6 @@ pub(crate) mod ignore;
 pub(crate) mod inspect;
 pub(crate) mod ls;
 pub(crate) mod manual;
-mod moment;
 pub(crate) mod plan;
 pub(crate) mod problems;
 pub(crate) mod report;

@@ -1,11 +1,12 @@
 //! The version of a resource at a moment in the past, as far as versions are kept.
 
 use jiff::Timestamp;
-use model::{Bitstream, Declaration, Listing, ResourceRecord, Versions};
+
+use crate::{Bitstream, Declaration, Listing, ResourceRecord, Versions};
 
 /// The state of a resource at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum At<'a> {
+pub enum At<'a> {
     /// This version was stored.
     Stored(&'a Bitstream, &'a Listing, &'a Declaration),
     /// The version was kept, but its bytes were found damaged.
@@ -22,8 +23,35 @@ pub(crate) enum At<'a> {
     },
 }
 
+/// A version that is stored, and since when it was the stored one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held<'a> {
+    /// Its bytes.
+    pub bitstream: &'a Bitstream,
+    /// The start of its time as the stored version.
+    pub from: Timestamp,
+}
+
+/// All versions of a resource whose bytes are there, the oldest first. [`at`] gives each of them at its `from`.
+pub fn held<'a>(record: &'a ResourceRecord, versions: &'a Versions) -> Vec<Held<'a>> {
+    let present =
+        record.bitstream.as_ref().map(|bitstream| Held { bitstream, from: versions.since(bitstream) });
+    let deleted = record.deleted.as_ref().filter(|_| versions.kept.is_empty());
+    let deleted = deleted.map(|bitstream| Held { bitstream, from: bitstream.stored_at });
+    let kept = versions.kept.iter().filter(|version| version.lost.is_none());
+    let mut held: Vec<_> = kept
+        .map(|version| Held { bitstream: &version.bitstream, from: version.from })
+        // The record may have been read before a change, and the versions after it.
+        .filter(|version| present.is_none_or(|present| version.from < present.from))
+        .chain(deleted)
+        .chain(present)
+        .collect();
+    held.sort_by_key(|version| version.from);
+    held
+}
+
 /// The version of a resource at a moment.
-pub(crate) fn at<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment: Timestamp) -> At<'a> {
+pub fn at<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment: Timestamp) -> At<'a> {
     if let Some(held) = &record.bitstream
         && versions.since(held) <= moment
     {
@@ -55,9 +83,9 @@ pub(crate) fn at<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment:
 #[cfg(test)]
 mod tests {
     use fixity::Computed;
-    use model::{Assurance, Location, SetId, Validators, Version};
 
     use super::*;
+    use crate::{Assurance, Location, SetId, Validators, Version};
 
     fn second(number: i64) -> Timestamp {
         Timestamp::from_second(1_700_000_000 + number).unwrap()
@@ -109,7 +137,7 @@ mod tests {
     }
 
     /// When the version at each of these moments was stored.
-    fn held<const N: usize>(
+    fn stored<const N: usize>(
         record: &ResourceRecord,
         versions: &Versions,
         moments: [i64; N],
@@ -124,7 +152,7 @@ mod tests {
     fn each_moment_has_the_version_of_its_time() {
         let record = record(Some(30), None, 99);
         let versions = kept(&[(10, 20), (20, 30)], None);
-        assert_eq!(held(&record, &versions, [10, 19, 20, 29, 30, 500]), [10, 10, 20, 20, 30, 30].map(Some));
+        assert_eq!(stored(&record, &versions, [10, 19, 20, 29, 30, 500]), [10, 10, 20, 20, 30, 30].map(Some));
         let kept_from = second(10);
         assert_eq!(at(&record, &versions, second(9)), At::Gone { kept_from });
     }
@@ -133,9 +161,36 @@ mod tests {
     fn while_it_was_deleted_nothing_was_held_even_if_it_was_restored() {
         let restored = record(Some(10), None, 40);
         let versions = kept(&[(10, 20)], Some(40));
-        assert_eq!(held(&restored, &versions, [15, 20, 39, 40]), [Some(10), None, None, Some(10)]);
+        assert_eq!(stored(&restored, &versions, [15, 20, 39, 40]), [Some(10), None, None, Some(10)]);
         assert_eq!(at(&restored, &versions, second(30)), At::NotHeld);
         let deleted = record(None, Some(10), 20);
-        assert_eq!(held(&deleted, &Versions::default(), [5, 10, 19, 20]), [None, Some(10), Some(10), None]);
+        assert_eq!(stored(&deleted, &Versions::default(), [5, 10, 19, 20]), [None, Some(10), Some(10), None]);
+    }
+
+    #[test]
+    fn each_version_that_is_there_is_the_one_of_its_beginning() {
+        let present = record(Some(30), None, 99);
+        let mut some = kept(&[(10, 20), (20, 25), (25, 30)], None);
+        some.kept[1].lost = Some(second(50));
+        let restored = (record(Some(10), None, 40), kept(&[(10, 20)], Some(40)));
+        let deleted = (record(None, Some(10), 20), Versions::default());
+        // The record is of before a change that the versions tell of.
+        let late = (record(Some(10), None, 10), kept(&[(10, 20)], None));
+        for ((record, versions), expected) in [
+            ((present, some), vec![10, 25, 30]),
+            (restored, vec![10, 40]),
+            (deleted, vec![10]),
+            (late, vec![10]),
+        ] {
+            let held = held(&record, &versions);
+            let from: Vec<_> = held.iter().map(|version| version.from).collect();
+            assert_eq!(from, expected.into_iter().map(second).collect::<Vec<_>>());
+            for version in held {
+                let At::Stored(bitstream, ..) = at(&record, &versions, version.from) else {
+                    panic!("{version:?}")
+                };
+                assert_eq!(bitstream, version.bitstream);
+            }
+        }
     }
 }
