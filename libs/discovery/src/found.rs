@@ -7,6 +7,7 @@ use resourcesync::{Capability, Quirks, Root};
 use serde::Serialize;
 use web::RequestPurpose;
 
+use super::archives::Archive;
 use super::hint::Hint;
 
 /// Maximum failures kept, and hints. More are not useful to a reader, and a document can cause one per entry.
@@ -29,6 +30,9 @@ pub struct Discovery {
     /// The title of the page at the entry URL, if that was read: a proposal for the Source's. At most 200 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// The Archives of the sets, where they were read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub archives: Vec<Archive>,
     /// Requests made.
     pub requests: u64,
     /// Documents to cache, so that the next discovery can make conditional requests.

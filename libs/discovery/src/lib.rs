@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod archives;
 mod discover;
 mod discovery_report;
 mod document;
@@ -14,6 +15,7 @@ mod robots;
 mod search;
 mod up;
 
+pub use archives::{Archive, archives};
 pub use discover::{discover, rediscover};
 pub use discovery_report::discovery_report;
 pub use error::{DiscoverError, EstimateError};

@@ -64,12 +64,20 @@ pub enum Capability {
     ChangeDumpManifest,
     /// `change-notification`: changes as they are pushed.
     ChangeNotification,
-    /// A name that the specification does not know, as written.
+    /// `resourcelist-archive`: earlier Resource Lists (ResourceSync Archives).
+    ResourceListArchive,
+    /// `resourcedump-archive`: earlier Resource Dumps.
+    ResourceDumpArchive,
+    /// `changelist-archive`: earlier Change Lists.
+    ChangeListArchive,
+    /// `changedump-archive`: earlier Change Dumps.
+    ChangeDumpArchive,
+    /// A name that the specifications do not know, as written.
     Other(String),
 }
 
 impl Capability {
-    const KNOWN: [Self; 9] = [
+    const KNOWN: [Self; 13] = [
         Self::Description,
         Self::CapabilityList,
         Self::ResourceList,
@@ -79,6 +87,10 @@ impl Capability {
         Self::ChangeDump,
         Self::ChangeDumpManifest,
         Self::ChangeNotification,
+        Self::ResourceListArchive,
+        Self::ResourceDumpArchive,
+        Self::ChangeListArchive,
+        Self::ChangeDumpArchive,
     ];
 
     /// The name as the specification writes it.
@@ -93,6 +105,10 @@ impl Capability {
             Self::ChangeDump => "changedump",
             Self::ChangeDumpManifest => "changedump-manifest",
             Self::ChangeNotification => "change-notification",
+            Self::ResourceListArchive => "resourcelist-archive",
+            Self::ResourceDumpArchive => "resourcedump-archive",
+            Self::ChangeListArchive => "changelist-archive",
+            Self::ChangeDumpArchive => "changedump-archive",
             Self::Other(name) => name,
         }
     }
@@ -118,6 +134,17 @@ impl Capability {
     /// Whether the entries of a `urlset` of this kind are resources (not packages and not documents).
     pub fn lists_resources(&self) -> bool {
         self.is_manifest() || matches!(self, Self::ResourceList | Self::ChangeList | Self::ChangeNotification)
+    }
+
+    /// Whether documents of this kind list documents of the past (ResourceSync Archives).
+    pub fn is_archive(&self) -> bool {
+        matches!(
+            self,
+            Self::ResourceListArchive
+                | Self::ResourceDumpArchive
+                | Self::ChangeListArchive
+                | Self::ChangeDumpArchive
+        )
     }
 
     /// Whether an index (`sitemapindex`) of this kind exists in the specification.
@@ -148,6 +175,10 @@ impl Capability {
             "resourcedumpmanifest" => Some(Self::ResourceDumpManifest),
             "changedumpmanifest" => Some(Self::ChangeDumpManifest),
             "changenotification" => Some(Self::ChangeNotification),
+            "resourcelistarchive" => Some(Self::ResourceListArchive),
+            "resourcedumparchive" => Some(Self::ResourceDumpArchive),
+            "changelistarchive" => Some(Self::ChangeListArchive),
+            "changedumparchive" => Some(Self::ChangeDumpArchive),
             stem => Self::exact(stem),
         }
     }
@@ -244,6 +275,10 @@ mod tests {
             "changedump",
             "changedump-manifest",
             "change-notification",
+            "resourcelist-archive",
+            "resourcedump-archive",
+            "changelist-archive",
+            "changedump-archive",
         ] {
             let capability: Capability = name.parse().unwrap();
             assert!(!matches!(capability, Capability::Other(_)), "{name}");
@@ -259,6 +294,7 @@ mod tests {
             ("resourcelist-index", Capability::ResourceList),
             ("ResourceDump", Capability::ResourceDump),
             ("changedumpmanifest", Capability::ChangeDumpManifest),
+            ("ChangeListArchive", Capability::ChangeListArchive),
         ] {
             assert_eq!(Capability::read(name), (meant, Some(Quirk::OddCapabilityName)), "{name}");
         }

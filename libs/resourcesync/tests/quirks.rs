@@ -244,12 +244,37 @@ fn lastmod_is_the_time_of_a_change_when_there_is_no_other() {
 
 #[test]
 fn further_capabilities_and_entries_of_a_source_description_without_one_are_no_fault() {
-    let entries = r#"<url><loc>http://e.org/a</loc><rs:md capability="resourcelist-archive"/></url>"#;
+    let entries = r#"<url><loc>http://e.org/a</loc><rs:md capability="resourcelist-history"/></url>"#;
     let reading = read(&urlset(&format!(r#"<rs:md capability="capabilitylist"/>{entries}"#)));
     assert_eq!(reading.count(Quirk::UnknownCapability), 1);
     assert!(!reading.summary.quirks.casts_doubt());
     let reading = read(&urlset(&format!(r#"<rs:md capability="description"/>{ONE}"#)));
     assert!(reading.summary.quirks.is_empty(), "{:?}", reading.summary.quirks);
+}
+
+/// ARC-1 and ARC-2.
+#[test]
+fn archives_are_known_and_their_intervals_may_be_as_they_like() {
+    let archive = r#"<url><loc>http://e.org/a</loc><rs:md capability="changelist-archive"/></url>"#;
+    let again = archive.replace("/a<", "/b<");
+    let reading = read(&urlset(&format!(r#"<rs:md capability="capabilitylist"/>{archive}{again}"#)));
+    assert!(reading.summary.quirks.is_empty(), "{:?}", reading.summary.quirks);
+    let entry =
+        |name: &str, times: &str| format!("<url><loc>http://e.org/{name}</loc><rs:md {times}/></url>");
+    let changes = [
+        entry("2", r#"from="2013-01-02T00:00:00Z" until="2013-01-03T00:00:00Z""#),
+        entry("1", r#"from="2013-01-01T00:00:00Z" until="2013-01-02T12:00:00Z""#),
+    ];
+    for (capability, entries) in [
+        ("changelist-archive", changes.concat()),
+        ("changedump-archive", changes.concat()),
+        ("resourcelist-archive", entry("3", r#"at="2013-01-03T00:00:00Z""#)),
+        ("resourcedump-archive", entry("4", r#"at="2013-01-03T00:00:00Z" completed="2013-01-04T00:00:00Z""#)),
+    ] {
+        let reading = read(&urlset(&format!(r#"<rs:md capability="{capability}"/>{entries}"#)));
+        assert!(reading.summary.quirks.is_empty(), "{capability}: {:?}", reading.summary.quirks);
+        assert!(reading.entries.iter().all(|entry| !entry.metadata.is_empty()));
+    }
 }
 
 #[test]

@@ -157,6 +157,8 @@ impl Checks {
             // a Source may send any number.
             Some(_) if header.capability != Some(Capability::CapabilityList) => {}
             Some(Capability::Other(_)) => {}
+            // Sources name one Archive by several URIs.
+            Some(known) if known.is_archive() => {}
             Some(known) if self.seen.contains(known) => notes.add(Quirk::RepeatedCapability),
             Some(known) => self.seen.push(known.clone()),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use discovery::{Discovery, Visited};
+use discovery::{Archive, Discovery, Visited};
 use indicatif::HumanBytes;
 use jiff::Timestamp;
 use model::{counted, displayed};
@@ -16,8 +16,10 @@ use crate::{crawl_delays, http, terminal};
 pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
     let client = http::client(args.http.config(&args.url)?)?;
     let options = documents::read_options(Mode::Tolerant, Timestamp::now());
-    let found =
+    let mut found =
         crawl_delays::print_during(&client, discovery::discover(&client, &args.url, &options)).await?;
+    let archives = discovery::archives(&client, &mut found, &options);
+    found.archives = crawl_delays::print_during(&client, archives).await;
     if args.json {
         terminal::json(&found)?;
     } else {
@@ -76,7 +78,16 @@ fn node<'a>(found: &'a Discovery, document: &'a Visited, drawn: &mut HashSet<&'a
         // A list above the sets was read itself.
         match found.documents.iter().find(|document| document.url == link.uri) {
             Some(list) if !drawn.contains(list.url.as_str()) => below.push(node(found, list, drawn)),
-            _ => below.push(Node { text: format!("{}  {}", link.capability, link.uri), below: Vec::new() }),
+            _ => {
+                let archive = found.archives.iter().find(|archive| archive.url == link.uri);
+                let text = format!(
+                    "{}  {}{}",
+                    link.capability,
+                    link.uri,
+                    archive.map_or_else(String::new, of_archive)
+                );
+                below.push(Node { text, below: Vec::new() });
+            }
         }
     }
     for child in found.documents.iter().filter(|child| child.parent.as_deref() == Some(&document.url)) {
@@ -85,6 +96,15 @@ fn node<'a>(found: &'a Discovery, document: &'a Visited, drawn: &mut HashSet<&'a
         }
     }
     Node { text, below }
+}
+
+/// What an Archive offers, in brackets.
+fn of_archive(archive: &Archive) -> String {
+    let mut details = vec![counted(archive.documents, "document", "documents")];
+    details.extend(archive.from.map(|from| format!("from {from}")));
+    details.extend(archive.until.map(|until| format!("until {until}")));
+    details.extend(archive.trouble.as_ref().map(|trouble| format!("not read to its end: {trouble}")));
+    format!("  ({})", details.join(", "))
 }
 
 fn branches(nodes: &[Node], indent: &str, lines: &mut Vec<String>) {

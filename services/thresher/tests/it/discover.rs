@@ -393,6 +393,73 @@ async fn more_documents_than_any_source_has_are_not_asked_for() {
     assert_eq!((sets(&found).len(), site.paths().len()), (999, 1000));
 }
 
+// Archives
+
+/// ARC-3: `discover` reads what a Source offers of its past, and a harvest does not ask for it.
+#[tokio::test]
+async fn archives_are_shown_with_their_times_and_are_no_fault_of_the_set() {
+    let site = bare().await;
+    let [_, list, own] = set(&site, "a");
+    let snapshot = |day: u8| resource(&format!("{list}?{day}"), &format!("at=\"2026-01-0{day}T00:00:00Z\""));
+    let lists = "capability=\"resourcelist-archive\"";
+    let parts = [[snapshot(1), snapshot(2)], [snapshot(3), snapshot(4)]];
+    let parts =
+        [0, 1].map(|at| resource(&site.serve(&format!("/old-{at}.xml"), urlset(lists, &parts[at])), ""));
+    let index = site.serve("/old.xml", index_of(lists, &parts));
+    let changes = resource(&list, "from=\"2026-01-01T00:00:00Z\" until=\"2026-01-02T00:00:00Z\"");
+    let changes = site.serve("/changes.xml", urlset("capability=\"changelist-archive\"", &[changes]));
+    let gone = site.reply("/gone.xml", Reply::status(404));
+    let other = site.serve("/other.xml", urlset(LIST, &[]));
+    let entries = [
+        resource(&list, "capability=\"resourcelist\""),
+        resource(&index, lists),
+        resource(&changes, "capability=\"changelist-archive\""),
+        resource(&gone, "capability=\"changedump-archive\""),
+        resource(&other, "capability=\"resourcedump-archive\""),
+    ];
+    let caps = site.serve("/a/caps.xml", urlset(CAPS, &entries));
+
+    let found = discover(&caps).exits(0).json();
+    let archives = found["archives"].as_array().unwrap();
+    let shown: Vec<_> = archives
+        .iter()
+        .map(|archive| {
+            (archive["documents"].as_u64().unwrap(), archive["from"].as_str(), archive["until"].as_str())
+        })
+        .collect();
+    let day = |day: &'static str| Some(day);
+    assert_eq!(
+        shown,
+        [
+            (4, day("2026-01-01T00:00:00Z"), day("2026-01-04T00:00:00Z")),
+            (1, day("2026-01-01T00:00:00Z"), day("2026-01-02T00:00:00Z")),
+            (0, None, None),
+            (0, None, None),
+        ],
+        "{found}"
+    );
+    let trouble = |at: usize| archives[at]["trouble"].as_str();
+    assert!(trouble(0).is_none() && trouble(2).unwrap().contains("404"), "{found}");
+    assert!(trouble(3).unwrap().contains("is a resourcelist"), "{found}");
+    assert_eq!((hints(&found), &found["failures"]), (vec!["no-change-list"], &Value::Array(Vec::new())));
+    let text = Run::of(thresher().args(["discover", &caps])).exits(0).stdout;
+    let line = format!(
+        "resourcelist-archive  {index}  (4 documents, from 2026-01-01T00:00:00Z, until 2026-01-04T00:00:00Z)"
+    );
+    assert!(text.contains(&line), "{text}");
+
+    let before = site.requests_at("/old.xml");
+    let copy = Destination::directory();
+    copy.sync(&caps).exits(0);
+    assert_eq!((copy.state(&own).as_deref(), site.requests_at("/old.xml")), (Some("present"), before));
+
+    let inspected = Run::of(thresher().args(["inspect", &changes])).exits(0).json_lines();
+    assert_eq!(
+        (&inspected[0]["capability"], &inspected[2]["quirks"]),
+        (&"changelist-archive".into(), &Value::Object(Default::default()))
+    );
+}
+
 #[tokio::test]
 async fn where_nothing_leads_anywhere_every_place_is_named() {
     let site = bare().await;

@@ -6,7 +6,7 @@ use crate::common::{Destination, Run, Site, resource, thresher, urlset};
 
 const CAPABILITIES: &str = "capability=\"capabilitylist\"";
 
-/// A Capability List that offers an archive beside its Resource List, and the Source Description above it.
+/// A Capability List that offers an unknown document beside its Resource List, and the Source Description above it.
 struct Case {
     site: Site,
     set: String,
@@ -18,7 +18,7 @@ impl Case {
         let site = Site::start().await;
         let documents = [
             resource(&site.uri("/list.xml"), "capability=\"resourcelist\""),
-            resource(&site.uri("/archives.xml"), "capability=\"resourcelist-archive\""),
+            resource(&site.uri("/history.xml"), "capability=\"resourcelist-history\""),
         ];
         let set = site.serve("/caps.xml", urlset(CAPABILITIES, &documents));
         let entries = [
@@ -65,12 +65,12 @@ async fn what_is_not_known_is_listed_and_not_asked_for() {
     let case = Case::new().await;
     let run = Run::of(thresher().args(["discover", &case.way_in, "--json"])).exits(0);
     let hints = run.json()["hints"].to_string();
-    for offered in ["resourcelist-archive", "change-notification", "framework-notification"] {
+    for offered in ["resourcelist-history", "change-notification", "framework-notification"] {
         assert!(hints.contains(offered) && hints.contains("left-alone"), "{offered}: {run}");
     }
     let shown = Run::of(thresher().args(["discover", &case.way_in])).exits(0).stdout;
     assert!(shown.contains("framework-notification"), "{shown}");
-    for path in ["/channel", "/more.xml", "/archives.xml"] {
+    for path in ["/channel", "/more.xml", "/history.xml"] {
         assert_eq!(case.site.requests_at(path), 0, "{path}");
     }
 }
