@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 
+use resourcesync::Change;
+
 use crate::{Bitstream, Declaration, Listing, ResourceRecord, Versions};
 
 /// The state of a resource at a moment.
@@ -32,13 +34,13 @@ pub struct Held<'a> {
     pub from: Timestamp,
 }
 
-/// All versions of a resource whose bytes are there, the oldest first. [`at`] gives each of them at its `from`.
+/// All versions of a resource that were stored and whose bytes are there, the oldest first. [`at`] gives each of them at its `from`.
 pub fn held<'a>(record: &'a ResourceRecord, versions: &'a Versions) -> Vec<Held<'a>> {
     let present =
         record.bitstream.as_ref().map(|bitstream| Held { bitstream, from: versions.since(bitstream) });
     let deleted = record.deleted.as_ref().filter(|_| versions.kept.is_empty());
     let deleted = deleted.map(|bitstream| Held { bitstream, from: bitstream.stored_at });
-    let kept = versions.kept.iter().filter(|version| version.lost.is_none());
+    let kept = versions.kept.iter().filter(|version| version.lost.is_none() && version.was_stored());
     let mut held: Vec<_> = kept
         .map(|version| Held { bitstream: &version.bitstream, from: version.from })
         // The record may have been read before a change, and the versions after it.
@@ -78,6 +80,39 @@ pub fn at<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment: Timest
         Some(kept_from) if moment < kept_from => At::Gone { kept_from },
         _ => At::NotHeld,
     }
+}
+
+/// The version that the Source had at a moment, as far as its documents say, and versions are kept.
+pub fn at_source<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment: Timestamp) -> At<'a> {
+    let present = record.bitstream.as_ref().map(|held| {
+        let time = source_time(&record.listing, &record.declaration);
+        (time.unwrap_or_else(|| versions.since(held)), At::Stored(held, &record.listing, &record.declaration))
+    });
+    let kept = versions.kept.iter().map(|version| {
+        let time = version.source_from.or_else(|| source_time(&version.listing, &version.declaration));
+        let state = match version.lost {
+            Some(lost) => At::Lost { lost },
+            None => At::Stored(&version.bitstream, &version.listing, &version.declaration),
+        };
+        (time.unwrap_or(version.from), state)
+    });
+    let deletion = (record.listing.change == Some(Change::Deleted)).then_some(record.listing.as_of).flatten();
+    let deletion = deletion.filter(|_| !record.is_present()).map(|time| (time, At::NotHeld));
+    let mut known: Vec<_> = kept.chain(present).chain(deletion).collect();
+    // A later one of the same time wins.
+    known.sort_by_key(|(time, _)| *time);
+    let oldest = known.first().map(|(time, _)| *time);
+    match (known.into_iter().rev().find(|(time, _)| *time <= moment), oldest) {
+        (Some((_, state)), _) => state,
+        (None, Some(kept_from)) => At::Gone { kept_from },
+        (None, None) => At::NotHeld,
+    }
+}
+
+/// Since when the Source had a version, as far as the entry says: the time of the change or of the last modification, or
+/// that of the list.
+pub fn source_time(listing: &Listing, declaration: &Declaration) -> Option<Timestamp> {
+    listing.change_time.or(declaration.lastmod).or(listing.as_of)
 }
 
 #[cfg(test)]
@@ -131,6 +166,7 @@ mod tests {
             listing: listing(),
             from: second(from),
             until: second(until),
+            source_from: None,
             lost: None,
         };
         Versions { kept: versions.iter().map(version).collect(), since: since.map(second) }
@@ -165,6 +201,34 @@ mod tests {
         assert_eq!(at(&restored, &versions, second(30)), At::NotHeld);
         let deleted = record(None, Some(10), 20);
         assert_eq!(stored(&deleted, &Versions::default(), [5, 10, 19, 20]), [None, Some(10), Some(10), None]);
+    }
+
+    #[test]
+    fn the_sources_times_say_what_the_source_had() {
+        let mut present = record(Some(100), None, 100);
+        present.listing.change_time = Some(second(30));
+        let mut versions = kept(&[(50, 100), (100, 100), (100, 100)], None);
+        for (version, time) in versions.kept.iter_mut().zip([5, 10, 20]) {
+            version.source_from = Some(second(time));
+            version.bitstream.media_type = Some(format!("at/{time}"));
+        }
+        let had = |record: &ResourceRecord, moment: i64| match at_source(record, &versions, second(moment)) {
+            At::Stored(bitstream, ..) => bitstream.media_type.clone().unwrap_or("present".to_owned()),
+            At::NotHeld => "nothing".to_owned(),
+            At::Gone { .. } => "gone".to_owned(),
+            At::Lost { .. } => "lost".to_owned(),
+        };
+        for (moment, expected) in
+            [(4, "gone"), (5, "at/5"), (19, "at/10"), (20, "at/20"), (30, "present"), (99, "present")]
+        {
+            assert_eq!(had(&present, moment), expected, "{moment}");
+        }
+        // By our own time, only the first of them was ever stored before.
+        assert_eq!(stored(&present, &versions, [49, 50, 99, 100]), [None, Some(50), Some(50), Some(100)]);
+        assert_eq!(held(&present, &versions).len(), 2);
+        let mut deleted = record(None, Some(100), 200);
+        deleted.listing = Listing { change: Some(Change::Deleted), as_of: Some(second(40)), ..listing() };
+        assert_eq!((had(&deleted, 25), had(&deleted, 40)), ("at/20".to_owned(), "nothing".to_owned()));
     }
 
     #[test]

@@ -129,9 +129,12 @@ pub struct Contents {
     pub manifest: ManifestHeader,
     /// Entries of the manifest, including unreadable and superseded ones.
     pub entries: u64,
-    /// Superseded entries: a later one of the same resource exists, and only the last version is unpacked.
+    /// Superseded entries: a later one of the same resource exists, and they are not unpacked.
     #[serde(default)]
     pub overtaken: u64,
+    /// Whether members of superseded entries are unpacked too, as earlier versions. They are not among `overtaken`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_earlier: bool,
     /// The number of slices.
     pub slices: u32,
     /// The index of the slices, if they are unpacked one by one. None for a package that can only be read
@@ -283,6 +286,9 @@ pub struct ManifestEntry {
     pub line: u64,
     /// The column, from 1.
     pub column: u64,
+    /// Whether a later entry of the manifest is about the same resource. The member is an earlier version then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub earlier: bool,
 }
 
 /// The outcome of one entry of a manifest.

@@ -41,6 +41,9 @@ pub enum UnpackTask {
         /// Slices at the start that are settled already, so that they are not stored again.
         #[serde(default)]
         settled: u32,
+        /// Whether members of superseded entries are unpacked too, as earlier versions of their resources.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keep_earlier: bool,
     },
     /// Check the members of one slice.
     Slice {
@@ -51,9 +54,16 @@ pub enum UnpackTask {
     },
 }
 
+impl UnpackJob {
+    /// Whether members of superseded entries are unpacked too.
+    pub fn keeps_earlier(&self) -> bool {
+        matches!(self.task, UnpackTask::Open { keep_earlier: true, .. })
+    }
+}
+
 impl Default for UnpackTask {
     fn default() -> Self {
-        Self::Open { settled: 0 }
+        Self::Open { settled: 0, keep_earlier: false }
     }
 }
 

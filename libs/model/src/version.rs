@@ -19,6 +19,10 @@ pub struct Version {
     pub from: Timestamp,
     /// The end of that time: the moment itself belongs to the next version.
     pub until: Timestamp,
+    /// Since when the Source had it, as far as the Source says. A version that came together with a later one was never
+    /// the stored one: its `from` and `until` are the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_from: Option<Timestamp>,
     /// When its bytes were found damaged or missing and were discarded. The rest of its record stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<Timestamp>,
@@ -35,17 +39,58 @@ pub struct Versions {
     pub since: Option<Timestamp>,
 }
 
+impl Version {
+    /// Whether it was the stored version, for whatever time.
+    pub fn was_stored(&self) -> bool {
+        self.from < self.until
+    }
+
+    /// The time by which versions are in order: the Source's time, or else ours.
+    pub fn time(&self) -> Timestamp {
+        self.source_from.unwrap_or(self.from)
+    }
+}
+
 impl Versions {
     /// Since when the stored version is current.
     pub fn since(&self, present: &Bitstream) -> Timestamp {
         self.since.unwrap_or(present.stored_at).max(present.stored_at)
     }
 
+    /// Adds a version that came together with a later one. Of all such versions, the last `keep` stay; versions that
+    /// were stored are not touched. A version that is there already is not added again. Returns whether anything
+    /// changed.
+    pub fn add_earlier(&mut self, version: Version, keep: u32) -> bool {
+        let sha256 = version.bitstream.computed.sha256();
+        let is_same = |kept: &Version| {
+            kept.bitstream.computed.sha256() == sha256 && kept.source_from == version.source_from
+        };
+        if keep == 0 || self.kept.iter().any(is_same) {
+            return false;
+        }
+        let before = self.kept.clone();
+        self.insert(version);
+        let earlier = self.kept.iter().filter(|version| !version.was_stored()).count();
+        let mut beyond = earlier.saturating_sub(keep as usize);
+        self.kept.retain(|version| {
+            let is_dropped = beyond > 0 && !version.was_stored();
+            beyond -= usize::from(is_dropped);
+            !is_dropped
+        });
+        self.kept != before
+    }
+
+    /// Adds a version in order of time, behind those of the same time.
+    fn insert(&mut self, version: Version) {
+        let later = self.kept.iter().rev().take_while(|kept| kept.time() > version.time()).count();
+        self.kept.insert(self.kept.len() - later, version);
+    }
+
     /// Adds a version that has ended, and drops the oldest beyond the last `keep`. Returns the locations of
     /// dropped ones.
     pub fn end(&mut self, version: Version, keep: u32) -> Vec<Location> {
         self.since = None;
-        self.kept.push(version);
+        self.insert(version);
         let beyond = self.kept.len().saturating_sub(keep as usize);
         let gone: Vec<Location> = self.kept.drain(..beyond).map(|old| old.bitstream.location).collect();
         // A version that came back keeps its location.
@@ -91,7 +136,15 @@ mod tests {
         };
         let from = second(from);
         let until = second(until);
-        Version { bitstream, declaration: Declaration::default(), listing, from, until, lost: None }
+        Version {
+            bitstream,
+            declaration: Declaration::default(),
+            listing,
+            from,
+            until,
+            source_from: None,
+            lost: None,
+        }
     }
 
     #[test]
@@ -105,6 +158,29 @@ mod tests {
         assert_eq!(versions.end(version("d", 30, 40), 1).len(), 2);
         assert_eq!(versions.kept.len(), 1);
         assert_eq!(versions.end(version("e", 40, 50), 0).len(), 2);
+    }
+
+    #[test]
+    fn versions_that_came_together_are_in_order_of_the_sources_time_and_kept_once() {
+        let told =
+            |content: &str, at: i64| Version { source_from: Some(second(at)), ..version(content, 100, 100) };
+        let mut versions = Versions::default();
+        versions.end(version("a", 0, 10), 2);
+        for (content, at) in [("d", 40), ("b", 20), ("c", 30), ("d", 40)] {
+            versions.add_earlier(told(content, at), 2);
+        }
+        let times = |versions: &Versions| -> Vec<i64> {
+            versions.kept.iter().map(|kept| kept.time().as_second() - 1_700_000_000).collect()
+        };
+        // Those that were stored have their own count until one ends.
+        assert_eq!(times(&versions), [0, 30, 40]);
+        assert!(!versions.add_earlier(told("c", 30), 2) && !versions.add_earlier(told("x", 1), 2));
+        // They were never the stored version.
+        assert_eq!(versions.at(second(100)), None);
+        let ended = Version { source_from: Some(second(15)), ..version("a2", 10, 100) };
+        let gone = versions.end(ended, 2);
+        assert_eq!((times(&versions), gone.len()), (vec![30, 40], 2));
+        assert!(!Versions::default().add_earlier(told("b", 20), 0));
     }
 
     #[test]

@@ -286,6 +286,7 @@ fn package_results() -> Vec<(&'static str, PackageResult)> {
             metadata: Metadata { path: Some(format!("/{n}")), length: Some(3), ..Metadata::default() },
             line: n,
             column: 3,
+            earlier: false,
         },
         result,
     };
@@ -320,6 +321,7 @@ fn contents() -> Contents {
         },
         entries: 900,
         overtaken: 2,
+        keeps_earlier: false,
         slices: 4,
         index: Some(package("CC")),
         unlisted: 1,

@@ -16,6 +16,7 @@ use crate::entries::{Entries, Kind, Line, Row, digest_of};
 use crate::error::UnpackError;
 
 /// Reads the manifest from `source`. Calls `named` with the number and the path of each entry that names a member.
+/// With `keep_earlier`, entries that a later one supersedes count, too, if they name a member.
 ///
 /// # Errors
 /// When the manifest cannot be read to its end, or has more entries than the limit.
@@ -24,12 +25,14 @@ pub(crate) async fn read_manifest(
     package: &ResourceUri,
     source: impl AsyncRead + Send + Unpin,
     limit: u64,
+    keep_earlier: bool,
     now: Timestamp,
     named: impl FnMut(u32, &str) + Send,
 ) -> Result<Entries, UnpackError> {
     let options = documents::read_options(Mode::Tolerant, now);
     let mut collector =
         Collector::new(store.spool(Hasher::new([])).await?, limit, options.latest.unwrap_or(now), named);
+    collector.keep_earlier = keep_earlier;
     let options = Options { base: Some(package.to_url()), ..options };
     let (mut parts, moving) = documents::parse_member(source, options);
     let taking = async move {
@@ -54,6 +57,7 @@ struct Collector<F> {
     spool: Spool,
     limit: u64,
     latest: Timestamp,
+    keep_earlier: bool,
     named: F,
     header: ManifestHeader,
     tells_changes: bool,
@@ -74,6 +78,7 @@ impl<F: FnMut(u32, &str)> Collector<F> {
             spool,
             limit: limit.min(u32::MAX.into()),
             latest,
+            keep_earlier: false,
             named,
             header: ManifestHeader::default(),
             tells_changes: false,
@@ -149,23 +154,27 @@ impl<F: FnMut(u32, &str)> Collector<F> {
         match self.counts.entry(digest_of(&entry.loc)) {
             Slot::Vacant(slot) => drop(slot.insert(number)),
             Slot::Occupied(mut slot) => {
-                self.overtaken += 1;
                 let before = *slot.get();
                 // The later one in the manifest counts, unless its change certainly happened earlier: some Sources
                 // list the newest first.
                 let first_before = self.firsts[before as usize];
-                if moment.last().zip(first_before).is_some_and(|(last, before)| last < before) {
-                    kind = Kind::Overtaken;
+                let is_older = moment.last().zip(first_before).is_some_and(|(last, before)| last < before);
+                let older = if is_older {
+                    &mut kind
                 } else {
-                    self.rows[before as usize].kind = Kind::Overtaken;
                     slot.insert(number);
-                }
+                    &mut self.rows[before as usize].kind
+                };
+                *older =
+                    if self.keep_earlier && *older == Kind::Named { Kind::Earlier } else { Kind::Overtaken };
+                self.overtaken += u64::from(*older == Kind::Overtaken);
             }
         }
         let Entry { loc, lastmod, metadata, position, .. } = entry;
         let line = position.line;
         let column = position.column;
-        (Line { entry: ManifestEntry { loc, lastmod, metadata, line, column }, bad: None }, kind)
+        let entry = ManifestEntry { loc, lastmod, metadata, line, column, earlier: false };
+        (Line { entry, bad: None }, kind)
     }
 
     async fn finish(self, quirks: &Quirks) -> Result<Entries, UnpackError> {
@@ -186,6 +195,7 @@ fn bad_line(bad: BadEntry) -> (Line, Kind) {
         metadata: Default::default(),
         line: position.line,
         column: position.column,
+        earlier: false,
     };
     (Line { entry, bad: Some(reason.to_string()) }, Kind::Bad)
 }

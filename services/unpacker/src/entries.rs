@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     NoMember,
     /// It is unusable.
     Bad,
+    /// It names a member, and a later entry is about the same resource: an earlier version, which is unpacked.
+    Earlier,
     /// A later entry of the same resource replaces it.
     Overtaken,
 }
@@ -52,6 +54,13 @@ pub(crate) struct Entries {
     pub(crate) overtaken: u64,
     /// Bytes of the longest spooled entry that counts.
     pub(crate) longest: u64,
+}
+
+impl Kind {
+    /// Whether the member that the entry names is unpacked.
+    pub(crate) fn has_member(self) -> bool {
+        matches!(self, Self::Named | Self::Earlier)
+    }
 }
 
 impl Entries {
@@ -85,15 +94,15 @@ impl Entries {
         let bytes = self.spooled.read_range(first.at..end).await?;
         let lines = rows[..count].iter().map(|row| {
             let start = (row.at - first.at) as usize;
-            line(&bytes[start..start + row.length as usize])
+            line(&bytes[start..start + row.length as usize], row.kind)
         });
         lines.collect::<Result<_, _>>().map(Some)
     }
 
     /// The entry with this number.
     pub(crate) async fn get(&self, number: u32) -> Result<Line, UnpackError> {
-        let Row { at, length, .. } = self.rows[number as usize];
-        line(&self.spooled.read_range(at..at + u64::from(length)).await?)
+        let Row { at, length, kind } = self.rows[number as usize];
+        line(&self.spooled.read_range(at..at + u64::from(length)).await?, kind)
     }
 }
 
@@ -105,9 +114,12 @@ impl Line {
     }
 }
 
-fn line(bytes: &[u8]) -> Result<Line, UnpackError> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| UnpackError::Ours(format!("a spooled entry cannot be read: {error}")))
+fn line(bytes: &[u8], kind: Kind) -> Result<Line, UnpackError> {
+    let mut line: Line = serde_json::from_slice(bytes)
+        .map_err(|error| UnpackError::Ours(format!("a spooled entry cannot be read: {error}")))?;
+    // Known only after all entries were spooled.
+    line.entry.earlier = kind == Kind::Earlier;
+    Ok(line)
 }
 
 /// Sixteen bytes that identify a text: no two texts have the same.

@@ -35,7 +35,7 @@ pub(crate) fn of_package(
         ProblemReason::Truncated | ProblemReason::DigestMismatch | ProblemReason::LengthMismatch
     );
     let (read, taken) = match task {
-        UnpackTask::Open { settled: 0 } => ("read", "nothing"),
+        UnpackTask::Open { settled: 0, .. } => ("read", "nothing"),
         UnpackTask::Open { .. } | UnpackTask::Slice { .. } => ("read on", "no more"),
     };
     let message =

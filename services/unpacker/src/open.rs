@@ -66,7 +66,8 @@ impl Unpacker {
         let take = |entry: u32, path: &str| named.take(&directory, entry, path);
         let limit = self.config.max_members;
         let now = self.clock.now();
-        let mut entries = read_manifest(&self.store, &job.uri, reader, limit, now, take).await?;
+        let mut entries =
+            read_manifest(&self.store, &job.uri, reader, limit, job.keeps_earlier(), now, take).await?;
         if manifest.odd.is_some() {
             entries.count_odd_place();
         }
@@ -76,6 +77,7 @@ impl Unpacker {
         Ok(Contents {
             entries: entries.len().into(),
             overtaken: entries.overtaken,
+            keeps_earlier: job.keeps_earlier(),
             slices: index.map_or(0, |(_, slices)| slices),
             index: index.map(|(index, _)| index),
             unlisted: unlisted.count,
@@ -91,7 +93,7 @@ impl Unpacker {
         entries: &Entries,
         named: &Named,
     ) -> Result<(), UnpackError> {
-        let live = (0..entries.len()).filter(|&number| entries.kind(number) == Kind::Named);
+        let live = (0..entries.len()).filter(|&number| entries.kind(number).has_member());
         let sizes =
             live.filter_map(|number| named.of_entry(number)).map(|member| directory.member(member).size);
         let bytes = sizes.fold(0_u64, u64::saturating_add);
@@ -121,11 +123,11 @@ impl Unpacker {
                         let outcome = line.without_member();
                         Line { entry: outcome.entry, found: Found::Nothing(Box::new(outcome.result)) }
                     }
-                    (Kind::Named, None) => {
+                    (Kind::Named | Kind::Earlier, None) => {
                         let failure = failure::no_such_member(&job.uri, &line.entry);
                         Line { entry: line.entry, found: Found::failed(failure) }
                     }
-                    (Kind::Named, Some(member)) => {
+                    (Kind::Named | Kind::Earlier, Some(member)) => {
                         let member = directory.member(member);
                         let found = match directory.claim(&member) {
                             Ok(claim) => Found::Member(MemberLocation::new(claim, member.name_bytes)),

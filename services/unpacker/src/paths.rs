@@ -36,7 +36,7 @@ impl Paths {
         let mut naming = Naming::default();
         for &(_, entry) in self.0[start..].iter().take_while(|(other, _)| *other == digest) {
             match entries.kind(entry) {
-                Kind::Named => naming.entries.push(entry),
+                Kind::Named | Kind::Earlier => naming.entries.push(entry),
                 Kind::Overtaken => naming.has_overtaken = true,
                 Kind::NoMember | Kind::Bad => {}
             }

@@ -50,6 +50,7 @@ impl Unpacker {
             manifest: entries.header.clone(),
             entries: entries.len().into(),
             overtaken: entries.overtaken,
+            keeps_earlier: answers.job.keeps_earlier(),
             slices,
             index: None,
             unlisted: 0,
@@ -154,7 +155,8 @@ impl Unpacker {
         let take = |entry: u32, path: &str| paths.take(entry, path);
         let limit = self.config.max_members;
         let now = self.clock.now();
-        let entries = read_manifest(&self.store, &job.uri, tar.reader(), limit, now, take).await?;
+        let entries =
+            read_manifest(&self.store, &job.uri, tar.reader(), limit, job.keeps_earlier(), now, take).await?;
         Ok((entries, paths))
     }
 
@@ -234,8 +236,8 @@ impl Unpacker {
                 number += 1;
                 match kind {
                     Kind::Overtaken => {}
-                    Kind::Named if is_done => {}
-                    Kind::Named => {
+                    Kind::Named | Kind::Earlier if is_done => {}
+                    Kind::Named | Kind::Earlier => {
                         let failure = failure::no_such_member(&answers.job.uri, &line.entry);
                         filling.failed(answers, line.entry, failure).await?;
                     }

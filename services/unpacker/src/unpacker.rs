@@ -71,7 +71,7 @@ impl Unpacker {
         let mut answers =
             Answers { unpacker: self, job: &job, attempt, started: Instant::now(), begun: false };
         let worked = match job.task {
-            UnpackTask::Open { settled } => self.open(&mut answers, settled).await,
+            UnpackTask::Open { settled, .. } => self.open(&mut answers, settled).await,
             UnpackTask::Slice { index, number } => self.slice(&mut answers, index, number).await,
         };
         match worked {

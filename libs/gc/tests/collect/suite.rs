@@ -86,6 +86,7 @@ async fn fill_with_needed(world: &World, held: &Held) -> BTreeSet<String> {
         manifest: ManifestHeader::default(),
         entries: 1,
         overtaken: 0,
+        keeps_earlier: false,
         slices: 1,
         index: Some(index),
         unlisted: 0,

@@ -8,6 +8,7 @@ mod choose;
 mod contents;
 mod dead_letters;
 mod done;
+mod earlier;
 mod edition;
 mod indexes;
 mod members;
@@ -47,6 +48,8 @@ pub(crate) struct PackageWork {
     /// Origins with a queue.
     origins: HashSet<Origin>,
     events: JobEvents,
+    /// Whether versions of resources are kept, so that all those of a package of changes are unpacked.
+    keeps_earlier: bool,
 }
 
 /// A job on a package.
@@ -70,8 +73,13 @@ impl PackageWork {
         if !waiting.is_empty() {
             ctx.open_queues().await?;
             let events = JobEvents::of(ctx);
-            let mut work =
-                Self { packages: BTreeMap::new(), jobs: HashMap::new(), origins: HashSet::new(), events };
+            let mut work = Self {
+                packages: BTreeMap::new(),
+                jobs: HashMap::new(),
+                origins: HashSet::new(),
+                events,
+                keeps_earlier: settler.versions_to_keep() > 0,
+            };
             work.process(ctx, planner, settler, &mut waiting).await?;
             ctx.close_queues(work.origins).await;
         }

@@ -12,7 +12,7 @@ use resourcesync::Capability;
 
 use super::indexes::{self, Indexes};
 use super::uploads::{self, is_about_bytes, is_worth_keeping};
-use super::{PackageWork, contents, edition, members, queue, send};
+use super::{PackageWork, contents, earlier, edition, members, queue, send};
 use crate::error::HarvestError;
 use crate::planner::Planner;
 use crate::run::RunContext;
@@ -294,6 +294,8 @@ async fn settle_slices(
     // A run that was interrupted may be resumed with other options.
     record.selection = Some(ctx.selection.after(record.selection));
     let context = contents::member_context(uri, record, &contents, ctx.clock.now());
+    let (earlier, all): (Vec<_>, Vec<_>) = all.into_iter().partition(|item| item.entry.earlier);
+    earlier::settle_earlier(ctx, settler, &context, earlier).await?;
     members::settle_members(ctx, planner, settler, batch, &context, all).await?;
     record.state = PackageState::Opened { stored, contents, done };
     finish_if_done(record);

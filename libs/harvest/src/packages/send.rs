@@ -55,7 +55,11 @@ pub(crate) fn tasks(record: &PackageRecord) -> impl Iterator<Item = Task> + '_ {
                 (None, Some(done.missing(contents.slices).map(slice)))
             }
             // One job processes all of its slices.
-            None => (Some(Task::Unpack(UnpackTask::Open { settled: settled(record) })), None),
+            None => {
+                // The slices are those of the job that opened it.
+                let keep_earlier = contents.keeps_earlier;
+                (Some(Task::Unpack(UnpackTask::Open { settled: settled(record), keep_earlier })), None)
+            }
         },
         PackageState::Done | PackageState::Failed => (None, None),
     };
@@ -123,7 +127,7 @@ impl PackageWork {
         }
         for (key, id, task) in jobs {
             if let Some(record) = self.packages.get(&key)
-                && let Some(origin) = send_package(ctx, &key.1, record, id, &task).await?
+                && let Some(origin) = send_package(ctx, &key.1, record, id, &task, self.keeps_earlier).await?
             {
                 self.origins.insert(origin);
                 self.jobs.insert(id, Job { package: key.1, task });
@@ -133,13 +137,15 @@ impl PackageWork {
     }
 }
 
-/// Sends one job. Returns the origin of the package.
+/// Sends one job. Returns the origin of the package. With `keep_earlier`, a package of changes is opened with all
+/// versions of its resources.
 pub(crate) async fn send_package(
     ctx: &mut RunContext,
     uri: &str,
     record: &PackageRecord,
     id: JobId,
     task: &Task,
+    keep_earlier: bool,
 ) -> Result<Option<Origin>, HarvestError> {
     // Both were checked when the package was planned.
     let Ok(uri) = ResourceUri::try_from(uri.to_owned()) else { return Ok(None) };
@@ -159,7 +165,13 @@ pub(crate) async fn send_package(
         }
         Task::Unpack(task) => {
             let Some(stored) = stored(record).cloned() else { return Ok(None) };
-            let task = task.clone();
+            let task = match (task, &record.state) {
+                (UnpackTask::Open { settled, .. }, PackageState::Stored { .. }) => {
+                    let keep_earlier = keep_earlier && record.capability.tells_changes();
+                    UnpackTask::Open { settled: *settled, keep_earlier }
+                }
+                (task, _) => task.clone(),
+            };
             let source_of_queue = source.clone();
             let queue = match task {
                 UnpackTask::Open { .. } => Queue::Open { source: source_of_queue },

@@ -2,7 +2,7 @@
 
 use catalog::{Batch, Catalog, CatalogError};
 use jiff::Timestamp;
-use model::{Location, ResourceRecord, ResourceUri, Version, Versions};
+use model::{Location, ResourceRecord, ResourceUri, Version, Versions, moment};
 
 use crate::error::HarvestError;
 use crate::run::RunContext;
@@ -32,6 +32,11 @@ impl History {
 }
 
 impl Settler {
+    /// How many versions of each resource are kept beside the current one.
+    pub(crate) fn versions_to_keep(&self) -> u32 {
+        self.history.keep
+    }
+
     /// The kept versions of these resources, in order. Skips the lookup if there can be none.
     pub(crate) async fn versions_of(
         &self,
@@ -63,6 +68,7 @@ impl Settler {
             bitstream: bitstream.clone(),
             declaration: record.declaration.clone(),
             listing: record.listing.clone(),
+            source_from: moment::source_time(&record.listing, &record.declaration),
             lost: None,
         };
         let gone = versions.end(version, self.history.keep);

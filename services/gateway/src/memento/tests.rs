@@ -105,6 +105,7 @@ impl Case {
             listing: listing(),
             from: bitstream.stored_at,
             until,
+            source_from: None,
             lost: None,
         });
         let versions = Versions { kept: versions.collect(), since: None };

@@ -49,6 +49,9 @@ pub(crate) struct CatArgs {
     /// The version of this time, if it is kept (sync --keep-versions): 2026-01-31, 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) at: Option<Timestamp>,
+    /// The version that the Source had at this time, as far as its documents say, if it is kept.
+    #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "at")]
+    pub(crate) source_at: Option<Timestamp>,
 }
 
 /// `explain`.

@@ -6,7 +6,7 @@ use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::moment::{self, At};
-use model::{Bitstream, ResourceUri};
+use model::{Bitstream, ResourceRecord, ResourceUri, Versions};
 use store::{SourceMarker, Store};
 
 use crate::cli::CatArgs;
@@ -18,9 +18,10 @@ use crate::terminal::Out;
 pub(crate) async fn run(args: CatArgs) -> CommandResult {
     let uri: ResourceUri = args.uri.parse().map_err(usage)?;
     let harvested = target::open_for_reading(&args.harvest.into, args.source.as_deref()).await?;
-    let found = match args.at {
-        Some(moment) => at(&harvested, &uri, moment).await?,
-        None => now(&harvested, &uri).await?,
+    let found = match (args.at, args.source_at) {
+        (Some(moment), _) => at(&harvested, &uri, moment, moment::at).await?,
+        (None, Some(moment)) => at(&harvested, &uri, moment, moment::at_source).await?,
+        (None, None) => now(&harvested, &uri).await?,
     };
     write(&harvested.store, &found, args.decode).await
 }
@@ -42,15 +43,20 @@ async fn now(harvested: &OpenHarvest, uri: &ResourceUri) -> Result<Bitstream, Fa
     })
 }
 
-/// The version of a moment.
-async fn at(harvested: &OpenHarvest, uri: &ResourceUri, moment: Timestamp) -> Result<Bitstream, Failed> {
+/// The version of a moment, by our time or that of the Source.
+async fn at(
+    harvested: &OpenHarvest,
+    uri: &ResourceUri,
+    moment: Timestamp,
+    state: for<'a> fn(&'a ResourceRecord, &'a Versions, Timestamp) -> At<'a>,
+) -> Result<Bitstream, Failed> {
     let mut kept_since = None;
     let mut lost_at = None;
     let mut holders = Vec::new();
     for (note, catalog) in &harvested.sources {
         let Some(record) = catalog.resource(uri).await? else { continue };
         let versions = catalog.versions(uri).await?.unwrap_or_default();
-        match moment::at(&record, &versions, moment) {
+        match state(&record, &versions, moment) {
             At::Stored(bitstream, ..) => holders.push((note, bitstream.clone())),
             At::Lost { lost } => lost_at = Some(lost),
             At::NotHeld => {}

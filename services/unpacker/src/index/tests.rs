@@ -9,7 +9,14 @@ use super::writer::{LONG_WORK, SLICE_BYTES};
 use super::*;
 
 fn line(number: u64, length: u64, loc: String) -> Line {
-    let entry = ManifestEntry { loc, lastmod: None, metadata: Default::default(), line: number, column: 1 };
+    let entry = ManifestEntry {
+        loc,
+        lastmod: None,
+        metadata: Default::default(),
+        line: number,
+        column: 1,
+        earlier: false,
+    };
     let name = if number.is_multiple_of(2) { "a".as_bytes() } else { b"\xff" };
     let method = zip::Method::Deflated;
     let claim = Claim { header_offset: number, end: number, stored_length: 1, method, length, crc32: 7 };

@@ -163,8 +163,13 @@ impl Case {
 
     /// Opens a ZIP and processes all its slices, the last first.
     pub async fn unpack(&self, package: impl Into<Bytes>) -> Unpacked {
+        self.unpack_by(package, UnpackTask::default()).await
+    }
+
+    /// The same, opened by this task.
+    pub async fn unpack_by(&self, package: impl Into<Bytes>, task: UnpackTask) -> Unpacked {
         let stored = self.put(package).await;
-        let opened = self.answer(&self.job(&stored, UnpackTask::default())).await;
+        let opened = self.answer(&self.job(&stored, task)).await;
         let PackageResult::Opened(contents) = opened else { panic!("{opened:?}") };
         let mut slices = BTreeMap::new();
         for number in (0..contents.slices).rev() {

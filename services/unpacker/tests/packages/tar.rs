@@ -117,7 +117,8 @@ async fn settled_slices_are_not_stored_again() {
     let before = unpack(&case, package.clone()).await;
     let stored = case.put(package).await;
     let packs_before = packs(&case).await;
-    let (work, said) = case.work(&case.job(&stored, UnpackTask::Open { settled: 2 })).await;
+    let (work, said) =
+        case.work(&case.job(&stored, UnpackTask::Open { settled: 2, keep_earlier: false })).await;
     assert_eq!(work, HandlerResult::Done);
     let [PackageResult::Opened(contents), PackageResult::Slice { number: 2, items, .. }] = &said[..] else {
         panic!("{said:?}")
@@ -192,7 +193,7 @@ async fn a_job_that_was_killed_between_slices_says_what_was_not_heard_yet() {
     assert_eq!(self::packs(&case).await, packs);
 
     // Killed after the first slice: the owner asks for the rest.
-    let (_, rest) = case.work(&case.job(&stored, UnpackTask::Open { settled: 1 })).await;
+    let (_, rest) = case.work(&case.job(&stored, UnpackTask::Open { settled: 1, keep_earlier: false })).await;
     let told: Vec<u32> = rest
         .iter()
         .filter_map(|result| match result {
@@ -281,9 +282,9 @@ async fn members_that_no_entry_names_are_told_with_the_last_slice_whoever_works_
     let none = (0, Vec::new());
     let (_, said) = case.work(&case.job(&stored, UnpackTask::default())).await;
     assert_eq!(unlisted(&said), [none.clone(), none.clone(), (11, names.clone())]);
-    let (_, said) = case.work(&case.job(&stored, UnpackTask::Open { settled: 1 })).await;
+    let (_, said) = case.work(&case.job(&stored, UnpackTask::Open { settled: 1, keep_earlier: false })).await;
     assert_eq!(unlisted(&said), [none.clone(), (11, names)]);
-    let (_, said) = case.work(&case.job(&stored, UnpackTask::Open { settled: 2 })).await;
+    let (_, said) = case.work(&case.job(&stored, UnpackTask::Open { settled: 2, keep_earlier: false })).await;
     assert_eq!(unlisted(&said), [none]);
 }
 

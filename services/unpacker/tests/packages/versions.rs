@@ -1,9 +1,11 @@
 //! Entries that are no plain members: deletions, several versions, unreadable entries.
 
-use model::{MemberResult, ProblemReason};
+use bus::HandlerResult;
+use model::{MemberOutcome, MemberResult, PackageResult, ProblemReason, UnpackTask};
 use resourcesync::{Capability, Change};
 
 use crate::case::{Case, changes, dump, entry, holding};
+use crate::tars::Tar;
 use crate::zips::Zip;
 
 const A: &[u8] = b"content";
@@ -44,6 +46,58 @@ async fn of_several_versions_the_last_is_unpacked_and_the_others_are_counted() {
     assert_eq!(case.bytes(unpacked.taken("a")).await, "four");
     assert_eq!(unpacked.of("b"), &MemberResult::NoMember);
     assert_eq!(unpacked.contents.unlisted, 0, "members of versions that are overtaken are named");
+}
+
+/// LNK-10: where versions are kept, every bitstream of a Change Dump counts.
+#[tokio::test]
+async fn earlier_versions_are_unpacked_where_they_are_wanted_and_marked() {
+    let case = Case::new().await;
+    let manifest = changes(&[
+        changed("a", "created", "02", Some("/1")),
+        changed("b", "created", "02", Some("/2")),
+        changed("a", "deleted", "03", None),
+        changed("b", "deleted", "04", None),
+        changed("a", "updated", "05", Some("/4")),
+        changed("a", "updated", "04", Some("/3")),
+    ]);
+    let contents = [("1", "one"), ("2", "two"), ("3", "three"), ("4", "four")];
+    let mut zip = Zip::new().stored("manifest.xml", &manifest);
+    let mut tar = Tar::new().file("manifest.xml", &manifest);
+    for (name, content) in contents {
+        zip = zip.stored(name, content.as_bytes());
+        tar = tar.file(name, content.as_bytes());
+    }
+    let task = UnpackTask::Open { settled: 0, keep_earlier: true };
+    let of_zip = case.unpack_by(zip.build(), task.clone()).await;
+    let stored = case.put(tar.end()).await;
+    let (work, mut said) = case.work(&case.job(&stored, task)).await;
+    assert_eq!((work, said.len()), (HandlerResult::Done, 2), "{said:?}");
+    let Some(PackageResult::Slice { items: of_tar, .. }) = said.pop() else { panic!("{said:?}") };
+    let Some(PackageResult::Opened(contents_of_tar)) = said.pop() else { panic!("{said:?}") };
+    for (contents, items) in [(&of_zip.contents, &of_zip.items), (&contents_of_tar, &of_tar)] {
+        assert_eq!((contents.entries, contents.overtaken, contents.keeps_earlier), (6, 1, true));
+        let mut found = Vec::new();
+        for MemberOutcome { entry, result } in items {
+            let bytes = match result {
+                MemberResult::Verified { stored, .. } => Some(case.bytes(stored).await),
+                MemberResult::NoMember => None,
+                other => panic!("{other:?}"),
+            };
+            let name = entry.loc.rsplit('/').next().unwrap().to_owned();
+            found.push((name, entry.earlier, bytes.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())));
+        }
+        found.sort();
+        let expected = [
+            ("a", false, Some("four")),
+            ("a", true, Some("one")),
+            ("a", true, Some("three")),
+            ("b", false, None),
+            ("b", true, Some("two")),
+        ];
+        let expected =
+            expected.map(|(name, earlier, bytes)| (name.to_owned(), earlier, bytes.map(str::to_owned)));
+        assert_eq!(found, expected);
+    }
 }
 
 #[tokio::test]

@@ -119,10 +119,17 @@ fn kept(text: &mut Text, version: &Version) {
     let Version { bitstream, from, until, lost, .. } = version;
     let length = bytes(bitstream.computed.length());
     let sha256 = bitstream.computed.sha256();
-    text.line(format!("{from}  stored until {until}: {length}, sha-256 {sha256}"));
+    let option = if version.was_stored() {
+        text.line(format!("{from}  stored until {until}: {length}, sha-256 {sha256}"));
+        format!("--at {from}")
+    } else {
+        let time = version.time();
+        text.line(format!("{time}  came together with a later one: {length}, sha-256 {sha256}"));
+        format!("--source-at {time}")
+    };
     text.line(match lost {
         Some(lost) => format!("    its bytes were damaged, and discarded at {lost}"),
-        None => format!("    stored at {}; `thresher cat --at {from}` prints it", place(&bitstream.location)),
+        None => format!("    stored at {}; `thresher cat {option}` prints it", place(&bitstream.location)),
     });
 }
 

@@ -62,6 +62,45 @@ async fn a_change_dump_is_applied_in_the_order_of_time_with_deletions_and_severa
     assert_eq!((case.site.requests_at("/1.zip"), case.site.requests_at("/2.zip")), (1, 1));
 }
 
+/// LNK-10: with `--keep-versions`, no bitstream of a Change Dump is lost.
+#[tokio::test]
+async fn all_versions_of_a_package_of_changes_are_kept_where_versions_are() {
+    let case = Case::new().await;
+    let base = Package::of_resources(AT).holds(&case.uri("a"), "a1").holds(&case.uri("b"), "b1");
+    case.dump(&[case.package("/base.zip", base.zip(), "")]);
+    let url = case.changes(&[]);
+    case.copy.sync_with(&url, &["--keep-versions", "2"]).exits(0);
+    let changes = Package::of_changes("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
+        .changed(&case.uri("a"), "updated", "2026-01-01T01:00:00Z", "a2")
+        .changed(&case.uri("a"), "updated", "2026-01-01T02:00:00Z", "a3")
+        .changed(&case.uri("a"), "updated", "2026-01-01T03:00:00Z", "a4")
+        .changed(&case.uri("b"), "updated", "2026-01-01T03:00:00Z", "b2");
+    let span = "from=\"2026-01-01T00:00:00Z\" until=\"2026-01-02T00:00:00Z\"";
+    case.changes(&[case.package("/1.zip", changes.zip(), span)]);
+    case.copy.sync(&url).exits(0);
+    case.holds(&[("a", "a4"), ("b", "b2")]);
+    let cat = |name: &str, time: &str| {
+        let run = case.copy.run("cat", &[&case.uri(name), "--source-at", time]);
+        (run.exit == Some(0)).then_some(run.stdout)
+    };
+    for (name, time, expected) in [
+        ("a", "2026-01-01T00:30:00Z", None),
+        ("a", "2026-01-01T01:00:00Z", Some("a2")),
+        ("a", "2026-01-01T02:59:59Z", Some("a3")),
+        ("a", "2026-01-01T03:00:00Z", Some("a4")),
+        ("b", "2026-01-01T02:00:00Z", Some("b1")),
+        ("b", "2026-01-05", Some("b2")),
+    ] {
+        assert_eq!(cat(name, time).as_deref(), expected, "{name} {time}");
+    }
+    let explained = case.copy.run("explain", &[&case.uri("a")]).exits(0).stdout;
+    assert!(explained.contains("--source-at 2026-01-01T01:00:00Z"), "{explained}");
+    // They are no garbage, and a second sync changes nothing.
+    case.copy.run("gc", &["--retention", "0s"]).exits(0);
+    case.copy.sync(&url).exits(0);
+    assert_eq!(cat("a", "2026-01-01T01:00:00Z").as_deref(), Some("a2"));
+}
+
 #[tokio::test]
 async fn what_a_package_has_not_is_asked_for_by_itself() {
     let case = Case::new().await;
