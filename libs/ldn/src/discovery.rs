@@ -51,7 +51,7 @@ pub fn inbox_in_body(body: &Value, target: &Url, base: &Url) -> Result<Url, NoIn
     the_one(inboxes)
 }
 
-fn the_one(inboxes: impl IntoIterator<Item = Url>) -> Result<Url, NoInbox> {
+pub(crate) fn the_one(inboxes: impl IntoIterator<Item = Url>) -> Result<Url, NoInbox> {
     let mut inboxes = inboxes.into_iter().filter(|url| matches!(url.scheme(), "http" | "https"));
     let first = inboxes.next().ok_or(NoInbox::None)?;
     match inboxes.find(|other| *other != first) {

@@ -37,6 +37,9 @@ pub enum Unreadable {
         /// The name, perhaps shortened.
         name: String,
     },
+    /// It is not Turtle.
+    #[error("it is no Turtle: {0}")]
+    NotTurtle(String),
     /// It is not JSON.
     #[error("it is no JSON: {0}")]
     NotJson(String),

@@ -3,6 +3,9 @@
 /// The media type of JSON-LD (LDN-2).
 pub const JSON_LD: &str = "application/ld+json";
 
+/// The `Accept` of a request for a page that may name its inbox: JSON-LD first, and Turtle.
+pub const PAGE_ACCEPT: &str = "application/ld+json, text/turtle;q=0.5";
+
 /// An inbox's `Accept-Post`: JSON-LD first, and its other media types.
 pub const ACCEPT_POST: &str = "application/ld+json, application/activity+json, application/json";
 

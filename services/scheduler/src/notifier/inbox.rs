@@ -16,7 +16,7 @@ pub(crate) enum InboxError {
     #[error(transparent)]
     Web(#[from] WebError),
     #[error(
-        "{0}: {1}; LDN asks for a Link header or JSON-LD with the property http://www.w3.org/ns/ldp#inbox"
+        "{0}: {1}; LDN asks for a Link header, JSON-LD or Turtle with the property http://www.w3.org/ns/ldp#inbox"
     )]
     NoInbox(Url, NoInbox),
     #[error("{0} cannot be read: {1}")]
@@ -70,12 +70,13 @@ pub(crate) async fn find(client: &Client, page: &Url) -> Result<Url, InboxError>
         return Ok(inbox);
     }
     let mut response =
-        client.get(GetRequest { accept: Some(ldn::JSON_LD), ..GetRequest::new(page.clone()) }).await?;
+        client.get(GetRequest { accept: Some(ldn::PAGE_ACCEPT), ..GetRequest::new(page.clone()) }).await?;
     let found = match linked(&response, page) {
         Err(NoInbox::None) if is_json_ld(&response) => {
             let body = json(&mut response, &PAGE).await?;
             ldn::inbox_in_body(&body, page, response.final_url())
         }
+        Err(NoInbox::None) if is_turtle(&response) => in_turtle(&mut response, page).await?,
         found => found,
     };
     found.map_err(|why| InboxError::NoInbox(page.clone(), why))
@@ -109,6 +110,24 @@ pub(crate) fn linked(response: &Response, page: &Url) -> Result<Url, NoInbox> {
 /// Whether a response is JSON-LD.
 pub(crate) fn is_json_ld(response: &Response) -> bool {
     response.media_type().is_some_and(|media_type| ldn::is_json_ld(&media_type))
+}
+
+/// Whether a response is Turtle.
+pub(crate) fn is_turtle(response: &Response) -> bool {
+    response.media_type().is_some_and(|media_type| ldn::is_turtle(&media_type))
+}
+
+/// The inbox of a page by its body of Turtle.
+///
+/// # Errors
+/// When the body breaks off, or is no Turtle within the limits.
+pub(crate) async fn in_turtle(
+    response: &mut Response,
+    page: &Url,
+) -> Result<Result<Url, NoInbox>, InboxError> {
+    let bytes = body(response, &PAGE).await?;
+    let at = response.final_url();
+    ldn::inbox_in_turtle(&bytes, page, at, &PAGE).map_err(|why| InboxError::Unreadable(at.clone(), why))
 }
 
 /// The body of a response as JSON, within the limits.

@@ -200,7 +200,7 @@ impl InboxPoller {
 
     /// The inbox of a page, which may be the page itself, with its first response, and its body if that was read.
     async fn find(&self, page: &Url) -> Result<(Url, Response, Option<Value>), InboxError> {
-        let asked = GetRequest { accept: Some(ldn::JSON_LD), ..GetRequest::new(page.clone()) };
+        let asked = GetRequest { accept: Some(ldn::PAGE_ACCEPT), ..GetRequest::new(page.clone()) };
         let mut response = self.client.get(asked).await?;
         let at = response.final_url().clone();
         let mut body = None;
@@ -211,6 +211,9 @@ impl InboxPoller {
                 body = Some(read);
                 // A JSON-LD page that names no inbox is one itself.
                 if found == Err(NoInbox::None) { Ok(at.clone()) } else { found }
+            }
+            Err(NoInbox::None) if inbox::is_turtle(&response) => {
+                inbox::in_turtle(&mut response, page).await?
             }
             found => found,
         };
