@@ -4,6 +4,7 @@ pub mod catalog;
 mod fault;
 pub mod header;
 pub mod html;
+pub mod landing;
 mod limits;
 mod link;
 pub mod linkset;

@@ -54,6 +54,9 @@ pub(crate) struct DiscoverArgs {
 pub(crate) struct InspectArgs {
     /// A file, a URL, or - for standard input.
     pub(crate) document: String,
+    /// Print the typed links of a landing page or a link set (Signposting): of headers, HTML and link sets.
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) links: bool,
     /// Reject deviations from the specification, with line and column.
     #[arg(long)]
     pub(crate) strict: bool,

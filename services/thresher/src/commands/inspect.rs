@@ -1,5 +1,6 @@
 //! `thresher inspect`: print a document or a package as JSON lines.
 
+mod links;
 mod package;
 
 use std::io::{self, Read, Write};
@@ -54,6 +55,9 @@ struct SummaryLine {
 pub(crate) async fn run(args: InspectArgs) -> CommandResult {
     let mode = if args.strict { Mode::Strict } else { Mode::Tolerant };
     let options = documents::read_options(mode, Timestamp::now());
+    if args.links {
+        return links::run(&args).await;
+    }
     match Url::parse(&args.document) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && Entry::new(url.as_str()).names_package() => {
             of_remote_package(&url, web(&args, &url)?, options).await

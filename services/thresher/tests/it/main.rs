@@ -61,6 +61,7 @@ mod restore;
 mod resume;
 mod s3;
 mod scrub;
+mod signposting;
 mod stories;
 mod versions;
 mod waiting;
