@@ -9,6 +9,8 @@ pub enum Specification {
     ResourceSync,
     /// ResourceSync Change Notification 1.0.1.
     ChangeNotification,
+    /// OAI-PMH 2.0, the predecessor of ResourceSync.
+    OaiPmh,
     /// The Sitemaps protocol, the base of ResourceSync's format.
     Sitemaps,
     /// XML 1.0.
@@ -35,6 +37,7 @@ impl Specification {
         match self {
             Self::ResourceSync => "ResourceSync 1.1",
             Self::ChangeNotification => "ResourceSync Change Notification 1.0.1",
+            Self::OaiPmh => "OAI-PMH 2.0",
             Self::Sitemaps => "Sitemaps protocol",
             Self::Xml => "XML 1.0",
             Self::XmlNamespaces => "Namespaces in XML 1.0",

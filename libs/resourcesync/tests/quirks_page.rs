@@ -21,7 +21,7 @@ these names, for each source; they stand in reports and in `--json` output, and 
 - **Where it was seen**: the kind of source or software that sends it. A dash: no such Source was met yet; the reader is ready.
 
 An entry that cannot be understood at all is no quirk: it becomes a problem of that entry, with its place and reason, and the list
-goes on.
+goes on. [Quirks of OAI-PMH](QUIRKS-OAI-PMH.md) have a page of their own.
 
 | Quirk | What it means | Casts doubt | Strict refuses | Force | Section | Where it was seen |
 |---|---|---|---|---|---|---|

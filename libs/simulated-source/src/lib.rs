@@ -8,6 +8,7 @@ mod content;
 mod document;
 mod fault;
 mod inner;
+mod oai;
 mod open;
 mod requests;
 mod serving;
@@ -23,6 +24,10 @@ use axum::Router;
 pub use change::{Change, ChangeKind, Changes};
 pub use clock::{SimClock, SimTime};
 pub use fault::{Fault, Target};
+pub use oai::{
+    Deletions, ExpectedRecord, Failure, RepositoryFault, RepositoryLog, RepositorySpec, SimulatedRepository,
+    Unit,
+};
 pub use requests::RequestLog;
 pub use serving::{Serving, cut_off};
 pub use spec::{Algorithm, Size, SourceSpec};

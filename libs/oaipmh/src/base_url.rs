@@ -1,0 +1,86 @@
+use std::fmt;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+/// All but the unreserved characters of RFC 3986, so that each value has one spelling.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The base URL of a repository, as the operator gave it: requests are this and a query.
+///
+/// Its own query stays in front of the protocol's arguments, its fragment is dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BaseUrl(Url);
+
+/// The URL cannot be a base URL: it is neither `http` nor `https`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is no base URL of OAI-PMH: give an http or https URL")]
+pub struct BadBaseUrl(String);
+
+impl BaseUrl {
+    /// A base URL from a URL without the protocol's arguments; see [`Pasted`](crate::Pasted) for others.
+    ///
+    /// # Errors
+    /// When it is not `http` or `https`.
+    pub fn new(mut url: Url) -> Result<Self, BadBaseUrl> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(BadBaseUrl(url.into()));
+        }
+        url.set_fragment(None);
+        if url.query().is_some_and(str::is_empty) {
+            url.set_query(None);
+        }
+        Ok(Self(url))
+    }
+
+    /// The URL.
+    pub fn as_url(&self) -> &Url {
+        &self.0
+    }
+
+    /// The URL as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Whether two base URLs are one Source: `http` and `https` of one host, with or without a slash at the end.
+    pub fn is_same_source(&self, other: &Self) -> bool {
+        let path = |url: &Url| url.path().trim_end_matches('/').to_owned();
+        let port = |url: &Url| url.port();
+        self.0.host() == other.0.host()
+            && port(&self.0) == port(&other.0)
+            && path(&self.0) == path(&other.0)
+            && self.0.query() == other.0.query()
+    }
+
+    /// The URI of a record as a resource: its GetRecord request, arguments in the order `verb`, `identifier`,
+    /// `metadataPrefix`, all but unreserved characters encoded.
+    pub fn record_uri(&self, identifier: &str, prefix: &str) -> String {
+        self.with_arguments([("verb", "GetRecord"), ("identifier", identifier), ("metadataPrefix", prefix)])
+    }
+
+    /// This URL with arguments behind its own query, percent-encoded.
+    pub(crate) fn with_arguments<'a>(
+        &self,
+        arguments: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> String {
+        let mut text = self.0.as_str().to_owned();
+        let mut separator = if self.0.query().is_some() { '&' } else { '?' };
+        for (name, value) in arguments {
+            text.push(separator);
+            text.push_str(name);
+            text.push('=');
+            text.extend(utf8_percent_encode(value, RESERVED));
+            separator = '&';
+        }
+        text
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
+}

@@ -1,0 +1,137 @@
+//! The properties of a simulated OAI-PMH repository, set before it starts.
+
+use std::time::Duration;
+
+use crate::spec::Size;
+
+/// The granularity that the repository announces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// `YYYY-MM-DD`
+    Day,
+    /// `YYYY-MM-DDThh:mm:ssZ`
+    Second,
+}
+
+/// How the repository tells deletions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletions {
+    /// Records vanish.
+    No,
+    /// Shown until [`forget_deletions`](super::SimulatedRepository::forget_deletions).
+    Transient,
+    /// Shown for ever.
+    Persistent,
+}
+
+/// The spec of a simulated repository. Two with equal specs and equal commands give equal answers (except for the
+/// port).
+#[derive(Debug, Clone)]
+pub struct RepositorySpec {
+    /// The seed of everything random.
+    pub seed: u64,
+    /// Records at the start, deleted ones included.
+    pub records: u64,
+    /// Every so many records, one is deleted at the start; none when 0.
+    pub deleted_every: u64,
+    /// Seconds between the datestamps of one record and the next, before the simulation begins.
+    pub seconds_apart: u32,
+    /// Records of one page.
+    pub page_size: u64,
+    /// Sets below the set `group`; a record is in one of them. None when 0: then there is no set at all.
+    pub sets: u64,
+    /// The granularity.
+    pub unit: Unit,
+    /// How deletions are told.
+    pub deletions: Deletions,
+    /// About how many bytes of metadata a record has.
+    pub metadata_bytes: usize,
+    /// Files of each record; with some, the format `mets` is offered beside `oai_dc`.
+    pub files: u64,
+    /// How large the files are.
+    pub file_size: Size,
+    /// Whether tokens have `completeListSize` and `cursor`.
+    pub sizes: bool,
+    /// Whether answers are sent with gzip to those who accept it.
+    pub gzip: bool,
+    /// The delay of every response.
+    pub latency: Option<Duration>,
+    /// The port to listen on; 0 takes a free one.
+    pub port: u16,
+}
+
+impl Default for RepositorySpec {
+    /// 1,000 records in 4 sets with pages of 100, seconds, persistent deletions, no file.
+    fn default() -> RepositorySpec {
+        RepositorySpec {
+            seed: 1,
+            records: 1_000,
+            deleted_every: 0,
+            seconds_apart: 600,
+            page_size: 100,
+            sets: 4,
+            unit: Unit::Second,
+            deletions: Deletions::Persistent,
+            metadata_bytes: 800,
+            files: 0,
+            file_size: Size::Range(1024, 4096),
+            sizes: true,
+            gzip: false,
+            latency: None,
+            port: 0,
+        }
+    }
+}
+
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $type:ty;)+) => {
+        impl RepositorySpec {
+            $(
+                $(#[$doc])*
+                pub fn $name(mut self, $name: $type) -> RepositorySpec {
+                    self.$name = $name;
+                    self
+                }
+            )+
+        }
+    };
+}
+
+setters! {
+    /// Derives everything from another seed.
+    seed: u64;
+    /// Sets the number of records at the start.
+    records: u64;
+    /// Deletes one of so many records before the start.
+    deleted_every: u64;
+    /// Sets the distance of the datestamps before the start.
+    seconds_apart: u32;
+    /// Sets the number of records of a page; at least one is sent.
+    page_size: u64;
+    /// Sets the number of sets.
+    sets: u64;
+    /// Sets the granularity.
+    unit: Unit;
+    /// Sets how deletions are told.
+    deletions: Deletions;
+    /// Sets about how many bytes of metadata a record has.
+    metadata_bytes: usize;
+    /// Sets how many files a record has.
+    files: u64;
+    /// Sets how large files are.
+    file_size: Size;
+    /// Tells `completeListSize` and `cursor` or not.
+    sizes: bool;
+    /// Sends gzip or not.
+    gzip: bool;
+    /// Listens on this port.
+    port: u16;
+}
+
+impl RepositorySpec {
+    /// Delays every response.
+    pub fn latency(mut self, latency: Duration) -> RepositorySpec {
+        self.latency = Some(latency);
+        self
+    }
+}
