@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use resourcesync::{Capability, Root};
 use serde::{Deserialize, Serialize};
 
+use crate::OaiRepository;
+
 /// Report of the last discovery, beyond the sets themselves: the documents on the path, and missing or odd
 /// things. Nothing is decided by it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -24,6 +26,9 @@ pub struct DiscoveryReport {
     /// The title of the page at the entry URL, if that was read. At most 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// What the repository says about itself, if it is one of OAI-PMH.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oai: Option<Box<OaiRepository>>,
 }
 
 /// A visited document.

@@ -18,6 +18,7 @@ mod job_messages;
 mod location;
 pub mod moment;
 mod network;
+mod oai;
 mod options;
 mod origin;
 mod outcome;
@@ -59,7 +60,11 @@ pub use ids::{DamageId, IdError, JobId, PackId, PackageId, RunId, Seq, SetId, So
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, VerifyJob};
 pub use location::{CompactedPack, Location, Method, Span};
 pub use network::{Network, NetworkError};
-pub use options::{Absent, Origins, Prefer, Push, Robots, RunMode};
+pub use oai::{
+    OaiDeletions, OaiFormat, OaiGap, OaiList, OaiPage, OaiProgress, OaiReading, OaiReadingKind,
+    OaiRepository, OaiSet, OaiWindow,
+};
+pub use options::{Absent, OaiOptions, Origins, Prefer, Push, Robots, RunMode};
 pub use origin::{Origin, OriginError};
 pub use outcome::{Outcome, OutcomeResult, Outcomes};
 pub use package::{

@@ -83,6 +83,24 @@ pub enum Push {
     Off,
 }
 
+/// What to harvest of an OAI-PMH repository.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct OaiOptions {
+    /// The `metadataPrefix`; none = the richest format that is known, else `oai_dc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata_prefix: Option<String>,
+    /// The `setSpec`s; none = all records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<String>,
+}
+
+impl OaiOptions {
+    /// Whether nothing is chosen.
+    pub fn is_empty(&self) -> bool {
+        self.metadata_prefix.is_none() && self.sets.is_empty()
+    }
+}
+
 impl RunMode {
     /// Checks that this can be the mode of a Source, for all its runs.
     ///

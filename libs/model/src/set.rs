@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use resourcesync::Capability;
 use serde::{Deserialize, Serialize};
 
-use crate::SelectionId;
+use crate::{OaiList, SelectionId};
 
 /// A set of resources, and its progress.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -37,6 +37,9 @@ pub struct SetRecord {
     /// Missed changes: in lists, but not yet from a hub.
     #[serde(default, rename = "untold", skip_serializing_if = "Option::is_none")]
     pub missed: Option<MissedChanges>,
+    /// The list of an OAI-PMH repository that the set is, and how far it is harvested; none of ResourceSync.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oai: Option<Box<OaiList>>,
 }
 
 impl SetRecord {

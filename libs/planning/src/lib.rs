@@ -11,6 +11,7 @@ mod filter;
 mod fixity_check;
 mod horizon;
 mod limits;
+pub mod oai;
 mod options;
 mod package;
 mod poll;

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use model::{Absent, Mode, Prefer, Terms};
+use model::{Absent, Mode, OaiOptions, Prefer, Terms};
 use regex::Regex;
 
 use crate::filter::Filter;
@@ -46,6 +46,8 @@ pub struct HarvestOptions {
     pub notified: bool,
     /// The channels by which hubs should report changes.
     pub channels: Channels,
+    /// What to harvest of an OAI-PMH repository.
+    pub oai: OaiOptions,
     /// Limits on how much the run reads of the Source's documents.
     pub limits: RunLimits,
 }
@@ -90,6 +92,7 @@ impl Default for HarvestOptions {
             keep_versions: None,
             notified: false,
             channels: Channels::default(),
+            oai: OaiOptions::default(),
             limits: RunLimits::default(),
         }
     }
@@ -103,6 +106,14 @@ impl HarvestOptions {
         let Filter { include, exclude, only_of } = &self.filter;
         // If all sites are wanted, nothing is added, so that the text is the same as before this option existed.
         let origins = if only_of.is_some() { " origins same" } else { "" };
-        format!("include {:?} exclude {:?} strict {}{origins}", text(include), text(exclude), self.strict)
+        // As with origins. Sets are lists of their own, each with its own progress.
+        let prefix =
+            self.oai.metadata_prefix.as_ref().map_or(String::new(), |prefix| format!(" prefix {prefix:?}"));
+        format!(
+            "include {:?} exclude {:?} strict {}{origins}{prefix}",
+            text(include),
+            text(exclude),
+            self.strict
+        )
     }
 }

@@ -164,7 +164,8 @@ fn of_run(
 
 /// Changes that the baseline contains are not applied again. Without a baseline there are none.
 pub fn baseline_for_changes(set: &SetRecord) -> Option<Timestamp> {
-    set.baseline_at.filter(|_| set.has_baseline)
+    // OAI-PMH promises no order: a record may be shown long after its datestamp.
+    set.baseline_at.filter(|_| set.has_baseline && set.oai.is_none())
 }
 
 #[cfg(test)]

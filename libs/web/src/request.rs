@@ -31,6 +31,8 @@ pub struct GetRequest {
     /// Whether a response is returned even where it looks like a bot defence or a login form: the caller has
     /// more to judge it by ([`Response::wall`](crate::Response::wall)). An error status stays an error.
     pub judges_walls: bool,
+    /// Whether an XML document with an error status is a response: OAI-PMH says its errors in such documents.
+    pub takes_error_documents: bool,
     /// The purpose of the request. Default: an invitation.
     pub errand: RequestPurpose,
     /// The most bytes of the body, including those before a range; none = the configuration's limit.
@@ -95,6 +97,7 @@ impl GetRequest {
             head: false,
             within_origin: false,
             judges_walls: false,
+            takes_error_documents: false,
             errand: RequestPurpose::default(),
             largest: None,
         }

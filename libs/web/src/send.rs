@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, FROM, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Request, Response};
 use model::Origin;
 use secrets::redacted;
@@ -83,6 +83,7 @@ impl Client {
             None => Duration::ZERO,
         };
         headers.insert(USER_AGENT, agreed.user_agent.clone());
+        headers.extend(agreed.from.clone().map(|from| (FROM, from)));
         // By the origin of this very request: a redirect to another origin does not carry the credentials
         // along.
         let authorized = agreed.credentials.add_to(&mut headers, &origin);

@@ -53,6 +53,8 @@ pub(crate) struct Agreed {
     pub(crate) robots: RobotsPolicy,
     /// The interval between the starts of two requests to an origin.
     pub(crate) pace: Duration,
+    /// The mail address of the operator, for a `From` header (RFC 9110, section 10.1.2).
+    pub(crate) from: Option<HeaderValue>,
     pub(crate) credentials: Credentials,
     pub(crate) places: Option<Arc<dyn PermitProvider>>,
     pub(crate) access: Arc<Access>,
@@ -66,6 +68,7 @@ impl Agreed {
     /// What is wrong with the terms.
     pub(crate) fn new(config: &WebConfig, accesses: &Accesses, terms: Terms) -> Result<Self, String> {
         let contact = terms.contact.or_else(|| config.contact.clone());
+        let from = contact.as_deref().and_then(mail_address).and_then(|address| address.parse().ok());
         let agent = WebConfig { contact, ..config.clone() }.user_agent_header();
         let mut credentials = config.credentials.clone();
         credentials.extend(terms.credentials);
@@ -73,6 +76,7 @@ impl Agreed {
             user_agent: agent
                 .parse()
                 .map_err(|_| format!("{agent:?} cannot stand in a User-Agent header"))?,
+            from,
             robots: terms.robots.unwrap_or_else(|| config.robots.clone()),
             pace: terms.requests_per_second.map_or(Duration::ZERO, |n| Duration::from_secs(1) / n.get()),
             credentials: Credentials::new(credentials)?,
@@ -89,5 +93,31 @@ impl Agreed {
     /// extend to it.
     pub(crate) fn is_foreign(&self, origin: &Origin) -> bool {
         self.entry.as_ref().is_some_and(|entry| !model::same_site_hosts(entry.host(), origin.host()))
+    }
+}
+
+/// The mail address in a contact; none if that is a URL.
+fn mail_address(contact: &str) -> Option<&str> {
+    let address = contact.trim().trim_start_matches("mailto:");
+    let (name, host) = address.split_once('@')?;
+    let is_plain = |part: &str| !part.is_empty() && !part.contains(['/', ':', ' ', '@', '<', '>', ',']);
+    (is_plain(name) && is_plain(host)).then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contact_that_is_a_mail_address_is_one() {
+        for (contact, address) in [
+            ("ops@example.org", Some("ops@example.org")),
+            ("mailto:ops@example.org", Some("ops@example.org")),
+            ("https://example.org/about", None),
+            ("https://ops@example.org/", None),
+            ("ops", None),
+        ] {
+            assert_eq!(mail_address(contact), address, "{contact}");
+        }
     }
 }

@@ -1,0 +1,220 @@
+//! Lists of an OAI-PMH repository, and how far each is harvested.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::SelectionId;
+
+/// One list of records: of a repository, in one metadata format, of one set or of all. Each is a set of resources.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OaiList {
+    /// The base URL, as the operator gave it: the URIs of all records begin with it.
+    pub base: String,
+    /// The `metadataPrefix`.
+    pub prefix: String,
+    /// The `setSpec`; none for all records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<String>,
+    /// Whether `from` and `until` may be seconds. Days work everywhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_seconds: bool,
+    /// What the repository tells about deletions.
+    pub deletions: OaiDeletions,
+    /// `earliestDatestamp`, if it is a time. It only says where to cut a window that is too large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earliest: Option<Timestamp>,
+    /// How far it is harvested.
+    #[serde(default)]
+    pub progress: OaiProgress,
+}
+
+/// What a repository tells about deletions (`deletedRecord`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OaiDeletions {
+    /// Nothing: records vanish.
+    #[default]
+    No,
+    /// Some of them, and perhaps not for ever.
+    Transient,
+    /// All of them, for ever.
+    Persistent,
+}
+
+/// How far a list is harvested.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OaiProgress {
+    /// The first `responseDate` of the last list that was read to its end. The next list begins some time before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<Timestamp>,
+    /// The first `responseDate` of the last list of all identifiers, or of all records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swept_at: Option<Timestamp>,
+    /// Windows that could not be read. Each run tries them again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<OaiGap>,
+    /// The list that is being read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<OaiReading>,
+}
+
+/// A window that could not be read: which records changed in it is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OaiGap {
+    /// The first datestamp; none from the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// The last datestamp, inclusive; none until now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// When it was found unreadable for the first time.
+    pub since: Timestamp,
+    /// Why the last attempt failed.
+    pub why: String,
+}
+
+/// A list that is being read, window by window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OaiReading {
+    /// What is asked for.
+    pub kind: OaiReadingKind,
+    /// The options that select its records.
+    pub selection: SelectionId,
+    /// The `responseDate` of its first page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Timestamp>,
+    /// Windows that are not read to their end. The first one is next, or being read.
+    pub waiting: Vec<OaiWindow>,
+    /// The next page of the first window; none before its first page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<OaiPage>,
+    /// Records delivered so far, deleted ones too.
+    #[serde(default)]
+    pub records: u64,
+    /// Records among them that could not be read.
+    #[serde(default)]
+    pub bad: u64,
+    /// Whether something is in doubt, so that nothing is concluded from what the list omits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub doubtful: bool,
+}
+
+/// What a list asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OaiReadingKind {
+    /// All records.
+    Records,
+    /// The records that changed since the last list.
+    Changes,
+    /// All identifiers, to find out which records are gone.
+    Identifiers,
+}
+
+/// A window of datestamps. Both ends are inclusive.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OaiWindow {
+    /// The first datestamp; none from the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// The last datestamp; none until now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// How often the first window was halved until this one came out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub halvings: u32,
+    /// How often it was begun anew.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u32,
+    /// How many records the last reading to its end delivered, if the repository promised more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short: Option<u64>,
+    /// Whether its records are asked for one by one, since a list of them failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_by_one: bool,
+}
+
+/// The next page of a window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OaiPage {
+    /// The resumption token that asks for it.
+    pub token: String,
+    /// Pages read before it.
+    pub number: u64,
+    /// Records delivered before it, deleted ones too.
+    pub delivered: u64,
+    /// The largest `completeListSize` seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete: Option<u64>,
+    /// Empty pages directly before it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub empty: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// What a repository says about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OaiRepository {
+    /// The base URL, as the operator gave it.
+    pub base: String,
+    /// Its name for people.
+    pub name: String,
+    /// The base URL as the repository writes it, if that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_base: Option<String>,
+    /// Its granularity, as it writes it.
+    pub granularity: String,
+    /// What it tells about deletions.
+    pub deletions: OaiDeletions,
+    /// `earliestDatestamp`, as it is written; empty if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub earliest: String,
+    /// The metadata formats that it offers.
+    #[serde(default)]
+    pub formats: Vec<OaiFormat>,
+    /// The metadata format that is harvested.
+    pub prefix: String,
+    /// The sets that it offers, as far as one page lists them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<OaiSet>,
+    /// Whether it offers more sets than that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more_sets: bool,
+    /// Quirks of these answers, counted by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quirks: BTreeMap<String, u64>,
+}
+
+/// A metadata format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OaiFormat {
+    /// The `metadataPrefix`.
+    pub prefix: String,
+    /// The namespace of its documents.
+    pub namespace: String,
+}
+
+/// A set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OaiSet {
+    /// The `setSpec`.
+    pub spec: String,
+    /// Its name for people.
+    pub name: String,
+}
+
+impl OaiDeletions {
+    /// As the protocol writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Transient => "transient",
+            Self::Persistent => "persistent",
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! When a list is compared with what is held, and whether it is one that the options choose.
+
+use jiff::{SignedDuration, Timestamp};
+use model::{OaiDeletions, OaiList, OaiOptions, SetRecord};
+
+/// The time between two lists of all identifiers, where the repository does not tell all deletions.
+const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// Whether the identifiers of a list are due to be compared with what is held.
+pub fn is_sweep_due(set: &SetRecord, now: Timestamp) -> bool {
+    let is_old = |at: Timestamp| now.duration_since(at) >= SWEEP_EVERY;
+    set.has_baseline
+        && set.oai.as_ref().is_some_and(|list| {
+            list.deletions != OaiDeletions::Persistent && list.progress.swept_at.is_none_or(is_old)
+        })
+}
+
+/// Whether these lists are those that the options choose. Without any, the entry URL may name a set: it is `given`.
+pub fn are_wanted(lists: &[&OaiList], options: &OaiOptions, given: Option<&str>) -> bool {
+    let OaiOptions { metadata_prefix, sets } = options;
+    if !lists.iter().all(|list| metadata_prefix.as_ref().is_none_or(|prefix| list.prefix == *prefix)) {
+        return false;
+    }
+    if sets.is_empty() {
+        return matches!(lists, [list] if list.set.as_deref() == given);
+    }
+    let is_chosen = |list: &&OaiList| list.set.as_ref().is_some_and(|set| sets.contains(set));
+    lists.len() == sets.len() && lists.iter().all(is_chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(prefix: &str, set: Option<&str>, deletions: OaiDeletions) -> OaiList {
+        OaiList {
+            base: "http://h/oai".to_owned(),
+            prefix: prefix.to_owned(),
+            set: set.map(str::to_owned),
+            by_seconds: true,
+            deletions,
+            earliest: None,
+            progress: Default::default(),
+        }
+    }
+
+    #[test]
+    fn a_repository_that_does_not_tell_all_deletions_is_compared_weekly() {
+        let now: Timestamp = "2026-02-08T00:00:00Z".parse().unwrap();
+        let set = |deletions, swept: Option<&str>| {
+            let mut list = list("oai_dc", None, deletions);
+            list.progress.swept_at = swept.map(|at| at.parse().unwrap());
+            SetRecord { has_baseline: true, oai: Some(Box::new(list)), ..SetRecord::default() }
+        };
+        for (deletions, swept, is_due) in [
+            (OaiDeletions::No, Some("2026-02-01T00:00:00Z"), true),
+            (OaiDeletions::Transient, Some("2026-02-01T00:00:01Z"), false),
+            (OaiDeletions::Transient, None, true),
+            (OaiDeletions::Persistent, None, false),
+        ] {
+            assert_eq!(is_sweep_due(&set(deletions, swept), now), is_due, "{deletions:?} {swept:?}");
+        }
+        assert!(!is_sweep_due(&SetRecord { has_baseline: true, ..SetRecord::default() }, now));
+    }
+
+    #[test]
+    fn other_options_choose_other_lists() {
+        let all = list("mets", None, OaiDeletions::No);
+        let one = list("mets", Some("a"), OaiDeletions::No);
+        let options = |prefix: Option<&str>, sets: &[&str]| OaiOptions {
+            metadata_prefix: prefix.map(str::to_owned),
+            sets: sets.iter().map(ToString::to_string).collect(),
+        };
+        assert!(are_wanted(&[&all], &options(None, &[]), None));
+        assert!(are_wanted(&[&all], &options(Some("mets"), &[]), None));
+        assert!(!are_wanted(&[&all], &options(Some("oai_dc"), &[]), None));
+        assert!(!are_wanted(&[&all], &options(None, &["a"]), None));
+        assert!(are_wanted(&[&one], &options(None, &["a"]), None));
+        assert!(are_wanted(&[&one], &options(None, &[]), Some("a")), "the URL names it");
+        assert!(!are_wanted(&[&one], &options(None, &[]), None));
+    }
+}

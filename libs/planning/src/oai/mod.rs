@@ -1,0 +1,17 @@
+//! How a list of an OAI-PMH repository is read so that nothing is lost: windows of datestamps, tokens, counts. Pure.
+//!
+//! A list is read in windows, from old to new. A window is begun anew when its token died or went in a circle. It is
+//! halved when the server fails within it, down to one unit of the granularity. Then its records are asked for one by
+//! one. A window that is unreadable even so becomes a dated gap, and each run tries it again.
+
+mod due;
+mod reading;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub use due::{are_wanted, is_sweep_due};
+pub use reading::{
+    EMPTY_PAGES, List, Next, OPEN_WINDOWS, PageEnd, PageFailure, PageRead, RESTARTS, UNREAD_WINDOWS,
+};
+pub use window::{OVERLAP, Span, floor, halves};

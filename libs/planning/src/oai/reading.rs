@@ -1,0 +1,315 @@
+//! One list that is being read: what is asked for next, and what follows from each page and each failure.
+
+use jiff::Timestamp;
+use model::{OaiGap, OaiPage, OaiProgress, OaiReading, OaiReadingKind, OaiWindow, SelectionId};
+
+use super::window::{OVERLAP, Span, floor, halves};
+
+/// How often a window is begun anew before it is halved.
+pub const RESTARTS: u32 = 3;
+/// Empty pages in a row before a window counts as unreadable.
+pub const EMPTY_PAGES: u32 = 100;
+/// Windows of a list that wait at the same time.
+pub const OPEN_WINDOWS: usize = 64;
+/// Unread windows of a list that are kept apart. More become one.
+pub const UNREAD_WINDOWS: usize = 64;
+
+/// A list, and how far it is read.
+#[derive(Debug)]
+pub struct List<'a> {
+    progress: &'a mut OaiProgress,
+    span: Span,
+}
+
+/// The next step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Ask for a page of this window: its first one, or the one that a token leads to.
+    Page {
+        /// The window.
+        window: OaiWindow,
+        /// The token.
+        token: Option<String>,
+    },
+    /// Ask for the identifiers of this window, then for its records one by one.
+    OneByOne(OaiWindow),
+    /// All windows are read, or became gaps.
+    End,
+}
+
+/// What a page said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PageRead {
+    /// Its records, deleted ones too.
+    pub records: u64,
+    /// The token that it ends with.
+    pub token: Option<String>,
+    /// `completeListSize`.
+    pub complete: Option<u64>,
+    /// `responseDate`.
+    pub response_date: Option<Timestamp>,
+}
+
+/// Why a page is no basis to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageFailure {
+    /// Its token expired, or leads in a circle.
+    Token,
+    /// The server failed, or broke off within it.
+    Server,
+}
+
+/// What followed from a page or from a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PageEnd {
+    /// Another page of the window follows.
+    GoesOn,
+    /// The window is read.
+    Window {
+        /// Delivered and promised records, if they differ for the second time.
+        miscounted: Option<(u64, u64)>,
+    },
+    /// The window is begun anew.
+    Anew {
+        /// Delivered and promised records, if that is why.
+        short: Option<(u64, u64)>,
+    },
+    /// The window was halved.
+    Halved,
+    /// The records of the window are asked for one by one.
+    OneByOne,
+    /// The window is unreadable for now.
+    Gap(OaiGap),
+}
+
+impl<'a> List<'a> {
+    /// The list with this progress.
+    pub fn of(progress: &'a mut OaiProgress, span: Span) -> Self {
+        let started = progress.reading.as_ref().and_then(|reading| reading.started);
+        Self { progress, span: Span { now: started.unwrap_or(span.now), ..span } }
+    }
+
+    /// Begins to read, unless the same list is being read: then it goes on. Returns whether it begins.
+    pub fn begin(&mut self, kind: OaiReadingKind, selection: SelectionId) -> bool {
+        let is_same = |reading: &OaiReading| reading.kind == kind && reading.selection == selection;
+        if self.progress.reading.as_ref().is_some_and(is_same) {
+            return false;
+        }
+        let unread = self.progress.unread.iter().map(|gap| OaiWindow {
+            from: gap.from,
+            until: gap.until,
+            ..OaiWindow::default()
+        });
+        let waiting = match (kind, self.progress.cursor) {
+            (OaiReadingKind::Changes, Some(cursor)) => {
+                let from = cursor.checked_sub(OVERLAP).unwrap_or(cursor);
+                let from = Some(floor(from, self.span.by_seconds));
+                unread.chain([OaiWindow { from, ..OaiWindow::default() }]).collect()
+            }
+            // Everything is asked for, what is unread too. Neither `from` nor `until`: a record may be older than the
+            // repository says that its oldest one is.
+            _ => vec![OaiWindow::default()],
+        };
+        self.progress.reading = Some(OaiReading {
+            kind,
+            selection,
+            started: None,
+            waiting,
+            page: None,
+            records: 0,
+            bad: 0,
+            doubtful: false,
+        });
+        true
+    }
+
+    /// What to ask for.
+    pub fn next(&self) -> Next {
+        let Some(reading) = &self.progress.reading else { return Next::End };
+        let Some(window) = reading.waiting.first().cloned() else { return Next::End };
+        if window.one_by_one {
+            return Next::OneByOne(window);
+        }
+        Next::Page { window, token: reading.page.as_ref().map(|page| page.token.clone()) }
+    }
+
+    /// Takes a page that was read to its end.
+    pub fn page(&mut self, read: PageRead, now: Timestamp) -> PageEnd {
+        let Some(reading) = &mut self.progress.reading else { return PageEnd::GoesOn };
+        reading.started = reading.started.or(read.response_date);
+        reading.records += read.records;
+        let before = reading.page.take();
+        let (number, delivered, complete, empty) =
+            before.map_or((0, 0, None, 0), |page| (page.number, page.delivered, page.complete, page.empty));
+        let delivered = delivered + read.records;
+        let complete = complete.max(read.complete);
+        let empty = if read.records == 0 { empty + 1 } else { 0 };
+        if let Some(token) = read.token {
+            if empty >= EMPTY_PAGES {
+                return self.give_up(now, format!("{EMPTY_PAGES} pages in a row had no record"));
+            }
+            reading.page = Some(OaiPage { token, number: number + 1, delivered, complete, empty });
+            return PageEnd::GoesOn;
+        }
+        self.window_ended(delivered, complete, now)
+    }
+
+    /// Takes a window whose records were asked for one by one.
+    pub fn one_by_one(&mut self, delivered: u64) -> PageEnd {
+        if let Some(reading) = &mut self.progress.reading {
+            reading.records += delivered;
+        }
+        self.close(None)
+    }
+
+    /// Takes a failure: the window is begun anew, halved, read one by one, or given up for now.
+    pub fn failed(&mut self, failure: PageFailure, why: &str, now: Timestamp) -> PageEnd {
+        let Some(window) = self.begin_anew() else { return PageEnd::GoesOn };
+        let often = match failure {
+            PageFailure::Token if window.halvings == 0 => RESTARTS,
+            PageFailure::Token => 1,
+            // Its first window may only have met a bad moment. A half follows such a failure, and is halved again.
+            PageFailure::Server => u32::from(window.halvings == 0),
+        };
+        if window.one_by_one {
+            return self.give_up(now, why.to_owned());
+        }
+        if window.restarts < often {
+            window.restarts += 1;
+            return PageEnd::Anew { short: None };
+        }
+        let window = window.clone();
+        let halves = halves(&window, self.span);
+        let Some(reading) = &mut self.progress.reading else { return PageEnd::GoesOn };
+        match halves {
+            None if reading.kind == OaiReadingKind::Identifiers => self.give_up(now, why.to_owned()),
+            Some(_) if reading.waiting.len() >= OPEN_WINDOWS => {
+                let why = format!("{why}; and {OPEN_WINDOWS} windows wait already");
+                self.give_up(now, why)
+            }
+            Some(halves) => {
+                let whole: Vec<OaiWindow> = reading.waiting.splice(0..1, halves.clone()).collect();
+                self.cut_gap(whole.first(), halves);
+                PageEnd::Halved
+            }
+            None => {
+                if let Some(window) = reading.waiting.first_mut() {
+                    window.one_by_one = true;
+                }
+                PageEnd::OneByOne
+            }
+        }
+    }
+
+    /// Gives the first window up for now.
+    pub fn give_up(&mut self, now: Timestamp, why: String) -> PageEnd {
+        let Some(reading) = &mut self.progress.reading else { return PageEnd::GoesOn };
+        reading.page = None;
+        reading.doubtful = true;
+        if reading.waiting.is_empty() {
+            return PageEnd::GoesOn;
+        }
+        let window = reading.waiting.remove(0);
+        let is_sweep = reading.kind == OaiReadingKind::Identifiers;
+        let until = window.until.or(reading.started).or(Some(now));
+        let mut gap = OaiGap { from: window.from, until, since: now, why };
+        if is_sweep {
+            // No record was to be learned from it.
+            return PageEnd::Gap(gap);
+        }
+        let unread = &mut self.progress.unread;
+        if let Some(known) =
+            unread.iter_mut().find(|known| (known.from, known.until) == (gap.from, gap.until))
+        {
+            gap.since = known.since;
+            *known = gap.clone();
+            return PageEnd::Gap(gap);
+        }
+        if unread.len() >= UNREAD_WINDOWS {
+            // One gap over all of them: too much is read again, and nothing is forgotten.
+            for known in unread.drain(..) {
+                gap.from = gap.from.and_then(|from| Some(from.min(known.from?)));
+                gap.until = gap.until.max(known.until);
+                gap.since = gap.since.min(known.since);
+            }
+        }
+        unread.push(gap.clone());
+        PageEnd::Gap(gap)
+    }
+
+    /// Ends the reading. A list that was read moves the cursor to its first `responseDate`.
+    pub fn end(&mut self) -> Option<OaiReading> {
+        let reading = self.progress.reading.take()?;
+        if let Some(started) = reading.started {
+            let is_first = self.progress.cursor.is_none();
+            if reading.kind != OaiReadingKind::Identifiers {
+                self.progress.cursor = self.progress.cursor.max(Some(started));
+            }
+            if reading.kind != OaiReadingKind::Changes && !reading.doubtful {
+                self.progress.swept_at = Some(started);
+            }
+            // Without a cursor, changes are all records.
+            let is_all = reading.kind == OaiReadingKind::Records
+                || is_first && reading.kind == OaiReadingKind::Changes;
+            if is_all && !reading.doubtful {
+                self.progress.unread.clear();
+            }
+        }
+        Some(reading)
+    }
+
+    /// The last page of a window was read: are all records here that were promised?
+    fn window_ended(&mut self, delivered: u64, complete: Option<u64>, now: Timestamp) -> PageEnd {
+        let Some((complete, window)) = complete
+            .filter(|complete| delivered < *complete)
+            .zip(self.progress.reading.as_mut().and_then(|reading| reading.waiting.first_mut()))
+        else {
+            return self.close(None);
+        };
+        if window.short == Some(delivered) {
+            return self.close(Some((delivered, complete)));
+        }
+        if window.restarts >= RESTARTS {
+            let why = format!("{delivered} records came of {complete} that were promised");
+            return self.give_up(now, why);
+        }
+        window.short = Some(delivered);
+        window.restarts += 1;
+        PageEnd::Anew { short: Some((delivered, complete)) }
+    }
+
+    /// The first window is read.
+    fn close(&mut self, miscounted: Option<(u64, u64)>) -> PageEnd {
+        let Some(reading) = &mut self.progress.reading else { return PageEnd::GoesOn };
+        reading.page = None;
+        if reading.waiting.is_empty() {
+            return PageEnd::GoesOn;
+        }
+        let window = reading.waiting.remove(0);
+        if reading.kind != OaiReadingKind::Identifiers {
+            self.progress.unread.retain(|gap| !is_of(gap, &window));
+        }
+        PageEnd::Window { miscounted }
+    }
+
+    /// A gap whose window is halved is two gaps, which close one by one.
+    fn cut_gap(&mut self, whole: Option<&OaiWindow>, halves: [OaiWindow; 2]) {
+        let unread = &mut self.progress.unread;
+        let Some(at) = whole.and_then(|whole| unread.iter().position(|gap| is_of(gap, whole))) else {
+            return;
+        };
+        let gap = unread.remove(at);
+        unread.extend(halves.map(|half| OaiGap { from: half.from, until: half.until, ..gap.clone() }));
+    }
+
+    fn begin_anew(&mut self) -> Option<&mut OaiWindow> {
+        let reading = self.progress.reading.as_mut()?;
+        reading.page = None;
+        reading.waiting.first_mut()
+    }
+}
+
+/// Whether a gap is this window.
+fn is_of(gap: &OaiGap, window: &OaiWindow) -> bool {
+    (gap.from, gap.until) == (window.from, window.until)
+}

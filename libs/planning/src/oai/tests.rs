@@ -1,0 +1,199 @@
+use jiff::Timestamp;
+use model::{OaiProgress, OaiReadingKind, OaiWindow, SelectionId};
+use proptest::prelude::*;
+
+use super::*;
+
+fn day(n: i64) -> Timestamp {
+    Timestamp::from_second(1_700_006_400 + n * 86_400).unwrap()
+}
+
+const DAYS: i64 = 100;
+
+fn span() -> Span {
+    Span { earliest: Some(day(0)), now: day(DAYS), by_seconds: false }
+}
+
+fn selection() -> SelectionId {
+    SelectionId::of("all")
+}
+
+fn begun(kind: OaiReadingKind) -> OaiProgress {
+    let mut progress = OaiProgress::default();
+    assert!(List::of(&mut progress, span()).begin(kind, selection()));
+    progress
+}
+
+fn read(records: u64, token: Option<&str>, complete: Option<u64>) -> PageRead {
+    PageRead { records, token: token.map(str::to_owned), complete, response_date: Some(day(DAYS)) }
+}
+
+#[test]
+fn a_list_of_pages_is_read_by_its_tokens_and_moves_the_cursor_to_its_first_response_date() {
+    let mut progress = begun(OaiReadingKind::Records);
+    let mut list = List::of(&mut progress, span());
+    assert_eq!(list.next(), Next::Page { window: OaiWindow::default(), token: None }, "no from, no until");
+    assert_eq!(list.page(read(100, Some("t1"), Some(150)), day(DAYS)), PageEnd::GoesOn);
+    assert_eq!(list.next(), Next::Page { window: OaiWindow::default(), token: Some("t1".to_owned()) });
+    let last = PageRead { response_date: Some(day(DAYS + 1)), ..read(50, None, None) };
+    assert_eq!(list.page(last, day(DAYS)), PageEnd::Window { miscounted: None });
+    assert_eq!(list.next(), Next::End);
+    assert_eq!(list.end().unwrap().records, 150);
+    assert_eq!((progress.cursor, progress.swept_at), (Some(day(DAYS)), Some(day(DAYS))));
+}
+
+#[test]
+fn the_next_list_begins_a_day_before_the_cursor_and_has_no_end() {
+    let mut progress = OaiProgress { cursor: Some(day(7)), ..OaiProgress::default() };
+    let mut list = List::of(&mut progress, span());
+    assert!(list.begin(OaiReadingKind::Changes, selection()));
+    assert!(!list.begin(OaiReadingKind::Changes, selection()), "it goes on");
+    let window = OaiWindow { from: Some(day(6)), ..OaiWindow::default() };
+    assert_eq!(list.next(), Next::Page { window, token: None });
+}
+
+#[test]
+fn a_short_list_is_read_again_and_believed_if_it_is_as_short() {
+    let mut progress = begun(OaiReadingKind::Records);
+    let mut list = List::of(&mut progress, span());
+    assert_eq!(list.page(read(94, None, Some(100)), day(0)), PageEnd::Anew { short: Some((94, 100)) });
+    assert_eq!(list.page(read(94, None, Some(100)), day(0)), PageEnd::Window { miscounted: Some((94, 100)) });
+    let mut progress = begun(OaiReadingKind::Records);
+    let mut list = List::of(&mut progress, span());
+    for delivered in [94, 95, 96] {
+        assert!(matches!(list.page(read(delivered, None, Some(100)), day(0)), PageEnd::Anew { .. }));
+    }
+    assert!(matches!(list.page(read(97, None, Some(100)), day(0)), PageEnd::Gap(_)));
+    assert_eq!(progress.unread.len(), 1);
+}
+
+#[test]
+fn a_window_whose_token_dies_is_begun_anew_three_times_and_then_halved() {
+    let mut progress = begun(OaiReadingKind::Records);
+    let mut list = List::of(&mut progress, span());
+    for _ in 0..RESTARTS {
+        list.page(read(10, Some("t"), None), day(0));
+        assert_eq!(list.failed(PageFailure::Token, "expired", day(0)), PageEnd::Anew { short: None });
+        assert!(matches!(list.next(), Next::Page { token: None, .. }));
+    }
+    assert_eq!(list.failed(PageFailure::Token, "expired", day(0)), PageEnd::Halved);
+    let Next::Page { window, .. } = list.next() else { panic!() };
+    assert_eq!((window.from, window.until), (None, Some(day(50))));
+}
+
+#[test]
+fn empty_pages_without_end_make_a_gap() {
+    let mut progress = begun(OaiReadingKind::Records);
+    let mut list = List::of(&mut progress, span());
+    for _ in 1..EMPTY_PAGES {
+        assert_eq!(list.page(read(0, Some("t"), None), day(0)), PageEnd::GoesOn);
+    }
+    assert!(matches!(list.page(read(0, Some("t"), None), day(0)), PageEnd::Gap(_)));
+    assert_eq!(list.next(), Next::End);
+}
+
+#[test]
+fn a_gap_is_tried_again_with_the_next_list_and_closes() {
+    let mut progress = begun(OaiReadingKind::Records);
+    let mut list = List::of(&mut progress, span());
+    list.page(read(1, Some("t"), None), day(0));
+    assert!(matches!(list.give_up(day(0), "it fails".to_owned()), PageEnd::Gap(_)));
+    list.end();
+    assert_eq!(progress.unread.len(), 1);
+    assert_eq!(progress.unread[0].until, Some(day(DAYS)), "it is dated");
+    let mut list = List::of(&mut progress, span());
+    list.begin(OaiReadingKind::Changes, selection());
+    let Next::Page { window, .. } = list.next() else { panic!() };
+    assert_eq!(window.until, Some(day(DAYS)));
+    list.page(read(1, None, None), day(0));
+    assert!(progress.unread.is_empty());
+}
+
+#[test]
+fn a_time_begins_its_second_and_its_day() {
+    let time = day(0) + jiff::SignedDuration::from_secs(3_661);
+    assert_eq!(floor(time, false), day(0));
+    assert_eq!(floor(time, true), time);
+}
+
+/// Reads a list of a repository in which lists that touch a bad day fail, and records of a hopeless day even one by
+/// one. Returns the days whose records came, and the requests.
+fn harvest(progress: &mut OaiProgress, bad: &[i64], hopeless: &[i64]) -> (Vec<bool>, u32) {
+    let mut came = vec![false; DAYS as usize + 1];
+    let mut requests = 0;
+    loop {
+        requests += 1;
+        assert!(requests < 10_000, "it ends");
+        let mut list = List::of(progress, span());
+        let next = list.next();
+        let (Next::Page { window, .. } | Next::OneByOne(window)) = &next else { return (came, requests) };
+        let days: Vec<i64> = (0..=DAYS)
+            .filter(|n| window.from.is_none_or(|from| day(*n) >= from))
+            .filter(|n| window.until.is_none_or(|until| day(*n) <= until))
+            .collect();
+        let fails = |days: &[i64]| days.iter().any(|day| bad.contains(day) || hopeless.contains(day));
+        if let Next::OneByOne(_) = next {
+            if days.iter().any(|day| hopeless.contains(day)) {
+                list.give_up(day(DAYS), "hopeless".to_owned());
+                continue;
+            }
+            list.one_by_one(days.len() as u64);
+        } else if fails(&days) {
+            list.failed(PageFailure::Server, "500", day(DAYS));
+            continue;
+        } else {
+            list.page(read(days.len() as u64, None, Some(days.len() as u64)), day(DAYS));
+        }
+        days.iter().for_each(|day| came[*day as usize] = true);
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_fails_each_record_comes_or_lies_in_a_gap_and_gaps_close_when_nothing_fails(
+        bad in prop::collection::vec(0..=DAYS, 0..6),
+        hopeless in prop::collection::vec(0..=DAYS, 0..4),
+    ) {
+        let mut progress = begun(OaiReadingKind::Records);
+        let (came, _) = harvest(&mut progress, &bad, &hopeless);
+        List::of(&mut progress, span()).end();
+        for n in 0..=DAYS {
+            let in_gap = progress.unread.iter().any(|gap| {
+                gap.from.is_none_or(|from| day(n) >= from) && gap.until.is_none_or(|until| day(n) <= until)
+            });
+            prop_assert_eq!(came[n as usize], !in_gap, "day {}", n);
+        }
+        List::of(&mut progress, span()).begin(OaiReadingKind::Changes, selection());
+        let gaps: Vec<_> = progress.unread.clone();
+        let (came, _) = harvest(&mut progress, &[], &[]);
+        List::of(&mut progress, span()).end();
+        prop_assert!(progress.unread.is_empty());
+        for n in 0..=DAYS {
+            let was_in_gap = gaps.iter().any(|gap| {
+                gap.from.is_none_or(|from| day(n) >= from) && gap.until.is_none_or(|until| day(n) <= until)
+            });
+            prop_assert!(came[n as usize] || !was_in_gap);
+        }
+    }
+
+    #[test]
+    fn halves_are_the_whole_and_do_not_overlap(from in 0..DAYS, days in 1..DAYS, by_seconds: bool) {
+        let span = Span { by_seconds, ..span() };
+        let whole = OaiWindow { from: Some(day(from)), until: Some(day(from + days)), ..OaiWindow::default() };
+        let [older, newer] = halves(&whole, span).unwrap();
+        prop_assert_eq!((older.from, newer.until), (whole.from, whole.until));
+        let unit = if by_seconds { 1 } else { 86_400 };
+        prop_assert_eq!(older.until.unwrap().as_second() + unit, newer.from.unwrap().as_second());
+        prop_assert!(older.from <= older.until && newer.from <= newer.until);
+        let one = OaiWindow { until: whole.from, ..whole };
+        prop_assert!(halves(&one, span).is_none());
+    }
+}
+
+#[test]
+fn a_day_that_fails_costs_few_failed_requests() {
+    let mut progress = begun(OaiReadingKind::Records);
+    let (came, requests) = harvest(&mut progress, &[37], &[]);
+    assert!(came.iter().all(|came| *came));
+    assert!(requests <= 60, "{requests}");
+}

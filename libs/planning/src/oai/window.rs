@@ -1,0 +1,58 @@
+//! Windows of datestamps: how they are written, and how they are halved.
+
+use jiff::{SignedDuration, Timestamp};
+use model::OaiWindow;
+
+/// How far the next list begins before the cursor: an index may show a record late.
+pub const OVERLAP: SignedDuration = SignedDuration::from_hours(24);
+
+/// A day, in seconds.
+const DAY: i64 = 86_400;
+/// Where a repository without `earliestDatestamp` is taken to begin: before OAI-PMH there were no datestamps.
+const EARLIEST: i64 = 946_684_800;
+
+/// The time that open windows are halved within.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// `earliestDatestamp`, if it is known.
+    pub earliest: Option<Timestamp>,
+    /// The `responseDate` of the first page, or the present.
+    pub now: Timestamp,
+    /// Whether the repository takes seconds.
+    pub by_seconds: bool,
+}
+
+impl Span {
+    /// The unit of the granularity, in seconds.
+    fn unit(self) -> i64 {
+        if self.by_seconds { 1 } else { DAY }
+    }
+
+    /// The first and the last unit of a window, in units since 1970.
+    fn units_of(self, window: &OaiWindow) -> (i64, i64) {
+        let unit = self.unit();
+        let earliest = self.earliest.map_or(EARLIEST, |earliest| earliest.as_second());
+        let first = window.from.map_or(earliest, |from| from.as_second()).div_euclid(unit);
+        let last = window.until.map_or(self.now.as_second(), |until| until.as_second()).div_euclid(unit);
+        (first, last)
+    }
+}
+
+/// The time at the beginning of its unit.
+pub fn floor(time: Timestamp, by_seconds: bool) -> Timestamp {
+    let unit = if by_seconds { 1 } else { DAY };
+    Timestamp::from_second(time.as_second().div_euclid(unit) * unit).unwrap_or(time)
+}
+
+/// The halves of a window, the older one first; none of a window of one unit. An open end stays open: nothing says
+/// that no record is older than `earliestDatestamp`.
+pub fn halves(window: &OaiWindow, span: Span) -> Option<[OaiWindow; 2]> {
+    let (first, last) = span.units_of(window);
+    if first >= last {
+        return None;
+    }
+    let middle = first + (last - first) / 2;
+    let time = |units: i64| Timestamp::from_second(units * span.unit()).ok();
+    let half = |from, until| OaiWindow { from, until, halvings: window.halvings + 1, ..OaiWindow::default() };
+    Some([half(window.from, Some(time(middle)?)), half(Some(time(middle + 1)?), window.until)])
+}
