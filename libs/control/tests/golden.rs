@@ -104,6 +104,8 @@ fn sources() {
     full.prefer = Some(Prefer::Dump);
     full.absent = Absent::Keep;
     full.max_deletes_percent = 5;
+    full.metadata_prefix = Some("mets".to_owned());
+    full.sets = vec!["col_1".to_owned(), "a:b".to_owned()];
     full.include = Some("[.]pdf$".to_owned());
     full.exclude = Some("/tmp/".to_owned());
     full.origins = model::Origins::Same;

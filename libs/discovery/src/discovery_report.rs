@@ -16,6 +16,7 @@ pub fn discovery_report(found: &Discovery, at: Timestamp) -> DiscoveryReport {
         remarks: found.hints.iter().map(remark).collect(),
         well_known_missing,
         title: found.title.clone(),
+        oai: found.oai.clone(),
     }
 }
 

@@ -16,7 +16,7 @@ pub enum DiscoverError {
     /// It answered, but nothing there leads to resources.
     #[error(
         "nothing to harvest at {url}: {why}. Give the URL of a site with {WELL_KNOWN}, of a Source Description, of a \
-         Capability List, or of a Resource List or Change List itself"
+         Capability List, or of a Resource List or Change List itself; of an OAI-PMH repository give the base URL"
     )]
     Nothing {
         /// The entry URL.

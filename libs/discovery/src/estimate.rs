@@ -2,6 +2,7 @@
 //! resource and no package.
 
 mod documents;
+mod lists;
 
 use std::time::Duration;
 
@@ -18,8 +19,8 @@ use url::Url;
 use web::Client;
 
 use self::documents::DocumentEstimator;
-use crate::discover::discover;
 use crate::error::EstimateError;
+use crate::source::discover_source;
 
 /// Kinds of documents that can sync a set, in display order.
 const KINDS: [Capability; 4] =
@@ -73,7 +74,8 @@ pub async fn estimate(
 ) -> Result<Estimate, EstimateError> {
     let horizon = Horizon::at(now);
     let mode = if options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
-    let found = discover(client, entry, &horizon.options(mode)).await?;
+    let read = horizon.options(mode);
+    let (found, _) = discover_source(client, entry, &read, Vec::new(), &options.oai).await?;
     let mut known: Vec<(SetId, SetRecord)> = found.sets.clone();
     let mut selection = Selection::of(options, None);
     if let Some(catalog) = catalog {
@@ -99,6 +101,12 @@ pub async fn estimate(
     estimator.unread.extend(found.failures.iter().map(|unread| (unread.url.clone(), unread.why.clone())));
     let mut estimates = Vec::new();
     for (id, set) in &known {
+        if let Some(list) = &set.oai {
+            let (lists, requests) = lists::lists(client, id, list).await?;
+            estimates.extend(lists);
+            estimator.requests += requests;
+            continue;
+        }
         for kind in KINDS {
             if set.documents(&kind).next().is_some() {
                 estimates.push(estimator.strategy(id, set, kind).await?);

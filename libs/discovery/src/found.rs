@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::{KnownDocument, SetId, SetRecord, Validators};
+use model::{KnownDocument, OaiRepository, SetId, SetRecord, Validators};
 use resourcesync::{Capability, Quirks, Root};
 use serde::Serialize;
 use web::RequestPurpose;
@@ -33,6 +33,9 @@ pub struct Discovery {
     /// The Archives of the sets, where they were read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub archives: Vec<Archive>,
+    /// What the repository says about itself, if it is one of OAI-PMH.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oai: Option<Box<OaiRepository>>,
     /// Requests made.
     pub requests: u64,
     /// Documents to cache, so that the next discovery can make conditional requests.

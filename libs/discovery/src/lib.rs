@@ -11,9 +11,11 @@ mod fetch;
 mod found;
 mod hint;
 mod landing;
+mod oai;
 mod poll;
 mod robots;
 mod search;
+mod source;
 mod up;
 
 pub use archives::{Archive, archives};
@@ -25,3 +27,4 @@ pub use found::{Discovery, Route, Tried, Unread, Visited};
 pub use hint::{Hint, HintKind};
 pub use landing::{Landing, landing};
 pub use poll::{PollOutcome, poll};
+pub use source::discover_source;

@@ -37,6 +37,15 @@ pub enum HarvestError {
         /// What the Source offers.
         offers: String,
     },
+    /// Lists of an OAI-PMH repository are compared by other means.
+    #[error(
+        "{source_url} is an OAI-PMH repository, which an audit does not read. Run `thresher sync --mode baseline`: it \
+         reads all records again, and finds those that are gone"
+    )]
+    NoAudit {
+        /// The entry URL.
+        source_url: String,
+    },
     /// The catalog has no harvest to compare.
     #[error(
         "{source_url}: nothing to audit, because it was never synced. Run `thresher sync {source_url}` first"

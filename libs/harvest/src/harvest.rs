@@ -16,6 +16,7 @@ use crate::audit::{Audit, Auditor};
 use crate::dispatcher::Dispatcher;
 use crate::error::HarvestError;
 use crate::finish;
+use crate::oai;
 use crate::packages::{self, PackageWork};
 use crate::parts::Parts;
 use crate::planner::{Planner, change_notifications};
@@ -112,6 +113,9 @@ impl Harvest {
             may_audit(&parts.entry, last.as_ref(), interrupted.as_ref())?;
         }
         let sets: HashMap<_, _> = catalog.sets().await?.into_iter().collect();
+        if is_audit && sets.values().any(|set| set.oai.is_some()) {
+            return Err(HarvestError::NoAudit { source_url: parts.entry.to_string() });
+        }
         let problems = ProblemLedger::open(catalog).await?;
         // An audit changes no setting.
         let history = History::open(catalog, parts.options.keep_versions.filter(|_| !is_audit)).await?;
@@ -197,6 +201,7 @@ impl Harvest {
 
     /// Works off the pending records, and those of notifications that arrive meanwhile.
     async fn dispatch(&mut self, is_told_by_hubs: bool) -> Result<(), HarvestError> {
+        Box::pin(oai::mend(&mut self.context, &mut self.settler)).await?;
         Box::pin(Dispatcher::run(&mut self.context, &mut self.settler)).await?;
         let until = Instant::now() + change_notifications::LONGEST_STAY;
         let mut stays = is_told_by_hubs;
@@ -232,6 +237,7 @@ impl Harvest {
             planner.read_queued(context).await?;
         }
         planner.settle_absences(context).await?;
+        Box::pin(oai::guard_deletions(context, planner)).await?;
         Ok(false)
     }
 
@@ -240,6 +246,7 @@ impl Harvest {
     async fn read_all(&mut self) -> Result<(), HarvestError> {
         let context = &mut self.context;
         let planner = &mut self.planner;
+        Box::pin(oai::read_lists(context, planner, &mut self.settler)).await?;
         planner.read_queued(context).await?;
         // Boxed: these futures, inlined into all others of a run, overflow the stack of a debug build's worker.
         Box::pin(packages::choose_dumps(context, planner)).await?;

@@ -6,6 +6,7 @@ mod dispatcher;
 mod error;
 mod finish;
 mod harvest;
+mod oai;
 mod packages;
 mod parts;
 mod planner;

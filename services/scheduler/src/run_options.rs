@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use control::{AskedBy, RunSpec, SourceSpec, WatchCache};
-use model::{HomeSite, Mode, Origin, RunMode, Terms};
+use model::{HomeSite, Mode, OaiOptions, Origin, RunMode, Terms};
 use planning::{Filter, HarvestOptions};
 use regex::Regex;
 
@@ -45,6 +45,7 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             exclude: read(&source.exclude)?,
             only_of: (source.origins == model::Origins::Same).then(|| HomeSite::of(&source.entry)),
         },
+        oai: OaiOptions { metadata_prefix: source.metadata_prefix.clone(), sets: source.sets.clone() },
         jobs_per_origin: source.concurrency.into(),
         terms: terms(source),
         absent: source.absent,

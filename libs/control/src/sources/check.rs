@@ -15,6 +15,8 @@ const MOST_NETWORKS: usize = 64;
 const MOST_LABELS: usize = 16;
 /// The most characters of a title, and of a contact at the Source.
 const LONGEST_LINE: usize = 200;
+/// The most sets of a repository that one Source harvests.
+const MOST_SETS: usize = 64;
 /// The most characters of notes.
 const LONGEST_NOTES: usize = 2_000;
 
@@ -64,6 +66,15 @@ impl SourceSpec {
             let percent = self.max_deletes_percent;
             refuse("max_deletes_percent", format!("{percent} is more than 100"));
         }
+        if self.sets.len() > MOST_SETS {
+            refuse("sets", format!("{} are given, and {MOST_SETS} at most can be", self.sets.len()));
+        }
+        let prefix = self.metadata_prefix.iter().map(|prefix| ("metadata_prefix", prefix));
+        for (field, name) in prefix.chain(self.sets.iter().map(|set| ("sets", set))) {
+            if let Err(why) = can_be_argument(name) {
+                refuse(field, why);
+            }
+        }
         for (field, pattern) in [("include", &self.include), ("exclude", &self.exclude)] {
             if let Some(Err(error)) = pattern.as_deref().map(Regex::new) {
                 refuse(field, format!("no regular expression: {error}"));
@@ -94,6 +105,15 @@ impl SourceSpec {
         }
         if reasons.is_empty() { Ok(()) } else { Err(InvalidSource { source: self.id.clone(), reasons }) }
     }
+}
+
+/// Checks a metadata prefix or the name of a set. Neither has blanks in OAI-PMH.
+fn can_be_argument(name: &str) -> Result<(), String> {
+    let is_name = name.chars().all(|c| !c.is_whitespace() && !c.is_control());
+    if (1..=LONGEST_LINE).contains(&name.chars().count()) && is_name {
+        return Ok(());
+    }
+    Err(format!("{name:?} is no name in OAI-PMH: 1 to {LONGEST_LINE} characters without blanks"))
 }
 
 /// Checks that a request can go to the URL, and that the URL contains no secret.

@@ -77,6 +77,14 @@ pub struct Spec {
     /// How many kept versions each resource has besides the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_versions: Option<u32>,
+    /// The `metadataPrefix` to harvest of an OAI-PMH repository; none = the richest format that is known, else `oai_dc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(required = false, max_length = 200, example = "oai_dc"))]
+    pub metadata_prefix: Option<String>,
+    /// The `setSpec`s to harvest of an OAI-PMH repository; none = all records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(required = false, max_items = 64))]
+    pub sets: Vec<String>,
     /// Harvest only resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
@@ -236,6 +244,8 @@ impl Spec {
             absent: Absent::default(),
             max_deletes_percent: ten(),
             keep_versions: None,
+            metadata_prefix: None,
+            sets: Vec::new(),
             include: None,
             exclude: None,
             origins: Origins::default(),

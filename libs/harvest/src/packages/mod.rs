@@ -30,6 +30,7 @@ use crate::settler::Settler;
 
 pub(crate) use choose::choose_dumps;
 pub(crate) use done::forget_packages;
+pub(crate) use members::settle_members;
 use queue::Order;
 use send::Task;
 

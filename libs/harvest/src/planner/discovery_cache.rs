@@ -3,8 +3,11 @@
 
 use catalog::Batch;
 use jiff::SignedDuration;
-use model::{DiscoveryRecord, DocumentRecord, Mode, ProblemReason, SetId, Subject, Validators};
-use planning::{Horizon, queued_document, strategy};
+use model::{
+    DiscoveryRecord, DocumentRecord, Mode, OaiList, ProblemReason, SetId, SetRecord, Subject, Validators,
+};
+use oaipmh::Pasted;
+use planning::{Horizon, oai, queued_document, strategy};
 use resourcesync::{Capability, Mode as ReadMode};
 
 use crate::error::HarvestError;
@@ -16,6 +19,9 @@ impl Planner {
     /// Queues the documents of a new run.
     pub(crate) async fn begin(&mut self, ctx: &mut RunContext) -> Result<(), HarvestError> {
         self.discovery.rescans = self.sets_again(ctx).await?;
+        let now = ctx.clock.now();
+        let due = ctx.sets.iter().filter(|(_, set)| oai::is_sweep_due(set, now)).map(|(id, _)| id.clone());
+        self.discovery.rescans.extend(due);
         let known = ctx.catalog().await?.discovery().await?.filter(|known| known.entry == ctx.entry.as_str());
         let remembered = match known.as_ref().filter(|known| self.is_current(ctx, known)) {
             Some(known) => self.choose(ctx, &known.sets),
@@ -86,7 +92,7 @@ impl Planner {
         let most = SignedDuration::try_from(ctx.options.rediscover_after).unwrap_or(SignedDuration::MAX);
         let is_asked = ctx.options.rediscover || ctx.options.mode == Some(Mode::Baseline);
         // A clock that was set back gives no age.
-        !is_asked && known.failures == 0 && !age.is_negative() && age < most
+        !is_asked && are_wanted(ctx, &known.sets) && known.failures == 0 && !age.is_negative() && age < most
     }
 
     /// Runs discovery, and queues the documents that sync the Source. Returns the sets.
@@ -98,7 +104,8 @@ impl Planner {
         let looked_up_at = ctx.clock.now();
         let known = known.map(|known| known.documents).unwrap_or_default();
         let options = Horizon::at(looked_up_at).options(ReadMode::Tolerant);
-        let (found, prefetched) = discovery::rediscover(&ctx.client, &ctx.entry, &options, known).await?;
+        let (found, prefetched) =
+            discovery::discover_source(&ctx.client, &ctx.entry, &options, known, &ctx.options.oai).await?;
         self.discovery.prefetched = prefetched;
         self.discovery.is_fresh = true;
         ctx.run.counters.requests += found.requests;
@@ -112,6 +119,7 @@ impl Planner {
             let known = ctx.sets.entry(id.clone()).or_default();
             known.capabilities.clone_from(&set.capabilities);
             known.doubtful = set.doubtful;
+            keep_progress(known, set);
             sets.push(id.clone());
         }
         let chosen = self.choose(ctx, &sets).ok_or_else(|| HarvestError::NothingUsable {
@@ -166,6 +174,25 @@ impl Planner {
         }
         Ok(())
     }
+}
+
+/// Whether these are the sets that the options choose.
+fn are_wanted(ctx: &RunContext, sets: &[SetId]) -> bool {
+    let lists: Vec<&OaiList> = sets.iter().filter_map(|id| ctx.sets.get(id)?.oai.as_deref()).collect();
+    if lists.is_empty() {
+        return ctx.options.oai.is_empty();
+    }
+    let given = Pasted::read(&ctx.entry).ok().and_then(|pasted| pasted.set);
+    oai::are_wanted(&lists, &ctx.options.oai, given.as_deref())
+}
+
+/// Takes over what a repository says of its list, and keeps how far that is harvested.
+fn keep_progress(known: &mut SetRecord, found: &SetRecord) {
+    let progress = known.oai.take().map(|list| list.progress).unwrap_or_default();
+    known.oai = found.oai.clone().map(|mut list| {
+        list.progress = progress;
+        list
+    });
 }
 
 /// Whether a failure may mean that a document moved, or that its server is gone.

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 
 use catalog::Batch;
-use jiff::Timestamp;
 use model::{
     Action, ChangeTimes, DocumentRecord, HomeSite, PendingRecord, ProblemReason, ProblemRecord, Provenance,
-    ResourceRecord, ResourceUri, SetId, SetRecord, Subject, Validators,
+    ResourceRecord, ResourceUri, SetId, Subject, Validators,
 };
 use planning::{
     ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part,
-    queued_document, why,
+    queued_document, strategy, why,
 };
 use resourcesync::{Datetime, Entry, Item};
 
@@ -118,7 +117,7 @@ impl Planner {
             let known = CurrentState {
                 record,
                 pending: plans.get(&planned.uri),
-                baseline_at: ctx.sets.get(set).and_then(baseline_for_changes),
+                baseline_at: ctx.sets.get(set).and_then(strategy::baseline_for_changes),
             };
             let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
             if let Some(change) = missed_notifications::missed(ctx, &planned, decision, record, known.pending)
@@ -295,9 +294,4 @@ fn listed(record: &ResourceRecord, set: &SetId) -> Option<ResourceRecord> {
         record.sets.push(set.clone());
     }
     Some(record)
-}
-
-/// Changes that the baseline contains are not applied again. Without a baseline there are none.
-pub(crate) fn baseline_for_changes(set: &SetRecord) -> Option<Timestamp> {
-    set.baseline_at.filter(|_| set.has_baseline)
 }

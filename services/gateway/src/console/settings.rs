@@ -33,6 +33,8 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "Strategy" } dd { (spec.prefer.map_or("automatic", |prefer| match prefer { model::Prefer::List => "lists", model::Prefer::Dump => "dumps" })) }
             dt { "Absent resources" } dd { (absent(spec)) }
             dt { "Kept versions" } dd { (or(spec.keep_versions.map(|kept| kept.to_string()), "unchanged")) }
+            dt { "Metadata prefix" } dd { (or(spec.metadata_prefix.clone(), "automatic")) }
+            dt { "Sets" } dd { (or(Some(spec.sets.join(", ")).filter(|sets| !sets.is_empty()), "all")) }
             dt { "Include" } dd { (or(spec.include.clone(), "all")) }
             dt { "Exclude" } dd { (or(spec.exclude.clone(), "none")) }
             dt { "Resources of other sites" } dd { (if spec.origins.is_any() { "accepted" } else { "left out" }) }

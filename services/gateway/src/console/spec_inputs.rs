@@ -89,6 +89,8 @@ impl SpecInputs<'_> {
                 (self.choice("absent", "Absent resources", &[("confirm", "delete if a second list confirms it"), ("delete", "delete at once"), ("keep", "keep")]))
                 (self.input("max_deletes_percent", "number", "Deletions of absent resources in one run, in percent of the stored ones", "Default: 10."))
                 (self.input("keep_versions", "number", "Kept versions", ""))
+                (self.input("metadata_prefix", "text", "Metadata prefix", "Of an OAI-PMH repository. Default: the richest format that is known."))
+                (self.input("sets", "text", "Sets", "Of an OAI-PMH repository, with spaces between them. Default: all records."))
                 (self.input("include", "text", "Include", "A regular expression."))
                 (self.input("exclude", "text", "Exclude", "A regular expression."))
                 (self.choice("origins", "Resources of other sites", &[("any", "accept"), ("same", "leave out: accept the domain of the entry URL only")]))

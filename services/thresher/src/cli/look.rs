@@ -3,7 +3,7 @@
 use clap::Args;
 use url::Url;
 
-use super::spec::{ConcurrencyArgs, SpecArgs};
+use super::spec::{ConcurrencyArgs, OaiArgs, SpecArgs};
 use crate::client::GatewayArgs;
 use crate::http::HttpArgs;
 use crate::values::bytes;
@@ -11,7 +11,8 @@ use crate::values::bytes;
 /// `plan`.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Any URL of the Source: its site, a Source Description, a Capability List, a list or a dump.
+    /// Any URL of the Source: its site, a Source Description, a Capability List, a list or a dump; or the base URL of an
+    /// OAI-PMH repository.
     pub(crate) url: Url,
 
     /// The copy to sync: a directory, or s3://bucket/prefix. What it stores already is not counted. Default, unless a
@@ -41,6 +42,10 @@ pub(crate) struct PlanArgs {
 pub(crate) struct DiscoverArgs {
     /// Any URL of the Source.
     pub(crate) url: Url,
+
+    #[command(flatten)]
+    pub(crate) oai: OaiArgs,
+
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 
 use clap::Args;
-use model::{Absent, Origins, Prefer, RunMode};
+use model::{Absent, OaiOptions, Origins, Prefer, RunMode};
 use planning::RunLimits;
 use regex::Regex;
 use url::Url;
@@ -27,6 +27,9 @@ pub(crate) struct SpecArgs {
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
 
+    #[command(flatten)]
+    pub(crate) oai: OaiArgs,
+
     /// Keep the last N earlier versions of each resource, for `cat --at` and `ls --at`. Default: as in the last run; 0 at
     /// first
     #[arg(long, value_name = "N")]
@@ -36,6 +39,24 @@ pub(crate) struct SpecArgs {
     /// own. Default: 16GiB, or the configuration of a fleet's fetchers
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) max_size: Option<NonZeroU64>,
+}
+
+/// What to harvest of an OAI-PMH repository.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OaiArgs {
+    /// The metadata prefix to harvest of an OAI-PMH repository. Default: the richest format that is known, else oai_dc
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) metadata_prefix: Option<String>,
+
+    /// Harvest only this set of an OAI-PMH repository. Repeatable.
+    #[arg(long = "set", value_name = "SETSPEC")]
+    pub(crate) sets: Vec<String>,
+}
+
+impl From<OaiArgs> for OaiOptions {
+    fn from(args: OaiArgs) -> Self {
+        Self { metadata_prefix: args.metadata_prefix, sets: args.sets }
+    }
 }
 
 /// Which resources count, and what their absence means.

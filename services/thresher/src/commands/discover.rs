@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use discovery::{Archive, Discovery, Visited};
 use indicatif::HumanBytes;
 use jiff::Timestamp;
-use model::{counted, displayed};
+use model::{OaiRepository, counted, displayed};
 use resourcesync::Mode;
 
 use crate::cli::DiscoverArgs;
@@ -16,8 +16,9 @@ use crate::{crawl_delays, http, terminal};
 pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
     let client = http::client(args.http.config(&args.url)?)?;
     let options = documents::read_options(Mode::Tolerant, Timestamp::now());
-    let mut found =
-        crawl_delays::print_during(&client, discovery::discover(&client, &args.url, &options)).await?;
+    let wanted = args.oai.into();
+    let search = discovery::discover_source(&client, &args.url, &options, Vec::new(), &wanted);
+    let (mut found, _) = crawl_delays::print_during(&client, search).await?;
     let archives = discovery::archives(&client, &mut found, &options);
     found.archives = crawl_delays::print_during(&client, archives).await;
     if args.json {
@@ -27,6 +28,9 @@ pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
     }
     Ok(if found.failures.is_empty() { Exit::Good } else { Exit::Problems })
 }
+
+/// Sets of an OAI-PMH repository that are shown.
+const SHOWN_SETS: usize = 20;
 
 /// A line of the tree, and the nodes below it.
 struct Node {
@@ -45,6 +49,10 @@ fn draw(found: &Discovery) -> String {
         lines.push(node.text);
         branches(&node.below, "", &mut lines);
     }
+    if let Some(repository) = &found.oai {
+        lines.extend(repository_lines(repository));
+        lines.extend(found.sets.iter().map(|(id, _)| format!("list      {id}")));
+    }
     for hint in &found.hints {
         lines.push(format!("note      {}  {}: {}", hint.kind.as_str(), hint.url, hint.kind));
     }
@@ -60,6 +68,28 @@ fn draw(found: &Discovery) -> String {
         counted(found.requests, "request", "requests")
     ));
     lines.iter().map(|line| displayed(line).into_owned() + "\n").collect()
+}
+
+/// What an OAI-PMH repository offers.
+fn repository_lines(repository: &OaiRepository) -> Vec<String> {
+    let formats: Vec<&str> = repository.formats.iter().map(|format| format.prefix.as_str()).collect();
+    let mut lines = vec![
+        format!("OAI-PMH repository  {}  ({})", repository.base, repository.name),
+        format!("formats   {}; harvested: {}", formats.join(", "), repository.prefix),
+        format!("times     {}, from {}", repository.granularity, repository.earliest),
+        format!("deletions {}", repository.deletions.as_str()),
+    ];
+    lines.extend(repository.other_base.as_ref().map(|base| format!("base URL  it calls itself {base}")));
+    let more = if repository.more_sets { ", and more" } else { "" };
+    let sets: Vec<String> =
+        repository.sets.iter().take(SHOWN_SETS).map(|set| format!("{} ({})", set.spec, set.name)).collect();
+    let rest = repository.sets.len().saturating_sub(SHOWN_SETS);
+    if !sets.is_empty() {
+        let rest = if rest > 0 { format!(", and {rest} more") } else { String::new() };
+        lines.push(format!("sets      {}{rest}{more}", sets.join(", ")));
+    }
+    lines.extend(repository.quirks.iter().map(|(quirk, times)| format!("quirk     {quirk} ×{times}")));
+    lines
 }
 
 fn node<'a>(found: &'a Discovery, document: &'a Visited, drawn: &mut HashSet<&'a str>) -> Node {

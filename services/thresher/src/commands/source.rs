@@ -209,6 +209,8 @@ pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> Spec {
         max_deletes_percent: scope.max_deletes,
         keep_versions: wanted.keep_versions,
         max_body_bytes: wanted.max_size,
+        metadata_prefix: wanted.oai.metadata_prefix.clone(),
+        sets: wanted.oai.sets.clone(),
         include: text(&scope.include),
         exclude: text(&scope.exclude),
         origins: scope.origins,

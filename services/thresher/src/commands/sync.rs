@@ -117,6 +117,7 @@ pub(crate) fn wanted(args: SpecArgs, entry: &Url) -> HarvestOptions {
             RunMode::Audit => Some(Mode::Audit),
         },
         prefer: args.prefer,
+        oai: args.oai.into(),
         keep_versions: args.keep_versions,
         ..within
     }

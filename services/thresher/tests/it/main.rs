@@ -44,6 +44,7 @@ mod limited;
 mod manual;
 mod metrics;
 mod named;
+mod oai;
 mod oddities;
 mod operator;
 mod origins;

@@ -1,0 +1,199 @@
+//! One answer of a repository, as a stream of its items.
+
+use jiff::SignedDuration;
+use model::{Disposition, Evidence, Failure, ProblemReason};
+use oaipmh::{Answer, Encoding, ErrorCode, Item, Options, ReadError, Reader, Request, Strictness};
+use url::Url;
+use web::{GetRequest, Response, WebError};
+
+use crate::oai::BATCH;
+use crate::run::RunContext;
+
+/// How far a clock of a repository may be ahead.
+const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(10);
+
+/// An answer that is being received.
+pub(super) struct AnswerStream {
+    response: Response,
+    reader: Reader,
+    evidence: Evidence,
+    is_received: bool,
+    /// What ended it, to be told behind the items before it.
+    trouble: Option<Trouble>,
+}
+
+/// Why an answer does not go on.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The list has to wait for a later run.
+    Hold(Failure),
+    /// The server failed, or the answer broke off: a smaller window may do.
+    Server(String),
+    /// The token expired.
+    Token(String),
+    /// The repository refuses an argument.
+    Argument(String),
+    /// There is no such record.
+    NoRecord(String),
+}
+
+impl AnswerStream {
+    /// Sends a request, several times if it `is_patient`, and begins to read the answer.
+    pub(super) async fn open(ctx: &mut RunContext, url: &str, is_patient: bool) -> Result<Self, Trouble> {
+        let Ok(parsed) = Url::parse(url) else {
+            return Err(hold(ProblemReason::BadUri, format!("{url} is no URL"), Evidence::default()));
+        };
+        let get = GetRequest { takes_error_documents: true, ..GetRequest::new(parsed) };
+        let answered =
+            if is_patient { ctx.client.get_with_retries(get).await } else { ctx.client.get(get).await };
+        match answered {
+            Err(error) => {
+                ctx.run.counters.requests += u64::from(error.requests());
+                Err(web_trouble(&error))
+            }
+            Ok(response) => {
+                ctx.run.counters.requests += u64::from(response.requests());
+                let strictness = if ctx.options.strict { Strictness::Strict } else { Strictness::Tolerant };
+                let latest = ctx.clock.now().checked_add(CLOCKS_DIFFER).ok();
+                let options =
+                    Options { strictness, encoding: Encoding::default(), latest, ..Options::default() };
+                let evidence = response.evidence();
+                let reader = Reader::new(options);
+                Ok(Self { response, reader, evidence, is_received: false, trouble: None })
+            }
+        }
+    }
+
+    /// The next items, a bounded number; none at the end.
+    pub(super) async fn next(&mut self) -> Result<Vec<Item>, Trouble> {
+        let mut items = Vec::new();
+        if let Some(trouble) = self.trouble.take() {
+            return Err(trouble);
+        }
+        loop {
+            match self.reader.next() {
+                Ok(Some(item)) => {
+                    items.push(item);
+                    if items.len() >= BATCH {
+                        return Ok(items);
+                    }
+                    continue;
+                }
+                Ok(None) if self.is_received => return Ok(items),
+                Ok(None) => {}
+                Err(error) => {
+                    let trouble = self.read_trouble(&error);
+                    return self.broke_off(items, trouble);
+                }
+            }
+            match self.response.chunk().await {
+                Ok(Some(chunk)) => self.reader.feed(&chunk),
+                Ok(None) => {
+                    self.is_received = true;
+                    self.reader.end();
+                }
+                Err(error) => {
+                    // The records before the break are whole.
+                    return self.broke_off(items, web_trouble(&error));
+                }
+            }
+        }
+    }
+
+    /// What the answer says beside its items.
+    pub(super) fn answer(&self) -> &Answer {
+        self.reader.answer()
+    }
+
+    /// What the repository refuses; nothing if there are just no records.
+    pub(super) fn refusal(&self, request: &Request) -> Result<(), Trouble> {
+        let answer = self.answer();
+        if answer.errors.is_empty() {
+            return answer.check_echo(request).map_err(|wrong| Trouble::Server(wrong.to_string()));
+        }
+        if answer.is_empty_result() {
+            return Ok(());
+        }
+        let all: Vec<String> = answer.errors.iter().map(ToString::to_string).collect();
+        let said = format!("the repository answers {}", all.join(", "));
+        let has = |code: ErrorCode| answer.has_error(&code);
+        Err(if has(ErrorCode::BadResumptionToken) {
+            Trouble::Token(said)
+        } else if has(ErrorCode::IdDoesNotExist) {
+            Trouble::NoRecord(said)
+        } else if has(ErrorCode::BadArgument) {
+            Trouble::Argument(said)
+        } else if has(ErrorCode::CannotDisseminateFormat) || has(ErrorCode::BadVerb) {
+            hold(ProblemReason::WrongKind, said, self.evidence.clone())
+        } else {
+            Trouble::Server(said)
+        })
+    }
+
+    fn broke_off(&mut self, items: Vec<Item>, trouble: Trouble) -> Result<Vec<Item>, Trouble> {
+        if items.is_empty() {
+            return Err(trouble);
+        }
+        self.trouble = Some(trouble);
+        Ok(items)
+    }
+
+    fn read_trouble(&self, error: &ReadError) -> Trouble {
+        let status = self.response.status();
+        if status >= 400 {
+            return Trouble::Server(format!("the server answers with the status {status}"));
+        }
+        let why = error.to_string();
+        match error {
+            ReadError::Html { .. } => hold(ProblemReason::UnexpectedHtml, why, self.evidence.clone()),
+            ReadError::Empty
+            | ReadError::NotXml { .. }
+            | ReadError::UnknownRoot { .. }
+            | ReadError::Encoding { .. } => hold(ProblemReason::WrongKind, why, self.evidence.clone()),
+            ReadError::DoctypeRefused { .. } | ReadError::Quirk { .. } | ReadError::BadRecord { .. } => {
+                hold(ProblemReason::Malformed, why, self.evidence.clone())
+            }
+            ReadError::Malformed { .. }
+            | ReadError::Truncated { .. }
+            | ReadError::Gzip { .. }
+            | ReadError::Limit { .. } => Trouble::Server(why),
+        }
+    }
+}
+
+impl Trouble {
+    /// The same as the failure of a document or a record.
+    pub(super) fn into_failure(self) -> Failure {
+        match self {
+            Self::Hold(failure) => failure,
+            Self::Server(message) => again(ProblemReason::HttpServerError, message),
+            Self::Token(message) => again(ProblemReason::Malformed, message),
+            Self::Argument(message) => again(ProblemReason::WrongKind, message),
+            Self::NoRecord(message) => again(ProblemReason::HttpClientError, message),
+        }
+    }
+}
+
+/// A failure that a later run may not meet.
+pub(super) fn again(reason: ProblemReason, message: String) -> Failure {
+    Failure {
+        reason,
+        message,
+        disposition: Disposition::Retry { after: None },
+        evidence: Evidence::default(),
+    }
+}
+
+fn hold(reason: ProblemReason, message: String, evidence: Evidence) -> Trouble {
+    Trouble::Hold(Failure { evidence, ..again(reason, message) })
+}
+
+/// Whether a smaller window may help, or the list has to wait.
+fn web_trouble(error: &WebError) -> Trouble {
+    use ProblemReason::{HttpServerError, Interrupted, Timeout, TooLarge, TooSlow};
+    let failure = error.to_failure();
+    let may_be_smaller =
+        matches!(failure.reason, HttpServerError | Interrupted | Timeout | TooLarge | TooSlow)
+            || matches!(error.status(), Some(400 | 413 | 414 | 422));
+    if may_be_smaller { Trouble::Server(failure.message) } else { Trouble::Hold(failure) }
+}

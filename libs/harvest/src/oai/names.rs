@@ -1,0 +1,145 @@
+//! Identifiers instead of records: to find records that are gone, and to get along with a window that no list of
+//! records brings.
+
+use std::sync::Arc;
+
+use catalog::Batch;
+use model::{OaiWindow, ProblemReason, ResourceUri};
+use oaipmh::{Item, RecordHeader, Step, Token, Trail, Verb};
+use planning::oai::{List, PageEnd};
+use resourcesync::Entry;
+
+use crate::error::HarvestError;
+use crate::oai::answer::{AnswerStream, Trouble};
+use crate::oai::list::Reading;
+use crate::oai::records::{change, entry_context};
+use crate::planner::Planner;
+use crate::run::RunContext;
+
+/// Pages of identifiers of one unit of time.
+const PAGES: u32 = 10_000;
+
+/// Plans what identifiers of a sweep tell: records that are not held, or have another datestamp, are asked for one by
+/// one, unless the list of changes brings them.
+pub(super) async fn plan(
+    ctx: &mut RunContext,
+    planner: &mut Planner,
+    reading: &mut Reading,
+    items: Vec<Item>,
+) -> Result<(), HarvestError> {
+    plan_headers(ctx, planner, reading, items, true).await.map(drop)
+}
+
+/// Lists the identifiers of a window of one unit, and plans all its records. Returns what follows from it.
+pub(super) async fn one_by_one(
+    ctx: &mut RunContext,
+    planner: &mut Planner,
+    reading: &mut Reading,
+    window: &OaiWindow,
+) -> Result<Result<PageEnd, Trouble>, HarvestError> {
+    let mut trail = Trail::default();
+    let mut token: Option<Token> = None;
+    let mut delivered = 0;
+    for _ in 0..PAGES {
+        ctx.check_stop()?;
+        let request = reading.request(Verb::ListIdentifiers, window, token.clone());
+        let mut stream = match AnswerStream::open(ctx, &request.url(&reading.base), true).await {
+            Ok(stream) => stream,
+            Err(trouble) => return Ok(Err(of_window(trouble))),
+        };
+        loop {
+            let items = match stream.next().await {
+                Ok(items) => items,
+                Err(trouble) => return Ok(Err(of_window(trouble))),
+            };
+            if let Err(trouble) = stream.refusal(&request) {
+                return Ok(Err(of_window(trouble)));
+            }
+            if items.is_empty() {
+                break;
+            }
+            delivered += plan_headers(ctx, planner, reading, items, false).await?;
+        }
+        let answer = stream.answer();
+        if !answer.complete
+            || matches!(trail.step(token.as_ref(), answer), Step::Loop | Step::TooManyEmptyPages)
+        {
+            let why = "its list of identifiers does not end as it should".to_owned();
+            return Ok(Err(Trouble::Server(why)));
+        }
+        token = answer.resumption.as_ref().and_then(|resumption| resumption.token.clone());
+        if token.is_none() {
+            let span = reading.span(ctx);
+            return Ok(Ok(List::of(&mut reading.list.progress, span).one_by_one(delivered)));
+        }
+    }
+    Ok(Err(Trouble::Server(format!("its list of identifiers has more than {PAGES} pages"))))
+}
+
+/// A window that cannot be listed either way is a gap. The list goes on behind it, unless the repository is away.
+fn of_window(trouble: Trouble) -> Trouble {
+    match trouble {
+        Trouble::Hold(failure)
+            if matches!(
+                failure.reason,
+                ProblemReason::WrongKind | ProblemReason::HttpClientError | ProblemReason::Malformed
+            ) =>
+        {
+            Trouble::Server(failure.message)
+        }
+        Trouble::Argument(why) | Trouble::Token(why) | Trouble::NoRecord(why) => Trouble::Server(why),
+        trouble => trouble,
+    }
+}
+
+/// Plans records by their headers, and returns their number. An equal datestamp settles a record only where it
+/// `tells_versions`: within one day, a record may change twice.
+async fn plan_headers(
+    ctx: &mut RunContext,
+    planner: &mut Planner,
+    reading: &mut Reading,
+    items: Vec<Item>,
+    tells_versions: bool,
+) -> Result<u64, HarvestError> {
+    let context = entry_context(ctx, Arc::from(reading.uri.as_str()), reading.set.clone());
+    let mut batch = Batch::new();
+    let mut entries = Vec::with_capacity(items.len());
+    for item in items {
+        let header = match item {
+            Item::Header(header) => *header,
+            Item::Bad(bad) => {
+                // Whatever it names is listed all the same.
+                planner.reconciler.ignore_absences(&reading.set);
+                match bad.header {
+                    Some(header) => header,
+                    None => {
+                        let at = format!("{}#{}:{}", reading.uri, bad.position.line, bad.position.column);
+                        let message = format!("an identifier was left out: {}", bad.reason);
+                        ctx.entry_problem(&mut batch, at, ProblemReason::Malformed, &message);
+                        continue;
+                    }
+                }
+            }
+            Item::Record(_) | Item::Set(_) | Item::Format(_) => continue,
+        };
+        let is_deleted = header.is_deleted();
+        let RecordHeader { identifier, datestamp, .. } = header;
+        let loc = reading.base.record_uri(&identifier, &reading.list.prefix);
+        if reading.notes_names
+            && !is_deleted
+            && let Ok(uri) = ResourceUri::try_from(loc.clone())
+        {
+            planner.reconciler.note_name(ctx, &reading.uri, &reading.set, &uri);
+        }
+        entries.push(resourcesync::Item::Entry(Box::new(Entry {
+            lastmod: datestamp.filter(|_| tells_versions && !is_deleted),
+            metadata: change(datestamp, is_deleted),
+            ..Entry::new(loc)
+        })));
+    }
+    let count = entries.len() as u64;
+    planner.plan_entries(ctx, &mut batch, &context, entries).await?;
+    planner.reconciler.make_room(ctx).await;
+    ctx.commit(batch).await?;
+    Ok(count)
+}

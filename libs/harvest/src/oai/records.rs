@@ -1,0 +1,246 @@
+//! Records of a page: their metadata is stored in packs, and settled as the members of a package are.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use catalog::Batch;
+use fixity::Computed;
+use model::{
+    Assurance, ManifestEntry, MemberOutcome, MemberResult, ProblemReason, ResourceUri, SetId, StoredBitstream,
+};
+use oaipmh::{Item, Quirk, RecordHeader};
+use planning::{EntryContext, Horizon};
+use resourcesync::{Change, Datetime, Interval, Metadata};
+use store::{PackMember, Packer};
+
+use crate::error::HarvestError;
+use crate::oai::answer::again;
+use crate::oai::list::Reading;
+use crate::packages::settle_members;
+use crate::planner::Planner;
+use crate::run::RunContext;
+use crate::settler::Settler;
+
+/// The media type of all records.
+pub(super) const MEDIA_TYPE: &str = "application/xml";
+
+/// A record as it came.
+struct Came {
+    loc: String,
+    datestamp: Option<Datetime>,
+    content: Content,
+}
+
+/// What came of a record.
+enum Content {
+    /// Its metadata, as a canonical document.
+    Live(String),
+    Deleted,
+    /// Why it cannot be used.
+    Bad(String),
+}
+
+/// Stores and settles records of a page.
+pub(super) async fn take(
+    ctx: &mut RunContext,
+    planner: &mut Planner,
+    settler: &mut Settler,
+    reading: &mut Reading,
+    items: Vec<Item>,
+) -> Result<(), HarvestError> {
+    let context = entry_context(ctx, Arc::from(reading.uri.as_str()), reading.set.clone());
+    let mut batch = Batch::new();
+    let came = came(ctx, &mut batch, reading, items);
+    if reading.notes_names {
+        for one in came.iter().filter(|one| !matches!(one.content, Content::Deleted)) {
+            if let Ok(uri) = ResourceUri::try_from(one.loc.clone()) {
+                planner.reconciler.note_name(ctx, &reading.uri, &reading.set, &uri);
+            }
+        }
+        planner.reconciler.make_room(ctx).await;
+    }
+    let outcomes = stored(ctx, came, reading.list.set.is_some()).await?;
+    settle_members(ctx, planner, settler, &mut batch, &context, outcomes).await?;
+    ctx.commit(batch).await
+}
+
+/// The list as the document of its records. Each record has its own time.
+pub(super) fn entry_context(ctx: &RunContext, document: Arc<str>, set: SetId) -> EntryContext {
+    EntryContext {
+        document,
+        set,
+        changes: true,
+        at: None,
+        completed: None,
+        interval: Interval::OPEN,
+        kind: None,
+        horizon: Horizon::at(ctx.clock.now()),
+    }
+}
+
+/// The records, each once. A record without a usable header is a problem of the list.
+fn came(ctx: &mut RunContext, batch: &mut Batch, reading: &mut Reading, items: Vec<Item>) -> Vec<Came> {
+    let mut all: Vec<Came> = Vec::with_capacity(items.len());
+    let mut places: HashMap<String, usize> = HashMap::with_capacity(items.len());
+    for item in items {
+        let (header, content) = match item {
+            Item::Record(record) => match record.metadata {
+                Some(metadata) => (record.header, Content::Live(metadata.document)),
+                None => (record.header, Content::Deleted),
+            },
+            Item::Bad(bad) => {
+                note_bad(reading);
+                let Some(header) = bad.header else {
+                    let at = format!("{}#{}", reading.uri, number_of_bad(reading));
+                    let message = format!("a record was left out: {}", bad.reason);
+                    ctx.entry_problem(batch, at, ProblemReason::Malformed, &message);
+                    continue;
+                };
+                (header, Content::Bad(bad.reason.to_string()))
+            }
+            Item::Header(_) | Item::Set(_) | Item::Format(_) => continue,
+        };
+        let RecordHeader { identifier, datestamp, .. } = header;
+        let loc = reading.base.record_uri(&identifier, &reading.list.prefix);
+        let one = Came { loc: loc.clone(), datestamp, content };
+        match places.get(&loc) {
+            None => {
+                places.insert(loc, all.len());
+                all.push(one);
+            }
+            Some(place) => {
+                let before = &mut all[*place];
+                let was = before.is_deleted();
+                if before.is_replaced_by(&one) {
+                    *before = one;
+                } else if was != one.is_deleted() {
+                    reading.quirk(Quirk::DeletedAndLive);
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Counts a record that cannot be used.
+fn note_bad(reading: &mut Reading) {
+    if let Some(progress) = &mut reading.list.progress.reading {
+        progress.bad += 1;
+        progress.doubtful = true;
+    }
+}
+
+fn number_of_bad(reading: &Reading) -> u64 {
+    reading.list.progress.reading.as_ref().map_or(0, |progress| progress.bad)
+}
+
+impl Came {
+    fn is_deleted(&self) -> bool {
+        matches!(self.content, Content::Deleted)
+    }
+
+    /// Whether another record of the same identifier counts instead: it has the later datestamp, or the same one and
+    /// is not deleted. Nothing goes while the repository shows it too.
+    fn is_replaced_by(&self, other: &Self) -> bool {
+        let instant = |one: &Self| one.datestamp.as_ref().map(Datetime::instant);
+        match instant(other).cmp(&instant(self)) {
+            std::cmp::Ordering::Greater => true,
+            std::cmp::Ordering::Equal => self.is_deleted() || !other.is_deleted(),
+            std::cmp::Ordering::Less => false,
+        }
+    }
+}
+
+/// Stores the metadata that is not held. Returns the records in the form of a package's members. A record that is shown
+/// as deleted in a list of one set may only have left the set: if it is held, it is asked for by itself.
+async fn stored(
+    ctx: &mut RunContext,
+    came: Vec<Came>,
+    is_of_set: bool,
+) -> Result<Vec<MemberOutcome>, HarvestError> {
+    let uris: Vec<Option<ResourceUri>> =
+        came.iter().map(|one| ResourceUri::try_from(one.loc.clone()).ok()).collect();
+    let known: Vec<ResourceUri> = uris.iter().flatten().cloned().collect();
+    let records = ctx.records_of(&known).await?;
+    let held: HashMap<&ResourceUri, fixity::Sha256> = known
+        .iter()
+        .zip(records)
+        .filter_map(|(uri, record)| Some((uri, record?.bitstream?.computed.sha256())))
+        .collect();
+    let (store, source) = (ctx.store.clone(), ctx.source.clone());
+    let mut packer: Packer<'_, usize> = Packer::new(&store, &source, ctx.clock.now());
+    let mut outcomes = Vec::with_capacity(came.len());
+    let mut waiting: HashMap<usize, Computed> = HashMap::new();
+    for (n, (one, uri)) in came.into_iter().zip(&uris).enumerate() {
+        let is_asked_for =
+            is_of_set && one.is_deleted() && uri.as_ref().is_some_and(|uri| held.contains_key(uri));
+        let content = if is_asked_for {
+            Content::Bad("one set shows it as deleted; whether it is, its own answer says".to_owned())
+        } else {
+            one.content
+        };
+        let mut metadata = change(one.datestamp, matches!(content, Content::Deleted));
+        let lastmod = one.datestamp.filter(|_| matches!(content, Content::Live(_)));
+        let result = match content {
+            Content::Deleted => MemberResult::NoMember,
+            Content::Bad(why) => MemberResult::Failed(again(ProblemReason::Malformed, why)),
+            Content::Live(document) => {
+                let computed = Computed::of(document.as_bytes());
+                declare(&mut metadata, &computed);
+                // The same bytes are not stored again, unless those that are held are damaged.
+                let is_held = uri
+                    .as_ref()
+                    .is_some_and(|uri| held.get(uri) == Some(&computed.sha256()) && !ctx.may_be_pending(uri));
+                if let Some(uri) =
+                    uri.as_ref().filter(|uri| !is_held && ctx.options.filter.takes(uri.as_str()))
+                {
+                    let member = PackMember {
+                        uri,
+                        bytes: document.as_bytes(),
+                        computed: &computed,
+                        media_type: Some(MEDIA_TYPE),
+                        last_modified: lastmod.as_ref().map(Datetime::instant),
+                    };
+                    packer.add(member, n).await?;
+                    waiting.insert(n, computed);
+                }
+                MemberResult::NoMember
+            }
+        };
+        let entry = ManifestEntry { loc: one.loc, lastmod, metadata, line: 0, column: 0 };
+        outcomes.push(MemberOutcome { entry, result });
+    }
+    for (n, location) in packer.finish().await? {
+        if let Some(computed) = waiting.remove(&n) {
+            ctx.run.counters.bytes += computed.length();
+            let stored = bitstream(location, computed);
+            outcomes[n].result = MemberResult::Verified { stored, assurance: Assurance::None };
+        }
+    }
+    Ok(outcomes)
+}
+
+/// The metadata of a record, stored.
+pub(super) fn bitstream(location: model::Location, computed: Computed) -> StoredBitstream {
+    StoredBitstream {
+        location,
+        computed,
+        media_type: Some(MEDIA_TYPE.to_owned()),
+        encoding: None,
+        validators: Default::default(),
+        modified: None,
+        final_url: None,
+    }
+}
+
+/// A record as a change: updated, or deleted, at its datestamp.
+pub(super) fn change(datestamp: Option<Datetime>, is_deleted: bool) -> Metadata {
+    let change = if is_deleted { Change::Deleted } else { Change::Updated };
+    Metadata { change: Some(change), datetime: datestamp, ..Metadata::default() }
+}
+
+/// Adds the digest of the bytes that came, so that the same record is recognized. The Source declares none.
+pub(super) fn declare(metadata: &mut Metadata, computed: &Computed) {
+    metadata.hash = Some(format!("sha-256:{}", computed.sha256()));
+    metadata.length = Some(computed.length());
+}
