@@ -52,6 +52,9 @@ pub struct OaiProgress {
     /// The first `responseDate` of the last list of all identifiers, or of all records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swept_at: Option<Timestamp>,
+    /// Whether the repository promised a wrong number of records twice, in two runs. Its numbers are not believed any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub miscounts: bool,
     /// Windows that could not be read. Each run tries them again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<OaiGap>,
@@ -73,6 +76,9 @@ pub struct OaiGap {
     pub since: Timestamp,
     /// Why the last attempt failed.
     pub why: String,
+    /// How many records came of it, if it was read and the repository promised more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short: Option<u64>,
 }
 
 /// A list that is being read, window by window.
@@ -131,6 +137,9 @@ pub struct OaiWindow {
     /// How many records the last reading to its end delivered, if the repository promised more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short: Option<u64>,
+    /// The same, of an earlier run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_before: Option<u64>,
     /// Whether its records are asked for one by one, since a list of them failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_by_one: bool,

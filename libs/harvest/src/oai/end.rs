@@ -115,8 +115,9 @@ mod tests {
     fn a_gap_names_its_times_and_why() {
         let at = |text: &str| Some(text.parse().unwrap());
         let since = "2026-01-01T00:00:00Z".parse().unwrap();
-        let gap =
-            |from| OaiGap { from, until: at("2026-01-02T00:00:00Z"), since, why: "status 500".to_owned() };
+        let why = "status 500".to_owned();
+        let until = at("2026-01-02T00:00:00Z");
+        let gap = |from| OaiGap { from, until, since, why: why.clone(), short: None };
         let text = told(&[gap(None)]);
         assert!(text.contains("from the beginning until 2026-01-02T00:00:00Z (status 500)"), "{text}");
         let text = told(&[gap(None), gap(at("2026-01-01T00:00:00Z")), gap(None), gap(None)]);

@@ -66,7 +66,7 @@ pub enum PageEnd {
     GoesOn,
     /// The window is read.
     Window {
-        /// Delivered and promised records, if they differ for the second time.
+        /// Delivered and promised records, if the promise is not believed.
         miscounted: Option<(u64, u64)>,
     },
     /// The window is begun anew.
@@ -98,6 +98,7 @@ impl<'a> List<'a> {
         let unread = self.progress.unread.iter().map(|gap| OaiWindow {
             from: gap.from,
             until: gap.until,
+            short_before: gap.short,
             ..OaiWindow::default()
         });
         let waiting = match (kind, self.progress.cursor) {
@@ -212,7 +213,7 @@ impl<'a> List<'a> {
         let window = reading.waiting.remove(0);
         let is_sweep = reading.kind == OaiReadingKind::Identifiers;
         let until = window.until.or(reading.started).or(Some(now));
-        let mut gap = OaiGap { from: window.from, until, since: now, why };
+        let mut gap = OaiGap { from: window.from, until, since: now, why, short: window.short };
         if is_sweep {
             // No record was to be learned from it.
             return PageEnd::Gap(gap);
@@ -260,20 +261,22 @@ impl<'a> List<'a> {
 
     /// The last page of a window was read: are all records here that were promised?
     fn window_ended(&mut self, delivered: u64, complete: Option<u64>, now: Timestamp) -> PageEnd {
+        let miscounts = self.progress.miscounts;
         let Some((complete, window)) = complete
             .filter(|complete| delivered < *complete)
             .zip(self.progress.reading.as_mut().and_then(|reading| reading.waiting.first_mut()))
         else {
             return self.close(None);
         };
-        if window.short == Some(delivered) {
+        if miscounts || window.short_before == Some(delivered) {
+            self.progress.miscounts = true;
             return self.close(Some((delivered, complete)));
         }
-        if window.restarts >= RESTARTS {
+        let is_again = window.short.replace(delivered) == Some(delivered);
+        if is_again || window.restarts >= RESTARTS {
             let why = format!("{delivered} records came of {complete} that were promised");
             return self.give_up(now, why);
         }
-        window.short = Some(delivered);
         window.restarts += 1;
         PageEnd::Anew { short: Some((delivered, complete)) }
     }

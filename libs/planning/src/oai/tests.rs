@@ -53,11 +53,24 @@ fn the_next_list_begins_a_day_before_the_cursor_and_has_no_end() {
 }
 
 #[test]
-fn a_short_list_is_read_again_and_believed_if_it_is_as_short() {
+fn a_short_list_is_read_again_and_believed_if_the_next_run_finds_it_as_short() {
     let mut progress = begun(OaiReadingKind::Records);
     let mut list = List::of(&mut progress, span());
     assert_eq!(list.page(read(94, None, Some(100)), day(0)), PageEnd::Anew { short: Some((94, 100)) });
+    let PageEnd::Gap(gap) = list.page(read(94, None, Some(100)), day(0)) else { panic!("no gap") };
+    assert!(gap.why.contains("94") && gap.why.contains("100"), "{gap:?}");
+    list.end();
+    let mut list = List::of(&mut progress, span());
+    list.begin(OaiReadingKind::Changes, selection());
     assert_eq!(list.page(read(94, None, Some(100)), day(0)), PageEnd::Window { miscounted: Some((94, 100)) });
+    // From now on, its numbers are only counted.
+    assert_eq!(list.page(read(3, None, Some(9)), day(0)), PageEnd::Window { miscounted: Some((3, 9)) });
+    list.end();
+    assert!(progress.unread.is_empty() && progress.miscounts);
+}
+
+#[test]
+fn a_list_of_another_length_each_time_is_a_gap() {
     let mut progress = begun(OaiReadingKind::Records);
     let mut list = List::of(&mut progress, span());
     for delivered in [94, 95, 96] {

@@ -1,221 +1,312 @@
 //! A repository of OAI-PMH as a Source: whole, incremental, and with the faults of the wild.
 
-use crate::common::{Destination, Repository, Run};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
-/// A sync that repeats no failed request by itself.
-#[track_caller]
-fn sync(copy: &Destination, repository: &Repository, options: &[&str]) -> Run {
-    let all = [&["--retries", "0", "--rediscover-after", "1h"], options].concat();
-    copy.sync_with(&repository.url(), &all)
+use simulated_source::{Changes, Deletions, RepositoryFault, RepositorySpec, SimulatedRepository};
+
+use crate::common::{Destination, Run, thresher};
+
+const DAY: u32 = 86_400;
+
+/// A repository, and a place for its copy.
+struct Case {
+    repository: SimulatedRepository,
+    copy: Destination,
 }
 
-/// A repository with 95 records, and a copy in sync with it.
-async fn in_step() -> (Repository, Destination) {
-    let repository = Repository::start(95).await;
-    let copy = Destination::directory();
-    sync(&copy, &repository, &[]).exits(0);
-    repository.take_requests("");
-    (repository, copy)
+impl Case {
+    async fn of(spec: RepositorySpec) -> Self {
+        let repository = SimulatedRepository::start(spec).await.expect("a free port on loopback");
+        Self { repository, copy: Destination::directory() }
+    }
+
+    /// A repository, and a copy in sync with it. Requests are counted from now on.
+    async fn in_step(spec: RepositorySpec) -> Self {
+        let case = Self::of(spec).await;
+        case.sync(&[]).exits(0);
+        case.repository.reset_requests();
+        case
+    }
+
+    /// A sync in which no failed request is repeated without a reason.
+    #[track_caller]
+    fn sync(&self, options: &[&str]) -> Run {
+        self.copy.sync_with(&self.repository.base_url(), &[&["--retries", "0"], options].concat())
+    }
+
+    /// The URI of a record.
+    fn uri(&self, index: u64) -> String {
+        let identifier = self.repository.identifier(index).replace(':', "%3A");
+        let base = self.repository.base_url();
+        format!("{base}?verb=GetRecord&identifier={identifier}&metadataPrefix=oai_dc")
+    }
+
+    /// How many requests of a verb came since the log was cleared.
+    fn requests(&self, verb: &str) -> u64 {
+        self.repository.requests().count(verb)
+    }
+
+    /// Checks that the copy has the records that the repository has, and no other.
+    #[track_caller]
+    fn is_whole(&self) {
+        let expected: BTreeSet<String> = self
+            .repository
+            .expected()
+            .iter()
+            .filter(|one| !one.deleted)
+            .map(|one| self.uri(one.index))
+            .collect();
+        let present: BTreeSet<String> = self.copy.present().into_keys().collect();
+        assert_eq!(present, expected);
+    }
+}
+
+/// 95 records, 10 a page, an hour apart.
+fn small() -> RepositorySpec {
+    RepositorySpec::default().records(95).page_size(10).seconds_apart(3_600)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repository_is_harvested_by_its_pages_and_a_second_run_costs_what_changed() {
-    let repository = Repository::start(95).await;
-    let copy = Destination::directory();
-    let run = sync(&copy, &repository, &[]).exits(0);
-    assert_eq!((run.count("stored"), run.count("failed")), (95, 0), "{run}");
+    let case = Case::of(RepositorySpec::default().deleted_every(10).seconds_apart(100_000)).await;
+    let run = case.sync(&[]).exits(0);
+    assert_eq!((run.count("stored"), run.count("failed")), (900, 0), "{run}");
     assert_eq!(run.json()["in_sync"], true, "{run}");
-    let requests = repository.take_requests("");
-    let lists = requests.iter().filter(|request| request.contains("ListRecords")).count();
-    assert_eq!(lists, 10, "pages only: {requests:?}");
-    assert!(!requests.iter().any(|request| request.contains("GetRecord")), "{requests:?}");
-    assert_eq!(copy.present().len(), 95);
-    let bytes = String::from_utf8(copy.cat(&repository.uri(7))).unwrap();
-    assert!(bytes.starts_with("<?xml") && bytes.contains("<dc:title>Title 7</dc:title>"), "{bytes}");
+    assert_eq!(case.requests("ListRecords"), 10, "1,000 records of which 100 are deleted, 100 a page");
+    assert_eq!(case.requests("GetRecord"), 0);
+    case.is_whole();
+    let gone = case.repository.expected().iter().find(|one| one.deleted).map(|one| case.uri(one.index));
+    assert_ne!(case.copy.state(&gone.expect("a deleted one")).as_deref(), Some("present"));
+    let bytes = String::from_utf8(case.copy.cat(&case.uri(7))).unwrap();
+    assert!(bytes.starts_with("<?xml") && bytes.contains("oai_dc:dc"), "{bytes}");
     assert!(!bytes.contains("OAI-PMH>"), "the record, not the answer around it: {bytes}");
 
-    repository.change(&[3, 40, 200], "New");
-    let run = sync(&copy, &repository, &[]).exits(0);
-    assert_eq!((run.count("stored"), run.count("deleted")), (3, 0), "{run}");
-    let requests = repository.take_requests("ListRecords");
-    assert_eq!(requests.len(), 1, "{requests:?}");
-    assert!(requests[0].contains("from=") && !requests[0].contains("until="), "{requests:?}");
-    assert!(String::from_utf8(copy.cat(&repository.uri(40))).unwrap().contains("New"));
+    case.repository.advance(2 * DAY);
+    case.repository.change(Changes { create: 2, update: 3, delete: 1 });
+    case.repository.reset_requests();
+    let run = case.sync(&[]).exits(0);
+    assert_eq!((run.count("stored"), run.count("deleted")), (5, 1), "{run}");
+    let log = case.repository.requests();
+    assert_eq!(log.count("ListRecords"), 1, "{log:?}");
+    let list = log.requests.iter().find(|request| request.contains("ListRecords")).expect("one");
+    assert!(list.contains("from=") && !list.contains("until="), "{list}");
+    case.is_whole();
 
-    let run = sync(&copy, &repository, &[]).exits(0);
-    assert_eq!((run.count("stored"), run.count("requests")), (0, 1), "nothing changed: {run}");
+    let run = case.sync(&[]).exits(0);
+    assert_eq!((run.count("stored"), run.count("deleted"), run.count("requests")), (0, 0, 1), "{run}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pasted_request_names_the_repository() {
-    let repository = Repository::start(5).await;
-    let copy = Destination::directory();
-    let url = format!("{}?verb=ListRecords&metadataPrefix=oai_dc", repository.url());
-    let run = copy.sync_with(&url, &[]).exits(0);
-    assert_eq!(run.count("stored"), 5, "{run}");
+async fn records_of_one_set_are_harvested_and_a_pasted_request_names_the_repository() {
+    let case = Case::of(small()).await;
+    let url = format!("{}?verb=ListRecords&metadataPrefix=oai_dc&set=group:1", case.repository.base_url());
+    let run = case.copy.sync_with(&url, &[]).exits(0);
+    let of_set =
+        case.repository.expected().iter().filter(|one| one.set.as_deref() == Some("group:1")).count();
+    assert_eq!(run.count("stored"), of_set as u64, "{run}");
+    let two = Case::of(small()).await;
+    let run = two.sync(&["--set", "group:0", "--set", "group:1"]).exits(0);
+    assert!(run.count("stored") > of_set as u64 && run.count("stored") < 95, "{run}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn discover_shows_what_the_repository_says_of_itself() {
-    let repository = Repository::start(5).await;
-    let copy = Destination::directory();
-    let mut command = crate::common::thresher();
-    let found = Run::of(command.args(["discover", &repository.url(), "--json"])).exits(0).json();
-    assert_eq!(found["oai"]["name"], "A test");
-    assert_eq!(found["oai"]["prefix"], "oai_dc");
-    assert_eq!(found["oai"]["deletions"], "persistent");
-    let mut command = crate::common::thresher();
-    let text = Run::of(command.args(["discover", &repository.url()])).exits(0).stdout;
-    assert!(text.contains("A test") && text.contains("deletions persistent"), "{text}");
-    let run = sync(&copy, &repository, &["--metadata-prefix", "mets"]).exits(3);
-    assert!(run.stderr.contains("mets") && run.stderr.contains("oai_dc"), "{run}");
+async fn discover_and_plan_show_what_the_repository_offers() {
+    let case = Case::of(small()).await;
+    let base = case.repository.base_url();
+    let found = Run::of(thresher().args(["discover", &base, "--json"])).exits(0).json();
+    assert_eq!(
+        (&found["oai"]["prefix"], &found["oai"]["deletions"]),
+        (&"oai_dc".into(), &"persistent".into())
+    );
+    let text = Run::of(thresher().args(["discover", &base])).exits(0).stdout;
+    assert!(text.contains("OAI-PMH repository") && text.contains("group:1"), "{text}");
+    let plan = Run::of(thresher().args(["plan", &base, "--json", "--into", &case.copy.into])).exits(0).json();
+    assert_eq!(plan["strategies"][0]["listed"], 95, "{plan}");
+    let run = case.sync(&["--metadata-prefix", "marc21"]).exits(3);
+    assert!(run.stderr.contains("marc21") && run.stderr.contains("oai_dc"), "{run}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_that_is_shown_as_deleted_is_deleted_and_may_come_back() {
-    let (repository, copy) = in_step().await;
-    repository.delete(&[1, 2]);
-    let run = sync(&copy, &repository, &[]).exits(0);
-    assert_eq!(run.count("deleted"), 2, "{run}");
-    assert_eq!(copy.present().len(), 93);
-    let run = sync(&copy, &repository, &[]).exits(0);
-    assert_eq!(run.count("deleted"), 0, "once: {run}");
-    repository.change(&[1], "Again");
-    let run = sync(&copy, &repository, &[]).exits(0);
-    assert_eq!(run.count("stored"), 1, "{run}");
-    assert_eq!(copy.state(&repository.uri(1)).as_deref(), Some("present"));
+async fn a_record_that_is_shown_as_deleted_is_deleted_once_and_may_come_back() {
+    let case = Case::in_step(small()).await;
+    case.repository.advance(2 * DAY);
+    case.repository.delete(1);
+    case.repository.delete(2);
+    assert_eq!(case.sync(&[]).exits(0).count("deleted"), 2);
+    assert_eq!(case.sync(&[]).exits(0).count("deleted"), 0);
+    case.repository.update(1);
+    assert_eq!(case.sync(&[]).exits(0).count("stored"), 1);
+    case.is_whole();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn records_that_vanish_are_deleted_after_a_second_list_of_all_identifiers() {
-    let repository = Repository::start(95).await;
-    repository.set(|state| state.deletions = "no");
-    let copy = Destination::directory();
-    sync(&copy, &repository, &[]).exits(0);
-    repository.lose(&[10, 11]);
-    let run = sync(&copy, &repository, &["--mode", "baseline"]).exits(0);
+async fn records_that_vanish_are_deleted_after_a_second_full_list() {
+    let case = Case::in_step(small().deletions(Deletions::No)).await;
+    case.repository.advance(DAY);
+    case.repository.delete(10);
+    case.repository.delete(11);
+    let run = case.sync(&["--mode", "baseline"]).exits(0);
     assert_eq!((run.count("deleted"), run.count("absent")), (0, 2), "{run}");
-    repository.change(&[20], "Later");
-    let run = sync(&copy, &repository, &["--mode", "baseline"]).exits(0);
+    case.repository.advance(DAY);
+    let run = case.sync(&["--mode", "baseline"]).exits(0);
     assert_eq!((run.count("deleted"), run.count("absent")), (2, 0), "{run}");
-    assert_eq!(copy.present().len(), 93);
+    case.is_whole();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_records_that_vanish_wait_for_the_operator() {
-    let repository = Repository::start(50).await;
-    repository.set(|state| state.deletions = "transient");
-    let copy = Destination::directory();
-    sync(&copy, &repository, &[]).exits(0);
-    repository.lose(&(0..20).collect::<Vec<_>>());
-    let options = ["--mode", "baseline", "--absent", "delete"];
-    sync(&copy, &repository, &options).exits(3);
-    assert_eq!(copy.present().len(), 50);
-    let run = sync(&copy, &repository, &[&options[..], &["--max-deletes", "100%"]].concat()).exits(0);
-    assert_eq!(run.count("deleted"), 20, "{run}");
+async fn many_records_that_vanish_or_are_shown_as_deleted_wait_for_the_operator() {
+    for deletions in [Deletions::No, Deletions::Persistent] {
+        let case = Case::in_step(small().records(330).page_size(100).deletions(deletions)).await;
+        case.repository.advance(DAY);
+        (0..110).for_each(|index| case.repository.delete(index));
+        let options = match deletions {
+            Deletions::Persistent => vec![],
+            _ => vec!["--mode", "baseline", "--absent", "delete"],
+        };
+        case.sync(&options).exits(3);
+        assert_eq!(case.copy.present().len(), 330, "{deletions:?}");
+        case.repository.advance(2 * DAY);
+        let run = case.sync(&[&options[..], &["--max-deletes", "100%"]].concat()).exits(0);
+        assert_eq!(run.count("deleted"), 110, "{deletions:?} {run}");
+        case.is_whole();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_expires_begins_the_window_anew_and_loses_nothing() {
-    let repository = Repository::start(95).await;
-    repository.set(|state| state.expire_next = true);
-    let copy = Destination::directory();
-    let run = sync(&copy, &repository, &[]).exits(0);
-    assert_eq!((run.count("stored"), run.count("failed")), (95, 0), "{run}");
-    assert_eq!(repository.take_requests("ListRecords").len(), 12, "two more than there are pages");
+async fn tokens_that_die_at_once_or_lead_in_a_circle_cost_requests_and_no_record() {
+    for fault in [RepositoryFault::ShortTokenLife(Duration::ZERO), RepositoryFault::TokenLoop(1)] {
+        let case = Case::of(small().sizes(false)).await;
+        case.repository.set_fault(fault.clone());
+        let run = case.sync(&[]).exits(0);
+        assert_eq!((run.count("stored"), run.count("gaps")), (95, 0), "{fault:?} {run}");
+        assert!(case.requests("ListRecords") < 400, "{fault:?}");
+        case.is_whole();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_that_lead_in_a_circle_end_and_smaller_windows_bring_all_records() {
-    let repository = Repository::start(30).await;
-    repository.set(|state| (state.loops, state.counts) = (true, false));
-    let copy = Destination::directory();
-    let run = sync(&copy, &repository, &[]).exits(0);
-    assert_eq!((run.count("stored"), run.count("gaps")), (30, 0), "{run}");
-    assert!(run.json()["quirks"]["token-loop"].as_u64() > Some(0), "{run}");
-    let requests = repository.take_requests("ListRecords").len();
-    assert!(requests < 100, "{requests}");
+async fn a_list_that_ends_too_early_is_read_again_and_told() {
+    let case = Case::of(small()).await;
+    case.repository.set_fault(RepositoryFault::TokenMissing(2));
+    let run = case.sync(&[]).exits(1);
+    assert_eq!((case.copy.present().len(), run.count("gaps")), (30, 1), "{run}");
+    assert!(run.json()["quirks"]["short-list"].as_u64() > Some(0), "{run}");
+    let problems = case.copy.run("problems", &[]);
+    assert!(problems.stdout.contains("30 records came of 95"), "{problems}");
+    case.repository.clear_faults();
+    case.sync(&[]).exits(0);
+    case.is_whole();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_window_in_which_the_server_fails_is_halved_until_the_bad_record_is_alone() {
-    let repository = Repository::start(95).await;
-    repository.set(|state| state.fails_with = Some(37));
-    let copy = Destination::directory();
-    let run = sync(&copy, &repository, &[]).exits(0);
-    assert_eq!((run.count("stored"), run.count("failed"), run.count("gaps")), (95, 0, 0), "{run}");
-    let gets = repository.take_requests("GetRecord");
-    assert_eq!(gets.len(), 1, "only the bad one is asked for by itself: {gets:?}");
+async fn a_server_that_fails_deep_in_a_list_is_asked_for_smaller_windows() {
+    let case = Case::of(small()).await;
+    case.repository.set_fault(RepositoryFault::DeepPageFails(20, 500));
+    let run = case.sync(&[]).exits(0);
+    assert_eq!((run.count("stored"), run.count("gaps")), (95, 0), "{run}");
+    case.is_whole();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_that_fails_every_way_is_the_one_problem_and_is_named() {
-    let repository = Repository::start(95).await;
-    repository.set(|state| (state.fails_with, state.is_hopeless) = (Some(37), true));
-    let copy = Destination::directory();
-    let run = sync(&copy, &repository, &[]).exits(1);
-    assert_eq!((run.count("stored"), run.count("failed")), (94, 1), "{run}");
-    let problems = copy.run("problems", &[]).exits(1);
-    assert!(problems.stdout.contains("oai%3At%3A37"), "{problems}");
-    assert!(copy.explain(&repository.uri(36)).contains("ListRecords"), "it says which list brought it");
-    repository.set(|state| (state.fails_with, state.is_hopeless) = (None, false));
-    let run = sync(&copy, &repository, &[]).exits(0);
+async fn the_one_record_that_fails_every_way_is_the_one_problem_and_is_named() {
+    let case = Case::of(small()).await;
+    case.repository.set_fault(RepositoryFault::FailingRecord(37, 500));
+    let run = case.sync(&[]).exits(1);
+    assert_eq!((run.count("stored"), run.count("failed"), run.count("gaps")), (94, 1, 0), "{run}");
+    let statuses = case.repository.requests().by_status;
+    assert!(statuses[&500] <= 60, "{statuses:?}");
+    let problems = case.copy.run("problems", &[]);
+    assert!(problems.stdout.contains(&case.uri(37)), "{problems}");
+    assert!(case.copy.explain(&case.uri(36)).contains("ListRecords"), "it says which list brought it");
+    case.repository.clear_faults();
+    let run = case.sync(&[]).exits(0);
     assert_eq!(run.count("stored"), 1, "{run}");
+    case.is_whole();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_time_that_no_list_tells_is_a_dated_gap_that_closes_later() {
-    let repository = Repository::start(95).await;
-    let (from, until) = (Repository::datestamp(50), Repository::datestamp(52));
-    repository.set(|state| state.dark = Some((from, until)));
-    let copy = Destination::directory();
-    let run = sync(&copy, &repository, &[]).exits(1);
-    assert_eq!(run.count("stored"), 92, "{run}");
-    assert!(run.count("gaps") > 0, "{run}");
-    let problems = copy.run("problems", &[]).exits(1);
-    assert!(
-        problems.stdout.contains("could not be read") && problems.stdout.contains("2026-01-03"),
-        "{problems}"
-    );
-    repository.set(|state| state.dark = None);
-    let run = sync(&copy, &repository, &[]).exits(0);
-    assert_eq!((run.count("stored"), run.count("gaps")), (3, 0), "{run}");
-    assert_eq!(copy.present().len(), 95);
-    copy.run("problems", &[]).exits(0);
+    let case = Case::of(small()).await;
+    case.repository.set_fault(RepositoryFault::FailingRecord(37, 500));
+    case.repository.set_fault(RepositoryFault::VerbMissing("ListIdentifiers"));
+    let run = case.sync(&[]).exits(1);
+    assert_eq!((run.count("stored"), run.count("gaps")), (94, 1), "{run}");
+    let problems = case.copy.run("problems", &[]);
+    assert!(problems.stdout.contains("could not be read") && problems.stdout.contains("T"), "{problems}");
+    case.sync(&[]).exits(1);
+    case.repository.clear_faults();
+    let run = case.sync(&[]).exits(0);
+    assert_eq!((run.count("stored"), run.count("gaps")), (1, 0), "{run}");
+    case.is_whole();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_that_is_broken_in_lists_is_asked_for_alone_and_costs_no_other() {
-    let repository = Repository::start(95).await;
-    repository.set(|state| state.broken = Some(12));
-    let copy = Destination::directory();
-    let run = sync(&copy, &repository, &[]).exits(0);
-    assert_eq!((run.count("stored"), run.count("failed")), (95, 0), "{run}");
-    assert_eq!(repository.take_requests("GetRecord").len(), 1);
-    assert!(String::from_utf8(copy.cat(&repository.uri(12))).unwrap().contains("Title 12"));
+async fn records_that_are_broken_in_lists_cost_no_other() {
+    let case = Case::of(small()).await;
+    case.repository.set_fault(RepositoryFault::BrokenRecord(30));
+    let run = case.sync(&[]);
+    assert!(run.count("stored") >= 90, "{run}");
+    assert_eq!(run.count("stored") + run.count("failed"), 95, "each is held or a problem: {run}");
+    case.repository.clear_faults();
+    case.sync(&[]).exits(0);
+    case.is_whole();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn report_and_ls_know_records() {
-    let (repository, copy) = in_step().await;
-    let report = copy.run("report", &["--json"]).exits(0).json();
-    assert!(report.is_object());
-    let held = copy.ls();
-    assert_eq!(held[&repository.uri(0)].state, "present");
-    let refused = copy.run("audit", &[&repository.url()]).exits(3);
+async fn granularity_errors_with_a_status_and_bare_tokens_are_borne() {
+    for fault in [
+        RepositoryFault::GranularityLie,
+        RepositoryFault::ErrorStatus(422),
+        RepositoryFault::UnchangedToken,
+        RepositoryFault::TokenAfterEnd { error: false },
+        RepositoryFault::EmptyPages(3),
+        RepositoryFault::Prefixed,
+        RepositoryFault::EnvelopeNamespaces,
+        RepositoryFault::TrailingBytes,
+        RepositoryFault::OtherBaseUrl("http://localhost/oai".to_owned()),
+    ] {
+        let case = Case::of(small()).await;
+        case.repository.set_fault(fault.clone());
+        let run = case.sync(&[]).exits(0);
+        assert_eq!(run.count("stored"), 95, "{fault:?} {run}");
+        case.repository.advance(2 * DAY);
+        case.repository.update(5);
+        let run = case.sync(&[]).exits(0);
+        assert_eq!(run.count("stored"), 1, "{fault:?} {run}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_day_is_enough_where_a_repository_takes_no_seconds() {
+    let case = Case::in_step(small().unit(simulated_source::Unit::Day)).await;
+    case.repository.advance(DAY);
+    case.repository.update(3);
+    case.sync(&[]).exits(0);
+    case.repository.update(4);
+    let run = case.sync(&[]).exits(0);
+    assert_eq!(run.count("stored"), 1, "two changes on one day, and two runs: {run}");
+    let log = case.repository.requests().requests;
+    assert!(log.iter().all(|request| !request.contains("T00")), "{log:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_that_fail_at_random_lose_nothing_in_the_end() {
+    let case = Case::of(RepositorySpec::default().records(400).page_size(20)).await;
+    case.repository.set_fault(RepositoryFault::Flaky(100));
+    for _ in 0..30 {
+        if case.sync(&[]).exit == Some(0) {
+            return case.is_whole();
+        }
+    }
+    panic!("not in sync after 30 runs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn report_and_ls_know_records_and_an_audit_says_what_to_do() {
+    let case = Case::in_step(small()).await;
+    assert!(case.copy.run("report", &["--json"]).exits(0).json().is_object());
+    assert_eq!(case.copy.ls()[&case.uri(0)].state, "present");
+    let refused = case.copy.run("audit", &[&case.repository.base_url()]).exits(3);
     assert!(refused.stderr.contains("--mode baseline"), "{refused}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_repository_that_shows_a_third_of_its_records_as_deleted_waits_for_the_operator() {
-    let repository = Repository::start(330).await;
-    repository.set(|state| state.page = 100);
-    let copy = Destination::directory();
-    sync(&copy, &repository, &[]).exits(0);
-    repository.delete(&(0..110).collect::<Vec<_>>());
-    let run = sync(&copy, &repository, &[]).exits(3);
-    assert_eq!((run.count("deleted"), copy.present().len()), (0, 330), "{run}");
-    repository.change(&[320], "Later");
-    let run = sync(&copy, &repository, &["--max-deletes", "100%"]).exits(0);
-    assert_eq!((run.count("deleted"), run.count("stored")), (110, 1), "{run}");
 }

@@ -9,7 +9,6 @@ mod inside;
 pub(crate) mod ldn;
 mod process;
 pub(crate) mod push;
-mod repository;
 mod run;
 mod site;
 
@@ -18,7 +17,6 @@ pub(crate) use dump::{Package, package};
 pub(crate) use fleet::{Fleet, Service, wait};
 pub(crate) use inside::Inside;
 pub(crate) use process::Process;
-pub(crate) use repository::Repository;
 pub(crate) use run::Run;
 pub(crate) use site::{Site, resource, urlset};
 
