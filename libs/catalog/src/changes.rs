@@ -10,9 +10,18 @@ use crate::batch::Batch;
 use crate::change_page::Changes;
 use crate::error::CatalogError;
 use crate::lookups::Lookups;
+use crate::meta::NEXT_CHANGE;
 use crate::scan::{ChangeScan, Scan};
 
 impl Lookups {
+    /// The number of the next entry of the change log; zero in a fresh catalog.
+    ///
+    /// # Errors
+    /// When the store fails or the record cannot be read.
+    pub async fn next_change(&self) -> Result<u64, CatalogError> {
+        Ok(self.meta(NEXT_CHANGE).await?.unwrap_or_default())
+    }
+
     /// The change log from the entry with this number on (0: from the beginning), each entry with its number.
     ///
     /// Numbers rise in the order of commits. One may be missing; none occurs twice.

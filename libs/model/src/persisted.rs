@@ -93,6 +93,8 @@ register! {
     Damaged = Object "damaged" 1 [Operator];
     /// The test of conditional puts.
     Probe = Object "probe/conditional-put" 1 [Owner Fetcher Unpacker Operator];
+    /// Documents that `thresher publish --listen` serves, and the state of the publication.
+    Publications = Object "publications" 1 [Operator];
     /// The lock of a removal.
     SweepLock = Object "gc/sweeping" 1 [Operator];
 

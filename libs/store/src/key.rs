@@ -70,6 +70,7 @@ const CATALOGS: &str = Persisted::Catalogs.name();
 const SOURCES: &str = Persisted::SourceMarkers.name();
 const DAMAGED: &str = Persisted::Damaged.name();
 const PROBE: &str = Persisted::Probe.name();
+const PUBLICATIONS: &str = Persisted::Publications.name();
 const SWEEPING: &str = Persisted::SweepLock.name();
 
 impl Key {
@@ -137,6 +138,11 @@ impl Key {
     /// The folders with a subfolder per Source, except the catalogs'.
     pub fn folders_of_sources() -> [Path; 3] {
         [PACKS, PACKAGES, UPLOADS].map(Path::from)
+    }
+
+    /// The folder of the documents that are published of a Source.
+    pub fn publication(source: &SourceId) -> Path {
+        Path::from(format!("{PUBLICATIONS}/{source}"))
     }
 
     /// The folder of a Source's packs.

@@ -1,0 +1,126 @@
+//! Names and headers of the documents, and the documents above the lists.
+
+use bytes::Bytes;
+use fixity::Sha256;
+use jiff::Timestamp;
+use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, Writer, relation};
+
+use crate::paths::{CAPABILITIES, CHANGES, DESCRIPTION, PAGE, RESOURCES, ROBOTS};
+use crate::place::{About, Place, xml};
+use crate::state::{ChangeListRecord, Edition, State};
+use crate::{Base, PublishError, page};
+
+/// The header of a Resource List, or of a part of one.
+pub(crate) fn resource_list(base: &Base, at: Timestamp, completed: Timestamp, is_part: bool) -> Header {
+    Header {
+        at: Some(at.into()),
+        completed: Some(completed.into()),
+        links: links(base, is_part.then_some(RESOURCES)),
+        ..Header::new(Root::UrlSet, Some(Capability::ResourceList))
+    }
+}
+
+/// The header of a Change List.
+pub(crate) fn change_list(base: &Base, list: &ChangeListRecord) -> Header {
+    Header {
+        from: Some(list.from.into()),
+        until: list.until.map(Into::into),
+        links: links(base, Some(CHANGES)),
+        ..Header::new(Root::UrlSet, Some(Capability::ChangeList))
+    }
+}
+
+/// `up` to the Capability List, and `index`.
+fn links(base: &Base, index: Option<&str>) -> Vec<Link> {
+    let up = Link::new(relation::UP, base.url(CAPABILITIES));
+    let index = index.map(|index| Link::new(relation::INDEX, base.url(index)));
+    std::iter::once(up).chain(index).collect()
+}
+
+/// The index of the parts of a Resource List.
+pub(crate) fn resource_index(base: &Base, edition: &Edition) -> Result<Bytes, PublishError> {
+    let header =
+        Header { root: Root::SitemapIndex, ..resource_list(base, edition.at, edition.completed, false) };
+    let parts = edition.parts.iter().map(|part| {
+        let metadata = Metadata { at: Some(part.at.into()), ..Metadata::default() };
+        Entry { metadata, ..Entry::new(base.url(&part.path)) }
+    });
+    document(&header, parts)
+}
+
+/// The index of the Change Lists.
+pub(crate) fn change_index(base: &Base, lists: &[ChangeListRecord]) -> Result<Bytes, PublishError> {
+    let header = Header {
+        from: lists.first().map(|list| list.from.into()),
+        links: links(base, None),
+        ..Header::new(Root::SitemapIndex, Some(Capability::ChangeList))
+    };
+    let parts = lists.iter().map(|list| {
+        let from = Some(list.from.into());
+        let metadata = Metadata { from, until: list.until.map(Into::into), ..Metadata::default() };
+        Entry { metadata, ..Entry::new(base.url(&list.path)) }
+    });
+    document(&header, parts)
+}
+
+/// Writes the documents above the lists, and the page: those that differ from what is there, the topmost one last.
+/// Returns how many were written.
+pub(crate) async fn put_above(
+    place: &Place,
+    base: &Base,
+    state: &mut State,
+    entry_url: &str,
+) -> Result<u64, PublishError> {
+    let mut written = 0;
+    let described = || Link::new(relation::DESCRIBED_BY, base.url(PAGE));
+    let html = About { media_type: Some("text/html; charset=utf-8".to_owned()), ..About::default() };
+    let text = About { media_type: Some("text/plain; charset=utf-8".to_owned()), ..About::default() };
+    written += put_fixed(place, state, PAGE, page::page(base, entry_url).into(), &html).await?;
+    let robots = format!("User-agent: *\nAllow: /\nSitemap: {}\n", base.url(RESOURCES));
+    written += put_fixed(place, state, ROBOTS, robots.into(), &text).await?;
+
+    let capabilities = Header {
+        links: vec![described(), Link::new(relation::UP, base.url(DESCRIPTION))],
+        ..Header::new(Root::UrlSet, Some(Capability::CapabilityList))
+    };
+    let lists = [(RESOURCES, Capability::ResourceList), (CHANGES, Capability::ChangeList)];
+    let lists = lists.map(|(path, capability)| leads_to(base, path, capability));
+    written += put_fixed(place, state, CAPABILITIES, document(&capabilities, lists)?, &xml()).await?;
+
+    let description =
+        Header { links: vec![described()], ..Header::new(Root::UrlSet, Some(Capability::Description)) };
+    let set = Entry { links: vec![described()], ..leads_to(base, CAPABILITIES, Capability::CapabilityList) };
+    written += put_fixed(place, state, DESCRIPTION, document(&description, [set])?, &xml()).await?;
+    Ok(written)
+}
+
+/// Writes a document with a fixed name, if it differs from the one that is there. Returns 1 if it was written.
+pub(crate) async fn put_fixed(
+    place: &Place,
+    state: &mut State,
+    path: &str,
+    bytes: Bytes,
+    about: &About,
+) -> Result<u64, PublishError> {
+    let sha256 = Sha256::of(&bytes);
+    if state.fixed.get(path) == Some(&sha256) {
+        return Ok(0);
+    }
+    place.put(path, bytes, about).await?;
+    state.fixed.insert(path.to_owned(), sha256);
+    Ok(1)
+}
+
+fn leads_to(base: &Base, path: &str, capability: Capability) -> Entry {
+    let metadata = Metadata { capability: Some(capability), ..Metadata::default() };
+    Entry { metadata, ..Entry::new(base.url(path)) }
+}
+
+fn document(header: &Header, entries: impl IntoIterator<Item = Entry>) -> Result<Bytes, PublishError> {
+    let mut writer = Writer::new(Vec::new(), header)?;
+    for entry in entries {
+        writer.write(&entry)?;
+    }
+    let bytes = writer.finish()?;
+    Ok(bytes.into())
+}

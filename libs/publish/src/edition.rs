@@ -1,0 +1,164 @@
+//! Makes a Resource List: one pass over the catalog, in parts that are complete one after the other.
+
+use std::collections::{HashMap, HashSet};
+use std::pin::pin;
+
+use fixity::Sha256;
+use futures::{StreamExt as _, TryStreamExt as _};
+use model::ResourceUri;
+
+use crate::bytes::{AT_A_TIME, Layer};
+use crate::documents::{put_fixed, resource_index, resource_list};
+use crate::entries::{Entries, FinishedEntries};
+use crate::paths::{RESOURCE_PARTS, RESOURCES, name_of};
+use crate::place::xml;
+use crate::state::{Draft, Edition, Part, Retired, State};
+use crate::work::{Seen, Work, before};
+use crate::{Policy, PublishError, entry};
+
+/// A part whose document is not written yet: its header depends on whether it is the only one.
+struct Held {
+    entries: FinishedEntries,
+    last: ResourceUri,
+}
+
+/// Makes the Resource List of a draft, and switches to it. A run that was killed repeats one part.
+pub(crate) async fn make(
+    work: &mut Work<'_>,
+    state: &mut State,
+    mut draft: Draft,
+) -> Result<(), PublishError> {
+    let known = known_parts(work, state);
+    let layer = &Layer::new(work.store, work.place, work.with_bytes);
+    let since = draft.settled_since;
+    let records = work.catalog.scan_resources(None, draft.after.as_ref()).await?;
+    let present = records.map_err(PublishError::from).try_filter_map(|(uri, record)| async move {
+        Ok(record.bitstream.clone().map(|bitstream| (uri, record, bitstream)))
+    });
+    let laid = present.map(|found| async move {
+        let (uri, record, bitstream) = found?;
+        let is_new = since.is_none_or(|since| record.settled_at >= since);
+        let laid = if is_new { layer.lay(&uri, &record, &bitstream).await? } else { Ok(None) };
+        Ok::<_, PublishError>((uri, record, bitstream, laid))
+    });
+    let mut laid = pin!(laid.buffered(AT_A_TIME));
+    let mut held: Option<Held> = None;
+    let mut entries = Entries::begin(work.place)?;
+    while let Some((uri, record, bitstream, laid)) = laid.try_next().await? {
+        if !work.count(&uri, laid) {
+            continue;
+        }
+        if let Some(Held { entries, last }) = held.take() {
+            put_part(work, &mut draft, &known, entries).await?;
+            draft.after = Some(last);
+            state.draft = Some(draft.clone());
+            state.save(work.place).await?;
+            (work.see)(Seen::Part(resources(&draft.parts)));
+        }
+        entries.push(&entry::stored(work.base, &uri, &record, &bitstream))?;
+        if is_end(&work.policy, &entries, &uri) {
+            let full = std::mem::replace(&mut entries, Entries::begin(work.place)?);
+            held = Some(Held { entries: full.finish()?, last: uri });
+        }
+    }
+    // If the last part is complete, nothing came behind it.
+    let last = match held {
+        Some(held) => held.entries,
+        None => entries.finish()?,
+    };
+    if draft.parts.is_empty() {
+        put_only(work, &mut draft, last).await?;
+    } else if last.count > 0 {
+        put_part(work, &mut draft, &known, last).await?;
+    }
+    switch(work, state, draft).await
+}
+
+/// Whether a part ends behind this resource.
+fn is_end(policy: &Policy, entries: &Entries, uri: &ResourceUri) -> bool {
+    let (count, bytes) = (entries.count(), entries.bytes());
+    if count >= policy.most_entries || bytes >= policy.most_bytes {
+        return true;
+    }
+    let chosen = || {
+        let digest = Sha256::of(uri.as_str().as_bytes());
+        let number = digest.as_bytes().first_chunk().copied().map(u64::from_be_bytes);
+        number.is_some_and(|number| number % policy.one_in.max(1) == 0)
+    };
+    count >= policy.least_entries && chosen()
+}
+
+/// The parts of the present edition that may be kept, by the digest of their entries. A part that is as old as the
+/// oldest Change Lists is made anew, since changes are told back to its `at`.
+fn known_parts(work: &Work<'_>, state: &State) -> HashMap<Sha256, Part> {
+    let oldest = before(work.now, work.policy.keep_changes / 2);
+    let parts = state.edition.iter().flat_map(|edition| &edition.parts);
+    let parts = parts.filter(|part| part.path != RESOURCES && part.at >= oldest);
+    parts.map(|part| (part.sha256, part.clone())).collect()
+}
+
+/// Writes a part, or takes the equal one of the present edition.
+async fn put_part(
+    work: &mut Work<'_>,
+    draft: &mut Draft,
+    known: &HashMap<Sha256, Part>,
+    mut entries: FinishedEntries,
+) -> Result<(), PublishError> {
+    if let Some(part) = known.get(&entries.sha256) {
+        work.done.parts_kept += 1;
+        draft.parts.push(part.clone());
+        return Ok(());
+    }
+    let path = name_of(RESOURCE_PARTS, draft.at, draft.parts.len() + 1);
+    let header = resource_list(work.base, draft.at, work.now.max(draft.at), true);
+    work.put_document(&path, entries.document(work.place, &header)?).await?;
+    draft.parts.push(Part { path, at: draft.at, sha256: entries.sha256, resources: entries.count });
+    Ok(())
+}
+
+/// Writes the Resource List that is no index.
+async fn put_only(
+    work: &mut Work<'_>,
+    draft: &mut Draft,
+    mut entries: FinishedEntries,
+) -> Result<(), PublishError> {
+    let header = resource_list(work.base, draft.at, work.now.max(draft.at), false);
+    let document = entries.document(work.place, &header)?;
+    work.place.flush().await?;
+    work.put_document(RESOURCES, document).await?;
+    let Draft { at, .. } = *draft;
+    draft.parts.push(Part {
+        path: RESOURCES.to_owned(),
+        at,
+        sha256: entries.sha256,
+        resources: entries.count,
+    });
+    Ok(())
+}
+
+/// Switches to the new edition by one document, and retires the parts that it does not have.
+async fn switch(work: &mut Work<'_>, state: &mut State, draft: Draft) -> Result<(), PublishError> {
+    let Draft { at, parts, .. } = draft;
+    let edition = Edition { at, completed: work.now.max(at), resources: resources(&parts), parts };
+    let is_index = edition.parts.iter().any(|part| part.path != RESOURCES);
+    if is_index {
+        work.place.flush().await?;
+        let index = resource_index(work.base, &edition)?;
+        work.done.documents += put_fixed(work.place, state, RESOURCES, index, &xml()).await?;
+    } else {
+        state.fixed.remove(RESOURCES);
+    }
+    let kept: HashSet<&str> = edition.parts.iter().map(|part| part.path.as_str()).collect();
+    let old = state.edition.iter().flat_map(|old| &old.parts);
+    let gone = old.filter(|part| part.path != RESOURCES && !kept.contains(part.path.as_str()));
+    let gone = gone.map(|part| Retired { path: part.path.clone(), since: work.now });
+    state.retired.extend(gone.collect::<Vec<_>>());
+    state.edition = Some(edition);
+    state.draft = None;
+    state.changes = 0;
+    state.save(work.place).await
+}
+
+fn resources(parts: &[Part]) -> u64 {
+    parts.iter().map(|part| part.resources).sum()
+}

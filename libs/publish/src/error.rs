@@ -1,0 +1,63 @@
+//! Why a publication failed.
+
+use std::io;
+
+use catalog::CatalogError;
+use resourcesync::{ReadError, WriteError};
+use store::StoreError;
+
+/// Why nothing was published, or not all of it. What was published before stays as it was; the same call continues.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// The place or the options are refused.
+    #[error("{0}")]
+    Refused(String),
+    /// Another process publishes there now.
+    #[error("another process publishes to {0} now; wait for its end, or stop it")]
+    Busy(String),
+    /// The catalog cannot be read.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The place cannot be written or read.
+    #[error("cannot publish at {at}: {source}; repair that, then run the same command again: it continues")]
+    Place {
+        /// The file or object.
+        at: String,
+        /// What the system said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A document cannot be written.
+    #[error("cannot write a document: {0}; repair that, then run the same command again: it continues")]
+    Document(#[from] WriteError),
+    /// A document that was published before cannot be read.
+    #[error("{at} is not as it was published: {why}; restore it, or publish to an empty place")]
+    Changed {
+        /// The document.
+        at: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl PublishError {
+    pub(crate) fn place(at: &str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Place { at: at.to_owned(), source: source.into() }
+    }
+
+    pub(crate) fn changed(at: &str, why: impl ToString) -> Self {
+        Self::Changed { at: at.to_owned(), why: why.to_string() }
+    }
+
+    pub(crate) fn unreadable(at: &str, error: &ReadError) -> Self {
+        Self::changed(at, error)
+    }
+}
+
+impl From<io::Error> for PublishError {
+    fn from(error: io::Error) -> Self {
+        Self::place("a temporary file", error)
+    }
+}

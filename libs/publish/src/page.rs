@@ -1,0 +1,58 @@
+//! The page for people who open the base in a browser.
+
+use maud::{DOCTYPE, html};
+
+use crate::Base;
+use crate::paths::{CAPABILITIES, CHANGES, DESCRIPTION, RESOURCES};
+
+/// The page. It leads software to the Capability List, too (§6.3.2).
+pub(crate) fn page(base: &Base, entry_url: &str) -> String {
+    let documents = [
+        ("Source Description", DESCRIPTION),
+        ("Capability List", CAPABILITIES),
+        ("Resource List", RESOURCES),
+        ("Change Lists", CHANGES),
+    ];
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width";
+                title { "A copy of " (entry_url) }
+                link rel="resourcesync" href=(base.url(CAPABILITIES));
+            }
+            body {
+                h1 { "A copy of " (entry_url) }
+                p {
+                    "This server publishes verified copies of the resources of " (entry_url)
+                    " by ResourceSync (ANSI/NISO Z39.99). Each entry has a link with the relation "
+                    code { "via" } " to the original."
+                }
+                p { "Give this address to a harvester: " code { (base) } }
+                ul {
+                    @for (name, path) in documents {
+                        li { a href=(base.url(path)) { (name) } }
+                    }
+                }
+            }
+        }
+    }
+    .into_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_leads_to_the_documents_and_shows_the_source_as_text() {
+        let base = Base::new("https://example.org/m/".parse().unwrap()).unwrap();
+        let page = page(&base, "http://e.org/?a=<script>&b");
+        assert!(
+            page.contains("rel=\"resourcesync\" href=\"https://example.org/m/capabilitylist.xml\""),
+            "{page}"
+        );
+        assert!(page.contains("http://e.org/?a=&lt;script&gt;&amp;b") && !page.contains("<script"), "{page}");
+    }
+}

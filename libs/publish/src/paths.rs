@@ -1,0 +1,76 @@
+//! The paths of the documents below the base.
+
+use jiff::Timestamp;
+
+/// The Source Description.
+pub const DESCRIPTION: &str = ".well-known/resourcesync";
+/// The Capability List.
+pub const CAPABILITIES: &str = "capabilitylist.xml";
+/// The Resource List, or the index of its parts.
+pub const RESOURCES: &str = "resourcelist.xml";
+/// The Change List Index.
+pub const CHANGES: &str = "changelist.xml";
+/// The folder of parts of the Resource List.
+pub const RESOURCE_PARTS: &str = "resourcelist";
+/// The folder of Change Lists.
+pub const CHANGE_PARTS: &str = "changelist";
+/// The page for people.
+pub const PAGE: &str = "index.html";
+/// The file for crawlers; servers find it where the base is a whole host.
+pub const ROBOTS: &str = "robots.txt";
+
+/// The name of a document that begins at a moment. Names sort as their times, since some readers take parts in that
+/// order.
+pub(crate) fn name_of(folder: &str, at: Timestamp, number: usize) -> String {
+    let part = if number == 0 { String::new() } else { format!("-{number:05}") };
+    let micros = at.as_microsecond().rem_euclid(1_000_000);
+    format!("{folder}/{}{micros:06}Z{part}.xml", at.strftime("%Y%m%dT%H%M%S"))
+}
+
+/// Whether a path is that of a document, so that it may be served. Everything else at a place is the publisher's own.
+pub fn is_document(path: &str) -> bool {
+    let is_part = |folder: &str| {
+        let name = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        name.and_then(|name| name.strip_suffix(".xml")).is_some_and(|stem| stem.chars().all(plain))
+    };
+    [DESCRIPTION, CAPABILITIES, RESOURCES, CHANGES, PAGE, ROBOTS].contains(&path)
+        || is_part(RESOURCE_PARTS)
+        || is_part(CHANGE_PARTS)
+}
+
+/// Whether a document never changes once it is complete.
+pub fn is_part_of_resource_list(path: &str) -> bool {
+    path.strip_prefix(RESOURCE_PARTS).is_some_and(|rest| rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_sort_as_their_times() {
+        let name = |text: &str, number| name_of(CHANGE_PARTS, text.parse().unwrap(), number);
+        let one = name("2026-01-05T00:00:00Z", 0);
+        assert_eq!(one, "changelist/20260105T000000000000Z.xml");
+        let later = name("2026-01-05T00:00:00.000001Z", 0);
+        assert!(one < later && later < name("2026-01-05T00:00:00.5Z", 0), "{later}");
+        assert_eq!(name("2026-01-05T00:00:00Z", 7), "changelist/20260105T000000000000Z-00007.xml");
+    }
+
+    #[test]
+    fn only_documents_are_served() {
+        for good in [DESCRIPTION, RESOURCES, ROBOTS, &name_of(RESOURCE_PARTS, Timestamp::UNIX_EPOCH, 3)] {
+            assert!(is_document(good), "{good}");
+        }
+        for bad in [
+            "",
+            ".thresher/publication.json",
+            "changelist/../x.xml",
+            "changelist/a.json",
+            "resources/http/1/h",
+        ] {
+            assert!(!is_document(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A directory: a file is written aside, and renamed into its place.
+
+use std::fs::{Permissions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use fs_err as fs;
+use futures::TryStreamExt as _;
+use jiff::Timestamp;
+use store::{ByteStream, StoreError};
+use tempfile::NamedTempFile;
+
+use super::{About, OWN};
+use crate::PublishError;
+
+/// Bodies up to this size are written in one step.
+const SMALL_BYTES: usize = 1024 * 1024;
+
+#[derive(Debug, Clone)]
+pub(super) struct Directory {
+    root: PathBuf,
+}
+
+impl Directory {
+    pub(super) fn create(root: &Path) -> Result<Self, PublishError> {
+        fs::create_dir_all(root.join(OWN).join("tmp"))
+            .map_err(|error| PublishError::place(&root.display().to_string(), error))?;
+        Ok(Self { root: root.to_owned() })
+    }
+
+    pub(super) fn temporary(&self) -> io::Result<NamedTempFile> {
+        NamedTempFile::new_in(self.root.join(OWN).join("tmp"))
+    }
+
+    /// Gives a temporary file its name.
+    pub(super) async fn adopt(&self, path: &str, file: NamedTempFile, about: &About) -> io::Result<()> {
+        let to = self.root.join(path);
+        let modified = about.modified;
+        blocking(move || place(file, &to, modified)).await
+    }
+
+    pub(super) async fn put(
+        &self,
+        path: &str,
+        mut pieces: ByteStream,
+        about: &About,
+    ) -> io::Result<Result<(), StoreError>> {
+        let mut held = Vec::new();
+        let mut file = None;
+        loop {
+            match pieces.try_next().await {
+                Ok(Some(piece)) => held.extend_from_slice(&piece),
+                Ok(None) => break,
+                Err(error) => return Ok(Err(error)),
+            }
+            if held.len() >= SMALL_BYTES {
+                file = Some(self.written(file, std::mem::take(&mut held)).await?);
+            }
+        }
+        let file = self.written(file, held).await?;
+        self.adopt(path, file, about).await.map(Ok)
+    }
+
+    async fn written(&self, file: Option<NamedTempFile>, bytes: Vec<u8>) -> io::Result<NamedTempFile> {
+        let directory = self.clone();
+        blocking(move || {
+            let mut file = file.map_or_else(|| directory.temporary(), Ok)?;
+            file.write_all(&bytes)?;
+            Ok(file)
+        })
+        .await
+    }
+
+    /// None while another process holds the lock. The system releases it when a process is killed.
+    pub(super) fn lock(&self) -> io::Result<Option<fs::File>> {
+        let path = self.root.join(OWN).join("publication.lock");
+        let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    pub(super) async fn flush(&self) -> io::Result<()> {
+        let root = self.root.clone();
+        blocking(move || flush(&root)).await
+    }
+}
+
+fn place(file: NamedTempFile, to: &Path, modified: Option<Timestamp>) -> io::Result<()> {
+    // A temporary file is private to its owner; this one is meant to be served.
+    file.as_file().set_permissions(Permissions::from_mode(0o644))?;
+    if let Some(modified) = modified {
+        let seconds = u64::try_from(modified.as_second()).unwrap_or_default();
+        file.as_file().set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))?;
+    }
+    let file = match file.persist(to) {
+        Err(error) if error.error.kind() == io::ErrorKind::NotFound => error.file,
+        other => return other.map(drop).map_err(|error| error.error),
+    };
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    file.persist(to).map(drop).map_err(|error| error.error)
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+#[cfg(target_os = "linux")]
+fn flush(root: &Path) -> io::Result<()> {
+    let directory = fs::File::open(root)?;
+    Ok(nix::unistd::syncfs(directory.file())?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn flush(_: &Path) -> io::Result<()> {
+    nix::unistd::sync();
+    Ok(())
+}

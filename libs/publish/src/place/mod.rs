@@ -1,0 +1,189 @@
+//! Where a publication is laid down: a directory or a bucket. A file appears whole, in the place of an earlier one.
+
+mod bucket;
+mod directory;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fs_err::File;
+use futures::{StreamExt as _, stream};
+use jiff::Timestamp;
+use object_store::path::Path as Key;
+use object_store::{GetResult, ObjectStore, ObjectStoreExt as _};
+use store::{ByteStream, StoreError};
+use tempfile::NamedTempFile;
+
+use self::bucket::Bucket;
+use self::directory::Directory;
+use crate::PublishError;
+
+/// The folder of files that belong to the publisher alone. Servers need not serve it.
+pub(crate) const OWN: &str = ".thresher";
+
+/// A place for the files of one publication.
+#[derive(Debug, Clone)]
+pub struct Place {
+    name: Arc<str>,
+    objects: Arc<dyn ObjectStore>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Directory(Directory),
+    Bucket(Bucket),
+}
+
+/// What a system said.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a server tells of a file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct About {
+    /// Its media type.
+    pub(crate) media_type: Option<String>,
+    /// Its Content-Encoding.
+    pub(crate) encoding: Option<String>,
+    /// Its Last-Modified, where the place can keep that.
+    pub(crate) modified: Option<Timestamp>,
+}
+
+/// What a server tells of a document.
+pub(crate) fn xml() -> About {
+    About { media_type: Some("application/xml".to_owned()), ..About::default() }
+}
+
+/// Held by the one process that publishes to a place.
+#[derive(Debug)]
+pub(crate) struct PlaceLock(#[expect(dead_code, reason = "held until it is dropped")] Option<File>);
+
+impl Place {
+    /// A local directory, which is created if missing. `objects` has the same directory as its root.
+    ///
+    /// # Errors
+    /// [`PublishError::Place`] when it cannot be created.
+    pub fn directory(directory: &Path, objects: Arc<dyn ObjectStore>) -> Result<Self, PublishError> {
+        let name = directory.display().to_string().into();
+        Ok(Self { name, objects, kind: Kind::Directory(Directory::create(directory)?) })
+    }
+
+    /// A bucket, or a prefix of one. `name` is for messages.
+    pub fn bucket(name: &str, objects: Arc<dyn ObjectStore>) -> Self {
+        Self { name: name.into(), objects: Arc::clone(&objects), kind: Kind::Bucket(Bucket::new(objects)) }
+    }
+
+    /// Its name, for messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A file of it, with its length and times.
+    ///
+    /// # Errors
+    /// [`PublishError::Place`] when the place fails. A missing file is none.
+    pub async fn open(&self, path: &str) -> Result<Option<GetResult>, PublishError> {
+        match self.objects.get(&key(path)).await {
+            Ok(found) => Ok(Some(found)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed(path, error)),
+        }
+    }
+
+    /// A small file of it, in memory.
+    pub(crate) async fn read(&self, path: &str) -> Result<Option<Bytes>, PublishError> {
+        let Some(found) = self.open(path).await? else { return Ok(None) };
+        found.bytes().await.map(Some).map_err(|error| self.failed(path, error))
+    }
+
+    /// Whether it has any file that is not the publisher's own.
+    pub(crate) async fn has_others(&self) -> Result<bool, PublishError> {
+        let is_own = |path: &Key| path.as_ref().strip_prefix(OWN).is_some_and(|rest| rest.starts_with('/'));
+        let mut files = self.objects.list(None);
+        while let Some(file) = files.next().await {
+            if !is_own(&file.map_err(|error| self.failed("", error))?.location) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Writes bytes that are in memory.
+    pub(crate) async fn put(&self, path: &str, bytes: Bytes, about: &About) -> Result<(), PublishError> {
+        let pieces = stream::iter([Ok(bytes)]).boxed();
+        self.put_pieces(path, pieces, about).await?.map_err(PublishError::from)
+    }
+
+    /// Writes a finished temporary file.
+    pub(crate) async fn put_file(
+        &self,
+        path: &str,
+        file: NamedTempFile,
+        about: &About,
+    ) -> Result<(), PublishError> {
+        let written = match &self.kind {
+            Kind::Directory(directory) => directory.adopt(path, file, about).await.map_err(Into::into),
+            Kind::Bucket(bucket) => bucket.upload(path, file, about).await,
+        };
+        written.map_err(|error: Cause| self.failed(path, error))
+    }
+
+    /// Writes verified bytes as they come. The inner error is that of the bytes: then the place is as before.
+    pub(crate) async fn put_pieces(
+        &self,
+        path: &str,
+        pieces: ByteStream,
+        about: &About,
+    ) -> Result<Result<(), StoreError>, PublishError> {
+        let written = match &self.kind {
+            Kind::Directory(directory) => directory.put(path, pieces, about).await.map_err(Into::into),
+            Kind::Bucket(bucket) => bucket.put(path, pieces, about).await.map_err(Into::into),
+        };
+        written.map_err(|error: Cause| self.failed(path, error))
+    }
+
+    /// Removes a file; a missing one is no error.
+    pub(crate) async fn remove(&self, path: &str) -> Result<(), PublishError> {
+        match self.objects.delete(&key(path)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.failed(path, error)),
+        }
+    }
+
+    /// Waits until all that was written is on the disk.
+    pub(crate) async fn flush(&self) -> Result<(), PublishError> {
+        match &self.kind {
+            Kind::Directory(directory) => directory.flush().await.map_err(|error| self.failed("", error)),
+            Kind::Bucket(_) => Ok(()),
+        }
+    }
+
+    /// A temporary file, on the disk of the place if it has one.
+    pub(crate) fn temporary(&self) -> Result<NamedTempFile, PublishError> {
+        match &self.kind {
+            Kind::Directory(directory) => directory.temporary(),
+            Kind::Bucket(_) => NamedTempFile::new(),
+        }
+        .map_err(|error| PublishError::place(&self.name, error))
+    }
+
+    /// Keeps other processes from publishing to the same directory. A bucket has no such lock.
+    pub(crate) fn lock(&self) -> Result<PlaceLock, PublishError> {
+        let Kind::Directory(directory) = &self.kind else { return Ok(PlaceLock(None)) };
+        match directory.lock() {
+            Ok(Some(file)) => Ok(PlaceLock(Some(file))),
+            Ok(None) => Err(PublishError::Busy(self.name.to_string())),
+            Err(error) => Err(self.failed("", error)),
+        }
+    }
+
+    fn failed(&self, path: &str, error: impl Into<Cause>) -> PublishError {
+        PublishError::place(&format!("{}/{path}", self.name), error)
+    }
+}
+
+/// Paths are made of characters that are never escaped.
+fn key(path: &str) -> Key {
+    Key::from(path)
+}

@@ -1,0 +1,52 @@
+//! Sizes and times of a publication.
+
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+/// Sizes and times of a publication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// Entries after which a part of a Resource List may end.
+    pub least_entries: u64,
+    /// It ends then at the first URI that is one of this many, chosen by its digest. So an added resource moves the
+    /// ends of one part, and not those of all later ones.
+    pub one_in: u64,
+    /// The most entries of any list: at most 50,000, as in a Sitemap.
+    pub most_entries: u64,
+    /// A list ends when its entries have this many bytes: at most 50 MB, as in a Sitemap.
+    pub most_bytes: u64,
+    /// A new Resource List is made when more than this share of the resources has changed, in percent.
+    pub changed_percent: u64,
+    /// It is not made more often than this, unless it is small: a first harvest changes much at a time.
+    pub edition_pause: Duration,
+    /// A Resource List of at most this many resources is made anew after each change.
+    pub small: u64,
+    /// A Resource List is made anew after this time, if anything has changed.
+    pub edition_age: Duration,
+    /// A Change List is closed after this time.
+    pub change_list_age: Duration,
+    /// Closed Change Lists stay this long, and back to the oldest `at` of the Resource List.
+    pub keep_changes: Duration,
+    /// What a replaced document names stays this long.
+    pub keep_replaced: Duration,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            least_entries: 25_000,
+            one_in: 8_192,
+            most_entries: 50_000,
+            // The header and the last entry come on top.
+            most_bytes: 49_900_000,
+            changed_percent: 5,
+            edition_pause: Duration::from_secs(600),
+            small: 10_000,
+            edition_age: 7 * DAY,
+            change_list_age: DAY,
+            keep_changes: 30 * DAY,
+            keep_replaced: 2 * DAY,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! One publication: what is stored of a Source, as a Source of its own.
+
+use bytes::Bytes;
+use catalog::Lookups;
+use futures::TryStreamExt as _;
+use jiff::Timestamp;
+use model::ResourceUri;
+use store::{SourceMarker, Store};
+
+use crate::bytes::spelled;
+use crate::changes;
+use crate::documents::put_above;
+use crate::edition;
+use crate::names::Named;
+use crate::state::{Draft, Retired, State};
+use crate::work::{Published, Seen, Work, before, later, micros};
+use crate::{Base, Place, Policy, PublishError};
+
+/// Records that were settled this shortly before the last change are taken for new ones: clocks of services differ.
+const MARGIN: std::time::Duration = std::time::Duration::from_secs(300);
+
+/// What is stored of a Source, as a Source of its own.
+#[derive(Debug, Clone)]
+pub struct Publication {
+    /// Where it is laid down.
+    pub place: Place,
+    /// The URL at which that is served.
+    pub base: Base,
+    /// The Source whose resources are published. Its URL is shown to readers, so it must have no secrets.
+    pub source: SourceMarker,
+    /// The store with the bytes.
+    pub store: Store,
+    /// Whether the bytes are laid down beside the documents.
+    pub with_bytes: bool,
+    /// Sizes and times.
+    pub policy: Policy,
+}
+
+impl Publication {
+    /// Publishes what the catalog has by now. The first run lays down everything; a later one tells the changes since,
+    /// and makes a new Resource List when enough has changed. Without changes it writes nothing.
+    ///
+    /// It may be dropped or killed at any time: readers find what was published before, and the next run continues.
+    ///
+    /// # Errors
+    /// [`PublishError::Refused`] when the place has something else, [`PublishError::Busy`] while another process
+    /// publishes there; else the error of catalog, store or place.
+    pub async fn run(
+        &self,
+        catalog: &Lookups,
+        now: Timestamp,
+        see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
+    ) -> Result<Published, PublishError> {
+        let _lock = self.place.lock()?;
+        let mut state = self.state().await?;
+        let before = state.clone();
+        let mut work = Work {
+            place: &self.place,
+            base: &self.base,
+            store: &self.store,
+            catalog,
+            policy: self.policy,
+            with_bytes: self.with_bytes,
+            now,
+            done: Published::default(),
+            see,
+        };
+        if catalog.next_change().await? < state.next_change {
+            start_over(&mut state, now);
+        }
+        changes::settle(&mut work, &mut state).await?;
+        if state.edition.is_none() {
+            let draft = first_draft(&mut work, &mut state).await?;
+            edition::make(&mut work, &mut state, draft).await?;
+        }
+        changes::tell(&mut work, &mut state).await?;
+        if state != before {
+            state.save(&self.place).await?;
+            changes::settle(&mut work, &mut state).await?;
+        }
+        if let Some(draft) = next_draft(&work, &state) {
+            edition::make(&mut work, &mut state, draft).await?;
+        }
+        crate::retire::retire(&mut work, &mut state).await?;
+        if state != before {
+            state.save(&self.place).await?;
+            changes::settle(&mut work, &mut state).await?;
+        }
+        work.done.documents += put_above(&self.place, &self.base, &mut state, &self.source.url).await?;
+        if state != before {
+            state.save(&self.place).await?;
+        }
+        work.done.resources = state.edition.as_ref().map_or(0, |edition| edition.resources);
+        Ok(work.done)
+    }
+
+    /// The resource at a path below the base.
+    ///
+    /// # Errors
+    /// When the place fails. A path that no resource has is none.
+    pub async fn resource_at(&self, path: &str) -> Result<Option<ResourceUri>, PublishError> {
+        match Named::at(path) {
+            None => Ok(None),
+            Some(Named::Resource(uri)) => Ok(Some(uri)),
+            Some(Named::Long(sha256)) => {
+                let text: Option<Bytes> = self.place.read(&spelled(sha256)).await?;
+                let text = text.as_deref().and_then(|text| std::str::from_utf8(text).ok());
+                Ok(text.and_then(|text| text.parse().ok()))
+            }
+        }
+    }
+
+    async fn state(&self) -> Result<State, PublishError> {
+        let Self { place, base, source, with_bytes, .. } = self;
+        if let Some(state) = State::load(place).await? {
+            state.check(place, &source.source, base, *with_bytes)?;
+            return Ok(state);
+        }
+        if place.has_others().await? {
+            return Err(PublishError::Refused(format!(
+                "{} is not empty, and has no publication; pass an empty place",
+                place.name()
+            )));
+        }
+        Ok(State::new(&source.source, base, *with_bytes))
+    }
+}
+
+/// The draft of the first Resource List; a draft that was begun before goes on. The first Change List is there before
+/// it.
+async fn first_draft(work: &mut Work<'_>, state: &mut State) -> Result<Draft, PublishError> {
+    if let Some(draft) = state.draft.clone() {
+        return Ok(draft);
+    }
+    let next_change = work.catalog.next_change().await?;
+    let last = work.catalog.scan_changes(next_change.saturating_sub(1)).await?.try_next().await?;
+    let at = last.map_or(work.now, |(_, change)| change.at);
+    let at = micros(at).max(later(state.last, 2));
+    state.last = at;
+    state.next_change = next_change;
+    changes::put_first(work, state).await?;
+    let draft = Draft { at, next_change, settled_since: None, after: None, parts: Vec::new() };
+    state.draft = Some(draft.clone());
+    state.save(work.place).await?;
+    changes::settle(work, state).await?;
+    Ok(draft)
+}
+
+/// The draft of the next Resource List, if one was begun or is due.
+fn next_draft(work: &Work<'_>, state: &State) -> Option<Draft> {
+    let edition = state.edition.as_ref()?;
+    if state.draft.is_some() {
+        return state.draft.clone();
+    }
+    let policy = &work.policy;
+    let is_old = |age| edition.completed <= before(work.now, age);
+    let many = state.changes.saturating_mul(100) > policy.changed_percent.saturating_mul(edition.resources);
+    let is_due = edition.resources <= policy.small
+        || many && is_old(policy.edition_pause)
+        || is_old(policy.edition_age);
+    (state.changes > 0 && is_due).then(|| Draft {
+        at: state.last,
+        next_change: state.next_change,
+        settled_since: Some(before(state.last, MARGIN)),
+        after: None,
+        parts: Vec::new(),
+    })
+}
+
+/// The catalog was made anew: its change log does not continue the published one. Everything is published again.
+fn start_over(state: &mut State, now: Timestamp) {
+    let parts = state.edition.take().into_iter().flat_map(|edition| edition.parts).map(|part| part.path);
+    let lists = state.lists.drain(..).map(|list| list.path);
+    let old = parts.filter(|path| path != crate::paths::RESOURCES).chain(lists);
+    state.retired.extend(old.map(|path| Retired { path, since: now }));
+    state.draft = None;
+    state.changes = 0;
+}

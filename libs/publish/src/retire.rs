@@ -1,0 +1,96 @@
+//! Removes what nothing names any more, after the time for which it was promised.
+
+use jiff::Timestamp;
+use resourcesync::Change;
+
+use crate::bytes::spelled;
+use crate::changes::{copy, each_entry};
+use crate::names::{Named, PublishedPath};
+use crate::state::{ChangeListRecord, Retired, State};
+use crate::work::{Work, before};
+use crate::{PublishError, paths};
+
+/// Files of deleted resources are looked for at most this often: it reads Change Lists.
+const SWEEP_EVERY: std::time::Duration = std::time::Duration::from_secs(3_600);
+
+/// Takes old Change Lists from the index, and removes files whose time is over.
+pub(crate) async fn retire(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
+    retire_lists(work, state);
+    let over = before(work.now, work.policy.keep_replaced);
+    sweep(work, state, over).await?;
+    let retired = std::mem::take(&mut state.retired);
+    for file in retired {
+        if file.since > over {
+            state.retired.push(file);
+        } else {
+            work.place.remove(&file.path).await?;
+            work.done.removed += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Changes are told for the time of the policy, and back to the oldest `at` of the Resource List.
+fn retire_lists(work: &Work<'_>, state: &mut State) {
+    let Some(edition) = &state.edition else { return };
+    let oldest = edition.parts.iter().map(|part| part.at).chain([edition.at]).min().unwrap_or(edition.at);
+    let until = before(work.now, work.policy.keep_changes).min(oldest);
+    // Swept lists only: later ones still name files to be removed.
+    let until =
+        until.min(if state.with_bytes { state.swept_to.unwrap_or(Timestamp::MIN) } else { Timestamp::MAX });
+    let is_over = |list: &ChangeListRecord| list.closed && list.until.is_some_and(|end| end <= until);
+    let count = state.lists.iter().take_while(|list| is_over(list)).count();
+    let gone = state.lists.drain(..count).map(|list| Retired { path: list.path, since: work.now });
+    state.retired.extend(gone);
+}
+
+/// Removes the files of resources that were deleted before `over`, and are not back.
+async fn sweep(work: &mut Work<'_>, state: &mut State, over: Timestamp) -> Result<(), PublishError> {
+    let from = state.swept_to.unwrap_or(Timestamp::MIN);
+    if !state.with_bytes || before(over, SWEEP_EVERY) < from {
+        return Ok(());
+    }
+    let end = state.last;
+    let is_due = |list: &&ChangeListRecord| list.from < over && list.until.unwrap_or(end) >= from;
+    let due: Vec<String> = state.lists.iter().filter(is_due).map(|list| list.path.clone()).collect();
+    if due.is_empty() {
+        return Ok(());
+    }
+    for list in due {
+        let mut gone: Vec<String> = Vec::new();
+        each_entry(&list, copy(work, &list).await?, |entry| {
+            let at = entry.metadata.datetime.map(|at| at.instant());
+            let is_due = at.is_some_and(|at| at >= from && at < over);
+            if is_due && entry.metadata.change == Some(Change::Deleted) {
+                gone.extend(entry.loc.strip_prefix(work.base.as_str()).map(str::to_owned));
+            }
+            Ok(())
+        })?;
+        for path in gone {
+            remove_if_gone(work, &path).await?;
+        }
+    }
+    state.swept_to = Some(over);
+    Ok(())
+}
+
+async fn remove_if_gone(work: &mut Work<'_>, path: &str) -> Result<(), PublishError> {
+    let uri = match Named::at(path) {
+        Some(Named::Resource(uri)) => uri,
+        Some(Named::Long(sha256)) => match work.place.read(&spelled(sha256)).await? {
+            Some(text) => match std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()) {
+                Some(uri) => uri,
+                None => return Err(PublishError::changed(&spelled(sha256), "it is no URI")),
+            },
+            None => return Ok(()),
+        },
+        None => return Err(PublishError::changed(path, "it is not the path of a resource")),
+    };
+    debug_assert!(!paths::is_document(PublishedPath::of(&uri).as_str()));
+    let is_back = work.catalog.resource(&uri).await?.is_some_and(|record| record.is_present());
+    if !is_back {
+        work.place.remove(path).await?;
+        work.done.removed += 1;
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! What is remembered of a publication between two runs, in one small file at its place.
+
+use std::collections::BTreeMap;
+
+use fixity::Sha256;
+use jiff::Timestamp;
+use model::{ResourceUri, SourceId};
+use serde::{Deserialize, Serialize};
+
+use crate::place::{About, Place};
+use crate::{Base, PublishError};
+
+/// The file. Everything that it names is at the place before it is written.
+const STATE: &str = ".thresher/publication.json";
+/// The version that is written. A later one is refused.
+const VERSION: u16 = 1;
+
+/// The state of a publication.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct State {
+    version: u16,
+    /// The Source whose stored resources are published.
+    pub(crate) source: SourceId,
+    /// The base. It cannot change, since all documents name it.
+    base: String,
+    /// Whether the bytes are laid down beside the documents.
+    pub(crate) with_bytes: bool,
+    /// The number of the first entry of the change log that is not published yet.
+    pub(crate) next_change: u64,
+    /// The time of the last published change; later ones get later times.
+    pub(crate) last: Timestamp,
+    /// The present Resource List.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) edition: Option<Edition>,
+    /// A Resource List in the making.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) draft: Option<Draft>,
+    /// Changes since the edition.
+    #[serde(default)]
+    pub(crate) changes: u64,
+    /// The Change Lists of the index, oldest first; the last one is open.
+    #[serde(default)]
+    pub(crate) lists: Vec<ChangeListRecord>,
+    /// Digests of the documents with a fixed name, so that equal ones are not written again.
+    #[serde(default)]
+    pub(crate) fixed: BTreeMap<String, Sha256>,
+    /// Documents that no list names any more. They stay for a while.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) retired: Vec<Retired>,
+    /// Until when the files of deleted resources were removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) swept_to: Option<Timestamp>,
+}
+
+/// A Resource List.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Edition {
+    /// Its `at`.
+    pub(crate) at: Timestamp,
+    /// Its `completed`.
+    pub(crate) completed: Timestamp,
+    /// Resources.
+    pub(crate) resources: u64,
+    /// Its parts; one alone is the Resource List itself.
+    pub(crate) parts: Vec<Part>,
+}
+
+/// A part of a Resource List.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Part {
+    /// Its path.
+    pub(crate) path: String,
+    /// Its own `at`: an unchanged part keeps that of an earlier edition.
+    pub(crate) at: Timestamp,
+    /// The digest of its entries.
+    pub(crate) sha256: Sha256,
+    /// Resources.
+    pub(crate) resources: u64,
+}
+
+/// A Resource List in the making.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Draft {
+    /// Its `at`: every change until then is in it.
+    pub(crate) at: Timestamp,
+    /// The next number of the change log when it was begun.
+    pub(crate) next_change: u64,
+    /// Bytes are laid down of what was settled since then; of everything if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) settled_since: Option<Timestamp>,
+    /// The last resource of the parts so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) after: Option<ResourceUri>,
+    /// Its parts so far.
+    #[serde(default)]
+    pub(crate) parts: Vec<Part>,
+}
+
+/// A Change List.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ChangeListRecord {
+    /// Its path.
+    pub(crate) path: String,
+    /// Its `from`.
+    pub(crate) from: Timestamp,
+    /// Its `until`, once a later list follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<Timestamp>,
+    /// Whether the document itself has its `until`. It is never written again.
+    #[serde(default)]
+    pub(crate) closed: bool,
+    /// Changes.
+    pub(crate) changes: u64,
+}
+
+/// A file that no document names any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Retired {
+    pub(crate) path: String,
+    pub(crate) since: Timestamp,
+}
+
+impl ChangeListRecord {
+    /// Whether its document is as the index says: open, or closed for ever.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.closed || self.until.is_none()
+    }
+}
+
+impl State {
+    pub(crate) fn new(source: &SourceId, base: &Base, with_bytes: bool) -> Self {
+        Self {
+            version: VERSION,
+            source: source.clone(),
+            base: base.as_str().to_owned(),
+            with_bytes,
+            next_change: 0,
+            last: Timestamp::UNIX_EPOCH,
+            edition: None,
+            draft: None,
+            changes: 0,
+            lists: Vec::new(),
+            fixed: BTreeMap::new(),
+            retired: Vec::new(),
+            swept_to: None,
+        }
+    }
+
+    /// The state at a place, if something was published there.
+    pub(crate) async fn load(place: &Place) -> Result<Option<Self>, PublishError> {
+        let Some(bytes) = place.read(STATE).await? else { return Ok(None) };
+        let state: Self =
+            serde_json::from_slice(&bytes).map_err(|error| PublishError::changed(STATE, error))?;
+        if state.version > VERSION {
+            return Err(PublishError::Refused(format!(
+                "{} was published by a later version of Thresher (format {}); use that one",
+                place.name(),
+                state.version
+            )));
+        }
+        Ok(Some(state))
+    }
+
+    /// Refuses to continue another publication.
+    pub(crate) fn check(
+        &self,
+        place: &Place,
+        source: &SourceId,
+        base: &Base,
+        with_bytes: bool,
+    ) -> Result<(), PublishError> {
+        let refuse = |what: String| {
+            Err(PublishError::Refused(format!(
+                "{} has a publication {what}; pass another place",
+                place.name()
+            )))
+        };
+        if self.source != *source {
+            return refuse(format!("of another Source, {}", self.source));
+        }
+        if self.base != base.as_str() {
+            return refuse(format!("at another base, {}", self.base));
+        }
+        match (self.with_bytes, with_bytes) {
+            (true, false) => refuse("with bytes, not of documents only".to_owned()),
+            (false, true) => refuse("of documents only".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) async fn save(&self, place: &Place) -> Result<(), PublishError> {
+        let json = serde_json::to_vec(self).map_err(|error| PublishError::place(STATE, error))?;
+        let about = About { media_type: Some("application/json".to_owned()), ..About::default() };
+        // What it names must survive a loss of power, too.
+        place.flush().await?;
+        place.put(STATE, json.into(), &about).await
+    }
+}

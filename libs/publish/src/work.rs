@@ -1,0 +1,101 @@
+//! What the steps of one run share: where they read, and what they count.
+
+use catalog::Lookups;
+use jiff::Timestamp;
+use model::ResourceUri;
+use store::{Store, StoreError};
+
+use tempfile::NamedTempFile;
+
+use crate::place::xml;
+use crate::{Base, Place, Policy, PublishError};
+
+/// Totals of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Published {
+    /// Resources in the Resource List.
+    pub resources: u64,
+    /// Changes that were added to Change Lists.
+    pub changes: u64,
+    /// Files of resources that were written.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Documents that were written.
+    pub documents: u64,
+    /// Parts of the Resource List that did not change and were kept.
+    pub parts_kept: u64,
+    /// Files that were removed, since nothing names them any more.
+    pub removed: u64,
+    /// Resources that were left out, since their stored bytes are damaged.
+    pub damaged: u64,
+}
+
+/// An event that the observer of a run receives.
+#[derive(Debug)]
+pub enum Seen<'a> {
+    /// A resource was left out, and why.
+    Damaged(&'a ResourceUri, &'a StoreError),
+    /// A part of a first or new Resource List is complete, with this many resources so far.
+    Part(u64),
+}
+
+/// The observer of a run.
+pub(crate) type Observer<'a> = &'a mut (dyn FnMut(Seen<'_>) + Send + Sync);
+
+/// What the steps of one run share.
+pub(crate) struct Work<'a> {
+    pub(crate) place: &'a Place,
+    pub(crate) base: &'a Base,
+    pub(crate) store: &'a Store,
+    pub(crate) catalog: &'a Lookups,
+    pub(crate) policy: Policy,
+    pub(crate) with_bytes: bool,
+    pub(crate) now: Timestamp,
+    pub(crate) done: Published,
+    pub(crate) see: Observer<'a>,
+}
+
+impl Work<'_> {
+    /// Counts the laid bytes of a resource. Returns false if it is to be left out.
+    pub(crate) fn count(&mut self, uri: &ResourceUri, laid: Result<Option<u64>, StoreError>) -> bool {
+        match laid {
+            Ok(bytes) => {
+                self.done.files += u64::from(bytes.is_some());
+                self.done.bytes += bytes.unwrap_or_default();
+                true
+            }
+            Err(error) => {
+                self.done.damaged += 1;
+                (self.see)(Seen::Damaged(uri, &error));
+                false
+            }
+        }
+    }
+
+    /// Writes a document.
+    pub(crate) async fn put_document(
+        &mut self,
+        path: &str,
+        document: NamedTempFile,
+    ) -> Result<(), PublishError> {
+        self.place.put_file(path, document, &xml()).await?;
+        self.done.documents += 1;
+        Ok(())
+    }
+}
+
+/// The same moment in whole microseconds, the precision of published times.
+pub(crate) fn micros(at: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
+}
+
+/// A moment this many microseconds later.
+pub(crate) fn later(at: Timestamp, micros: i64) -> Timestamp {
+    Timestamp::from_microsecond(at.as_microsecond().saturating_add(micros)).unwrap_or(at)
+}
+
+/// A moment this much earlier.
+pub(crate) fn before(at: Timestamp, by: std::time::Duration) -> Timestamp {
+    at.checked_sub(by).unwrap_or(Timestamp::MIN)
+}

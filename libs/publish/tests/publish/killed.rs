@@ -1,0 +1,135 @@
+//! A publisher that is killed after any write: readers miss nothing, and the next run continues.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use futures::stream::BoxStream;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult,
+};
+use publish::{Place, Policy};
+
+use crate::reader::Follower;
+use crate::world::{World, small};
+
+/// Objects that fail every write after the first few.
+#[derive(Debug)]
+struct Failing {
+    objects: InMemory,
+    left: AtomicI64,
+}
+
+impl std::fmt::Display for Failing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("failing")
+    }
+}
+
+impl Failing {
+    fn write(&self) -> object_store::Result<()> {
+        match self.left.fetch_sub(1, Ordering::Relaxed) {
+            1.. => Ok(()),
+            _ => Err(object_store::Error::Generic { store: "failing", source: "killed".into() }),
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl ObjectStore for Failing {
+    async fn put_opts(
+        &self,
+        path: &Path,
+        body: PutPayload,
+        options: PutOptions,
+    ) -> object_store::Result<PutResult> {
+        self.write()?;
+        self.objects.put_opts(path, body, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        path: &Path,
+        options: PutMultipartOptions,
+    ) -> object_store::Result<Box<dyn MultipartUpload>> {
+        self.write()?;
+        self.objects.put_multipart_opts(path, options).await
+    }
+
+    async fn get_opts(&self, path: &Path, options: GetOptions) -> object_store::Result<GetResult> {
+        self.objects.get_opts(path, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, object_store::Result<Path>>,
+    ) -> BoxStream<'static, object_store::Result<Path>> {
+        self.objects.delete_stream(paths)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
+        self.objects.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> object_store::Result<ListResult> {
+        self.objects.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> object_store::Result<()> {
+        self.objects.copy_opts(from, to, options).await
+    }
+}
+
+/// A small Source that changes for some rounds; each publication is killed after `writes` writes, and repeated.
+async fn killed_after(writes: i64, policy: Policy) -> i64 {
+    let failing = Arc::new(Failing { objects: InMemory::new(), left: AtomicI64::new(i64::MAX) });
+    let objects: Arc<dyn ObjectStore> = Arc::clone(&failing) as _;
+    let mut world = World::at(Place::bucket("failing", Arc::clone(&objects)), objects, policy).await;
+    for number in 0..9 {
+        world.put(&format!("{number:03}"), &format!("body {number}")).await;
+    }
+    let mut reader = Follower::new(&world.objects);
+    let mut is_published = false;
+    let mut kills = 0;
+    for round in 0..5 {
+        failing.left.store(writes, Ordering::Relaxed);
+        if world.try_publish().await.is_err() {
+            kills += 1;
+            if is_published {
+                // In between: all documents are right, and nothing is missed.
+                reader.follow_between().await;
+                Follower::new(&world.objects).follow_between().await;
+            }
+        }
+        // Changes go on before the next attempt.
+        world.put("004", &format!("round {round}")).await;
+        failing.left.store(i64::MAX, Ordering::Relaxed);
+        world.publish().await;
+        is_published = true;
+        reader.follow().await;
+        let stored = world.stored().await;
+        assert_eq!(reader.held, stored, "killed after {writes}, round {round}");
+        let mut fresh = Follower::new(&world.objects);
+        fresh.follow().await;
+        assert_eq!(fresh.held, stored, "killed after {writes}, round {round}");
+        for number in 0..6 {
+            world.put(&format!("{number:03}"), &format!("{number} in round {round}")).await;
+        }
+        world.delete("008").await;
+        world.put(&format!("new-{round}"), "new").await;
+    }
+    kills
+}
+
+#[tokio::test]
+async fn a_publisher_killed_after_any_write_continues_and_readers_miss_nothing() {
+    for policy in [small(), Policy { changed_percent: 1_000_000, ..small() }, Policy::default()] {
+        let mut writes = 0;
+        while killed_after(writes, policy).await > 0 {
+            writes += 1;
+        }
+        assert!(writes > 15, "{writes}");
+    }
+}
