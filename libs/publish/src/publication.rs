@@ -129,20 +129,26 @@ impl Publication {
 /// The draft of the first Resource List; a draft that was begun before goes on. The first Change List is there before
 /// it.
 async fn first_draft(work: &mut Work<'_>, state: &mut State) -> Result<Draft, PublishError> {
-    if let Some(draft) = state.draft.clone() {
-        return Ok(draft);
+    let draft = match state.draft.clone() {
+        Some(draft) => draft,
+        None => {
+            let next_change = work.catalog.next_change().await?;
+            let last = work.catalog.scan_changes(next_change.saturating_sub(1)).await?.try_next().await?;
+            let at = last.map_or(work.now, |(_, change)| change.at);
+            let at = micros(at).max(later(state.last, 2));
+            state.last = at;
+            state.next_change = next_change;
+            Draft { at, settled_since: None, after: None, parts: Vec::new() }
+        }
+    };
+    if state.lists.is_empty() {
+        // Before anything else is at the place, so that it is known as a publication.
+        state.draft = Some(draft.clone());
+        state.save(work.place).await?;
+        changes::put_first(work, state).await?;
+        state.save(work.place).await?;
+        changes::settle(work, state).await?;
     }
-    let next_change = work.catalog.next_change().await?;
-    let last = work.catalog.scan_changes(next_change.saturating_sub(1)).await?.try_next().await?;
-    let at = last.map_or(work.now, |(_, change)| change.at);
-    let at = micros(at).max(later(state.last, 2));
-    state.last = at;
-    state.next_change = next_change;
-    changes::put_first(work, state).await?;
-    let draft = Draft { at, next_change, settled_since: None, after: None, parts: Vec::new() };
-    state.draft = Some(draft.clone());
-    state.save(work.place).await?;
-    changes::settle(work, state).await?;
     Ok(draft)
 }
 
@@ -160,7 +166,6 @@ fn next_draft(work: &Work<'_>, state: &State) -> Option<Draft> {
         || is_old(policy.edition_age);
     (state.changes > 0 && is_due).then(|| Draft {
         at: state.last,
-        next_change: state.next_change,
         settled_since: Some(before(state.last, MARGIN)),
         after: None,
         parts: Vec::new(),

@@ -83,8 +83,6 @@ pub(crate) struct Part {
 pub(crate) struct Draft {
     /// Its `at`: every change until then is in it.
     pub(crate) at: Timestamp,
-    /// The next number of the change log when it was begun.
-    pub(crate) next_change: u64,
     /// Bytes are laid down of what was settled since then; of everything if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) settled_since: Option<Timestamp>,

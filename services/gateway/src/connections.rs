@@ -1,42 +1,26 @@
-//! Connections to the gateway's port. Their number is bounded. Each is served by its own task with small buffers, and
-//! with a time limit for the head of each request.
+//! Connections to the gateway's port: counted, and each request with the address of its client.
 
-use std::io::{Error, ErrorKind};
 use std::net::IpAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use model::Network;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use serving::connections::{self, ConnectionEvents};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::client::ClientAddress;
-use crate::metrics::GatewayMetrics;
-
-/// The pause after an accept failed, for example because the process has too many open files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
-/// The longest head of a request, in bytes. Also the most that is buffered for writing before the client reads it.
-pub(crate) const BUFFER_BYTES: usize = 32 * 1024;
-/// Memory of a connection besides its buffers: its task, and the task of the request under way.
-const TASK_BYTES: usize = 16 * 1024;
+use crate::metrics::{GatewayMetrics, OpenConnection};
 
 /// Limits of the connections.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionLimits {
-    /// The most connections at a time. Further ones wait in the listen queue of the kernel, and take no memory of this
-    /// process.
+    /// The most connections at a time.
     pub(crate) most: usize,
-    /// The time limit for the head of a request, since the connection was made or its last response was sent.
+    /// The time limit for the head of a request.
     pub(crate) head_time: Duration,
     /// The proxies that may name their clients.
     pub(crate) proxies: Arc<[Network]>,
@@ -45,7 +29,36 @@ pub(crate) struct ConnectionLimits {
 impl ConnectionLimits {
     /// The most memory of `most` connections, each with a body of at most `body_bytes`.
     pub(crate) fn memory_bytes(&self, body_bytes: usize) -> usize {
-        self.most * (2 * BUFFER_BYTES + TASK_BYTES + body_bytes)
+        self.shared().memory_bytes(body_bytes)
+    }
+
+    fn shared(&self) -> connections::ConnectionLimits {
+        // The proxy before the gateway takes responses as fast as they come.
+        connections::ConnectionLimits { most: self.most, head_time: self.head_time, stall_time: None }
+    }
+}
+
+/// Counts connections, and tells requests their client.
+#[derive(Clone)]
+struct Counted {
+    metrics: GatewayMetrics,
+    proxies: Arc<[Network]>,
+}
+
+impl ConnectionEvents for Counted {
+    type Open = OpenConnection;
+
+    fn opened(&self) -> OpenConnection {
+        self.metrics.connection()
+    }
+
+    fn full(&self) {
+        self.metrics.connections_full();
+    }
+
+    fn prepare(&self, peer: IpAddr, request: &mut Request<Incoming>) {
+        let client = ClientAddress::of(peer, request.headers(), &self.proxies);
+        request.extensions_mut().insert(client);
     }
 }
 
@@ -57,192 +70,6 @@ pub(crate) async fn serve(
     metrics: GatewayMetrics,
     stop: CancellationToken,
 ) {
-    let open = TaskTracker::new();
-    let permits = Arc::new(Semaphore::new(limits.most));
-    while let Some(permit) = permit(&permits, &limits, &metrics, &stop).await {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = stop.cancelled() => break,
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                let serving =
-                    serve_connection(stream, peer.ip(), router.clone(), limits.clone(), stop.clone());
-                let counted = metrics.connection();
-                drop(open.spawn(async move {
-                    serving.await;
-                    drop((permit, counted));
-                }));
-            }
-            // The client hung up before the accept.
-            Err(error) if is_of_client(&error) => {}
-            Err(error) => {
-                tracing::error!(%error, "no connection can be accepted now");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-    drop(listener);
-    open.close();
-    open.wait().await;
-}
-
-/// Waits for a permit for one more connection. None when the service is to stop.
-async fn permit(
-    permits: &Arc<Semaphore>,
-    limits: &ConnectionLimits,
-    metrics: &GatewayMetrics,
-    stop: &CancellationToken,
-) -> Option<OwnedSemaphorePermit> {
-    if let Ok(permit) = Arc::clone(permits).try_acquire_owned() {
-        return Some(permit);
-    }
-    metrics.connections_full();
-    tracing::debug!(
-        connections = limits.most,
-        "gateway.connections are open: the next one waits until one ends"
-    );
-    tokio::select! {
-        permit = Arc::clone(permits).acquire_owned() => permit.ok(),
-        () = stop.cancelled() => None,
-    }
-}
-
-/// Serves the requests of one connection. Each gets the address of its client.
-async fn serve_connection(
-    stream: TcpStream,
-    peer: IpAddr,
-    router: Router,
-    limits: ConnectionLimits,
-    stop: CancellationToken,
-) {
-    let routes = TowerToHyperService::new(router);
-    let service = service_fn(|mut request: Request<Incoming>| {
-        let client = ClientAddress::of(peer, request.headers(), &limits.proxies);
-        request.extensions_mut().insert(client);
-        routes.call(request)
-    });
-    // Without this, small responses wait 40 ms each for the acknowledgement of earlier data.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection is slower than it could be");
-    }
-    let mut server = http1::Builder::new();
-    // Without a timer, hyper enforces no time limits.
-    server.timer(TokioTimer::new()).header_read_timeout(limits.head_time).max_buf_size(BUFFER_BYTES);
-    let mut serving = pin!(server.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        ended = serving.as_mut() => ended,
-        () = stop.cancelled() => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke off");
-    }
-}
-
-fn is_of_client(error: &Error) -> bool {
-    use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::{Ipv4Addr, SocketAddr};
-
-    use axum::routing::get;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::task::JoinHandle;
-
-    use super::*;
-
-    const ASK: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-
-    async fn start(head_time: Duration) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
-        start_with(head_time, 100).await
-    }
-
-    async fn start_with(head_time: Duration, most: usize) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let stop = CancellationToken::new();
-        let router = Router::new().route("/", get(async || "here"));
-        let limits = ConnectionLimits { most, head_time, proxies: Arc::new([]) };
-        let serving = serve(listener, router, limits, GatewayMetrics::default(), stop.clone());
-        (address, stop, tokio::spawn(serving))
-    }
-
-    async fn connect(address: SocketAddr, said: &[u8]) -> TcpStream {
-        let mut line = TcpStream::connect(address).await.unwrap();
-        line.write_all(said).await.unwrap();
-        line
-    }
-
-    /// Reads until the server closes the connection.
-    async fn rest(line: &mut TcpStream) -> String {
-        let mut text = String::new();
-        // The server may reset the connection over data that it did not read.
-        let _ = line.read_to_string(&mut text).await;
-        text
-    }
-
-    #[tokio::test]
-    async fn who_does_not_come_to_the_end_of_a_head_is_cut_off_and_others_are_served() {
-        let (address, ..) = start(Duration::from_secs(1)).await;
-        let mut silent = connect(address, b"").await;
-        let mut slow = connect(address, b"GET / HTTP/1.1\r\nHost: ").await;
-        let mut idle = connect(address, ASK).await;
-        let mut honest = connect(address, b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").await;
-        assert!(rest(&mut honest).await.ends_with("\r\n\r\nhere"));
-        assert_eq!((rest(&mut silent).await, rest(&mut slow).await), (String::new(), String::new()));
-        let answered = rest(&mut idle).await;
-        assert!(answered.ends_with("\r\n\r\nhere"), "once, and then it said nothing more: {answered}");
-    }
-
-    #[tokio::test]
-    async fn no_more_connections_than_allowed_are_open_and_the_next_is_served_when_one_ends() {
-        let (address, ..) = start_with(Duration::from_secs(3_600), 2).await;
-        let mut open = Vec::new();
-        for _ in 0..2 {
-            let mut line = connect(address, ASK).await;
-            let mut answer = vec![0; 12];
-            line.read_exact(&mut answer).await.unwrap();
-            open.push(line);
-        }
-        let mut third = connect(address, b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").await;
-        let mut byte = [0];
-        let early = tokio::time::timeout(Duration::from_millis(200), third.read(&mut byte)).await;
-        assert!(early.is_err(), "it waits: {early:?}");
-        open.pop();
-        assert!(rest(&mut third).await.ends_with("here"));
-    }
-
-    #[tokio::test]
-    async fn a_head_that_does_not_end_is_not_held() {
-        let (address, ..) = start(Duration::from_secs(3_600)).await;
-        let head = format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}", "x".repeat(BUFFER_BYTES));
-        let mut line = connect(address, head.as_bytes()).await;
-        let answer = rest(&mut line).await;
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
-    }
-
-    #[test]
-    fn the_memory_of_connections_grows_with_their_number_alone() {
-        let limits = |most| ConnectionLimits { most, head_time: Duration::ZERO, proxies: Arc::new([]) };
-        assert_eq!(limits(512).memory_bytes(64 * 1024), 512 * 144 * 1024);
-    }
-
-    #[tokio::test]
-    async fn a_stop_waits_for_what_is_under_way_and_for_nothing_else() {
-        let (address, stop, serving) = start(Duration::from_secs(3_600)).await;
-        let mut idle = connect(address, ASK).await;
-        let mut answer = vec![0; 12];
-        idle.read_exact(&mut answer).await.unwrap();
-        assert_eq!(answer, b"HTTP/1.1 200");
-        stop.cancel();
-        tokio::time::timeout(Duration::from_secs(60), serving).await.expect("nobody is waited for").unwrap();
-        assert!(rest(&mut idle).await.ends_with("here"));
-        assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
-    }
+    let counted = Counted { metrics, proxies: Arc::clone(&limits.proxies) };
+    connections::serve(listener, router, limits.shared(), counted, stop).await;
 }

@@ -8,12 +8,12 @@ use data_encoding::BASE64;
 use jiff::Timestamp;
 use model::{Bitstream, ResourceUri};
 use serde::Deserialize;
+use serving::range::{self, Part};
 use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::extract::{self, Query, SourcePath};
 use crate::memento;
-use crate::range::{self, Part};
 use crate::resources;
 use crate::state::Gateway;
 
@@ -68,10 +68,10 @@ pub(crate) async fn content(
     };
     let about = memento::headers_of(&gateway, &headers, &source, &uri, from);
     let etag = format!("\"{}\"", bitstream.computed.sha256());
-    if extract::etag_matches(&headers, header::IF_MATCH, &etag) == Some(false) {
+    if serving::etag_matches(&headers, header::IF_MATCH, &etag) == Some(false) {
         return Err(ApiError::precondition_failed(format!("{uri} is another version now: {etag}")));
     }
-    if extract::etag_matches(&headers, header::IF_NONE_MATCH, &etag) == Some(true) {
+    if serving::etag_matches(&headers, header::IF_NONE_MATCH, &etag) == Some(true) {
         let answered = bitstream_headers(&uri, &bitstream, &etag);
         return Ok((StatusCode::NOT_MODIFIED, answered, about).into_response());
     }

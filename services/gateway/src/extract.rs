@@ -214,36 +214,10 @@ pub(crate) fn resource_uri(uri: &str) -> Result<ResourceUri, ApiError> {
     uri.parse().map_err(|error| ApiError::bad_request(format!("uri names no resource: {error}")))
 }
 
-/// Whether `header` (`If-Match`, `If-None-Match`, RFC 9110) contains `etag` or `*`. None if the header is missing.
-pub(crate) fn etag_matches(headers: &HeaderMap, header: header::HeaderName, etag: &str) -> Option<bool> {
-    let mut values = headers.get_all(header).iter().peekable();
-    values.peek()?;
-    let mut tags =
-        values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).map(str::trim);
-    Some(tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag))
-}
-
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
 
     use super::*;
-
-    #[test]
-    fn conditions_name_one_of_several_tags_or_any() {
-        let with = |value: Option<&'static str>| {
-            let mut headers = HeaderMap::new();
-            headers.extend(value.map(|value| (header::IF_MATCH, HeaderValue::from_static(value))));
-            etag_matches(&headers, header::IF_MATCH, "\"7\"")
-        };
-        assert_eq!(with(None), None);
-        for good in ["*", "\"7\"", "\"6\", \"7\"", "W/\"7\""] {
-            assert_eq!(with(Some(good)), Some(true), "{good}");
-        }
-        for bad in ["", "7", "\"8\"", "\"77\""] {
-            assert_eq!(with(Some(bad)), Some(false), "{bad}");
-        }
-    }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_is_too_long_or_too_slow_is_refused_by_name() {

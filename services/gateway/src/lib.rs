@@ -24,7 +24,6 @@ mod plans;
 mod problem_actions;
 mod problems;
 mod push;
-mod range;
 mod rate_limit;
 mod report;
 mod resources;
@@ -35,7 +34,6 @@ mod state;
 mod subscriptions;
 mod tokens;
 mod verdicts;
-mod verified_cache;
 mod wrong_tokens;
 
 pub use self::api::openapi;

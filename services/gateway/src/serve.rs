@@ -8,6 +8,7 @@ use control::{Control, ControlError};
 use futures::future::BoxFuture;
 use model::{Clock as _, SystemClock};
 use service::{Context, Latch, Metrics, Readiness};
+use serving::VerifiedCache;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +20,6 @@ use crate::metrics::GatewayMetrics;
 use crate::push::{Callbacks, Fleet};
 use crate::state::{Gateway, Parts, Views};
 use crate::tokens::Tokens;
-use crate::verified_cache::VerifiedCache;
 use crate::wrong_tokens::WrongTokens;
 use crate::{api, batch, connections, console};
 

@@ -12,7 +12,7 @@ use utoipa::IntoParams;
 
 use crate::access::{self, SourceFilter};
 use crate::api_error::ApiError;
-use crate::extract::{self, JsonBody, Query, SourcePath};
+use crate::extract::{JsonBody, Query, SourcePath};
 use crate::inbox_urls;
 use crate::pagination::paginate;
 use crate::state::Gateway;
@@ -217,7 +217,7 @@ pub(crate) async fn delete(
 /// # Errors
 /// When it names another revision.
 fn check_if_match(headers: &HeaderMap, found: &Versioned<SourceSpec>) -> Result<bool, ApiError> {
-    match extract::etag_matches(headers, header::IF_MATCH, &etag(found.revision.get())) {
+    match serving::etag_matches(headers, header::IF_MATCH, &etag(found.revision.get())) {
         Some(false) => Err(as_precondition(ControlError::Conflict { what: format!("source {}", found.id) })),
         said => Ok(said.is_some()),
     }

@@ -15,8 +15,8 @@ use crate::catalogs::Catalogs;
 use crate::config::Settings;
 use crate::metrics::GatewayMetrics;
 use crate::tokens::Tokens;
-use crate::verified_cache::VerifiedCache;
 use crate::wrong_tokens::WrongTokens;
+use serving::VerifiedCache;
 
 /// State that all handlers share. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use axum::http::{HeaderMap, header};
 
-use crate::extract;
+use crate::conditions::etag_matches;
 
 /// The requested part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     /// The whole bitstream: the request has no range, or none that can be parsed.
     Whole,
     /// Some bytes, at least one.
@@ -18,7 +18,7 @@ pub(crate) enum Part {
 }
 
 /// The part that a request asks for, of a bitstream with this length and entity tag.
-pub(crate) fn asked(headers: &HeaderMap, length: u64, etag: &str) -> Part {
+pub fn asked(headers: &HeaderMap, length: u64, etag: &str) -> Part {
     let mut values = headers.get_all(header::RANGE).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return Part::Whole };
     // A range of another version is no range of this one.
@@ -31,7 +31,7 @@ pub(crate) fn asked(headers: &HeaderMap, length: u64, etag: &str) -> Part {
 /// Whether `If-Range` equals this entity tag. A date is no strong validator here.
 fn is_of(headers: &HeaderMap, etag: &str) -> bool {
     let is_strong = headers.get(header::IF_RANGE).is_some_and(|value| value.as_bytes().starts_with(b"\""));
-    is_strong && extract::etag_matches(headers, header::IF_RANGE, etag) == Some(true)
+    is_strong && etag_matches(headers, header::IF_RANGE, etag) == Some(true)
 }
 
 /// Parses `Range`. Several ranges at once are not supported; the response is then the whole bitstream, as the RFC

@@ -22,7 +22,7 @@ const REMEMBERED: u64 = 4096;
 
 /// The bitstreams that this process verified lately. Clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct VerifiedCache(Cache<VerifiedKey, ()>);
+pub struct VerifiedCache(Cache<VerifiedKey, ()>);
 
 /// The location of a verified bitstream, and its digest.
 type VerifiedKey = (String, Sha256);
@@ -39,7 +39,7 @@ impl VerifiedCache {
     /// # Errors
     /// [`StoreError::Damaged`] when the bitstream is not what was stored. It comes from this function, or as the last
     /// item of the stream, before the last bytes.
-    pub(crate) async fn open(
+    pub async fn open(
         &self,
         store: &Store,
         bitstream: &Bitstream,

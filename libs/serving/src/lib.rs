@@ -1,0 +1,10 @@
+#![doc = include_str!("../README.md")]
+
+mod conditions;
+pub mod connections;
+pub mod range;
+mod stall;
+mod verified_cache;
+
+pub use conditions::etag_matches;
+pub use verified_cache::VerifiedCache;
