@@ -4,6 +4,7 @@ mod export;
 mod harvest;
 mod look;
 mod problems;
+mod publish;
 mod run;
 mod serve;
 mod source;
@@ -20,6 +21,7 @@ pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::harvest::{CatArgs, ExplainArgs, LsArgs, ReportArgs, RestoreArgs};
 pub(crate) use self::look::{DiscoverArgs, InspectArgs, PlanArgs};
 pub(crate) use self::problems::{IgnoreArgs, KindArgs, ProblemsArgs, RetryArgs, SelectArgs};
+pub(crate) use self::publish::PublishArgs;
 pub(crate) use self::run::{RunCommand, RunTargetArgs, WhichArgs};
 pub(crate) use self::serve::{DemoArgs, ServeArgs, ServiceArg};
 pub(crate) use self::source::{ApplyArgs, ListArgs, SourceAddArgs, SourceCommand};
@@ -72,6 +74,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Export files, a tar, JSON lines, Parquet or a Resource Dump. Needs no network.
     Export(ExportArgs),
+    /// Publish what is stored as a ResourceSync Source: as files, or by a server.
+    Publish(PublishArgs),
     /// Undo deletions whose bytes are still stored.
     Restore(RestoreArgs),
     /// Delete unreferenced data after its retention. Safe during syncs, and safe to interrupt.

@@ -14,6 +14,7 @@ pub(crate) mod ls;
 pub(crate) mod manual;
 pub(crate) mod plan;
 pub(crate) mod problems;
+pub(crate) mod publish;
 pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod retry;

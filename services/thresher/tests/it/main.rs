@@ -52,6 +52,7 @@ mod peers;
 mod plans;
 mod problems;
 mod proof;
+mod publish;
 mod push;
 mod push_hostile;
 mod push_kills;

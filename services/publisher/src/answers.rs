@@ -1,0 +1,16 @@
+//! Answers without content.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+
+/// The answer where nothing is.
+pub(crate) fn not_found() -> Response {
+    let text = "Nothing is published here. The Source Description at /.well-known/resourcesync leads to all lists.\n";
+    (StatusCode::NOT_FOUND, text).into_response()
+}
+
+/// Something cannot be read, or is damaged: a later attempt may succeed.
+pub(crate) fn unavailable() -> Response {
+    let pause = [(header::RETRY_AFTER, HeaderValue::from_static("60"))];
+    (StatusCode::SERVICE_UNAVAILABLE, pause, "This cannot be read now.\n").into_response()
+}

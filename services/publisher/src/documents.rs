@@ -1,0 +1,72 @@
+//! Documents, as they were published.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use jiff::Timestamp;
+use object_store::ObjectMeta;
+use publish::paths;
+
+use crate::answers::{not_found, unavailable};
+use crate::conditions::{Condition, condition, http_date};
+use crate::shared::Shared;
+
+/// Answers with a document.
+pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: &HeaderMap) -> Response {
+    let found = match shared.publication().place.open(path).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return not_found(),
+        Err(error) => {
+            tracing::error!(%error, path, "a document cannot be read");
+            return unavailable();
+        }
+    };
+    let etag = etag(&found.meta);
+    let modified = Timestamp::from_second(found.meta.last_modified.timestamp()).unwrap_or_default();
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type(path)));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(lifetime(path)));
+    headers.extend(etag.parse().ok().map(|value| (header::ETAG, value)));
+    headers.extend(http_date(modified).map(|value| (header::LAST_MODIFIED, value)));
+    if path == paths::PAGE {
+        // It has no scripts, no styles, no images.
+        let policy = HeaderValue::from_static("default-src 'none'");
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    match condition(asked, &etag, modified) {
+        Condition::NotModified => return (StatusCode::NOT_MODIFIED, headers).into_response(),
+        Condition::Failed => return StatusCode::PRECONDITION_FAILED.into_response(),
+        Condition::Met => {}
+    }
+    headers.insert(header::CONTENT_LENGTH, found.meta.size.into());
+    let body = match *method {
+        Method::HEAD => Body::empty(),
+        _ => Body::from_stream(found.into_stream()),
+    };
+    (headers, body).into_response()
+}
+
+/// The store's own validator: it changes with each write.
+fn etag(meta: &ObjectMeta) -> String {
+    let given = meta.e_tag.as_deref().map(|tag| tag.trim_start_matches("W/").trim_matches('"').to_owned());
+    let plain = given.filter(|tag| tag.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"'));
+    let tag = plain.unwrap_or_else(|| format!("{:x}-{:x}", meta.last_modified.timestamp_micros(), meta.size));
+    format!("\"{tag}\"")
+}
+
+fn media_type(path: &str) -> &'static str {
+    match path {
+        paths::PAGE => "text/html; charset=utf-8",
+        paths::ROBOTS => "text/plain; charset=utf-8",
+        _ => "application/xml",
+    }
+}
+
+/// How long a cache may answer in our place. A part of a Resource List never changes.
+fn lifetime(path: &str) -> &'static str {
+    if paths::is_part_of_resource_list(path) {
+        "public, max-age=604800, immutable"
+    } else {
+        "public, max-age=60"
+    }
+}

@@ -1,0 +1,73 @@
+//! Which request is for what.
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use percent_encoding::percent_decode_str;
+use publish::paths;
+
+use crate::answers::not_found;
+use crate::shared::Shared;
+use crate::{documents, resources};
+
+/// The longest path that is looked at: longer than any that is published.
+const LONGEST_PATH: usize = 8 * 1024;
+
+pub(crate) fn router(shared: Shared) -> Router {
+    Router::new().fallback(answer).with_state(shared)
+}
+
+async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    if !matches!(method, Method::GET | Method::HEAD) {
+        let allow = [(header::ALLOW, HeaderValue::from_static("GET, HEAD"))];
+        return (StatusCode::METHOD_NOT_ALLOWED, allow, "Only GET and HEAD are understood here.\n")
+            .into_response();
+    }
+    let mut response = match path_of(uri.path(), shared.publication().base.path()) {
+        Some(path) if paths::is_document(&path) => documents::answer(&shared, &path, &method, &headers).await,
+        Some(path) => resources::answer(&shared, &path, &method, &headers).await,
+        None => not_found(),
+    };
+    let headers = response.headers_mut();
+    headers.extend(shared.link().map(|link| (header::LINK, link)));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// The path below the base. None for a path elsewhere.
+fn path_of(path: &str, base: &str) -> Option<String> {
+    if path.len() > LONGEST_PATH {
+        return None;
+    }
+    let decoded = percent_decode_str(path).decode_utf8().ok()?;
+    // The well-known place belongs to the host, and robots.txt too (§6.3.1).
+    let of_host = decoded.strip_prefix('/')?;
+    if of_host == paths::DESCRIPTION || of_host == paths::ROBOTS {
+        return Some(of_host.to_owned());
+    }
+    let below = decoded.strip_prefix(base)?;
+    Some(if below.is_empty() { paths::PAGE.to_owned() } else { below.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_taken_below_the_base_and_the_well_known_ones_from_the_host() {
+        let path = |path: &str| path_of(path, "/one/");
+        assert_eq!(path("/one/changelist.xml").as_deref(), Some("changelist.xml"));
+        assert_eq!(path("/one/").as_deref(), Some("index.html"));
+        assert_eq!(
+            path("/one/resources/http/2/e.org/a%213Fb").as_deref(),
+            Some("resources/http/2/e.org/a!3Fb")
+        );
+        assert_eq!(path("/.well-known/resourcesync").as_deref(), Some(".well-known/resourcesync"));
+        for elsewhere in
+            ["/", "/two/changelist.xml", "/one", "/one%ff/", "*", &format!("/one/{}", "x".repeat(9_000))]
+        {
+            assert_eq!(path(elsewhere), None, "{elsewhere}");
+        }
+    }
+}

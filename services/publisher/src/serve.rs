@@ -1,0 +1,73 @@
+//! The server: its port, its limits, and the task that follows the catalog.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use hyper::Request;
+use hyper::body::Incoming;
+use publish::{Publication, PublishError, Published};
+use serving::connections::{self, ConnectionEvents, ConnectionLimits};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::follow;
+use crate::routes;
+use crate::shared::Shared;
+
+/// Limits of the server.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// The most connections at a time.
+    pub connections: usize,
+    /// The time limit for the head of a request.
+    pub head_time: Duration,
+    /// How long a client may take no bytes of a response.
+    pub stall_time: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { connections: 512, head_time: Duration::from_secs(30), stall_time: Duration::from_secs(60) }
+    }
+}
+
+#[derive(Clone)]
+struct Uncounted;
+
+impl ConnectionEvents for Uncounted {
+    type Open = ();
+
+    fn opened(&self) {}
+
+    fn full(&self) {
+        tracing::debug!("all connections are in use");
+    }
+
+    fn prepare(&self, _: IpAddr, _: &mut Request<Incoming>) {}
+}
+
+/// Publishes, calls `ready`, and serves until `stop`. Changes of the catalog are published as they come.
+///
+/// # Errors
+/// When the first publication fails.
+pub async fn serve(
+    listener: TcpListener,
+    publication: Publication,
+    settings: Settings,
+    ready: impl FnOnce(Published),
+    stop: CancellationToken,
+) -> Result<(), PublishError> {
+    let shared = Shared::open(publication).await?;
+    let done = tokio::select! {
+        done = follow::publish(&shared) => done?,
+        () = stop.cancelled() => return Ok(()),
+    };
+    ready(done);
+    let following = tokio::spawn(follow::follow(shared.clone(), stop.clone()));
+    let Settings { connections, head_time, stall_time } = settings;
+    let limits = ConnectionLimits { most: connections, head_time, stall_time: Some(stall_time) };
+    connections::serve(listener, routes::router(shared), limits, Uncounted, stop).await;
+    // A panic there was reported by its own message.
+    let _ = following.await;
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! `publish`.
+
+use std::net::SocketAddr;
+
+use clap::{ArgGroup, Args};
+use url::Url;
+
+use super::harvest::HarvestArgs;
+
+/// `publish`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("where").required(true).args(["to", "listen"]))]
+pub(crate) struct PublishArgs {
+    /// The URL at which readers find the publication: of the directory or bucket, or of this server or the proxy before
+    /// it. It cannot change later.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base: Url,
+    /// Lay it down in a directory or bucket, for any web server. The same command publishes later changes.
+    #[arg(long, value_name = "DIR|s3://…")]
+    pub(crate) to: Option<String>,
+    /// With --to: only the documents; the bytes are served from elsewhere.
+    #[arg(long, requires = "to")]
+    pub(crate) documents_only: bool,
+    /// Serve it at this address until Ctrl-C, such as 127.0.0.1:8080. Changes are published as they come.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// With --listen: the most connections at a time.
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) connections: u32,
+    /// The Source: its URL or its ID. Optional if the harvest has one Source.
+    #[arg(long)]
+    pub(crate) source: Option<String>,
+    #[command(flatten)]
+    pub(crate) harvest: HarvestArgs,
+    /// Print the totals as a JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,91 @@
+//! Source, copy, publication, copy of that, and so on: all hold the same.
+
+use simulated_source::{Changes, Size, SourceSpec};
+use testkit::servers::S3Fixture;
+use testkit::waiting::until;
+
+use super::{Files, Served, originals};
+use crate::common::{Destination, source, truth};
+
+#[tokio::test]
+async fn a_copy_of_published_files_follows_the_original_through_changes_and_deletions() {
+    let source = source(SourceSpec::default().resources(60).size(Size::Range(0, 100_000))).await;
+    let first = Destination::directory();
+    first.sync(&source.well_known()).exits(0);
+    let files = Files::start();
+    let run = files.publish(&first).exits(0);
+    assert_eq!((run.count("resources"), run.count("files"), run.count("damaged")), (60, 60, 0), "{run}");
+    let second = Destination::directory();
+    second.sync(&files.base).exits(0);
+    assert_eq!(originals(&second, &[&files.base]), originals(&first, &[]));
+
+    for _ in 0..3 {
+        source.change(Changes { create: 3, update: 6, delete: 2 });
+        first.sync(&source.well_known()).exits(0);
+        let run = files.publish(&first).exits(0);
+        assert_eq!((run.count("changes"), run.count("files")), (11, 9), "{run}");
+        let run = second.sync(&files.base).exits(0);
+        assert_eq!(run.json()["mode"], "incremental", "{run}");
+        assert_eq!((run.count("stored"), run.count("deleted"), run.count("gaps")), (9, 2, 0), "{run}");
+        assert_eq!(originals(&second, &[&files.base]), originals(&first, &[]));
+    }
+    let idle = files.publish(&first).exits(0);
+    assert_eq!((idle.count("documents"), idle.count("files")), (0, 0), "{idle}");
+
+    let late = Destination::directory();
+    late.sync(&files.base).exits(0);
+    let present: Vec<_> = late.present().into_values().collect();
+    assert_eq!(present.len(), truth(&source).len());
+}
+
+#[tokio::test]
+async fn three_hops_of_servers_hold_the_same_through_changes_and_kills() {
+    let source = source(SourceSpec::default().resources(30)).await;
+    let copies = [Destination::directory(), Destination::directory(), Destination::directory()];
+    copies[0].sync(&source.well_known()).exits(0);
+    let mut one = Served::start(&copies[0]);
+    copies[1].sync(&one.well_known()).exits(0);
+    let mut two = Served::start(&copies[1]);
+    copies[2].sync(&two.well_known()).exits(0);
+    for round in 0..2 {
+        source.change(Changes { create: 2, update: 4, delete: 1 });
+        copies[0].sync(&source.well_known()).exits(0);
+        if round == 1 {
+            one.restart(&copies[0]);
+            two.restart(&copies[1]);
+        }
+        let held = originals(&copies[0], &[]);
+        // A publisher looks each second for changes.
+        until("the second copy has the changes", || {
+            copies[1].sync(&one.well_known()).exits(0);
+            originals(&copies[1], &[&one.base]) == held
+        })
+        .await;
+        until("the third copy has the changes", || {
+            copies[2].sync(&two.well_known()).exits(0);
+            originals(&copies[2], &[&one.base, &two.base]) == held
+        })
+        .await;
+    }
+    let uri = source.resource_uri(0);
+    let path = publish::PublishedPath::of(&uri.parse().unwrap());
+    assert_eq!(copies[1].cat(&format!("{}{}", one.base, path.as_str())), copies[0].cat(&uri));
+}
+
+#[tokio::test]
+async fn a_bucket_is_published_into_a_bucket() {
+    let source = source(SourceSpec::default().resources(20)).await;
+    let fixture = S3Fixture::get().await;
+    let copy = Destination::s3(&fixture);
+    copy.sync(&source.well_known()).exits(0);
+    let to = format!("s3://{}/public", fixture.bucket);
+    let publish =
+        || copy.run("publish", &["--base", "http://mirror.example/", "--to", &to, "--json"]).exits(0);
+    let run = publish();
+    assert_eq!((run.count("resources"), run.count("files")), (20, 20), "{run}");
+    source.change(Changes { create: 1, update: 2, delete: 1 });
+    copy.sync(&source.well_known()).exits(0);
+    let run = publish();
+    assert_eq!((run.count("changes"), run.count("files")), (4, 3), "{run}");
+    assert_eq!(publish().count("documents"), 0);
+}

@@ -1,0 +1,107 @@
+//! `thresher publish`: what a harvest stores, as a Source of its own.
+
+mod chain;
+mod documents;
+mod peers;
+mod requests;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use model::ResourceUri;
+use publish::Named;
+use tempfile::TempDir;
+use testkit::relay::Relay;
+use testkit::servers::Venv;
+
+use crate::common::{Destination, Process, Run};
+
+/// A resource of `ls --json`: its state, length and SHA-256.
+type Held = (String, Option<u64>, Option<String>);
+
+/// What a copy holds, by the URI of the original after `hops` publications.
+#[track_caller]
+fn originals(copy: &Destination, hops: &[&str]) -> BTreeMap<String, Held> {
+    let original = |uri: String| {
+        hops.iter().rev().fold(uri, |uri, base| {
+            let path = uri.strip_prefix(base).unwrap_or_else(|| panic!("{uri} is not below {base}"));
+            match Named::at(path) {
+                Some(Named::Resource(uri)) => ResourceUri::to_string(&uri),
+                other => panic!("{path} is {other:?}"),
+            }
+        })
+    };
+    let held = copy.ls().into_iter();
+    held.map(|(uri, held)| (original(uri), (held.state, held.length, held.sha256))).collect()
+}
+
+/// A publication in a directory, served by Python's own web server.
+struct Files {
+    base: String,
+    folder: TempDir,
+    _server: Process,
+}
+
+impl Files {
+    fn start() -> Self {
+        let folder = TempDir::with_prefix("published-").unwrap();
+        let public = folder.path().join("public");
+        std::fs::create_dir(&public).unwrap();
+        let log = File::create(folder.path().join("log")).unwrap();
+        let mut command =
+            std::process::Command::new(Venv::peers().expect("a virtual environment").program("python"));
+        command.args(["-u", "-m", "http.server", "--bind", "127.0.0.1", "0", "--directory"]).arg(&public);
+        let mut server = Process::talk(command.stderr(log));
+        let line = server.hear();
+        let base = line.split(['(', ')']).nth(1).unwrap_or_else(|| panic!("where does it listen? {line}"));
+        Self { base: base.to_owned(), folder, _server: server }
+    }
+
+    fn public(&self) -> PathBuf {
+        self.folder.path().join("public")
+    }
+
+    /// Publishes a copy there.
+    #[track_caller]
+    fn publish(&self, copy: &Destination) -> Run {
+        let to = self.public().display().to_string();
+        copy.run("publish", &["--base", &self.base, "--to", &to, "--json"])
+    }
+}
+
+/// A publisher at a port of its own, behind a relay that stays when it is killed.
+struct Served {
+    base: String,
+    relay: Relay,
+    server: Option<Process>,
+}
+
+impl Served {
+    fn start(copy: &Destination) -> Self {
+        let relay = Relay::start().unwrap();
+        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
+        served.restart(copy);
+        served
+    }
+
+    /// Kills the publisher with SIGKILL, and starts it again at another port.
+    fn restart(&mut self, copy: &Destination) {
+        self.server = None;
+        let mut command = copy.command("publish", &["--base", &self.base, "--listen", "127.0.0.1:0"]);
+        let mut server = Process::talk(command.stderr(Stdio::inherit()));
+        let address = loop {
+            let line = server.hear();
+            if let Some((_, address)) = line.split_once(" on ").filter(|_| line.starts_with("serving ")) {
+                break address.to_owned();
+            }
+        };
+        self.relay.lead_to(format!("http://{address}"));
+        self.server = Some(server);
+    }
+
+    fn well_known(&self) -> String {
+        format!("{}.well-known/resourcesync", self.base)
+    }
+}
