@@ -56,7 +56,7 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
         });
         let laid: Vec<_> = laid.buffered(AT_A_TIME).try_collect().await?;
         for (change, kind, record, laid) in laid {
-            if !work.count(&change.uri, laid) {
+            if !work.count(state, &change.uri, laid)? {
                 continue;
             }
             let list = room(work, state, &mut open).await?;

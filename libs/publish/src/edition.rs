@@ -14,7 +14,7 @@ use crate::paths::{RESOURCE_PARTS, RESOURCES, name_of};
 use crate::place::xml;
 use crate::state::{Draft, Edition, Part, Retired, State};
 use crate::work::{Seen, Work, before};
-use crate::{Policy, PublishError, entry};
+use crate::{Policy, PublishError, changes, entry};
 
 /// A part whose document is not written yet: its header depends on whether it is the only one.
 struct Held {
@@ -30,22 +30,26 @@ pub(crate) async fn make(
 ) -> Result<(), PublishError> {
     let known = known_parts(work, state);
     let layer = &Layer::new(work.store, work.place, work.with_bytes);
-    let since = draft.settled_since;
+    let is_first = draft.is_first;
+    let missing = &state.missing.clone();
     let records = work.catalog.scan_resources(None, draft.after.as_ref()).await?;
     let present = records.map_err(PublishError::from).try_filter_map(|(uri, record)| async move {
         Ok(record.bitstream.clone().map(|bitstream| (uri, record, bitstream)))
     });
     let laid = present.map(|found| async move {
         let (uri, record, bitstream) = found?;
-        let is_new = since.is_none_or(|since| record.settled_at >= since);
-        let laid = if is_new { layer.lay(&uri, &record, &bitstream).await? } else { Ok(None) };
+        let laid = if is_first || missing.contains(&uri) {
+            layer.lay(&uri, &record, &bitstream).await?
+        } else {
+            Ok(None)
+        };
         Ok::<_, PublishError>((uri, record, bitstream, laid))
     });
     let mut laid = pin!(laid.buffered(AT_A_TIME));
     let mut held: Option<Held> = None;
     let mut entries = Entries::begin(work.place)?;
     while let Some((uri, record, bitstream, laid)) = laid.try_next().await? {
-        if !work.count(&uri, laid) {
+        if !work.count(state, &uri, laid)? {
             continue;
         }
         if let Some(Held { entries, last }) = held.take() {
@@ -66,6 +70,10 @@ pub(crate) async fn make(
         Some(held) => held.entries,
         None => entries.finish()?,
     };
+    // Whatever changed during the pass is told, and its bytes are there, before the list names it.
+    changes::tell(work, state).await?;
+    state.save(work.place).await?;
+    changes::settle(work, state).await?;
     if draft.parts.is_empty() {
         put_only(work, &mut draft, last).await?;
     } else if last.count > 0 {
@@ -138,7 +146,7 @@ async fn put_only(
 
 /// Switches to the new edition by one document, and retires the parts that it does not have.
 async fn switch(work: &mut Work<'_>, state: &mut State, draft: Draft) -> Result<(), PublishError> {
-    let Draft { at, parts, .. } = draft;
+    let Draft { at, parts, changes, .. } = draft;
     let edition = Edition { at, completed: work.now.max(at), resources: resources(&parts), parts };
     let is_index = edition.parts.iter().any(|part| part.path != RESOURCES);
     if is_index {
@@ -155,7 +163,7 @@ async fn switch(work: &mut Work<'_>, state: &mut State, draft: Draft) -> Result<
     state.retired.extend(gone.collect::<Vec<_>>());
     state.edition = Some(edition);
     state.draft = None;
-    state.changes = 0;
+    state.changes = state.changes.saturating_sub(changes);
     state.save(work.place).await
 }
 

@@ -16,9 +16,6 @@ use crate::state::{Draft, Retired, State};
 use crate::work::{Published, Seen, Work, before, later, micros};
 use crate::{Base, Place, Policy, PublishError};
 
-/// Records that were settled this shortly before the last change are taken for new ones: clocks of services differ.
-const MARGIN: std::time::Duration = std::time::Duration::from_secs(300);
-
 /// What is stored of a Source, as a Source of its own.
 #[derive(Debug, Clone)]
 pub struct Publication {
@@ -138,7 +135,7 @@ async fn first_draft(work: &mut Work<'_>, state: &mut State) -> Result<Draft, Pu
             let at = micros(at).max(later(state.last, 2));
             state.last = at;
             state.next_change = next_change;
-            Draft { at, settled_since: None, after: None, parts: Vec::new() }
+            Draft { at, changes: 0, is_first: true, after: None, parts: Vec::new() }
         }
     };
     if state.lists.is_empty() {
@@ -166,7 +163,8 @@ fn next_draft(work: &Work<'_>, state: &State) -> Option<Draft> {
         || is_old(policy.edition_age);
     (state.changes > 0 && is_due).then(|| Draft {
         at: state.last,
-        settled_since: Some(before(state.last, MARGIN)),
+        changes: state.changes,
+        is_first: false,
         after: None,
         parts: Vec::new(),
     })

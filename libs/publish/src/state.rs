@@ -1,6 +1,6 @@
 //! What is remembered of a publication between two runs, in one small file at its place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fixity::Sha256;
 use jiff::Timestamp;
@@ -12,6 +12,8 @@ use crate::{Base, PublishError};
 
 /// The file. Everything that it names is at the place before it is written.
 const STATE: &str = ".thresher/publication.json";
+/// The most resources whose bytes may be damaged.
+const MOST_MISSING: usize = 100_000;
 /// The version that is written. A later one is refused.
 const VERSION: u16 = 1;
 
@@ -41,6 +43,9 @@ pub(crate) struct State {
     /// The Change Lists of the index, oldest first; the last one is open.
     #[serde(default)]
     pub(crate) lists: Vec<ChangeListRecord>,
+    /// Resources whose bytes could not be laid down, since they are damaged. No Resource List names them until they can.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) missing: BTreeSet<ResourceUri>,
     /// Digests of the documents with a fixed name, so that equal ones are not written again.
     #[serde(default)]
     pub(crate) fixed: BTreeMap<String, Sha256>,
@@ -83,9 +88,12 @@ pub(crate) struct Part {
 pub(crate) struct Draft {
     /// Its `at`: every change until then is in it.
     pub(crate) at: Timestamp,
-    /// Bytes are laid down of what was settled since then; of everything if none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) settled_since: Option<Timestamp>,
+    /// How many of the state's changes are in it.
+    #[serde(default)]
+    pub(crate) changes: u64,
+    /// Whether it is the first one: then bytes are laid down with it, and later with the changes.
+    #[serde(default)]
+    pub(crate) is_first: bool,
     /// The last resource of the parts so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<ResourceUri>,
@@ -126,6 +134,20 @@ impl ChangeListRecord {
 }
 
 impl State {
+    /// Notes whether the bytes of a resource are at the place.
+    pub(crate) fn note_missing(&mut self, uri: &ResourceUri, is_missing: bool) -> Result<(), PublishError> {
+        if !is_missing {
+            self.missing.remove(uri);
+        } else if self.missing.len() < MOST_MISSING {
+            self.missing.insert(uri.clone());
+        } else {
+            return Err(PublishError::Refused(format!(
+                "the stored bytes of more than {MOST_MISSING} resources are damaged; run `thresher scrub --repair` first"
+            )));
+        }
+        Ok(())
+    }
+
     pub(crate) fn new(source: &SourceId, base: &Base, with_bytes: bool) -> Self {
         Self {
             version: VERSION,
@@ -138,6 +160,7 @@ impl State {
             draft: None,
             changes: 0,
             lists: Vec::new(),
+            missing: BTreeSet::new(),
             fixed: BTreeMap::new(),
             retired: Vec::new(),
             swept_to: None,

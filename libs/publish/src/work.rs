@@ -8,6 +8,7 @@ use store::{Store, StoreError};
 use tempfile::NamedTempFile;
 
 use crate::place::xml;
+use crate::state::State;
 use crate::{Base, Place, Policy, PublishError};
 
 /// Totals of a run.
@@ -58,17 +59,25 @@ pub(crate) struct Work<'a> {
 
 impl Work<'_> {
     /// Counts the laid bytes of a resource. Returns false if it is to be left out.
-    pub(crate) fn count(&mut self, uri: &ResourceUri, laid: Result<Option<u64>, StoreError>) -> bool {
+    pub(crate) fn count(
+        &mut self,
+        state: &mut State,
+        uri: &ResourceUri,
+        laid: Result<Option<u64>, StoreError>,
+    ) -> Result<bool, PublishError> {
         match laid {
-            Ok(bytes) => {
-                self.done.files += u64::from(bytes.is_some());
-                self.done.bytes += bytes.unwrap_or_default();
-                true
+            Ok(None) => Ok(true),
+            Ok(Some(bytes)) => {
+                self.done.files += 1;
+                self.done.bytes += bytes;
+                state.note_missing(uri, false)?;
+                Ok(true)
             }
             Err(error) => {
                 self.done.damaged += 1;
                 (self.see)(Seen::Damaged(uri, &error));
-                false
+                state.note_missing(uri, true)?;
+                Ok(false)
             }
         }
     }

@@ -25,6 +25,8 @@ pub(crate) struct Follower {
     to: Option<Timestamp>,
     /// Resources whose bytes are not those of the Resource List, with the digest of their bytes.
     newer: BTreeMap<String, String>,
+    /// Whether a publication was killed, and is not complete.
+    is_between: bool,
 }
 
 pub(crate) async fn file(objects: &Arc<dyn ObjectStore>, url: &str) -> Bytes {
@@ -52,13 +54,19 @@ pub(crate) async fn document(objects: &Arc<dyn ObjectStore>, url: &str) -> Docum
 
 impl Follower {
     pub(crate) fn new(objects: &Arc<dyn ObjectStore>) -> Self {
-        Self { objects: Arc::clone(objects), held: BTreeMap::new(), to: None, newer: BTreeMap::new() }
+        Self {
+            objects: Arc::clone(objects),
+            held: BTreeMap::new(),
+            to: None,
+            newer: BTreeMap::new(),
+            is_between: false,
+        }
     }
 
     /// Reads the lists of a publication that is complete: bytes that are newer than the Resource List are told in a
     /// Change List.
     pub(crate) async fn follow(&mut self) {
-        self.follow_between().await;
+        self.walk().await;
         for (uri, sha256) in std::mem::take(&mut self.newer) {
             assert!(
                 self.held.get(&uri).is_none_or(|held| *held == sha256),
@@ -67,8 +75,16 @@ impl Follower {
         }
     }
 
-    /// Goes from the Source Description to the lists: the Resource List once, and the changes since.
+    /// The same of a publication that was killed: nothing is missing, but bytes may be newer than all lists.
     pub(crate) async fn follow_between(&mut self) {
+        self.is_between = true;
+        self.walk().await;
+        self.is_between = false;
+        self.newer.clear();
+    }
+
+    /// Goes from the Source Description to the lists: the Resource List once, and the changes since.
+    async fn walk(&mut self) {
         let description =
             self.document(&format!("{BASE}.well-known/resourcesync"), Capability::Description).await;
         let capabilities = self.document(&description.entries[0].loc, Capability::CapabilityList).await;
@@ -124,7 +140,10 @@ impl Follower {
                 continue;
             }
             let list = self.document(&entry.loc, Capability::ChangeList).await;
-            assert_eq!((list.header.from, list.header.until), (entry.metadata.from, entry.metadata.until));
+            assert_eq!(list.header.from, entry.metadata.from);
+            // The index leads on before a list gets its end.
+            let is_closed = list.header.until == entry.metadata.until;
+            assert!(is_closed || self.is_between && list.header.until.is_none(), "{}", entry.loc);
             for change in list.entries {
                 let time = change.metadata.datetime.expect("a time").instant();
                 if self.to.is_some_and(|to| time <= to) {

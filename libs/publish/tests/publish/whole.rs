@@ -58,7 +58,7 @@ async fn nothing_stored_is_an_empty_list() {
 
 #[tokio::test]
 async fn damaged_bytes_are_left_out_and_counted() {
-    let world = World::with(5, Policy::default()).await;
+    let mut world = World::with(5, Policy::default()).await;
     world.damage("body 2").await;
     let done = world.publish().await;
     assert_eq!((done.resources, done.files, done.damaged), (4, 4, 1));
@@ -66,6 +66,20 @@ async fn damaged_bytes_are_left_out_and_counted() {
     reader.follow().await;
     assert_eq!(reader.held.len(), 4);
     assert!(!reader.held.contains_key("http://e.org/002"));
+
+    world.put("005", "another").await;
+    let done = world.publish().await;
+    assert_eq!((done.resources, done.damaged), (5, 1), "it stays out");
+    reader.follow().await;
+    Follower::new(&world.objects).follow().await;
+
+    world.repair("body 2").await;
+    world.put("006", "one more").await;
+    let done = world.publish().await;
+    assert_eq!((done.resources, done.damaged), (7, 0));
+    let mut fresh = Follower::new(&world.objects);
+    fresh.follow().await;
+    assert_eq!(fresh.held, world.stored().await);
 }
 
 #[tokio::test]

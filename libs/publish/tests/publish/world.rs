@@ -141,6 +141,12 @@ impl World {
         self.store.object_store().put(&key, "x".repeat(body.len()).into()).await.unwrap();
     }
 
+    /// Puts the bytes of a body back.
+    pub(crate) async fn repair(&self, body: &str) {
+        let key = Key::Bitstream(Sha256::of(body.as_bytes())).path();
+        self.store.object_store().put(&key, body.to_owned().into()).await.unwrap();
+    }
+
     pub(crate) async fn publish(&self) -> Published {
         self.try_publish().await.unwrap()
     }
