@@ -176,6 +176,7 @@ impl Settling {
             change_time: None,
             as_of: Some(Timestamp::UNIX_EPOCH),
             latest: Some(Timestamp::UNIX_EPOCH),
+            links: None,
         }
     }
 }

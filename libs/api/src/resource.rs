@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
-use model::{ChangeLogEntry, PendingRecord, ProblemRecord, ResourceRecord, ResourceUri, Version};
+use model::{ChangeLogEntry, Links, PendingRecord, ProblemRecord, ResourceRecord, ResourceUri, Version};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -38,6 +38,10 @@ pub struct Resource {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub stored_at: Option<Timestamp>,
+    /// The links of the entry that listed it: `rel`, `href`, and the other attributes that it gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>, required = false)]
+    pub links: Option<Links>,
 }
 
 /// The state of a resource: [`model::ResourceState`], described for the API.
@@ -121,6 +125,7 @@ impl Resource {
             encoding: bitstream.and_then(|bitstream| bitstream.encoding.clone()),
             change_time: record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod)),
             stored_at: bitstream.map(|bitstream| bitstream.stored_at),
+            links: record.and_then(|record| record.listing.links.clone()),
         }
     }
 }

@@ -166,6 +166,7 @@ fn listing() -> Listing {
         change_time: None,
         as_of: Some(Timestamp::UNIX_EPOCH),
         latest: Some(Timestamp::UNIX_EPOCH),
+        links: None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, Bytes};
-use resourcesync::{Options, ReadError, Reader, Summary};
+use resourcesync::{Item, Link, Options, ReadError, Reader, Summary};
 use tokio::sync::mpsc;
 
 use crate::error::DocumentError;
@@ -13,6 +13,8 @@ use crate::part::Part;
 
 /// Entries per batch.
 const BATCH: usize = 500;
+/// Bytes of links per batch. Further entries begin another one.
+const LINK_BYTES: usize = 256 * 1024;
 /// Batches that may wait for the visitor.
 const BATCHES_AHEAD: usize = 2;
 
@@ -72,9 +74,13 @@ fn parse_items(reader: &mut Reader<ChunkReader>, out: &PartsOut) -> Result<bool,
         return Ok(false);
     }
     let mut batch = Vec::with_capacity(BATCH);
+    let mut link_bytes = 0;
     loop {
         match reader.next() {
-            Ok(Some(item)) => batch.push(item),
+            Ok(Some(item)) => {
+                link_bytes += bytes_of_links(&item);
+                batch.push(item);
+            }
             Ok(None) => return Ok(batch.is_empty() || out.send(Part::Items(batch), reader.bytes_read())),
             Err(error) => {
                 if !batch.is_empty() {
@@ -83,12 +89,20 @@ fn parse_items(reader: &mut Reader<ChunkReader>, out: &PartsOut) -> Result<bool,
                 return Err(error);
             }
         }
-        if batch.len() == BATCH {
+        if batch.len() == BATCH || link_bytes >= LINK_BYTES {
+            link_bytes = 0;
             let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
             if !out.send(Part::Items(full), reader.bytes_read()) {
                 return Ok(false);
             }
         }
+    }
+}
+
+fn bytes_of_links(item: &Item) -> usize {
+    match item {
+        Item::Entry(entry) => entry.links.iter().map(Link::size).sum(),
+        Item::Bad(_) => 0,
     }
 }
 

@@ -10,7 +10,7 @@ use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::Type;
 
-use crate::row::Row;
+use crate::row::{LinkRow, Row};
 
 /// A column: its name, whether each row has a value, and that value.
 struct Column {
@@ -26,9 +26,32 @@ enum Cell {
     Time(fn(&Row) -> Option<Timestamp>),
     /// A list, which may be empty.
     Texts(fn(&Row) -> &[String]),
+    /// A list of links: a column for each field of [`LinkRow`].
+    Links(fn(&Row) -> &[LinkRow]),
 }
 
-const COLUMNS: [Column; 21] = [
+/// How a link fills a column.
+enum Field {
+    Text(fn(&LinkRow) -> Option<&str>),
+    Number(fn(&LinkRow) -> Option<u64>),
+}
+
+/// The fields of a link: name, whether each has a value, and that value.
+const LINK_FIELDS: [(&str, bool, Field); 11] = [
+    ("rel", true, Field::Text(|link| Some(&link.rel))),
+    ("href", true, Field::Text(|link| Some(&link.href))),
+    ("type", false, Field::Text(|link| link.media_type.as_deref())),
+    ("hash", false, Field::Text(|link| link.hash.as_deref())),
+    ("length", false, Field::Number(|link| link.length)),
+    ("encoding", false, Field::Text(|link| link.encoding.as_deref())),
+    ("modified", false, Field::Text(|link| link.modified.as_deref())),
+    ("pri", false, Field::Number(|link| link.pri)),
+    ("path", false, Field::Text(|link| link.path.as_deref())),
+    ("profile", false, Field::Text(|link| link.profile.as_deref())),
+    ("other", false, Field::Text(|link| link.other.as_deref())),
+];
+
+const COLUMNS: [Column; 22] = [
     required("uri", Cell::Text(|row| Some(&row.uri))),
     required("state", Cell::Text(|row| Some(row.state))),
     optional("length", Cell::Number(|row| row.length)),
@@ -50,6 +73,7 @@ const COLUMNS: [Column; 21] = [
     optional("offset", Cell::Number(|row| row.offset)),
     optional("stored_length", Cell::Number(|row| row.stored_length)),
     optional("method", Cell::Text(|row| row.method)),
+    required("links", Cell::Links(|row| &row.links)),
 ];
 
 const fn required(name: &'static str, cell: Cell) -> Column {
@@ -73,6 +97,11 @@ pub(crate) fn schema() -> Result<Type, ParquetError> {
                 let list = "repeated group list { required binary element (STRING); }";
                 format!("{repetition} group {name} (LIST) {{ {list} }}")
             }
+            Cell::Links(_) => {
+                let fields: String = LINK_FIELDS.iter().map(field_type).collect();
+                let list = format!("repeated group list {{ required group element {{ {fields} }} }}");
+                format!("{repetition} group {name} (LIST) {{ {list} }}")
+            }
         };
     }
     parse_message_type(&(text + "}"))
@@ -84,6 +113,24 @@ pub(crate) fn write<W: Write + Send>(
     rows: &[Row],
 ) -> Result<(), ParquetError> {
     for Column { cell, .. } in &COLUMNS {
+        if let Cell::Links(of) = cell {
+            for (_, is_required, field) in &LINK_FIELDS {
+                let Some(mut column) = group.next_column()? else { break };
+                let lists = rows.iter().map(of);
+                match field {
+                    Field::Text(value) => {
+                        let value = |link| value(link).map(ByteArray::from);
+                        write_links::<ByteArrayType>(column.typed(), lists, *is_required, value)?;
+                    }
+                    Field::Number(value) => {
+                        let value = |link| value(link).map(u64::cast_signed);
+                        write_links::<Int64Type>(column.typed(), lists, *is_required, value)?;
+                    }
+                }
+                column.close()?;
+            }
+            continue;
+        }
         let Some(mut column) = group.next_column()? else { break };
         match cell {
             Cell::Text(of) => {
@@ -100,6 +147,8 @@ pub(crate) fn write<W: Write + Send>(
                 write_cells::<Int64Type>(column.typed(), cells)?;
             }
             Cell::Texts(of) => write_lists(column.typed(), rows.iter().map(of))?,
+            // Written above, in several columns.
+            Cell::Links(_) => {}
         }
         column.close()?;
     }
@@ -133,6 +182,41 @@ fn write_lists<'a>(
         definitions.extend(list.iter().map(|_| 1));
         repetitions.extend((0..list.len()).map(|at| i16::from(at > 0)));
         values.extend(list.iter().map(|text| ByteArray::from(text.as_str())));
+        if list.is_empty() {
+            definitions.push(0);
+            repetitions.push(0);
+        }
+    }
+    column.write_batch(&values, Some(&definitions), Some(&repetitions)).map(drop)
+}
+
+/// The type of a link's field.
+fn field_type((name, is_required, field): &(&str, bool, Field)) -> String {
+    let repetition = if *is_required { "required" } else { "optional" };
+    match field {
+        Field::Text(_) => format!("{repetition} binary {name} (STRING); "),
+        Field::Number(_) => format!("{repetition} int64 {name} (INTEGER(64,false)); "),
+    }
+}
+
+/// Writes a field of all links: definition level 0 is an empty list, 1 a link, 2 the value of a field that a link need
+/// not have. Repetition level 0 begins the next row.
+fn write_links<'a, T: DataType>(
+    column: &mut ColumnWriterImpl<'_, T>,
+    lists: impl Iterator<Item = &'a [LinkRow]>,
+    is_required: bool,
+    value: impl Fn(&'a LinkRow) -> Option<T::T>,
+) -> Result<(), ParquetError> {
+    let mut values = Vec::new();
+    let mut definitions = Vec::new();
+    let mut repetitions = Vec::new();
+    for list in lists {
+        for (at, link) in list.iter().enumerate() {
+            let value = value(link);
+            definitions.push(if value.is_some() && !is_required { 2 } else { 1 });
+            repetitions.push(i16::from(at > 0));
+            values.extend(value);
+        }
         if list.is_empty() {
             definitions.push(0);
             repetitions.push(0);

@@ -21,6 +21,8 @@ use crate::work::Work;
 
 /// Rows of a row group, which are held in memory until it is written.
 const GROUP_ROWS: usize = 20_000;
+/// Bytes of links in a row group. A group that reaches them ends with fewer rows.
+const GROUP_LINK_BYTES: usize = 16 * 1024 * 1024;
 
 pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), ExportError> {
     let schema = Arc::new(columns::schema().map_err(failed)?);
@@ -56,6 +58,7 @@ pub(crate) async fn write(work: &mut Work<'_>, directory: &Path) -> Result<(), E
 struct Part {
     writer: SerializedFileWriter<std::fs::File>,
     rows: Vec<Row>,
+    link_bytes: usize,
 }
 
 impl Part {
@@ -65,16 +68,19 @@ impl Part {
         let file = File::create(path)?.into_parts().0;
         let writer =
             SerializedFileWriter::new(file, Arc::clone(schema), properties.into()).map_err(failed)?;
-        Ok(Self { writer, rows: Vec::new() })
+        Ok(Self { writer, rows: Vec::new(), link_bytes: 0 })
     }
 
     fn add(&mut self, row: Row) -> Result<(), ExportError> {
+        self.link_bytes += row.link_bytes();
         self.rows.push(row);
-        if self.rows.len() >= GROUP_ROWS { self.write_rows().map_err(failed) } else { Ok(()) }
+        let is_full = self.rows.len() >= GROUP_ROWS || self.link_bytes >= GROUP_LINK_BYTES;
+        if is_full { self.write_rows().map_err(failed) } else { Ok(()) }
     }
 
     fn write_rows(&mut self) -> Result<(), ParquetError> {
         let rows = std::mem::take(&mut self.rows);
+        self.link_bytes = 0;
         let mut group = self.writer.next_row_group()?;
         columns::write(&mut group, &rows)?;
         group.close().map(drop)

@@ -1,7 +1,8 @@
 //! The records of a resource, as a row of a table.
 
 use jiff::Timestamp;
-use model::{Assurance, Bitstream, Method, ResourceRecord, ResourceUri};
+use model::{Assurance, Bitstream, Links, Method, ResourceRecord, ResourceUri};
+use resourcesync::Link;
 use serde::Serialize;
 use store::Key;
 
@@ -33,9 +34,34 @@ pub(crate) struct Row {
     pub(crate) offset: Option<u64>,
     pub(crate) stored_length: Option<u64>,
     pub(crate) method: Option<&'static str>,
+    pub(crate) links: Vec<LinkRow>,
+}
+
+/// A link of a resource. Each row has all fields, so that every table has the same columns.
+#[derive(Debug, Serialize)]
+pub(crate) struct LinkRow {
+    pub(crate) rel: String,
+    pub(crate) href: String,
+    #[serde(rename = "type")]
+    pub(crate) media_type: Option<String>,
+    pub(crate) hash: Option<String>,
+    pub(crate) length: Option<u64>,
+    pub(crate) encoding: Option<String>,
+    /// As the Source writes it, so that a date stays a date.
+    pub(crate) modified: Option<String>,
+    pub(crate) pri: Option<u64>,
+    pub(crate) path: Option<String>,
+    pub(crate) profile: Option<String>,
+    /// Attributes of other vocabularies, as a JSON object.
+    pub(crate) other: Option<String>,
 }
 
 impl Row {
+    /// Bytes that its links take in memory, roughly.
+    pub(crate) fn link_bytes(&self) -> usize {
+        self.links.iter().map(LinkRow::size).sum()
+    }
+
     pub(crate) fn of(uri: &ResourceUri, record: ResourceRecord) -> Self {
         let state = if record.is_present() { "present" } else { "deleted" };
         let bitstream = record.bitstream.as_ref().or(record.deleted.as_ref());
@@ -67,7 +93,27 @@ impl Row {
                 Method::Stored => "stored",
                 Method::Deflated => "deflated",
             }),
+            links: listing.links.iter().flat_map(Links::to_vec).map(LinkRow::of).collect(),
         }
+    }
+}
+
+impl LinkRow {
+    fn of(link: Link) -> Self {
+        let Link { rel, href, hash, length, media_type, encoding, modified, path, pri, mut other } = link;
+        let profile = other.remove("profile");
+        let modified = modified.map(|time| time.to_string());
+        let other = serde_json::to_string(&other).ok().filter(|_| !other.is_empty());
+        let pri = pri.map(u64::from);
+        Self { rel, href, media_type, hash, length, encoding, modified, pri, path, profile, other }
+    }
+
+    /// Bytes that it takes in memory, roughly.
+    fn size(&self) -> usize {
+        let Self { media_type, hash, encoding, modified, path, profile, other, .. } = self;
+        let texts = [media_type, hash, encoding, modified, path, profile, other];
+        let texts: usize = texts.into_iter().flatten().map(String::len).sum();
+        size_of::<Self>() + self.rel.len() + self.href.len() + texts
     }
 }
 

@@ -15,6 +15,7 @@ mod home;
 mod ids;
 mod job;
 mod job_messages;
+mod links;
 mod location;
 pub mod moment;
 mod network;
@@ -58,6 +59,7 @@ pub use failure::{Disposition, Evidence, Failure};
 pub use home::HomeSite;
 pub use ids::{DamageId, IdError, JobId, PackId, PackageId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, VerifyJob};
+pub use links::Links;
 pub use location::{CompactedPack, Location, Method, Span};
 pub use network::{Network, NetworkError};
 pub use oai::{
@@ -78,8 +80,8 @@ pub use problem::{Ignored, ProblemRecord, Subject};
 pub use problem_reason::{ProblemReason, UnknownReason};
 pub use provenance::{Attempt, Provenance, Why};
 pub use resource::{
-    Absence, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, HeldBitstream, Holding, Listing,
-    ResourceRecord, content_coding,
+    Absence, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, HeldBitstream, HeldListing,
+    Holding, Listing, ResourceRecord, content_coding,
 };
 pub use resource_state::ResourceState;
 pub use run::{Counters, Mode, Phase, RunRecord};

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Message;
 use crate::{
-    Assurance, Declaration, Failure, JobId, Location, Origin, PackageId, ResourceUri, RunId, SelectionId,
-    Seq, SetId, SourceId, StoredBitstream, Terms, Validators,
+    Assurance, Declaration, Failure, JobId, Links, Location, Origin, PackageId, ResourceUri, RunId,
+    SelectionId, Seq, SetId, SourceId, StoredBitstream, Terms, Validators,
 };
 
 /// A package that a dump lists (RS-33). Keyed by its URI.
@@ -282,6 +282,9 @@ pub struct ManifestEntry {
     /// Its `rs:md`; `path` is the member's name.
     #[serde(default)]
     pub metadata: Metadata,
+    /// Its `rs:ln`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
     /// The line of the manifest it begins on, from 1.
     pub line: u64,
     /// The column, from 1.

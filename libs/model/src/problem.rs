@@ -149,6 +149,7 @@ mod tests {
             change_time: change_time.map(at),
             as_of: as_of.map(at),
             latest: None,
+            links: None,
         }
     }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use resourcesync::Change;
 use serde::{Deserialize, Serialize};
 
-use crate::{Location, ProblemReason, Provenance, ResourceUri, RunId, SetId, Validators};
+use crate::{Links, Location, ProblemReason, Provenance, ResourceUri, RunId, SetId, Validators};
 
 /// What a Source declares of a resource's bitstream (RS-8).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -53,6 +53,22 @@ pub struct Listing {
     /// and `completed`. A version modified after it is certainly not the declared one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest: Option<Timestamp>,
+    /// The entry's links to mirrors, metadata, versions and so on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
+}
+
+impl Listing {
+    /// The listing of a settled version, with the links that it inherits. A Change List need not repeat them, so
+    /// silence in an entry of a change removes nothing; an entry of a list replaces them all.
+    #[must_use]
+    pub fn inheriting(self, before: Option<&Self>) -> Self {
+        if self.links.is_some() || self.change.is_none() {
+            return self;
+        }
+        let links = before.and_then(|before| before.links.as_ref()).and_then(Links::inherited);
+        Self { links, ..self }
+    }
 }
 
 /// A Content-Encoding as it is stored: in lower case. None for `identity`, the absence of any (RFC 9110,
@@ -138,6 +154,16 @@ pub struct Holding {
     /// The first list that omitted it.
     #[serde(default)]
     pub absent: Option<Absence>,
+    /// The entry that led to this state.
+    pub listing: HeldListing,
+}
+
+/// The links of a stored version.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct HeldListing {
+    /// As in [`Listing`].
+    #[serde(default)]
+    pub links: Option<Links>,
 }
 
 /// Location, length and digests of a bitstream.

@@ -133,6 +133,7 @@ mod tests {
             change_time: None,
             as_of: None,
             latest: None,
+            links: None,
         };
         let from = second(from);
         let until = second(until);

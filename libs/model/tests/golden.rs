@@ -284,6 +284,7 @@ fn package_results() -> Vec<(&'static str, PackageResult)> {
             loc: format!("https://example.org/{n}"),
             lastmod: Some(datetime()),
             metadata: Metadata { path: Some(format!("/{n}")), length: Some(3), ..Metadata::default() },
+            links: None,
             line: n,
             column: 3,
             earlier: false,

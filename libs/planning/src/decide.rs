@@ -194,6 +194,7 @@ mod tests {
             change_time: None,
             as_of: as_of.map(at),
             latest: None,
+            links: None,
         }
     }
 

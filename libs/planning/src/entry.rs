@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use model::{Declaration, Listing, ResourceUri, SetId, UriError};
+use model::{Declaration, Links, Listing, ResourceUri, SetId, UriError};
 use resourcesync::{Capability, Change, Datetime, Entry, Interval, Item};
 
 use crate::horizon::{Horizon, Moment};
@@ -95,6 +95,7 @@ impl EntryContext {
             change_time: as_of.filter(|_| self.changes && is_certain),
             as_of,
             latest: listed_until,
+            links: Links::of(&entry.links),
         };
         Ok(ListedEntry { uri, declaration, listing, moment })
     }

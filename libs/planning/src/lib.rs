@@ -11,6 +11,7 @@ mod filter;
 mod fixity_check;
 mod horizon;
 mod limits;
+mod links;
 pub mod oai;
 mod options;
 mod package;
@@ -33,6 +34,7 @@ pub use filter::Filter;
 pub use fixity_check::{contradiction, is_stored_as_declared};
 pub use horizon::{Horizon, Moment};
 pub use limits::{LimitReached, ReadBudget, RunLimits};
+pub use links::relinked;
 pub use options::{HarvestOptions, READ_AHEAD, WindowLimits};
 pub use package::{
     is_same_version, is_settled_version, listings_before, package_declaration, package_interval, renewed,

@@ -143,6 +143,7 @@ mod tests {
             change_time: None,
             as_of: Some(at(as_of)),
             latest: None,
+            links: None,
         }
     }
 

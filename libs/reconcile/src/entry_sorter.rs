@@ -23,6 +23,8 @@ const SPARE: usize = 512 * 1024;
 const FEW: usize = 1024 * 1024;
 /// EntrySorter per batch.
 const BATCH: usize = 512;
+/// Bytes of entries per batch: links can make an entry much longer than usual.
+const BATCH_BYTES: usize = 512 * 1024;
 /// Batches that may wait for the join.
 pub(crate) const BATCHES_AHEAD: usize = 4;
 
@@ -200,6 +202,7 @@ fn merge(
         heap.extend(read(file)?.map(|entry| HeapItem { entry, run }));
     }
     let mut batch: Vec<SpooledEntry> = Vec::with_capacity(BATCH);
+    let mut bytes = 0;
     while let Some(mut first) = heap.peek_mut() {
         // Replaced in place, the next entry of the same run usually stays on top: many lists are sorted.
         let entry = match read(&mut runs[first.run])? {
@@ -217,12 +220,14 @@ fn merge(
             }
             continue;
         }
-        if batch.len() == BATCH {
+        if batch.len() == BATCH || bytes >= BATCH_BYTES {
+            bytes = 0;
             let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
             if to.blocking_send(Ok(full)).is_err() {
                 return Ok(());
             }
         }
+        bytes += entry.size();
         batch.push(entry);
     }
     // The receiver is gone, so the rest is not needed.
@@ -291,6 +296,7 @@ mod tests {
             change_time: change.map(|_| at(second)),
             as_of: Some(at(second)),
             latest: Some(at(second)),
+            links: None,
         };
         let moment = Moment { latest: Some(at(second)), is_vague: false };
         ListedEntry { uri: uri.parse().unwrap(), declaration, listing, moment }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fixity::{Algorithm, Digest, Sha256};
 use jiff::Timestamp;
-use model::{Declaration, Listing, ResourceUri, SetId};
+use model::{Declaration, Links, Listing, ResourceUri, SetId};
 use planning::{ListedEntry, Moment};
 use resourcesync::Change;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,8 @@ const PLAIN: u8 = 1;
 const NAME: u8 = 2;
 /// Flag: a change.
 const CHANGE: u8 = 4;
+/// Flag: it has links.
+const LINKS: u8 = 8;
 
 /// What follows the head and the URI of an entry. Times are nanoseconds since 1970.
 #[derive(Serialize, Deserialize)]
@@ -43,6 +45,8 @@ struct Rest<'a> {
     #[serde(borrow)]
     unjudged: Vec<&'a str>,
     digests: Cow<'a, [Digest]>,
+    /// In the encoded form of [`Links`].
+    links: Option<&'a str>,
 }
 
 /// An entry about a resource, or only its name.
@@ -87,6 +91,23 @@ impl SpooledEntry {
         self.head[12] & CHANGE != 0
     }
 
+    /// Whether the stored version, whose links are given, has the entry's links already. A change without links leaves
+    /// those of the version before.
+    ///
+    /// # Errors
+    /// When the entry cannot be decoded.
+    pub fn has_links(&self, held: Option<&Links>) -> io::Result<bool> {
+        if self.head[12] & LINKS == 0 {
+            return Ok(self.is_change() || held.is_none());
+        }
+        Ok(self.rest()?.links == held.map(Links::as_str))
+    }
+
+    /// Bytes of its URI and of all its fields.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether it is certainly of an earlier time than another entry.
     pub(crate) fn is_earlier(&self, other: &Self) -> io::Result<bool> {
         let moment = self.rest()?.moment;
@@ -127,6 +148,7 @@ impl SpooledEntry {
                 change_time: timestamp(rest.change_time)?,
                 as_of: timestamp(rest.as_of)?,
                 latest: timestamp(rest.latest)?,
+                links: rest.links.map(Links::from_encoded),
             },
             moment: Moment { latest: timestamp(rest.moment)?, is_vague: rest.is_vague },
         })
@@ -160,9 +182,13 @@ pub(crate) fn encode(to: &mut Vec<u8>, entry: &ListedEntry, document: usize) -> 
         unjudged: declaration.unjudged.iter().map(String::as_str).collect(),
         // The only digest of a plain entry is in its head.
         digests: if plain.is_some() { Cow::default() } else { declaration.digests.as_slice().into() },
+        links: listing.links.as_ref().map(Links::as_str),
     };
     postcard::to_io(&rest, &mut *to).map_err(io::Error::other)?;
     let mut kind = if listing.change.is_some() { CHANGE } else { 0 };
+    if listing.links.is_some() {
+        kind |= LINKS;
+    }
     if let Some(digest) = plain {
         kind |= PLAIN;
         to[begin + 13..begin + 45].copy_from_slice(digest.bytes());
@@ -206,6 +232,8 @@ fn timestamp(nanoseconds: Option<i128>) -> io::Result<Option<Timestamp>> {
 
 #[cfg(test)]
 mod tests {
+    use resourcesync::Link;
+
     use super::*;
 
     fn at(nanosecond: i128) -> Timestamp {
@@ -234,6 +262,7 @@ mod tests {
         };
         let plain = Declaration { digests: vec![Sha256::of(b"y").into()], ..Declaration::default() };
         let md5 = Declaration { digests, ..Declaration::default() };
+        let links = Links::of(&[Link::new("via", "http://o/x"), Link::new("up", "\u{e9}\"")]);
         let times = [None, Some(at(1_767_225_600_123_456_789)), Some(at(-62_135_596_800_000_000_000))];
         for declaration in [full, plain, md5, Declaration::default()] {
             for change in [None, Some(Change::Created), Some(Change::Updated), Some(Change::Deleted)] {
@@ -245,6 +274,7 @@ mod tests {
                         change_time: time.filter(|_| change.is_some()),
                         as_of: time,
                         latest: time,
+                        links: links.clone().filter(|_| time.is_some()),
                     };
                     let planned = ListedEntry {
                         uri: "http://h/\u{e9}".parse().unwrap(),
@@ -258,6 +288,11 @@ mod tests {
                         (&planned.uri, &planned.declaration, &planned.listing, planned.moment)
                     );
                     assert_eq!((entry.is_change(), entry.is_name()), (change.is_some(), false));
+                    let held = planned.listing.links.as_ref();
+                    let other = Links::of(&[Link::new("via", "http://o/y")]);
+                    assert!(entry.has_links(held).unwrap());
+                    let is_silent_change = held.is_none() && change.is_some();
+                    assert_eq!(entry.has_links(other.as_ref()).unwrap(), is_silent_change);
                     let is_plain = declaration.digests.len() == 1
                         && declaration.digests[0].algorithm() == Algorithm::Sha256
                         && change != Some(Change::Deleted);
@@ -277,6 +312,7 @@ mod tests {
             change_time: None,
             as_of: Some(at(5)),
             latest: None,
+            links: None,
         };
         let declaration = Declaration { length: Some(5), ..Declaration::default() };
         let uri: ResourceUri = "http://h/a".parse().unwrap();

@@ -135,6 +135,7 @@ impl Known {
             },
             listing: Listing {
                 latest: None,
+                links: None,
                 document: LIST.into(),
                 set: SetId::new(CAPS),
                 change: None,

@@ -33,7 +33,7 @@ pub struct Entry {
     /// The `rs:md`; empty when there is none.
     #[serde(flatten)]
     pub metadata: Metadata,
-    /// Every `rs:ln`, in order.
+    /// Its `rs:ln`, in order, within the limits of [`Limits`](crate::Limits).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
     /// The position of the element.
@@ -126,12 +126,6 @@ pub enum BadReason {
     EntryTooLong {
         /// [`Limits::max_entry_bytes`](crate::Limits::max_entry_bytes).
         limit: u64,
-    },
-    /// There are more links than the limit.
-    #[error("the entry has more than {limit} links")]
-    TooManyLinks {
-        /// [`Limits::max_links_per_entry`](crate::Limits::max_links_per_entry).
-        limit: usize,
     },
     /// An element has more attributes than the limit.
     #[error("an element has more than {limit} attributes")]

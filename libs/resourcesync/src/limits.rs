@@ -11,8 +11,14 @@ pub struct Limits {
     pub max_field_bytes: usize,
     /// Elements within elements. More ends the reading.
     pub max_depth: usize,
-    /// `rs:ln` of one entry, or of the document itself. More make the entry bad, or end the reading.
+    /// `rs:ln` of one entry, or of the document itself. Further ones of an entry are dropped; in the document's own
+    /// they end the reading.
     pub max_links_per_entry: usize,
+    /// Bytes of all links of one entry, by [`Link::size`](crate::Link::size). A link beyond them is dropped, and the
+    /// entry stays good.
+    pub max_link_bytes: usize,
+    /// Bytes of a link's target. A link with a longer one is dropped, and the entry stays good.
+    pub max_href_bytes: usize,
     /// Attributes of one element. More make the entry bad, or end the reading.
     pub max_attributes: usize,
     /// Bytes of one entry, or of the document's own `rs:md` and `rs:ln` together. More make the entry bad, or
@@ -34,6 +40,8 @@ impl Default for Limits {
             max_field_bytes: 32 * 1024,
             max_depth: 32,
             max_links_per_entry: 1_000,
+            max_link_bytes: 4 * 1024,
+            max_href_bytes: 2 * 1024,
             max_attributes: 64,
             max_entry_bytes: 4 * 1024 * 1024,
             max_event_bytes: 1024 * 1024,

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::datetime::Datetime;
@@ -36,8 +38,18 @@ pub mod relation {
     pub const HUB: &str = "hub";
     /// To the profile that a description follows (RS-43).
     pub const PROFILE: &str = "profile";
+    /// From a landing page to a file of the work.
+    pub const ITEM: &str = "item";
+    /// To the licence of the resource.
+    pub const LICENSE: &str = "license";
+    /// To the persistent identifier of the work.
+    pub const CITE_AS: &str = "cite-as";
+    /// To its author.
+    pub const AUTHOR: &str = "author";
+    /// From a version to the resource that it is a version of (RFC 7089).
+    pub const ORIGINAL: &str = "original";
 
-    const KNOWN: [&str; 16] = [
+    const KNOWN: [&str; 21] = [
         UP,
         INDEX,
         DESCRIBED_BY,
@@ -54,6 +66,11 @@ pub mod relation {
         VIA,
         HUB,
         PROFILE,
+        ITEM,
+        LICENSE,
+        CITE_AS,
+        AUTHOR,
+        ORIGINAL,
     ];
 
     /// The known relation that equals `rel` except for its case.
@@ -93,11 +110,25 @@ pub struct Link {
     /// The preference among links of one relation: 1 first, 999,999 last and when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pri: Option<u32>,
+    /// All other attributes, by their names as written (`profile`, `x:weight`).
+    #[serde(flatten)]
+    pub other: BTreeMap<String, String>,
 }
+
+/// What a link takes beside its texts, in the count of [`Link::size`]: names of fields, quotes, numbers.
+const FRAME: usize = 24;
 
 impl Link {
     /// A link with a relation and target only.
     pub fn new(rel: impl Into<String>, href: impl Into<String>) -> Self {
         Self { rel: rel.into(), href: href.into(), ..Self::default() }
+    }
+
+    /// The bytes that count for it in [`Limits::max_link_bytes`](crate::Limits::max_link_bytes).
+    pub fn size(&self) -> usize {
+        let texts = [&self.hash, &self.media_type, &self.encoding, &self.path];
+        let texts: usize = texts.into_iter().flatten().map(String::len).sum();
+        let other: usize = self.other.iter().map(|(name, value)| name.len() + value.len()).sum();
+        FRAME + self.rel.len() + self.href.len() + texts + other
     }
 }

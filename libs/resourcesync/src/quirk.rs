@@ -105,6 +105,7 @@ quirks! {
 
     // Links
     LinkWithoutTarget "link-without-target" false true "a link has no href or no rel; it is dropped";
+    LinksTruncated "links-truncated" false false "an entry has more links, or a longer target of one, than are kept; those beyond are dropped";
     RelationCase "relation-case" false true "a relation is written in another case, as in describedBy";
 
     // Times
@@ -137,9 +138,9 @@ impl Serialize for Quirk {
 
 /// The set of quirks of one value, without counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QuirkSet(u64);
+pub struct QuirkSet(u128);
 
-const _: () = assert!(Quirk::ALL.len() <= u64::BITS as usize, "QuirkSet has a bit for each quirk");
+const _: () = assert!(Quirk::ALL.len() <= u128::BITS as usize, "QuirkSet has a bit for each quirk");
 
 impl QuirkSet {
     /// Adds a quirk.

@@ -238,6 +238,10 @@ impl Quirk {
             Self::LinkWithoutTarget => {
                 Rule::must(Section::FORMATS, "Give each rs:ln both rel and href, or leave it out.")
             }
+            Self::LinksTruncated => Rule::hint(
+                Section::FORMATS,
+                "Give an entry a few links only, at most 4 KiB of them with targets of at most 2 KiB.",
+            ),
             Self::RelationCase => Rule::should(
                 Section::RELATIONS,
                 "Write registered relations in lower case, as in describedby.",

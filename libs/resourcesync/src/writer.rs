@@ -138,6 +138,12 @@ impl<W: Write> Writer<W> {
         self.attribute("type", &link.media_type)?;
         self.attribute("encoding", &link.encoding)?;
         self.attribute("path", &link.path)?;
+        // A prefix would need the declaration of its namespace.
+        for (name, value) in link.other.iter().filter(|(name, _)| is_plain_name(name)) {
+            self.push(format_args!(" {name}=\""));
+            self.escaped("attribute", value)?;
+            self.buf.push('"');
+        }
         self.buf.push_str("/>\n");
         Ok(())
     }
@@ -219,6 +225,12 @@ impl fmt::Write for Escape<'_> {
 fn begins_special(byte: u8) -> bool {
     // Characters that XML forbids begin with 0xef, except for control characters.
     matches!(byte, b'&' | b'<' | b'>' | b'"' | 0..0x20 | 0xef)
+}
+
+/// Whether a name of an attribute needs no declaration and no quoting.
+fn is_plain_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
 #[cfg(test)]

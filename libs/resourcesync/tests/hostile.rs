@@ -178,11 +178,50 @@ fn bad_entries_tell_their_reason_and_lose_nothing_else() {
     ));
 }
 
+/// The links of an entry with this content, and how many were dropped.
+fn kept_links(content: &str) -> (Vec<resourcesync::Link>, u64) {
+    let document = resource_list(&format!("{GOOD}<url><loc>http://e.org/1</loc>{content}</url>{GOOD}"));
+    let reading = read(&document);
+    assert!(reading.error.is_none() && reading.bad.is_empty(), "{reading:?}");
+    assert_eq!(reading.locs(), ["http://e.org/good", "http://e.org/1", "http://e.org/good"]);
+    (reading.entries[1].links.clone(), reading.count(Quirk::LinksTruncated))
+}
+
+#[test]
+fn links_beyond_a_limit_are_dropped_and_their_entry_stays_good() {
+    let link = "<rs:ln rel='via' href='http://e.org/2'/>";
+    let (kept, dropped) = kept_links(&link.repeat(1_001));
+    let limits = Limits::default();
+    let each = kept[0].size();
+    assert_eq!(kept.len(), limits.max_link_bytes / each);
+    assert_eq!(kept.len() as u64 + dropped, 1_001);
+    let long = format!("<rs:ln rel='via' href='http://e.org/{}'/>", "a".repeat(2_048));
+    let (kept, dropped) = kept_links(&format!("{link}{long}{link}"));
+    assert_eq!((kept.len(), dropped), (2, 1), "a target that is too long takes only its own link along");
+    let odd = format!("<rs:ln rel='via' href='http://e.org/2' x='{}' y='1'/>", "a".repeat(3_000));
+    let (kept, dropped) = kept_links(&odd);
+    assert_eq!((kept[0].other.keys().map(String::as_str).collect::<Vec<_>>(), dropped), (vec!["y"], 1));
+}
+
+#[test]
+fn a_link_keeps_attributes_of_other_vocabularies_and_each_of_its_relations() {
+    let (kept, dropped) = kept_links(
+        "<rs:ln xmlns:x='http://x.test/' rel='http://x.test/score' href='http://e.org/s' x:weight='3' profile='a&amp;b' \
+         empty=''/><rs:ln rel=' describedBy\n alternate' href='http://e.org/2' type='text/plain'/>",
+    );
+    assert_eq!(dropped, 0);
+    let other: Vec<_> = kept[0].other.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(other, [("profile", "a&b"), ("x:weight", "3")]);
+    let rels: Vec<_> = kept.iter().map(|link| link.rel.as_str()).collect();
+    assert_eq!(rels, ["http://x.test/score", "describedby", "alternate"]);
+    assert!(kept[1..].iter().all(|link| link.media_type.as_deref() == Some("text/plain")));
+    let text = serde_json::to_string(&kept).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<resourcesync::Link>>(&text).unwrap(), kept);
+}
+
 #[test]
 fn entries_beyond_a_limit_are_bad_and_keep_their_loc() {
     let loc = "<loc>http://e.org/1</loc>";
-    let links = "<rs:ln rel='via' href='http://e.org/2'/>".repeat(1_001);
-    assert_eq!(in_resource_list(&format!("{loc}{links}")), BadReason::TooManyLinks { limit: 1_000 });
     let long = "a".repeat(40_000);
     let field = "hash";
     let limit = 32 * 1024;

@@ -20,6 +20,8 @@ const NARROW: Limits = Limits {
     max_field_bytes: 32,
     max_depth: 3,
     max_links_per_entry: 2,
+    max_link_bytes: 120,
+    max_href_bytes: 24,
     max_attributes: 4,
     max_entry_bytes: 180,
     max_event_bytes: 120,

@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use resourcesync::{
@@ -74,8 +74,9 @@ prop_compose! {
         modified in option::of(datetime()),
         path in option::of(text()),
         pri in option::of(1_u32..=999_999),
+        other in btree_map("[a-z]{1,4}[0-9]", text(), 0..3),
     ) -> Link {
-        Link { rel, href, hash, length, media_type, encoding, modified, path, pri }
+        Link { rel, href, hash, length, media_type, encoding, modified, path, pri, other }
     }
 }
 

@@ -123,6 +123,9 @@ fn document(quirk: Quirk) -> (Vec<u8>, usize) {
         Quirk::UnreadableLength => entry(r#"<rs:md length="-5"/>"#),
         Quirk::UnreadablePriority => entry(r#"<rs:ln rel="duplicate" href="http://e.org/2" pri="0"/>"#),
         Quirk::LinkWithoutTarget => entry(r#"<rs:ln rel="describedby" href=""/>"#),
+        Quirk::LinksTruncated => {
+            entry(&format!(r#"<rs:ln rel="via" href="http://e.org/{}"/>"#, "a".repeat(2_048)))
+        }
         Quirk::RelationCase => entry(r#"<rs:ln rel="describedBy" href="http://e.org/2"/>"#),
         Quirk::UnreadableTime => entry("<lastmod>yesterday</lastmod>"),
         Quirk::ZoneLessTime => entry("<lastmod>2020-06-02T00:00:00</lastmod>"),

@@ -121,6 +121,7 @@ fn seen(quirk: Quirk) -> &'static str {
         Quirk::UnreadableLength => "—",
         Quirk::UnreadablePriority => "—",
         Quirk::LinkWithoutTarget => "DSpace (ResourceSyncJava): empty `describedby` links",
+        Quirk::LinksTruncated => "—",
         Quirk::RelationCase => "CORE FastSync: `describedBy`",
         Quirk::UnreadableTime => "—",
         Quirk::ZoneLessTime => "CORE FastSync: `2020-06-02T00:00:00`, with and without microseconds",

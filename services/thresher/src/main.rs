@@ -14,6 +14,7 @@ mod show;
 mod target;
 mod terminal;
 mod values;
+mod wanted_link;
 
 use std::process::ExitCode;
 

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry as Slot;
 use documents::{DocumentError, Part};
 use fixity::Hasher;
 use jiff::Timestamp;
-use model::{ManifestEntry, ManifestHeader, ProblemReason, ResourceUri};
+use model::{Links, ManifestEntry, ManifestHeader, ProblemReason, ResourceUri};
 use packages::PackageError;
 use resourcesync::{BadEntry, Datetime, Entry, Header, Interval, Item, Mode, Options, Quirks};
 use store::{Spool, Store};
@@ -170,10 +170,11 @@ impl<F: FnMut(u32, &str)> Collector<F> {
                 self.overtaken += u64::from(*older == Kind::Overtaken);
             }
         }
-        let Entry { loc, lastmod, metadata, position, .. } = entry;
+        let Entry { loc, lastmod, metadata, links, position, .. } = entry;
+        let links = Links::of(&links);
         let line = position.line;
         let column = position.column;
-        let entry = ManifestEntry { loc, lastmod, metadata, line, column, earlier: false };
+        let entry = ManifestEntry { loc, lastmod, metadata, links, line, column, earlier: false };
         (Line { entry, bad: None }, kind)
     }
 
@@ -193,6 +194,7 @@ fn bad_line(bad: BadEntry) -> (Line, Kind) {
         loc: loc.unwrap_or_default(),
         lastmod: None,
         metadata: Default::default(),
+        links: None,
         line: position.line,
         column: position.column,
         earlier: false,

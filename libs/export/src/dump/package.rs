@@ -8,7 +8,7 @@ use bytes::Bytes;
 use fixity::{Computed, Hasher};
 use fs_err::File;
 use jiff::Timestamp;
-use model::{Bitstream, ResourceRecord, ResourceUri};
+use model::{Bitstream, Links, ResourceRecord, ResourceUri};
 use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, WriteError, Writer};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -53,6 +53,7 @@ fn entry_of(uri: &ResourceUri, record: &ResourceRecord, bitstream: &Bitstream) -
             encoding: bitstream.encoding.clone(),
             ..Metadata::default()
         },
+        links: record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default(),
         ..Entry::new(uri.as_str())
     }
 }

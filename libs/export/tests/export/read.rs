@@ -51,6 +51,9 @@ fn value(field: &Field) -> Value {
         Field::Str(text) => text.as_str().into(),
         Field::ULong(number) => (*number).into(),
         Field::TimestampMicros(micros) => Timestamp::from_microsecond(*micros).unwrap().to_string().into(),
+        Field::Group(row) => {
+            row.get_column_iter().map(|(name, field)| (name.clone(), value(field))).collect()
+        }
         Field::ListInternal(list) => list.elements().iter().map(value).collect(),
         other => panic!("no column is a {other}"),
     }

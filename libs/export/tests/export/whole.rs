@@ -54,6 +54,20 @@ async fn lines_and_tables_hold_the_same_rows_tombstones_included() {
     assert_eq!(first["uri"], json!("http://e.org/000/file"));
     assert_eq!((&first["state"], &first["stored_at"]), (&json!("present"), &json!("2026-01-01T00:00:00Z")));
     assert_eq!((&first["method"], &first["declared_length"]), (&json!("stored"), &json!(7)));
+    assert_eq!(first["links"], json!([]));
+    let [mirror, via] = lines[1]["links"].as_array().unwrap().as_slice() else { panic!("{}", lines[1]) };
+    assert_eq!(
+        (&mirror["pri"], &mirror["length"], &mirror["profile"]),
+        (&json!(7), &json!(u64::MAX), &json!("p"))
+    );
+    assert_eq!(
+        (&mirror["other"], &mirror["modified"]),
+        (&json!(r#"{"x:y":"3"}"#), &json!("1970-01-01T00:00:00Z"))
+    );
+    assert_eq!(
+        (&via["rel"], &via["href"], &via["type"]),
+        (&json!("via"), &json!("http://o.org/a"), &json!(null))
+    );
     assert_eq!((&lines[9]["state"], &lines[9]["sha256"]), (&json!("deleted"), &json!(null)));
 }
 

@@ -1,5 +1,6 @@
 //! A Source with a few resources of every kind, and exports of it.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -9,10 +10,11 @@ use export::{Destination, Export, ExportError, Format, Seen, Selection, Sizes, S
 use fixity::{Computed, Hasher, Sha256};
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Assurance, Bitstream, Declaration, Listing, Location, ResourceRecord, ResourceUri, SetId, SourceId,
-    Validators,
+    Assurance, Bitstream, Declaration, Links, Listing, Location, ResourceRecord, ResourceUri, SetId,
+    SourceId, Validators,
 };
 use object_store::{ObjectStoreExt as _, PutPayload};
+use resourcesync::Link;
 use store::{Key, PackBuilder, PackLimits, PackMember, Store};
 
 pub(crate) struct World {
@@ -90,6 +92,7 @@ impl World {
             change_time: None,
             as_of: None,
             latest: None,
+            links: links_of(name),
         };
         let record = ResourceRecord {
             bitstream: held,
@@ -165,4 +168,19 @@ impl World {
         let opened = CatalogReader::open(self.store.object_store(), &path, CatalogConfig::default()).await;
         export.run(&self.store, &opened.unwrap(), &self.source, moment(1000), see).await
     }
+}
+
+/// Every other resource has links, with and without all of their fields.
+fn links_of(name: &str) -> Option<Links> {
+    let is_odd =
+        name.bytes().next_back() == Some(b'e') && name.as_bytes().get(2).is_some_and(|digit| digit % 2 == 1);
+    let full = Link {
+        pri: Some(7),
+        length: Some(u64::MAX),
+        media_type: Some("text/plain".to_owned()),
+        modified: Some(Timestamp::UNIX_EPOCH.into()),
+        other: BTreeMap::from([("profile".to_owned(), "p".to_owned()), ("x:y".to_owned(), "3".to_owned())]),
+        ..Link::new("duplicate", "http://m.org/a")
+    };
+    is_odd.then(|| Links::of(&[full, Link::new("via", "http://o.org/a")])).flatten()
 }

@@ -22,6 +22,7 @@ fn tombstone(location: &Location, content: &[u8]) -> ResourceRecord {
             change_time: None,
             as_of: None,
             latest: None,
+            links: None,
         },
         sets: vec![set],
         deleted: Some(Bitstream {

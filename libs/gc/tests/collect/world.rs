@@ -183,6 +183,7 @@ pub(crate) fn listing() -> Listing {
         change_time: None,
         as_of: None,
         latest: None,
+        links: None,
     }
 }
 

@@ -140,6 +140,7 @@ mod tests {
             change_time: change.map(|_| at(second)),
             as_of: Some(at(second)),
             latest: None,
+            links: None,
         }
     }
 

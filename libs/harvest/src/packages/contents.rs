@@ -4,8 +4,11 @@
 use catalog::Batch;
 use documents::{ManifestTimes, Part, is_manifest_of, manifest_context, manifest_of};
 use jiff::Timestamp;
-use model::{Contents, DocumentRecord, PackageRecord, PackageState, SettledPackage, Subject, Validators};
-use planning::{CurrentState, Decision, EntryContext, Horizon, decide, queued_document, strategy};
+use model::{
+    Contents, DocumentRecord, PackageRecord, PackageState, ResourceRecord, SettledPackage, Subject,
+    Validators,
+};
+use planning::{CurrentState, Decision, EntryContext, Horizon, decide, queued_document, relinked, strategy};
 use resourcesync::{Capability, Datetime, Item};
 use url::Url;
 
@@ -126,10 +129,19 @@ async fn are_held(
             return Ok(false);
         }
     }
-    for planned in planned {
+    let mut batch = Batch::new();
+    for (planned, record) in planned.into_iter().zip(records) {
         if planned.listing.change.is_none() {
             planner.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
         }
+        // The package would tell nothing more than other links.
+        let relinked = record.as_ref().and_then(|record| relinked(record, &planned.listing));
+        if let (Some(record), Some(listing)) = (record, relinked) {
+            batch.put_resource(&planned.uri, &ResourceRecord { listing, ..record });
+        }
+    }
+    if !batch.is_empty() {
+        ctx.commit(batch).await?;
     }
     Ok(true)
 }

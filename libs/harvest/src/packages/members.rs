@@ -3,7 +3,7 @@
 use catalog::Batch;
 use fixity::Computed;
 use model::{
-    Action, Assurance, Bitstream, Failure, HomeSite, MemberOutcome, MemberResult, PendingRecord,
+    Action, Assurance, Bitstream, Failure, HomeSite, Links, MemberOutcome, MemberResult, PendingRecord,
     ProblemReason, ProblemRecord, Provenance, ResourceRecord, ResourceUri, StoredBitstream,
 };
 use planning::{CurrentState, Decision, EntryContext, ListedEntry, agree, decide, strategy, why};
@@ -130,8 +130,14 @@ fn wanted_members(
         }
         let is_wanted = entries::is_wanted(ctx, &home, &entry.loc);
         let position = Position { line: entry.line, column: entry.column, ..Position::default() };
-        let read =
-            Entry { lastmod: entry.lastmod, metadata: entry.metadata, position, ..Entry::new(entry.loc) };
+        let links = entry.links.as_ref().map(Links::to_vec).unwrap_or_default();
+        let read = Entry {
+            lastmod: entry.lastmod,
+            metadata: entry.metadata,
+            links,
+            position,
+            ..Entry::new(entry.loc)
+        };
         match context.read(read) {
             Ok(planned) => {
                 if planned.listing.change.is_none() {

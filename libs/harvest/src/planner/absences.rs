@@ -190,6 +190,7 @@ impl Planner {
                 change_time: None,
                 as_of: lists.at,
                 latest: None,
+                links: None,
             };
             let account = Provenance::of(Why::Absent);
             let pending =

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use catalog::Batch;
 use model::{
-    Action, ChangeTimes, DocumentRecord, HomeSite, PendingRecord, ProblemReason, ProblemRecord, Provenance,
-    ResourceRecord, ResourceUri, SetId, Subject, Validators,
+    Action, ChangeTimes, DocumentRecord, HomeSite, Listing, PendingRecord, ProblemReason, ProblemRecord,
+    Provenance, ResourceRecord, ResourceUri, SetId, Subject, Validators,
 };
 use planning::{
     ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part,
-    queued_document, strategy, why,
+    queued_document, relinked, strategy, why,
 };
 use resourcesync::{Datetime, Entry, Item};
 
@@ -26,6 +26,8 @@ pub(crate) struct Entries {
     pub(crate) records: ByUri<ResourceRecord>,
     /// URIs of the entries that may have a pending record already.
     pub(crate) may_be_pending: Vec<ResourceUri>,
+    /// Bytes of spooled entries.
+    pub(crate) bytes: usize,
 }
 
 impl Planner {
@@ -46,7 +48,7 @@ impl Planner {
         let records = ctx.records_of(&uris).await?;
         let records =
             uris.iter().zip(records).filter_map(|(uri, record)| Some((uri.clone(), *record?))).collect();
-        self.decide_all(ctx, batch, Entries { planned, records, may_be_pending }).await?;
+        self.decide_all(ctx, batch, Entries { planned, records, may_be_pending, bytes: 0 }).await?;
         Ok(changes)
     }
 
@@ -98,7 +100,7 @@ impl Planner {
         batch: &mut Batch,
         entries: Entries,
     ) -> Result<(), HarvestError> {
-        let Entries { planned, mut records, may_be_pending } = entries;
+        let Entries { planned, mut records, may_be_pending, .. } = entries;
         let pending = if may_be_pending.is_empty() {
             Vec::new()
         } else {
@@ -128,7 +130,7 @@ impl Planner {
                 leaves_alone(ctx, batch, &planned, decision, record, problem.as_deref(), &mut plans);
             let is_listed = is_left_alone || decision == Decision::Unchanged;
             // An entry of another set may follow.
-            let noted = record.filter(|_| is_listed).and_then(|record| listed(record, set));
+            let noted = record.filter(|_| is_listed).and_then(|record| listed(record, &planned.listing));
             let noted = noted.map(|record| (planned.uri.clone(), record));
             if !is_left_alone {
                 apply(ctx, batch, planned, decision, record, &mut plans);
@@ -207,7 +209,7 @@ pub(crate) fn leaves_alone(
         });
     if is_ignored {
         ctx.run.counters.ignored += 1;
-        note_listed(batch, &planned.uri, record, &planned.listing.set);
+        note_listed(batch, &planned.uri, record, &planned.listing);
         if plans.give_up(&planned.uri) {
             ctx.run.counters.superseded += 1;
         }
@@ -240,7 +242,7 @@ pub(crate) fn apply(
                     batch.delete_problem(&Subject::Resource(uri.as_str().to_owned()));
                 }
             }
-            note_listed(batch, &uri, record, &listing.set);
+            note_listed(batch, &uri, record, &listing);
             return;
         }
         Decision::Delete => Action::Delete,
@@ -276,22 +278,26 @@ pub(crate) fn apply(
     }
 }
 
-/// Records that a list of this set contains a stored resource, which ends an absence.
-fn note_listed(batch: &mut Batch, uri: &ResourceUri, record: Option<&ResourceRecord>, set: &SetId) {
-    if let Some(record) = record.and_then(|record| listed(record, set)) {
+/// Records that a list of this set contains a stored resource, which ends an absence, and the links that it gives.
+fn note_listed(batch: &mut Batch, uri: &ResourceUri, record: Option<&ResourceRecord>, listing: &Listing) {
+    if let Some(record) = record.and_then(|record| listed(record, listing)) {
         batch.put_resource(uri, &record);
     }
 }
 
-/// The updated record of a stored resource that a list of this set contains; none if nothing changes.
-fn listed(record: &ResourceRecord, set: &SetId) -> Option<ResourceRecord> {
-    let is_of_set = record.sets.contains(set);
-    if !record.is_present() || is_of_set && record.absent.is_none() {
+/// The updated record of a stored resource with this listing; none if nothing changes.
+pub(crate) fn listed(record: &ResourceRecord, listing: &Listing) -> Option<ResourceRecord> {
+    let is_of_set = record.sets.contains(&listing.set);
+    let relinked = relinked(record, listing);
+    if !record.is_present() || is_of_set && record.absent.is_none() && relinked.is_none() {
         return None;
     }
     let mut record = ResourceRecord { absent: None, ..record.clone() };
     if !is_of_set {
-        record.sets.push(set.clone());
+        record.sets.push(listing.set.clone());
+    }
+    if let Some(listing) = relinked {
+        record.listing = listing;
     }
     Some(record)
 }

@@ -24,6 +24,8 @@ use crate::run::RunContext;
 
 /// Entries decided per batch.
 const BATCH: usize = 4096;
+/// Bytes of entries decided per batch: links can make an entry much longer than usual.
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Documents that may wait for the merge join.
 const MAX_DOCUMENTS: usize = 4096;
 /// Resources settled between two progress reports.
@@ -103,7 +105,7 @@ impl Planner {
             pass.search(&joined, has_failed)?;
             if !is_pending
                 && !has_failed
-                && let Some(settled) = pass.settled(&joined)
+                && let Some(settled) = pass.settled(&joined)?
             {
                 ctx.hold_back_unchanged(settled);
             } else {
@@ -150,9 +152,10 @@ impl Planner {
         }
         pass.entries.records.extend(record.map(|record| (uri, record)));
         for entry in undecided() {
+            pass.entries.bytes += entry.size();
             pass.entries.planned.push(entry.read(&pass.documents)?);
         }
-        if pass.entries.planned.len() >= BATCH {
+        if pass.entries.planned.len() >= BATCH || pass.entries.bytes >= BATCH_BYTES {
             self.decide_taken(ctx, pass).await?;
         }
         Ok(())

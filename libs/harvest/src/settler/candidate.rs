@@ -157,6 +157,7 @@ mod tests {
                 change_time: None,
                 as_of: None,
                 latest: Some(at(latest)),
+                links: None,
             },
             attempts: 0,
             next_attempt_at: None,

@@ -297,6 +297,10 @@ impl Settler {
             } else {
                 ctx.run.counters.superseded += 1;
             }
+            // The last links stay with the last version: both are restored together.
+            let links = before.as_ref().and_then(|record| record.listing.links.clone());
+            let links = pending.listing.links.clone().or(links);
+            let listing = Listing { links, ..pending.listing.clone() };
             let tombstone = ResourceRecord {
                 bitstream: None,
                 sets: sets_of(before.as_ref(), &pending.listing.set),
@@ -307,7 +311,7 @@ impl Settler {
                 deleted: before.and_then(|record| record.bitstream.or(record.deleted)),
                 absent: None,
                 declaration: pending.declaration,
-                listing: pending.listing,
+                listing,
                 settled_at: now,
             };
             batch.put_resource(&uri, &tombstone);
@@ -381,7 +385,7 @@ fn nothing_sent(uri: &ResourceUri) -> Failure {
 /// A deletion without a date did not happen, or did not last: the known listing stays.
 fn there_after_all(listing: Listing, before: Option<&ResourceRecord>) -> Listing {
     if listing.change != Some(Change::Deleted) {
-        return listing;
+        return listing.inheriting(before.map(|record| &record.listing));
     }
     before.map_or(Listing { change: None, ..listing }, |record| record.listing.clone())
 }

@@ -15,6 +15,8 @@ const NARROW: Limits = Limits {
     max_field_bytes: 48,
     max_depth: 4,
     max_links_per_entry: 2,
+    max_link_bytes: 120,
+    max_href_bytes: 24,
     max_attributes: 5,
     max_entry_bytes: 400,
     max_event_bytes: 250,

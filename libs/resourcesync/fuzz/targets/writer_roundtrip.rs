@@ -96,7 +96,8 @@ fn links(u: &mut Unstructured<'_>) -> Result<Vec<Link>> {
         .map(|_| {
             Ok(Link {
                 // The letter keeps it from being a known relation in another case.
-                rel: format!("x{}", u.arbitrary::<&str>()?),
+                // No blanks: they would part it into several relations.
+                rel: format!("x{}", u.arbitrary::<&str>()?.split_ascii_whitespace().collect::<String>()),
                 href: u.arbitrary()?,
                 hash: u.arbitrary()?,
                 length: u.arbitrary()?,
@@ -105,6 +106,7 @@ fn links(u: &mut Unstructured<'_>) -> Result<Vec<Link>> {
                 modified: time(u)?,
                 path: u.arbitrary()?,
                 pri: u.arbitrary()?,
+                other: Default::default(),
             })
         })
         .collect()

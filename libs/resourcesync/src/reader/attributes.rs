@@ -69,20 +69,27 @@ pub(super) fn link(pairs: Pairs<'_>, limits: &Limits, notes: &mut Notes) -> Resu
             "modified" => values.time("modified", raw, &mut link.modified)?,
             "path" => values.text("path", raw, &mut link.path)?,
             "pri" => values.pri(raw, &mut link.pri)?,
-            _ => {}
+            _ if is_namespace(name) => {}
+            _ => values.other(name, &raw, &mut link.other),
         }
     }
     let (Some(rel), Some(href)) = (rel, href) else {
         notes.add(Quirk::LinkWithoutTarget);
         return Ok(None);
     };
-    link.rel = match relation::miscased(&rel) {
-        Some(known) => {
-            notes.add(Quirk::RelationCase);
-            known.to_owned()
-        }
-        None => rel,
-    };
+    link.rel = rel;
     link.href = href;
     Ok(Some(link))
+}
+
+/// The link, with a known relation in lower case.
+pub(super) fn known_case(link: Link, notes: &mut Notes) -> Link {
+    let Some(known) = relation::miscased(&link.rel) else { return link };
+    notes.add(Quirk::RelationCase);
+    Link { rel: known.to_owned(), ..link }
+}
+
+/// Whether an attribute declares a namespace.
+fn is_namespace(name: &str) -> bool {
+    name == "xmlns" || name.starts_with("xmlns:")
 }

@@ -12,6 +12,7 @@ use super::values::{Pairs, check_loc, check_text, put, read_time, trim};
 use crate::entry::{BadEntry, BadReason, Entry};
 use crate::error::ReadError;
 use crate::limits::Options;
+use crate::link::Link;
 use crate::position::Position;
 use crate::quirk::Quirk;
 
@@ -23,6 +24,8 @@ pub(super) struct Draft<'r> {
     entry: Box<Entry>,
     loc: Option<String>,
     tells_changes: bool,
+    /// Bytes of its links.
+    link_bytes: usize,
     reason: Option<BadReason>,
     options: &'r Options,
     scratch: &'r mut String,
@@ -36,7 +39,7 @@ impl<'r> Draft<'r> {
         scratch: &'r mut String,
     ) -> Self {
         let entry = Box::new(Entry { position, ..Entry::default() });
-        Self { entry, loc: None, tells_changes, reason: None, options, scratch }
+        Self { entry, loc: None, tells_changes, link_bytes: 0, reason: None, options, scratch }
     }
 
     /// Reads the entry's content up to and including its end tag.
@@ -95,7 +98,7 @@ impl<'r> Draft<'r> {
 
     /// Takes the parts that an outline has found in the entry's text.
     pub(super) fn fill(&mut self, entry: &str, outline: &Outline, notes: &mut Notes) -> Result<(), Flaw> {
-        self.entry.links.reserve_exact(outline.links());
+        self.entry.links.reserve_exact(outline.links().min(self.options.limits.max_links_per_entry));
         for part in outline.parts() {
             let pairs = || Pairs::Outlined(outline.attributes(part), entry);
             let result = match part.name {
@@ -164,16 +167,37 @@ impl<'r> Draft<'r> {
     }
 
     fn link(&mut self, pairs: Pairs<'_>, notes: &mut Notes) -> Result<(), Flaw> {
-        let limit = self.options.limits.max_links_per_entry;
-        let Some(mut link) = attributes::link(pairs, &self.options.limits, notes)? else { return Ok(()) };
-        if self.entry.links.len() >= limit {
-            return Err(BadReason::TooManyLinks { limit }.into());
+        let limits = &self.options.limits;
+        let Some(mut link) = attributes::link(pairs, limits, notes)? else { return Ok(()) };
+        if self.reason.is_some() {
+            return Ok(());
         }
-        if self.reason.is_none() {
-            link.href = uri::absolute(link.href, self.options.base.as_ref(), notes);
-            self.entry.links.push(link);
+        link.href = uri::absolute(link.href, self.options.base.as_ref(), notes);
+        if !link.rel.bytes().any(|byte| byte.is_ascii_whitespace()) {
+            self.keep_link(link, notes);
+            return Ok(());
+        }
+        // Several relations to one target, with blanks between them.
+        for rel in std::mem::take(&mut link.rel).split_ascii_whitespace() {
+            self.keep_link(Link { rel: rel.to_owned(), ..link.clone() }, notes);
         }
         Ok(())
+    }
+
+    /// Keeps a link if the limits of its entry allow it.
+    fn keep_link(&mut self, link: Link, notes: &mut Notes) {
+        let limits = &self.options.limits;
+        let link = attributes::known_case(link, notes);
+        let bytes = self.link_bytes + link.size();
+        let fits = link.href.len() <= limits.max_href_bytes
+            && self.entry.links.len() < limits.max_links_per_entry
+            && bytes <= limits.max_link_bytes;
+        if fits {
+            self.link_bytes = bytes;
+            self.entry.links.push(link);
+        } else {
+            notes.add(Quirk::LinksTruncated);
+        }
     }
 
     fn field<R: Read>(

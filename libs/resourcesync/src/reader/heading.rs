@@ -29,7 +29,7 @@ impl Options {
                     return Err(Flaw::Limit(LimitKind::Links(limits.max_links_per_entry)));
                 }
                 link.href = uri::absolute(link.href, self.base.as_ref(), notes);
-                header.links.push(link);
+                header.links.push(attributes::known_case(link, notes));
             }
             return Ok(());
         }

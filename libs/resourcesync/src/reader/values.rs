@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::slice::Iter;
 
 use quick_xml::events::attributes::Attributes;
@@ -98,6 +99,27 @@ impl<'t, 'n> Values<'t, 'n> {
             put(slot, value.into_owned(), field, self.notes)?;
         }
         Ok(())
+    }
+
+    /// An attribute of another vocabulary, by its name. It is left out where it cannot be read: the link does not
+    /// depend on it.
+    pub(super) fn other(&mut self, name: &str, raw: &Raw<'t>, others: &mut BTreeMap<String, String>) {
+        let written = raw.text.trim_ascii();
+        if written.is_empty() || others.contains_key(name) {
+            return;
+        }
+        if name.len() + written.len() > self.limits.max_href_bytes {
+            self.notes.add(Quirk::LinksTruncated);
+            return;
+        }
+        let value = match raw.is_plain {
+            true => Cow::Borrowed(written),
+            false => match unescape(written, self.notes) {
+                Ok(value) if check_text("attribute", &value, self.notes).is_ok() => value,
+                _ => return,
+            },
+        };
+        others.insert(name.to_owned(), value.into_owned());
     }
 
     pub(super) fn length(

@@ -174,6 +174,7 @@ fn record(number: u64, now: Timestamp) -> ResourceRecord {
             change_time: None,
             as_of: Some(now),
             latest: None,
+            links: None,
         },
         sets: vec![set],
         deleted: None,

@@ -6,7 +6,7 @@ use ::report::history;
 use api::ResourceHistory;
 use maud::{Markup, html};
 use model::{
-    Action, Assurance, Bitstream, ChangeLogEntry, Declaration, HomeSite, Listing, PendingRecord,
+    Action, Assurance, Bitstream, ChangeLogEntry, Declaration, HomeSite, Links, Listing, PendingRecord,
     ProblemRecord, ResourceRecord,
 };
 use serde::Deserialize;
@@ -80,7 +80,10 @@ pub(super) async fn page(
 
 fn records(found: &ResourceHistory) -> Markup {
     html! {
-        @if let Some(record) = &found.record { (stored(record)) }
+        @if let Some(record) = &found.record {
+            (stored(record))
+            @if let Some(links) = &record.listing.links { (link_list(links)) }
+        }
         @if let Some(pending) = &found.pending { (pending_record(pending)) }
         @if let Some(problem) = &found.problem { (problem_record(problem)) }
     }
@@ -99,6 +102,26 @@ fn stored(record: &ResourceRecord) -> Markup {
                 (declared(&record.declaration))
                 @if let Some(absence) = &record.absent {
                     dt { "Absent" } dd { "from " code { (absence.document) } ", seen " (format::time(absence.seen_at)) }
+                }
+            }
+        }
+    }
+}
+
+/// The links as text: a target is an address that the Source names, so it is no link of this page.
+fn link_list(links: &Links) -> Markup {
+    html! {
+        section aria-labelledby="links" {
+            h2 #links { "Links" }
+            dl {
+                @for link in links.to_vec() {
+                    dt { (link.rel) }
+                    dd {
+                        code { (link.href) }
+                        @if let Some(kind) = &link.media_type { ", " (kind) }
+                        @if let Some(length) = link.length { ", " (format::count(length)) " bytes" }
+                        @if let Some(pri) = link.pri { ", priority " (pri) }
+                    }
                 }
             }
         }

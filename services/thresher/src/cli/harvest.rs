@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use crate::client::LocationArgs;
 use crate::values::moment;
+use crate::wanted_link::WantedLink;
 
 /// Where a harvest is stored.
 #[derive(Debug, Args)]
@@ -28,6 +29,10 @@ pub(crate) struct LsArgs {
     /// 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) at: Option<Timestamp>,
+    /// Only resources that have a link of this relation, perhaps to this target: describedby,
+    /// collection=https://example.org/c.
+    #[arg(long, value_name = "REL[=HREF]")]
+    pub(crate) link: Option<WantedLink>,
     /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,

@@ -9,7 +9,7 @@ use futures::stream;
 use futures::{Stream, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use model::moment::{self, At};
-use model::{Bitstream, HomeSite, Location, ResourceState, ResourceUri};
+use model::{Bitstream, HomeSite, Links, Location, ResourceState, ResourceUri};
 use serde::Serialize;
 
 use crate::cli::LsArgs;
@@ -33,6 +33,9 @@ struct Line {
     location: Option<Location>,
     /// Whether it belongs to another site than the Source.
     foreign: bool,
+    /// The links of the entry that listed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    links: Option<Links>,
 }
 
 /// Runs the command.
@@ -46,13 +49,14 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
         }
         ReadFrom::Gateway(client) => {
             for about in client.selected(args.source.as_deref()).await? {
-                list_from_gateway(&client, &about, prefix, &mut out, args.json).await?;
+                list_from_gateway(&client, &about, prefix, &mut out, &args).await?;
             }
             out.finish()?;
             return Ok(Exit::Good);
         }
     };
     let harvested = target::open_for_reading(&into, args.source.as_deref()).await?;
+    let wanted = args.link.as_ref();
     for (note, catalog) in &harvested.sources {
         let home = HomeSite::of_text(&note.url);
         let lines = match args.at {
@@ -63,7 +67,9 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
         };
         let mut lines = pin!(lines);
         while let Some(line) = lines.try_next().await? {
-            line.marked(&home).print(&mut out, args.json)?;
+            if wanted.is_none_or(|wanted| wanted.is_among(line.links.as_ref())) {
+                line.marked(&home).print(&mut out, args.json)?;
+            }
         }
     }
     out.finish()?;
@@ -76,14 +82,17 @@ async fn list_from_gateway(
     about: &SourceRef,
     prefix: &str,
     out: &mut Out,
-    json: bool,
+    args: &LsArgs,
 ) -> Result<(), Failed> {
     let path = ["sources", about.id.as_str(), "resources"];
     let query = [("prefix", prefix.to_owned())];
     let home = HomeSite::of_text(&about.entry);
     let mut resources = pin!(client.items::<Resource>(&path, &query));
     while let Some(resource) = about.found(resources.try_next().await)?.flatten() {
-        Line::from(resource).marked(&home).print(out, json)?;
+        let line = Line::from(resource);
+        if args.link.as_ref().is_none_or(|wanted| wanted.is_among(line.links.as_ref())) {
+            line.marked(&home).print(out, args.json)?;
+        }
     }
     Ok(())
 }
@@ -109,6 +118,7 @@ async fn stored_at_moment<'a>(
             if let At::Stored(bitstream, listing, declaration) = moment::at(&record, &kept, moment) {
                 let change_time = listing.change_time.or(declaration.lastmod);
                 let line = Line::new(&uri, ResourceState::Present, Some(bitstream), change_time);
+                let line = Line { links: listing.links.clone(), ..line };
                 return Ok(Some((line, (resources, versions))));
             }
         }
@@ -130,6 +140,7 @@ impl From<Resource> for Line {
             // A fleet does not show locations in its store.
             location: None,
             foreign: false,
+            links: resource.links,
         }
     }
 }
@@ -151,6 +162,7 @@ impl Line {
             stored_at: bitstream.map(|bitstream| bitstream.stored_at),
             location: bitstream.map(|bitstream| bitstream.location.clone()),
             foreign: false,
+            links: None,
         }
     }
 
@@ -159,7 +171,8 @@ impl Line {
         let record = known.record.as_ref();
         let change_time = record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod));
         let bitstream = record.and_then(|record| record.bitstream.as_ref());
-        Self::new(&known.uri, known.state(), bitstream, change_time)
+        let links = record.and_then(|record| record.listing.links.clone());
+        Self { links, ..Self::new(&known.uri, known.state(), bitstream, change_time) }
     }
 
     /// The same line, marked if it belongs to another site than the Source.

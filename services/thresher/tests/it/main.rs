@@ -41,6 +41,7 @@ mod ldn_consumer;
 mod ldn_receiver;
 mod ldn_sender;
 mod limited;
+mod links;
 mod manual;
 mod metrics;
 mod named;

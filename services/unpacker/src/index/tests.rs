@@ -13,6 +13,7 @@ fn line(number: u64, length: u64, loc: String) -> Line {
         loc,
         lastmod: None,
         metadata: Default::default(),
+        links: None,
         line: number,
         column: 1,
         earlier: false,

@@ -23,6 +23,8 @@ use crate::settler::failures::Down;
 /// Pending records kept until their outcomes arrive. If many origins are slow at the same time, further ones are read
 /// again.
 const MOST_PLANS: usize = 4 * READ_AHEAD;
+/// Bytes of links in the kept records. Records beyond them are read again, as those beyond [`MOST_PLANS`].
+const MOST_LINK_BYTES: usize = 8 * 1024 * 1024;
 
 /// Outstanding jobs, and resources ready to be put in one.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub(crate) struct Window {
     taken: ByUri<Option<Box<PendingRecord>>>,
     /// Number of kept records.
     plans: usize,
+    /// Bytes of their links.
+    link_bytes: usize,
     ready: usize,
     /// Whether the window is full, or was a moment ago.
     is_pressed: bool,
@@ -63,6 +67,7 @@ impl Window {
             jobs: HashMap::new(),
             taken: ByUri::default(),
             plans: 0,
+            link_bytes: 0,
             ready: 0,
             is_pressed: false,
             open: OpenOrigins::at_most(limits.origins.get()),
@@ -93,8 +98,13 @@ impl Window {
     }
 
     fn take(&mut self, uri: &ResourceUri, plan: Box<PendingRecord>) {
-        let plan = (self.plans < MOST_PLANS).then_some(plan);
-        self.plans += usize::from(plan.is_some());
+        let bytes = bytes_of_links(&plan);
+        let is_kept = self.plans < MOST_PLANS && self.link_bytes + bytes <= MOST_LINK_BYTES;
+        let plan = is_kept.then_some(plan);
+        if is_kept {
+            self.plans += 1;
+            self.link_bytes += bytes;
+        }
         self.taken.insert(uri.clone(), plan);
         self.ready += 1;
     }
@@ -103,12 +113,19 @@ impl Window {
     /// another record. None if it is not kept, which means nothing.
     pub(crate) fn take_plan(&mut self, uri: &ResourceUri) -> Option<Box<PendingRecord>> {
         let plan = self.taken.get_mut(uri)?.take()?;
-        self.plans -= 1;
+        self.forget_plan(&plan);
         Some(plan)
     }
 
     fn let_go(&mut self, uri: &ResourceUri) {
-        self.plans -= usize::from(self.taken.remove(uri).flatten().is_some());
+        if let Some(plan) = self.taken.remove(uri).flatten() {
+            self.forget_plan(&plan);
+        }
+    }
+
+    fn forget_plan(&mut self, plan: &PendingRecord) {
+        self.plans -= 1;
+        self.link_bytes -= bytes_of_links(plan);
     }
 
     fn note_job(&mut self, origin: Origin, uris: Vec<ResourceUri>, asks: bool) -> JobId {
@@ -228,4 +245,8 @@ impl Window {
         }
         !shed.is_empty()
     }
+}
+
+fn bytes_of_links(plan: &PendingRecord) -> usize {
+    plan.listing.links.as_ref().map_or(0, |links| links.as_str().len())
 }

@@ -73,8 +73,8 @@ impl Pass {
     }
 
     /// Number of entries that the join settles at once: each matches the stored record, and nothing else changed.
-    pub(super) fn settled(&self, joined: &Joined) -> Option<u64> {
-        let holding = joined.known.as_ref().map(|known| &known.holding)?;
+    pub(super) fn settled(&self, joined: &Joined) -> Result<Option<u64>, SpoolError> {
+        let Some(holding) = joined.known.as_ref().map(|known| &known.holding) else { return Ok(None) };
         let is_settled = |entry: &SpooledEntry| {
             let set = self.documents.get(entry.document()).map(|(_, set)| set);
             entry.plain().is_some_and(|(sha256, length)| {
@@ -84,12 +84,15 @@ impl Pass {
         };
         let mut settled = 0;
         for entry in joined.entries.iter().filter(|entry| !entry.is_name()) {
-            if holding.absent.is_some() || !is_settled(entry) {
-                return None;
+            if holding.absent.is_some()
+                || !is_settled(entry)
+                || !entry.has_links(holding.listing.links.as_ref())?
+            {
+                return Ok(None);
             }
             settled += 1;
         }
-        Some(settled)
+        Ok(Some(settled))
     }
 
     /// Records the absences of a resource.

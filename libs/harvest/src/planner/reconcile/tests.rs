@@ -84,6 +84,7 @@ impl Case {
                 change_time: None,
                 as_of: None,
                 latest: None,
+                links: None,
             },
             sets: vec![self.set.clone()],
             deleted: None,

@@ -7,6 +7,7 @@ use model::{
     ProblemRecord, ResourceRecord, StoredBitstream, Version, bytes, counted, displayed,
 };
 use report::history;
+use resourcesync::{Link, relation};
 use store::Key;
 
 use super::ResourceHistory;
@@ -63,9 +64,16 @@ pub(super) fn of(history: &ResourceHistory) -> String {
             None => text.line(gone(record)),
         }
         listed(&mut text, &record.listing, &record.declaration);
+        if let Some(origin) = first_source(&record.listing) {
+            text.line(format!("first Source: {origin}"));
+        }
         if let Some(absence) = &record.absent {
             text.line(absent(history, absence));
         }
+    }
+    if let Some(links) = history.record.as_ref().and_then(|record| record.listing.links.as_ref()) {
+        text.section("Links");
+        text.lines(links.to_vec().iter().map(link));
     }
     if !history.versions.is_empty() {
         text.section("Kept versions");
@@ -184,6 +192,24 @@ fn candidate(text: &mut Text, kept: &StoredBitstream) {
     text.line(format!("kept as a candidate: {}{modified}", bytes(kept.computed.length())));
     text.line(format!("the candidate is stored at {}", place(&kept.location)));
     text.lines(kept.computed.digests().iter().map(|digest| format!("the candidate has {digest}")));
+}
+
+/// Where the resource was first published, if its Source took it from there.
+fn first_source(listing: &Listing) -> Option<String> {
+    let links = listing.links.as_ref()?.to_vec();
+    links.into_iter().find(|link| link.rel == relation::VIA).map(|link| link.href)
+}
+
+/// A link in one line: the relation, the target, and what the entry says of the target.
+fn link(link: &Link) -> String {
+    let mut said: Vec<String> =
+        [&link.media_type, &link.hash, &link.encoding, &link.path].into_iter().flatten().cloned().collect();
+    said.extend(link.length.map(bytes));
+    said.extend(link.modified.map(|time| format!("modified {time}")));
+    said.extend(link.pri.map(|pri| format!("pri {pri}")));
+    said.extend(link.other.iter().map(|(name, value)| format!("{name} {value}")));
+    let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) };
+    format!("{} {}{said}", link.rel, link.href)
 }
 
 /// What a document says of the resource.

@@ -1,0 +1,117 @@
+//! Which links a stored resource has, when another entry lists the stored version. Pure.
+
+use model::{Listing, ResourceRecord};
+use resourcesync::Change;
+
+/// The listing of a stored resource, if an entry about the stored version changes its links; none if it does not.
+///
+/// An entry of a list replaces the links. A change without any leaves them: silence removes nothing. Where several sets
+/// list a resource, the links are those of the set whose entry settled the stored version, as long as it lists it.
+/// Otherwise two sets that disagree would replace each other's links in every run.
+pub fn relinked(record: &ResourceRecord, entry: &Listing) -> Option<Listing> {
+    let held = &record.listing;
+    let is_silent = entry.links.is_none() && entry.change.is_some();
+    if !record.is_present() || is_silent || entry.change == Some(Change::Deleted) || entry.links == held.links
+    {
+        return None;
+    }
+    let is_of_owner = entry.set == held.set || !record.sets.contains(&held.set);
+    if !is_of_owner {
+        return None;
+    }
+    // An entry of a known time is now the newest that is applied; without a time, only its links are taken.
+    if entry.as_of.is_some() && entry.as_of >= held.as_of {
+        return Some(entry.clone());
+    }
+    Some(Listing { links: entry.links.clone(), ..held.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use fixity::Computed;
+    use jiff::Timestamp;
+    use model::{Assurance, Bitstream, Declaration, Links, Location, SetId, Validators};
+    use resourcesync::Link;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_767_225_600 + second).unwrap()
+    }
+
+    fn links(href: &str) -> Option<Links> {
+        Links::of(&[Link::new("describedby", href)])
+    }
+
+    fn listing(set: &str, change: Option<Change>, as_of: Option<i64>, links: Option<Links>) -> Listing {
+        let as_of = as_of.map(at);
+        let document = format!("{set}/list").into();
+        Listing { document, set: SetId::new(set), change, change_time: None, as_of, latest: None, links }
+    }
+
+    fn held(listing: Listing, sets: &[&str]) -> ResourceRecord {
+        let computed = Computed::of(b"x");
+        ResourceRecord {
+            bitstream: Some(Bitstream {
+                location: Location::Object { sha256: computed.sha256() },
+                computed,
+                assurance: Assurance::Digest,
+                media_type: None,
+                encoding: None,
+                validators: Validators::default(),
+                final_url: None,
+                stored_at: at(0),
+            }),
+            declaration: Declaration::default(),
+            listing,
+            sets: sets.iter().map(|set| SetId::new(*set)).collect(),
+            deleted: None,
+            collected: None,
+            absent: None,
+            settled_at: at(0),
+        }
+    }
+
+    #[test]
+    fn an_entry_of_a_list_replaces_the_links() {
+        let record = held(listing("a", None, Some(1), links("x")), &["a"]);
+        let next = listing("a", None, Some(2), links("y"));
+        assert_eq!(relinked(&record, &next), Some(next));
+        let without = listing("a", None, Some(2), None);
+        assert_eq!(relinked(&record, &without), Some(without));
+        assert_eq!(relinked(&record, &listing("a", None, Some(2), links("x"))), None, "they are the same");
+    }
+
+    #[test]
+    fn a_change_without_links_leaves_them() {
+        let record = held(listing("a", None, Some(1), links("x")), &["a"]);
+        assert_eq!(relinked(&record, &listing("a", Some(Change::Updated), Some(2), None)), None);
+        let linked = listing("a", Some(Change::Updated), Some(2), links("y"));
+        assert_eq!(relinked(&record, &linked), Some(linked));
+        assert_eq!(relinked(&record, &listing("a", Some(Change::Deleted), Some(2), links("y"))), None);
+    }
+
+    #[test]
+    fn sets_that_disagree_do_not_replace_each_others_links() {
+        let record = held(listing("a", None, Some(1), links("x")), &["a", "b"]);
+        let of_another = listing("b", None, Some(2), links("y"));
+        assert_eq!(relinked(&record, &of_another), None);
+        assert_eq!(relinked(&record, &listing("b", None, Some(2), None)), None);
+        let left = held(listing("a", None, Some(1), links("x")), &["b"]);
+        assert_eq!(relinked(&left, &of_another), Some(of_another), "the first set does not list it any more");
+    }
+
+    #[test]
+    fn an_entry_without_a_time_gives_its_links_and_nothing_else() {
+        let record = held(listing("a", Some(Change::Created), Some(5), links("x")), &["a"]);
+        let found = relinked(&record, &listing("a", None, None, links("y"))).unwrap();
+        assert_eq!(found, Listing { links: links("y"), ..record.listing });
+    }
+
+    #[test]
+    fn a_tombstone_has_no_links_to_replace() {
+        let record = held(listing("a", None, Some(1), links("x")), &["a"]);
+        let gone = ResourceRecord { bitstream: None, ..record };
+        assert_eq!(relinked(&gone, &listing("a", None, Some(2), links("y"))), None);
+    }
+}
