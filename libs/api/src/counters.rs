@@ -39,6 +39,9 @@ pub struct Counters {
     /// Entries of other sites that were left out, because the spec accepts only the Source's own site.
     #[serde(skip_serializing_if = "is_zero")]
     pub foreign_left_out: u64,
+    /// Entries that were left out, because they do not meet the conditions of `only` in the spec.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub out_of_scope: u64,
     /// Resources that a list omits, and that are kept for now.
     pub absent: u64,
     /// Change documents that left a gap after what was synchronized.
@@ -111,6 +114,7 @@ impl From<&model::Counters> for Counters {
             planned: counters.planned,
             foreign: counters.foreign,
             foreign_left_out: counters.foreign_left_out,
+            out_of_scope: counters.out_of_scope,
             absent: counters.absent,
             gaps: counters.gaps,
             documents_failed: counters.documents_failed,

@@ -20,6 +20,7 @@ mod location;
 pub mod moment;
 mod network;
 mod oai;
+mod only;
 mod options;
 mod origin;
 mod outcome;
@@ -66,6 +67,7 @@ pub use oai::{
     OaiDeletions, OaiFormat, OaiGap, OaiList, OaiPage, OaiProgress, OaiReading, OaiReadingKind,
     OaiRepository, OaiSet, OaiWindow,
 };
+pub use only::{Only, OnlyError, Scope, WantedLink};
 pub use options::{Absent, OaiOptions, Origins, Prefer, Push, Robots, RunMode};
 pub use origin::{Origin, OriginError};
 pub use outcome::{Outcome, OutcomeResult, Outcomes};

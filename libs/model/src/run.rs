@@ -100,6 +100,9 @@ pub struct Counters {
     /// harvested.
     #[serde(skip_serializing_if = "is_zero")]
     pub foreign_left_out: u64,
+    /// Entries that were left out, since they do not meet the operator's conditions on type and links.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub out_of_scope: u64,
     /// Resources that a list omits, and that are kept for now.
     pub absent: u64,
     /// Change documents that left a gap after what was synchronized.

@@ -1,9 +1,12 @@
-//! Which resources the operator wants, by URI.
+//! Which resources the operator wants, by their URI and by what their entries say of them.
 
-use model::HomeSite;
+use model::{HomeSite, Only, Scope};
 use regex::Regex;
+use resourcesync::Change;
 
-/// Which resources to harvest, by URI.
+use crate::entry::ListedEntry;
+
+/// Which resources to harvest.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Only matching URIs.
@@ -12,12 +15,58 @@ pub struct Filter {
     pub exclude: Option<Regex>,
     /// Only URIs of this site, the site of the entry URL.
     pub only_of: Option<HomeSite>,
+    /// Only resources whose entries meet these conditions. Those about one subject, such as the media type, are
+    /// alternatives.
+    pub only: Vec<Only>,
 }
 
 impl Filter {
-    /// Whether every resource is wanted.
+    /// Whether every URI is wanted.
     pub fn takes_all(&self) -> bool {
         self.include.is_none() && self.exclude.is_none() && self.only_of.is_none()
+    }
+
+    /// Whether an entry of a wanted URI is wanted for what it says. A deletion is, whatever it says: the resource may
+    /// be stored. A change need not repeat what the list said, so a change that says nothing may be wanted: see
+    /// [`leaves_open`](Self::leaves_open).
+    pub fn admits(&self, entry: &ListedEntry) -> bool {
+        match entry.listing.change {
+            _ if self.only.is_empty() => true,
+            Some(Change::Deleted) => true,
+            Some(Change::Updated) => self.scope(entry) != Scope::Out,
+            Some(Change::Created) | None => self.scope(entry) == Scope::In,
+        }
+    }
+
+    /// Whether an admitted entry says nothing of what is asked for. It is about a wanted resource if that one is stored
+    /// or planned.
+    pub fn leaves_open(&self, entry: &ListedEntry) -> bool {
+        !self.only.is_empty()
+            && entry.listing.change == Some(Change::Updated)
+            && self.scope(entry) == Scope::Unsaid
+    }
+
+    /// Whether an entry meets the conditions.
+    fn scope(&self, entry: &ListedEntry) -> Scope {
+        let media_type = entry.declaration.media_type.as_deref();
+        let links = entry.listing.links.as_ref();
+        let mut whole = Scope::In;
+        for (n, only) in self.only.iter().enumerate() {
+            let subject = only.subject();
+            if self.only[..n].iter().any(|before| before.subject() == subject) {
+                continue;
+            }
+            let alternatives = self.only.iter().filter(|other| other.subject() == subject);
+            let scopes: Vec<Scope> = alternatives.map(|only| only.scope(media_type, links)).collect();
+            if scopes.contains(&Scope::In) {
+                continue;
+            }
+            if scopes.contains(&Scope::Out) {
+                return Scope::Out;
+            }
+            whole = Scope::Unsaid;
+        }
+        whole
     }
 
     /// Whether a resource is wanted.
@@ -38,8 +87,11 @@ impl Filter {
 
 #[cfg(test)]
 mod tests {
+    use model::{Declaration, Links, Listing, SetId};
+    use resourcesync::Link;
+
     use super::*;
-    use crate::HarvestOptions;
+    use crate::{HarvestOptions, Moment};
 
     #[test]
     fn a_filter_takes_what_is_included_and_not_excluded() {
@@ -70,5 +122,52 @@ mod tests {
         assert!(any.takes("https://example.com/a") && !any.leaves_out_as_foreign("https://example.com/a"));
         let fingerprint = |filter| HarvestOptions { filter, ..HarvestOptions::default() }.fingerprint();
         assert_ne!(fingerprint(same), fingerprint(any));
+    }
+
+    fn entry(change: Option<Change>, media_type: Option<&str>, links: &[(&str, &str)]) -> ListedEntry {
+        let links: Vec<Link> = links.iter().map(|(rel, href)| Link::new(*rel, *href)).collect();
+        ListedEntry {
+            uri: "http://h/a".parse().unwrap(),
+            declaration: Declaration { media_type: media_type.map(str::to_owned), ..Declaration::default() },
+            listing: Listing {
+                document: "http://h/list.xml".into(),
+                set: SetId::new("s"),
+                change,
+                change_time: None,
+                as_of: None,
+                latest: None,
+                links: Links::of(&links),
+            },
+            moment: Moment::default(),
+        }
+    }
+
+    #[test]
+    fn conditions_on_one_subject_are_alternatives_and_those_on_several_all_hold() {
+        let only = ["type=application/pdf", "type=text/*", "collection=http://h/c"];
+        let filter = Filter { only: only.map(|text| text.parse().unwrap()).into(), ..Filter::default() };
+        let listed = |media_type, links: &[_]| filter.admits(&entry(None, Some(media_type), links));
+        assert!(listed("application/pdf", &[("collection", "http://h/c")]));
+        assert!(listed("text/html", &[("via", "http://o/"), ("collection", "http://h/c")]));
+        assert!(!listed("image/png", &[("collection", "http://h/c")]));
+        assert!(!listed("application/pdf", &[("collection", "http://h/d")]));
+        assert!(!listed("application/pdf", &[]));
+    }
+
+    #[test]
+    fn a_change_need_not_repeat_what_the_list_said() {
+        let filter = Filter { only: vec!["type=application/pdf".parse().unwrap()], ..Filter::default() };
+        let deleted = entry(Some(Change::Deleted), None, &[]);
+        assert!(filter.admits(&deleted) && !filter.leaves_open(&deleted));
+        let updated = entry(Some(Change::Updated), None, &[]);
+        assert!(filter.admits(&updated) && filter.leaves_open(&updated));
+        let other = entry(Some(Change::Updated), Some("text/html"), &[]);
+        assert!(!filter.admits(&other));
+        assert!(!filter.admits(&entry(Some(Change::Created), None, &[])), "nothing says that it is wanted");
+        assert!(!filter.admits(&entry(None, None, &[])));
+        let fingerprint = |filter: &Filter| {
+            HarvestOptions { filter: filter.clone(), ..HarvestOptions::default() }.fingerprint()
+        };
+        assert_ne!(fingerprint(&filter), fingerprint(&Filter::default()));
     }
 }

@@ -103,17 +103,16 @@ impl HarvestOptions {
     /// read again.
     pub fn fingerprint(&self) -> String {
         let text = |regex: &Option<Regex>| regex.as_ref().map_or(String::new(), |r| r.as_str().to_owned());
-        let Filter { include, exclude, only_of } = &self.filter;
+        let Filter { include, exclude, only_of, only } = &self.filter;
+        let mut only: Vec<String> = only.iter().map(|only| format!(" only {only}")).collect();
+        only.sort_unstable();
+        let only = only.concat();
         // If all sites are wanted, nothing is added, so that the text is the same as before this option existed.
         let origins = if only_of.is_some() { " origins same" } else { "" };
         // As with origins. Sets are lists of their own, each with its own progress.
         let prefix =
             self.oai.metadata_prefix.as_ref().map_or(String::new(), |prefix| format!(" prefix {prefix:?}"));
-        format!(
-            "include {:?} exclude {:?} strict {}{origins}{prefix}",
-            text(include),
-            text(exclude),
-            self.strict
-        )
+        let (include, exclude) = (text(include), text(exclude));
+        format!("include {include:?} exclude {exclude:?} strict {}{origins}{prefix}{only}", self.strict)
     }
 }

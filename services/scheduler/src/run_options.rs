@@ -44,6 +44,7 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             include: read(&source.include)?,
             exclude: read(&source.exclude)?,
             only_of: (source.origins == model::Origins::Same).then(|| HomeSite::of(&source.entry)),
+            only: source.only.clone(),
         },
         oai: OaiOptions { metadata_prefix: source.metadata_prefix.clone(), sets: source.sets.clone() },
         jobs_per_origin: source.concurrency.into(),

@@ -14,7 +14,6 @@ mod show;
 mod target;
 mod terminal;
 mod values;
-mod wanted_link;
 
 use std::process::ExitCode;
 

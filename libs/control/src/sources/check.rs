@@ -9,6 +9,8 @@ use crate::error::InvalidSource;
 
 /// The most notification targets of one Source.
 const MOST_TARGETS: usize = 16;
+/// Conditions on the entries of a Source.
+const MOST_CONDITIONS: usize = 32;
 /// The most allowed networks of one Source.
 const MOST_NETWORKS: usize = 64;
 /// The most labels of one Source.
@@ -79,6 +81,10 @@ impl SourceSpec {
             if let Some(Err(error)) = pattern.as_deref().map(Regex::new) {
                 refuse(field, format!("no regular expression: {error}"));
             }
+        }
+        if self.only.len() > MOST_CONDITIONS {
+            let conditions = self.only.len();
+            refuse("only", format!("{conditions} are given, and {MOST_CONDITIONS} at most can be"));
         }
         if self.contact.as_ref().is_some_and(|contact| !is_contact(contact)) {
             refuse("contact", "it is 1 to 200 visible characters, such as mailto:a@example.org".to_owned());

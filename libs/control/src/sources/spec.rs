@@ -6,7 +6,7 @@ use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
-use model::{Absent, Message, Network, Origins, Persisted, Prefer, Push, Robots, RunMode, SourceId};
+use model::{Absent, Message, Network, Only, Origins, Persisted, Prefer, Push, Robots, RunMode, SourceId};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -95,6 +95,12 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Origins::is_any")]
     #[cfg_attr(feature = "openapi", schema(schema_with = schema::origins))]
     pub origins: Origins,
+    /// Harvest only resources whose entries meet these conditions: `type=application/pdf`, `type=text/*`, a relation of
+    /// their links (`describes`), or a relation and its target (`collection=https://example.org/c`). Conditions on the
+    /// same relation, or on the type, are alternatives; others must all hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32))]
+    pub only: Vec<Only>,
     /// Whether to reject documents that break the specification, instead of tolerating and counting the deviations.
     #[serde(default)]
     pub strict: bool,
@@ -249,6 +255,7 @@ impl Spec {
             include: None,
             exclude: None,
             origins: Origins::default(),
+            only: Vec::new(),
             strict: false,
             accept_html: false,
             concurrency: four(),

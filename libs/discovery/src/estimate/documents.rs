@@ -161,8 +161,11 @@ impl DocumentEstimator<'_> {
                 let is_settled = self.is_settled(&entry).await?;
                 estimate.add(is_settled, entry.metadata.length);
             } else if self.options.filter.takes(&entry.loc) {
-                estimate.listed += 1;
-                entries.extend(context.read(*entry).ok());
+                let entry = context.read(*entry).ok();
+                if entry.as_ref().is_none_or(|entry| self.options.filter.admits(entry)) {
+                    estimate.listed += 1;
+                    entries.extend(entry);
+                }
             }
         }
         let uris: Vec<_> = entries.iter().map(|planned| planned.uri.clone()).collect();

@@ -210,6 +210,12 @@ impl Auditor {
         let entry = entry.read(&comparison.documents)?;
         let record = known.map(|known| known.unread.read()).transpose()?.map(|(_, record)| record);
         let record = record.as_ref();
+        // What is stored is compared, whatever its entry says; what is left out is not missing.
+        let is_held = record.is_some_and(ResourceRecord::is_present);
+        let filter = &ctx.options.filter;
+        if !is_held && (!filter.admits(&entry) || filter.leaves_open(&entry)) {
+            return Ok(None);
+        }
         match judge(&entry, record) {
             Finding::InSync => comparison.counts.agreeing += 1,
             Finding::WithoutFixity => comparison.counts.without_fixity += 1,

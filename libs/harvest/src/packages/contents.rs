@@ -125,7 +125,8 @@ async fn are_held(
         let known = CurrentState { record: record.as_ref(), pending: pending.as_ref(), baseline_at };
         let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
         let is_held = matches!(decision, Decision::Unchanged | Decision::Stale) && pending.is_none();
-        if !is_held && ctx.options.filter.takes(planned.uri.as_str()) {
+        let filter = &ctx.options.filter;
+        if !is_held && filter.takes(planned.uri.as_str()) && filter.admits(planned) {
             return Ok(false);
         }
     }

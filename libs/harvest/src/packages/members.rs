@@ -140,6 +140,7 @@ fn wanted_members(
         };
         match context.read(read) {
             Ok(planned) => {
+                let is_wanted = is_wanted && entries::is_admitted(ctx, &home, &planned);
                 if planned.listing.change.is_none() {
                     planner.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
                 }

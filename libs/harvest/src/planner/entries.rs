@@ -77,6 +77,7 @@ impl Planner {
             let position = entry.position;
             match context.read(entry) {
                 Ok(planned) => {
+                    let is_wanted = is_wanted && is_admitted(ctx, &home, &planned);
                     planned.listing.change_time.into_iter().for_each(|time| changes.add(time));
                     if planned.listing.change.is_none() && (spooled.is_none() || !is_wanted) {
                         self.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
@@ -116,6 +117,12 @@ impl Planner {
         for (planned, problem) in planned.into_iter().zip(&problems) {
             let record = records.get(&planned.uri);
             let set = &planned.listing.set;
+            let is_known = record.is_some_and(|record| record.is_present()) || plans.get(&planned.uri).is_some();
+            if !is_known && ctx.options.filter.leaves_open(&planned) {
+                // Nothing says that it is wanted, and no list that did is known.
+                ctx.run.counters.superseded += 1;
+                continue;
+            }
             let known = CurrentState {
                 record,
                 pending: plans.get(&planned.uri),
@@ -187,6 +194,18 @@ pub(crate) fn is_wanted(ctx: &mut RunContext, home: &HomeSite, uri: &str) -> boo
     counters.foreign += u64::from(is_wanted && home.is_foreign(uri));
     counters.foreign_left_out += u64::from(!is_wanted && filter.leaves_out_as_foreign(uri));
     is_wanted
+}
+
+/// Whether an entry of a wanted URI is wanted for what it says of its resource. If not, it no longer counts as listed.
+pub(crate) fn is_admitted(ctx: &mut RunContext, home: &HomeSite, entry: &ListedEntry) -> bool {
+    let is_admitted = ctx.options.filter.admits(entry);
+    if !is_admitted {
+        let counters = &mut ctx.run.counters;
+        counters.listed -= 1;
+        counters.foreign -= u64::from(home.is_foreign(entry.uri.as_str()));
+        counters.out_of_scope += 1;
+    }
+    is_admitted
 }
 
 /// Whether an entry is about the version of a resource whose problem the operator ignores. Nothing is planned for

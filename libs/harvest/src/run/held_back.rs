@@ -9,6 +9,7 @@ pub(crate) struct HeldBack {
     pub(crate) unchanged: u64,
     pub(crate) ignored: u64,
     pub(crate) failed: u64,
+    pub(crate) out_of_scope: u64,
 }
 
 impl HeldBack {
@@ -20,6 +21,7 @@ impl HeldBack {
         counters.unchanged = counters.unchanged.saturating_sub(self.unchanged);
         counters.ignored = counters.ignored.saturating_sub(self.ignored);
         counters.failed = counters.failed.saturating_sub(self.failed);
+        counters.out_of_scope = counters.out_of_scope.saturating_sub(self.out_of_scope);
         run
     }
 
@@ -30,6 +32,7 @@ impl HeldBack {
             unchanged: counters.unchanged,
             ignored: counters.ignored,
             failed: counters.failed,
+            out_of_scope: counters.out_of_scope,
         }
     }
 
@@ -40,6 +43,7 @@ impl HeldBack {
             unchanged: self.unchanged + now.unchanged.saturating_sub(before.unchanged),
             ignored: self.ignored + now.ignored.saturating_sub(before.ignored),
             failed: self.failed + now.failed.saturating_sub(before.failed),
+            out_of_scope: self.out_of_scope + now.out_of_scope.saturating_sub(before.out_of_scope),
         }
     }
 }

@@ -87,7 +87,7 @@ async fn put(store: &Store, text: &str, at: Timestamp) -> Bitstream {
 
 fn listing() -> Listing {
     let document = "http://e.org/list".to_owned().into();
-    Listing { document, set: SetId::new("set"), change: None, change_time: None, as_of: None, latest: None }
+    Listing { document, set: SetId::new("set"), change: None, change_time: None, as_of: None, latest: None, links: None }
 }
 
 impl Case {

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use jiff::Timestamp;
+use model::WantedLink;
 
 use crate::client::LocationArgs;
 use crate::values::moment;
-use crate::wanted_link::WantedLink;
 
 /// Where a harvest is stored.
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 
 use clap::Args;
-use model::{Absent, OaiOptions, Origins, Prefer, RunMode};
+use model::{Absent, OaiOptions, Only, Origins, Prefer, RunMode};
 use planning::RunLimits;
 use regex::Regex;
 use url::Url;
@@ -82,6 +82,12 @@ pub(crate) struct ScopeArgs {
     /// Which sites resources may be on. same: only the registrable domain of the Source's URL.
     #[arg(long, value_enum, default_value_t = Origins::Any)]
     pub(crate) origins: Origins,
+
+    /// Sync only resources whose entries have this media type or link: type=application/pdf, type=text/*, a relation
+    /// (describes), or a relation and its target (profile=URI, collection=URI). Repeatable: conditions on the same
+    /// relation, or on the type, are alternatives; others must all hold.
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) only: Vec<Only>,
 
     /// What to do with stored resources that the Source no longer lists. confirm: delete them when a second, later list
     /// omits them too.

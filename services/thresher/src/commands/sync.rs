@@ -47,6 +47,8 @@ pub(crate) struct Outcome {
     foreign: u64,
     /// Those that `--origins same` left out.
     foreign_left_out: u64,
+    /// Those that `--only` left out.
+    out_of_scope: u64,
     /// Problems that the operator ignores.
     ignored: u64,
     bytes: u64,
@@ -132,6 +134,7 @@ pub(crate) fn within(scope: ScopeArgs, entry: &Url) -> HarvestOptions {
             include: scope.include,
             exclude: scope.exclude,
             only_of: (scope.origins == Origins::Same).then(|| HomeSite::of(entry)),
+            only: scope.only,
         },
         absent: scope.absent,
         max_deletes_percent: scope.max_deletes,
@@ -259,6 +262,7 @@ impl Outcome {
             absent: counters.absent,
             foreign: counters.foreign,
             foreign_left_out: counters.foreign_left_out,
+            out_of_scope: counters.out_of_scope,
             ignored: report.ignored_problems,
             bytes: counters.bytes,
             requests: counters.requests,
