@@ -164,6 +164,7 @@ impl Settling {
             next_attempt_at: None,
             candidate: None,
             repair: false,
+            mirror: None,
             account: Provenance::default(),
         }
     }

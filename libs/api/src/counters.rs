@@ -16,6 +16,9 @@ pub struct Counters {
     /// Those among them that replaced a damaged version, or one that differed from its record.
     #[serde(skip_serializing_if = "is_zero")]
     pub repaired: u64,
+    /// Those among them whose bytes a mirror gave.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub mirrored: u64,
     /// Resources that were already stored.
     pub unchanged: u64,
     /// Resources deleted.
@@ -104,6 +107,7 @@ impl From<&model::Counters> for Counters {
             listed: counters.listed,
             stored: counters.stored,
             repaired: counters.healed,
+            mirrored: counters.mirrored,
             unchanged: counters.unchanged,
             deleted: counters.deleted,
             failed: counters.failed,

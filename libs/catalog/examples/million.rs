@@ -226,6 +226,7 @@ fn pending(n: u64) -> PendingRecord {
         next_attempt_at: None,
         candidate: None,
         repair: false,
+        mirror: None,
         account: Default::default(),
     }
 }

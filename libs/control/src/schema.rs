@@ -51,6 +51,10 @@ pub(crate) fn origins() -> Schema {
     one_of(&["any", "same"])
 }
 
+pub(crate) fn mirrors() -> Schema {
+    one_of(&["off", "fallback", "prefer", "spread"])
+}
+
 pub(crate) fn push() -> Schema {
     one_of(&["auto", "unsigned", "off"])
 }

@@ -109,6 +109,7 @@ fn sources() {
     full.include = Some("[.]pdf$".to_owned());
     full.exclude = Some("/tmp/".to_owned());
     full.origins = model::Origins::Same;
+    full.mirrors = model::Mirrors::Prefer;
     full.only = ["type=application/pdf", "describes"].map(|only| only.parse().unwrap()).into();
     full.strict = true;
     full.accept_html = true;

@@ -208,9 +208,11 @@ impl Dispatcher {
                     }
                     Step::Fetch | Step::Confirm(_) if self.window.is_down(&origin) => left.any = true,
                     step => {
+                        let from = record.at_mirror().map(|mirror| mirror.url.clone());
                         let held = match step {
-                            Step::Confirm(kept) => kept.validators.clone(),
-                            Step::Fetch | Step::Judge(_) => Default::default(),
+                            // What the resource's own server gave means nothing to a mirror.
+                            Step::Confirm(kept) if from.is_none() => kept.validators.clone(),
+                            Step::Fetch | Step::Confirm(_) | Step::Judge(_) => Default::default(),
                         };
                         let seq = record.seq;
                         let listed_until = record.listing.latest;
@@ -218,7 +220,16 @@ impl Dispatcher {
                         let repair = record.repair;
                         self.window.add(
                             origin,
-                            FetchItem { uri, seq, declaration, listed_until, held, repair, held_type: None },
+                            FetchItem {
+                                uri,
+                                seq,
+                                declaration,
+                                listed_until,
+                                held,
+                                repair,
+                                held_type: None,
+                                from,
+                            },
                             record,
                         );
                     }
@@ -279,7 +290,7 @@ async fn add_validators(ctx: &mut RunContext, items: &mut [FetchItem]) -> Result
     for (n, record) in bare.into_iter().zip(ctx.catalog().await?.resources_many(&uris).await?) {
         let Some(bitstream) = record.and_then(|record| record.bitstream) else { continue };
         let item = &mut items[n];
-        if !item.repair && item.held.is_empty() {
+        if !item.repair && item.held.is_empty() && item.from.is_none() {
             item.held = bitstream.validators;
         }
         item.held_type = bitstream.media_type;

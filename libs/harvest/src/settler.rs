@@ -5,11 +5,12 @@ use crate::run::RunContext;
 
 pub(crate) mod candidate;
 pub(crate) mod failures;
+mod mirrors;
 pub(crate) mod outcomes;
 pub(crate) mod versions;
 mod view;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use catalog::CatalogError;
 use model::Origin;
@@ -25,6 +26,8 @@ pub(crate) struct Settler {
     pub(crate) history: History,
     /// Origins whose bot defence answered with a challenge in this run.
     pub(crate) challenged: HashSet<Origin>,
+    /// How often mirrors gave other bytes than the declared ones, by origin.
+    pub(crate) misfits: HashMap<Origin, u32>,
     /// Whether no resource was stored before this dispatch. Each resource is settled once in it, so lookups find
     /// nothing.
     pub(crate) is_first_dispatch: bool,
@@ -33,7 +36,7 @@ pub(crate) struct Settler {
 impl Settler {
     /// A settler that keeps `history` versions.
     pub(crate) fn new(view: Option<View>, history: History) -> Self {
-        Self { view, history, challenged: HashSet::new(), is_first_dispatch: false }
+        Self { view, history, challenged: HashSet::new(), misfits: HashMap::new(), is_first_dispatch: false }
     }
 
     /// Prepares for the outcomes of a dispatch.

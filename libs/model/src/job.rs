@@ -51,6 +51,9 @@ pub struct FetchItem {
     /// The media type of the stored version, for a declaration that decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_type: Option<String>,
+    /// The mirror to request, in place of the resource's own URI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<ResourceUri>,
 }
 
 /// Fetched resources, to be verified.

@@ -13,7 +13,7 @@ use crate::{
 };
 
 const FETCH_JOB: usize = r#"{"kind":"fetch-job","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"terms":,"items":[]}}"#.len();
-const FETCH_ITEM: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","held":,"mend":true,"held_type":},"#.len();
+const FETCH_ITEM: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","held":,"mend":true,"held_type":,"from":},"#.len();
 const VERIFY_JOB: usize = r#"{"kind":"verify-job","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"items":[],"requests":18446744073709551615,"elapsed_ms":18446744073709551615}}"#.len();
 const FETCHED: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","result":},"#.len();
 const OUTCOMES: usize = r#"{"kind":"outcomes","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"items":[],"requests":18446744073709551615,"elapsed_ms":18446744073709551615}}"#.len();
@@ -47,8 +47,10 @@ fn outcomes(outcomes: &Outcomes) -> usize {
 }
 
 fn fetch_item(item: &FetchItem) -> usize {
-    let FetchItem { uri, seq: _, declaration: declared, listed_until: _, held, repair: _, held_type } = item;
-    FETCH_ITEM + text(uri.as_str()) + declaration(declared) + validators(held) + optional(held_type)
+    let FetchItem { uri, seq: _, declaration: declared, listed_until: _, held, repair: _, held_type, from } =
+        item;
+    let from = from.as_ref().map_or(0, |from| text(from.as_str()));
+    from + FETCH_ITEM + text(uri.as_str()) + declaration(declared) + validators(held) + optional(held_type)
 }
 
 fn fetched(fetched: &Fetched) -> usize {

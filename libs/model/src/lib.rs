@@ -17,6 +17,7 @@ mod job;
 mod job_messages;
 mod links;
 mod location;
+mod mirror;
 pub mod moment;
 mod network;
 mod oai;
@@ -62,13 +63,14 @@ pub use ids::{DamageId, IdError, JobId, PackId, PackageId, RunId, Seq, SetId, So
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, VerifyJob};
 pub use links::Links;
 pub use location::{CompactedPack, Location, Method, Span};
+pub use mirror::{Mirror, MirrorPlan};
 pub use network::{Network, NetworkError};
 pub use oai::{
     OaiDeletions, OaiFormat, OaiGap, OaiList, OaiPage, OaiProgress, OaiReading, OaiReadingKind,
     OaiRepository, OaiSet, OaiWindow,
 };
 pub use only::{Only, OnlyError, Scope, WantedLink};
-pub use options::{Absent, OaiOptions, Origins, Prefer, Push, Robots, RunMode};
+pub use options::{Absent, Mirrors, OaiOptions, Origins, Prefer, Push, Robots, RunMode};
 pub use origin::{Origin, OriginError};
 pub use outcome::{Outcome, OutcomeResult, Outcomes};
 pub use package::{

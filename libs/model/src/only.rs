@@ -137,7 +137,8 @@ impl FromStr for Only {
                 _ => Err(OnlyError { text: text.chars().take(80).collect() }),
             };
         };
-        let is_type = media_type.split_once('/').is_some_and(|(kind, sub)| !kind.is_empty() && !sub.is_empty());
+        let is_type =
+            media_type.split_once('/').is_some_and(|(kind, sub)| !kind.is_empty() && !sub.is_empty());
         let is_plain = media_type.bytes().all(|byte| byte.is_ascii_graphic() && byte != b';');
         if !is_type || !is_plain || text.len() > LONGEST {
             return Err(OnlyError { text: text.chars().take(80).collect() });
@@ -194,7 +195,9 @@ mod tests {
 
     #[test]
     fn what_is_no_condition_is_refused_by_its_text() {
-        for text in ["", "=http://h/x", "via=", "type", "type=", "type=pdf", "type=a/b;q=1", "a b", "via=http://h/\n"] {
+        for text in
+            ["", "=http://h/x", "via=", "type", "type=", "type=pdf", "type=a/b;q=1", "a b", "via=http://h/\n"]
+        {
             let error = text.parse::<Only>().unwrap_err();
             assert!(error.to_string().contains("type=application/pdf"), "{text}: {error}");
         }
@@ -202,7 +205,9 @@ mod tests {
 
     #[test]
     fn a_condition_is_written_as_it_is_read() {
-        for text in ["type=text/*", "type=application/pdf", "describes", "profile=http://p/", "http://t/r=http://h/x"] {
+        for text in
+            ["type=text/*", "type=application/pdf", "describes", "profile=http://p/", "http://t/r=http://h/x"]
+        {
             let only: Only = text.parse().unwrap();
             assert_eq!(only.to_string(), text);
             let json = serde_json::to_string(&only).unwrap();

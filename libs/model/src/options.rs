@@ -55,6 +55,22 @@ pub enum Origins {
     Same,
 }
 
+/// When to fetch a resource from the mirrors that its entry links to (`duplicate`). Only where a digest is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Mirrors {
+    /// Never.
+    Off,
+    /// When the resource's own URI fails: no answer, a server error, a bot defence, a long pause, or other bytes.
+    #[default]
+    Fallback,
+    /// First. The resource's own URI comes last.
+    Prefer,
+    /// In turns with the resource's own URI, among the mirrors of the first priority.
+    Spread,
+}
+
 /// How robots.txt is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -120,6 +136,13 @@ impl Push {
     /// Whether this is the default.
     pub fn is_auto(&self) -> bool {
         *self == Self::Auto
+    }
+}
+
+impl Mirrors {
+    /// Whether this is the default.
+    pub fn is_fallback(&self) -> bool {
+        *self == Self::Fallback
     }
 }
 

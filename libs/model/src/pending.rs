@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Declaration, Listing, Origin, Provenance, Seq, StoredBitstream};
+use crate::{Declaration, Listing, Mirror, MirrorPlan, Origin, Provenance, Seq, StoredBitstream};
 
 /// The pending work of a resource. Keyed by its URI, so a later change overwrites an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,9 @@ pub struct PendingRecord {
     /// The stored bytes are not to be relied on: the received ones replace them, even if they are equal.
     #[serde(rename = "mend", skip_serializing_if = "std::ops::Not::not")]
     pub repair: bool,
+    /// How far its mirrors were tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mirror: Option<Box<MirrorPlan>>,
     /// Why it is planned, and the failed attempts of this run.
     #[serde(skip_serializing_if = "Provenance::is_empty")]
     pub account: Provenance,
@@ -53,8 +56,16 @@ impl PendingRecord {
             next_attempt_at: None,
             candidate: None,
             repair: false,
+            mirror: None,
             account,
         }
+    }
+}
+
+impl PendingRecord {
+    /// The mirror that is to be requested in place of the resource's own URI.
+    pub fn at_mirror(&self) -> Option<&Mirror> {
+        self.mirror.as_ref()?.at.as_ref()
     }
 }
 
@@ -90,6 +101,7 @@ struct Read {
     candidate: Option<Box<StoredBitstream>>,
     #[serde(rename = "mend", default)]
     repair: bool,
+    mirror: Option<Box<MirrorPlan>>,
     #[serde(default)]
     account: Provenance,
 }
@@ -106,13 +118,24 @@ impl TryFrom<Read> for PendingRecord {
 
     fn try_from(read: Read) -> Result<Self, Self::Error> {
         let Read { seq, action, origin, declaration, listing, attempts, .. } = read;
-        let Read { next_attempt_at, candidate, repair, account, .. } = read;
+        let Read { next_attempt_at, candidate, repair, mirror, account, .. } = read;
         let action = match (action, origin) {
             (ActionName::Fetch, Some(origin)) => Action::Fetch { origin },
             (ActionName::Fetch, None) => return Err("missing field `lane` of what is to be fetched"),
             (ActionName::Delete, _) => Action::Delete,
         };
-        Ok(Self { seq, action, declaration, listing, attempts, next_attempt_at, candidate, repair, account })
+        Ok(Self {
+            seq,
+            action,
+            declaration,
+            listing,
+            attempts,
+            next_attempt_at,
+            candidate,
+            repair,
+            mirror,
+            account,
+        })
     }
 }
 

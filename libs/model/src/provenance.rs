@@ -5,6 +5,7 @@ use resourcesync::Change;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::mirror::Mirror;
 use crate::problem_reason::ProblemReason;
 
 /// The most failed attempts that are kept of one resource and one run: the last ones.
@@ -27,6 +28,9 @@ pub struct Provenance {
     /// Failed attempts of the same run, the last ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Attempt>,
+    /// The mirror that gave the bytes, in place of the resource's own URI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mirror: Option<Mirror>,
 }
 
 /// Why a resource was planned.
@@ -66,6 +70,9 @@ pub struct Attempt {
     pub reason: ProblemReason,
     /// The message, shortened if it is long.
     pub message: String,
+    /// The mirror that was requested, if it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mirror: Option<String>,
     /// The HTTP status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -90,6 +97,11 @@ impl Provenance {
 
     /// Adds a failed attempt.
     pub fn tried(&mut self, failure: &Failure, at: Timestamp) {
+        self.tried_at(failure, at, None);
+    }
+
+    /// Adds a failed attempt at a mirror.
+    pub fn tried_at(&mut self, failure: &Failure, at: Timestamp, mirror: Option<&Mirror>) {
         if self.tried.len() >= KEPT {
             self.tried.remove(0);
         }
@@ -100,6 +112,7 @@ impl Provenance {
             at,
             reason: failure.reason,
             message,
+            mirror: mirror.map(|mirror| mirror.url.to_string()),
             status: evidence.status,
             expected: evidence.expected.clone(),
             computed: evidence.computed.clone(),

@@ -74,6 +74,9 @@ pub struct Counters {
     /// Those among them that replace a damaged version, or one that differed from its record.
     #[serde(skip_serializing_if = "is_zero")]
     pub healed: u64,
+    /// Those among them whose bytes a mirror gave.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub mirrored: u64,
     /// Resources that were already stored.
     pub unchanged: u64,
     /// Resources deleted.

@@ -190,6 +190,7 @@ mod tests {
                 held: Default::default(),
                 repair: false,
                 held_type: None,
+                from: None,
             }],
         }
     }

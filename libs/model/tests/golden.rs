@@ -164,6 +164,7 @@ fn fetch_job() -> FetchJob {
                 held: validators(),
                 repair: false,
                 held_type: None,
+                from: None,
             },
             FetchItem {
                 uri: uri("b"),
@@ -173,6 +174,7 @@ fn fetch_job() -> FetchJob {
                 held: Validators::default(),
                 repair: false,
                 held_type: None,
+                from: None,
             },
         ],
     }

@@ -248,6 +248,7 @@ mod tests {
             next_attempt_at: None,
             candidate: None,
             repair: false,
+            mirror: None,
             account: Default::default(),
         }
     }

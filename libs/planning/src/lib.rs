@@ -12,6 +12,7 @@ mod fixity_check;
 mod horizon;
 mod limits;
 mod links;
+pub mod mirrors;
 pub mod oai;
 mod options;
 mod package;

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use model::{Absent, Mode, OaiOptions, Prefer, Terms};
+use model::{Absent, Mirrors, Mode, OaiOptions, Prefer, Terms};
 use regex::Regex;
 
 use crate::filter::Filter;
@@ -50,6 +50,8 @@ pub struct HarvestOptions {
     pub oai: OaiOptions,
     /// Limits on how much the run reads of the Source's documents.
     pub limits: RunLimits,
+    /// When to fetch from mirrors.
+    pub mirrors: Mirrors,
 }
 
 /// Pending records that a run reads ahead of its jobs, over all origins.
@@ -94,6 +96,7 @@ impl Default for HarvestOptions {
             channels: Channels::default(),
             oai: OaiOptions::default(),
             limits: RunLimits::default(),
+            mirrors: Mirrors::default(),
         }
     }
 }

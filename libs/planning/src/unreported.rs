@@ -170,6 +170,7 @@ mod tests {
             next_attempt_at: None,
             candidate: None,
             repair: false,
+            mirror: None,
             account: Provenance::of(Why::Problem),
         }
     }

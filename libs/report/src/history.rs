@@ -1,7 +1,7 @@
 //! The history of a resource in words: each failed attempt, and the final result. The command line and the console
 //! share these texts.
 
-use model::{Attempt, ChangeEvent, ChangeLogEntry, Provenance, Why};
+use model::{Attempt, ChangeEvent, ChangeLogEntry, Mirror, Provenance, Why};
 
 /// The lines of one change log entry: the failed attempts before it, the event, and its cause.
 pub fn lines(entry: &ChangeLogEntry) -> Vec<String> {
@@ -13,11 +13,18 @@ pub fn lines(entry: &ChangeLogEntry) -> Vec<String> {
 
 /// The cause of an event: the document that requested it, and the run that did it.
 pub fn because(entry: &ChangeLogEntry) -> String {
-    let Provenance { why, change, as_of, .. } = &entry.account;
+    let Provenance { why, change, as_of, mirror, .. } = &entry.account;
     let change = change.map_or("listed".to_owned(), |change| change.to_string());
     let when = as_of.map_or(String::new(), |time| format!(" as of {time}"));
     let because = why.map_or(String::new(), |why| format!(", because {}", reason(why)));
-    format!("{change}{when} by {}{because}; run {}", entry.document, entry.run)
+    let from = mirror.as_ref().map_or(String::new(), |mirror| format!("; from the mirror {}", place(mirror)));
+    format!("{change}{when} by {}{because}{from}; run {}", entry.document, entry.run)
+}
+
+/// A mirror, with its priority if the link states one.
+fn place(mirror: &Mirror) -> String {
+    let pri = mirror.pri.map_or(String::new(), |pri| format!(", pri {pri}"));
+    format!("{}{pri}", mirror.url)
 }
 
 /// A failed attempt, with its time.
@@ -27,13 +34,14 @@ pub fn attempt(attempt: &Attempt) -> String {
 
 /// A failed attempt.
 pub fn failed(attempt: &Attempt) -> String {
-    let Attempt { reason, message, status, expected, computed, .. } = attempt;
+    let Attempt { reason, message, mirror, status, expected, computed, .. } = attempt;
+    let at = mirror.as_ref().map_or(String::new(), |mirror| format!(" at the mirror {mirror}"));
     let seen = match (expected, computed, status) {
         (Some(expected), Some(computed), _) => format!("declared {expected}, received {computed}"),
         (_, _, Some(status)) => format!("HTTP status {status}"),
         _ => message.clone(),
     };
-    format!("an attempt failed ({reason}): {seen}")
+    format!("an attempt{at} failed ({reason}): {seen}")
 }
 
 /// The event.

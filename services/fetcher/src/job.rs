@@ -140,7 +140,7 @@ impl Fetcher {
 
 /// An item with its result. The job itself stays intact: it may be redelivered.
 fn fetched(item: &FetchItem, result: FetchedResult) -> Fetched {
-    let FetchItem { uri, seq, declaration, listed_until, held: _, repair: _, held_type: _ } = item;
+    let FetchItem { uri, seq, declaration, listed_until, held: _, repair: _, held_type: _, from: _ } = item;
     let uri = uri.clone();
     let declaration = declaration.clone();
     Fetched { uri, seq: *seq, declaration, listed_until: *listed_until, result }

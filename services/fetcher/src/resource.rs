@@ -53,7 +53,7 @@ pub(crate) async fn fetch(
     let mut receiving = Receiving::new(store, algorithms, config.pack_threshold_bytes);
     let mut requests = 0;
     let mut resumes = config.max_resumes;
-    let url = item.uri.to_url();
+    let url = item.from.as_ref().unwrap_or(&item.uri).to_url();
     let largest = Some(config.max_body_bytes);
     let mut request = GetRequest { validators: item.held.clone(), largest, ..ask(item, url.clone()) };
     loop {
@@ -80,9 +80,11 @@ pub(crate) async fn fetch(
                 {
                     return Ok(Got { requests, result: Err(FetchedResult::Failed(failure)) });
                 }
-                let validators = response.validators();
-                let final_url =
-                    (*response.final_url() != url).then(|| secrets::redacted(response.final_url()));
+                // A mirror's validators and times say nothing about the resource's own URI.
+                let is_mirror = item.from.is_some();
+                let validators = if is_mirror { Validators::default() } else { response.validators() };
+                let is_elsewhere = is_mirror || *response.final_url() != url;
+                let final_url = is_elsewhere.then(|| secrets::redacted(response.final_url()));
                 let fresh = Fresh {
                     media_type: response.media_type(),
                     encoding: response.content_encoding(),

@@ -50,6 +50,7 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
         jobs_per_origin: source.concurrency.into(),
         terms: terms(source),
         absent: source.absent,
+        mirrors: source.mirrors,
         keep_versions: source.keep_versions,
         notified: run.asked_by == AskedBy::Notification && mode != RunMode::Audit,
         max_deletes_percent: if run.allow_deletes { 100 } else { source.max_deletes_percent },

@@ -126,6 +126,9 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     if counters.healed > 0 {
         row(counters.healed, "of them repaired");
     }
+    if counters.mirrored > 0 {
+        row(counters.mirrored, "of them from mirrors");
+    }
     row(counters.unchanged, "unchanged");
     row(counters.deleted, "deleted by the Source");
     for (n, what) in [

@@ -61,6 +61,7 @@ pub(crate) fn pending(seq: u64) -> PendingRecord {
         next_attempt_at: None,
         candidate: None,
         repair: false,
+        mirror: None,
         account: Default::default(),
     }
 }

@@ -6,7 +6,9 @@ use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
-use model::{Absent, Message, Network, Only, Origins, Persisted, Prefer, Push, Robots, RunMode, SourceId};
+use model::{
+    Absent, Message, Mirrors, Network, Only, Origins, Persisted, Prefer, Push, Robots, RunMode, SourceId,
+};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -95,6 +97,11 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Origins::is_any")]
     #[cfg_attr(feature = "openapi", schema(schema_with = schema::origins))]
     pub origins: Origins,
+    /// When to fetch from the mirrors that an entry names, where it declares a digest: never, when the resource's own URI
+    /// fails, before it, or in turns with it.
+    #[serde(default, skip_serializing_if = "Mirrors::is_fallback")]
+    #[cfg_attr(feature = "openapi", schema(schema_with = schema::mirrors))]
+    pub mirrors: Mirrors,
     /// Harvest only resources whose entries meet these conditions: `type=application/pdf`, `type=text/*`, a relation of
     /// their links (`describes`), or a relation and its target (`collection=https://example.org/c`). Conditions on the
     /// same relation, or on the type, are alternatives; others must all hold.
@@ -255,6 +262,7 @@ impl Spec {
             include: None,
             exclude: None,
             origins: Origins::default(),
+            mirrors: Mirrors::default(),
             only: Vec::new(),
             strict: false,
             accept_html: false,

@@ -80,6 +80,7 @@ async fn fill_with_needed(world: &World, held: &Held) -> BTreeSet<String> {
         next_attempt_at: None,
         candidate: Some(Box::new(stored(&queued, "a candidate that is pending"))),
         repair: false,
+        mirror: None,
         account: Default::default(),
     };
     let contents = Contents {

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use catalog::Batch;
 use model::{
-    Action, ChangeTimes, DocumentRecord, HomeSite, Listing, PendingRecord, ProblemReason, ProblemRecord,
-    Provenance, ResourceRecord, ResourceUri, SetId, Subject, Validators,
+    Action, ChangeTimes, Declaration, DocumentRecord, HomeSite, Listing, MirrorPlan, Mirrors, PendingRecord,
+    ProblemReason, ProblemRecord, Provenance, ResourceRecord, ResourceUri, SetId, Subject, Validators,
 };
 use planning::{
-    ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part,
+    ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part, mirrors,
     queued_document, relinked, strategy, why,
 };
 use resourcesync::{Datetime, Entry, Item};
@@ -117,7 +117,8 @@ impl Planner {
         for (planned, problem) in planned.into_iter().zip(&problems) {
             let record = records.get(&planned.uri);
             let set = &planned.listing.set;
-            let is_known = record.is_some_and(|record| record.is_present()) || plans.get(&planned.uri).is_some();
+            let is_known =
+                record.is_some_and(|record| record.is_present()) || plans.get(&planned.uri).is_some();
             if !is_known && ctx.options.filter.leaves_open(&planned) {
                 // Nothing says that it is wanted, and no list that did is known.
                 ctx.run.counters.superseded += 1;
@@ -285,9 +286,13 @@ pub(crate) fn apply(
     let tried = earlier.map(|plan| plan.account.tried.clone()).unwrap_or_default();
     let account = Provenance { tried, ..Provenance::of(why(decision, &declaration, record)) };
     let repair = earlier.is_some_and(|plan| plan.repair);
+    let mirror = first_mirror(ctx, decision, &uri, &declaration, &listing);
+    let at = mirror.as_ref().and_then(|plan| plan.at.as_ref()).and_then(|mirror| mirror.url.origin().ok());
+    let action = at.map_or(action, |origin| Action::Fetch { origin });
     let pending = PendingRecord {
         candidate,
         repair,
+        mirror,
         ..PendingRecord::new(ctx.next_seq(), action, declaration, listing, account)
     };
     if plans.put(uri, Box::new(pending)) {
@@ -295,6 +300,22 @@ pub(crate) fn apply(
     } else {
         ctx.run.counters.planned += 1
     }
+}
+
+/// The mirror that is requested first, where the operator wants one before the resource's own URI.
+fn first_mirror(
+    ctx: &RunContext,
+    decision: Decision,
+    uri: &ResourceUri,
+    declaration: &Declaration,
+    listing: &Listing,
+) -> Option<Box<MirrorPlan>> {
+    let mode = ctx.options.mirrors;
+    if decision != Decision::Fetch || !matches!(mode, Mirrors::Prefer | Mirrors::Spread) {
+        return None;
+    }
+    let usable = mirrors::usable(mode, uri, declaration, listing, &ctx.options.filter);
+    mirrors::begin(mode, uri, &usable).map(Box::new)
 }
 
 /// Records that a list of this set contains a stored resource, which ends an absence, and the links that it gives.

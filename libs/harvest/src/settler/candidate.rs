@@ -163,6 +163,7 @@ mod tests {
             next_attempt_at: None,
             candidate: Some(Box::new(candidate)),
             repair: false,
+            mirror: None,
             account: Default::default(),
         }
     }

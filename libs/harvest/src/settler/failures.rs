@@ -20,7 +20,7 @@ use crate::settler::Settler;
 use crate::settler::outcomes::{FollowUp, PriorRecords, provenance_of};
 
 /// Pending records that are given up per batch.
-const BATCH: usize = 500;
+pub(crate) const BATCH: usize = 500;
 
 /// Why an origin is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Settler {
     ) {
         let now = ctx.clock.now();
         let PriorRecords { pending, record, problem, .. } = before;
-        let mut pending = *pending;
+        let pending = *pending;
         // A deletion that the operator has undone stays undone.
         let is_undone = record.is_some_and(|record| record.is_present() && record.listing == pending.listing);
         if pending.listing.change == Some(Change::Deleted)
@@ -69,8 +69,30 @@ impl Settler {
             follow_up.resting.push((origin.clone(), until));
             self.challenged.insert(origin.clone());
         }
+        if pending.at_mirror().is_some()
+            && let RetryDecision::Patience { .. } = ctx.options.retries.after(&failure, 1)
+            && let (Action::Fetch { origin }, Some(until)) =
+                (&pending.action, asked_until(failure.disposition, now))
+        {
+            follow_up.resting.push((origin.clone(), until));
+        }
+        let Some((pending, failure)) = self.after_mirror(ctx, batch, uri, failure, pending, follow_up) else {
+            return;
+        };
+        let mut pending = pending;
         let attempts = pending.attempts + 1;
         let next = ctx.options.retries.after(&failure, attempts);
+        if !matches!(next, RetryDecision::Again { .. })
+            && let Some(elsewhere) = self.begin_mirror(ctx, uri, &pending, &failure)
+        {
+            if let (RetryDecision::Patience { .. }, Action::Fetch { origin }, Some(until)) =
+                (next, &pending.action, asked_until(failure.disposition, now))
+            {
+                follow_up.resting.push((origin.clone(), until));
+            }
+            follow_up.any = true;
+            return batch.put_pending(uri, &elsewhere);
+        }
         let due = next.wait().and_then(|wait| now.checked_add(SignedDuration::try_from(wait).ok()?).ok());
         match next {
             RetryDecision::Again { .. } => {
@@ -100,6 +122,9 @@ impl Settler {
         ctx: &mut RunContext,
         down: HashMap<Origin, Down>,
     ) -> Result<(), HarvestError> {
+        if self.divert(ctx, &down).await? {
+            return Ok(());
+        }
         let own = Origin::of(&ctx.entry).ok().and_then(|own| down.get_key_value(&own));
         match own {
             Some((origin, Down::Resting { until })) if !self.challenged.contains(origin) => {
@@ -211,7 +236,13 @@ impl RunContext {
 }
 
 /// The failure of a resource whose origin is skipped.
-fn left_alone(uri: &ResourceUri, origin: &Origin, why: Down, is_challenged: bool, now: Timestamp) -> Failure {
+pub(crate) fn left_alone(
+    uri: &ResourceUri,
+    origin: &Origin,
+    why: Down,
+    is_challenged: bool,
+    now: Timestamp,
+) -> Failure {
     let (reason, what, after) = match why {
         Down::Silent => (ProblemReason::Timeout, "has not answered for many requests in a row", None),
         Down::Resting { until } => {

@@ -204,6 +204,7 @@ impl Settler {
         let absent =
             before.record.as_ref().filter(|record| repair && record.listing == before.pending.listing);
         let (account, document) = provenance_of(&before.pending);
+        ctx.run.counters.mirrored += u64::from(event.is_some() && account.mirror.is_some());
         let record = ResourceRecord {
             bitstream: Some(fresh),
             deleted: None,
@@ -359,7 +360,8 @@ async fn pending_of(
 /// Provenance of the settled state, and the document that asked for it.
 pub(crate) fn provenance_of(pending: &PendingRecord) -> (Provenance, Arc<str>) {
     let Listing { change, as_of, document, .. } = &pending.listing;
-    (Provenance { change: *change, as_of: *as_of, ..pending.account.clone() }, Arc::clone(document))
+    let mirror = pending.at_mirror().cloned();
+    (Provenance { change: *change, as_of: *as_of, mirror, ..pending.account.clone() }, Arc::clone(document))
 }
 
 fn settled(batch: &mut Batch, uri: &ResourceUri, had_problem: bool) {

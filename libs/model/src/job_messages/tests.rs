@@ -155,6 +155,7 @@ fn fetch_item() -> impl Strategy<Value = FetchItem> {
             held,
             repair,
             held_type,
+            from: None,
         },
     )
 }
@@ -286,6 +287,7 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
             held: stored.validators.clone(),
             repair: true,
             held_type: Some("\u{1}".repeat(9)),
+            from: None,
         }],
     };
     is_bounded(&fetch, 1).unwrap();

@@ -36,6 +36,7 @@ fn job(server: &ScriptedServer, name: usize) -> FetchJob {
             held,
             repair: false,
             held_type: None,
+            from: None,
         }
     };
     let items: Vec<FetchItem> = (0..BODIES).map(item).collect();

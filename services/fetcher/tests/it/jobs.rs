@@ -40,6 +40,7 @@ impl Case {
             held: Validators::default(),
             repair: false,
             held_type: None,
+            from: None,
         }
     }
 

@@ -38,6 +38,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "Include" } dd { (or(spec.include.clone(), "all")) }
             dt { "Exclude" } dd { (or(spec.exclude.clone(), "none")) }
             dt { "Resources of other sites" } dd { (if spec.origins.is_any() { "accepted" } else { "left out" }) }
+            dt { "Mirrors" } dd { (name(&spec.mirrors)) }
             dt { "Conditions on entries" } dd { (or(Some(conditions(spec)).filter(|only| !only.is_empty()), "none")) }
             dt { "Deviations" } dd { (if spec.strict { "reject" } else { "tolerate" }) }
             dt { "Unexpected HTML" } dd { (if spec.accept_html { "accept" } else { "reject" }) }

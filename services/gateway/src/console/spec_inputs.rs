@@ -94,6 +94,7 @@ impl SpecInputs<'_> {
                 (self.input("include", "text", "Include", "A regular expression."))
                 (self.input("exclude", "text", "Exclude", "A regular expression."))
                 (self.choice("origins", "Resources of other sites", &[("any", "accept"), ("same", "leave out: accept the domain of the entry URL only")]))
+                (self.choice("mirrors", "Mirrors that entries name", &[("fallback", "when the resource's own URI fails"), ("prefer", "before the resource's own URI"), ("spread", "in turns with the resource's own URI"), ("off", "never")]))
                 (self.input("only", "text", "Conditions on entries", "Such as type=application/pdf or collection=https://example.org/c, with spaces between them."))
                 (self.check_box("strict", "reject deviations from the specification, instead of tolerating them"))
                 (self.check_box("accept_html", "accept HTML where another media type is listed or stored"))

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU64, NonZeroUsize};
 
 use clap::Args;
-use model::{Absent, OaiOptions, Only, Origins, Prefer, RunMode};
+use model::{Absent, Mirrors, OaiOptions, Only, Origins, Prefer, RunMode};
 use planning::RunLimits;
 use regex::Regex;
 use url::Url;
@@ -82,6 +82,11 @@ pub(crate) struct ScopeArgs {
     /// Which sites resources may be on. same: only the registrable domain of the Source's URL.
     #[arg(long, value_enum, default_value_t = Origins::Any)]
     pub(crate) origins: Origins,
+
+    /// When to fetch from the mirrors that an entry names, where it declares a digest. fallback: when the resource's own
+    /// URI fails. prefer: before it. spread: in turns with it.
+    #[arg(long, value_enum, default_value_t = Mirrors::Fallback)]
+    pub(crate) mirrors: Mirrors,
 
     /// Sync only resources whose entries have this media type or link: type=application/pdf, type=text/*, a relation
     /// (describes), or a relation and its target (profile=URI, collection=URI). Repeatable: conditions on the same

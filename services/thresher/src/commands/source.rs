@@ -214,6 +214,7 @@ pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> Spec {
         include: text(&scope.include),
         exclude: text(&scope.exclude),
         origins: scope.origins,
+        mirrors: scope.mirrors,
         only: scope.only.clone(),
         strict: scope.strict,
         accept_html: scope.accept_html,

@@ -39,6 +39,8 @@ pub(crate) struct Outcome {
     listed: u64,
     stored: u64,
     healed: u64,
+    /// Stored ones whose bytes a mirror gave.
+    mirrored: u64,
     unchanged: u64,
     deleted: u64,
     failed: u64,
@@ -136,6 +138,7 @@ pub(crate) fn within(scope: ScopeArgs, entry: &Url) -> HarvestOptions {
             only_of: (scope.origins == Origins::Same).then(|| HomeSite::of(entry)),
             only: scope.only,
         },
+        mirrors: scope.mirrors,
         absent: scope.absent,
         max_deletes_percent: scope.max_deletes,
         ..HarvestOptions::default()
@@ -256,6 +259,7 @@ impl Outcome {
             listed: counters.listed,
             stored: counters.stored,
             healed: counters.healed,
+            mirrored: counters.mirrored,
             unchanged: counters.unchanged,
             deleted: counters.deleted,
             failed: counters.failed,

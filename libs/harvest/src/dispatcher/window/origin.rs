@@ -84,7 +84,10 @@ fn fitting(weights: impl Iterator<Item = usize>) -> usize {
 
 /// Approximate bytes of an item that the Source determines.
 fn weight_of(item: &FetchItem) -> usize {
-    item.uri.as_str().len() + weight_of_declaration(&item.declaration) + weight_of_validators(&item.held)
+    let from = item.from.as_ref().map_or(0, |from| from.as_str().len());
+    from + item.uri.as_str().len()
+        + weight_of_declaration(&item.declaration)
+        + weight_of_validators(&item.held)
 }
 
 fn weight_of_candidate(item: &Fetched) -> usize {

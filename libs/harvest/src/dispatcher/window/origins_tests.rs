@@ -32,6 +32,7 @@ fn add(window: &mut Window, origin: usize, n: usize) {
         held: Default::default(),
         repair: false,
         held_type: None,
+        from: None,
     };
     window.add(origin_at(origin), item, plan());
 }

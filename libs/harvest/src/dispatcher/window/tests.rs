@@ -19,6 +19,7 @@ fn item(uri: ResourceUri) -> FetchItem {
         held: Default::default(),
         repair: false,
         held_type: None,
+        from: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Links of resources: kept, shown, and acted on. Each test is named after the rule that it shows.
 
 mod kept;
+mod mirrors;
 mod only;
 
 use crate::common::{Destination, Run, Site, resource, urlset};

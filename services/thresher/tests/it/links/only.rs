@@ -11,7 +11,11 @@ async fn lnk_9_only_one_profile_is_taken_and_the_rest_is_out_of_scope() {
     let [pdf, dc] = ["/p.pdf", "/p.dc"].map(|path| case.site.serve(path, path));
     let entries = [
         linked(&pdf, &declares("/p.pdf"), &[&ln("describedby", &dc, "type=\"application/xml\"")]),
-        linked(&dc, &declares("/p.dc"), &[&ln("describes", &pdf, ""), &ln("profile", "http://ns.test/dc", "")]),
+        linked(
+            &dc,
+            &declares("/p.dc"),
+            &[&ln("describes", &pdf, ""), &ln("profile", "http://ns.test/dc", "")],
+        ),
     ];
     let list = case.list(1, &entries);
     let run = case.copy.sync_with(&list, &["--only", "profile=http://ns.test/dc"]).exits(0);
@@ -34,7 +38,8 @@ async fn lnk_9_only_one_profile_is_taken_and_the_rest_is_out_of_scope() {
 async fn lnk_12_only_one_collection_is_taken() {
     let case = Case::new().await;
     let uris = ["/1", "/2", "/3"].map(|path| case.site.serve(path, path));
-    let collections: [&[&str]; 3] = [&["http://s.test/c/1", "http://s.test/c/2"], &["http://s.test/c/2"], &[]];
+    let collections: [&[&str]; 3] =
+        [&["http://s.test/c/1", "http://s.test/c/2"], &["http://s.test/c/2"], &[]];
     let entries: Vec<String> = uris
         .iter()
         .zip(collections)

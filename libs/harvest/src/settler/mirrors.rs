@@ -1,0 +1,179 @@
+//! Mirrors: when a resource's own URI fails, the places that its entry names for the same bytes are requested, one
+//! attempt each. The verifier judges the bytes by the same digest, wherever they came from.
+//!
+//! How far they were tried is part of the pending record, so it survives a crash. Each place is a plan of its own, with
+//! a number of its own, and waits in the queue of its own origin.
+
+use std::collections::HashMap;
+
+use catalog::Batch;
+use futures::TryStreamExt;
+use model::{Action, Failure, Mirror, MirrorPlan, Origin, PendingRecord, ProblemReason, ResourceUri};
+use planning::mirrors;
+
+use crate::error::HarvestError;
+use crate::run::RunContext;
+use crate::settler::Settler;
+use crate::settler::failures::{BATCH, Down, left_alone};
+use crate::settler::outcomes::FollowUp;
+
+/// Bytes of a mirror that are not the declared ones, after which it is left out for the rest of the run.
+const MOST_MISFITS: u32 = 3;
+/// Origins of mirrors whose misfits are counted. Those of further ones are not.
+const MOST_COUNTED: usize = 1_024;
+
+/// What follows a failure.
+enum Next {
+    /// Another place is requested.
+    Elsewhere(PendingRecord),
+    /// No other place is left. The failure is that of the resource's own URI.
+    Failed(PendingRecord, Failure),
+}
+
+impl Settler {
+    /// Handles a failed attempt at a mirror: the next place is planned, or the failure of the resource's own URI is
+    /// returned with its plan. Other failures are returned as they are.
+    pub(crate) fn after_mirror(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        uri: &ResourceUri,
+        failure: Failure,
+        pending: PendingRecord,
+        follow_up: &mut FollowUp,
+    ) -> Option<(PendingRecord, Failure)> {
+        let Some(mirror) = pending.at_mirror().cloned() else { return Some((pending, failure)) };
+        let mut pending = pending;
+        self.note_misfit(&mirror, &failure);
+        pending.account.tried_at(&failure, ctx.clock.now(), Some(&mirror));
+        match self.next_place(ctx, uri, pending) {
+            Next::Elsewhere(next) => {
+                follow_up.any = true;
+                batch.put_pending(uri, &next);
+                None
+            }
+            Next::Failed(pending, failure) => Some((pending, failure)),
+        }
+    }
+
+    /// The plan to request a mirror after a failure at the resource's own URI; none where no mirror helps.
+    pub(crate) fn begin_mirror(
+        &self,
+        ctx: &mut RunContext,
+        uri: &ResourceUri,
+        pending: &PendingRecord,
+        failure: &Failure,
+    ) -> Option<PendingRecord> {
+        if !mirrors::may_help(failure) || !matches!(pending.action, Action::Fetch { .. }) {
+            return None;
+        }
+        let usable = usable(ctx, uri, pending);
+        let (begun, mirror) = mirrors::next(pending, &usable, |origin| self.is_misfit(origin))?;
+        let mut account = pending.account.clone();
+        account.tried(failure, ctx.clock.now());
+        let plan = MirrorPlan { at: Some(mirror.clone()), begun, failure: Some(failure.clone()) };
+        let origin = mirror.url.origin().ok()?;
+        Some(PendingRecord { account, ..moved(ctx, pending.clone(), origin, plan) })
+    }
+
+    /// Moves the pending records of skipped origins to other places that their entries name. Returns whether any was
+    /// moved: then there is work at origins that are not skipped.
+    pub(crate) async fn divert(
+        &mut self,
+        ctx: &mut RunContext,
+        down: &HashMap<Origin, Down>,
+    ) -> Result<bool, HarvestError> {
+        if down.is_empty() {
+            return Ok(false);
+        }
+        let mut is_any = false;
+        let mut batch = Batch::new();
+        let mut moved = 0;
+        let mut pending = ctx.catalog().await?.scan_pending(None).await?;
+        while let Some((uri, record)) = pending.try_next().await? {
+            let Action::Fetch { origin } = &record.action else { continue };
+            let Some((origin, why)) = down.get_key_value(origin) else { continue };
+            let failure = left_alone(&uri, origin, *why, self.challenged.contains(origin), ctx.clock.now());
+            let next = match record.at_mirror().cloned() {
+                Some(mirror) => {
+                    let mut record = record;
+                    record.account.tried_at(&failure, ctx.clock.now(), Some(&mirror));
+                    match self.next_place(ctx, &uri, record) {
+                        // The resource's own URI is requested once more, and its failure settles it.
+                        Next::Elsewhere(next) | Next::Failed(next, _) => Some(next),
+                    }
+                }
+                None => self.begin_mirror(ctx, &uri, &record, &failure),
+            };
+            let Some(next) = next else { continue };
+            batch.put_pending(&uri, &next);
+            is_any = true;
+            moved += 1;
+            if moved >= BATCH {
+                ctx.commit(std::mem::take(&mut batch)).await?;
+                moved = 0;
+            }
+        }
+        if !batch.is_empty() {
+            ctx.commit(batch).await?;
+        }
+        Ok(is_any)
+    }
+
+    /// The place after a mirror that failed: another mirror, else the resource's own URI if it was not requested yet.
+    fn next_place(&self, ctx: &mut RunContext, uri: &ResourceUri, pending: PendingRecord) -> Next {
+        let usable = usable(ctx, uri, &pending);
+        let next = mirrors::next(&pending, &usable, |origin| self.is_misfit(origin));
+        let failure = pending.mirror.as_ref().and_then(|plan| plan.failure.clone());
+        if let Some((begun, mirror)) = next
+            && let Ok(origin) = mirror.url.origin()
+        {
+            let plan = MirrorPlan { at: Some(mirror.clone()), begun, failure };
+            return Next::Elsewhere(moved(ctx, pending, origin, plan));
+        }
+        let plan = MirrorPlan { at: None, begun: usable.len(), failure: None };
+        let own = match uri.origin() {
+            Ok(own) => moved(ctx, pending, own, plan),
+            // It was planned, so it has an origin.
+            Err(_) => pending,
+        };
+        match failure {
+            Some(failure) => Next::Failed(own, failure),
+            None => Next::Elsewhere(own),
+        }
+    }
+
+    /// Counts bytes of a mirror that are not the declared ones.
+    fn note_misfit(&mut self, mirror: &Mirror, failure: &Failure) {
+        let is_misfit = matches!(
+            failure.reason,
+            ProblemReason::DigestMismatch | ProblemReason::LengthMismatch | ProblemReason::UnexpectedHtml
+        );
+        if let Ok(origin) = mirror.url.origin()
+            && is_misfit
+            && (self.misfits.len() < MOST_COUNTED || self.misfits.contains_key(&origin))
+        {
+            *self.misfits.entry(origin).or_default() += 1;
+        }
+    }
+
+    fn is_misfit(&self, origin: &Origin) -> bool {
+        self.misfits.get(origin).is_some_and(|misfits| *misfits >= MOST_MISFITS)
+    }
+}
+
+fn usable(ctx: &RunContext, uri: &ResourceUri, pending: &PendingRecord) -> Vec<Mirror> {
+    let options = &ctx.options;
+    mirrors::usable(options.mirrors, uri, &pending.declaration, &pending.listing, &options.filter)
+}
+
+/// The same work at another place, as a plan of its own: late outcomes of the place before do not settle it.
+fn moved(ctx: &mut RunContext, pending: PendingRecord, origin: Origin, plan: MirrorPlan) -> PendingRecord {
+    PendingRecord {
+        seq: ctx.next_seq(),
+        action: Action::Fetch { origin },
+        mirror: Some(Box::new(plan)),
+        next_attempt_at: None,
+        ..pending
+    }
+}

@@ -1,0 +1,164 @@
+//! Mirrors (`duplicate`) give the bytes when a resource's own URI does not, and their digest is judged all the same.
+
+use std::net::TcpListener;
+
+use super::{Case, declares, linked, ln};
+use crate::common::{Run, Site};
+use testkit::scripted::Reply;
+
+/// Mirrors are at other ports of this machine.
+const OPTIONS: [&str; 4] = ["--allow-address", "127.0.0.0/8", "--retries", "0"];
+
+impl Case {
+    #[track_caller]
+    fn sync_from_mirrors(&self, url: &str, options: &[&str]) -> Run {
+        self.copy.sync_with(url, &[&OPTIONS[..], options].concat())
+    }
+}
+
+#[tokio::test]
+async fn lnk_6_t1_mirrors_are_asked_by_priority_when_the_resource_itself_fails() {
+    let case = Case::new().await;
+    let [m1, m2] = [Site::start().await, Site::start().await];
+    let uri = case.site.reply("/a", Reply::status(503));
+    m1.reply("/a", Reply::status(404));
+    m2.serve("/a", "A");
+    let links = [
+        ln("duplicate", "gsiftp://g.test/a", "pri=\"1\""),
+        ln("duplicate", &m2.uri("/a"), ""),
+        ln("duplicate", &m1.uri("/a"), "pri=\"7\""),
+    ];
+    let list = case.list(1, &[linked(&uri, &declares("A"), &links.each_ref().map(String::as_str))]);
+    let run = case.sync_from_mirrors(&list, &[]).exits(0);
+    assert_eq!((run.count("stored"), run.count("mirrored"), run.count("failed")), (1, 1, 0), "{run}");
+    assert_eq!(case.copy.cat(&uri), b"A");
+    assert_eq!(case.copy.file(&uri).as_deref(), Some(&b"A"[..]), "the URI stays the resource's own");
+    assert_eq!((case.site.requests_at("/a"), m1.requests_at("/a"), m2.requests_at("/a")), (1, 1, 1));
+    let told = case.copy.run("explain", &[&uri]).exits(0);
+    let [from, at] = [format!("from the mirror {}", m2.uri("/a")), format!("at the mirror {}", m1.uri("/a"))];
+    let final_url = format!("final URL {}", m2.uri("/a"));
+    for text in [&from, &at, &final_url, "HTTP status 503", "HTTP status 404"] {
+        assert!(told.stdout.contains(text), "{text}: {told}");
+    }
+    // In step: nothing is asked for again.
+    case.sync_from_mirrors(&list, &[]).exits(0);
+    assert_eq!((case.site.requests_at("/a"), m2.requests_at("/a")), (1, 1));
+}
+
+#[tokio::test]
+async fn lnk_6_t2_other_bytes_of_a_mirror_are_never_current() {
+    let case = Case::new().await;
+    let [m1, m2] = [Site::start().await, Site::start().await];
+    let uri = case.site.reply("/a", Reply::status(503));
+    m1.serve("/a", "B");
+    m2.serve("/a", "A");
+    let links = [ln("duplicate", &m1.uri("/a"), ""), ln("duplicate", &m2.uri("/a"), "")];
+    let entry = linked(&uri, &declares("A"), &links.each_ref().map(String::as_str));
+    let list = case.list(1, &[entry]);
+    case.sync_from_mirrors(&list, &[]).exits(0);
+    assert_eq!(case.copy.cat(&uri), b"A");
+    assert_eq!((m1.requests_at("/a"), m2.requests_at("/a")), (1, 1), "one attempt each");
+    let told = case.copy.run("explain", &[&uri]).exits(0);
+    assert!(told.stdout.contains("digest-mismatch") || told.stdout.contains("length-mismatch"), "{told}");
+
+    // Without a mirror that has the declared bytes, the failure is that of the resource itself.
+    let other = case.site.reply("/b", Reply::status(503));
+    m1.serve("/b", "x");
+    let list = case.list(2, &[linked(&other, &declares("B"), &[&ln("duplicate", &m1.uri("/b"), "")])]);
+    let run = case.sync_from_mirrors(&list, &[]).exits(1);
+    assert_eq!((run.count("stored"), run.count("failed")), (0, 1), "{run}");
+    let problem = &case.copy.run("problems", &["--json", &other]).exits(0).json_lines()[0];
+    assert_eq!(problem["reason"], "http-server-error", "{problem}");
+    assert_eq!((case.site.requests_at("/b"), m1.requests_at("/b")), (1, 1));
+}
+
+#[tokio::test]
+async fn lnk_6_t3_preferred_mirrors_leave_the_resources_own_server_alone() {
+    const COUNT: usize = 300;
+    let case = Case::new().await;
+    let mirror = Site::start().await;
+    let entries: Vec<String> = (0..COUNT)
+        .map(|n| {
+            let path = format!("/{n}");
+            mirror.serve(&path, path.clone());
+            let uri = case.site.serve(&path, path.clone());
+            linked(&uri, &declares(&path), &[&ln("duplicate", &mirror.uri(&path), "")])
+        })
+        .collect();
+    let list = case.list(1, &entries);
+    let run = case.sync_from_mirrors(&list, &["--mirrors", "prefer"]).exits(0);
+    assert_eq!((run.count("stored"), run.count("mirrored")), (COUNT as u64, COUNT as u64), "{run}");
+    assert_eq!(case.site.paths(), ["/list.xml"]);
+    assert_eq!(mirror.paths().len(), COUNT);
+}
+
+#[tokio::test]
+async fn lnk_6_a_preferred_mirror_that_fails_leaves_it_to_the_resources_own_server() {
+    let case = Case::new().await;
+    let mirror = Site::start().await;
+    let uri = case.site.serve("/a", "A");
+    mirror.reply("/a", Reply::status(500));
+    let list = case.list(1, &[linked(&uri, &declares("A"), &[&ln("duplicate", &mirror.uri("/a"), "")])]);
+    let run = case.sync_from_mirrors(&list, &["--mirrors", "prefer"]).exits(0);
+    assert_eq!((run.count("stored"), run.count("mirrored")), (1, 0), "{run}");
+    assert_eq!((case.site.requests_at("/a"), mirror.requests_at("/a")), (1, 1));
+}
+
+#[tokio::test]
+async fn lnk_6_t4_no_mirror_without_a_digest_or_for_what_is_missing_or_switched_off() {
+    let case = Case::new().await;
+    let mirror = Site::start().await;
+    let link = |path: &str| {
+        mirror.serve(path, "A");
+        ln("duplicate", &mirror.uri(path), "")
+    };
+    let bare = case.site.reply("/bare", Reply::status(503));
+    let missing = case.site.reply("/missing", Reply::status(404));
+    let entries = [
+        linked(&bare, "length=\"1\"", &[&link("/bare")]),
+        linked(&missing, &declares("A"), &[&link("/missing")]),
+    ];
+    let list = case.list(1, &entries);
+    let run = case.sync_from_mirrors(&list, &[]).exits(1);
+    assert_eq!(run.count("failed"), 2, "{run}");
+    let off = case.site.reply("/off", Reply::status(503));
+    let list = case.list(2, &[linked(&off, &declares("A"), &[&link("/off")])]);
+    case.sync_from_mirrors(&list, &["--mirrors", "off"]).exits(1);
+    assert_eq!(mirror.paths(), [""; 0]);
+}
+
+#[tokio::test]
+async fn lnk_6_an_origin_that_is_down_loses_nothing_that_has_a_mirror() {
+    const COUNT: usize = 120;
+    let case = Case::new().await;
+    let mirror = Site::start().await;
+    // Nobody listens at this port.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let uris: Vec<String> = (0..COUNT).map(|n| format!("http://127.0.0.1:{port}/{n}")).collect();
+    let entries: Vec<String> = uris
+        .iter()
+        .enumerate()
+        .map(|(n, uri)| {
+            let path = format!("/{n}");
+            mirror.serve(&path, path.clone());
+            linked(uri, &declares(&path), &[&ln("duplicate", &mirror.uri(&path), "")])
+        })
+        .collect();
+    let list = case.list(1, &entries);
+    let run = case.sync_from_mirrors(&list, &[]).exits(0);
+    assert_eq!((run.count("stored"), run.count("mirrored")), (COUNT as u64, COUNT as u64), "{run}");
+    assert_eq!(run.json()["in_sync"], true, "{run}");
+    assert_eq!(mirror.paths().len(), COUNT, "each is asked for once");
+    assert_eq!(case.copy.cat(&uris[7]), b"/7");
+}
+
+#[tokio::test]
+async fn lnk_6_a_mirror_needs_the_same_permission_as_an_entry() {
+    let case = Case::new().await;
+    let mirror = Site::start().await;
+    let uri = case.site.reply("/a", Reply::status(503));
+    mirror.serve("/a", "A");
+    let list = case.list(1, &[linked(&uri, &declares("A"), &[&ln("duplicate", &mirror.uri("/a"), "")])]);
+    let run = case.copy.sync_with(&list, &["--retries", "0"]).exits(1);
+    assert_eq!(mirror.paths(), [""; 0], "another port of this machine is not allowed: {run}");
+}
