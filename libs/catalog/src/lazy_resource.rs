@@ -39,6 +39,14 @@ impl LazyResource {
         self.name()
     }
 
+    /// Whether the record may contain this text, such as the target of a link. If not, it need not be decoded.
+    pub fn mentions(&self, text: &str) -> bool {
+        // As JSON has it, without the quotes.
+        let Ok(encoded) = serde_json::to_string(text) else { return true };
+        let wanted = &encoded.as_bytes()[1..encoded.len() - 1];
+        memchr::memmem::find(&self.value, wanted).is_some()
+    }
+
     /// The stored version: the rest of the record is skipped.
     ///
     /// # Errors

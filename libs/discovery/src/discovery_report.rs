@@ -1,7 +1,7 @@
 //! Keeps the report of a discovery in the catalog, so that showing it needs no request to the Source.
 
 use jiff::Timestamp;
-use model::{DiscoveryReport, Remark, VisitedDocument};
+use model::{DiscoveryReport, Links, Remark, VisitedDocument};
 
 use crate::found::{Discovery, Route, Visited};
 use crate::hint::Hint;
@@ -29,6 +29,7 @@ fn looked_at(visited: &Visited) -> VisitedDocument {
         has_up: visited.up.is_some(),
         has_validators: !visited.validators.is_empty(),
         quirks: visited.quirks.iter().map(|(quirk, times)| (quirk.as_str().to_owned(), times)).collect(),
+        links: Links::of(&visited.links),
     }
 }
 
@@ -38,7 +39,7 @@ fn remark(hint: &Hint) -> Remark {
 
 #[cfg(test)]
 mod tests {
-    use resourcesync::{Quirk, Quirks, Root};
+    use resourcesync::{Link, Quirk, Quirks, Root};
 
     use super::*;
     use crate::found::Tried;
@@ -62,6 +63,7 @@ mod tests {
             validators: Default::default(),
             content_length: None,
             quirks,
+            links: vec![Link::new("describedby", "http://h/about.xml")],
         };
         let tried = |route, url: &str| Tried { route, url: url.to_owned(), why: "404".to_owned() };
         let found = Discovery {
@@ -81,5 +83,6 @@ mod tests {
         let seen = &record.documents[0];
         assert!(seen.has_up && !seen.has_validators);
         assert_eq!((seen.entries, seen.quirks["relation-case"]), (Some(3), 2));
+        assert_eq!(seen.links.as_ref().map(Links::to_vec), Some(found.documents[0].links.clone()));
     }
 }

@@ -13,6 +13,10 @@ use url::Url;
 pub(crate) const MOST_ENTRIES: usize = 50_000;
 /// Maximum hubs kept of one channel.
 const MOST_HUBS: usize = 8;
+/// Maximum bytes of a document's own links that are shown.
+const MOST_LINK_BYTES: usize = 4 * 1024;
+/// Relations to other documents of the Source, and to hubs: they are shown in other ways.
+const STRUCTURE: [&str; 4] = [relation::UP, relation::INDEX, relation::CONTENTS, relation::HUB];
 /// Maximum bytes read of one of them, after decompression.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -141,6 +145,22 @@ fn level(capability: &Capability) -> Level {
 }
 
 impl Parsed {
+    /// The document's own links about itself, such as its description, licence and contact.
+    pub(crate) fn own_links(&self, url: &Url) -> Vec<Link> {
+        let mut bytes = 0;
+        let about = self.header.links.iter().filter(|link| !STRUCTURE.contains(&link.rel.as_str()));
+        let absolute = about.map(|link| {
+            let href = url.join(&link.href).map_or_else(|_| link.href.clone(), Into::into);
+            Link { href, ..link.clone() }
+        });
+        absolute
+            .take_while(|link| {
+                bytes += link.size();
+                bytes <= MOST_LINK_BYTES
+            })
+            .collect()
+    }
+
     /// Restores the result of an earlier reading.
     pub(crate) fn from_known(known: &KnownDocument) -> Self {
         let quirk = |name: &str| Quirk::ALL.iter().copied().find(|quirk| quirk.as_str() == name);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use model::{KnownDocument, OaiRepository, SetId, SetRecord, Validators};
-use resourcesync::{Capability, Quirks, Root};
+use resourcesync::{Capability, Link, Quirks, Root};
 use serde::Serialize;
 use web::RequestPurpose;
 
@@ -70,6 +70,9 @@ pub struct Visited {
     pub content_length: Option<u64>,
     /// Its quirks in the part that was read, by name.
     pub quirks: Quirks,
+    /// Its own links beside those to other documents of the Source: its description, licence, contact and others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
 }
 
 /// A document that could not be read, or is not what another document says it is.

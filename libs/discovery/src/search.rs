@@ -197,6 +197,7 @@ impl<'a> Search<'a> {
             validators,
             content_length,
             quirks: parsed.quirks.clone(),
+            links: parsed.own_links(&url),
         });
         if step.route == Route::Given {
             for (_, link) in links {

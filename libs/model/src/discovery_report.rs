@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use resourcesync::{Capability, Root};
 use serde::{Deserialize, Serialize};
 
-use crate::OaiRepository;
+use crate::{Links, OaiRepository};
 
 /// Report of the last discovery, beyond the sets themselves: the documents on the path, and missing or odd
 /// things. Nothing is decided by it.
@@ -53,6 +53,9 @@ pub struct VisitedDocument {
     /// Quirks in the part that was read, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quirks: BTreeMap<String, u64>,
+    /// Its own links: its description, licence, contact and others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
 }
 
 /// A missing or odd thing.

@@ -32,6 +32,12 @@ pub struct ReportCard {
     pub findings: Vec<Finding>,
     /// All quirks of these documents, by the names of `docs/QUIRKS.md`.
     pub quirks: BTreeMap<String, u64>,
+    /// Links of the documents themselves: descriptions, licences, contacts and others. The first 100.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub document_links: Vec<DocumentLink>,
+    /// How many links the stored resources have, by relation. The first 50 relations.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, u64>,
     /// What is listed, and the state of it.
     pub coverage: Coverage,
     /// The declarations of the stored resources.
@@ -43,6 +49,18 @@ pub struct ReportCard {
     /// How to recognise the harvester that a bot defence blocked. Absent where none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_let_in: Option<ToLetIn>,
+}
+
+/// A link of a document itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct DocumentLink {
+    /// The document.
+    pub document: String,
+    /// The relation.
+    pub rel: String,
+    /// The target.
+    pub href: String,
 }
 
 /// What a Source's bot defence needs to let a harvester in.

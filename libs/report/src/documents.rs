@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use catalog::{CatalogError, Lookups};
 use futures::TryStreamExt;
-use model::{DiscoveryReport, DocumentRecord, DocumentState, RunId, SetId, VisitedDocument};
+use model::{DiscoveryReport, DocumentRecord, DocumentState, Links, RunId, SetId, VisitedDocument};
 use resourcesync::{Capability, Quirk, Root};
 
-use crate::card::{ChangeCoverage, Document};
+use crate::card::{ChangeCoverage, Document, DocumentLink};
 use crate::finding::Findings;
 use crate::intervals::{self, Told};
 use crate::rules::{self, Fact};
@@ -15,6 +15,9 @@ use crate::shown;
 
 /// The most documents in the card. Further ones are only counted.
 const SHOWN: usize = 1_000;
+
+/// The most links of documents in the card.
+const LINKS: usize = 100;
 
 /// Results over all documents.
 #[derive(Debug, Default)]
@@ -65,6 +68,20 @@ pub(crate) async fn look(
         }
     }
     Ok(documents)
+}
+
+/// Links of the documents that discovery saw, without those to other documents.
+pub(crate) fn links(look: Option<&DiscoveryReport>) -> Vec<DocumentLink> {
+    let seen = look.into_iter().flat_map(|look| &look.documents);
+    let links = seen.flat_map(|seen| {
+        let links = seen.links.as_ref().map(Links::to_vec).unwrap_or_default();
+        links.into_iter().map(|link| DocumentLink {
+            document: shown::uri(&seen.url),
+            rel: link.rel,
+            href: shown::uri(&link.href),
+        })
+    });
+    links.take(LINKS).collect()
 }
 
 /// A closed change document that was read completely is not requested again, though the Source still names it.

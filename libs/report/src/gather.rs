@@ -28,12 +28,13 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
     let sets = sets.iter().map(|(id, set)| set_card(id, set, &mut documents, &mut findings)).collect();
     let mut coverage = Coverage { listed: documents.listed, ..Coverage::default() };
     let grouped = problems::group(catalog, &mut coverage, &mut findings).await?;
-    let fixity = resources::count(catalog, &HomeSite::of_text(url), &mut coverage, &mut findings).await?;
+    let (fixity, links) =
+        resources::count(catalog, &HomeSite::of_text(url), &mut coverage, &mut findings).await?;
     Ok(ReportCard {
         format: FORMAT,
         source: Source { id: id.as_str().to_owned(), url: shown::uri(url) },
         looked_at: Looked {
-            discovered_at: look.map(|look| look.at),
+            discovered_at: look.as_ref().map(|look| look.at),
             run: catalog.last_run().await?.map(last_run),
         },
         sets,
@@ -41,6 +42,8 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
         documents_left_out: documents.left_out,
         findings: findings.into_sorted(),
         quirks: documents.quirks,
+        document_links: documents::links(look.as_ref()),
+        links,
         coverage,
         fixity,
         problems: grouped.open,

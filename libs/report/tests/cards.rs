@@ -67,6 +67,7 @@ impl Known {
             has_up: true,
             has_validators: true,
             quirks: Default::default(),
+            links: None,
         };
         let mut look = DiscoveryReport {
             at: time("04T09:59:00"),

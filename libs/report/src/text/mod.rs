@@ -23,6 +23,7 @@ impl ReportCard {
         findings::write(&mut page, &self.findings);
         tables::sets(&mut page, &self.sets);
         tables::documents(&mut page, self);
+        tables::links(&mut page, self);
         tables::coverage(&mut page, &self.coverage);
         tables::fixity(&mut page, &self.fixity);
         tables::tolerated(&mut page, &self.quirks);

@@ -59,6 +59,24 @@ pub(super) fn documents(page: &mut Page, card: &ReportCard) {
     }
 }
 
+pub(super) fn links(page: &mut Page, card: &ReportCard) {
+    if card.document_links.is_empty() && card.links.is_empty() {
+        return;
+    }
+    page.heading("Links");
+    for link in card.document_links.iter().take(DOCUMENTS) {
+        page.whole(0, &link.document);
+        page.pair(&link.rel, &link.href);
+    }
+    let more = card.document_links.len().saturating_sub(DOCUMENTS) as u64;
+    if more > 0 {
+        page.words(0, &format!("and {} more", counted(more, "link", "links")));
+    }
+    for (relation, n) in &card.links {
+        page.pair(relation, &format!("{} of resources", counted(*n, "link", "links")));
+    }
+}
+
 fn described(document: &Document) -> String {
     let index = if document.index == Some(true) { " index" } else { "" };
     let mut parts = vec![format!("{}{index}", document.kind)];

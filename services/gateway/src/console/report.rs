@@ -80,6 +80,7 @@ fn card_sections(card: &ReportCard) -> Markup {
         }
         @if !card.problems.is_empty() { (problems(&card.problems)) }
         @if !card.quirks.is_empty() { (quirks(&card.quirks)) }
+        @if !card.document_links.is_empty() || !card.links.is_empty() { (links(card)) }
         section aria-labelledby="text" {
             h2 #text { "Text for mail" }
             details { summary { "Text" } pre tabindex="0" { (card.text()) } }
@@ -110,6 +111,18 @@ fn problems(groups: &[ProblemGroup]) -> Markup {
                 (format::count(group.count)) " × " strong { (group.reason) }
                 @if let Some(first) = group.examples.first() { br; span.hint { (first.subject) ": " (first.message) } }
             } } }
+        }
+    }
+}
+
+fn links(card: &ReportCard) -> Markup {
+    html! {
+        section aria-labelledby="links" {
+            h2 #links { "Links" }
+            dl {
+                @for link in &card.document_links { dt { (link.rel) } dd { code { (link.href) } br; span.hint { "of " (link.document) } } }
+            }
+            dl.figures { @for (relation, n) in &card.links { dt { (relation) } dd { (format::count(*n)) } } }
         }
     }
 }

@@ -102,6 +102,11 @@ fn node<'a>(found: &'a Discovery, document: &'a Visited, drawn: &mut HashSet<&'a
     if !drawn.insert(&document.url) {
         return Node { text, below };
     }
+    // Told like what lies below it, since a target may be long.
+    below.extend(document.links.iter().map(|link| {
+        let kind = link.media_type.as_ref().map_or(String::new(), |kind| format!("  ({kind})"));
+        Node { text: format!("{}  {}{kind}", link.rel, link.href), below: Vec::new() }
+    }));
     let set = found.sets.iter().find(|(id, _)| id.as_str() == document.url).map(|(_, set)| set);
     let links = set.map(|set| set.capabilities.as_slice()).unwrap_or_default();
     for link in links.iter().filter(|link| link.uri != document.url) {

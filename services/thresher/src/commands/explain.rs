@@ -2,6 +2,7 @@
 
 mod history_text;
 mod message;
+mod pairs;
 
 use std::collections::BTreeMap;
 
@@ -35,6 +36,9 @@ struct ResourceHistory {
     events: Vec<ChangeLogEntry>,
     /// Documents that list it and are problems themselves.
     document_problems: BTreeMap<String, ProblemRecord>,
+    /// What it is linked with; none where a gateway was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pairs: Option<pairs::Pairs>,
     /// How many earlier events were left out.
     #[serde(skip)]
     left_out: u64,
@@ -103,8 +107,12 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         problem: catalog.problem(&Subject::Resource(uri.to_string())).await?,
         events: catalog.changes_of(uri).await?.map_ok(|(_, entry)| entry).try_collect().await?,
         document_problems: BTreeMap::new(),
+        pairs: None,
         left_out: 0,
     };
+    if !history.is_empty() {
+        history.pairs = Some(pairs::of(catalog, uri, history.record.as_ref()).await?);
+    }
     let ResourceHistory { record, pending, problem, .. } = &history;
     for document in api::ResourceHistory::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {
         if let Some(problem) = catalog.problem(&Subject::Document(document.clone())).await? {
@@ -139,6 +147,7 @@ async fn from_gateway(
             problem: history.problem,
             events: history.events.into(),
             document_problems: history.document_problems,
+            pairs: None,
             left_out: history.events_omitted,
         });
     }

@@ -73,7 +73,21 @@ pub(super) fn of(history: &ResourceHistory) -> String {
     }
     if let Some(links) = history.record.as_ref().and_then(|record| record.listing.links.as_ref()) {
         text.section("Links");
-        text.lines(links.to_vec().iter().map(link));
+        let ends = history.pairs.as_ref().map(|pairs| pairs.to.as_slice()).unwrap_or_default();
+        let states = ends.iter().map(|end| end.state).chain(std::iter::repeat(None));
+        for (one, state) in links.to_vec().iter().zip(states) {
+            let state = state.map_or(String::new(), |state| format!(": {state}"));
+            text.line(format!("{}{state}", link(one)));
+        }
+    }
+    if let Some(pairs) = history.pairs.as_ref().filter(|pairs| !pairs.from.is_empty()) {
+        text.section("Linked from");
+        text.lines(pairs.from.iter().map(|end| format!("{} as {}", end.uri, end.rel)));
+        if pairs.is_cut {
+            text.line(
+                "perhaps more: not all resources were searched; `thresher ls --link REL=URI` finds them all",
+            );
+        }
     }
     if !history.versions.is_empty() {
         text.section("Kept versions");

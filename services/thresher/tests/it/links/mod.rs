@@ -1,8 +1,10 @@
 //! Links of resources: kept, shown, and acted on. Each test is named after the rule that it shows.
 
+mod documents;
 mod kept;
 mod mirrors;
 mod only;
+mod pairs;
 
 use crate::common::{Destination, Run, Site, resource, urlset};
 use fixity::Sha256;

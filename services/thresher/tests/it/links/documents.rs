@@ -1,0 +1,42 @@
+//! Links of documents themselves: descriptions, licences, contacts.
+
+use super::{Case, declares, linked, ln};
+use crate::common::{Run, resource, thresher, urlset};
+
+#[tokio::test]
+async fn lnk_9_links_of_documents_are_shown_by_discover_and_by_the_report() {
+    let case = Case::new().await;
+    let uri = case.site.serve("/a", "A");
+    case.list(1, &[linked(&uri, &declares("A"), &[&ln("collection", "http://c.test/1", "")])]);
+    let entry = resource(&case.site.uri("/list.xml"), "capability=\"resourcelist\"");
+    let own = [
+        ln("describedby", "/about.xml", "type=\"application/xml\""),
+        ln("license", "http://l.test/by", ""),
+        ln("up", "/description.xml", ""),
+    ];
+    let capabilities = urlset("capability=\"capabilitylist\"", &[entry]).replacen(
+        "  <rs:md",
+        &(own.concat() + "  <rs:md"),
+        1,
+    );
+    let way_in = case.site.serve("/caps.xml", capabilities);
+    let description =
+        urlset("capability=\"description\"", &[resource(&way_in, "capability=\"capabilitylist\"")]);
+    case.site.serve("/description.xml", description);
+    let about = case.site.uri("/about.xml");
+    let found = Run::of(thresher().args(["discover", &way_in])).exits(0);
+    for text in [format!("describedby  {about}  (application/xml)"), "license  http://l.test/by".to_owned()] {
+        assert!(found.stdout.contains(&text), "{text}: {found}");
+    }
+    assert!(!found.stdout.contains("─ up  http"), "the way up is not told as a link: {found}");
+
+    case.sync(&way_in).exits(0);
+    let card = case.copy.run("report", &["--json"]).exits(0).json();
+    let links = card["document-links"].as_array().unwrap();
+    let links: Vec<_> = links.iter().map(|link| link["href"].as_str().unwrap()).collect();
+    assert_eq!(links, [about.as_str(), "http://l.test/by"], "{card}");
+    assert_eq!(card["links"]["collection"], 1, "{card}");
+    let report = case.copy.run("report", &[]).exits(0);
+    assert!(report.stdout.contains("http://l.test/by"), "{report}");
+    assert_eq!(case.site.requests_at("/about.xml"), 0);
+}
