@@ -14,7 +14,8 @@ use crate::shown;
 /// The most relations whose links are counted.
 const RELATIONS: usize = 50;
 
-/// Counts all resources, and their links by relation. The counts of problems and of listed entries in `coverage` stay unchanged.
+/// Counts all resources, and their links by relation. The counts of problems and of listed entries in `coverage` stay
+/// unchanged.
 pub(crate) async fn count(
     catalog: &Lookups,
     home: &HomeSite,

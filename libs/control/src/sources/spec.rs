@@ -97,8 +97,8 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Origins::is_any")]
     #[cfg_attr(feature = "openapi", schema(schema_with = schema::origins))]
     pub origins: Origins,
-    /// When to fetch from the mirrors that an entry names, where it declares a digest: never, when the resource's own URI
-    /// fails, before it, or in turns with it.
+    /// When to fetch from the mirrors that an entry names, where it declares a digest: never, when the resource's own
+    /// URI fails, before it, or in turns with it.
     #[serde(default, skip_serializing_if = "Mirrors::is_fallback")]
     #[cfg_attr(feature = "openapi", schema(schema_with = schema::mirrors))]
     pub mirrors: Mirrors,

@@ -83,8 +83,8 @@ pub(crate) struct ScopeArgs {
     #[arg(long, value_enum, default_value_t = Origins::Any)]
     pub(crate) origins: Origins,
 
-    /// When to fetch from the mirrors that an entry names, where it declares a digest. fallback: when the resource's own
-    /// URI fails. prefer: before it. spread: in turns with it.
+    /// When to fetch from the mirrors that an entry names, where it declares a digest. fallback: when the resource's
+    /// own URI fails. prefer: before it. spread: in turns with it.
     #[arg(long, value_enum, default_value_t = Mirrors::Fallback)]
     pub(crate) mirrors: Mirrors,
 
