@@ -78,6 +78,7 @@ impl Known {
             remarks: Vec::new(),
             well_known_missing: None,
             title: None,
+            oai: None,
         };
         look.documents[0].has_up = false;
         change(&mut look);

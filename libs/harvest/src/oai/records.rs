@@ -207,7 +207,15 @@ async fn stored(
                 MemberResult::NoMember
             }
         };
-        let entry = ManifestEntry { loc: one.loc, lastmod, metadata, line: 0, column: 0 };
+        let entry = ManifestEntry {
+            loc: one.loc,
+            lastmod,
+            metadata,
+            links: None,
+            line: 0,
+            column: 0,
+            earlier: false,
+        };
         outcomes.push(MemberOutcome { entry, result });
     }
     for (n, location) in packer.finish().await? {

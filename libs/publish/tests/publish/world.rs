@@ -117,6 +117,7 @@ impl World {
             change_time: None,
             as_of: None,
             latest: None,
+            links: None,
         };
         let lastmod = Some("2025-12-01T00:00:00Z".parse().unwrap());
         let record = ResourceRecord {

@@ -9,7 +9,7 @@ use super::form::Fields;
 use crate::api_error::ApiError;
 
 /// Fields that are strings in the API too, under the same names.
-const TEXTS: [&str; 16] = [
+const TEXTS: [&str; 17] = [
     "entry",
     "name",
     "title",

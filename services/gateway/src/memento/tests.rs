@@ -14,6 +14,7 @@ use hyper_util::service::TowerToHyperService;
 use links::{Limits, header, timemap};
 use model::{Assurance, Bitstream, Declaration, Listing, RunId, SetId, SystemClock, Validators, Version};
 use service::{Metrics, Readiness, ServiceInfo};
+use serving::VerifiedCache;
 use store::{Key, NewBitstream, Store};
 use testkit::servers::NatsFixture;
 use tokio::sync::Semaphore;
@@ -26,7 +27,6 @@ use crate::config::Settings;
 use crate::metrics::GatewayMetrics;
 use crate::state::{Parts as GatewayParts, Views};
 use crate::tokens::Tokens;
-use crate::verified_cache::VerifiedCache;
 use crate::wrong_tokens::WrongTokens;
 
 const URI: &str = "https://e.org/a,b?c=d&e=%20";
@@ -87,7 +87,15 @@ async fn put(store: &Store, text: &str, at: Timestamp) -> Bitstream {
 
 fn listing() -> Listing {
     let document = "http://e.org/list".to_owned().into();
-    Listing { document, set: SetId::new("set"), change: None, change_time: None, as_of: None, latest: None, links: None }
+    Listing {
+        document,
+        set: SetId::new("set"),
+        change: None,
+        change_time: None,
+        as_of: None,
+        latest: None,
+        links: None,
+    }
 }
 
 impl Case {
