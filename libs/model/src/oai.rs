@@ -52,7 +52,7 @@ pub struct OaiProgress {
     /// The first `responseDate` of the last list of all identifiers, or of all records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swept_at: Option<Timestamp>,
-    /// Whether the repository promised a wrong number of records twice, in two runs. Its numbers are not believed any more.
+    /// Whether the repository promised a wrong number of records in two runs. Its numbers are not believed any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub miscounts: bool,
     /// Windows that could not be read. Each run tries them again.

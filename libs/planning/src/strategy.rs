@@ -151,7 +151,7 @@ pub fn take_lists(set: &mut SetRecord, run: RunId, documents: &[DocumentRecord])
 fn one_selection(lists: &[&DocumentRecord]) -> Option<SelectionId> {
     let first = lists.first()?.selection;
     let is_one = lists.iter().all(|list| list.selection == first);
-    is_one.then_some(first).unwrap_or(Some(SelectionId::SEVERAL))
+    if is_one { first } else { Some(SelectionId::SEVERAL) }
 }
 
 fn of_run(

@@ -11,8 +11,8 @@ use crate::values::bytes;
 /// `plan`.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Any URL of the Source: its site, a Source Description, a Capability List, a list or a dump; or the base URL of an
-    /// OAI-PMH repository.
+    /// Any URL of the Source: its site, a Source Description, a Capability List, a list or a dump; or the base URL of
+    /// an OAI-PMH repository.
     pub(crate) url: Url,
 
     /// The copy to sync: a directory, or s3://bucket/prefix. What it stores already is not counted. Default, unless a
