@@ -45,7 +45,7 @@ impl Version {
         self.from < self.until
     }
 
-    /// The time by which versions are in order: the Source's time, or else ours.
+    /// The time by which versions that came together are in order: the Source's time, or else ours.
     pub fn time(&self) -> Timestamp {
         self.source_from.unwrap_or(self.from)
     }
@@ -80,9 +80,12 @@ impl Versions {
         self.kept != before
     }
 
-    /// Adds a version in order of time, behind those of the same time.
+    /// Adds a version in order of time, behind those of the same time. One that was stored comes behind all others that
+    /// were, whatever the Source says of its time: a Source may go back to an earlier version.
     fn insert(&mut self, version: Version) {
-        let later = self.kept.iter().rev().take_while(|kept| kept.time() > version.time()).count();
+        let is_later =
+            |kept: &&Version| !(version.was_stored() && kept.was_stored()) && kept.time() > version.time();
+        let later = self.kept.iter().rev().take_while(is_later).count();
         self.kept.insert(self.kept.len() - later, version);
     }
 
@@ -182,6 +185,14 @@ mod tests {
         let gone = versions.end(ended, 2);
         assert_eq!((times(&versions), gone.len()), (vec![30, 40], 2));
         assert!(!Versions::default().add_earlier(told("b", 20), 0));
+    }
+
+    #[test]
+    fn a_version_that_the_source_went_back_to_is_the_last_one() {
+        let mut versions = Versions::default();
+        versions.end(Version { source_from: Some(second(5)), ..version("a", 10, 20) }, 1);
+        versions.end(Version { source_from: Some(second(-900)), ..version("old", 20, 30) }, 1);
+        assert_eq!(versions.kept.iter().map(|kept| kept.from).collect::<Vec<_>>(), [second(20)]);
     }
 
     #[test]

@@ -78,6 +78,12 @@ fn an_unpack_job_is_sent_as_it_is_written_here() {
 }
 
 #[test]
+fn an_unpack_job_for_earlier_versions_is_sent_as_it_is_written_here() {
+    let task = UnpackTask::Open { settled: 2, keep_earlier: true };
+    is_sent_as_example("with-earlier", &UnpackJob { task, ..unpack_job() });
+}
+
+#[test]
 fn a_package_job_is_sent_as_it_is_written_here() {
     is_sent_as(&package_job());
 }
@@ -293,6 +299,9 @@ fn package_results() -> Vec<(&'static str, PackageResult)> {
         },
         result,
     };
+    let items: Vec<_> = (1..).zip(results).map(item).collect();
+    let mut earlier = items[..1].to_vec();
+    earlier[0].entry.earlier = true;
     vec![
         (
             "stored",
@@ -301,7 +310,9 @@ fn package_results() -> Vec<(&'static str, PackageResult)> {
         ("not-modified", PackageResult::NotModified),
         ("deferred", PackageResult::Deferred { received: 8_388_608 }),
         ("opened", PackageResult::Opened(contents())),
-        ("slice", slice((1..).zip(results).map(item).collect(), Vec::new())),
+        ("opened-with-earlier", PackageResult::Opened(Contents { keeps_earlier: true, ..contents() })),
+        ("slice", slice(items, Vec::new())),
+        ("slice-with-earlier", slice(earlier, Vec::new())),
         ("last-slice", slice(Vec::new(), vec!["thumbs.db".to_owned()])),
         ("interrupted", PackageResult::Interrupted { settled: 3 }),
         ("failed", PackageResult::Failed(throttled())),
