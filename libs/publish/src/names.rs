@@ -13,8 +13,8 @@ const LONG: &str = "resources/sha256";
 const LONGEST_NAME: usize = 200;
 /// The longest path; object stores accept keys of 1,024 bytes.
 const LONGEST_PATH: usize = 900;
-/// Begins an escaped byte. Alone it is an empty segment. Servers and object stores give it no meaning of its own, unlike
-/// `%`, `+` and `~`.
+/// Begins an escaped byte. Alone it is an empty segment. Servers and object stores give it no meaning of its own,
+/// unlike `%`, `+` and `~`.
 const ESCAPE: char = '!';
 
 /// The path below the base at which a resource is published.
@@ -204,7 +204,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_path_leads_back_to_its_uri(rest in "[a-z]{1,5}(\\.[a-z]{1,3})?(/|/\\PC{0,30}|/[./?#%!&=+-]{0,9}){0,5}") {
+        fn every_path_leads_back_to_its_uri(
+            rest in "[a-z]{1,5}(\\.[a-z]{1,3})?(/|/\\PC{0,30}|/[./?#%!&=+-]{0,9}){0,5}",
+        ) {
             let uri: Result<ResourceUri, _> = format!("https://{rest}").parse();
             prop_assume!(uri.is_ok());
             let uri = uri.unwrap();

@@ -43,7 +43,7 @@ pub(crate) struct State {
     /// The Change Lists of the index, oldest first; the last one is open.
     #[serde(default)]
     pub(crate) lists: Vec<ChangeListRecord>,
-    /// Resources whose bytes could not be laid down, since they are damaged. No Resource List names them until they can.
+    /// Resources whose bytes are damaged, so that they could not be laid down. No Resource List names them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) missing: BTreeSet<ResourceUri>,
     /// Digests of the documents with a fixed name, so that equal ones are not written again.
@@ -142,7 +142,7 @@ impl State {
             self.missing.insert(uri.clone());
         } else {
             return Err(PublishError::Refused(format!(
-                "the stored bytes of more than {MOST_MISSING} resources are damaged; run `thresher scrub --repair` first"
+                "more than {MOST_MISSING} resources are damaged; run `thresher scrub --repair` first"
             )));
         }
         Ok(())

@@ -40,7 +40,12 @@ async fn resync_sync_is_in_sync_after_a_baseline_and_after_changes() {
     files.publish(&copy).exits(0);
     let said = resync(folder.path(), &files.base, &["-a"]);
     assert!(said.contains("NOT IN SYNC"), "{said}");
-    resync(folder.path(), &files.base, &["-i", "--delete"]);
+    // It reads Change Lists, and no index of them.
+    let lists = std::fs::read_dir(files.public().join("changelist")).unwrap();
+    let lists: Vec<_> = lists.map(|list| list.unwrap().file_name().into_string().unwrap()).collect();
+    let [open] = &lists[..] else { panic!("one list is open, and none is closed yet: {lists:?}") };
+    let open = format!("{}changelist/{open}", files.base);
+    resync(folder.path(), &files.base, &["-i", "--delete", "--changelist-uri", &open]);
     let said = resync(folder.path(), &files.base, &["-a"]);
     assert!(said.contains("IN SYNC") && !said.contains("NOT IN SYNC"), "{said}");
 }
