@@ -5,6 +5,8 @@
 mod answer;
 mod arguments;
 mod fault;
+#[cfg(test)]
+mod http_tests;
 mod inner;
 mod list;
 mod log;
