@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use simulated_source::{Changes, Deletions, RepositoryFault, RepositorySpec, SimulatedRepository};
 
-use crate::common::{Destination, Run, thresher};
+use crate::common::{Destination, Process, Run, thresher};
 
 const DAY: u32 = 86_400;
 
@@ -309,4 +309,24 @@ async fn report_and_ls_know_records_and_an_audit_says_what_to_do() {
     assert_eq!(case.copy.ls()[&case.uri(0)].state, "present");
     let refused = case.copy.run("audit", &[&case.repository.base_url()]).exits(3);
     assert!(refused.stderr.contains("--mode baseline"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_harvest_that_is_killed_goes_on_with_its_token_and_loses_nothing() {
+    let case = Case::of(RepositorySpec::default().page_size(20).latency(Duration::from_millis(5))).await;
+    let base = case.repository.base_url();
+    for pages in [10, 25, 40] {
+        let sync = Process::start(&mut case.copy.command("sync", &[&base]));
+        sync.kill_when(|| case.requests("ListRecords") >= pages).await;
+        case.repository.update(pages);
+    }
+    let run = case.sync(&[]).exits(0);
+    assert_eq!(run.count("failed"), 0, "{run}");
+    let pages = case.requests("ListRecords");
+    assert!(pages <= 50 + 3 * 3, "{pages} requests for 50 pages and three kills");
+    // What changed while its page was behind is told by the next list.
+    case.sync(&[]).exits(0);
+    case.is_whole();
+    let scrub = case.copy.run("scrub", &["--compare-live", "20", "--json"]).exits(0).json();
+    assert_eq!(scrub["live"]["same"], 20, "{scrub}");
 }

@@ -2,12 +2,13 @@
 
 use std::num::NonZeroUsize;
 
-use fixity::Hasher;
+use fixity::{Computed, Hasher};
 use futures::TryStreamExt as _;
 use model::ResourceUri;
+use oaipmh::{Item, Options, Reader};
 use serde::Serialize;
 use verifier::scrub::{Reservoir, upper_bound};
-use web::{Client, GetRequest};
+use web::{Client, GetRequest, Response, WebError};
 
 use super::outcome::Outcome;
 use crate::crawl_delays;
@@ -32,7 +33,7 @@ pub(super) struct Live {
 }
 
 /// A sampled resource: the index of its Source, its URI, and its stored length and digests.
-type Drawn = (usize, ResourceUri, fixity::Computed);
+type Drawn = (usize, ResourceUri, Computed);
 
 /// Compares this many resources of all Sources together.
 pub(super) async fn compare(
@@ -59,9 +60,11 @@ pub(super) async fn compare(
         let Some(&(n, ..)) = of_one.first() else { continue };
         let entry: url::Url = harvested.sources[n].0.url.parse().map_err(usage)?;
         let client = http::client(http.config(&entry)?)?;
+        let sets = harvested.sources[n].1.sets().await?;
+        let holds_records = sets.iter().any(|(_, set)| set.oai.is_some());
         for (_, uri, computed) in of_one {
             live.asked += 1;
-            match crawl_delays::print_during(&client, given(&client, uri)).await {
+            match crawl_delays::print_during(&client, given(&client, uri, holds_records)).await {
                 Ok(Some(now)) if (now.length(), now.sha256()) == (computed.length(), computed.sha256()) => {
                     live.same += 1;
                 }
@@ -81,15 +84,41 @@ pub(super) async fn compare(
 }
 
 /// Length and digest of the bytes that the Source serves; none if it says that the resource is gone.
-async fn given(client: &Client, uri: &ResourceUri) -> Result<Option<fixity::Computed>, web::WebError> {
+///
+/// Of a record of an OAI-PMH repository it is the record in the answer that counts, in its canonical form.
+async fn given(client: &Client, uri: &ResourceUri, is_record: bool) -> Result<Option<Computed>, WebError> {
     let mut response = match client.get_with_retries(GetRequest::new(uri.to_url())).await {
         Ok(response) => response,
         Err(error) if matches!(error.status(), Some(404 | 410)) => return Ok(None),
         Err(error) => return Err(error),
     };
+    if is_record {
+        return record(&mut response).await;
+    }
     let mut hasher = Hasher::new([]);
     while let Some(chunk) = response.chunk().await? {
         hasher.update(&chunk);
     }
     Ok(Some(hasher.finish()))
+}
+
+/// Length and digest of the record in an answer; none if there is none.
+async fn record(response: &mut Response) -> Result<Option<Computed>, WebError> {
+    let mut reader = Reader::new(Options::default());
+    let mut is_received = false;
+    loop {
+        match reader.next() {
+            Ok(Some(Item::Record(record))) => {
+                return Ok(record.metadata.map(|metadata| Computed::of(metadata.document.as_bytes())));
+            }
+            Ok(None) if !is_received => match response.chunk().await? {
+                Some(chunk) => reader.feed(&chunk),
+                None => {
+                    is_received = true;
+                    reader.end();
+                }
+            },
+            Ok(_) | Err(_) => return Ok(None),
+        }
+    }
 }
