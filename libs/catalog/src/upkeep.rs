@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::ObjectStore;
+use object_store::path::Path;
+use object_store::{ObjectStore, PutMode, PutOptions, UpdateVersion};
 use slatedb::config::{CompactorOptions, GarbageCollectorOptions};
 use slatedb::{CompactorBuilder, Db, GarbageCollectorBuilder};
 use tokio::task::JoinHandle;
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::DbClock;
 use crate::config::{BLOCK_SIZE, CatalogConfig};
-use crate::writer::overwrites_conditionally;
 
 /// With so many fresh files, upkeep begins at once: that many are merged.
 const FILES_TO_MERGE: usize = 4;
@@ -125,4 +125,17 @@ async fn remove(of: Upkept, after: Duration, stop: CancellationToken) {
         collector.stop().await.ok();
         pause = RESTS;
     }
+}
+
+/// Whether the store can overwrite an object only if it is unchanged. A local directory cannot. It is tested
+/// with an overwrite of a missing object, which a store with this feature refuses; nothing is written.
+async fn overwrites_conditionally(store: &Arc<dyn ObjectStore>, path: &str) -> bool {
+    let nothing = Path::from(format!("{path}/probe/conditional-overwrite"));
+    let version = UpdateVersion { e_tag: Some("\"never\"".to_owned()), version: None };
+    let options = PutOptions { mode: PutMode::Update(version), ..PutOptions::default() };
+    let answer = store.put_opts(&nothing, "".into(), options).await;
+    !matches!(
+        answer,
+        Err(object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. })
+    )
 }

@@ -5,8 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use object_store::path::Path;
-use object_store::{ObjectStore, PutMode, PutOptions, UpdateVersion};
+use object_store::ObjectStore;
 use slatedb::config::{CloseOptions, FlushOptions, FlushType};
 use slatedb::{CloseReason, Db};
 use tokio::sync::Mutex;
@@ -238,17 +237,4 @@ impl Drop for Catalog {
             runtime.spawn(async move { db.close_with_options(CloseOptions { flush_type: None }).await.ok() });
         }
     }
-}
-
-/// Whether the store can overwrite an object only if it is unchanged. A local directory cannot. It is tested
-/// with an overwrite of a missing object, which a store with this feature refuses; nothing is written.
-pub(crate) async fn overwrites_conditionally(store: &Arc<dyn ObjectStore>, path: &str) -> bool {
-    let nothing = Path::from(format!("{path}/probe/conditional-overwrite"));
-    let version = UpdateVersion { e_tag: Some("\"never\"".to_owned()), version: None };
-    let options = PutOptions { mode: PutMode::Update(version), ..PutOptions::default() };
-    let answer = store.put_opts(&nothing, "".into(), options).await;
-    !matches!(
-        answer,
-        Err(object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. })
-    )
 }

@@ -197,6 +197,7 @@ impl Search<'_> {
             let tried: Vec<_> = found.tried.iter().map(|tried| tried.url.as_str()).collect();
             why = format!("{why} (nothing either at {})", tried.join(", "));
         }
-        Err(DiscoverError::Nothing { url: entry.clone(), why })
+        let has_documents = !found.documents.is_empty();
+        Err(DiscoverError::Nothing { url: Box::new(entry.clone()), why, has_documents })
     }
 }

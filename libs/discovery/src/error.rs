@@ -20,9 +20,11 @@ pub enum DiscoverError {
     )]
     Nothing {
         /// The entry URL.
-        url: Url,
+        url: Box<Url>,
         /// What was found instead.
         why: String,
+        /// Whether a ResourceSync document was read on the way.
+        has_documents: bool,
     },
 }
 

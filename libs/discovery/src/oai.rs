@@ -34,7 +34,11 @@ pub(crate) async fn discover(
     wanted: &OaiOptions,
 ) -> Result<Discovery, DiscoverError> {
     let mut asked = Asked::of(client, &pasted.base);
-    let nothing = |why: String| DiscoverError::Nothing { url: pasted.base.as_url().clone(), why };
+    let nothing = |why: String| DiscoverError::Nothing {
+        url: Box::new(pasted.base.as_url().clone()),
+        why,
+        has_documents: false,
+    };
     let (_, answer) = asked.ask(&Request::Identify).await?;
     let Some(identify) = answer.identify else {
         let said =
@@ -115,7 +119,11 @@ impl<'a> Asked<'a> {
     /// Asks for one answer, and reads all of it.
     pub(crate) async fn ask(&mut self, request: &Request) -> Result<(Vec<Item>, Answer), DiscoverError> {
         let text = request.url(self.base);
-        let nothing = |why: String| DiscoverError::Nothing { url: self.base.as_url().clone(), why };
+        let nothing = |why: String| DiscoverError::Nothing {
+            url: Box::new(self.base.as_url().clone()),
+            why,
+            has_documents: false,
+        };
         let url = Url::parse(&text).map_err(|error| nothing(error.to_string()))?;
         let get = GetRequest { takes_error_documents: true, largest: Some(LARGEST), ..GetRequest::new(url) };
         let mut response = match self.client.get_with_retries(get).await {

@@ -14,7 +14,8 @@ use crate::found::Discovery;
 use crate::{oai, rediscover};
 
 /// Finds the sets of resources that `entry` leads to, as [`rediscover`] does, and those of an OAI-PMH repository. The
-/// repository is asked first if the URL or the options say that it is one, and last otherwise.
+/// repository is asked first if the URL or the options say that it is one, and otherwise last, where no ResourceSync
+/// document was found.
 ///
 /// # Errors
 /// When the entry cannot be reached, or leads to nothing.
@@ -45,7 +46,7 @@ async fn find(
         return Ok((found, None));
     }
     let nothing = match rediscover(client, entry, options, known).await {
-        Err(error @ DiscoverError::Nothing { .. }) if !is_likely => error,
+        Err(error @ DiscoverError::Nothing { has_documents: false, .. }) if !is_likely => error,
         found => return found,
     };
     match oai::discover(client, &pasted, wanted).await {

@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_record_holds_them_as_a_list_of_objects() {
         let links = Links::of(&[link("via")]).unwrap();
-        let text = serde_json::to_string(&[links.clone()]).unwrap();
+        let text = serde_json::to_string(std::slice::from_ref(&links)).unwrap();
         assert_eq!(text, r#"[[{"rel":"via","href":"http://h/x"}]]"#);
         assert_eq!(serde_json::from_str::<Vec<Links>>(&text).unwrap(), [links]);
         assert!(serde_json::from_str::<Links>("\"via\"").is_err());

@@ -221,7 +221,11 @@ mod tests {
             (with(hash(b"y"), None, None), false),
             (with(None, Some(2), None), false),
         ] {
-            assert_eq!(urls(Mirrors::Fallback, &[link.clone()]).len(), usize::from(is_usable), "{link:?}");
+            assert_eq!(
+                urls(Mirrors::Fallback, std::slice::from_ref(&link)).len(),
+                usize::from(is_usable),
+                "{link:?}"
+            );
         }
     }
 

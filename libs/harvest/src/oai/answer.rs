@@ -26,7 +26,7 @@ pub(super) struct AnswerStream {
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// The list has to wait for a later run.
-    Hold(Failure),
+    Hold(Box<Failure>),
     /// The server failed, or the answer broke off: a smaller window may do.
     Server(String),
     /// The token expired.
@@ -165,7 +165,7 @@ impl Trouble {
     /// The same as the failure of a document or a record.
     pub(super) fn into_failure(self) -> Failure {
         match self {
-            Self::Hold(failure) => failure,
+            Self::Hold(failure) => *failure,
             Self::Server(message) => again(ProblemReason::HttpServerError, message),
             Self::Token(message) => again(ProblemReason::Malformed, message),
             Self::Argument(message) => again(ProblemReason::WrongKind, message),
@@ -185,7 +185,7 @@ pub(super) fn again(reason: ProblemReason, message: String) -> Failure {
 }
 
 fn hold(reason: ProblemReason, message: String, evidence: Evidence) -> Trouble {
-    Trouble::Hold(Failure { evidence, ..again(reason, message) })
+    Trouble::Hold(Box::new(Failure { evidence, ..again(reason, message) }))
 }
 
 /// Whether a smaller window may help, or the list has to wait.
@@ -195,5 +195,5 @@ fn web_trouble(error: &WebError) -> Trouble {
     let may_be_smaller =
         matches!(failure.reason, HttpServerError | Interrupted | Timeout | TooLarge | TooSlow)
             || matches!(error.status(), Some(400 | 413 | 414 | 422));
-    if may_be_smaller { Trouble::Server(failure.message) } else { Trouble::Hold(failure) }
+    if may_be_smaller { Trouble::Server(failure.message) } else { Trouble::Hold(Box::new(failure)) }
 }

@@ -195,7 +195,7 @@ impl Reading {
     fn meet(&mut self, ctx: &RunContext, trouble: Trouble) -> Option<model::Failure> {
         self.failures += 1;
         let (kind, why) = match trouble {
-            Trouble::Hold(failure) => return Some(failure),
+            Trouble::Hold(failure) => return Some(*failure),
             Trouble::Token(why) => (PageFailure::Token, why),
             Trouble::Server(why) => (PageFailure::Server, why),
             Trouble::Argument(why) => {

@@ -81,7 +81,7 @@ pub(super) async fn read_page(
         response_date: answer.response_date.as_ref().map(|date| date.instant()),
     };
     if let Some(failure) = beyond(ctx, reading) {
-        return Ok(Err(Trouble::Hold(failure)));
+        return Ok(Err(Trouble::Hold(Box::new(failure))));
     }
     let span = reading.span(ctx);
     let now = ctx.clock.now();

@@ -27,7 +27,7 @@ enum Next {
     /// Another place is requested.
     Elsewhere(PendingRecord),
     /// No other place is left. The failure is that of the resource's own URI.
-    Failed(PendingRecord, Failure),
+    Failed(PendingRecord, Box<Failure>),
 }
 
 impl Settler {
@@ -52,7 +52,7 @@ impl Settler {
                 batch.put_pending(uri, &next);
                 None
             }
-            Next::Failed(pending, failure) => Some((pending, failure)),
+            Next::Failed(pending, failure) => Some((pending, *failure)),
         }
     }
 
@@ -138,7 +138,7 @@ impl Settler {
             Err(_) => pending,
         };
         match failure {
-            Some(failure) => Next::Failed(own, failure),
+            Some(failure) => Next::Failed(own, Box::new(failure)),
             None => Next::Elsewhere(own),
         }
     }

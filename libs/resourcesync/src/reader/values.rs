@@ -112,12 +112,13 @@ impl<'t, 'n> Values<'t, 'n> {
             self.notes.add(Quirk::LinksTruncated);
             return;
         }
-        let value = match raw.is_plain {
-            true => Cow::Borrowed(written),
-            false => match unescape(written, self.notes) {
+        let value = if raw.is_plain {
+            Cow::Borrowed(written)
+        } else {
+            match unescape(written, self.notes) {
                 Ok(value) if check_text("attribute", &value, self.notes).is_ok() => value,
                 _ => return,
-            },
+            }
         };
         others.insert(name.to_owned(), value.into_owned());
     }

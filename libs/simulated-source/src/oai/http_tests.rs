@@ -79,12 +79,12 @@ fn flaky_pages_are_the_same_in_each_run() {
         repository.set_fault(RepositoryFault::Flaky(300));
         (0..40)
             .map(|_| get(&repository, LIST))
-            .map(|answer| (answer.status, answer.body.len()))
+            .map(|answer| (answer.status, answer.body.len() > 3_000))
             .collect::<Vec<_>>()
     };
     let first = statuses();
     assert_eq!(statuses(), first);
-    let whole = first.iter().filter(|(status, length)| *status == 200 && *length > 3_000).count();
+    let whole = first.iter().filter(|(status, is_whole)| *status == 200 && *is_whole).count();
     assert!((15..39).contains(&whole), "{first:?}");
 }
 
@@ -116,7 +116,13 @@ fn a_form_is_answered_like_a_query() {
         "Content-Type: application/x-www-form-urlencoded\r\n",
         "verb=ListRecords&metadataPrefix=oai_dc",
     );
-    assert_eq!(posted.body, get(&repository, LIST).body);
+    // The clock may have moved on: dates and tokens differ.
+    let records = |body: &[u8]| {
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        let (_, rest) = text.split_once("<ListRecords>").unwrap();
+        rest.split_once("<resumptionToken").unwrap().0.to_owned()
+    };
+    assert_eq!(records(&posted.body), records(&get(&repository, LIST).body));
 }
 
 #[test]

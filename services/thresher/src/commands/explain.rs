@@ -111,7 +111,8 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         left_out: 0,
     };
     if !history.is_empty() {
-        history.pairs = Some(pairs::of(catalog, uri, history.record.as_ref()).await?);
+        let pairs = pairs::of(catalog, uri, history.record.as_ref()).await?;
+        history.pairs = Some(pairs).filter(|pairs| !pairs.is_empty());
     }
     let ResourceHistory { record, pending, problem, .. } = &history;
     for document in api::ResourceHistory::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {

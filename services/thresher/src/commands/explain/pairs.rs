@@ -35,6 +35,13 @@ pub(super) struct Pairs {
     pub(super) is_cut: bool,
 }
 
+impl Pairs {
+    /// Whether there is nothing to show.
+    pub(super) fn is_empty(&self) -> bool {
+        self.to.is_empty() && self.from.is_empty() && !self.is_cut
+    }
+}
+
 /// The pairs of a resource.
 pub(super) async fn of(
     catalog: &CatalogReader,
