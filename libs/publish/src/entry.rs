@@ -53,9 +53,13 @@ pub fn media_type(record: &ResourceRecord, bitstream: &Bitstream) -> Option<Stri
     told.bytes().all(|byte| matches!(byte, b' '..=b'~')).then(|| told.to_owned())
 }
 
-/// The link to the first Source of a resource: the Source it was harvested from, with what that one declared (§14.8).
-/// A resource that came with a `via` link of its own will keep that one instead.
+/// The link to the first Source of a resource (§14.8): the `via` link with which it came, unchanged; of several the first
+/// counts. Without one, the Source it was harvested from is the first, with what that one declared.
 fn first_source(uri: &ResourceUri, record: &ResourceRecord, bitstream: &Bitstream) -> Link {
+    let links = record.listing.links.as_ref().map(model::Links::to_vec).unwrap_or_default();
+    if let Some(first) = links.into_iter().find(|link| link.rel == relation::VIA) {
+        return first;
+    }
     let declared = &record.declaration;
     let proved = declared.digests.iter().filter(|digest| bitstream.computed.digests().contains(digest));
     let hash = proved.map(ToString::to_string).collect::<Vec<_>>().join(" ");

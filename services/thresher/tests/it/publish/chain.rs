@@ -1,5 +1,7 @@
 //! Source, copy, publication, copy of that, and so on: all hold the same.
 
+use std::collections::BTreeSet;
+
 use simulated_source::{Changes, Size, SourceSpec};
 use testkit::servers::S3Fixture;
 use testkit::waiting::until;
@@ -70,6 +72,18 @@ async fn three_hops_of_servers_hold_the_same_through_changes_and_kills() {
     let uri = source.resource_uri(0);
     let path = publish::PublishedPath::of(&uri.parse().unwrap());
     assert_eq!(copies[1].cat(&format!("{}{}", one.base, path.as_str())), copies[0].cat(&uri));
+    // After three hops, each resource names the Source that had it first.
+    let listed = copies[2].listed();
+    let firsts = listed.iter().filter(|line| line["state"] == "present").map(|line| {
+        let links = line["links"].as_array().into_iter().flatten();
+        links
+            .filter(|link| link["rel"] == "via")
+            .map(|link| link["href"].as_str().unwrap().to_owned())
+            .collect()
+    });
+    let firsts: BTreeSet<Vec<String>> = firsts.collect();
+    let expected: BTreeSet<Vec<String>> = copies[0].present().into_keys().map(|uri| vec![uri]).collect();
+    assert_eq!(firsts, expected);
 }
 
 #[tokio::test]
