@@ -129,7 +129,7 @@ quirks! {
     DeletedAndLive "deleted-and-live" true Must DELETED "a record is listed as deleted and as live" "List each record once, as what it is now.";
     DeletedInOneSet "deleted-in-one-set" true Must SELECTIVE_SETS "a record that left a set is shown as deleted" "Show a record as deleted only if it is deleted everywhere.";
     DeletesInFirstList "deletes-in-first-list" false Allowed DELETED "the first list is full of deletions" "Nothing needs to change.";
-    BareDoi "bare-doi" false Hint RECORD "an identifier is a DOI without scheme; https://doi.org/ is put before it" "Write DOIs as https://doi.org/ and the DOI.";
+    BareDoi "bare-doi" false Hint RECORD "an identifier is a DOI without scheme; doi.org is put before it" "Write DOIs as https://doi.org/ and the DOI.";
 }
 
 const _: () = assert!(Quirk::ALL.len() <= u128::BITS as usize, "QuirkSet has a bit for each quirk");

@@ -29,8 +29,8 @@ pub(crate) struct LsArgs {
     /// 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) at: Option<Timestamp>,
-    /// Only resources that have a link of this relation, perhaps to this target: describedby,
-    /// collection=https://example.org/c.
+    /// Only resources that have a link of this relation, perhaps to this target: describedby, or
+    /// collection=URI.
     #[arg(long, value_name = "REL[=HREF]")]
     pub(crate) link: Option<WantedLink>,
     /// Print one JSON object per line.

@@ -13,7 +13,7 @@ use crate::values::duration;
 #[derive(Debug, Args)]
 pub(crate) struct SyncArgs {
     /// Any URL of the Source: its site, a Source Description, a Capability List, a list or a dump; or the base URL of
-    /// an OAI-PMH repository, such as https://example.org/oai.
+    /// an OAI-PMH repository.
     pub(crate) url: Url,
 
     /// The destination: a directory, or s3://bucket/prefix with the usual AWS_* variables. Default: ./HOST
