@@ -49,12 +49,14 @@ pub(crate) async fn discover(
         let version = identify.protocol_version;
         return Err(nothing(format!("it speaks version {version:?} of OAI-PMH; only 2.0 is harvested")));
     }
+    let chosen = wanted.metadata_prefix.as_ref().or(pasted.prefix.as_ref());
     let formats = match asked.ask(&Request::ListMetadataFormats { identifier: None }).await {
         Ok((items, _)) => items.into_iter().filter_map(format).collect(),
-        Err(_) => Vec::new(),
+        Err(_) if chosen.is_some() => Vec::new(),
+        // A guess could be another format than the last run's, and harvest everything anew.
+        Err(error) => return Err(error),
     };
-    let prefix =
-        prefix(wanted.metadata_prefix.as_ref().or(pasted.prefix.as_ref()), &formats).map_err(nothing)?;
+    let prefix = prefix(chosen, &formats).map_err(nothing)?;
     let (sets, more_sets) = match asked.ask(&Request::ListSets).await {
         Ok((items, answer)) => {
             let has_more = answer.has_more() || items.len() > SHOWN_SETS;

@@ -233,7 +233,7 @@ fn page_of(held: &[Held<'_>], page: usize, size: usize, urls: &MementoUrls) -> O
 }
 
 /// The time of a version in whole seconds, which is all that the protocol can say: the first at which it was stored. So
-/// whoever asks for that time gets this version.
+/// a request for that time gets this version.
 fn whole_second(from: Timestamp) -> Timestamp {
     let begun = SignedDuration::from_nanos(from.subsec_nanosecond().into());
     if begun.is_zero() {

@@ -117,7 +117,7 @@ async fn looks_grow_with_changes_and_not_with_their_square() {
     }
     let done = || case.counting.done.lock().unwrap().len();
     until("each hint was taken up", || done() == SOURCES.div_ceil(3)).await;
-    // A heartbeat of another kind of member concerns nobody.
+    // A heartbeat of another kind of member is no reason to look at any row.
     let other = MemberId::fresh("fetcher");
     let _member = case.control.members().join(other, Role::Fetcher, case.clock.now()).await.unwrap();
     let gone = async || (case.counting.hints.keys().is_empty()).then_some(());

@@ -132,7 +132,7 @@ async fn lnk_6_an_origin_that_is_down_loses_nothing_that_has_a_mirror() {
     const COUNT: usize = 120;
     let case = Case::new().await;
     let mirror = Site::start().await;
-    // Nobody listens at this port.
+    // No server listens at this port.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let uris: Vec<String> = (0..COUNT).map(|n| format!("http://127.0.0.1:{port}/{n}")).collect();
     let entries: Vec<String> = uris
