@@ -158,6 +158,12 @@ impl<T: Kept> WatchCache<T> {
         read(&self.rows).unreadable.clone()
     }
 
+    /// Whether anything has changed since this clone marked all as seen.
+    pub fn has_changed(&self) -> bool {
+        // Without its sender, the runtime is shutting down.
+        self.changes.has_changed().unwrap_or(false)
+    }
+
     /// Marks all changes so far as seen: [`changed`](Self::changed) waits for a later one.
     pub fn mark_seen(&mut self) {
         self.changes.mark_unchanged();

@@ -13,6 +13,7 @@ use web::Client;
 use crate::config::Settings;
 use crate::metrics::SchedulerMetrics;
 use crate::origin_permits::OriginPermits;
+use crate::origin_rates::OriginRates;
 
 /// Context that all jobs of a scheduler share. Cheap to clone.
 #[derive(Clone)]
@@ -30,6 +31,7 @@ pub(crate) struct SchedulerContext {
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) client: Client,
     pub(crate) permits: Arc<OriginPermits>,
+    pub(crate) rates: Arc<OriginRates>,
     pub(crate) credentials: Credentials,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) catalogs: CatalogConfig,

@@ -11,6 +11,7 @@ mod meter;
 mod metrics;
 mod notifier;
 mod origin_permits;
+mod origin_rates;
 mod pending_actions;
 mod places;
 mod poll_turns;

@@ -1,8 +1,6 @@
 //! Converts a Source's spec to the options of a harvest.
 
-use std::num::NonZeroU32;
-
-use control::{AskedBy, RunSpec, SourceSpec, WatchCache};
+use control::{AskedBy, RunSpec, SourceSpec};
 use model::{HomeSite, Mode, OaiOptions, Origin, RunMode, Terms};
 use planning::{Filter, HarvestOptions};
 use regex::Regex;
@@ -73,33 +71,14 @@ fn terms(source: &SourceSpec) -> Terms {
     }
 }
 
-/// The lowest rate of those Sources whose entry URL has the same origin: it holds for each of them.
-pub(crate) fn strictest_rate(source: &SourceSpec, all: &WatchCache<SourceSpec>) -> Option<NonZeroU32> {
-    let mut strictest = source.requests_per_second;
-    // Each run asks this of all Sources, so nothing is copied or parsed.
-    all.for_each(|other| strictest = stricter(strictest, source, other));
-    strictest
-}
-
-/// The lower rate, if `other` limits the origin of `source` too.
-fn stricter(rate: Option<NonZeroU32>, source: &SourceSpec, other: &SourceSpec) -> Option<NonZeroU32> {
-    let Some(limit) = other.requests_per_second.filter(|_| other.enabled) else { return rate };
-    let (one, two) = (&source.entry, &other.entry);
-    let is_same_origin = one.host() == two.host()
-        && one.port_or_known_default() == two.port_or_known_default()
-        && one.scheme() == two.scheme();
-    if is_same_origin { rate.into_iter().chain([limit]).min() } else { rate }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU16;
+    use std::num::{NonZeroU16, NonZeroU32};
 
     use jiff::Timestamp;
     use model::{Absent, Robots, RunId};
 
     use super::*;
-    use control::Spec;
 
     fn wanted(change: impl FnOnce(&mut SourceSpec, &mut RunSpec)) -> HarvestOptions {
         answer(change).unwrap()
@@ -197,24 +176,5 @@ mod tests {
         assert_eq!(terms.entry, Some("http://h:80".parse().unwrap()));
         assert_eq!(terms.per_origin.map(NonZeroU16::get), Some(4));
         assert_eq!(terms.allow_networks, ["10.1.0.0/16".parse().unwrap()]);
-    }
-
-    #[test]
-    fn of_the_sources_entered_at_one_origin_the_strictest_rate_holds_for_all() {
-        let source = |entry: &str, rate: Option<u32>| {
-            let requests_per_second = rate.and_then(NonZeroU32::new);
-            SourceSpec::from(Spec { requests_per_second, ..Spec::new(entry.parse().unwrap()) })
-        };
-        let all = [source("http://h/a", Some(9)), source("http://h/b", Some(4)), source("http://h/c", None)];
-        let other = [source("https://h/", Some(1)), source("http://h:81/", Some(2))];
-        let disabled = SourceSpec::from(Spec { enabled: false, ..source("http://h/d", Some(3)).spec });
-        let strictest = |source: &SourceSpec, others: &[&SourceSpec]| {
-            others.iter().fold(source.requests_per_second, |rate, other| stricter(rate, source, other))
-        };
-        for one in &all {
-            let others: Vec<_> = all.iter().chain(&other).chain([&disabled]).collect();
-            assert_eq!(strictest(one, &others), NonZeroU32::new(4), "{}", one.entry);
-        }
-        assert_eq!(strictest(&all[2], &[]), None);
     }
 }

@@ -20,6 +20,7 @@ use crate::context::SchedulerContext;
 use crate::metrics::SchedulerMetrics;
 use crate::notifier::{InboxPoller, OutboxSender, SubscriptionManager, periodic};
 use crate::origin_permits::OriginPermits;
+use crate::origin_rates::OriginRates;
 use crate::source_groups::SourceGroups;
 use crate::source_status::Shown;
 use crate::views::Views;
@@ -70,6 +71,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     metrics.register(|registry| registry.register_collector(Box::new(shown)));
     let context = SchedulerContext {
         me: me.clone(),
+        rates: Arc::new(OriginRates::new(sources.clone())),
         sources,
         runs,
         leases,

@@ -27,6 +27,7 @@ use crate::config::Settings;
 use crate::context::SchedulerContext;
 use crate::metrics::SchedulerMetrics;
 use crate::origin_permits::OriginPermits;
+use crate::origin_rates::OriginRates;
 use crate::places::Places;
 use crate::supervisor;
 use crate::views::Views;
@@ -48,6 +49,7 @@ pub(crate) async fn context(folder: &Path) -> SchedulerContext {
     SchedulerContext {
         me: MemberId::fresh("me"),
         control,
+        rates: Arc::new(OriginRates::new(sources.clone())),
         sources,
         runs,
         leases,

@@ -8,7 +8,6 @@ use web::{Client, Terms};
 
 use crate::context::SchedulerContext;
 use crate::origin_permits::CappedPermits;
-use crate::run_options;
 
 /// The same terms, with the rate of the strictest Source at this origin and the fleet's limits, and within this
 /// scheduler's limits.
@@ -19,7 +18,7 @@ pub(crate) fn with_neighbours(
 ) -> HarvestOptions {
     options.window.origins = context.settings.max_open_origins;
     options.limits = context.settings.limits;
-    options.terms.requests_per_second = run_options::strictest_rate(source, &context.sources);
+    options.terms.requests_per_second = context.rates.of(source);
     options
 }
 
