@@ -198,6 +198,11 @@ impl Fleet {
         self.named(service).map(Service::peak_rss_bytes).chain(killed).max().unwrap_or(0)
     }
 
+    /// The same, of the processes that run now.
+    pub(crate) fn peak_rss_bytes_of_running(&self, service: &str) -> u64 {
+        self.named(service).map(Service::peak_rss_bytes).max().unwrap_or(0)
+    }
+
     /// The value of a counter in the processes of one service, all its labels together.
     pub(crate) fn counted(&self, service: &str, metric: &str) -> anyhow::Result<u64> {
         self.counted_with(service, metric, "")

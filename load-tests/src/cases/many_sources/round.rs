@@ -134,7 +134,11 @@ impl Stage<'_> {
         self.processes.fleet.until_ready()?;
         let seconds = began.elapsed().as_secs_f64();
         let phase = Snapshot::take(&mut self.processes)?.since(&before, self.ids.len() as u64);
-        Ok(phase.round(rounded(seconds), &self.processes))
+        let mut done = phase.round(rounded(seconds), &self.processes);
+        // Of two sizes, the difference tells what a Source takes: its spec, its last run, its plan, its next time.
+        let resident = self.processes.fleet.peak_rss_bytes_of_running("scheduler");
+        done.counted.insert("peak_bytes_of_scheduler_until_ready".to_owned(), resident);
+        Ok(done)
     }
 
     fn check_first(&self, done: &mut Round, settled: &Settled) -> anyhow::Result<()> {
