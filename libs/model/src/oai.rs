@@ -91,10 +91,13 @@ pub struct OaiReading {
     /// The `responseDate` of its first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Timestamp>,
-    /// Windows that are not read to their end. The first one is next, or being read.
+    /// Windows that are not read to their end, from old to new.
     pub waiting: Vec<OaiWindow>,
-    /// The next page of the first window; none before its first page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How many windows may be read at the same time. 0 before their number was decided: one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub parallel: u32,
+    /// The next page of the first window, as earlier versions wrote it. It is read and never written.
+    #[serde(default, skip_serializing)]
     pub page: Option<OaiPage>,
     /// Records delivered so far, deleted ones too.
     #[serde(default)]
@@ -143,6 +146,19 @@ pub struct OaiWindow {
     /// Whether its records are asked for one by one, since a list of them failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_by_one: bool,
+    /// Whether it is read when all others are: it has what changed while they were read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub last: bool,
+    /// Its next page; none before its first page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<OaiPage>,
+}
+
+impl OaiWindow {
+    /// Whether both windows have the same datestamps. A list has no two such windows.
+    pub fn is(&self, other: &Self) -> bool {
+        (self.from, self.until) == (other.from, other.until)
+    }
 }
 
 /// The next page of a window.

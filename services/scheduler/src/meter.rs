@@ -68,6 +68,8 @@ impl Meter {
         self.metrics.documents("read", new(now.documents.read, &mut documents.read));
         self.metrics.documents("not-modified", new(now.documents.unmodified, &mut documents.unmodified));
         self.metrics.documents("failed", new(now.documents.failed, &mut documents.failed));
+        self.metrics.pages("read", new(now.documents.pages_read, &mut documents.pages_read));
+        self.metrics.pages("failed", new(now.documents.pages_failed, &mut documents.pages_failed));
         self.metrics.statuses.note(&self.source, |status| {
             status.pending = now.pending;
             status.behind = now.behind.or(status.behind);

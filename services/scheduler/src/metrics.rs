@@ -32,6 +32,7 @@ pub(crate) struct SchedulerMetrics {
     gaps: Counter,
     resources: Labelled<Counter>,
     documents: Labelled<Counter>,
+    pages: Labelled<Counter>,
     quirks: Labelled<Counter>,
     subscriptions: Labelled<Gauge>,
     hub_requests: Family<HubLabel, Counter>,
@@ -112,6 +113,12 @@ impl SchedulerMetrics {
                 "Documents asked for, by what came of it",
                 "result",
                 &["read", "not-modified", "failed"],
+            ),
+            pages: counters(
+                "scheduler_list_pages",
+                "Pages of OAI-PMH lists asked for, by what came of it",
+                "result",
+                &["read", "failed"],
             ),
             quirks: counters("scheduler_quirks", "Tolerances that reading needed, by name", "quirk", &[]),
             outbox: gauges(
@@ -266,6 +273,10 @@ impl SchedulerMetrics {
 
     pub(crate) fn documents(&self, result: &'static str, count: u64) {
         self.documents.of(result).inc_by(count);
+    }
+
+    pub(crate) fn pages(&self, result: &'static str, count: u64) {
+        self.pages.of(result).inc_by(count);
     }
 
     /// Counts a quirk under its name, or as `other` if this version does not know it: a later version may have

@@ -1,16 +1,36 @@
 //! One answer of a repository, as a stream of its items.
 
+use std::sync::Arc;
+
 use jiff::SignedDuration;
-use model::{Disposition, Evidence, Failure, ProblemReason};
+use model::{Clock, Disposition, Evidence, Failure, ProblemReason};
 use oaipmh::{Answer, Encoding, ErrorCode, Item, Options, ReadError, Reader, Request, Strictness};
 use url::Url;
-use web::{GetRequest, Response, WebError};
+use web::{Client, GetRequest, Response, WebError};
 
 use crate::oai::BATCH;
 use crate::run::RunContext;
 
 /// How far a clock of a repository may be ahead.
 const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(10);
+
+/// Bytes of metadata that are handed on together.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// What requests to a repository need of a run.
+#[derive(Clone)]
+pub(super) struct Asker {
+    client: Client,
+    clock: Arc<dyn Clock>,
+    strictness: Strictness,
+}
+
+impl Asker {
+    pub(super) fn of(ctx: &RunContext) -> Self {
+        let strictness = if ctx.options.strict { Strictness::Strict } else { Strictness::Tolerant };
+        Self { client: ctx.client.clone(), clock: Arc::clone(&ctx.clock), strictness }
+    }
+}
 
 /// An answer that is being received.
 pub(super) struct AnswerStream {
@@ -38,23 +58,36 @@ pub(super) enum Trouble {
 }
 
 impl AnswerStream {
-    /// Sends a request, several times if it `is_patient`, and begins to read the answer.
-    pub(super) async fn open(ctx: &mut RunContext, url: &str, is_patient: bool) -> Result<Self, Trouble> {
+    /// Sends a request of the run, several times if it `is_patient`, and begins to read the answer.
+    pub(super) async fn of(ctx: &mut RunContext, url: &str, is_patient: bool) -> Result<Self, Trouble> {
+        let mut requests = 0;
+        let opened = Self::open(&Asker::of(ctx), url, is_patient, &mut requests).await;
+        ctx.run.counters.requests += u64::from(requests);
+        opened
+    }
+
+    /// The same for a page that is read beside others. `requests` counts what was sent.
+    pub(super) async fn open(
+        asker: &Asker,
+        url: &str,
+        is_patient: bool,
+        requests: &mut u32,
+    ) -> Result<Self, Trouble> {
         let Ok(parsed) = Url::parse(url) else {
             return Err(hold(ProblemReason::BadUri, format!("{url} is no URL"), Evidence::default()));
         };
         let get = GetRequest { takes_error_documents: true, ..GetRequest::new(parsed) };
-        let answered =
-            if is_patient { ctx.client.get_with_retries(get).await } else { ctx.client.get(get).await };
+        let client = &asker.client;
+        let answered = if is_patient { client.get_with_retries(get).await } else { client.get(get).await };
         match answered {
             Err(error) => {
-                ctx.run.counters.requests += u64::from(error.requests());
+                *requests += error.requests();
                 Err(web_trouble(&error))
             }
             Ok(response) => {
-                ctx.run.counters.requests += u64::from(response.requests());
-                let strictness = if ctx.options.strict { Strictness::Strict } else { Strictness::Tolerant };
-                let latest = ctx.clock.now().checked_add(CLOCKS_DIFFER).ok();
+                *requests += response.requests();
+                let latest = asker.clock.now().checked_add(CLOCKS_DIFFER).ok();
+                let strictness = asker.strictness;
                 let options =
                     Options { strictness, encoding: Encoding::default(), latest, ..Options::default() };
                 let evidence = response.evidence();
@@ -67,14 +100,16 @@ impl AnswerStream {
     /// The next items, a bounded number; none at the end.
     pub(super) async fn next(&mut self) -> Result<Vec<Item>, Trouble> {
         let mut items = Vec::new();
+        let mut bytes = 0;
         if let Some(trouble) = self.trouble.take() {
             return Err(trouble);
         }
         loop {
             match self.reader.next() {
                 Ok(Some(item)) => {
+                    bytes += bytes_of(&item);
                     items.push(item);
-                    if items.len() >= BATCH {
+                    if items.len() >= BATCH || bytes >= BATCH_BYTES {
                         return Ok(items);
                     }
                     continue;
@@ -98,6 +133,12 @@ impl AnswerStream {
                 }
             }
         }
+    }
+
+    /// Whether the repository answered only when it was asked again.
+    pub(super) fn was_asked_again(&self) -> bool {
+        let needed = 1 + self.response.redirects().len();
+        usize::try_from(self.response.requests()).is_ok_and(|requests| requests > needed)
     }
 
     /// What the answer says beside its items.
@@ -158,6 +199,14 @@ impl AnswerStream {
             | ReadError::Gzip { .. }
             | ReadError::Limit { .. } => Trouble::Server(why),
         }
+    }
+}
+
+/// The bytes of a record's metadata.
+fn bytes_of(item: &Item) -> usize {
+    match item {
+        Item::Record(record) => record.metadata.as_ref().map_or(0, |metadata| metadata.document.len()),
+        _ => 0,
     }
 }
 

@@ -8,7 +8,7 @@ use model::{
 use planning::oai::{List, OVERLAP};
 
 use crate::error::HarvestError;
-use crate::oai::list::Reading;
+use crate::oai::reading::Reading;
 use crate::planner::Planner;
 use crate::run::RunContext;
 

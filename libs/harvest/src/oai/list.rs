@@ -1,44 +1,21 @@
-//! Reads one list, window by window and page by page.
+//! Reads one list: pages of one window after the other, or of several at the same time.
 
 use std::collections::BTreeMap;
 
 use catalog::Batch;
-use jiff::SignedDuration;
-use model::{DocumentRecord, DocumentState, Mode, OaiList, OaiReadingKind, OaiWindow, SetId};
-use oaipmh::{BaseUrl, Granularity, Quirk, Request, Selection, Token, Trail, Verb, Window};
-use planning::oai::{List, Next, PageEnd, PageFailure, Span};
+use model::{DocumentRecord, DocumentState, Mode, OaiReadingKind};
+use oaipmh::BaseUrl;
+use planning::oai::{List, Next, Span};
 use url::Url;
 
 use crate::error::HarvestError;
-use crate::oai::answer::{Trouble, again};
-use crate::oai::{end, names, page};
+use crate::oai::chains::Chains;
+use crate::oai::page::Event;
+use crate::oai::reading::Reading;
+use crate::oai::{end, names, records, split};
 use crate::planner::Planner;
 use crate::run::RunContext;
 use crate::settler::Settler;
-
-/// Requests that may fail in a row, each on a window that is smaller or begun anew. Then the server is down. A window
-/// of twenty years is halved thirty times until it is a second.
-const FAILURES: u32 = 40;
-
-/// Failures in a row before the first pause.
-const PATIENCE: u32 = 2;
-/// The longest pause, in fifths of a second.
-const LONGEST_PAUSE: u32 = 25;
-
-/// A list that is being read.
-pub(super) struct Reading {
-    /// The document.
-    pub(super) uri: String,
-    pub(super) set: SetId,
-    pub(super) kind: OaiReadingKind,
-    pub(super) list: Box<OaiList>,
-    pub(super) base: BaseUrl,
-    /// Whether its names are recorded, to find resources that it omits.
-    pub(super) notes_names: bool,
-    pub(super) trail: Trail,
-    pub(super) quirks: BTreeMap<String, u64>,
-    failures: u32,
-}
 
 /// Reads a list to its end, or as far as the server lets it.
 pub(super) async fn read_list(
@@ -54,27 +31,43 @@ pub(super) async fn read_list(
         batch.delete_document(uri);
         return ctx.commit(batch).await;
     };
+    let mut chains = Chains::new(ctx);
     loop {
         ctx.check_stop()?;
         let span = reading.span(ctx);
-        let taken = match List::of(&mut reading.list.progress, span).next() {
+        match List::of(&mut reading.list.progress, span).next(chains.open()) {
             Next::End => return end::end(ctx, planner, reading, record).await,
             Next::Page { window, token } => {
-                page::read_page(ctx, planner, settler, &mut reading, &window, token).await?
+                let page = reading.page_request(&window, token, chains.trail(&window));
+                chains.start(window, page);
+                continue;
             }
-            Next::OneByOne(window) => names::one_by_one(ctx, planner, &mut reading, &window).await?,
-        };
-        match taken {
-            Ok(step) => {
-                reading.failures = 0;
-                reading.follow(&step);
-            }
-            Err(trouble) => {
-                if let Some(failure) = reading.meet(ctx, trouble) {
+            Next::OneByOne(window) => {
+                let taken = names::one_by_one(ctx, planner, &mut reading, &window).await?;
+                if let Some(failure) = reading.take(ctx, &window, taken).await? {
                     return end::hold(ctx, planner, reading, record, failure).await;
                 }
-                ctx.wait_until(ctx.clock.now() + reading.pause()).await?;
             }
+            Next::Wait => match chains.next(ctx).await? {
+                (_, Event::Items(items)) if reading.kind == OaiReadingKind::Identifiers => {
+                    names::plan(ctx, planner, &mut reading, items).await?;
+                    continue;
+                }
+                (_, Event::Items(items)) => {
+                    records::take(ctx, planner, settler, &mut reading, items).await?;
+                    continue;
+                }
+                (window, Event::End(came)) => {
+                    let taken = reading.end_page(ctx, &mut chains, &window, *came);
+                    let is_read = taken.is_ok();
+                    if let Some(failure) = reading.take(ctx, &window, taken).await? {
+                        return end::hold(ctx, planner, reading, record, failure).await;
+                    }
+                    if is_read {
+                        split::split(ctx, &mut reading, &window).await?;
+                    }
+                }
+            },
         }
         reading.save(ctx).await?;
     }
@@ -122,120 +115,6 @@ async fn take_up(
     }
     let notes_names = planner.reconciler.records_names_of(&set) && kind != OaiReadingKind::Changes;
     let uri = uri.to_owned();
-    let trail = Trail::default();
     let quirks = BTreeMap::new();
-    Ok(Some(Reading { uri, set, kind, list, base, notes_names, trail, quirks, failures: 0 }))
-}
-
-impl Reading {
-    pub(super) fn span(&self, ctx: &RunContext) -> Span {
-        Span { earliest: self.list.earliest, now: ctx.clock.now(), by_seconds: self.list.by_seconds }
-    }
-
-    fn granularity(&self) -> Granularity {
-        if self.list.by_seconds { Granularity::Second } else { Granularity::Day }
-    }
-
-    /// The pause before the next request: failures in a row may mean that the server is overloaded.
-    fn pause(&self) -> SignedDuration {
-        let beyond = self.failures.saturating_sub(PATIENCE).min(LONGEST_PAUSE);
-        SignedDuration::from_millis(200 * i64::from(beyond))
-    }
-
-    /// The request for a page of records, or of identifiers.
-    pub(super) fn request(&self, verb: Verb, window: &OaiWindow, token: Option<Token>) -> Request {
-        if let Some(token) = token {
-            return Request::resume(verb, token);
-        }
-        let selection = Selection {
-            set: self.list.set.clone(),
-            window: Window { from: window.from, until: window.until },
-            ..Selection::all(self.list.prefix.clone())
-        };
-        Request::List { verb, selection, granularity: self.granularity() }
-    }
-
-    /// Counts a quirk.
-    pub(super) fn quirk(&mut self, quirk: Quirk) {
-        *self.quirks.entry(quirk.as_str().to_owned()).or_default() += 1;
-    }
-
-    /// Takes what followed from a page.
-    fn follow(&mut self, step: &PageEnd) {
-        match step {
-            PageEnd::GoesOn => return,
-            PageEnd::Window { miscounted: Some(_) } => self.quirk(Quirk::WrongCompleteListSize),
-            PageEnd::Anew { short: Some((delivered, promised)) } => {
-                self.quirk(Quirk::ShortList);
-                tracing::warn!(
-                    document.uri = self.uri,
-                    delivered,
-                    promised,
-                    "fewer records than promised; the window is read again"
-                );
-            }
-            PageEnd::Gap(gap) => {
-                tracing::warn!(
-                    document.uri = self.uri,
-                    why = gap.why,
-                    "a window could not be read; each run tries it again"
-                );
-            }
-            PageEnd::Halved => tracing::info!(document.uri = self.uri, "a window failed and is halved"),
-            PageEnd::OneByOne => tracing::info!(
-                document.uri = self.uri,
-                "a window failed; its records are asked for one by one"
-            ),
-            PageEnd::Window { .. } | PageEnd::Anew { .. } => {}
-        }
-        self.trail = Trail::default();
-    }
-
-    /// Takes a trouble. Returns the failure of the whole list, if it cannot go on.
-    fn meet(&mut self, ctx: &RunContext, trouble: Trouble) -> Option<model::Failure> {
-        self.failures += 1;
-        let (kind, why) = match trouble {
-            Trouble::Hold(failure) => return Some(*failure),
-            Trouble::Token(why) => (PageFailure::Token, why),
-            Trouble::Server(why) => (PageFailure::Server, why),
-            Trouble::Argument(why) => {
-                let reading = self.list.progress.reading.as_ref();
-                if reading.is_some_and(|reading| reading.page.is_some()) {
-                    (PageFailure::Token, why)
-                } else if self.list.by_seconds {
-                    // It announced seconds, and refuses them. Days work everywhere.
-                    self.list.by_seconds = false;
-                    self.quirk(Quirk::GranularityLie);
-                    return None;
-                } else {
-                    return Some(again(model::ProblemReason::WrongKind, why));
-                }
-            }
-            Trouble::NoRecord(why) => (PageFailure::Server, why),
-        };
-        if self.failures >= FAILURES {
-            let message =
-                format!("{FAILURES} requests failed in a row, also of small windows; the last one: {why}");
-            return Some(again(model::ProblemReason::HttpServerError, message));
-        }
-        let span = self.span(ctx);
-        let step = List::of(&mut self.list.progress, span).failed(kind, &why, ctx.clock.now());
-        tracing::debug!(document.uri = self.uri, why, ?step, "a page failed");
-        self.follow(&step);
-        None
-    }
-
-    /// Puts the progress into a batch.
-    pub(super) fn put(&self, ctx: &mut RunContext, batch: &mut Batch) {
-        if let Some(set) = ctx.sets.get_mut(&self.set) {
-            set.oai = Some(self.list.clone());
-            batch.put_set(&self.set, set);
-        }
-    }
-
-    async fn save(&self, ctx: &mut RunContext) -> Result<(), HarvestError> {
-        let mut batch = Batch::new();
-        self.put(ctx, &mut batch);
-        ctx.commit_behind(batch).await
-    }
+    Ok(Some(Reading { uri, set, kind, list, base, notes_names, quirks, failures: 0 }))
 }

@@ -141,7 +141,7 @@ impl Away {
 
 /// Asks for one record.
 async fn ask(ctx: &mut RunContext, base: &BaseUrl, request: &Request) -> Result<Came, Trouble> {
-    let mut stream = AnswerStream::open(ctx, &request.url(base), true).await?;
+    let mut stream = AnswerStream::of(ctx, &request.url(base), true).await?;
     let mut came = None;
     loop {
         let items = stream.next().await?;

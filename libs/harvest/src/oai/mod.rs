@@ -1,18 +1,22 @@
 //! Lists of an OAI-PMH repository (docs/adr/0060): how they are read, and how their records become entries. Past the
 //! entries, they are like those of a package.
 //!
-//! One list is one document of the run. Its pages are requested one after the other, since each names the next one. A
-//! record's metadata is stored as the page brings it, without a request of its own. Records that a page cannot bring
-//! are pending, and asked for one by one at the end of planning.
+//! One list is one document of the run. Its pages are requested one after the other, since each names the next one; a
+//! list of many pages is split into windows, which are read at the same time (docs/adr/0066). A record's metadata is
+//! stored as the page brings it, without a request of its own. Records that a page cannot bring are pending, and asked
+//! for one by one at the end of planning.
 
 mod answer;
+mod chains;
 mod end;
 mod guard;
 mod list;
 mod mend;
 mod names;
 mod page;
+mod reading;
 mod records;
+mod split;
 
 use model::SetId;
 

@@ -11,7 +11,7 @@ use resourcesync::Entry;
 
 use crate::error::HarvestError;
 use crate::oai::answer::{AnswerStream, Trouble};
-use crate::oai::list::Reading;
+use crate::oai::reading::Reading;
 use crate::oai::records::{change, entry_context};
 use crate::planner::Planner;
 use crate::run::RunContext;
@@ -43,7 +43,7 @@ pub(super) async fn one_by_one(
     for _ in 0..PAGES {
         ctx.check_stop()?;
         let request = reading.request(Verb::ListIdentifiers, window, token.clone());
-        let mut stream = match AnswerStream::open(ctx, &request.url(&reading.base), true).await {
+        let mut stream = match AnswerStream::of(ctx, &request.url(&reading.base), true).await {
             Ok(stream) => stream,
             Err(trouble) => return Ok(Err(of_window(trouble))),
         };
@@ -70,7 +70,7 @@ pub(super) async fn one_by_one(
         token = answer.resumption.as_ref().and_then(|resumption| resumption.token.clone());
         if token.is_none() {
             let span = reading.span(ctx);
-            return Ok(Ok(List::of(&mut reading.list.progress, span).one_by_one(delivered)));
+            return Ok(Ok(List::of(&mut reading.list.progress, span).one_by_one(window, delivered)));
         }
     }
     Ok(Err(Trouble::Server(format!("its list of identifiers has more than {PAGES} pages"))))

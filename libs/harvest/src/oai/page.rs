@@ -1,100 +1,127 @@
-//! Reads one page of a list.
+//! Reads one page of a list, beside the owner of the Source: the owner settles its records as they come.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-use model::{OaiReadingKind, OaiWindow, ProblemReason};
-use oaipmh::{Item, Quirk, Step, Token, Verb};
-use planning::oai::{List, PageEnd, PageRead};
+use model::OaiWindow;
+use oaipmh::{Answer, Item, Quirks, Request, Step, Token, Trail};
+use planning::oai::PageRead;
+use tokio::sync::mpsc::Sender;
 
-use crate::error::HarvestError;
-use crate::oai::answer::{AnswerStream, Trouble, again};
-use crate::oai::list::Reading;
-use crate::oai::{names, records};
-use crate::planner::Planner;
-use crate::run::RunContext;
-use crate::settler::Settler;
+use crate::oai::answer::{AnswerStream, Asker, Trouble};
 
-/// Reads a page. Its records are settled as they come, so a page that breaks off has brought those before the break.
-/// Returns what follows from it.
-pub(super) async fn read_page(
-    ctx: &mut RunContext,
-    planner: &mut Planner,
-    settler: &mut Settler,
-    reading: &mut Reading,
-    window: &OaiWindow,
-    token: Option<String>,
-) -> Result<Result<PageEnd, Trouble>, HarvestError> {
-    let is_sweep = reading.kind == OaiReadingKind::Identifiers;
-    let verb = if is_sweep { Verb::ListIdentifiers } else { Verb::ListRecords };
-    let token = token.as_deref().and_then(Token::new);
-    let request = reading.request(verb, window, token.clone());
-    let url = request.url(&reading.base);
-    let mut stream = match AnswerStream::open(ctx, &url, window.halvings == 0).await {
-        Ok(stream) => stream,
-        Err(trouble) => return Ok(Err(trouble)),
+/// A page that is to be read.
+pub(super) struct PageRequest {
+    pub(super) request: Request,
+    pub(super) url: String,
+    pub(super) token: Option<Token>,
+    /// Whether a failed request is repeated, before a smaller window is tried.
+    pub(super) is_patient: bool,
+    /// The pages of the window so far.
+    pub(super) trail: Trail,
+}
+
+/// What comes of a page.
+pub(super) enum Event {
+    /// Its next items, a bounded number.
+    Items(Vec<Item>),
+    /// Its end.
+    End(Box<PageCame>),
+}
+
+/// The end of a page.
+pub(super) struct PageCame {
+    /// Requests that were sent for it.
+    pub(super) requests: u32,
+    /// Whether the repository answered only when it was asked again.
+    pub(super) was_asked_again: bool,
+    pub(super) quirks: Quirks,
+    pub(super) trail: Trail,
+    /// What it said beside its items, or why it is no basis to go on.
+    pub(super) result: Result<(PageRead, Step), Trouble>,
+}
+
+/// Where the events of a page go.
+pub(super) struct HandOn {
+    pub(super) window: OaiWindow,
+    pub(super) sender: Sender<(OaiWindow, Event)>,
+}
+
+impl HandOn {
+    /// Hands an event on. Returns whether somebody took it.
+    async fn send(&self, event: Event) -> bool {
+        self.sender.send((self.window.clone(), event)).await.is_ok()
+    }
+}
+
+/// Reads a page and hands its items on. A page that breaks off has brought those before the break.
+pub(super) async fn read(asker: Asker, page: PageRequest, hand_on: HandOn) {
+    let PageRequest { request, url, token, is_patient, trail } = page;
+    let mut came = PageCame {
+        requests: 0,
+        was_asked_again: false,
+        quirks: Quirks::default(),
+        trail,
+        result: Ok((PageRead::default(), Step::Next)),
     };
+    match AnswerStream::open(&asker, &url, is_patient, &mut came.requests).await {
+        Err(trouble) => came.result = Err(trouble),
+        Ok(mut stream) => {
+            came.was_asked_again = stream.was_asked_again();
+            let records = items(&mut stream, &request, &hand_on).await;
+            came.quirks = stream.answer().quirks.clone();
+            came.result = match records {
+                Ok(Some(records)) => end(stream.answer(), token.as_ref(), &mut came.trail, records),
+                // The owner has gone.
+                Ok(None) => return,
+                Err(trouble) => Err(trouble),
+            };
+        }
+    }
+    hand_on.send(Event::End(Box::new(came))).await;
+}
+
+/// Hands the items of a page on, and returns their number, each identifier once; none if nobody takes them.
+async fn items(
+    stream: &mut AnswerStream,
+    request: &Request,
+    hand_on: &HandOn,
+) -> Result<Option<u64>, Trouble> {
     let mut seen = Seen::default();
     loop {
-        let items = match stream.next().await {
-            Ok(items) => items,
-            Err(trouble) => return Ok(Err(trouble)),
-        };
-        if let Err(trouble) = stream.refusal(&request) {
-            return Ok(Err(trouble));
-        }
+        let items = stream.next().await?;
+        stream.refusal(request)?;
         if items.is_empty() {
-            break;
+            return Ok(Some(seen.records));
         }
-        ctx.check_stop()?;
         seen.add(&items);
-        if is_sweep {
-            names::plan(ctx, planner, reading, items).await?;
-        } else {
-            records::take(ctx, planner, settler, reading, items).await?;
+        if !hand_on.send(Event::Items(items)).await {
+            return Ok(None);
         }
     }
-    let answer = stream.answer();
-    for (quirk, times) in answer.quirks.iter() {
-        *reading.quirks.entry(quirk.as_str().to_owned()).or_default() += times;
-    }
+}
+
+/// What a page says that was received to its end.
+fn end(
+    answer: &Answer,
+    token: Option<&Token>,
+    trail: &mut Trail,
+    records: u64,
+) -> Result<(PageRead, Step), Trouble> {
     if !answer.complete {
-        return Ok(Err(Trouble::Server("the answer ends before its root element does".to_owned())));
+        return Err(Trouble::Server("the answer ends before its root element does".to_owned()));
     }
-    match reading.trail.step(token.as_ref(), answer) {
-        Step::Loop => {
-            reading.quirk(Quirk::TokenLoop);
-            let why = "its token leads to a page that was read before, so the list has no end".to_owned();
-            return Ok(Err(Trouble::Token(why)));
-        }
-        Step::UnchangedToken => reading.quirk(Quirk::UnchangedToken),
-        // Empty pages are counted with the progress.
-        Step::Next | Step::TooManyEmptyPages => {}
-    }
+    let step = trail.step(token, answer);
     let resumption = answer.resumption.as_ref();
     let read = PageRead {
-        records: seen.records,
+        records,
         token: resumption
             .and_then(|resumption| resumption.token.as_ref())
             .map(|token| token.as_str().to_owned()),
         complete: resumption.and_then(|resumption| resumption.complete_list_size),
         response_date: answer.response_date.as_ref().map(|date| date.instant()),
     };
-    if let Some(failure) = beyond(ctx, reading) {
-        return Ok(Err(Trouble::Hold(Box::new(failure))));
-    }
-    let span = reading.span(ctx);
-    let now = ctx.clock.now();
-    Ok(Ok(List::of(&mut reading.list.progress, span).page(read, now)))
-}
-
-/// The failure of a list with more records than a run reads.
-fn beyond(ctx: &RunContext, reading: &Reading) -> Option<model::Failure> {
-    let read = reading.list.progress.reading.as_ref().map_or(0, |reading| reading.records);
-    let limit = ctx.options.limits.entries;
-    (read > limit).then(|| {
-        again(ProblemReason::LimitEntries, format!("it has more records than --max-entries {limit}"))
-    })
+    Ok((read, step))
 }
 
 /// The identifiers of a page, to count each once.

@@ -15,7 +15,7 @@ use store::{PackMember, Packer};
 
 use crate::error::HarvestError;
 use crate::oai::answer::again;
-use crate::oai::list::Reading;
+use crate::oai::reading::Reading;
 use crate::packages::settle_members;
 use crate::planner::Planner;
 use crate::run::RunContext;

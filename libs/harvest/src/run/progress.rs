@@ -40,6 +40,10 @@ pub struct DocumentCounts {
     pub unmodified: u64,
     /// Not read to the end.
     pub failed: u64,
+    /// Pages of a repository's lists that were read to the end.
+    pub pages_read: u64,
+    /// Pages of a repository's lists that were not.
+    pub pages_failed: u64,
 }
 
 /// Reports the progress of a run.
@@ -95,6 +99,14 @@ impl ProgressReporter {
             *known = latest.max(*known);
         }
         self.sender.send_modify(|progress| count(&mut progress.documents));
+    }
+
+    /// Counts a page of a repository's list.
+    pub(crate) fn count_page(&self, is_read: bool) {
+        self.sender.send_modify(|Progress { documents, .. }| {
+            let pages = if is_read { &mut documents.pages_read } else { &mut documents.pages_failed };
+            *pages += 1;
+        });
     }
 
     pub(crate) fn show_document(&self, uri: &str) {

@@ -2,10 +2,14 @@
 //!
 //! A list is read in windows, from old to new. A window is begun anew when its token died or went in a circle. It is
 //! halved when the server fails within it, down to one unit of the granularity. Then its records are asked for one by
-//! one. A window that is unreadable even so becomes a dated gap, and each run tries it again.
+//! one. A window that is unreadable even so becomes a dated gap, and each run tries it again. A list with many pages is
+//! split into windows that are read at the same time.
 
 mod due;
 mod reading;
+mod split;
+#[cfg(test)]
+mod split_tests;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -14,4 +18,5 @@ pub use due::{are_wanted, is_sweep_due};
 pub use reading::{
     EMPTY_PAGES, List, Next, OPEN_WINDOWS, PageEnd, PageFailure, PageRead, RESTARTS, UNREAD_WINDOWS,
 };
-pub use window::{OVERLAP, Span, floor, halves};
+pub use split::{MOST_OPEN, PAGES_THAT_PAY, Split, most_open};
+pub use window::{OVERLAP, Span, floor, halves, overlapping_halves};

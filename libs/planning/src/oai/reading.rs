@@ -17,8 +17,8 @@ pub const UNREAD_WINDOWS: usize = 64;
 /// A list, and how far it is read.
 #[derive(Debug)]
 pub struct List<'a> {
-    progress: &'a mut OaiProgress,
-    span: Span,
+    pub(super) progress: &'a mut OaiProgress,
+    pub(super) span: Span,
 }
 
 /// The next step.
@@ -33,6 +33,8 @@ pub enum Next {
     },
     /// Ask for the identifiers of this window, then for its records one by one.
     OneByOne(OaiWindow),
+    /// Nothing, until a page of those that are open came.
+    Wait,
     /// All windows are read, or became gaps.
     End,
 }
@@ -85,8 +87,14 @@ pub enum PageEnd {
 impl<'a> List<'a> {
     /// The list with this progress.
     pub fn of(progress: &'a mut OaiProgress, span: Span) -> Self {
-        let started = progress.reading.as_ref().and_then(|reading| reading.started);
-        Self { progress, span: Span { now: started.unwrap_or(span.now), ..span } }
+        let mut now = span.now;
+        if let Some(reading) = &mut progress.reading {
+            now = reading.started.unwrap_or(now);
+            if let (Some(page), Some(first)) = (reading.page.take(), reading.waiting.first_mut()) {
+                first.page = Some(page);
+            }
+        }
+        Self { progress, span: Span { now, ..span } }
     }
 
     /// Begins to read, unless the same list is being read: then it goes on. Returns whether it begins.
@@ -116,6 +124,7 @@ impl<'a> List<'a> {
             selection,
             started: None,
             waiting,
+            parallel: 0,
             page: None,
             records: 0,
             bad: 0,
@@ -124,22 +133,42 @@ impl<'a> List<'a> {
         true
     }
 
-    /// What to ask for.
-    pub fn next(&self) -> Next {
+    /// What to ask for, while pages of the windows `open` are being read. A window that was begun goes on before another
+    /// one begins, since its token may expire.
+    pub fn next(&self, open: &[OaiWindow]) -> Next {
         let Some(reading) = &self.progress.reading else { return Next::End };
-        let Some(window) = reading.waiting.first().cloned() else { return Next::End };
-        if window.one_by_one {
-            return Next::OneByOne(window);
+        if reading.waiting.is_empty() {
+            return Next::End;
         }
-        Next::Page { window, token: reading.page.as_ref().map(|page| page.token.clone()) }
+        if open.len() >= self.most_open() {
+            return Next::Wait;
+        }
+        let is_alone = reading.waiting.len() == 1;
+        let mut free: Vec<&OaiWindow> = reading
+            .waiting
+            .iter()
+            .filter(|window| !open.iter().any(|other| other.is(window)))
+            .filter(|window| is_alone || !window.last)
+            .collect();
+        free.sort_by_key(|window| window.page.is_none());
+        for window in free {
+            if !window.one_by_one {
+                let token = window.page.as_ref().map(|page| page.token.clone());
+                return Next::Page { window: OaiWindow { page: None, ..window.clone() }, token };
+            }
+            if open.is_empty() {
+                return Next::OneByOne(window.clone());
+            }
+        }
+        Next::Wait
     }
 
     /// Takes a page that was read to its end.
-    pub fn page(&mut self, read: PageRead, now: Timestamp) -> PageEnd {
-        let Some(reading) = &mut self.progress.reading else { return PageEnd::GoesOn };
+    pub fn page(&mut self, window: &OaiWindow, read: PageRead, now: Timestamp) -> PageEnd {
+        let Some((reading, at)) = self.being_read(window) else { return PageEnd::GoesOn };
         reading.started = reading.started.or(read.response_date);
         reading.records += read.records;
-        let before = reading.page.take();
+        let before = reading.waiting[at].page.take();
         let (number, delivered, complete, empty) =
             before.map_or((0, 0, None, 0), |page| (page.number, page.delivered, page.complete, page.empty));
         let delivered = delivered + read.records;
@@ -147,25 +176,29 @@ impl<'a> List<'a> {
         let empty = if read.records == 0 { empty + 1 } else { 0 };
         if let Some(token) = read.token {
             if empty >= EMPTY_PAGES {
-                return self.give_up(now, format!("{EMPTY_PAGES} pages in a row had no record"));
+                return self.give_up(window, now, format!("{EMPTY_PAGES} pages in a row had no record"));
             }
-            reading.page = Some(OaiPage { token, number: number + 1, delivered, complete, empty });
+            let page = OaiPage { token, number: number + 1, delivered, complete, empty };
+            reading.waiting[at].page = Some(page);
             return PageEnd::GoesOn;
         }
-        self.window_ended(delivered, complete, now)
+        self.window_ended(window, delivered, complete, now)
     }
 
     /// Takes a window whose records were asked for one by one.
-    pub fn one_by_one(&mut self, delivered: u64) -> PageEnd {
+    pub fn one_by_one(&mut self, window: &OaiWindow, delivered: u64) -> PageEnd {
         if let Some(reading) = &mut self.progress.reading {
             reading.records += delivered;
         }
-        self.close(None)
+        self.close(window, None)
     }
 
     /// Takes a failure: the window is begun anew, halved, read one by one, or given up for now.
-    pub fn failed(&mut self, failure: PageFailure, why: &str, now: Timestamp) -> PageEnd {
-        let Some(window) = self.begin_anew() else { return PageEnd::GoesOn };
+    pub fn failed(&mut self, of: &OaiWindow, failure: PageFailure, why: &str, now: Timestamp) -> PageEnd {
+        let span = self.span;
+        let Some((reading, at)) = self.being_read(of) else { return PageEnd::GoesOn };
+        let window = &mut reading.waiting[at];
+        window.page = None;
         let often = match failure {
             PageFailure::Token if window.halvings == 0 => RESTARTS,
             PageFailure::Token => 1,
@@ -173,44 +206,36 @@ impl<'a> List<'a> {
             PageFailure::Server => u32::from(window.halvings == 0),
         };
         if window.one_by_one {
-            return self.give_up(now, why.to_owned());
+            return self.give_up(of, now, why.to_owned());
         }
         if window.restarts < often {
             window.restarts += 1;
             return PageEnd::Anew { short: None };
         }
         let window = window.clone();
-        let halves = halves(&window, self.span);
-        let Some(reading) = &mut self.progress.reading else { return PageEnd::GoesOn };
-        match halves {
-            None if reading.kind == OaiReadingKind::Identifiers => self.give_up(now, why.to_owned()),
+        match halves(&window, span) {
+            None if reading.kind == OaiReadingKind::Identifiers => self.give_up(of, now, why.to_owned()),
             Some(_) if reading.waiting.len() >= OPEN_WINDOWS => {
                 let why = format!("{why}; and {OPEN_WINDOWS} windows wait already");
-                self.give_up(now, why)
+                self.give_up(of, now, why)
             }
             Some(halves) => {
-                let whole: Vec<OaiWindow> = reading.waiting.splice(0..1, halves.clone()).collect();
-                self.cut_gap(whole.first(), halves);
+                replace(reading, at, halves.clone());
+                self.cut_gap(&window, halves);
                 PageEnd::Halved
             }
             None => {
-                if let Some(window) = reading.waiting.first_mut() {
-                    window.one_by_one = true;
-                }
+                reading.waiting[at].one_by_one = true;
                 PageEnd::OneByOne
             }
         }
     }
 
-    /// Gives the first window up for now.
-    pub fn give_up(&mut self, now: Timestamp, why: String) -> PageEnd {
-        let Some(reading) = &mut self.progress.reading else { return PageEnd::GoesOn };
-        reading.page = None;
+    /// Gives a window up for now.
+    pub fn give_up(&mut self, window: &OaiWindow, now: Timestamp, why: String) -> PageEnd {
+        let Some((reading, at)) = self.being_read(window) else { return PageEnd::GoesOn };
         reading.doubtful = true;
-        if reading.waiting.is_empty() {
-            return PageEnd::GoesOn;
-        }
-        let window = reading.waiting.remove(0);
+        let window = reading.waiting.remove(at);
         let is_sweep = reading.kind == OaiReadingKind::Identifiers;
         let until = window.until.or(reading.started).or(Some(now));
         let mut gap = OaiGap { from: window.from, until, since: now, why, short: window.short };
@@ -260,35 +285,37 @@ impl<'a> List<'a> {
     }
 
     /// The last page of a window was read: are all records here that were promised?
-    fn window_ended(&mut self, delivered: u64, complete: Option<u64>, now: Timestamp) -> PageEnd {
+    fn window_ended(
+        &mut self,
+        window: &OaiWindow,
+        delivered: u64,
+        complete: Option<u64>,
+        now: Timestamp,
+    ) -> PageEnd {
         let miscounts = self.progress.miscounts;
-        let Some((complete, window)) = complete
-            .filter(|complete| delivered < *complete)
-            .zip(self.progress.reading.as_mut().and_then(|reading| reading.waiting.first_mut()))
+        let Some((complete, (reading, at))) =
+            complete.filter(|complete| delivered < *complete).zip(self.being_read(window))
         else {
-            return self.close(None);
+            return self.close(window, None);
         };
-        if miscounts || window.short_before == Some(delivered) {
+        let ended = &mut reading.waiting[at];
+        if miscounts || ended.short_before == Some(delivered) {
             self.progress.miscounts = true;
-            return self.close(Some((delivered, complete)));
+            return self.close(window, Some((delivered, complete)));
         }
-        let is_again = window.short.replace(delivered) == Some(delivered);
-        if is_again || window.restarts >= RESTARTS {
+        let is_again = ended.short.replace(delivered) == Some(delivered);
+        if is_again || ended.restarts >= RESTARTS {
             let why = format!("{delivered} records came of {complete} that were promised");
-            return self.give_up(now, why);
+            return self.give_up(window, now, why);
         }
-        window.restarts += 1;
+        ended.restarts += 1;
         PageEnd::Anew { short: Some((delivered, complete)) }
     }
 
-    /// The first window is read.
-    fn close(&mut self, miscounted: Option<(u64, u64)>) -> PageEnd {
-        let Some(reading) = &mut self.progress.reading else { return PageEnd::GoesOn };
-        reading.page = None;
-        if reading.waiting.is_empty() {
-            return PageEnd::GoesOn;
-        }
-        let window = reading.waiting.remove(0);
+    /// A window is read.
+    fn close(&mut self, window: &OaiWindow, miscounted: Option<(u64, u64)>) -> PageEnd {
+        let Some((reading, at)) = self.being_read(window) else { return PageEnd::GoesOn };
+        let window = reading.waiting.remove(at);
         if reading.kind != OaiReadingKind::Identifiers {
             self.progress.unread.retain(|gap| !is_of(gap, &window));
         }
@@ -296,20 +323,31 @@ impl<'a> List<'a> {
     }
 
     /// A gap whose window is halved is two gaps, which close one by one.
-    fn cut_gap(&mut self, whole: Option<&OaiWindow>, halves: [OaiWindow; 2]) {
+    fn cut_gap(&mut self, whole: &OaiWindow, halves: [OaiWindow; 2]) {
         let unread = &mut self.progress.unread;
-        let Some(at) = whole.and_then(|whole| unread.iter().position(|gap| is_of(gap, whole))) else {
-            return;
-        };
+        let Some(at) = unread.iter().position(|gap| is_of(gap, whole)) else { return };
         let gap = unread.remove(at);
         unread.extend(halves.map(|half| OaiGap { from: half.from, until: half.until, ..gap.clone() }));
     }
 
-    fn begin_anew(&mut self) -> Option<&mut OaiWindow> {
+    /// The list that is being read, and the place of a window in it.
+    pub(super) fn being_read(&mut self, window: &OaiWindow) -> Option<(&mut OaiReading, usize)> {
         let reading = self.progress.reading.as_mut()?;
-        reading.page = None;
-        reading.waiting.first_mut()
+        let at = reading.waiting.iter().position(|other| other.is(window))?;
+        Some((reading, at))
     }
+}
+
+/// Replaces a window by others, except those that wait already.
+pub(super) fn replace(reading: &mut OaiReading, at: usize, by: impl IntoIterator<Item = OaiWindow>) {
+    let behind = reading.waiting.split_off(at + 1);
+    reading.waiting.truncate(at);
+    for window in by {
+        if !reading.waiting.iter().chain(&behind).any(|other| other.is(&window)) {
+            reading.waiting.push(window);
+        }
+    }
+    reading.waiting.extend(behind);
 }
 
 /// Whether a gap is this window.

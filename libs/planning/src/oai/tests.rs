@@ -28,16 +28,39 @@ fn read(records: u64, token: Option<&str>, complete: Option<u64>) -> PageRead {
     PageRead { records, token: token.map(str::to_owned), complete, response_date: Some(day(DAYS)) }
 }
 
+/// The window that is asked for next, if none is open.
+fn next_window(list: &List<'_>) -> OaiWindow {
+    match list.next(&[]) {
+        Next::Page { window, .. } | Next::OneByOne(window) => window,
+        Next::Wait | Next::End => panic!("nothing is asked for"),
+    }
+}
+
+fn page(list: &mut List<'_>, read: PageRead, now: Timestamp) -> PageEnd {
+    let window = next_window(list);
+    list.page(&window, read, now)
+}
+
+fn failed(list: &mut List<'_>, failure: PageFailure) -> PageEnd {
+    let window = next_window(list);
+    list.failed(&window, failure, "it fails", day(DAYS))
+}
+
+fn give_up(list: &mut List<'_>) -> PageEnd {
+    let window = next_window(list);
+    list.give_up(&window, day(0), "it fails".to_owned())
+}
+
 #[test]
 fn a_list_of_pages_is_read_by_its_tokens_and_moves_the_cursor_to_its_first_response_date() {
     let mut progress = begun(OaiReadingKind::Records);
     let mut list = List::of(&mut progress, span());
-    assert_eq!(list.next(), Next::Page { window: OaiWindow::default(), token: None }, "no from, no until");
-    assert_eq!(list.page(read(100, Some("t1"), Some(150)), day(DAYS)), PageEnd::GoesOn);
-    assert_eq!(list.next(), Next::Page { window: OaiWindow::default(), token: Some("t1".to_owned()) });
+    assert_eq!(list.next(&[]), Next::Page { window: OaiWindow::default(), token: None }, "no from, no until");
+    assert_eq!(page(&mut list, read(100, Some("t1"), Some(150)), day(DAYS)), PageEnd::GoesOn);
+    assert_eq!(list.next(&[]), Next::Page { window: OaiWindow::default(), token: Some("t1".to_owned()) });
     let last = PageRead { response_date: Some(day(DAYS + 1)), ..read(50, None, None) };
-    assert_eq!(list.page(last, day(DAYS)), PageEnd::Window { miscounted: None });
-    assert_eq!(list.next(), Next::End);
+    assert_eq!(page(&mut list, last, day(DAYS)), PageEnd::Window { miscounted: None });
+    assert_eq!(list.next(&[]), Next::End);
     assert_eq!(list.end().unwrap().records, 150);
     assert_eq!((progress.cursor, progress.swept_at), (Some(day(DAYS)), Some(day(DAYS))));
 }
@@ -49,22 +72,25 @@ fn the_next_list_begins_a_day_before_the_cursor_and_has_no_end() {
     assert!(list.begin(OaiReadingKind::Changes, selection()));
     assert!(!list.begin(OaiReadingKind::Changes, selection()), "it goes on");
     let window = OaiWindow { from: Some(day(6)), ..OaiWindow::default() };
-    assert_eq!(list.next(), Next::Page { window, token: None });
+    assert_eq!(list.next(&[]), Next::Page { window, token: None });
 }
 
 #[test]
 fn a_short_list_is_read_again_and_believed_if_the_next_run_finds_it_as_short() {
     let mut progress = begun(OaiReadingKind::Records);
     let mut list = List::of(&mut progress, span());
-    assert_eq!(list.page(read(94, None, Some(100)), day(0)), PageEnd::Anew { short: Some((94, 100)) });
-    let PageEnd::Gap(gap) = list.page(read(94, None, Some(100)), day(0)) else { panic!("no gap") };
+    assert_eq!(page(&mut list, read(94, None, Some(100)), day(0)), PageEnd::Anew { short: Some((94, 100)) });
+    let PageEnd::Gap(gap) = page(&mut list, read(94, None, Some(100)), day(0)) else { panic!("no gap") };
     assert!(gap.why.contains("94") && gap.why.contains("100"), "{gap:?}");
     list.end();
     let mut list = List::of(&mut progress, span());
     list.begin(OaiReadingKind::Changes, selection());
-    assert_eq!(list.page(read(94, None, Some(100)), day(0)), PageEnd::Window { miscounted: Some((94, 100)) });
+    assert_eq!(
+        page(&mut list, read(94, None, Some(100)), day(0)),
+        PageEnd::Window { miscounted: Some((94, 100)) }
+    );
     // From now on, its numbers are only counted.
-    assert_eq!(list.page(read(3, None, Some(9)), day(0)), PageEnd::Window { miscounted: Some((3, 9)) });
+    assert_eq!(page(&mut list, read(3, None, Some(9)), day(0)), PageEnd::Window { miscounted: Some((3, 9)) });
     list.end();
     assert!(progress.unread.is_empty() && progress.miscounts);
 }
@@ -74,9 +100,9 @@ fn a_list_of_another_length_each_time_is_a_gap() {
     let mut progress = begun(OaiReadingKind::Records);
     let mut list = List::of(&mut progress, span());
     for delivered in [94, 95, 96] {
-        assert!(matches!(list.page(read(delivered, None, Some(100)), day(0)), PageEnd::Anew { .. }));
+        assert!(matches!(page(&mut list, read(delivered, None, Some(100)), day(0)), PageEnd::Anew { .. }));
     }
-    assert!(matches!(list.page(read(97, None, Some(100)), day(0)), PageEnd::Gap(_)));
+    assert!(matches!(page(&mut list, read(97, None, Some(100)), day(0)), PageEnd::Gap(_)));
     assert_eq!(progress.unread.len(), 1);
 }
 
@@ -85,12 +111,12 @@ fn a_window_whose_token_dies_is_begun_anew_three_times_and_then_halved() {
     let mut progress = begun(OaiReadingKind::Records);
     let mut list = List::of(&mut progress, span());
     for _ in 0..RESTARTS {
-        list.page(read(10, Some("t"), None), day(0));
-        assert_eq!(list.failed(PageFailure::Token, "expired", day(0)), PageEnd::Anew { short: None });
-        assert!(matches!(list.next(), Next::Page { token: None, .. }));
+        page(&mut list, read(10, Some("t"), None), day(0));
+        assert_eq!(failed(&mut list, PageFailure::Token), PageEnd::Anew { short: None });
+        assert!(matches!(list.next(&[]), Next::Page { token: None, .. }));
     }
-    assert_eq!(list.failed(PageFailure::Token, "expired", day(0)), PageEnd::Halved);
-    let Next::Page { window, .. } = list.next() else { panic!() };
+    assert_eq!(failed(&mut list, PageFailure::Token), PageEnd::Halved);
+    let Next::Page { window, .. } = list.next(&[]) else { panic!() };
     assert_eq!((window.from, window.until), (None, Some(day(50))));
 }
 
@@ -99,26 +125,26 @@ fn empty_pages_without_end_make_a_gap() {
     let mut progress = begun(OaiReadingKind::Records);
     let mut list = List::of(&mut progress, span());
     for _ in 1..EMPTY_PAGES {
-        assert_eq!(list.page(read(0, Some("t"), None), day(0)), PageEnd::GoesOn);
+        assert_eq!(page(&mut list, read(0, Some("t"), None), day(0)), PageEnd::GoesOn);
     }
-    assert!(matches!(list.page(read(0, Some("t"), None), day(0)), PageEnd::Gap(_)));
-    assert_eq!(list.next(), Next::End);
+    assert!(matches!(page(&mut list, read(0, Some("t"), None), day(0)), PageEnd::Gap(_)));
+    assert_eq!(list.next(&[]), Next::End);
 }
 
 #[test]
 fn a_gap_is_tried_again_with_the_next_list_and_closes() {
     let mut progress = begun(OaiReadingKind::Records);
     let mut list = List::of(&mut progress, span());
-    list.page(read(1, Some("t"), None), day(0));
-    assert!(matches!(list.give_up(day(0), "it fails".to_owned()), PageEnd::Gap(_)));
+    page(&mut list, read(1, Some("t"), None), day(0));
+    assert!(matches!(give_up(&mut list), PageEnd::Gap(_)));
     list.end();
     assert_eq!(progress.unread.len(), 1);
     assert_eq!(progress.unread[0].until, Some(day(DAYS)), "it is dated");
     let mut list = List::of(&mut progress, span());
     list.begin(OaiReadingKind::Changes, selection());
-    let Next::Page { window, .. } = list.next() else { panic!() };
+    let Next::Page { window, .. } = list.next(&[]) else { panic!() };
     assert_eq!(window.until, Some(day(DAYS)));
-    list.page(read(1, None, None), day(0));
+    page(&mut list, read(1, None, None), day(0));
     assert!(progress.unread.is_empty());
 }
 
@@ -138,7 +164,7 @@ fn harvest(progress: &mut OaiProgress, bad: &[i64], hopeless: &[i64]) -> (Vec<bo
         requests += 1;
         assert!(requests < 10_000, "it ends");
         let mut list = List::of(progress, span());
-        let next = list.next();
+        let next = list.next(&[]);
         let (Next::Page { window, .. } | Next::OneByOne(window)) = &next else { return (came, requests) };
         let days: Vec<i64> = (0..=DAYS)
             .filter(|n| window.from.is_none_or(|from| day(*n) >= from))
@@ -147,15 +173,15 @@ fn harvest(progress: &mut OaiProgress, bad: &[i64], hopeless: &[i64]) -> (Vec<bo
         let fails = |days: &[i64]| days.iter().any(|day| bad.contains(day) || hopeless.contains(day));
         if let Next::OneByOne(_) = next {
             if days.iter().any(|day| hopeless.contains(day)) {
-                list.give_up(day(DAYS), "hopeless".to_owned());
+                list.give_up(window, day(DAYS), "hopeless".to_owned());
                 continue;
             }
-            list.one_by_one(days.len() as u64);
+            list.one_by_one(window, days.len() as u64);
         } else if fails(&days) {
-            list.failed(PageFailure::Server, "500", day(DAYS));
+            failed(&mut list, PageFailure::Server);
             continue;
         } else {
-            list.page(read(days.len() as u64, None, Some(days.len() as u64)), day(DAYS));
+            page(&mut list, read(days.len() as u64, None, Some(days.len() as u64)), day(DAYS));
         }
         days.iter().for_each(|day| came[*day as usize] = true);
     }

@@ -11,6 +11,9 @@ const DAY: i64 = 86_400;
 /// Where a repository without `earliestDatestamp` is taken to begin: before OAI-PMH there were no datestamps.
 const EARLIEST: i64 = 946_684_800;
 
+/// Units of a window that is worth a split: so much more than its halves share.
+const SHORTEST_SPLIT: i64 = 8;
+
 /// The time that open windows are halved within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
@@ -26,6 +29,11 @@ impl Span {
     /// The unit of the granularity, in seconds.
     fn unit(self) -> i64 {
         if self.by_seconds { 1 } else { DAY }
+    }
+
+    /// The beginning of a unit, which is counted since 1970.
+    fn time(self, units: i64) -> Option<Timestamp> {
+        Timestamp::from_second(units * self.unit()).ok()
     }
 
     /// The first and the last unit of a window, in units since 1970.
@@ -52,7 +60,19 @@ pub fn halves(window: &OaiWindow, span: Span) -> Option<[OaiWindow; 2]> {
         return None;
     }
     let middle = first + (last - first) / 2;
-    let time = |units: i64| Timestamp::from_second(units * span.unit()).ok();
     let half = |from, until| OaiWindow { from, until, halvings: window.halvings + 1, ..OaiWindow::default() };
-    Some([half(window.from, Some(time(middle)?)), half(Some(time(middle + 1)?), window.until)])
+    Some([half(window.from, Some(span.time(middle)?)), half(Some(span.time(middle + 1)?), window.until)])
+}
+
+/// The halves of a window that is split because it is large, the older one first; none of a short window. They share two
+/// units. So a repository that leaves out the datestamps of `from`, of `until`, or between two units, hides no record
+/// at their boundary.
+pub fn overlapping_halves(window: &OaiWindow, span: Span) -> Option<[OaiWindow; 2]> {
+    let (first, last) = span.units_of(window);
+    if last - first < SHORTEST_SPLIT {
+        return None;
+    }
+    let middle = first + (last - first) / 2;
+    let half = |from, until| OaiWindow { from, until, ..OaiWindow::default() };
+    Some([half(window.from, Some(span.time(middle + 1)?)), half(Some(span.time(middle)?), window.until)])
 }

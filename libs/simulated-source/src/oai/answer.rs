@@ -33,7 +33,8 @@ pub(super) async fn answer(State(inner): State<Arc<Inner>>, request: Request<Bod
         form_urlencoded::parse(raw.as_bytes()).map(|(name, value)| (name.into(), value.into())).collect();
     let verb = arguments.iter().find(|(name, _)| name == "verb").map(|(_, value)| value.as_str());
     let path = parts.uri.path();
-    inner.changing().log.arrived(verb.unwrap_or(path), format!("{path}?{raw}"));
+    let contact = parts.headers.get(header::FROM).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    inner.changing().log.arrived(verb.unwrap_or(path), format!("{path}?{raw}"), contact);
     if let Some(latency) = inner.spec.latency {
         tokio::time::sleep(latency).await;
     }
@@ -154,7 +155,10 @@ fn site(inner: &Inner, parts: &Parts) -> Response {
             );
             plain(200, "text/html; charset=utf-8", page)
         }
-        ("robots.txt", None, None) => plain(200, "text/plain", "User-agent: *\nDisallow:\n"),
+        ("robots.txt", None, None) => {
+            let path = if inner.changing().faults.has(&Fault::Disallowed) { "/oai" } else { "" };
+            plain(200, "text/plain", format!("User-agent: *\nDisallow: {path}\n"))
+        }
         ("item", Some(index), None) if is_live(index) => landing(inner, index),
         ("files", Some(index), Some(number)) if number < inner.spec.files && is_live(index) => {
             plain(200, "application/octet-stream", inner.content.whole(inner.file(index, number), 0))

@@ -32,6 +32,8 @@ pub enum RepositoryFault {
     IgnoresDates,
     /// Identify names this base URL.
     OtherBaseUrl(String),
+    /// robots.txt disallows the base URL.
+    Disallowed,
 
     // Tokens
     /// Tokens are an offset into the list by datestamp, so that records that leave the list make it skip others.

@@ -15,6 +15,8 @@ pub struct RepositoryLog {
     pub by_status: BTreeMap<u16, u64>,
     /// The last 10,000 requests: path and query.
     pub requests: Vec<String>,
+    /// Requests by the contact in their `From` header; those without one under an empty text.
+    pub by_contact: BTreeMap<String, u64>,
     /// The most requests that were open at the same time.
     pub max_open: u64,
     /// Requests while a time of `Retry-After` was not over.
@@ -42,8 +44,9 @@ pub(super) struct Log {
 
 impl Log {
     /// A request comes in.
-    pub(super) fn arrived(&mut self, what: &str, request: String) {
+    pub(super) fn arrived(&mut self, what: &str, request: String, contact: &str) {
         let now = Instant::now();
+        *self.done.by_contact.entry(contact.to_owned()).or_default() += 1;
         self.open += 1;
         self.done.max_open = self.done.max_open.max(self.open);
         *self.done.by_verb.entry(what.to_owned()).or_default() += 1;

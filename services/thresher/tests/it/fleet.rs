@@ -8,14 +8,14 @@ use simulated_source::{Changes, Fault, Size, SourceSpec};
 use testkit::servers::{NatsFixture, S3Fixture};
 use testkit::waiting::until;
 
-async fn fleet() -> Fleet {
+pub(crate) async fn fleet() -> Fleet {
     Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await)
 }
 
-const ALL: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
+pub(crate) const ALL: [&str; 4] = ["scheduler", "fetcher", "unpacker", "verifier"];
 
 /// The output of `ls --json`, without values that rightly differ between two places.
-fn listed(copy: &Destination) -> Vec<Value> {
+pub(crate) fn listed(copy: &Destination) -> Vec<Value> {
     let mut lines = copy.listed();
     for line in &mut lines {
         let line = line.as_object_mut().expect("one object a line");

@@ -10,19 +10,19 @@ use crate::common::{Destination, Process, Run, thresher};
 const DAY: u32 = 86_400;
 
 /// A repository, and a place for its copy.
-struct Case {
-    repository: SimulatedRepository,
-    copy: Destination,
+pub(crate) struct Case {
+    pub(crate) repository: SimulatedRepository,
+    pub(crate) copy: Destination,
 }
 
 impl Case {
-    async fn of(spec: RepositorySpec) -> Self {
+    pub(crate) async fn of(spec: RepositorySpec) -> Self {
         let repository = SimulatedRepository::start(spec).await.expect("a free port on loopback");
         Self { repository, copy: Destination::directory() }
     }
 
     /// A repository, and a copy in sync with it. Requests are counted from now on.
-    async fn in_step(spec: RepositorySpec) -> Self {
+    pub(crate) async fn in_step(spec: RepositorySpec) -> Self {
         let case = Self::of(spec).await;
         case.sync(&[]).exits(0);
         case.repository.reset_requests();
@@ -31,25 +31,25 @@ impl Case {
 
     /// A sync in which no failed request is repeated without a reason.
     #[track_caller]
-    fn sync(&self, options: &[&str]) -> Run {
+    pub(crate) fn sync(&self, options: &[&str]) -> Run {
         self.copy.sync_with(&self.repository.base_url(), &[&["--retries", "0"], options].concat())
     }
 
     /// The URI of a record.
-    fn uri(&self, index: u64) -> String {
+    pub(crate) fn uri(&self, index: u64) -> String {
         let identifier = self.repository.identifier(index).replace(':', "%3A");
         let base = self.repository.base_url();
         format!("{base}?verb=GetRecord&identifier={identifier}&metadataPrefix=oai_dc")
     }
 
     /// How many requests of a verb came since the log was cleared.
-    fn requests(&self, verb: &str) -> u64 {
+    pub(crate) fn requests(&self, verb: &str) -> u64 {
         self.repository.requests().count(verb)
     }
 
     /// Checks that the copy has the records that the repository has, and no other.
     #[track_caller]
-    fn is_whole(&self) {
+    pub(crate) fn is_whole(&self) {
         let expected: BTreeSet<String> = self
             .repository
             .expected()
