@@ -51,6 +51,7 @@ async fn install() -> anyhow::Result<ExitCode> {
             Venv::schemathesis()?,
             Venv::ldn()?,
             Venv::websub()?,
+            Venv::oai()?,
         ])
     })
     .await??;

@@ -11,6 +11,7 @@ const PEERS: &str = include_str!("../../python/peers.txt");
 const DEPLOY: &str = include_str!("../../python/deploy.txt");
 const LDN: &str = include_str!("../../python/ldn.txt");
 const WEBSUB: &str = include_str!("../../python/websub.txt");
+const OAI: &str = include_str!("../../python/oai.txt");
 const SCHEMATHESIS: &str = include_str!("../../python/schemathesis.txt");
 
 /// A virtual environment with pinned packages.
@@ -71,6 +72,14 @@ impl Venv {
     /// As [`Venv::servers`].
     pub fn websub() -> anyhow::Result<Venv> {
         Venv::with("websub-venv", WEBSUB, &[])
+    }
+
+    /// Third-party OAI-PMH software (`python` with `oai_repo`, `oaipmh`, `sickle`, `oaipmh_scythe`), in `oai-venv`.
+    ///
+    /// # Errors
+    /// As [`Venv::servers`].
+    pub fn oai() -> anyhow::Result<Venv> {
+        Venv::with("oai-venv", OAI, &[])
     }
 
     /// The path of a program, or of `python` itself.

@@ -46,6 +46,7 @@ mod manual;
 mod metrics;
 mod named;
 mod oai;
+mod oai_peers;
 mod oai_windows;
 mod oddities;
 mod operator;
