@@ -37,6 +37,10 @@ pub struct SetRecord {
     /// Missed changes: in lists, but not yet from a hub.
     #[serde(default, rename = "untold", skip_serializing_if = "Option::is_none")]
     pub missed: Option<MissedChanges>,
+    /// Whether the options no longer choose it, a list of an OAI-PMH repository. Its members are those of other sets
+    /// only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left_out: bool,
     /// The list of an OAI-PMH repository that the set is, and how far it is harvested; none of ResourceSync.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oai: Option<Box<OaiList>>,

@@ -177,9 +177,9 @@ impl Planner {
                 record.absent = Some(Absence { document: lists.document.clone(), at: lists.at, seen_at });
                 batch.put_resource(uri, &record);
             }
-        } else if record.sets.len() > 1 {
+        } else if record.sets.iter().any(|other| other != set && ctx.counts(other)) {
             // Other sets still list it.
-            record.sets.retain(|other| other != set);
+            record.sets.retain(|other| other != set && ctx.counts(other));
             record.absent = None;
             batch.put_resource(uri, &record);
         } else {

@@ -119,9 +119,11 @@ impl Planner {
             let known = ctx.sets.entry(id.clone()).or_default();
             known.capabilities.clone_from(&set.capabilities);
             known.doubtful = set.doubtful;
+            known.left_out = false;
             keep_progress(known, set);
             sets.push(id.clone());
         }
+        let left_out = leave_out(ctx, &sets);
         let chosen = self.choose(ctx, &sets).ok_or_else(|| HarvestError::NothingUsable {
             source_url: ctx.entry.to_string(),
             offers: strategy::offers(&found.sets),
@@ -138,6 +140,9 @@ impl Planner {
             documents: found.known,
         });
         ctx.commit(batch).await?;
+        for uri in left_out {
+            self.forget_document(ctx, &uri).await?;
+        }
         Ok(sets)
     }
 
@@ -174,6 +179,19 @@ impl Planner {
         }
         Ok(())
     }
+}
+
+/// Leaves out the lists of a repository that were not found: the options alone choose them. Returns the documents of
+/// those that were chosen before.
+fn leave_out(ctx: &mut RunContext, found: &[SetId]) -> Vec<String> {
+    let mut documents = Vec::new();
+    for (_, known) in ctx.sets.iter_mut().filter(|(id, set)| set.oai.is_some() && !found.contains(id)) {
+        if !known.left_out {
+            documents.extend(known.capabilities.iter().map(|link| link.uri.clone()));
+        }
+        known.left_out = true;
+    }
+    documents
 }
 
 /// Whether these are the sets that the options choose.

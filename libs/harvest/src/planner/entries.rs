@@ -229,7 +229,7 @@ pub(crate) fn leaves_alone(
         });
     if is_ignored {
         ctx.run.counters.ignored += 1;
-        note_listed(batch, &planned.uri, record, &planned.listing);
+        note_listed(ctx, batch, &planned.uri, record, &planned.listing);
         if plans.give_up(&planned.uri) {
             ctx.run.counters.superseded += 1;
         }
@@ -262,7 +262,7 @@ pub(crate) fn apply(
                     batch.delete_problem(&Subject::Resource(uri.as_str().to_owned()));
                 }
             }
-            note_listed(batch, &uri, record, &listing);
+            note_listed(ctx, batch, &uri, record, &listing);
             return;
         }
         Decision::Delete => Action::Delete,
@@ -318,9 +318,24 @@ fn first_mirror(
     mirrors::begin(mode, uri, &usable).map(Box::new)
 }
 
-/// Records that a list of this set contains a stored resource, which ends an absence, and the links that it gives.
-fn note_listed(batch: &mut Batch, uri: &ResourceUri, record: Option<&ResourceRecord>, listing: &Listing) {
-    if let Some(record) = record.and_then(|record| listed(record, listing)) {
+/// Records that a list of this set contains a stored resource, which ends an absence, and the links that it gives. Sets
+/// that do not count any more are left out.
+fn note_listed(
+    ctx: &RunContext,
+    batch: &mut Batch,
+    uri: &ResourceUri,
+    record: Option<&ResourceRecord>,
+    listing: &Listing,
+) {
+    let Some(record) = record else { return };
+    let noted = if record.sets.iter().all(|set| ctx.counts(set)) {
+        listed(record, listing)
+    } else {
+        let mut record = record.clone();
+        record.sets.retain(|set| ctx.counts(set));
+        listed(&record, listing)
+    };
+    if let Some(record) = noted {
         batch.put_resource(uri, &record);
     }
 }

@@ -67,6 +67,11 @@ impl RunContext {
         if self.options.strict { ReadMode::Strict } else { ReadMode::Tolerant }
     }
 
+    /// Whether membership in a set counts: it is offered, and the options choose it.
+    pub(crate) fn counts(&self, set: &SetId) -> bool {
+        self.sets.get(set).is_some_and(|known| !known.left_out)
+    }
+
     /// The rules of this run for absent resources.
     pub(crate) fn deletion_guard(&self) -> DeletionGuard {
         DeletionGuard::new(&self.options, self.run.started_at)

@@ -312,6 +312,43 @@ async fn report_and_ls_know_records_and_an_audit_says_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_set_that_is_chosen_no_more_keeps_no_record() {
+    let case = Case::of(small().deletions(Deletions::No)).await;
+    case.sync(&["--set", "group", "--set", "group:0"]).exits(0);
+    assert_eq!(case.copy.present().len(), 95);
+    case.repository.delete(0);
+    for expected in [(1, 0), (0, 1)] {
+        case.repository.advance(DAY);
+        let run = case.sync(&["--set", "group:0", "--mode", "baseline"]).exits(0);
+        assert_eq!((run.count("absent"), run.count("deleted")), expected, "both sets listed it once: {run}");
+    }
+    assert_eq!(case.copy.state(&case.uri(0)).as_deref(), Some("deleted"));
+    // What only the other set listed is not judged by this one.
+    assert_eq!(case.copy.state(&case.uri(1)).as_deref(), Some("present"));
+    // Chosen again, it counts again.
+    case.repository.delete(1);
+    for expected in [(1, 0), (0, 1)] {
+        case.repository.advance(DAY);
+        let run = case.sync(&["--set", "group", "--mode", "baseline"]).exits(0);
+        assert_eq!((run.count("absent"), run.count("deleted")), expected, "{run}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gaps_of_a_set_that_is_chosen_no_more_are_no_problem() {
+    let case = Case::of(small()).await;
+    // It ends every list after the third page, and only that of all groups is longer.
+    case.repository.set_fault(RepositoryFault::TokenMissing(2));
+    let run = case.sync(&["--set", "group", "--set", "group:0"]).exits(1);
+    assert_eq!(run.count("gaps"), 1, "{run}");
+    let run = case.sync(&["--set", "group:0"]).exits(0);
+    assert_eq!(run.json()["in_sync"], true, "{run}");
+    case.repository.clear_faults();
+    case.sync(&["--set", "group", "--set", "group:0"]).exits(0);
+    case.is_whole();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_harvest_that_is_killed_goes_on_with_its_token_and_loses_nothing() {
     let case = Case::of(RepositorySpec::default().page_size(20).latency(Duration::from_millis(5))).await;
     let base = case.repository.base_url();
