@@ -10,6 +10,7 @@ mod crawl_delays;
 mod credentials;
 mod exit;
 mod http;
+mod oai_header;
 mod show;
 mod target;
 mod terminal;

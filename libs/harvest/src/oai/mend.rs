@@ -8,12 +8,13 @@ use fixity::Computed;
 use futures::TryStreamExt;
 use model::{Action, Assurance, Disposition, Failure, PendingRecord, ProblemReason, ResourceUri};
 use oaipmh::{BaseUrl, Item, Pasted, Record, Request, Verb};
-use resourcesync::{Datetime, Entry, Metadata};
+use resourcesync::{Datetime, Entry, Link, Metadata};
 use store::{PackMember, Packer};
 use url::Url;
 
 use crate::error::HarvestError;
 use crate::oai::answer::{AnswerStream, Trouble, again};
+use crate::oai::membership;
 use crate::oai::records::{MEDIA_TYPE, bitstream, change, declare, entry_context};
 use crate::run::RunContext;
 use crate::settler::Settler;
@@ -30,7 +31,7 @@ type Format = (BaseUrl, String);
 
 /// What came of one record.
 enum Came {
-    Live(Box<Record>, String),
+    Live(Box<Record>, String, Vec<Link>),
     Deleted(Option<Datetime>),
     Failed(Failure),
 }
@@ -154,12 +155,21 @@ async fn ask(ctx: &mut RunContext, base: &BaseUrl, request: &Request) -> Result<
     let malformed = |why: String| Came::Failed(again(ProblemReason::Malformed, why));
     Ok(match came {
         Some(Item::Record(mut record)) => match record.metadata.take() {
-            Some(metadata) => Came::Live(record, metadata.document),
+            Some(metadata) => {
+                let links = links_of(base, request, &record);
+                Came::Live(record, metadata.document, links)
+            }
             None => Came::Deleted(record.header.datestamp),
         },
         Some(Item::Bad(bad)) => malformed(format!("the record cannot be used: {}", bad.reason)),
         Some(_) | None => malformed("the answer has no record".to_owned()),
     })
+}
+
+/// The links to the sets of a record.
+fn links_of(base: &BaseUrl, request: &Request, record: &Record) -> Vec<Link> {
+    let Request::GetRecord { prefix, .. } = request else { return Vec::new() };
+    membership::links(base, prefix, &record.header.sets).0
 }
 
 /// Replaces what a plan says of a record by what the record itself says.
@@ -169,9 +179,10 @@ fn restate(
     pending: &mut PendingRecord,
     lastmod: Option<Datetime>,
     metadata: Metadata,
+    links: Vec<Link>,
 ) {
     let context = entry_context(ctx, pending.listing.document.clone(), pending.listing.set.clone());
-    if let Ok(told) = context.read(Entry { lastmod, metadata, ..Entry::new(uri.as_str()) }) {
+    if let Ok(told) = context.read(Entry { lastmod, metadata, links, ..Entry::new(uri.as_str()) }) {
         (pending.declaration, pending.listing) = (told.declaration, told.listing);
     }
 }
@@ -193,12 +204,12 @@ async fn settle(
         let prior = (records.next().flatten(), problems.next().flatten(), versions.next().flatten());
         let (record, problem, versions) = prior;
         match one {
-            Came::Live(came, document) => {
+            Came::Live(came, document, links) => {
                 let computed = Computed::of(document.as_bytes());
                 let lastmod = came.header.datestamp.as_ref().map(Datetime::instant);
                 let mut metadata = change(came.header.datestamp, false);
                 declare(&mut metadata, &computed);
-                restate(ctx, &uri, &mut pending, came.header.datestamp, metadata);
+                restate(ctx, &uri, &mut pending, came.header.datestamp, metadata, links);
                 let member = PackMember {
                     uri: &uri,
                     bytes: document.as_bytes(),
@@ -211,7 +222,7 @@ async fn settle(
                 packer.add(member, (uri.clone(), computed.clone(), before)).await?;
             }
             Came::Deleted(datestamp) => {
-                restate(ctx, &uri, &mut pending, None, change(datestamp, true));
+                restate(ctx, &uri, &mut pending, None, change(datestamp, true), Vec::new());
                 let deletion = PendingRecord { seq: ctx.next_seq(), action: Action::Delete, ..*pending };
                 ctx.put_pending(&mut batch, &uri, &deletion);
             }

@@ -11,6 +11,7 @@ mod chains;
 mod end;
 mod guard;
 mod list;
+mod membership;
 mod mend;
 mod names;
 mod page;

@@ -11,6 +11,7 @@ use resourcesync::Entry;
 
 use crate::error::HarvestError;
 use crate::oai::answer::{AnswerStream, Trouble};
+use crate::oai::membership;
 use crate::oai::reading::Reading;
 use crate::oai::records::{change, entry_context};
 use crate::planner::Planner;
@@ -123,8 +124,9 @@ async fn plan_headers(
             Item::Record(_) | Item::Set(_) | Item::Format(_) => continue,
         };
         let is_deleted = header.is_deleted();
-        let RecordHeader { identifier, datestamp, .. } = header;
+        let RecordHeader { identifier, datestamp, sets, .. } = header;
         let loc = reading.base.record_uri(&identifier, &reading.list.prefix);
+        let (links, _) = membership::links(&reading.base, &reading.list.prefix, &sets);
         if reading.notes_names
             && !is_deleted
             && let Ok(uri) = ResourceUri::try_from(loc.clone())
@@ -134,6 +136,7 @@ async fn plan_headers(
         entries.push(resourcesync::Item::Entry(Box::new(Entry {
             lastmod: datestamp.filter(|_| tells_versions && !is_deleted),
             metadata: change(datestamp, is_deleted),
+            links,
             ..Entry::new(loc)
         })));
     }

@@ -1,20 +1,22 @@
 //! Records of a page: their metadata is stored in packs, and settled as the members of a package are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use catalog::Batch;
 use fixity::Computed;
 use model::{
-    Assurance, ManifestEntry, MemberOutcome, MemberResult, ProblemReason, ResourceUri, SetId, StoredBitstream,
+    Assurance, Links, ManifestEntry, MemberOutcome, MemberResult, ProblemReason, ResourceUri, SetId,
+    StoredBitstream,
 };
 use oaipmh::{Item, Quirk, RecordHeader};
 use planning::{EntryContext, Horizon};
-use resourcesync::{Change, Datetime, Interval, Metadata};
+use resourcesync::{Change, Datetime, Interval, Link, Metadata};
 use store::{PackMember, Packer};
 
 use crate::error::HarvestError;
 use crate::oai::answer::again;
+use crate::oai::membership;
 use crate::oai::reading::Reading;
 use crate::packages::settle_members;
 use crate::planner::Planner;
@@ -28,6 +30,8 @@ pub(super) const MEDIA_TYPE: &str = "application/xml";
 struct Came {
     loc: String,
     datestamp: Option<Datetime>,
+    /// Its sets.
+    links: Vec<Link>,
     content: Content,
 }
 
@@ -59,7 +63,7 @@ pub(super) async fn take(
         }
         planner.reconciler.make_room(ctx).await;
     }
-    let outcomes = stored(ctx, came, reading.list.set.is_some()).await?;
+    let outcomes = stored(ctx, came, reading).await?;
     settle_members(ctx, planner, settler, &mut batch, &context, outcomes).await?;
     ctx.commit(batch).await
 }
@@ -100,9 +104,14 @@ fn came(ctx: &mut RunContext, batch: &mut Batch, reading: &mut Reading, items: V
             }
             Item::Header(_) | Item::Set(_) | Item::Format(_) => continue,
         };
-        let RecordHeader { identifier, datestamp, .. } = header;
+        let RecordHeader { identifier, datestamp, sets, .. } = header;
         let loc = reading.base.record_uri(&identifier, &reading.list.prefix);
-        let one = Came { loc: loc.clone(), datestamp, content };
+        let (links, has_all) = membership::links(&reading.base, &reading.list.prefix, &sets);
+        if !has_all {
+            let name = resourcesync::Quirk::LinksTruncated.as_str();
+            *reading.quirks.entry(name.to_owned()).or_default() += 1;
+        }
+        let one = Came { loc: loc.clone(), datestamp, links, content };
         match places.get(&loc) {
             None => {
                 places.insert(loc, all.len());
@@ -156,24 +165,27 @@ impl Came {
 async fn stored(
     ctx: &mut RunContext,
     came: Vec<Came>,
-    is_of_set: bool,
+    reading: &Reading,
 ) -> Result<Vec<MemberOutcome>, HarvestError> {
     let uris: Vec<Option<ResourceUri>> =
         came.iter().map(|one| ResourceUri::try_from(one.loc.clone()).ok()).collect();
     let known: Vec<ResourceUri> = uris.iter().flatten().cloned().collect();
     let records = ctx.records_of(&known).await?;
-    let held: HashMap<&ResourceUri, fixity::Sha256> = known
-        .iter()
-        .zip(records)
-        .filter_map(|(uri, record)| Some((uri, record?.bitstream?.computed.sha256())))
-        .collect();
+    let mut linked: HashSet<&ResourceUri> = HashSet::new();
+    let mut held: HashMap<&ResourceUri, fixity::Sha256> = HashMap::with_capacity(known.len());
+    for (uri, record) in known.iter().zip(records) {
+        let Some(record) = record else { continue };
+        linked.extend(record.listing.links.is_some().then_some(uri));
+        held.extend(record.bitstream.map(|bitstream| (uri, bitstream.computed.sha256())));
+    }
     let (store, source) = (ctx.store.clone(), ctx.source.clone());
     let mut packer: Packer<'_, usize> = Packer::new(&store, &source, ctx.clock.now());
     let mut outcomes = Vec::with_capacity(came.len());
     let mut waiting: HashMap<usize, Computed> = HashMap::new();
     for (n, (one, uri)) in came.into_iter().zip(&uris).enumerate() {
-        let is_asked_for =
-            is_of_set && one.is_deleted() && uri.as_ref().is_some_and(|uri| held.contains_key(uri));
+        let is_asked_for = reading.list.set.is_some()
+            && one.is_deleted()
+            && uri.as_ref().is_some_and(|uri| held.contains_key(uri));
         let content = if is_asked_for {
             Content::Bad("one set shows it as deleted; whether it is, its own answer says".to_owned())
         } else {
@@ -207,11 +219,15 @@ async fn stored(
                 MemberResult::NoMember
             }
         };
+        let mut links = one.links;
+        if links.is_empty() && uri.as_ref().is_some_and(|uri| linked.contains(uri)) {
+            links.push(membership::of_none(&reading.base, &reading.list.prefix));
+        }
         let entry = ManifestEntry {
             loc: one.loc,
             lastmod,
             metadata,
-            links: None,
+            links: Links::of(&links),
             line: 0,
             column: 0,
             earlier: false,

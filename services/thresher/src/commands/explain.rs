@@ -18,6 +18,7 @@ use crate::cli::ExplainArgs;
 use crate::client::{self, OperatorClient, ReadFrom};
 use crate::client_error::Kind;
 use crate::exit::{CommandResult, Exit, Failed, problem, usage};
+use crate::oai_header::OaiHeader;
 use crate::target;
 use crate::terminal::{self, note};
 
@@ -28,6 +29,9 @@ struct ResourceHistory {
     source: String,
     /// Whether it belongs to another site than the Source.
     foreign: bool,
+    /// The header of the record that it is, of an OAI-PMH repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oai: Option<OaiHeader>,
     record: Option<ResourceRecord>,
     /// Kept versions, the oldest first.
     versions: Vec<Version>,
@@ -101,6 +105,7 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         uri: uri.clone(),
         source: source.to_owned(),
         foreign: HomeSite::of_text(source).is_foreign(uri.as_str()),
+        oai: None,
         record: catalog.resource(uri).await?,
         versions: catalog.versions(uri).await?.map(|versions| versions.kept).unwrap_or_default(),
         pending: catalog.pending(uri).await?,
@@ -114,6 +119,7 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         let pairs = pairs::of(catalog, uri, history.record.as_ref()).await?;
         history.pairs = Some(pairs).filter(|pairs| !pairs.is_empty());
     }
+    history.oai = header(uri, history.record.as_ref());
     let ResourceHistory { record, pending, problem, .. } = &history;
     for document in api::ResourceHistory::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {
         if let Some(problem) = catalog.problem(&Subject::Document(document.clone())).await? {
@@ -121,6 +127,11 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         }
     }
     Ok(history)
+}
+
+/// The header of a record of an OAI-PMH repository.
+fn header(uri: &ResourceUri, record: Option<&ResourceRecord>) -> Option<OaiHeader> {
+    OaiHeader::of(uri.as_str(), record.and_then(|record| record.listing.links.as_ref()))
 }
 
 /// The histories from a gateway: of the named Source, or of each that has one.
@@ -142,6 +153,7 @@ async fn from_gateway(
             uri: uri.clone(),
             foreign: HomeSite::of_text(&about.entry).is_foreign(uri.as_str()),
             source: about.entry,
+            oai: header(uri, history.record.as_ref()),
             record: history.record,
             versions: history.versions,
             pending: history.pending,

@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::cli::LsArgs;
 use crate::client::{self, OperatorClient, ReadFrom, SourceRef};
 use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::oai_header::OaiHeader;
 use crate::target;
 use crate::terminal::Out;
 
@@ -36,6 +37,9 @@ struct Line {
     /// The links of the entry that listed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<Links>,
+    /// The header of the record that it is, of an OAI-PMH repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oai: Option<OaiHeader>,
 }
 
 /// Runs the command.
@@ -118,7 +122,7 @@ async fn stored_at_moment<'a>(
             if let At::Stored(bitstream, listing, declaration) = moment::at(&record, &kept, moment) {
                 let change_time = listing.change_time.or(declaration.lastmod);
                 let line = Line::new(&uri, ResourceState::Present, Some(bitstream), change_time);
-                let line = Line { links: listing.links.clone(), ..line };
+                let line = line.linked(listing.links.clone());
                 return Ok(Some((line, (resources, versions))));
             }
         }
@@ -130,7 +134,6 @@ async fn stored_at_moment<'a>(
 impl From<Resource> for Line {
     fn from(resource: Resource) -> Self {
         Self {
-            uri: resource.uri,
             state: resource.state.into(),
             length: resource.length,
             sha256: resource.sha256,
@@ -140,6 +143,8 @@ impl From<Resource> for Line {
             // A fleet does not show locations in its store.
             location: None,
             foreign: false,
+            oai: OaiHeader::of(&resource.uri, resource.links.as_ref()),
+            uri: resource.uri,
             links: resource.links,
         }
     }
@@ -163,6 +168,7 @@ impl Line {
             location: bitstream.map(|bitstream| bitstream.location.clone()),
             foreign: false,
             links: None,
+            oai: None,
         }
     }
 
@@ -172,7 +178,12 @@ impl Line {
         let change_time = record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod));
         let bitstream = record.and_then(|record| record.bitstream.as_ref());
         let links = record.and_then(|record| record.listing.links.clone());
-        Self { links, ..Self::new(&known.uri, known.state(), bitstream, change_time) }
+        Self::new(&known.uri, known.state(), bitstream, change_time).linked(links)
+    }
+
+    /// The same line, with the links of its entry.
+    fn linked(self, links: Option<Links>) -> Self {
+        Self { oai: OaiHeader::of(&self.uri, links.as_ref()), links, ..self }
     }
 
     /// The same line, marked if it belongs to another site than the Source.

@@ -349,6 +349,39 @@ async fn gaps_of_a_set_that_is_chosen_no_more_are_no_problem() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_sets_of_a_record_are_kept_shown_and_searched() {
+    let case = Case::in_step(small()).await;
+    let header = |index: u64| {
+        let uri = case.uri(index);
+        let line = case.copy.listed().into_iter().find(|line| line["uri"] == uri.as_str());
+        line.expect("it is listed")["oai"].clone()
+    };
+    assert_eq!(header(1)["identifier"], case.repository.identifier(1));
+    assert_eq!(header(1)["sets"], serde_json::json!(["group:1"]));
+    assert!(case.copy.explain(&case.uri(1)).contains("in group:1"));
+    let set = format!("{}?verb=ListRecords&metadataPrefix=oai_dc&set=group%3A1", case.repository.base_url());
+    let members = || case.copy.run("ls", &["--link", &format!("collection={set}")]).exits(0).stdout;
+    assert_eq!(members().lines().count(), 24, "every fourth of 95 records, from the second on");
+
+    // Its metadata stays the same.
+    case.repository.advance(2 * DAY);
+    case.repository.leave_set(1);
+    let run = case.sync(&[]).exits(0);
+    assert_eq!(run.count("stored"), 0, "{run}");
+    assert_eq!(header(1)["sets"], serde_json::json!([]));
+    assert!(!members().contains(&case.uri(1)), "it left the set");
+    assert_eq!(case.sync(&[]).exits(0).count("stored"), 0);
+    // A record that is asked for by itself has its sets too.
+    case.repository.set_fault(RepositoryFault::FailingRecord(37, 500));
+    case.repository.advance(DAY);
+    case.repository.update(37);
+    case.sync(&[]);
+    case.repository.clear_faults();
+    case.sync(&[]).exits(0);
+    assert_eq!(header(37)["sets"], serde_json::json!(["group:1"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_harvest_that_is_killed_goes_on_with_its_token_and_loses_nothing() {
     let case = Case::of(RepositorySpec::default().page_size(20).latency(Duration::from_millis(5))).await;
     let base = case.repository.base_url();

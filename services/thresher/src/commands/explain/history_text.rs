@@ -52,6 +52,10 @@ pub(super) fn of(history: &ResourceHistory) -> String {
     if history.foreign {
         text.line("which is another site: its bytes may differ from those of the URI's owner");
     }
+    if let Some(header) = &history.oai {
+        let sets = if header.sets.is_empty() { "no set".to_owned() } else { header.sets.join(", ") };
+        text.line(format!("record {} of OAI-PMH, as {}, in {sets}", header.identifier, header.prefix));
+    }
     text.section("History");
     text.lines(history.events.iter().flat_map(history::lines));
     if history.events.is_empty() {
