@@ -44,4 +44,9 @@ impl Batch {
     pub fn put_set(&mut self, id: &SetId, record: &SetRecord) {
         self.put(Sets::key(id), record);
     }
+
+    /// Forgets a set. Resources stay members of it by name, which counts for nothing then.
+    pub fn delete_set(&mut self, id: &SetId) {
+        self.delete(Sets::key(id));
+    }
 }

@@ -10,15 +10,17 @@ use model::{
 use oaipmh::{
     Answer, BaseUrl, DeletedRecord, Granularity, Identify, Item, Options, Pasted, Request, Selection,
 };
-use resourcesync::Capability;
+use resourcesync::{Capability, Reader};
 use url::Url;
 use web::{Client, GetRequest};
 
-use crate::error::DiscoverError;
+use crate::error::{DiscoverError, WELL_KNOWN};
 use crate::found::Discovery;
 
 /// The largest answer that discovery reads, in bytes.
 const LARGEST: u64 = 16 * 1024 * 1024;
+/// The largest Source Description, in bytes.
+const LARGEST_DESCRIPTION: u64 = 8 * 1024 * 1024;
 /// The format that every repository has.
 const OAI_DC: &str = "oai_dc";
 /// Sets that are kept for display.
@@ -85,6 +87,7 @@ pub(crate) async fn discover(
         let (id, record) = list(&pasted.base, &prefix, set, &identify);
         found.sets.push((id, record));
     }
+    let resourcesync = asked.resourcesync().await;
     found.requests = asked.requests;
     found.oai = Some(Box::new(OaiRepository {
         base: pasted.base.as_str().to_owned(),
@@ -100,6 +103,7 @@ pub(crate) async fn discover(
         prefix,
         sets,
         more_sets,
+        resourcesync,
         quirks: asked.quirks,
     }));
     Ok(found)
@@ -150,6 +154,30 @@ impl<'a> Asked<'a> {
             *self.quirks.entry(quirk.as_str().to_owned()).or_default() += times;
         }
         Ok((items, answer))
+    }
+}
+
+impl Asked<'_> {
+    /// The Source Description at the host's well-known URI, where the site offers ResourceSync too. Whatever else is
+    /// there, or fails, is no fault of the repository.
+    async fn resourcesync(&mut self) -> Option<String> {
+        let url = self.base.as_url().join(WELL_KNOWN).ok()?;
+        let get = GetRequest { largest: Some(LARGEST_DESCRIPTION), ..GetRequest::new(url.clone()) };
+        let mut response = match self.client.get(get).await {
+            Ok(response) => response,
+            Err(error) => {
+                self.requests += u64::from(error.requests());
+                return None;
+            }
+        };
+        self.requests += u64::from(response.requests());
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.ok()? {
+            bytes.extend_from_slice(&chunk);
+        }
+        let mut reader = Reader::new(bytes.as_slice(), resourcesync::Options::default()).ok()?;
+        let is_description = reader.header().ok()?.capability == Some(Capability::Description);
+        is_description.then(|| url.to_string())
     }
 }
 

@@ -258,7 +258,9 @@ impl Harvest {
         let catalog = self.context.catalog().await?;
         let problems = OpenProblems::of(&catalog).await?;
         let channels = self.channels(&catalog).await?;
-        let title = catalog.look().await?.and_then(|look| look.title);
+        let look = catalog.look().await?;
+        let resourcesync = look.as_ref().and_then(|look| look.oai.as_ref()?.resourcesync.clone());
+        let title = look.and_then(|look| look.title);
         let open_problems: u64 = problems.by_reason.values().sum();
         let reports = u64::from(self.planner.guard.is_some()) + self.planner.many_absent.len() as u64;
         let unsettled = open_problems + problems.ignored + reports;
@@ -277,6 +279,7 @@ impl Harvest {
             first_problems: problems.first,
             channels,
             title,
+            resourcesync,
             missed: self.context.push.missed,
             poll,
         })

@@ -32,6 +32,8 @@ pub struct Report {
     pub channels: Vec<(SetId, CapabilityLink)>,
     /// The title that the last discovery proposes for the Source.
     pub title: Option<String>,
+    /// The Source Description that an OAI-PMH repository's site offers too, as the last discovery found.
+    pub resourcesync: Option<String>,
     /// Number of missed changes of each set.
     pub missed: HashMap<SetId, u64>,
     /// What a poll may compare in place of the next run; none if an unchanged Source needs a run all the same.

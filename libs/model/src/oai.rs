@@ -210,6 +210,9 @@ pub struct OaiRepository {
     /// Whether it offers more sets than that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more_sets: bool,
+    /// The Source Description of ResourceSync at its host, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resourcesync: Option<String>,
     /// Quirks of these answers, counted by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quirks: BTreeMap<String, u64>,

@@ -89,6 +89,8 @@ register! {
     Catalogs = Object "catalogs" 2 [Owner Operator];
     /// Markers of Sources, with their entry URLs.
     SourceMarkers = Object "sources" 1 [Owner];
+    /// Moves of Sources to other entry URLs, by the Source that was left.
+    Moves = Object "moves" 1 [Operator];
     /// Quarantined bitstreams.
     Damaged = Object "damaged" 1 [Operator];
     /// The test of conditional puts.

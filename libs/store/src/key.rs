@@ -44,6 +44,8 @@ pub enum Key {
     Catalog(SourceId),
     /// The marker of a Source in this store: `sources/<source>.json`.
     Source(SourceId),
+    /// The move of a Source to another entry URL: `moves/<source>.json`, by the Source that was left.
+    Move(SourceId),
     /// The object that tests conditional puts: `probe/conditional-put`.
     Probe,
     /// A quarantined bitstream: `damaged/<ulid>/<hex>`, by the digest that it should have.
@@ -68,6 +70,7 @@ const PACKAGES: &str = Persisted::Packages.name();
 const UPLOADS: &str = Persisted::Uploads.name();
 const CATALOGS: &str = Persisted::Catalogs.name();
 const SOURCES: &str = Persisted::SourceMarkers.name();
+const MOVES: &str = Persisted::Moves.name();
 const DAMAGED: &str = Persisted::Damaged.name();
 const PROBE: &str = Persisted::Probe.name();
 const PUBLICATIONS: &str = Persisted::Publications.name();
@@ -100,7 +103,7 @@ impl Key {
             | Self::Package { .. }
             | Self::UploadTail { .. } => "application/octet-stream",
             Self::Pack { .. } => "application/zip",
-            Self::Source(_) | Self::Upload { .. } => "application/json",
+            Self::Source(_) | Self::Move(_) | Self::Upload { .. } => "application/json",
             Self::Probe | Self::Sweeping => "text/plain",
         }
     }
@@ -108,6 +111,11 @@ impl Key {
     /// The folder of all Sources' markers.
     pub fn sources() -> Path {
         Path::from(SOURCES)
+    }
+
+    /// The folder of all moves.
+    pub fn moves() -> Path {
+        Path::from(MOVES)
     }
 
     /// The folder of all Sources' catalogs.
@@ -164,6 +172,7 @@ impl fmt::Display for Key {
             Self::UploadTail { source, seq } => write!(f, "{UPLOADS}/{source}/{}.tail", seq.get()),
             Self::Catalog(source) => write!(f, "{CATALOGS}/{source}"),
             Self::Source(source) => write!(f, "{SOURCES}/{source}.json"),
+            Self::Move(source) => write!(f, "{MOVES}/{source}.json"),
             Self::Damaged { id, sha256 } => write!(f, "{DAMAGED}/{id}/{sha256}"),
             Self::Probe => f.write_str(PROBE),
             Self::Sweeping => f.write_str(SWEEPING),
@@ -215,6 +224,7 @@ fn parse(text: &str) -> Option<Key> {
             Some(Key::Damaged { id: id.parse().ok()?, sha256: hex.parse().ok()? })
         }
         CATALOGS => Some(Key::Catalog(rest.parse().ok()?)),
+        MOVES => Some(Key::Move(rest.strip_suffix(".json")?.parse().ok()?)),
         SOURCES => Some(Key::Source(rest.strip_suffix(".json")?.parse().ok()?)),
         _ => Some(Key::Bitstream(text.rsplit('/').next()?.parse().ok()?)),
     }
@@ -233,7 +243,8 @@ mod tests {
             Key::Upload { source: source.clone(), seq: Seq::new(7) },
             Key::UploadTail { source: source.clone(), seq: Seq::new(u64::MAX) },
             Key::Catalog(source.clone()),
-            Key::Source(source),
+            Key::Source(source.clone()),
+            Key::Move(source),
             Key::Damaged { id: DamageId::fresh(), sha256: Sha256::of(b"a") },
             Key::Probe,
             Key::Sweeping,

@@ -13,7 +13,7 @@ use crate::unfinished::UploadLister;
 use crate::{Amount, Key, Store, StoreError, temporary};
 
 /// The folders of our own objects. The catalogs' database removes its own orphans.
-const FOLDERS: [&str; 5] = ["bitstreams", "packs", "packages", "uploads", "sources"];
+const FOLDERS: [&str; 6] = ["bitstreams", "packs", "packages", "uploads", "sources", "moves"];
 
 /// Uploads that are still in use.
 #[derive(Debug, Clone, Default)]

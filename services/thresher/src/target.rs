@@ -48,6 +48,11 @@ pub(crate) async fn open_catalog(store: &Store, source: &SourceId) -> Result<Cat
     Catalog::open(store.object_store(), &catalog_path(source), CatalogConfig::default()).await
 }
 
+/// Whether a Source has a catalog.
+pub(crate) async fn has_catalog(store: &Store, source: &SourceId) -> Result<bool, CatalogError> {
+    Catalog::exists(&store.object_store(), &catalog_path(source)).await
+}
+
 /// Opens the catalog of a Source for reading.
 pub(crate) async fn read_catalog(store: &Store, source: &SourceId) -> Result<CatalogReader, CatalogError> {
     CatalogReader::open(store.object_store(), &catalog_path(source), CatalogConfig::default()).await
@@ -114,6 +119,14 @@ pub(crate) async fn open_one(
     Ok((store, note, reader))
 }
 
+/// The Sources of a store, without those that were moved: the new Source has all that they store.
+pub(crate) async fn sources_in_use(store: &Store) -> Result<Vec<SourceMarker>, StoreError> {
+    let mut notes = store.sources().await?;
+    let moves = store.moves().await?;
+    notes.retain(|note| !moves.iter().any(|moved| moved.is_whole && moved.source == note.source));
+    Ok(notes)
+}
+
 /// The Sources of a harvest, at least one. No catalog is opened: a fleet's store may have thousands.
 pub(crate) async fn find_sources(
     into: &str,
@@ -124,7 +137,7 @@ pub(crate) async fn find_sources(
     let store = open_store_read_only(&target).await?;
     let mut notes = match named {
         Some(named) => store.source(&source_id(named)?).await?.into_iter().collect(),
-        None => store.sources().await?,
+        None => sources_in_use(&store).await?,
     };
     for note in &mut notes {
         note.url = shown_url(&note.url);
@@ -142,7 +155,7 @@ pub(crate) async fn find_sources(
 }
 
 /// The error of a command that needs one of these Sources.
-fn name_one(problem: &str, notes: &[SourceMarker]) -> Failed {
+pub(crate) fn name_one(problem: &str, notes: &[SourceMarker]) -> Failed {
     let shown: Vec<_> = notes.iter().take(SOURCES_SHOWN).map(|note| note.source.as_str()).collect();
     let more = match notes.len().saturating_sub(shown.len()) {
         0 => String::new(),

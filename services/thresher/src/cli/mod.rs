@@ -8,6 +8,7 @@ mod publish;
 mod run;
 mod serve;
 mod source;
+mod source_move;
 mod source_set;
 mod spec;
 mod store;
@@ -25,6 +26,7 @@ pub(crate) use self::publish::PublishArgs;
 pub(crate) use self::run::{RunCommand, RunTargetArgs, WhichArgs};
 pub(crate) use self::serve::{DemoArgs, ServeArgs, ServiceArg};
 pub(crate) use self::source::{ApplyArgs, ListArgs, SourceAddArgs, SourceCommand};
+pub(crate) use self::source_move::SourceMoveArgs;
 pub(crate) use self::source_set::{
     DescriptionArgs, DescriptionField, SourceSetArgs, SourceTargetArgs, WhichSourcesArgs,
 };

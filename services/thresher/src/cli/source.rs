@@ -9,6 +9,7 @@ use jiff::SignedDuration;
 use model::{Network, Push, Robots};
 use url::Url;
 
+use super::source_move::SourceMoveArgs;
 use super::source_set::{DescriptionArgs, SourceSetArgs, SourceTargetArgs};
 use super::spec::SpecArgs;
 use crate::client::GatewayArgs;
@@ -37,6 +38,9 @@ pub(crate) enum SourceCommand {
     Pause(SourceTargetArgs),
     /// Enable Sources again.
     Resume(SourceTargetArgs),
+    /// Harvest a Source from another URL from now on, such as by ResourceSync instead of OAI-PMH. What is stored and is
+    /// the same there is kept without a request. For a harvest with --into; a fleet is not asked.
+    Move(Box<SourceMoveArgs>),
     /// Remove a Source from the fleet. Its stored data stays.
     Rm {
         /// The Source: its name, its URL or its ID.

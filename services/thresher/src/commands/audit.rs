@@ -93,7 +93,7 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
 /// The only Source of a harvest.
 async fn only_source(into: &str) -> Result<Url, Failed> {
     let store = target::open_store_read_only(&target::parse(into)?).await?;
-    match store.sources().await?.as_slice() {
+    match target::sources_in_use(&store).await?.as_slice() {
         [one] => Ok(one.url.parse()?),
         [] => Err(usage(format!("{into} has no Source; pass the directory of an earlier sync with --into"))),
         several => {

@@ -79,6 +79,9 @@ fn repository_lines(repository: &OaiRepository) -> Vec<String> {
         format!("times     {}, from {}", repository.granularity, repository.earliest),
         format!("deletions {}", repository.deletions.as_str()),
     ];
+    lines.extend(repository.resourcesync.as_ref().map(|url| {
+        format!("offers    ResourceSync too, at {url}; `thresher source move` moves a harvest there")
+    }));
     lines.extend(repository.other_base.as_ref().map(|base| format!("base URL  it calls itself {base}")));
     let more = if repository.more_sets { ", and more" } else { "" };
     let sets: Vec<String> =

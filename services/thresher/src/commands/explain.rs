@@ -8,11 +8,13 @@ use std::collections::BTreeMap;
 
 use catalog::CatalogReader;
 use futures::TryStreamExt;
+use jiff::Timestamp;
 use model::{
-    ChangeLogEntry, HomeSite, PendingRecord, ProblemRecord, ResourceRecord, ResourceUri, Subject, Version,
-    counted,
+    ChangeLogEntry, HomeSite, PendingRecord, ProblemRecord, ResourceRecord, ResourceUri, SourceId, Subject,
+    Version, counted,
 };
 use serde::Serialize;
+use store::SourceMove;
 
 use crate::cli::ExplainArgs;
 use crate::client::{self, OperatorClient, ReadFrom};
@@ -32,6 +34,9 @@ struct ResourceHistory {
     /// The header of the record that it is, of an OAI-PMH repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     oai: Option<OaiHeader>,
+    /// The URLs that the Source was harvested from before, the latest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    formerly: Vec<Formerly>,
     record: Option<ResourceRecord>,
     /// Kept versions, the oldest first.
     versions: Vec<Version>,
@@ -46,6 +51,14 @@ struct ResourceHistory {
     /// How many earlier events were left out.
     #[serde(skip)]
     left_out: u64,
+}
+
+/// An earlier URL of a Source.
+#[derive(Debug, Serialize)]
+struct Formerly {
+    url: String,
+    /// When it was moved.
+    until: Timestamp,
 }
 
 /// Runs the command.
@@ -68,8 +81,10 @@ pub(crate) async fn text(args: &ExplainArgs) -> Result<String, Failed> {
                 }
             };
             let mut histories = Vec::new();
+            let moves = harvested.store.moves().await?;
             for (note, catalog) in &harvested.sources {
-                histories.push(gather(&note.url, catalog, &uri).await?);
+                let formerly = formerly(&moves, &note.source);
+                histories.push(ResourceHistory { formerly, ..gather(&note.url, catalog, &uri).await? });
             }
             (uri, histories)
         }
@@ -100,12 +115,26 @@ pub(crate) async fn text(args: &ExplainArgs) -> Result<String, Failed> {
     Ok(text)
 }
 
+/// The earlier URLs of a Source.
+fn formerly(moves: &[SourceMove], source: &SourceId) -> Vec<Formerly> {
+    let mut all = Vec::new();
+    let mut of = source;
+    while all.len() <= moves.len()
+        && let Some(moved) = moves.iter().find(|moved| moved.to == *of)
+    {
+        all.push(Formerly { url: target::shown_url(&moved.url), until: moved.at });
+        of = &moved.source;
+    }
+    all
+}
+
 async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Result<ResourceHistory, Failed> {
     let mut history = ResourceHistory {
         uri: uri.clone(),
         source: source.to_owned(),
         foreign: HomeSite::of_text(source).is_foreign(uri.as_str()),
         oai: None,
+        formerly: Vec::new(),
         record: catalog.resource(uri).await?,
         versions: catalog.versions(uri).await?.map(|versions| versions.kept).unwrap_or_default(),
         pending: catalog.pending(uri).await?,
@@ -154,6 +183,7 @@ async fn from_gateway(
             foreign: HomeSite::of_text(&about.entry).is_foreign(uri.as_str()),
             source: about.entry,
             oai: header(uri, history.record.as_ref()),
+            formerly: Vec::new(),
             record: history.record,
             versions: history.versions,
             pending: history.pending,

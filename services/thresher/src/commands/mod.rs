@@ -23,6 +23,7 @@ pub(crate) mod scrub;
 mod select;
 pub(crate) mod serve;
 pub(crate) mod source;
+mod source_move;
 mod source_set;
 mod source_switch;
 pub(crate) mod sync;

@@ -17,7 +17,7 @@ pub(crate) async fn run(args: RestoreArgs) -> CommandResult {
     let store = target::open_store(&target::parse(&args.harvest.into)?).await?;
     let mut open = uris.clone();
     let mut lost = false;
-    for note in store.sources().await? {
+    for note in target::sources_in_use(&store).await? {
         let catalog = target::open_catalog(&store, &note.source).await?;
         let has_view = catalog.last_run().await?.is_some_and(|run| run.view);
         let view = store.view().filter(|_| has_view);

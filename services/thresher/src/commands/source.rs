@@ -10,6 +10,7 @@ use url::Url;
 use crate::cli::{ListArgs, SourceAddArgs, SourceCommand, SpecArgs};
 use crate::client::{OperatorClient, called, no_source};
 use crate::client_error::Kind;
+use crate::commands::source_move;
 use crate::commands::source_set;
 use crate::commands::source_switch::{self, Switch};
 use crate::exit::{CommandResult, Exit, Failed, usage};
@@ -21,6 +22,7 @@ pub(crate) async fn run(command: SourceCommand) -> CommandResult {
     match command {
         SourceCommand::Add(args) => add(*args).await,
         SourceCommand::Set(args) => source_set::run(*args).await,
+        SourceCommand::Move(args) => Box::pin(source_move::run(*args)).await,
         SourceCommand::Pause(args) => source_switch::run(args, Switch::Pause).await,
         SourceCommand::Resume(args) => source_switch::run(args, Switch::Resume).await,
         SourceCommand::Ls(ListArgs { gateway, matching, json }) => {

@@ -13,7 +13,7 @@ use harvest::{HarvestError, Parts, Progress, Report};
 use model::{HomeSite, Mode, Origins, RunMode, SourceId, SystemClock};
 use planning::{Filter, HarvestOptions};
 use serde::Serialize;
-use store::{SourceMarker, Store};
+use store::{SourceMarker, SourceMove, Store};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -103,6 +103,14 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         _ => Exit::Problems,
     };
     show::summary(&report, &target::place(&store), duration);
+    if let Some(offer) = &report.resourcesync {
+        note!(
+            "  the site offers ResourceSync too: `thresher source move {} --to {offer} --into {}` moves there, and keeps \
+             what is stored",
+            SourceId::of_entry(&args.url),
+            target::place(&store)
+        );
+    }
     if args.json {
         terminal::json(&Outcome::new(&args.url, &report, duration.as_millis()))?;
     }
@@ -184,7 +192,8 @@ async fn harvest_over(
         }
         (_, Some(view)) => Some(view),
     };
-    let held = store.sources().await?;
+    refuse_moved(&store, &source, &request.into).await?;
+    let held = target::sources_in_use(&store).await?;
     if let Some(other) =
         held.iter().find(|note| note.source != source).filter(|_| view.is_some() && !is_audit)
     {
@@ -229,6 +238,24 @@ async fn harvest_over(
     let report = crawl_delays::print_during(&watched_client, harvest).await;
     let report = report.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
     Ok((report, store))
+}
+
+/// Refuses a Source that was moved, and one whose move is not finished.
+async fn refuse_moved(store: &Store, source: &SourceId, into: &str) -> Result<(), Failed> {
+    for SourceMove { source: left, url, to, to_url, is_whole, .. } in store.moves().await? {
+        if left == *source {
+            return Err(usage(format!(
+                "{url} was moved to {to_url}; sync that. `thresher source move {left} --back --into {into}` takes it \
+                 back"
+            )));
+        }
+        if to == *source && !is_whole {
+            return Err(usage(format!(
+                "the move from {url} is not finished; repeat `thresher source move {left} --to {to_url} --into {into}`"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The first Ctrl-C stops between two batches (the first token); a second one stops at once, which loses

@@ -44,6 +44,7 @@ mod limited;
 mod links;
 mod manual;
 mod metrics;
+mod moves;
 mod named;
 mod oai;
 mod oai_peers;

@@ -52,6 +52,9 @@ pub(super) fn of(history: &ResourceHistory) -> String {
     if history.foreign {
         text.line("which is another site: its bytes may differ from those of the URI's owner");
     }
+    for former in &history.formerly {
+        text.line(format!("which was {} until it was moved, at {}", former.url, former.until));
+    }
     if let Some(header) = &history.oai {
         let sets = if header.sets.is_empty() { "no set".to_owned() } else { header.sets.join(", ") };
         text.line(format!("record {} of OAI-PMH, as {}, in {sets}", header.identifier, header.prefix));
