@@ -178,6 +178,7 @@ impl Settling {
             as_of: Some(Timestamp::UNIX_EPOCH),
             latest: Some(Timestamp::UNIX_EPOCH),
             links: None,
+            linked: None,
         }
     }
 }

@@ -45,6 +45,9 @@ pub struct Counters {
     /// Entries that were left out, because they do not meet the conditions of `only` in the spec.
     #[serde(skip_serializing_if = "is_zero")]
     pub out_of_scope: u64,
+    /// Links that were followed, by `follow_links` of the spec. Each is an entry of a resource that no list need name.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub linked: u64,
     /// Resources that a list omits, and that are kept for now.
     pub absent: u64,
     /// Change documents that left a gap after what was synchronized.
@@ -119,6 +122,7 @@ impl From<&model::Counters> for Counters {
             foreign: counters.foreign,
             foreign_left_out: counters.foreign_left_out,
             out_of_scope: counters.out_of_scope,
+            linked: counters.linked,
             absent: counters.absent,
             gaps: counters.gaps,
             documents_failed: counters.documents_failed,

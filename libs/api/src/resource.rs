@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
-use model::{ChangeLogEntry, Links, PendingRecord, ProblemRecord, ResourceRecord, ResourceUri, Version};
+use model::{
+    ChangeLogEntry, Linked, Links, PendingRecord, ProblemRecord, ResourceRecord, ResourceUri, Version,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -42,6 +44,10 @@ pub struct Resource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>, required = false)]
     pub links: Option<Links>,
+    /// The link that leads to it, if no list names it: the resource that has the link (`from`) and the relation (`rel`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = BTreeMap<String, serde_json::Value>, required = false)]
+    pub linked: Option<Box<Linked>>,
 }
 
 /// The state of a resource: [`model::ResourceState`], described for the API.
@@ -126,6 +132,7 @@ impl Resource {
             change_time: record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod)),
             stored_at: bitstream.map(|bitstream| bitstream.stored_at),
             links: record.and_then(|record| record.listing.links.clone()),
+            linked: record.and_then(|record| record.listing.linked.clone()),
         }
     }
 }

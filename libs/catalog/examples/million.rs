@@ -167,6 +167,7 @@ fn listing() -> Listing {
         as_of: Some(Timestamp::UNIX_EPOCH),
         latest: Some(Timestamp::UNIX_EPOCH),
         links: None,
+        linked: None,
     }
 }
 

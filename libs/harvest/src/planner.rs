@@ -10,6 +10,7 @@ pub(crate) mod document;
 mod document_failures;
 pub(crate) mod edition;
 pub(crate) mod entries;
+pub(crate) mod follow;
 pub(crate) mod gaps;
 pub(crate) mod missed_notifications;
 pub(crate) mod planned;
@@ -69,6 +70,8 @@ pub(crate) struct ReadingState {
     pub(crate) redirected: HashSet<String>,
     /// Indexes of the edition that was read, although their parts state a later time.
     pub(crate) current_indexes: HashSet<String>,
+    /// Whether the run's limit of followed links was met, and that is a problem already.
+    pub(crate) has_met_links: bool,
     /// Response times of the Source.
     pub(crate) latencies: Latencies,
 }

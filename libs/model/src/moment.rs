@@ -143,7 +143,16 @@ mod tests {
     fn listing() -> Listing {
         let document = "http://e.org/list".to_owned().into();
         let set = SetId::new("set");
-        Listing { document, set, change: None, change_time: None, as_of: None, latest: None, links: None }
+        Listing {
+            document,
+            set,
+            change: None,
+            change_time: None,
+            as_of: None,
+            latest: None,
+            links: None,
+            linked: None,
+        }
     }
 
     fn record(present: Option<i64>, deleted: Option<i64>, settled_at: i64) -> ResourceRecord {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use resourcesync::Link;
 use serde::{Deserialize, Serialize};
 
-use crate::Links;
+use crate::{Links, MediaRange};
 
 /// The name that stands for the media type. All others are relations.
 const TYPE: &str = "type";
@@ -25,8 +25,8 @@ pub struct WantedLink {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Only {
-    /// A media type, or all of a kind (`text/*`), in lower case.
-    Type(String),
+    /// A media type, or all of a kind (`text/*`).
+    Type(MediaRange),
     /// A link.
     Link(WantedLink),
 }
@@ -107,7 +107,7 @@ impl Only {
     /// Whether an entry with this media type and these links meets it.
     pub fn scope(&self, media_type: Option<&str>, links: Option<&Links>) -> Scope {
         let said = match self {
-            Self::Type(wanted) => media_type.map(|found| is_of_type(wanted, found)),
+            Self::Type(wanted) => media_type.map(|found| wanted.includes(found)),
             Self::Link(wanted) => links.map(|links| wanted.is_among(Some(links))),
         };
         match said {
@@ -115,15 +115,6 @@ impl Only {
             Some(true) => Scope::In,
             Some(false) => Scope::Out,
         }
-    }
-}
-
-/// Whether a media type is the wanted one. Its parameters and its case do not matter.
-fn is_of_type(wanted: &str, found: &str) -> bool {
-    let found = found.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    match wanted.strip_suffix("/*") {
-        Some(kind) => found.split('/').next() == Some(kind),
-        None => found == wanted,
     }
 }
 
@@ -137,13 +128,8 @@ impl FromStr for Only {
                 _ => Err(OnlyError { text: text.chars().take(80).collect() }),
             };
         };
-        let is_type =
-            media_type.split_once('/').is_some_and(|(kind, sub)| !kind.is_empty() && !sub.is_empty());
-        let is_plain = media_type.bytes().all(|byte| byte.is_ascii_graphic() && byte != b';');
-        if !is_type || !is_plain || text.len() > LONGEST {
-            return Err(OnlyError { text: text.chars().take(80).collect() });
-        }
-        Ok(Self::Type(media_type.to_ascii_lowercase()))
+        let media_type = media_type.parse();
+        media_type.map(Self::Type).map_err(|_| OnlyError { text: text.chars().take(80).collect() })
     }
 }
 

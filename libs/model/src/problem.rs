@@ -150,6 +150,7 @@ mod tests {
             as_of: as_of.map(at),
             latest: None,
             links: None,
+            linked: None,
         }
     }
 

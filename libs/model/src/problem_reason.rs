@@ -102,6 +102,8 @@ pub enum ProblemReason {
     LimitDocumentBytes,
     /// A compressed document that inflates to many times its size.
     LimitInflation,
+    /// More links that lead to resources than are followed.
+    LimitLinks,
 }
 
 impl ProblemReason {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use resourcesync::Change;
 use serde::{Deserialize, Serialize};
 
-use crate::{Links, Location, ProblemReason, Provenance, ResourceUri, RunId, SetId, Validators};
+use crate::{Linked, Links, Location, ProblemReason, Provenance, ResourceUri, RunId, SetId, Validators};
 
 /// What a Source declares of a resource's bitstream (RS-8).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -56,6 +56,9 @@ pub struct Listing {
     /// The entry's links to mirrors, metadata, versions and so on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Links>,
+    /// The link that leads to it, if no list names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linked: Option<Box<Linked>>,
 }
 
 impl Listing {
@@ -63,7 +66,7 @@ impl Listing {
     /// silence in an entry of a change removes nothing; an entry of a list replaces them all.
     #[must_use]
     pub fn inheriting(self, before: Option<&Self>) -> Self {
-        if self.links.is_some() || self.change.is_none() {
+        if self.links.is_some() || self.change.is_none() || self.linked.is_some() {
             return self;
         }
         let links = before.and_then(|before| before.links.as_ref()).and_then(Links::inherited);
@@ -158,12 +161,15 @@ pub struct Holding {
     pub listing: HeldListing,
 }
 
-/// The links of a stored version.
+/// The links of a stored version, and the link that led to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct HeldListing {
     /// As in [`Listing`].
     #[serde(default)]
     pub links: Option<Links>,
+    /// As in [`Listing`].
+    #[serde(default)]
+    pub linked: Option<Box<Linked>>,
 }
 
 /// Location, length and digests of a bitstream.

@@ -106,6 +106,9 @@ pub struct Counters {
     /// Entries that were left out, since they do not meet the operator's conditions on type and links.
     #[serde(skip_serializing_if = "is_zero")]
     pub out_of_scope: u64,
+    /// Links that were followed: each is an entry of a resource that no list need name.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub linked: u64,
     /// Resources that a list omits, and that are kept for now.
     pub absent: u64,
     /// Change documents that left a gap after what was synchronized.
@@ -120,11 +123,11 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Listed entries without any result, after a run that reached its end. Retries of earlier problems also
+    /// Entries, also those of links, without any result, after a run that reached its end. Retries of earlier problems also
     /// count as results, so this is a lower bound.
     pub fn shortfall(&self) -> u64 {
         let ended = [self.stored, self.unchanged, self.deleted, self.failed, self.ignored, self.superseded];
-        self.listed.saturating_sub(ended.iter().sum())
+        (self.listed + self.linked).saturating_sub(ended.iter().sum())
     }
 
     /// Adds another document's quirks.

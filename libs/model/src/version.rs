@@ -137,6 +137,7 @@ mod tests {
             as_of: None,
             latest: None,
             links: None,
+            linked: None,
         };
         let from = second(from);
         let until = second(until);

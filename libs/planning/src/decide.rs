@@ -64,6 +64,7 @@ pub fn decide(
     }
     match known.record {
         Some(record) if was_applied(declaration, listing, record) => Decision::Unchanged,
+        Some(record) if is_same_link(listing, record) => Decision::Unchanged,
         Some(record) if describes_what_is_held(declaration, record) => Decision::Unchanged,
         _ => Decision::Fetch,
     }
@@ -119,6 +120,12 @@ fn was_applied(declaration: &Declaration, listing: &Listing, record: &ResourceRe
         && listing.as_of == record.listing.as_of
         && listing.change == record.listing.change
         && *declaration == record.declaration
+}
+
+/// Whether the link that led to the stored version speaks of the same version again.
+fn is_same_link(listing: &Listing, record: &ResourceRecord) -> bool {
+    let held = record.listing.linked.as_deref();
+    record.is_present() && listing.linked.as_ref().is_some_and(|linked| linked.is_same(held))
 }
 
 /// Whether a deletion is newer than the known state of a resource that is not stored.
@@ -195,6 +202,7 @@ mod tests {
             as_of: as_of.map(at),
             latest: None,
             links: None,
+            linked: None,
         }
     }
 

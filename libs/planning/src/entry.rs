@@ -96,6 +96,7 @@ impl EntryContext {
             as_of,
             latest: listed_until,
             links: Links::of(&entry.links),
+            linked: None,
         };
         Ok(ListedEntry { uri, declaration, listing, moment })
     }

@@ -27,11 +27,11 @@ impl Filter {
     }
 
     /// Whether an entry of a wanted URI is wanted for what it says. A deletion is, whatever it says: the resource may
-    /// be stored. A change need not repeat what the list said, so a change that says nothing may be wanted: see
-    /// [`leaves_open`](Self::leaves_open).
+    /// be stored. The entry of a link is too: other rules chose it. A change need not repeat what the list said, so a
+    /// change that says nothing may be wanted: see [`leaves_open`](Self::leaves_open).
     pub fn admits(&self, entry: &ListedEntry) -> bool {
         match entry.listing.change {
-            _ if self.only.is_empty() => true,
+            _ if self.only.is_empty() || entry.listing.linked.is_some() => true,
             Some(Change::Deleted) => true,
             Some(Change::Updated) => self.scope(entry) != Scope::Out,
             Some(Change::Created) | None => self.scope(entry) == Scope::In,
@@ -42,6 +42,7 @@ impl Filter {
     /// or planned.
     pub fn leaves_open(&self, entry: &ListedEntry) -> bool {
         !self.only.is_empty()
+            && entry.listing.linked.is_none()
             && entry.listing.change == Some(Change::Updated)
             && self.scope(entry) == Scope::Unsaid
     }
@@ -137,6 +138,7 @@ mod tests {
                 as_of: None,
                 latest: None,
                 links: Links::of(&links),
+                linked: None,
             },
             moment: Moment::default(),
         }

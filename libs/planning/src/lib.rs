@@ -9,6 +9,7 @@ mod document;
 mod entry;
 mod filter;
 mod fixity_check;
+pub mod follow;
 mod horizon;
 mod limits;
 mod links;

@@ -22,6 +22,8 @@ pub struct RunLimits {
     pub document_bytes: u64,
     /// Maximum ratio of a document's decompressed size to its compressed size.
     pub inflation: u64,
+    /// Links that are followed, of all entries together.
+    pub links: u64,
 }
 
 /// Amounts that a run has read so far, in this process.
@@ -33,6 +35,7 @@ pub struct ReadBudget {
     queued: u64,
     entries: u64,
     bytes: u64,
+    links: u64,
 }
 
 /// A limit of a run that was reached.
@@ -48,6 +51,8 @@ pub enum LimitReached {
     DocumentBytes(u64),
     /// A document inflates to more than this number of times its compressed size.
     Inflation(u64),
+    /// More links that lead to resources than this, of all entries together.
+    Links(u64),
 }
 
 impl Default for RunLimits {
@@ -58,6 +63,7 @@ impl Default for RunLimits {
             entries: 500_000_000,
             document_bytes: 512 << 30,
             inflation: 500,
+            links: 100_000_000,
         }
     }
 }
@@ -120,6 +126,14 @@ impl ReadBudget {
         is_beyond.then_some(LimitReached::Entries(limits.entries))
     }
 
+    /// Takes followed links up to the limit. Returns how many of them there is room for.
+    pub fn take_links(&mut self, limits: &RunLimits, found: usize) -> (usize, Option<LimitReached>) {
+        let room = usize::try_from(limits.links.saturating_sub(self.links)).unwrap_or(usize::MAX);
+        let taken = found.min(room);
+        self.links += taken as u64;
+        (taken, (taken < found).then_some(LimitReached::Links(limits.links)))
+    }
+
     /// How many of the documents that an index lists may be queued. `above` is the number of indexes above it.
     pub fn room_for(&self, limits: &RunLimits, above: u32, named: usize) -> (usize, Option<LimitReached>) {
         if named > 0 && above >= limits.index_levels {
@@ -144,6 +158,7 @@ impl LimitReached {
             Self::Entries(_) => ProblemReason::LimitEntries,
             Self::DocumentBytes(_) => ProblemReason::LimitDocumentBytes,
             Self::Inflation(_) => ProblemReason::LimitInflation,
+            Self::Links(_) => ProblemReason::LimitLinks,
         }
     }
 
@@ -155,6 +170,7 @@ impl LimitReached {
             Self::Entries(_) => ("--max-entries", "entries"),
             Self::DocumentBytes(_) => ("--max-document-bytes", "document_bytes"),
             Self::Inflation(_) => ("--max-inflation", "inflation"),
+            Self::Links(_) => ("--max-links", "links"),
         }
     }
 }
@@ -167,6 +183,9 @@ impl fmt::Display for LimitReached {
             Self::Entries(most) => write!(f, "the run would read more than {most} entries")?,
             Self::DocumentBytes(most) => write!(f, "the run would read more than {most} bytes of documents")?,
             Self::Inflation(most) => write!(f, "it inflates to more than {most} times its compressed size")?,
+            Self::Links(most) => {
+                write!(f, "the run would follow more than {most} links; the rest is not followed")?
+            }
         }
         let (option, field) = self.settings();
         write!(
@@ -181,7 +200,7 @@ mod tests {
     use super::*;
 
     const SMALL: RunLimits =
-        RunLimits { index_levels: 1, documents: 2, entries: 5, document_bytes: 100, inflation: 10 };
+        RunLimits { index_levels: 1, documents: 2, entries: 5, document_bytes: 100, inflation: 10, links: 3 };
 
     #[test]
     fn entries_are_taken_until_the_limit_and_no_document_is_begun_behind_it() {
@@ -198,6 +217,15 @@ mod tests {
         let mut spent = ReadBudget::default();
         assert_eq!(spent.take_entries(&SMALL, &mut vec![(); 5]), None);
         assert_eq!(spent.take_entries(&SMALL, &mut Vec::<()>::new()), None);
+    }
+
+    #[test]
+    fn links_are_followed_until_the_limit() {
+        let mut spent = ReadBudget::default();
+        assert_eq!(spent.take_links(&SMALL, 2), (2, None));
+        assert_eq!(spent.take_links(&SMALL, 2), (1, Some(LimitReached::Links(3))));
+        assert_eq!(spent.take_links(&SMALL, 0), (0, None));
+        assert_eq!(spent.take_links(&SMALL, 1), (0, Some(LimitReached::Links(3))));
     }
 
     #[test]
@@ -226,7 +254,7 @@ mod tests {
 
     #[test]
     fn each_limit_says_how_more_is_allowed() {
-        for met in [LimitReached::IndexLevels(3), LimitReached::Entries(7), LimitReached::Inflation(500)] {
+        for met in [LimitReached::IndexLevels(3), LimitReached::Entries(7), LimitReached::Links(2)] {
             let (option, field) = met.settings();
             let said = met.to_string();
             assert!(said.contains(option) && said.contains(field), "{said}");

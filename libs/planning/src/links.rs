@@ -1,4 +1,4 @@
-//! Which links a stored resource has, when another entry lists the stored version. Pure.
+//! Which links a stored resource has, and which link leads to it, when another entry lists the stored version. Pure.
 
 use model::{Listing, ResourceRecord};
 use resourcesync::Change;
@@ -10,6 +10,9 @@ use resourcesync::Change;
 /// Otherwise two sets that disagree would replace each other's links in every run.
 pub fn relinked(record: &ResourceRecord, entry: &Listing) -> Option<Listing> {
     let held = &record.listing;
+    if entry.linked != held.linked {
+        return remarked(record, entry);
+    }
     let is_silent = entry.links.is_none() && entry.change.is_some();
     if !record.is_present() || is_silent || entry.change == Some(Change::Deleted) || entry.links == held.links
     {
@@ -24,6 +27,31 @@ pub fn relinked(record: &ResourceRecord, entry: &Listing) -> Option<Listing> {
         return Some(entry.clone());
     }
     Some(Listing { links: entry.links.clone(), ..held.clone() })
+}
+
+/// The listing of a stored resource, if an entry about the stored version changes which link leads to it. An entry of a
+/// list ends the mark: a resource that is listed is not linked only.
+fn remarked(record: &ResourceRecord, entry: &Listing) -> Option<Listing> {
+    let held = &record.listing;
+    if !record.is_present() || entry.change == Some(Change::Deleted) {
+        return None;
+    }
+    let is_later = entry.as_of.is_some() && entry.as_of >= held.as_of;
+    Some(match &entry.linked {
+        // A change of another resource that links to it too: the first one stays.
+        Some(linked)
+            if entry.change.is_some()
+                && held.linked.as_ref().is_some_and(|held| held.from != linked.from) =>
+        {
+            let linked = held.linked.clone().map(|first| Box::new(first.beside(Some(linked))));
+            if linked == held.linked {
+                return None;
+            }
+            Listing { linked, ..held.clone() }
+        }
+        _ if is_later => entry.clone(),
+        linked => Listing { links: entry.links.clone(), linked: linked.clone(), ..held.clone() },
+    })
 }
 
 #[cfg(test)]
@@ -46,7 +74,16 @@ mod tests {
     fn listing(set: &str, change: Option<Change>, as_of: Option<i64>, links: Option<Links>) -> Listing {
         let as_of = as_of.map(at);
         let document = format!("{set}/list").into();
-        Listing { document, set: SetId::new(set), change, change_time: None, as_of, latest: None, links }
+        Listing {
+            document,
+            set: SetId::new(set),
+            change,
+            change_time: None,
+            as_of,
+            latest: None,
+            links,
+            linked: None,
+        }
     }
 
     fn held(listing: Listing, sets: &[&str]) -> ResourceRecord {

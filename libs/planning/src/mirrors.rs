@@ -164,6 +164,7 @@ mod tests {
             as_of: None,
             latest: None,
             links: Links::of(links),
+            linked: None,
         }
     }
 

@@ -7,6 +7,7 @@ use model::{Absent, Mirrors, Mode, OaiOptions, Prefer, Terms};
 use regex::Regex;
 
 use crate::filter::Filter;
+use crate::follow::FollowRules;
 use crate::limits::RunLimits;
 use crate::retry::RetryPolicy;
 use crate::unreported::Channels;
@@ -52,6 +53,8 @@ pub struct HarvestOptions {
     pub limits: RunLimits,
     /// When to fetch from mirrors.
     pub mirrors: Mirrors,
+    /// Which links lead to resources that are fetched too.
+    pub follow: FollowRules,
 }
 
 /// Pending records that a run reads ahead of its jobs, over all origins.
@@ -97,6 +100,7 @@ impl Default for HarvestOptions {
             oai: OaiOptions::default(),
             limits: RunLimits::default(),
             mirrors: Mirrors::default(),
+            follow: FollowRules::default(),
         }
     }
 }
@@ -116,6 +120,10 @@ impl HarvestOptions {
         let prefix =
             self.oai.metadata_prefix.as_ref().map_or(String::new(), |prefix| format!(" prefix {prefix:?}"));
         let (include, exclude) = (text(include), text(exclude));
-        format!("include {include:?} exclude {exclude:?} strict {}{origins}{prefix}{only}", self.strict)
+        let follow = self.follow.fingerprint();
+        format!(
+            "include {include:?} exclude {exclude:?} strict {}{origins}{prefix}{only}{follow}",
+            self.strict
+        )
     }
 }

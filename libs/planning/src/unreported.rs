@@ -144,6 +144,7 @@ mod tests {
             as_of: Some(at(as_of)),
             latest: None,
             links: None,
+            linked: None,
         }
     }
 

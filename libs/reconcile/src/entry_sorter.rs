@@ -53,7 +53,8 @@ struct Portion {
 pub enum Counting {
     /// All of them, in input order.
     All,
-    /// The last one: the later of two entries, unless it is certainly of an earlier time.
+    /// The last one: the later of two entries, unless it is certainly of an earlier time. Entries of links count only
+    /// where there is no other.
     Last,
 }
 
@@ -215,7 +216,9 @@ fn merge(
         if let Some(last) = batch.last_mut().filter(|_| counting == Counting::Last)
             && last.uri() == entry.uri()
         {
-            if !entry.is_earlier(last)? {
+            // A resource that a list names is only listed, whatever links to it.
+            let is_other_kind = entry.is_linked() != last.is_linked();
+            if if is_other_kind { last.is_linked() } else { !entry.is_earlier(last)? } {
                 *last = entry;
             }
             continue;
@@ -297,6 +300,7 @@ mod tests {
             as_of: Some(at(second)),
             latest: Some(at(second)),
             links: None,
+            linked: None,
         };
         let moment = Moment { latest: Some(at(second)), is_vague: false };
         ListedEntry { uri: uri.parse().unwrap(), declaration, listing, moment }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fixity::{Algorithm, Digest, Sha256};
 use jiff::Timestamp;
-use model::{Declaration, Links, Listing, ResourceUri, SetId};
+use model::{Declaration, LinkVersion, Linked, Links, Listing, ResourceUri, SetId};
 use planning::{ListedEntry, Moment};
 use resourcesync::Change;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,8 @@ const NAME: u8 = 2;
 const CHANGE: u8 = 4;
 /// Flag: it has links.
 const LINKS: u8 = 8;
+/// Flag: no list names it; a link leads to it.
+const LINKED: u8 = 16;
 
 /// What follows the head and the URI of an entry. Times are nanoseconds since 1970.
 #[derive(Serialize, Deserialize)]
@@ -47,6 +49,30 @@ struct Rest<'a> {
     digests: Cow<'a, [Digest]>,
     /// In the encoded form of [`Links`].
     links: Option<&'a str>,
+    #[serde(borrow)]
+    linked: Option<SpooledLink<'a>>,
+}
+
+/// A [`Linked`] with all its fields: this encoding has no names, so none can be left out.
+#[derive(Serialize, Deserialize)]
+struct SpooledLink<'a> {
+    from: &'a str,
+    rel: &'a str,
+    shared: bool,
+    version: Option<LinkVersion>,
+}
+
+impl<'a> From<&'a Linked> for SpooledLink<'a> {
+    fn from(linked: &'a Linked) -> Self {
+        Self { from: linked.from.as_str(), rel: &linked.rel, shared: linked.shared, version: linked.version }
+    }
+}
+
+impl SpooledLink<'_> {
+    fn read(self) -> io::Result<Linked> {
+        let from = self.from.parse().map_err(io::Error::other)?;
+        Ok(Linked { from, rel: self.rel.to_owned(), shared: self.shared, version: self.version })
+    }
 }
 
 /// An entry about a resource, or only its name.
@@ -89,6 +115,19 @@ impl SpooledEntry {
     /// Whether it is a change; otherwise it is an entry of a list.
     pub fn is_change(&self) -> bool {
         self.head[12] & CHANGE != 0
+    }
+
+    /// Whether no list names it, and a link leads to it.
+    pub fn is_linked(&self) -> bool {
+        self.head[12] & LINKED != 0
+    }
+
+    /// The link that leads to it, if no list names it.
+    ///
+    /// # Errors
+    /// When the entry cannot be decoded.
+    pub fn linked(&self) -> io::Result<Option<Linked>> {
+        if self.is_linked() { self.rest()?.linked.map(SpooledLink::read).transpose() } else { Ok(None) }
     }
 
     /// Whether the stored version, whose links are given, has the entry's links already. A change without links leaves
@@ -149,6 +188,7 @@ impl SpooledEntry {
                 as_of: timestamp(rest.as_of)?,
                 latest: timestamp(rest.latest)?,
                 links: rest.links.map(Links::from_encoded),
+                linked: rest.linked.map(SpooledLink::read).transpose()?.map(Box::new),
             },
             moment: Moment { latest: timestamp(rest.moment)?, is_vague: rest.is_vague },
         })
@@ -183,11 +223,15 @@ pub(crate) fn encode(to: &mut Vec<u8>, entry: &ListedEntry, document: usize) -> 
         // The only digest of a plain entry is in its head.
         digests: if plain.is_some() { Cow::default() } else { declaration.digests.as_slice().into() },
         links: listing.links.as_ref().map(Links::as_str),
+        linked: listing.linked.as_deref().map(SpooledLink::from),
     };
     postcard::to_io(&rest, &mut *to).map_err(io::Error::other)?;
     let mut kind = if listing.change.is_some() { CHANGE } else { 0 };
     if listing.links.is_some() {
         kind |= LINKS;
+    }
+    if listing.linked.is_some() {
+        kind |= LINKED;
     }
     if let Some(digest) = plain {
         kind |= PLAIN;
@@ -263,6 +307,12 @@ mod tests {
         let plain = Declaration { digests: vec![Sha256::of(b"y").into()], ..Declaration::default() };
         let md5 = Declaration { digests, ..Declaration::default() };
         let links = Links::of(&[Link::new("via", "http://o/x"), Link::new("up", "\u{e9}\"")]);
+        let linked = Linked {
+            from: "http://h/\u{fc}".parse().unwrap(),
+            rel: "item".to_owned(),
+            shared: true,
+            version: Some(LinkVersion::of("1")),
+        };
         let times = [None, Some(at(1_767_225_600_123_456_789)), Some(at(-62_135_596_800_000_000_000))];
         for declaration in [full, plain, md5, Declaration::default()] {
             for change in [None, Some(Change::Created), Some(Change::Updated), Some(Change::Deleted)] {
@@ -275,6 +325,7 @@ mod tests {
                         as_of: time,
                         latest: time,
                         links: links.clone().filter(|_| time.is_some()),
+                        linked: time.is_none().then(|| Box::new(linked.clone())),
                     };
                     let planned = ListedEntry {
                         uri: "http://h/\u{e9}".parse().unwrap(),
@@ -288,6 +339,7 @@ mod tests {
                         (&planned.uri, &planned.declaration, &planned.listing, planned.moment)
                     );
                     assert_eq!((entry.is_change(), entry.is_name()), (change.is_some(), false));
+                    assert_eq!(entry.linked().unwrap().map(Box::new), planned.listing.linked);
                     let held = planned.listing.links.as_ref();
                     let other = Links::of(&[Link::new("via", "http://o/y")]);
                     assert!(entry.has_links(held).unwrap());
@@ -313,6 +365,7 @@ mod tests {
             as_of: Some(at(5)),
             latest: None,
             links: None,
+            linked: None,
         };
         let declaration = Declaration { length: Some(5), ..Declaration::default() };
         let uri: ResourceUri = "http://h/a".parse().unwrap();

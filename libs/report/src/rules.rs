@@ -219,6 +219,7 @@ pub(crate) fn is_own(reason: ProblemReason) -> bool {
             | ProblemReason::LimitEntries
             | ProblemReason::LimitDocumentBytes
             | ProblemReason::LimitInflation
+            | ProblemReason::LimitLinks
     )
 }
 

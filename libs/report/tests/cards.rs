@@ -138,6 +138,7 @@ impl Known {
             listing: Listing {
                 latest: None,
                 links: None,
+                linked: None,
                 document: LIST.into(),
                 set: SetId::new(CAPS),
                 change: None,

@@ -2,6 +2,7 @@
 
 use control::{AskedBy, RunSpec, SourceSpec};
 use model::{HomeSite, Mode, OaiOptions, Origin, RunMode, Terms};
+use planning::follow::FollowRules;
 use planning::{Filter, HarvestOptions};
 use regex::Regex;
 
@@ -49,6 +50,11 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
         terms: terms(source),
         absent: source.absent,
         mirrors: source.mirrors,
+        follow: FollowRules {
+            relations: source.follow_links.clone(),
+            types: source.follow_types.clone(),
+            most: source.follow_max.unwrap_or(FollowRules::default().most),
+        },
         keep_versions: source.keep_versions,
         notified: run.asked_by == AskedBy::Notification && mode != RunMode::Audit,
         max_deletes_percent: if run.allow_deletes { 100 } else { source.max_deletes_percent },
@@ -158,6 +164,20 @@ mod tests {
         assert!(options.filter.takes("http://h/a/1") && !options.filter.takes("http://h/b/1"));
         assert_eq!((options.jobs_per_origin.get(), options.absent), (7, Absent::Keep));
         assert!(options.strict);
+    }
+
+    #[test]
+    fn which_links_are_followed_is_handed_on() {
+        let none = wanted(|_, _| {}).follow;
+        assert!(none.is_empty());
+        let pdf = wanted(|source, _| {
+            source.follow_links = vec!["item".parse().unwrap()];
+            source.follow_types = vec!["application/pdf".parse().unwrap()];
+            source.follow_max = NonZeroU16::new(3);
+        })
+        .follow;
+        assert!(pdf.selects("item", Some("application/pdf")) && !pdf.selects("item", None));
+        assert_eq!((pdf.most.get(), none.most.get()), (3, 20));
     }
 
     #[test]

@@ -86,6 +86,18 @@ impl SourceSpec {
             let conditions = self.only.len();
             refuse("only", format!("{conditions} are given, and {MOST_CONDITIONS} at most can be"));
         }
+        let followed = [("follow_links", self.follow_links.len()), ("follow_types", self.follow_types.len())];
+        for (field, given) in followed {
+            if given > MOST_CONDITIONS {
+                refuse(field, format!("{given} are given, and {MOST_CONDITIONS} at most can be"));
+            }
+        }
+        if self.follow_links.is_empty() && (!self.follow_types.is_empty() || self.follow_max.is_some()) {
+            refuse(
+                "follow_links",
+                "follow_types and follow_max need relations to follow, such as item".to_owned(),
+            );
+        }
         if self.contact.as_ref().is_some_and(|contact| !is_contact(contact)) {
             refuse("contact", "it is 1 to 200 visible characters, such as mailto:a@example.org".to_owned());
         }

@@ -7,7 +7,8 @@ use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
 use model::{
-    Absent, Message, Mirrors, Network, Only, Origins, Persisted, Prefer, Push, Robots, RunMode, SourceId,
+    Absent, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins, Persisted, Prefer, Push,
+    Robots, RunMode, SourceId,
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -108,6 +109,19 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32))]
     pub only: Vec<Only>,
+    /// Harvest also what links of these relations lead to, although no list names it: `item`, `describedby`,
+    /// `alternate`, or a URI. It is deleted with the resource that has the link.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32, example = json!(["item", "describedby"])))]
+    pub follow_links: Vec<FollowedRelation>,
+    /// Follow only links that declare one of these media types: `application/pdf`, `text/*`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32, example = json!(["application/pdf"])))]
+    pub follow_types: Vec<MediaRange>,
+    /// The most links of one entry that are followed. Where it is left out: 20.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = u16, minimum = 1, required = false))]
+    pub follow_max: Option<NonZeroU16>,
     /// Whether to reject documents that break the specification, instead of tolerating and counting the deviations.
     #[serde(default)]
     pub strict: bool,
@@ -264,6 +278,9 @@ impl Spec {
             origins: Origins::default(),
             mirrors: Mirrors::default(),
             only: Vec::new(),
+            follow_links: Vec::new(),
+            follow_types: Vec::new(),
+            follow_max: None,
             strict: false,
             accept_html: false,
             concurrency: four(),

@@ -93,6 +93,7 @@ impl World {
             as_of: None,
             latest: None,
             links: links_of(name),
+            linked: None,
         };
         let record = ResourceRecord {
             bitstream: held,

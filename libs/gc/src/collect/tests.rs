@@ -23,6 +23,7 @@ fn tombstone(location: &Location, content: &[u8]) -> ResourceRecord {
             as_of: None,
             latest: None,
             links: None,
+            linked: None,
         },
         sets: vec![set],
         deleted: Some(Bitstream {

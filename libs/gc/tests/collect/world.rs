@@ -184,6 +184,7 @@ pub(crate) fn listing() -> Listing {
         as_of: None,
         latest: None,
         links: None,
+        linked: None,
     }
 }
 

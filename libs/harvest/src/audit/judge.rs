@@ -141,6 +141,7 @@ mod tests {
             as_of: Some(at(second)),
             latest: None,
             links: None,
+            linked: None,
         }
     }
 

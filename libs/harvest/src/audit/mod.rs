@@ -239,6 +239,11 @@ impl Auditor {
         comparison: &mut Comparison,
         (uri, record): (ResourceUri, ResourceRecord),
     ) -> Option<Found> {
+        if ctx.options.follow.leaves_out(&record) {
+            // Links that are not followed now led to it.
+            comparison.counts.unjudged += 1;
+            return None;
+        }
         let of_sets: Vec<usize> = comparison.sets_of(&record).collect();
         if comparison.is_partial || of_sets.iter().any(|n| !comparison.sets[*n].is_whole) {
             comparison.counts.unjudged += 1;

@@ -320,6 +320,13 @@ impl Auditor {
                 // The lists already contain it.
                 if entry.moment.latest.zip(reading.after).is_none_or(|(latest, after)| latest >= after) {
                     spooled.entries.add(&entry, reading.number)?;
+                    let followed = ctx.options.follow.follow(&ctx.options.filter, &entry).entries;
+                    let (taken, met) = self.budget.take_links(&ctx.options.limits, followed.len());
+                    ctx.run.counters.linked += taken as u64;
+                    met.into_iter().for_each(|met| spooled.note_unread(|| met.to_string()));
+                    followed[..taken]
+                        .iter()
+                        .try_for_each(|linked| spooled.entries.add(linked, reading.number))?;
                     spooled.entries.make_room().await?;
                 }
             }

@@ -1,5 +1,7 @@
 //! Entries of a manifest: each is decided like an entry of a list, but its member is stored at once.
 
+use std::collections::HashSet;
+
 use catalog::Batch;
 use fixity::Computed;
 use model::{
@@ -34,8 +36,11 @@ pub(crate) async fn settle_members(
     context: &EntryContext,
     items: Vec<MemberOutcome>,
 ) -> Result<(), HarvestError> {
-    let members = wanted_members(ctx, planner, batch, context, items);
+    let (members, mut linked) = wanted_members(ctx, planner, batch, context, items);
     let uris: Vec<ResourceUri> = members.iter().map(|(planned, _)| planned.uri.clone()).collect();
+    let is_member: HashSet<&ResourceUri> = uris.iter().collect();
+    // A member of the package is listed.
+    linked.retain(|entry| !is_member.contains(&entry.uri));
     let records = ctx.catalog().await?.resources_many(&uris).await?;
     let pending = ctx.catalog().await?.pending_many(&uris).await?;
     let problems = ctx.problems_of(&uris).await?;
@@ -89,7 +94,7 @@ pub(crate) async fn settle_members(
     }
     // By now only resources whose members were not taken have plans.
     plans.write(ctx, batch);
-    Ok(())
+    planner.plan_linked(ctx, batch, linked).await
 }
 
 /// Records an unusable member as a problem until the resource itself was requested, and as an attempt in its
@@ -112,15 +117,16 @@ fn note_bad_member(
     }
 }
 
-/// The readable and wanted entries, in planning form.
+/// The readable and wanted entries, in planning form, and the entries of their links.
 fn wanted_members(
     ctx: &mut RunContext,
     planner: &mut Planner,
     batch: &mut Batch,
     context: &EntryContext,
     items: Vec<MemberOutcome>,
-) -> Vec<(ListedEntry, MemberResult)> {
+) -> (Vec<(ListedEntry, MemberResult)>, Vec<ListedEntry>) {
     let mut members = Vec::with_capacity(items.len());
+    let mut linked = Vec::new();
     let home = HomeSite::of(&ctx.entry);
     for MemberOutcome { entry, result } in items {
         let at = format!("{}#{}:{}", context.document, entry.line, entry.column);
@@ -144,7 +150,10 @@ fn wanted_members(
                 if planned.listing.change.is_none() {
                     planner.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
                 }
-                members.extend(is_wanted.then_some((planned, result)));
+                if is_wanted {
+                    linked.extend(planner.follow(ctx, batch, context, &planned, position));
+                    members.push((planned, result));
+                }
             }
             Err(error) if is_wanted => {
                 ctx.entry_problem(batch, at, ProblemReason::BadUri, &error.to_string());
@@ -152,7 +161,12 @@ fn wanted_members(
             Err(_) => {}
         }
     }
-    members
+    if planner.reconciler.records_names_of(&context.set) {
+        for linked in linked.iter().filter(|linked| linked.listing.change.is_none()) {
+            planner.reconciler.note_name(ctx, &context.document, &context.set, &linked.uri);
+        }
+    }
+    (members, linked)
 }
 
 fn step(

@@ -121,7 +121,8 @@ impl Planner {
             let records = ctx.catalog().await?.resources_many(&uris).await?;
             for (uri, record) in uris.iter().zip(records) {
                 let Some(record) = record.filter(|record| is_stored_in(set, record)) else { continue };
-                if !is_newer(&record.listing, lists.at) {
+                // The operator follows other links now, and that deletes nothing.
+                if !ctx.options.follow.leaves_out(&record) && !is_newer(&record.listing, lists.at) {
                     count.absent += 1;
                     if absentees.note(uri.as_str().as_bytes()).is_err() {
                         return Ok(false);
@@ -191,6 +192,7 @@ impl Planner {
                 as_of: lists.at,
                 latest: None,
                 links: None,
+                linked: record.listing.linked,
             };
             let account = Provenance::of(Why::Absent);
             let pending =

@@ -251,6 +251,7 @@ async fn what_failed_before_is_not_tried_again_as_it_was_where_a_notice_tells_of
             as_of: Some(at(-9)),
             latest: None,
             links: None,
+            linked: None,
         };
         let problem = ProblemRecord {
             reason: model::ProblemReason::Timeout,

@@ -7,6 +7,7 @@ use model::{
     Action, ChangeTimes, Declaration, DocumentRecord, HomeSite, Listing, MirrorPlan, Mirrors, PendingRecord,
     ProblemReason, ProblemRecord, Provenance, ResourceRecord, ResourceUri, SetId, Subject, Validators,
 };
+use planning::follow::{self, AfterChange, BesideTarget};
 use planning::{
     ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part, mirrors,
     queued_document, relinked, strategy, why,
@@ -15,7 +16,7 @@ use resourcesync::{Datetime, Entry, Item};
 
 use crate::error::HarvestError;
 use crate::planner::planned::Plans;
-use crate::planner::{Planner, missed_notifications};
+use crate::planner::{Planner, follow as links, missed_notifications};
 use crate::run::RunContext;
 
 /// Entries, and the stored records of their resources.
@@ -82,7 +83,17 @@ impl Planner {
                     if planned.listing.change.is_none() && (spooled.is_none() || !is_wanted) {
                         self.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
                     }
-                    entries.extend(is_wanted.then_some(planned));
+                    if !is_wanted {
+                        continue;
+                    }
+                    let followed = self.follow(ctx, batch, context, &planned, position);
+                    if planned.listing.change.is_none() && spooled.is_none() {
+                        for linked in &followed {
+                            self.reconciler.note_name(ctx, &context.document, &context.set, &linked.uri);
+                        }
+                    }
+                    entries.push(planned);
+                    entries.extend(followed);
                 }
                 Err(_) if !is_wanted => {}
                 Err(error) => {
@@ -102,50 +113,24 @@ impl Planner {
         entries: Entries,
     ) -> Result<(), HarvestError> {
         let Entries { planned, mut records, may_be_pending, .. } = entries;
+        let (planned, left_out) = follow::merge_links(planned);
+        ctx.run.counters.superseded += left_out;
         let pending = if may_be_pending.is_empty() {
             Vec::new()
         } else {
             ctx.catalog().await?.pending_many(&may_be_pending).await?
         };
         let mut plans = Plans::of(may_be_pending.into_iter().zip(pending), planned.len());
-        let problems = if ctx.problems.any_ignored {
-            ctx.problems_of(&planned.iter().map(|planned| planned.uri.clone()).collect::<Vec<_>>()).await?
-        } else {
-            planned.iter().map(|_| None).collect()
-        };
-        let mut missed: HashMap<SetId, Vec<_>> = HashMap::new();
-        for (planned, problem) in planned.into_iter().zip(&problems) {
-            let record = records.get(&planned.uri);
-            let set = &planned.listing.set;
-            let is_known =
-                record.is_some_and(|record| record.is_present()) || plans.get(&planned.uri).is_some();
-            if !is_known && ctx.options.filter.leaves_open(&planned) {
-                // Nothing says that it is wanted, and no list that did is known.
-                ctx.run.counters.superseded += 1;
-                continue;
+        let mut after = decide_each(ctx, batch, planned, &mut records, &mut plans).await?;
+        if !after.again.is_empty() || !after.ended.is_empty() {
+            links::look_up(ctx, &after, &mut records, &mut plans).await?;
+            let (again, _) = follow::merge_links(std::mem::take(&mut after.again));
+            ctx.run.counters.linked += again.len() as u64;
+            decide_each(ctx, batch, again, &mut records, &mut plans).await?;
+            for ended in after.ended {
+                links::end_link(ctx, batch, ended, &mut records, &mut plans);
             }
-            let known = CurrentState {
-                record,
-                pending: plans.get(&planned.uri),
-                baseline_at: ctx.sets.get(set).and_then(strategy::baseline_for_changes),
-            };
-            let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
-            if let Some(change) = missed_notifications::missed(ctx, &planned, decision, record, known.pending)
-            {
-                missed.entry(set.clone()).or_default().push((planned.uri.clone(), change));
-            }
-            let is_left_alone =
-                leaves_alone(ctx, batch, &planned, decision, record, problem.as_deref(), &mut plans);
-            let is_listed = is_left_alone || decision == Decision::Unchanged;
-            // An entry of another set may follow.
-            let noted = record.filter(|_| is_listed).and_then(|record| listed(record, &planned.listing));
-            let noted = noted.map(|record| (planned.uri.clone(), record));
-            if !is_left_alone {
-                apply(ctx, batch, planned, decision, record, &mut plans);
-            }
-            records.extend(noted);
         }
-        missed_notifications::note_missed(ctx, batch, missed).await?;
         plans.write(ctx, batch);
         Ok(())
     }
@@ -183,6 +168,72 @@ impl Planner {
         }
         Ok(())
     }
+}
+
+/// Decides about entries in order. Returns what the changes among them mean for the targets of links.
+async fn decide_each(
+    ctx: &mut RunContext,
+    batch: &mut Batch,
+    planned: Vec<ListedEntry>,
+    records: &mut ByUri<ResourceRecord>,
+    plans: &mut Plans,
+) -> Result<AfterChange, HarvestError> {
+    let problems = if ctx.problems.any_ignored {
+        ctx.problems_of(&planned.iter().map(|planned| planned.uri.clone()).collect::<Vec<_>>()).await?
+    } else {
+        planned.iter().map(|_| None).collect()
+    };
+    let mut after = AfterChange::default();
+    let mut missed: HashMap<SetId, Vec<_>> = HashMap::new();
+    for (planned, problem) in planned.into_iter().zip(&problems) {
+        let uri = planned.uri.clone();
+        let record = records.get(&uri);
+        let set = &planned.listing.set;
+        let is_known = record.is_some_and(|record| record.is_present()) || plans.get(&uri).is_some();
+        if !is_known && ctx.options.filter.leaves_open(&planned) {
+            // Nothing says that it is wanted, and no list that did is known.
+            ctx.run.counters.superseded += 1;
+            continue;
+        }
+        let known = CurrentState {
+            record,
+            pending: plans.get(&uri),
+            baseline_at: ctx.sets.get(set).and_then(strategy::baseline_for_changes),
+        };
+        let planned = match follow::beside_target(planned, known) {
+            BesideTarget::Open(planned) => planned,
+            BesideTarget::Listed => {
+                ctx.run.counters.superseded += 1;
+                continue;
+            }
+            BesideTarget::Planned(linked) => {
+                ctx.run.counters.superseded += 1;
+                plans.mark(&uri, linked);
+                continue;
+            }
+        };
+        let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
+        let is_linked = planned.listing.linked.is_some();
+        if !is_linked
+            && let Some(change) = missed_notifications::missed(ctx, &planned, decision, record, known.pending)
+        {
+            missed.entry(planned.listing.set.clone()).or_default().push((uri.clone(), change));
+        }
+        let links = ctx.options.follow.after_change(&ctx.options.filter, &planned, decision, record);
+        after.again.extend(links.again);
+        after.ended.extend(links.ended);
+        let is_left_alone = leaves_alone(ctx, batch, &planned, decision, record, problem.as_deref(), plans);
+        let is_listed = is_left_alone || decision == Decision::Unchanged;
+        // An entry of another set may follow.
+        let noted = record.filter(|_| is_listed).and_then(|record| listed(record, &planned.listing));
+        let noted = noted.map(|record| (uri, record));
+        if !is_left_alone {
+            apply(ctx, batch, planned, decision, record, plans);
+        }
+        records.extend(noted);
+    }
+    missed_notifications::note_missed(ctx, batch, missed).await?;
+    Ok(after)
 }
 
 /// Whether the resource of an entry is wanted. Counts it as listed if so, and as foreign if it belongs to another

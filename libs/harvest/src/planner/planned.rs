@@ -2,7 +2,7 @@
 
 use catalog::Batch;
 use foldhash::fast::RandomState;
-use model::{PendingRecord, ResourceUri};
+use model::{Linked, PendingRecord, ResourceUri};
 use planning::ByUri;
 
 use crate::run::RunContext;
@@ -25,11 +25,27 @@ impl Plans {
         known: impl IntoIterator<Item = (ResourceUri, Option<PendingRecord>)>,
         entries: usize,
     ) -> Self {
-        let mut plans = ByUri::with_capacity_and_hasher(entries, RandomState::default());
-        let planned = known.into_iter().filter_map(|(uri, plan)| Some((uri, plan?)));
+        let mut plans = Self(ByUri::with_capacity_and_hasher(entries, RandomState::default()));
+        plans.learn(known);
         plans
+    }
+
+    /// Adds existing plans.
+    pub(crate) fn learn(&mut self, known: impl IntoIterator<Item = (ResourceUri, Option<PendingRecord>)>) {
+        let planned = known.into_iter().filter_map(|(uri, plan)| Some((uri, plan?)));
+        self.0
             .extend(planned.map(|(uri, plan)| (uri, Slot { plan: Some(Box::new(plan)), is_changed: false })));
-        Self(plans)
+    }
+
+    /// Marks the plan for a resource with the link that leads to it, if it has another mark.
+    pub(crate) fn mark(&mut self, uri: &ResourceUri, linked: Box<Linked>) {
+        if let Some(slot) = self.0.get_mut(uri)
+            && let Some(plan) = slot.plan.as_mut()
+            && plan.listing.linked.as_ref() != Some(&linked)
+        {
+            plan.listing.linked = Some(linked);
+            slot.is_changed = true;
+        }
     }
 
     /// The plan for a resource.

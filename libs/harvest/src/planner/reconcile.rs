@@ -14,7 +14,7 @@ use catalog::Batch;
 use model::SetId;
 use pass::Pass;
 use planning::Filter;
-use reconcile::{AbsenceSearch, Absences, Counting, EntrySorter, Joined, MergeJoin, Records};
+use reconcile::{AbsenceSearch, Absences, Counting, EntrySorter, Joined, MergeJoin, Records, SpooledEntry};
 use spool::Spool;
 
 use crate::error::HarvestError;
@@ -134,7 +134,12 @@ impl Planner {
         is_pending: bool,
     ) -> Result<(), HarvestError> {
         let Joined { entries, known, goes_on } = joined;
-        let undecided = || entries.iter().filter(|entry| !entry.is_name());
+        // The first of many entries have marked what links lead to as shared. The others say nothing more.
+        let is_decided = |entry: &SpooledEntry| !entry.is_name() && !(goes_on && entry.is_linked());
+        let undecided = || entries.iter().filter(|entry| is_decided(entry));
+        if goes_on {
+            ctx.run.counters.superseded += entries.iter().filter(|entry| entry.is_linked()).count() as u64;
+        }
         let Some(first) = undecided().next() else { return Ok(()) };
         let uri = first.read(&pass.documents)?.uri;
         let record = match known {

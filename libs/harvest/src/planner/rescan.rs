@@ -148,3 +148,16 @@ impl Planner {
         ctx.options.absent != Absent::Keep && waiting.is_some_and(|waiting| waiting.uncompared)
     }
 }
+
+/// Records that a set's lists must be read again, although its changes are followed: an absence waits for them. A set
+/// without lists has none that could be read.
+pub(crate) fn wait_for_lists(ctx: &mut RunContext, batch: &mut Batch, id: &SetId) {
+    let now = ctx.clock.now();
+    let Some(set) = ctx.sets.get_mut(id) else { return };
+    let has_lists = set.capabilities.iter().any(|link| strategy::is_baseline(&link.capability));
+    if has_lists && set.waiting.is_none() {
+        set.waiting =
+            Some(PendingRescan { since: now, looked_at: now, uncompared: false, guarded_percent: None });
+        batch.put_set(id, set);
+    }
+}

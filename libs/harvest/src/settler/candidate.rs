@@ -158,6 +158,7 @@ mod tests {
                 as_of: None,
                 latest: Some(at(latest)),
                 links: None,
+                linked: None,
             },
             attempts: 0,
             next_attempt_at: None,

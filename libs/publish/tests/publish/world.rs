@@ -118,6 +118,7 @@ impl World {
             as_of: None,
             latest: None,
             links: None,
+            linked: None,
         };
         let lastmod = Some("2025-12-01T00:00:00Z".parse().unwrap());
         let record = ResourceRecord {

@@ -175,6 +175,7 @@ fn record(number: u64, now: Timestamp) -> ResourceRecord {
             as_of: Some(now),
             latest: None,
             links: None,
+            linked: None,
         },
         sets: vec![set],
         deleted: None,

@@ -40,6 +40,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "Resources of other sites" } dd { (if spec.origins.is_any() { "accepted" } else { "left out" }) }
             dt { "Mirrors" } dd { (name(&spec.mirrors)) }
             dt { "Conditions on entries" } dd { (or(Some(conditions(spec)).filter(|only| !only.is_empty()), "none")) }
+            dt { "Links followed" } dd { (or(followed(spec), "none")) }
             dt { "Deviations" } dd { (if spec.strict { "reject" } else { "tolerate" }) }
             dt { "Unexpected HTML" } dd { (if spec.accept_html { "accept" } else { "reject" }) }
             dt { "Concurrency" } dd { (spec.concurrency) " per origin" }
@@ -55,6 +56,15 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
 
 fn conditions(spec: &SourceSpec) -> String {
     spec.only.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The relations and media types of links that are followed.
+fn followed(spec: &SourceSpec) -> Option<String> {
+    let relations: Vec<&str> = spec.follow_links.iter().map(model::FollowedRelation::as_str).collect();
+    let types: Vec<String> = spec.follow_types.iter().map(ToString::to_string).collect();
+    let types = if types.is_empty() { String::new() } else { format!(" of the types {}", types.join(", ")) };
+    let most = spec.follow_max.map_or(String::new(), |most| format!(", at most {most} of an entry"));
+    (!relations.is_empty()).then(|| format!("{}{types}{most}", relations.join(", ")))
 }
 
 fn networks(spec: &SourceSpec) -> Option<String> {

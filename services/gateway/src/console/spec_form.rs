@@ -29,10 +29,16 @@ const TEXTS: [&str; 17] = [
     "inbox",
 ];
 /// Fields that are numbers in the API.
-const NUMBERS: [&str; 5] =
-    ["max_deletes_percent", "keep_versions", "concurrency", "requests_per_second", "max_body_bytes"];
+const NUMBERS: [&str; 6] = [
+    "max_deletes_percent",
+    "keep_versions",
+    "concurrency",
+    "requests_per_second",
+    "max_body_bytes",
+    "follow_max",
+];
 /// Fields that are lists of strings in the API. The form separates their items by spaces.
-const LISTS: [&str; 4] = ["only", "allow_networks", "notify", "sets"];
+const LISTS: [&str; 6] = ["only", "allow_networks", "notify", "sets", "follow_links", "follow_types"];
 
 /// The field with the labels, an object in the API. The form separates them by spaces.
 const LABELS: &str = "labels";
@@ -209,7 +215,8 @@ mod tests {
             "entry": "https://example.org/", "name": "example.main", "title": "The example", "labels": {"country": "jp", "example.org/tier": ""},
             "notes": "Ask first.", "source_contact": "Ada <ada@example.org>", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
             "follow": {"min_seconds": 5, "max_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
-            "max_deletes_percent": 3, "keep_versions": 2, "metadata_prefix": "mets", "sets": ["col_1", "a:b"], "include": "a", "exclude": "b", "origins": "same", "mirrors": "prefer", "only": ["type=application/pdf", "collection=https://example.org/c"], "strict": true, "accept_html": true, "concurrency": 7,
+            "max_deletes_percent": 3, "keep_versions": 2, "metadata_prefix": "mets", "sets": ["col_1", "a:b"], "include": "a", "exclude": "b", "origins": "same", "mirrors": "prefer", "only": ["type=application/pdf", "collection=https://example.org/c"],
+            "follow_links": ["item", "http://t/r"], "follow_types": ["application/pdf"], "follow_max": 5, "strict": true, "accept_html": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "notify": ["https://index.example.com/", "https://other.example.com/a%20b"],

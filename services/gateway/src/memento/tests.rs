@@ -95,6 +95,7 @@ fn listing() -> Listing {
         as_of: None,
         latest: None,
         links: None,
+        linked: None,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Options of a Source's spec, shared by `sync` and the commands of a fleet.
 
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 
 use clap::Args;
-use model::{Absent, Mirrors, OaiOptions, Only, Origins, Prefer, RunMode};
+use model::{Absent, FollowedRelation, MediaRange, Mirrors, OaiOptions, Only, Origins, Prefer, RunMode};
 use planning::RunLimits;
+use planning::follow::FollowRules;
 use regex::Regex;
 use url::Url;
 use web::WebConfig;
@@ -94,6 +95,9 @@ pub(crate) struct ScopeArgs {
     #[arg(long, value_name = "CONDITION")]
     pub(crate) only: Vec<Only>,
 
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
+
     /// What to do with stored resources that the Source no longer lists. confirm: delete them when a second, later list
     /// omits them too.
     #[arg(long, value_enum, default_value_t = Absent::Confirm)]
@@ -103,6 +107,30 @@ pub(crate) struct ScopeArgs {
     /// there are more, the run deletes none and waits for approval.
     #[arg(long, value_name = "N%", default_value = "10%", value_parser = percent)]
     pub(crate) max_deletes: u8,
+}
+
+/// Which links lead to resources that are synced too.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FollowArgs {
+    /// Sync also what links of these relations lead to, although no list names it: item, describedby, alternate, or a
+    /// URI. Repeatable, or with commas. What a link leads to is deleted with the resource that has the link.
+    #[arg(long, value_name = "RELATION", value_delimiter = ',')]
+    pub(crate) follow_links: Vec<FollowedRelation>,
+
+    /// Follow only links that declare this media type: application/pdf, text/*. Repeatable, or with commas.
+    #[arg(long, value_name = "TYPE", value_delimiter = ',', requires = "follow_links")]
+    pub(crate) follow_type: Vec<MediaRange>,
+
+    /// The most links of one entry that are followed. Default: 20
+    #[arg(long, value_name = "N", requires = "follow_links")]
+    pub(crate) follow_max: Option<NonZeroU16>,
+}
+
+impl From<FollowArgs> for FollowRules {
+    fn from(args: FollowArgs) -> Self {
+        let most = args.follow_max.unwrap_or(Self::default().most);
+        Self { relations: args.follow_links, types: args.follow_type, most }
+    }
 }
 
 /// Limits of a run. What exceeds them is a problem, and nothing is deleted because of it.
@@ -127,6 +155,10 @@ pub(crate) struct LimitArgs {
     /// Maximum ratio of a document's decompressed size to its compressed size.
     #[arg(long, value_name = "N", default_value_t = RunLimits::default().inflation)]
     max_inflation: u64,
+
+    /// Maximum number of links that a run follows (--follow-links), over all entries.
+    #[arg(long, value_name = "N", default_value_t = RunLimits::default().links)]
+    max_links: u64,
 }
 
 impl From<LimitArgs> for RunLimits {
@@ -137,6 +169,7 @@ impl From<LimitArgs> for RunLimits {
             entries: args.max_entries,
             document_bytes: args.max_document_bytes,
             inflation: args.max_inflation,
+            links: args.max_links,
         }
     }
 }

@@ -9,7 +9,7 @@ use futures::stream;
 use futures::{Stream, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use model::moment::{self, At};
-use model::{Bitstream, HomeSite, Links, Location, ResourceState, ResourceUri};
+use model::{Bitstream, HomeSite, Linked, Links, Listing, Location, ResourceState, ResourceUri};
 use serde::Serialize;
 
 use crate::cli::LsArgs;
@@ -40,6 +40,9 @@ struct Line {
     /// The header of the record that it is, of an OAI-PMH repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     oai: Option<OaiHeader>,
+    /// The link that leads to it, if no list names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    linked: Option<Box<Linked>>,
 }
 
 /// Runs the command.
@@ -122,7 +125,7 @@ async fn stored_at_moment<'a>(
             if let At::Stored(bitstream, listing, declaration) = moment::at(&record, &kept, moment) {
                 let change_time = listing.change_time.or(declaration.lastmod);
                 let line = Line::new(&uri, ResourceState::Present, Some(bitstream), change_time);
-                let line = line.linked(listing.links.clone());
+                let line = line.linked(listing);
                 return Ok(Some((line, (resources, versions))));
             }
         }
@@ -146,6 +149,7 @@ impl From<Resource> for Line {
             oai: OaiHeader::of(&resource.uri, resource.links.as_ref()),
             uri: resource.uri,
             links: resource.links,
+            linked: resource.linked,
         }
     }
 }
@@ -169,6 +173,7 @@ impl Line {
             foreign: false,
             links: None,
             oai: None,
+            linked: None,
         }
     }
 
@@ -177,13 +182,17 @@ impl Line {
         let record = known.record.as_ref();
         let change_time = record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod));
         let bitstream = record.and_then(|record| record.bitstream.as_ref());
-        let links = record.and_then(|record| record.listing.links.clone());
-        Self::new(&known.uri, known.state(), bitstream, change_time).linked(links)
+        let line = Self::new(&known.uri, known.state(), bitstream, change_time);
+        match record {
+            Some(record) => line.linked(&record.listing),
+            None => line,
+        }
     }
 
-    /// The same line, with the links of its entry.
-    fn linked(self, links: Option<Links>) -> Self {
-        Self { oai: OaiHeader::of(&self.uri, links.as_ref()), links, ..self }
+    /// The same line, with the links of this entry.
+    fn linked(self, listing: &Listing) -> Self {
+        let links = listing.links.clone();
+        Self { oai: OaiHeader::of(&self.uri, links.as_ref()), links, linked: listing.linked.clone(), ..self }
     }
 
     /// The same line, marked if it belongs to another site than the Source.

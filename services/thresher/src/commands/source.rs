@@ -218,6 +218,9 @@ pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> Spec {
         origins: scope.origins,
         mirrors: scope.mirrors,
         only: scope.only.clone(),
+        follow_links: scope.follow.follow_links.clone(),
+        follow_types: scope.follow.follow_type.clone(),
+        follow_max: scope.follow.follow_max,
         strict: scope.strict,
         accept_html: scope.accept_html,
         ..Spec::new(url.clone())

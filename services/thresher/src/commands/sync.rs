@@ -51,6 +51,8 @@ pub(crate) struct Outcome {
     foreign_left_out: u64,
     /// Those that `--only` left out.
     out_of_scope: u64,
+    /// Links that `--follow-links` followed.
+    linked: u64,
     /// Problems that the operator ignores.
     ignored: u64,
     bytes: u64,
@@ -147,6 +149,7 @@ pub(crate) fn within(scope: ScopeArgs, entry: &Url) -> HarvestOptions {
             only: scope.only,
         },
         mirrors: scope.mirrors,
+        follow: scope.follow.into(),
         absent: scope.absent,
         max_deletes_percent: scope.max_deletes,
         ..HarvestOptions::default()
@@ -294,6 +297,7 @@ impl Outcome {
             foreign: counters.foreign,
             foreign_left_out: counters.foreign_left_out,
             out_of_scope: counters.out_of_scope,
+            linked: counters.linked,
             ignored: report.ignored_problems,
             bytes: counters.bytes,
             requests: counters.requests,

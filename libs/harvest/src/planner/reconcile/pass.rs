@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use catalog::{Batch, PendingScan, ProblemScan};
 use futures::TryStreamExt as _;
-use model::{ResourceUri, SetId, Subject};
+use model::{Holding, ResourceUri, SetId, Subject};
 use planning::is_stored_as_declared;
 use reconcile::{AbsenceSearch, Joined, SpoolError, SpooledEntry};
 
@@ -83,8 +83,9 @@ impl Pass {
             })
         };
         let mut settled = 0;
-        for entry in joined.entries.iter().filter(|entry| !entry.is_name()) {
+        for entry in joined.entries.iter().filter(|entry| !entry.is_name() && !entry.is_linked()) {
             if holding.absent.is_some()
+                || holding.listing.linked.is_some()
                 || !is_settled(entry)
                 || !entry.has_links(holding.listing.links.as_ref())?
             {
@@ -92,7 +93,32 @@ impl Pass {
             }
             settled += 1;
         }
-        Ok(Some(settled))
+        if settled == 0 && joined.entries.iter().any(SpooledEntry::is_linked) {
+            return self.settled_links(joined, holding);
+        }
+        // A list names it: links to it ask for nothing.
+        Ok(Some(settled + joined.entries.iter().filter(|entry| entry.is_linked()).count() as u64))
+    }
+
+    /// Number of entries of links that the join settles at once: the link that led to the stored version speaks of the
+    /// same version again.
+    fn settled_links(&self, joined: &Joined, holding: &Holding) -> Result<Option<u64>, SpoolError> {
+        let Some(held) = holding.listing.linked.as_deref() else { return Ok(None) };
+        if holding.bitstream.is_none() || holding.absent.is_some() {
+            return Ok(None);
+        }
+        let (mut settled, mut is_same) = (0, false);
+        for entry in joined.entries.iter().filter(|entry| entry.is_linked()) {
+            let set = self.documents.get(entry.document()).map(|(_, set)| set);
+            let Some(linked) = entry.linked()? else { return Ok(None) };
+            let is_known = linked.is_same(Some(held)) || linked.from != held.from && held.shared;
+            if entry.is_change() || !is_known || !set.is_some_and(|set| holding.sets.contains(set)) {
+                return Ok(None);
+            }
+            is_same |= linked.from == held.from;
+            settled += 1;
+        }
+        Ok(Some(settled).filter(|_| is_same))
     }
 
     /// Records the absences of a resource.
@@ -101,10 +127,17 @@ impl Pass {
             return Ok(());
         }
         let of_set = &self.of_set;
+        // A listed resource that the lists omit is absent, even if something links to it. From then on it is linked.
+        let links_count = joined.known.as_ref().is_none_or(|known| {
+            let holding = &known.holding;
+            holding.bitstream.is_none() || holding.listing.linked.is_some() || holding.absent.is_some()
+        });
         // If not all entries are in memory, one of the others may list it.
         let is_named = |n: usize| {
-            let names =
-                |entry: &SpooledEntry| !entry.is_change() && of_set.get(entry.document()) == Some(&Some(n));
+            let names = |entry: &SpooledEntry| {
+                let counts = !entry.is_linked() || links_count;
+                !entry.is_change() && counts && of_set.get(entry.document()) == Some(&Some(n))
+            };
             joined.entries.is_cut_short() || joined.goes_on || joined.entries.iter().any(names)
         };
         let held =

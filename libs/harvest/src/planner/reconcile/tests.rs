@@ -85,6 +85,7 @@ impl Case {
                 as_of: None,
                 latest: None,
                 links: None,
+                linked: None,
             },
             sets: vec![self.set.clone()],
             deleted: None,

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use model::{
-    Absence, Action, Assurance, Bitstream, Declaration, Listing, Location, PendingRecord, ProblemReason,
-    ProblemRecord, ResourceRecord, StoredBitstream, Version, bytes, counted, displayed,
+    Absence, Action, Assurance, Bitstream, Declaration, Linked, Listing, Location, PendingRecord,
+    ProblemReason, ProblemRecord, ResourceRecord, StoredBitstream, Version, bytes, counted, displayed,
 };
 use report::history;
 use resourcesync::{Link, relation};
@@ -186,6 +186,7 @@ fn problem(text: &mut Text, problem: &ProblemRecord) {
     text.section(format!("Problem: {reason}"));
     text.line(message);
     text.line(format!("first seen {first_seen}, last seen {last_seen}, {attempts}; {next}"));
+    text.lines(problem.listing.iter().filter_map(|listing| listing.linked.as_deref()).map(linked_from));
     if problem.repair {
         text.line("its stored bytes are doubtful, and are to be replaced");
     }
@@ -233,11 +234,23 @@ fn link(link: &Link) -> String {
     format!("{} {}{said}", link.rel, link.href)
 }
 
+/// The link that leads to a resource that no list names.
+fn linked_from(linked: &Linked) -> String {
+    let others = if linked.shared { ", and from others" } else { "" };
+    format!("linked from {} as {}{others}", linked.from, linked.rel)
+}
+
 /// What a document says of the resource.
 fn listed(text: &mut Text, listing: &Listing, declaration: &Declaration) {
     let change = listing.change.map_or("listed".to_owned(), |change| change.to_string());
     let when = listing.change_time.or(listing.as_of).map_or(String::new(), |time| format!(" as of {time}"));
-    text.line(format!("{change}{when} by {}", listing.document));
+    match &listing.linked {
+        Some(linked) => text.lines([
+            format!("{change}{when} by {}, through a link: no list names it", listing.document),
+            linked_from(linked),
+        ]),
+        None => text.line(format!("{change}{when} by {}", listing.document)),
+    }
     text.lines(declaration.digests.iter().map(|digest| format!("declared {digest}")));
     text.lines(declaration.unjudged.iter().map(|value| format!("declared {value} (unsupported)")));
     text.lines(declaration.length.map(|length| format!("declared length {length}")));

@@ -73,6 +73,13 @@ impl Package {
         self
     }
 
+    /// Links of the entry before.
+    pub(crate) fn linking(mut self, links: &str) -> Self {
+        let entry = self.entries.last_mut().expect("an entry before");
+        *entry = entry.replace("</url>", &format!("{links}</url>"));
+        self
+    }
+
     /// A member alone.
     pub(crate) fn member(mut self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
         self.members.push((name.to_owned(), bytes.as_ref().to_vec(), self.method));

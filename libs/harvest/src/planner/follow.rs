@@ -1,0 +1,136 @@
+//! Follows links: an entry's links that the operator's rules select become entries of the same document
+//! (docs/adr/0068). What they lead to is planned, found absent and deleted like what lists name.
+
+use catalog::Batch;
+use model::{Absence, Action, PendingRecord, ProblemReason, Provenance, ResourceUri, Why, counted};
+use planning::follow::{AfterChange, EndedLink, Followed};
+use planning::{ByUri, EntryContext, ListedEntry};
+use resourcesync::Position;
+
+use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::planner::entries::Entries;
+use crate::planner::planned::Plans;
+use crate::run::RunContext;
+
+impl Planner {
+    /// The entries of a wanted entry's links. Those beyond a limit are a problem of the entry; their targets are named
+    /// all the same, so that none counts as absent.
+    pub(crate) fn follow(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        context: &EntryContext,
+        entry: &ListedEntry,
+        position: Position,
+    ) -> Vec<ListedEntry> {
+        if ctx.options.follow.is_empty() || ctx.options.filter.leaves_open(entry) {
+            return Vec::new();
+        }
+        let Followed { mut entries, mut beyond, unfit } =
+            ctx.options.follow.follow(&ctx.options.filter, entry);
+        let most = ctx.options.follow.most;
+        let many = beyond.len() + entries.len();
+        let is_beyond = !beyond.is_empty();
+        let (room, met) = self.reading.budget.take_links(&ctx.options.limits, entries.len());
+        beyond.extend(entries.drain(room..).map(|linked| linked.uri));
+        if entry.listing.change.is_none() {
+            beyond
+                .iter()
+                .for_each(|uri| self.reconciler.note_name(ctx, &context.document, &context.set, uri));
+        }
+        let at = || format!("{}#{}:{}", context.document, position.line, position.column);
+        if let Some(met) = met {
+            // Once: what follows is beyond the same limit.
+            if !std::mem::replace(&mut self.reading.has_met_links, true) {
+                ctx.entry_problem(batch, at(), met.reason(), &met.to_string());
+            }
+        } else if is_beyond {
+            let links = counted(many as u64, "link that is", "links that are");
+            let why = format!(
+                "the entry has {links} to be followed; the first {most} are. If this Source is to be trusted, allow more \
+                 with --follow-max, in a fleet with the Source's follow_max"
+            );
+            ctx.entry_problem(batch, at(), ProblemReason::LimitLinks, &why);
+        } else if let Some((link, error)) = unfit {
+            let why = format!("the link {} to {} is not followed: {error}", link.rel, link.href);
+            ctx.entry_problem(batch, at(), ProblemReason::BadUri, &why);
+        }
+        ctx.run.counters.linked += entries.len() as u64;
+        entries
+    }
+
+    /// Plans entries of links that came with members of a package, except those of the members themselves.
+    pub(crate) async fn plan_linked(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        planned: Vec<ListedEntry>,
+    ) -> Result<(), HarvestError> {
+        if planned.is_empty() {
+            return Ok(());
+        }
+        let mut uris: Vec<ResourceUri> = planned.iter().map(|entry| entry.uri.clone()).collect();
+        uris.sort_unstable();
+        uris.dedup();
+        let found = ctx.records_of(&uris).await?;
+        let records = uris.iter().cloned().zip(found).filter_map(|(uri, record)| Some((uri, *record?)));
+        let records = records.collect();
+        self.decide_all(ctx, batch, Entries { planned, records, may_be_pending: uris, bytes: 0 }).await
+    }
+}
+
+/// Reads the records and plans of the targets of links, as far as they are not known yet.
+pub(crate) async fn look_up(
+    ctx: &mut RunContext,
+    after: &AfterChange,
+    records: &mut ByUri<model::ResourceRecord>,
+    plans: &mut Plans,
+) -> Result<(), HarvestError> {
+    let again = after.again.iter().map(|entry| &entry.uri);
+    let mut uris: Vec<ResourceUri> =
+        again.chain(after.ended.iter().map(|ended| &ended.uri)).cloned().collect();
+    uris.sort_unstable();
+    uris.dedup();
+    let unplanned: Vec<ResourceUri> = uris.iter().filter(|uri| !plans.has_met(uri)).cloned().collect();
+    uris.retain(|uri| !records.contains_key(uri));
+    let found = ctx.records_of(&uris).await?;
+    records.extend(uris.into_iter().zip(found).filter_map(|(uri, record)| Some((uri, *record?))));
+    let pending = ctx.catalog().await?.pending_many(&unplanned).await?;
+    plans.learn(unplanned.into_iter().zip(pending));
+    Ok(())
+}
+
+/// Settles what a resource does not link to any more. If it was deleted and nothing else links to the target, the
+/// target is deleted with it. Otherwise lists must tell whether anything still links to it.
+pub(crate) fn end_link(
+    ctx: &mut RunContext,
+    batch: &mut Batch,
+    ended: EndedLink,
+    records: &mut ByUri<model::ResourceRecord>,
+    plans: &mut Plans,
+) {
+    let EndedLink { uri, listing, is_deleted } = ended;
+    let Some(link) = listing.linked.as_deref() else { return };
+    let is_of =
+        |held: Option<&model::Linked>| held.is_some_and(|held| held.from == link.from && !held.shared);
+    if is_deleted && plans.get(&uri).is_some_and(|plan| is_of(plan.listing.linked.as_deref())) {
+        plans.give_up(&uri);
+        ctx.run.counters.superseded += 1;
+    }
+    let Some(record) = records.get_mut(&uri).filter(|record| record.is_present()) else { return };
+    let Some(held) = record.listing.linked.as_deref().filter(|held| held.from == link.from) else { return };
+    if is_deleted && !held.shared {
+        let declaration = record.declaration.clone();
+        let account = Provenance::of(Why::Deleted);
+        let pending = PendingRecord::new(ctx.next_seq(), Action::Delete, declaration, listing, account);
+        plans.put(uri, Box::new(pending));
+        ctx.run.counters.planned += 1;
+    } else if record.absent.is_none() {
+        let document = listing.document.as_ref().to_owned();
+        record.absent = Some(Absence { document, at: listing.as_of, seen_at: ctx.clock.now() });
+        batch.put_resource(&uri, record);
+        ctx.run.counters.absent += 1;
+        super::rescan::wait_for_lists(ctx, batch, &listing.set);
+    }
+}
