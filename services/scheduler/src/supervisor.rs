@@ -190,3 +190,19 @@ async fn wait_for_change<T: control::Kept>(view: &mut WatchCache<T>, not_before:
     sleep_until(not_before).await;
     view.changed().await;
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn between_two_runs_a_source_takes_less_than_a_kilobyte() {
+        // All of them share the text of the ID, which is short. A map may have room for twice its entries.
+        let agenda = size_of::<(Timestamp, SourceId)>() + size_of::<(SourceId, Timestamp)>();
+        let owned = size_of::<(SourceId, Owned)>();
+        let bytes = 2 * (agenda + owned) + 200;
+        assert!(bytes < 1_024, "{bytes} bytes");
+    }
+}
