@@ -35,6 +35,8 @@ pub struct Followed {
     pub entries: Vec<ListedEntry>,
     /// Targets beyond the limit.
     pub beyond: Vec<ResourceUri>,
+    /// Targets that the operator's filter leaves out.
+    pub left_out: Vec<ResourceUri>,
     /// The first link that cannot be followed, and why.
     pub unfit: Option<(Link, UriError)>,
 }
@@ -132,11 +134,13 @@ impl FollowRules {
                     continue;
                 }
             };
-            if uri == entry.uri || seen.contains(&uri) || !filter.takes(uri.as_str()) {
+            if uri == entry.uri || seen.contains(&uri) {
                 continue;
             }
             seen.push(uri.clone());
-            if followed.entries.len() < usize::from(self.most.get()) {
+            if !filter.takes(uri.as_str()) {
+                followed.left_out.push(uri);
+            } else if followed.entries.len() < usize::from(self.most.get()) {
                 followed.entries.push(linked_entry(entry, uri, link));
             } else {
                 followed.beyond.push(uri);
@@ -189,7 +193,7 @@ impl FollowRules {
 impl Followed {
     /// All targets.
     pub fn targets(self) -> impl Iterator<Item = ResourceUri> {
-        self.entries.into_iter().map(|entry| entry.uri).chain(self.beyond)
+        self.entries.into_iter().map(|entry| entry.uri).chain(self.beyond).chain(self.left_out)
     }
 }
 

@@ -153,6 +153,8 @@ fn wanted_members(
                 if is_wanted {
                     linked.extend(planner.follow(ctx, batch, context, &planned, position));
                     members.push((planned, result));
+                } else {
+                    planner.name_links(ctx, context, &planned);
                 }
             }
             Err(error) if is_wanted => {

@@ -84,6 +84,7 @@ impl Planner {
                         self.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
                     }
                     if !is_wanted {
+                        self.name_links(ctx, context, &planned);
                         continue;
                     }
                     let followed = self.follow(ctx, batch, context, &planned, position);

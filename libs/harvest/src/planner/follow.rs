@@ -27,7 +27,7 @@ impl Planner {
         if ctx.options.follow.is_empty() || ctx.options.filter.leaves_open(entry) {
             return Vec::new();
         }
-        let Followed { mut entries, mut beyond, unfit } =
+        let Followed { mut entries, mut beyond, left_out, unfit } =
             ctx.options.follow.follow(&ctx.options.filter, entry);
         let most = ctx.options.follow.most;
         let many = beyond.len() + entries.len();
@@ -35,9 +35,8 @@ impl Planner {
         let (room, met) = self.reading.budget.take_links(&ctx.options.limits, entries.len());
         beyond.extend(entries.drain(room..).map(|linked| linked.uri));
         if entry.listing.change.is_none() {
-            beyond
-                .iter()
-                .for_each(|uri| self.reconciler.note_name(ctx, &context.document, &context.set, uri));
+            let names = beyond.iter().chain(&left_out);
+            names.for_each(|uri| self.reconciler.note_name(ctx, &context.document, &context.set, uri));
         }
         let at = || format!("{}#{}:{}", context.document, position.line, position.column);
         if let Some(met) = met {
@@ -58,6 +57,17 @@ impl Planner {
         }
         ctx.run.counters.linked += entries.len() as u64;
         entries
+    }
+
+    /// Names what the links of an entry lead to that the operator's filter leaves out. Other options stored it, and it
+    /// is not absent.
+    pub(crate) fn name_links(&mut self, ctx: &mut RunContext, context: &EntryContext, entry: &ListedEntry) {
+        if ctx.options.follow.is_empty() || entry.listing.change.is_some() {
+            return;
+        }
+        for uri in ctx.options.follow.follow(&ctx.options.filter, entry).targets() {
+            self.reconciler.note_name(ctx, &context.document, &context.set, &uri);
+        }
     }
 
     /// Plans entries of links that came with members of a package, except those of the members themselves.

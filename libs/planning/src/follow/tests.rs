@@ -135,6 +135,7 @@ fn what_cannot_be_followed_is_left_out_or_told() {
     let followed = rules(&["item"], &[]).follow(&filter, &from);
     let uris: Vec<&str> = followed.entries.iter().map(|entry| entry.uri.as_str()).collect();
     assert_eq!(uris, ["http://h/t"], "once, without its fragment, and not the resource itself");
+    assert_eq!(followed.left_out, ["http://other/x".parse().unwrap()]);
     assert_eq!(followed.unfit.unwrap().0.href, "ftp://h/f");
     let gone = entry("http://h/", Some(Change::Deleted), 1, &links);
     assert_eq!(targets(&rules(&["item"], &[]), &gone), [""; 0]);

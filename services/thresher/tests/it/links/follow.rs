@@ -1,8 +1,9 @@
 //! `--follow-links`: what links lead to is synced too, though no list names it.
 
 use super::{Case, declares, linked, ln, time};
-use crate::common::{Package, Run, Site, package, resource, urlset};
+use crate::common::{Package, Process, Run, Site, package, resource, urlset};
 use serde_json::Value;
+use std::time::Duration;
 use testkit::scripted::Reply;
 
 const PDF: &str = "type=\"application/pdf\"";
@@ -243,6 +244,12 @@ async fn lnk_5_rules_that_change_read_the_lists_again_and_delete_nothing() {
         let run = case.copy.sync_with(&list, &["--max-deletes", "100%"]).exits(0);
         assert_eq!((run.count("absent"), run.count("deleted")), (0, 0), "{run}");
     }
+    // Nor does a filter that leaves out one end of a link.
+    for (day, excluded) in [(5, "/page"), (6, "/page"), (7, "/file"), (8, "/file")] {
+        let list = case.list(day, std::slice::from_ref(&entry));
+        let run = case.follows(&list, "item", &["--exclude", excluded, "--max-deletes", "100%"]).exits(0);
+        assert_eq!((run.count("absent"), run.count("deleted")), (0, 0), "{excluded}: {run}");
+    }
     assert_eq!(case.copy.state(&file).as_deref(), Some("present"));
     let wrong = case.copy.run("sync", &[&list, "--follow-links", "duplicate"]).exits(2);
     assert!(wrong.stderr.contains("--mirrors"), "{wrong}");
@@ -302,4 +309,36 @@ async fn lnk_5_members_of_packages_lead_to_what_they_link_to() {
     assert_eq!((case.copy.cat(&page), case.copy.cat(&file)), (b"/page".to_vec(), b"/file".to_vec()));
     assert_eq!(case.linked(&file)["from"], page);
     assert_eq!(case.site.requests_at("/page"), 0);
+}
+
+#[tokio::test]
+async fn lnk_5_a_killed_run_goes_on_with_what_links_lead_to() {
+    const PAGES: usize = 120;
+    let case = Case::new().await;
+    let slow = |body: &str| Reply::ok(body.to_owned()).delay(Duration::from_millis(20));
+    let mut items = Vec::new();
+    let entries: Vec<String> = (0..PAGES)
+        .map(|n| {
+            let [page, item] = ["page", "item"].map(|kind| format!("/{kind}/{n}"));
+            let item = case.site.reply(&item, slow(&item));
+            items.push(item.clone());
+            linked(&case.site.reply(&page, slow(&page)), &declares(&page), &[&ln("item", &item, "")])
+        })
+        .collect();
+    let list = case.list(1, &entries);
+    let options = ["--follow-links", "item"];
+    let mut command = case.copy.command("sync", &[&[list.as_str()], &options[..]].concat());
+    Process::start(&mut command).kill_when(|| case.site.paths().len() > PAGES).await;
+    let before = case.copy.ls().len();
+    let run = case.follows(&list, "item", &[]).exits(0);
+    assert_eq!(run.json()["in_sync"], true, "{run}");
+    assert_eq!(
+        (case.copy.present().len(), run.count("stored")),
+        (2 * PAGES, 2 * PAGES as u64),
+        "{before}: {run}"
+    );
+    let listed = case.copy.listed();
+    let marked = listed.iter().filter(|line| line["linked"]["rel"] == "item");
+    assert_eq!(marked.count(), items.len());
+    assert!(case.site.paths().len() < 3 * PAGES, "little is repeated: {}", case.site.paths().len());
 }
