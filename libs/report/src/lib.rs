@@ -11,6 +11,7 @@ mod resources;
 mod rules;
 mod shown;
 mod text;
+pub mod works;
 
 pub use card::{
     Capability, ChangeCoverage, Coverage, Document, Fixity, Interval, LastRun, Looked, Problem, ProblemGroup,

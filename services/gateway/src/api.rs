@@ -17,7 +17,7 @@ use crate::inbox::{self, Inbox};
 use crate::state::Gateway;
 use crate::{
     auth, batch, console, content, events, memento, plans, problem_actions, problems, report, resources,
-    runs, sources, subscriptions,
+    runs, sources, subscriptions, works,
 };
 
 const DESCRIPTION: &str = "Sources, runs, stored resources and problems of a fleet. Every request needs a token: `Authorization: Bearer …`. \
@@ -90,6 +90,7 @@ fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(events::events))
         .routes(routes!(resources::list))
         .routes(routes!(resources::history))
+        .routes(routes!(works::list))
         .routes(routes!(content::content))
         .route("/v1/sources/{source}/timegate/{*uri}", get(memento::timegate))
         .route("/v1/sources/{source}/timemap/{*uri}", get(memento::timemap))

@@ -34,6 +34,7 @@ mod state;
 mod subscriptions;
 mod tokens;
 mod verdicts;
+mod works;
 mod wrong_tokens;
 
 pub use self::api::openapi;

@@ -33,6 +33,10 @@ pub(crate) struct LsArgs {
     /// collection=URI.
     #[arg(long, value_name = "REL[=HREF]")]
     pub(crate) link: Option<WantedLink>,
+    /// Works in place of resources: what links say belongs together, such as a landing page with its metadata and
+    /// files.
+    #[arg(long, conflicts_with_all = ["at", "link"])]
+    pub(crate) group: bool,
     /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,4 +1,6 @@
-//! `thresher ls`: list resources and their state.
+//! `thresher ls`: list resources and their state, or works.
+
+mod works;
 
 use std::io;
 use std::pin::pin;
@@ -47,6 +49,9 @@ struct Line {
 
 /// Runs the command.
 pub(crate) async fn run(args: LsArgs) -> CommandResult {
+    if args.group {
+        return works::run(args).await;
+    }
     let prefix = args.prefix.as_deref().unwrap_or_default();
     let mut out = Out::new();
     let into = match client::read_from(&args.location)? {

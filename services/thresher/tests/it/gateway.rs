@@ -36,6 +36,18 @@ async fn told(api: &Api, run: &str) -> Vec<Value> {
         .collect()
 }
 
+/// All items of a list, five in a page.
+async fn all_pages(api: &Api, path: &str) -> Vec<Value> {
+    let mut items = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = api.get(&format!("{path}?limit=5{cursor}")).await.is(StatusCode::OK).json();
+        items.extend(page["items"].as_array().unwrap().clone());
+        let Some(next) = page["next"].as_str() else { break items };
+        cursor = format!("&cursor={next}");
+    }
+}
+
 /// A path with the URI of a resource in it.
 fn of_resource(at: &str, what: &str, uri: &str) -> String {
     let uri: String = url::form_urlencoded::byte_serialize(uri.as_bytes()).collect();
@@ -55,14 +67,7 @@ async fn a_source_is_added_harvested_and_read_by_http() {
     );
 
     // Resources come in consecutive pages, and equal the Source.
-    let mut listed = Vec::new();
-    let mut cursor = String::new();
-    loop {
-        let page = api.get(&format!("{at}/resources?limit=5{cursor}")).await.is(StatusCode::OK).json();
-        listed.extend(page["items"].as_array().unwrap().clone());
-        let Some(next) = page["next"].as_str() else { break };
-        cursor = format!("&cursor={next}");
-    }
+    let listed = all_pages(&api, &format!("{at}/resources")).await;
     let truth = truth(&source);
     assert_eq!(listed.len(), truth.len());
     for resource in &listed {
@@ -73,6 +78,11 @@ async fn a_source_is_added_harvested_and_read_by_http() {
         );
         assert_eq!(resource["state"], "present");
     }
+    // Without links, each resource is a work of its own.
+    let works = all_pages(&api, &format!("{at}/works")).await;
+    let heads = |items: &[Value]| items.iter().map(|item| item["uri"].clone()).collect::<Vec<_>>();
+    assert_eq!(heads(&works), heads(&listed));
+    assert!(works.iter().all(|work| work["complete"] == true), "{works:?}");
 
     for (uri, (length, sha256)) in &truth {
         let path = of_resource(&at, "content", uri);

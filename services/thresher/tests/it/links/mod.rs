@@ -6,6 +6,7 @@ mod kept;
 mod mirrors;
 mod only;
 mod pairs;
+mod works;
 
 use crate::common::{Destination, Run, Site, resource, urlset};
 use fixity::Sha256;
