@@ -1,11 +1,13 @@
 //! Links of resources: kept, shown, and acted on. Each test is named after the rule that it shows.
 
+mod acceptance;
 mod documents;
 mod follow;
 mod kept;
 mod mirrors;
 mod only;
 mod pairs;
+mod repository;
 mod works;
 
 use crate::common::{Destination, Run, Site, resource, urlset};
