@@ -1,6 +1,7 @@
 //! The command line.
 
 mod many_sources;
+mod oai;
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -8,9 +9,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::many_sources::ManySourcesOptions;
+pub(crate) use self::oai::OaiOptions;
 use crate::get_all::GetAllArgs;
 use crate::measure::MeasureArgs;
 use crate::read_list::ReadListArgs;
+use crate::read_pages::ReadPagesArgs;
 use crate::sources_server::ServeSourcesArgs;
 
 /// Measures Thresher beside what a user could pick instead, on this machine, over loopback.
@@ -44,6 +47,9 @@ pub(crate) enum Case {
     MillionAudit(Options),
     /// A Change List of 1,000,000 entries is read, from a file; and one of 50,000, beside resync.
     ReadLists(Options),
+    /// 1,000,000 records of an OAI-PMH repository, in pages of 100 and of 1,000: thresher, its reader alone, sickle
+    /// and oaipmh-scythe.
+    Oai(OaiOptions),
     /// 6,000 resources with a latency of 50 ms, harvested by a fleet with one fetcher and by one with four.
     ScaleOut(Options),
     /// A dump package of 200,000 members and 5 GB: one unpacker and two, beside unzip -t and sha256sum.
@@ -75,6 +81,9 @@ pub(crate) enum Case {
     /// Read one document; the case read-lists calls this.
     #[command(hide = true)]
     ReadList(ReadListArgs),
+    /// Read answers of an OAI-PMH repository; the case oai calls this.
+    #[command(hide = true)]
+    ReadPages(ReadPagesArgs),
     /// Run one command and write down what it used; the other cases call this.
     #[command(hide = true)]
     Measure(MeasureArgs),

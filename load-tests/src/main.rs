@@ -21,6 +21,7 @@ mod place;
 mod plain_http;
 mod process;
 mod read_list;
+mod read_pages;
 mod ready;
 mod report;
 mod source;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Case::ChangeBurst(options) => print(&options, cases::change_burst::run(&options)),
         Case::MillionAudit(options) => print(&options, cases::million_audit::run(&options)),
         Case::ReadLists(options) => print(&options, cases::read_lists::run(&options)),
+        Case::Oai(options) => print(&options.common, cases::oai::run(&options)),
         Case::ScaleOut(options) => print(&options, cases::scale_out::run(&options)),
         Case::ManyMembers(options) => print(&options, cases::large_packages::MANY_MEMBERS.run(&options)),
         Case::LargeMembers(options) => print(&options, cases::large_packages::LARGE_MEMBERS.run(&options)),
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Case::ServeSources(arguments) => sources_server::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::GetAll(arguments) => get_all::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::ReadList(arguments) => read_list::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Case::ReadPages(arguments) => read_pages::run(&arguments).map(|()| ExitCode::SUCCESS),
         Case::Measure(arguments) => measure::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {

@@ -69,6 +69,16 @@ pub(crate) fn resync_library() -> anyhow::Result<Peer> {
     resync_program("python")
 }
 
+/// The Python that has the libraries `sickle` and `oaipmh-scythe`, in a virtual environment.
+pub(crate) fn oai_libraries() -> anyhow::Result<Peer> {
+    let program = Venv::oai()?.program("python");
+    let ask = "from importlib.metadata import version; import platform; \
+        print('sickle', version('sickle'), 'and oaipmh-scythe', version('oaipmh-scythe'), \
+        'on Python', platform.python_version())";
+    let version = output_of(Command::new(&program).args(["-c", ask]))?;
+    Ok(Peer { program, environment: Vec::new(), version })
+}
+
 fn resync_program(name: &str) -> anyhow::Result<Peer> {
     let venv = Venv::peers()?;
     let ask = "import importlib.metadata, platform; \

@@ -2,7 +2,7 @@
 
 use std::process;
 
-use simulated_source::{SimulatedSource, SourceSpec};
+use simulated_source::{SimulatedRepository, SimulatedSource, SourceSpec};
 
 use crate::meter;
 use crate::nginx::Nginx;
@@ -21,6 +21,8 @@ pub(crate) enum Source {
     },
     /// In this process.
     Simulated(SimulatedSource),
+    /// An OAI-PMH repository in this process.
+    Repository(Box<SimulatedRepository>),
 }
 
 impl Source {
@@ -36,14 +38,16 @@ impl Source {
         match self {
             Self::Nginx { server, .. } => server.base(),
             Self::Simulated(source) => source.url(),
+            Self::Repository(repository) => repository.url(),
         }
     }
 
-    /// The URL of the Resource List or its index, or of the Resource Dump.
+    /// The URL of the Resource List or its index, of the Resource Dump, or of the repository.
     pub(crate) fn list(&self) -> String {
         match self {
             Self::Nginx { server, list, .. } => format!("{}{list}", server.base()),
             Self::Simulated(source) => source.resource_list(),
+            Self::Repository(repository) => repository.base_url(),
         }
     }
 
@@ -51,7 +55,9 @@ impl Source {
     pub(crate) fn version(&self) -> String {
         match self {
             Self::Nginx { version, .. } => version.clone(),
-            Self::Simulated(_) => format!("simulated Source of testkit {}", env!("CARGO_PKG_VERSION")),
+            Self::Simulated(_) | Self::Repository(_) => {
+                format!("simulated Source of testkit {}", env!("CARGO_PKG_VERSION"))
+            }
         }
     }
 
@@ -59,7 +65,7 @@ impl Source {
     pub(crate) fn cpu_seconds(&self) -> f64 {
         match self {
             Self::Nginx { server, .. } => server.cpu_seconds(),
-            Self::Simulated(_) => meter::process_cpu_seconds(process::id()),
+            Self::Simulated(_) | Self::Repository(_) => meter::process_cpu_seconds(process::id()),
         }
     }
 
@@ -71,6 +77,7 @@ impl Source {
                 let log = source.requests();
                 Ok(log.documents + log.resources)
             }
+            Self::Repository(repository) => Ok(repository.requests().by_verb.values().sum()),
         }
     }
 }

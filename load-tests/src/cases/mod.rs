@@ -11,6 +11,7 @@ pub(crate) mod many_sources;
 mod million;
 pub(crate) mod million_audit;
 pub(crate) mod million_unchanged;
+pub(crate) mod oai;
 pub(crate) mod profile;
 pub(crate) mod push_flood;
 pub(crate) mod push_lag;

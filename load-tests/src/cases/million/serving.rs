@@ -101,6 +101,7 @@ impl Million {
                 let base = server.base();
                 self.list(&base, edition).write(&self.docroot, |index| declared(&body(index, false)))?;
             }
+            Source::Repository(_) => anyhow::bail!("a repository has no Resource List"),
         }
         Ok(())
     }
@@ -122,6 +123,7 @@ impl Million {
                 let is_right = |index| sha256(body(index, self.is_changed.get()).as_bytes()) == digest;
                 index_of(uri).is_some_and(|index| index < self.resources && is_right(index))
             }
+            Source::Repository(_) => false,
         }
     }
 
