@@ -1,25 +1,23 @@
-//! Tells the changes since the last run in Change Lists: from the change log, oldest first (§12.1).
+//! Tells the changes since the last run in Change Lists: from the records, oldest first (§12.1).
 
 use std::fs::File;
-use std::io::{BufReader, Seek as _, SeekFrom, Write as _};
+use std::io::BufReader;
 
 use fixity::Sha256;
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
-use model::{ChangeEvent, ChangeLogEntry, ResourceRecord};
-use resourcesync::{Change, Item, Options, Reader};
+use resourcesync::{Item, Options, Reader};
 
-use crate::bytes::{AT_A_TIME, Layer};
+use crate::bytes::AT_A_TIME;
 use crate::documents::{change_index, change_list, put_fixed};
 use crate::entries::Entries;
 use crate::paths::{CHANGE_PARTS, CHANGES, name_of};
 use crate::place::xml;
+use crate::records::Told;
 use crate::state::{ChangeListRecord, State};
 use crate::work::{Work, before, later};
 use crate::{PublishError, entry};
 
-/// Entries of the change log whose records are read together.
-const TOGETHER: usize = 1_000;
 /// Microseconds between two changes, at least: lists are cut between them, never at one.
 const STEP: i64 = 2;
 
@@ -29,70 +27,46 @@ struct Open {
     entries: Entries,
 }
 
-/// Tells all changes that the catalog has by now.
+/// Tells all changes that the records have by now.
 pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
-    let mut log = work.catalog.scan_changes(state.next_change).await?.chunks(TOGETHER);
-    let layer = &Layer::new(work.store, work.place, work.with_bytes);
+    let records = work.records;
+    let layer = work.layer();
+    let end = records.next_change().await?;
+    let told = records.changes(state.next_change, end).await?;
+    let laid = told.map(|told| async move {
+        let told = told?;
+        let laid = match &told.stored {
+            Some(stored) => layer.lay(&told.uri, stored).await?,
+            None => Ok(None),
+        };
+        Ok::<_, PublishError>((told, laid))
+    });
+    let mut laid = laid.buffered(AT_A_TIME);
     let mut open = None;
-    while let Some(chunk) = log.next().await {
-        let chunk: Vec<(u64, ChangeLogEntry)> = chunk.into_iter().collect::<Result<_, _>>()?;
-        let Some((last_number, _)) = chunk.last() else { continue };
-        let next_change = last_number + 1;
-        let uris: Vec<_> = chunk.iter().map(|(_, change)| change.uri.clone()).collect();
-        let records = work.catalog.resources_many(&uris).await?;
-        let told = chunk.into_iter().zip(records).filter_map(|((_, change), record)| {
-            let kind = kind(&change.event, record.as_ref())?;
-            Some((change, kind, record))
-        });
-        let laid = stream::iter(told).map(|(change, kind, record)| async move {
-            let bitstream = record.as_ref().and_then(|record| record.bitstream.as_ref());
-            let laid = match (kind, &record, bitstream) {
-                (Change::Created | Change::Updated, Some(record), Some(bitstream)) => {
-                    layer.lay(&change.uri, record, bitstream).await?
-                }
-                _ => Ok(None),
-            };
-            Ok::<_, PublishError>((change, kind, record, laid))
-        });
-        let laid: Vec<_> = laid.buffered(AT_A_TIME).try_collect().await?;
-        for (change, kind, record, laid) in laid {
-            if !work.count(state, &change.uri, laid)? {
-                continue;
-            }
-            let list = room(work, state, &mut open).await?;
-            let at = later(state.last, STEP).max(crate::work::micros(change.at));
-            let stored = record.as_ref().and_then(|record| Some((record, record.bitstream.as_ref()?)));
-            let told = match stored {
-                Some((record, bitstream)) => entry::stored(work.base, &change.uri, record, bitstream),
-                None => entry::deleted(work.base, &change.uri),
-            };
-            list.entries.push(&entry::changed(told, kind, at))?;
-            state.last = at;
-            state.changes += 1;
-            work.done.changes += 1;
+    while let Some((Told { uri, kind, at, stored }, laid)) = laid.try_next().await? {
+        if stored.is_none() {
+            state.note_missing(&uri, false)?;
         }
-        state.next_change = next_change;
+        if !work.count(state, &uri, laid)? {
+            continue;
+        }
+        let list = room(work, state, &mut open).await?;
+        let at = later(state.last, STEP).max(crate::work::micros(at));
+        let url = records.url(work.base, &uri);
+        let told = match stored {
+            Some(stored) => entry::stored(url, &stored),
+            None => entry::deleted(url, records.links_of_deleted(&uri)),
+        };
+        list.entries.push(&entry::changed(told, kind, at))?;
+        state.last = at;
+        state.changes += 1;
+        work.done.changes += 1;
     }
+    state.next_change = state.next_change.max(end);
     if let Some(list) = open {
         put(work, state, list, None).await?;
     }
     Ok(())
-}
-
-/// What an event means for readers. None for one that changes nothing, and for one that a later event replaced: that
-/// one is told in its turn.
-fn kind(event: &ChangeEvent, record: Option<&ResourceRecord>) -> Option<Change> {
-    let stored = record.and_then(|record| record.bitstream.as_ref()).map(|stored| stored.computed.sha256());
-    let (kind, sha256) = match event {
-        ChangeEvent::Created { sha256 } | ChangeEvent::Restored { sha256 } => {
-            (Change::Created, Some(*sha256))
-        }
-        ChangeEvent::Updated { sha256, .. } => (Change::Updated, Some(*sha256)),
-        ChangeEvent::Healed { sha256, before } if sha256 != before => (Change::Updated, Some(*sha256)),
-        ChangeEvent::Deleted { .. } => (Change::Deleted, None),
-        _ => return None,
-    };
-    (sha256 == stored).then_some(kind)
 }
 
 /// The open Change List, with room for one more change.
@@ -225,13 +199,6 @@ pub(crate) fn each_entry(
 
 /// A published document as a temporary file.
 pub(crate) async fn copy(work: &Work<'_>, path: &str) -> Result<File, PublishError> {
-    let found = work.place.open(path).await?;
-    let found = found.ok_or_else(|| PublishError::changed(path, "it is not there"))?;
-    let mut file = work.place.temporary()?.into_file();
-    let mut pieces = found.into_stream();
-    while let Some(piece) = pieces.try_next().await.map_err(|error| PublishError::place(path, error))? {
-        file.write_all(&piece)?;
-    }
-    file.seek(SeekFrom::Start(0))?;
-    Ok(file)
+    let found = work.place.copy(path).await?;
+    found.ok_or_else(|| PublishError::changed(path, "it is not there"))
 }

@@ -8,7 +8,7 @@ use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, Writer, rela
 use crate::paths::{CAPABILITIES, CHANGES, DESCRIPTION, PAGE, RESOURCES, ROBOTS};
 use crate::place::{About, Place, xml};
 use crate::state::{ChangeListRecord, Edition, State};
-use crate::{Base, PublishError, page};
+use crate::{Base, PublishError};
 
 /// The header of a Resource List, or of a part of one.
 pub(crate) fn resource_list(base: &Base, at: Timestamp, completed: Timestamp, is_part: bool) -> Header {
@@ -69,13 +69,13 @@ pub(crate) async fn put_above(
     place: &Place,
     base: &Base,
     state: &mut State,
-    entry_url: &str,
+    page: &str,
 ) -> Result<u64, PublishError> {
     let mut written = 0;
     let described = || Link::new(relation::DESCRIBED_BY, base.url(PAGE));
     let html = About { media_type: Some("text/html; charset=utf-8".to_owned()), ..About::default() };
     let text = About { media_type: Some("text/plain; charset=utf-8".to_owned()), ..About::default() };
-    written += put_fixed(place, state, PAGE, page::page(base, entry_url).into(), &html).await?;
+    written += put_fixed(place, state, PAGE, page.to_owned().into(), &html).await?;
     let robots = format!("User-agent: *\nAllow: /\nSitemap: {}\n", base.url(RESOURCES));
     written += put_fixed(place, state, ROBOTS, robots.into(), &text).await?;
 

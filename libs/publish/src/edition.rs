@@ -1,13 +1,12 @@
-//! Makes a Resource List: one pass over the catalog, in parts that are complete one after the other.
+//! Makes a Resource List: one pass over the records, in parts that are complete one after the other.
 
 use std::collections::{HashMap, HashSet};
-use std::pin::pin;
 
 use fixity::Sha256;
 use futures::{StreamExt as _, TryStreamExt as _};
 use model::ResourceUri;
 
-use crate::bytes::{AT_A_TIME, Layer};
+use crate::bytes::AT_A_TIME;
 use crate::documents::{put_fixed, resource_index, resource_list};
 use crate::entries::{Entries, FinishedEntries};
 use crate::paths::{RESOURCE_PARTS, RESOURCES, name_of};
@@ -29,26 +28,20 @@ pub(crate) async fn make(
     mut draft: Draft,
 ) -> Result<(), PublishError> {
     let known = known_parts(work, state);
-    let layer = &Layer::new(work.store, work.place, work.with_bytes);
+    let layer = work.layer();
     let is_first = draft.is_first;
     let missing = &state.missing.clone();
-    let records = work.catalog.scan_resources(None, draft.after.as_ref()).await?;
-    let present = records.map_err(PublishError::from).try_filter_map(|(uri, record)| async move {
-        Ok(record.bitstream.clone().map(|bitstream| (uri, record, bitstream)))
-    });
+    let present = work.records.resources(draft.after.as_ref()).await?;
     let laid = present.map(|found| async move {
-        let (uri, record, bitstream) = found?;
-        let laid = if is_first || missing.contains(&uri) {
-            layer.lay(&uri, &record, &bitstream).await?
-        } else {
-            Ok(None)
-        };
-        Ok::<_, PublishError>((uri, record, bitstream, laid))
+        let (uri, stored) = found?;
+        let laid =
+            if is_first || missing.contains(&uri) { layer.lay(&uri, &stored).await? } else { Ok(None) };
+        Ok::<_, PublishError>((uri, stored, laid))
     });
-    let mut laid = pin!(laid.buffered(AT_A_TIME));
+    let mut laid = laid.buffered(AT_A_TIME);
     let mut held: Option<Held> = None;
     let mut entries = Entries::begin(work.place)?;
-    while let Some((uri, record, bitstream, laid)) = laid.try_next().await? {
+    while let Some((uri, stored, laid)) = laid.try_next().await? {
         if !work.count(state, &uri, laid)? {
             continue;
         }
@@ -59,7 +52,7 @@ pub(crate) async fn make(
             state.save(work.place).await?;
             (work.see)(Seen::Part(resources(&draft.parts)));
         }
-        entries.push(&entry::stored(work.base, &uri, &record, &bitstream))?;
+        entries.push(&entry::stored(work.records.url(work.base, &uri), &stored))?;
         if is_end(&work.policy, &entries, &uri) {
             let full = std::mem::replace(&mut entries, Entries::begin(work.place)?);
             held = Some(Held { entries: full.finish()?, last: uri });

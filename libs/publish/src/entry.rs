@@ -2,35 +2,29 @@
 
 use jiff::{Timestamp, Unit};
 use model::{Bitstream, ResourceRecord, ResourceUri};
-use resourcesync::{Change, Entry, Link, Metadata, relation};
+use resourcesync::{Change, Entry, Link, Metadata};
 
-use crate::base::Base;
-use crate::names::PublishedPath;
+use crate::records::Stored;
 
-/// The entry of a stored resource. Its times are ours: those of the Source are in the `via` link (§14.8).
-pub(crate) fn stored(
-    base: &Base,
-    uri: &ResourceUri,
-    record: &ResourceRecord,
-    bitstream: &Bitstream,
-) -> Entry {
+/// The entry of a resource that is there.
+pub(crate) fn stored(url: String, stored: &Stored) -> Entry {
     Entry {
-        lastmod: Some(last_modified(bitstream).into()),
+        lastmod: Some(stored.lastmod.into()),
         metadata: Metadata {
-            hash: Some(hash_of(bitstream)),
-            length: Some(bitstream.computed.length()),
-            media_type: media_type(record, bitstream),
-            encoding: bitstream.encoding.clone(),
+            hash: Some(stored.hash.clone()),
+            length: Some(stored.length),
+            media_type: stored.media_type.clone(),
+            encoding: stored.encoding.clone(),
             ..Metadata::default()
         },
-        links: vec![first_source(uri, record, bitstream)],
-        ..located(base, uri)
+        links: stored.links.clone(),
+        ..Entry::new(url)
     }
 }
 
 /// The entry of a deleted resource.
-pub(crate) fn deleted(base: &Base, uri: &ResourceUri) -> Entry {
-    Entry { links: vec![Link::new(relation::VIA, href(uri))], ..located(base, uri) }
+pub(crate) fn deleted(url: String, links: Vec<Link>) -> Entry {
+    Entry { links, ..Entry::new(url) }
 }
 
 /// The same entry, as a change at this time.
@@ -53,31 +47,8 @@ pub fn media_type(record: &ResourceRecord, bitstream: &Bitstream) -> Option<Stri
     told.bytes().all(|byte| matches!(byte, b' '..=b'~')).then(|| told.to_owned())
 }
 
-/// The link to the first Source of a resource (§14.8): the `via` link with which it came, unchanged; of several the first
-/// counts. Without one, the Source it was harvested from is the first, with what that one declared.
-fn first_source(uri: &ResourceUri, record: &ResourceRecord, bitstream: &Bitstream) -> Link {
-    let links = record.listing.links.as_ref().map(model::Links::to_vec).unwrap_or_default();
-    if let Some(first) = links.into_iter().find(|link| link.rel == relation::VIA) {
-        return first;
-    }
-    let declared = &record.declaration;
-    let proved = declared.digests.iter().filter(|digest| bitstream.computed.digests().contains(digest));
-    let hash = proved.map(ToString::to_string).collect::<Vec<_>>().join(" ");
-    Link {
-        modified: declared.lastmod.map(Into::into),
-        hash: (!hash.is_empty()).then_some(hash),
-        length: declared.length.filter(|length| *length == bitstream.computed.length()),
-        media_type: declared.media_type.clone().filter(|told| told.bytes().all(|b| matches!(b, b' '..=b'~'))),
-        ..Link::new(relation::VIA, href(uri))
-    }
-}
-
-fn located(base: &Base, uri: &ResourceUri) -> Entry {
-    Entry::new(base.url(PublishedPath::of(uri).as_str()))
-}
-
 /// A URI as its Source writes it; as it is requested where that is no URI, with a blank or an umlaut in it.
-fn href(uri: &ResourceUri) -> String {
+pub(crate) fn href(uri: &ResourceUri) -> String {
     if uri.as_str().bytes().all(|byte| byte.is_ascii_graphic()) {
         uri.to_string()
     } else {
@@ -86,6 +57,6 @@ fn href(uri: &ResourceUri) -> String {
 }
 
 /// The `hash` attribute: each digest that was computed of the stored bytes, SHA-256 among them.
-fn hash_of(bitstream: &Bitstream) -> String {
+pub(crate) fn hash_of(bitstream: &Bitstream) -> String {
     bitstream.computed.digests().iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }

@@ -29,6 +29,25 @@ pub enum PublishError {
         /// What the system said.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The directory with the files cannot be read.
+    #[error("cannot read the directory {0}: {1}; repair that, then run the same command again")]
+    Directory(String, #[source] io::Error),
+    /// So many files are gone that the directory may be incomplete.
+    #[error(
+        "{deleted} of {before} files are gone from {at}, more than half, so nothing was published; if that is right, \
+         pass --allow-deletes"
+    )]
+    ManyDeleted {
+        /// The directory.
+        at: String,
+        /// Files that are gone.
+        deleted: u64,
+        /// Files that were there at the last scan.
+        before: u64,
+    },
+    /// It was stopped.
+    #[error("publishing was stopped; run the same command again, and it continues")]
+    Stopped,
     /// A document cannot be written.
     #[error("cannot write a document: {0}; repair that, then run the same command again: it continues")]
     Document(#[from] WriteError),

@@ -48,6 +48,11 @@ impl PublishedPath {
         }
     }
 
+    /// A path that needs no escape.
+    pub(crate) fn plain(text: String) -> Self {
+        Self { text, long: None }
+    }
+
     /// The path, without a slash at its beginning.
     pub fn as_str(&self) -> &str {
         &self.text

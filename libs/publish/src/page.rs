@@ -6,7 +6,9 @@ use crate::Base;
 use crate::paths::{CAPABILITIES, CHANGES, DESCRIPTION, RESOURCES};
 
 /// The page. It leads software to the Capability List, too (§6.3.2).
-pub(crate) fn page(base: &Base, entry_url: &str) -> String {
+pub(crate) fn page(base: &Base, entry_url: &str, are_copies: bool) -> String {
+    let title =
+        if are_copies { format!("A copy of {entry_url}") } else { format!("Resources at {entry_url}") };
     let documents = [
         ("Source Description", DESCRIPTION),
         ("Capability List", CAPABILITIES),
@@ -19,15 +21,19 @@ pub(crate) fn page(base: &Base, entry_url: &str) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width";
-                title { "A copy of " (entry_url) }
+                title { (title) }
                 link rel="resourcesync" href=(base.url(CAPABILITIES));
             }
             body {
-                h1 { "A copy of " (entry_url) }
-                p {
-                    "This server publishes verified copies of the resources of " (entry_url)
-                    " by ResourceSync (ANSI/NISO Z39.99). Each entry has a link with the relation "
-                    code { "via" } " to the original."
+                h1 { (title) }
+                @if are_copies {
+                    p {
+                        "This server publishes verified copies of the resources of " (entry_url)
+                        " by ResourceSync (ANSI/NISO Z39.99). Each entry has a link with the relation "
+                        code { "via" } " to the original."
+                    }
+                } @else {
+                    p { "The resources at " (entry_url) " are published by ResourceSync (ANSI/NISO Z39.99)." }
                 }
                 p { "Give this address to a harvester: " code { (base) } }
                 ul {
@@ -48,7 +54,7 @@ mod tests {
     #[test]
     fn page_leads_to_the_documents_and_shows_the_source_as_text() {
         let base = Base::new("https://example.org/m/".parse().unwrap()).unwrap();
-        let page = page(&base, "http://e.org/?a=<script>&b");
+        let page = page(&base, "http://e.org/?a=<script>&b", true);
         assert!(
             page.contains("rel=\"resourcesync\" href=\"https://example.org/m/capabilitylist.xml\""),
             "{page}"

@@ -1,22 +1,21 @@
 //! One publication: what is stored of a Source, as a Source of its own.
 
 use bytes::Bytes;
-use catalog::Lookups;
-use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use model::ResourceUri;
-use store::{SourceMarker, Store};
+use store::SourceMarker;
 
 use crate::bytes::spelled;
 use crate::changes;
 use crate::documents::put_above;
 use crate::edition;
 use crate::names::Named;
+use crate::records::Records;
 use crate::state::{Draft, Retired, State};
 use crate::work::{Published, Seen, Work, before, later, micros};
 use crate::{Base, Place, Policy, PublishError};
 
-/// What is stored of a Source, as a Source of its own.
+/// What is stored of a Source, or in a directory, as a Source of its own.
 #[derive(Debug, Clone)]
 pub struct Publication {
     /// Where it is laid down.
@@ -25,8 +24,6 @@ pub struct Publication {
     pub base: Base,
     /// The Source whose resources are published. Its URL is shown to readers, so it must have no secrets.
     pub source: SourceMarker,
-    /// The store with the bytes.
-    pub store: Store,
     /// Whether the bytes are laid down beside the documents.
     pub with_bytes: bool,
     /// Sizes and times.
@@ -34,35 +31,37 @@ pub struct Publication {
 }
 
 impl Publication {
-    /// Publishes what the catalog has by now. The first run lays down everything; a later one tells the changes since,
+    /// Publishes what the records have by now. The first run lays down everything; a later one tells the changes since,
     /// and makes a new Resource List when enough has changed. Without changes it writes nothing.
     ///
     /// It may be dropped or killed at any time: readers find what was published before, and the next run continues.
     ///
     /// # Errors
     /// [`PublishError::Refused`] when the place has something else, [`PublishError::Busy`] while another process
-    /// publishes there; else the error of catalog, store or place.
+    /// publishes there; else the error of the records or the place.
     pub async fn run(
         &self,
-        catalog: &Lookups,
+        records: &dyn Records,
         now: Timestamp,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<Published, PublishError> {
         let _lock = self.place.lock()?;
         let mut state = self.state().await?;
         let before = state.clone();
+        if let Some(scanned) = records.refresh(state.next_change, now).await? {
+            see(Seen::Scanned(&scanned));
+        }
         let mut work = Work {
             place: &self.place,
             base: &self.base,
-            store: &self.store,
-            catalog,
+            records,
             policy: self.policy,
             with_bytes: self.with_bytes,
             now,
             done: Published::default(),
             see,
         };
-        if catalog.next_change().await? < state.next_change {
+        if !records.continues(state.next_change).await? {
             start_over(&mut state, now);
         }
         changes::settle(&mut work, &mut state).await?;
@@ -83,7 +82,8 @@ impl Publication {
             state.save(&self.place).await?;
             changes::settle(&mut work, &mut state).await?;
         }
-        work.done.documents += put_above(&self.place, &self.base, &mut state, &self.source.url).await?;
+        let page = crate::page::page(&self.base, &self.source.url, records.are_copies());
+        work.done.documents += put_above(&self.place, &self.base, &mut state, &page).await?;
         if state != before {
             state.save(&self.place).await?;
         }
@@ -129,9 +129,8 @@ async fn first_draft(work: &mut Work<'_>, state: &mut State) -> Result<Draft, Pu
     let draft = match state.draft.clone() {
         Some(draft) => draft,
         None => {
-            let next_change = work.catalog.next_change().await?;
-            let last = work.catalog.scan_changes(next_change.saturating_sub(1)).await?.try_next().await?;
-            let at = last.map_or(work.now, |(_, change)| change.at);
+            let next_change = work.records.next_change().await?;
+            let at = work.records.last_change().await?.unwrap_or(work.now);
             let at = micros(at).max(later(state.last, 2));
             state.last = at;
             state.next_change = next_change;
@@ -170,7 +169,7 @@ fn next_draft(work: &Work<'_>, state: &State) -> Option<Draft> {
     })
 }
 
-/// The catalog was made anew: its change log does not continue the published one. Everything is published again.
+/// The records were made anew: their changes do not continue the published ones. Everything is published again.
 fn start_over(state: &mut State, now: Timestamp) {
     let parts = state.edition.take().into_iter().flat_map(|edition| edition.parts).map(|part| part.path);
     let lists = state.lists.drain(..).map(|list| list.path);

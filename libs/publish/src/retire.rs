@@ -5,7 +5,7 @@ use resourcesync::Change;
 
 use crate::bytes::spelled;
 use crate::changes::{copy, each_entry};
-use crate::names::{Named, PublishedPath};
+use crate::names::Named;
 use crate::state::{ChangeListRecord, Retired, State};
 use crate::work::{Work, before};
 use crate::{PublishError, paths};
@@ -62,20 +62,20 @@ async fn sweep(work: &mut Work<'_>, state: &mut State, over: Timestamp) -> Resul
             let at = entry.metadata.datetime.map(|at| at.instant());
             let is_due = at.is_some_and(|at| at >= from && at < over);
             if is_due && entry.metadata.change == Some(Change::Deleted) {
-                gone.extend(entry.loc.strip_prefix(work.base.as_str()).map(str::to_owned));
+                gone.push(entry.loc);
             }
             Ok(())
         })?;
-        for path in gone {
-            remove_if_gone(work, &path).await?;
+        for url in gone {
+            remove_if_gone(work, &url).await?;
         }
     }
     state.swept_to = Some(over);
     Ok(())
 }
 
-async fn remove_if_gone(work: &mut Work<'_>, path: &str) -> Result<(), PublishError> {
-    let uri = match Named::at(path) {
+async fn remove_if_gone(work: &mut Work<'_>, url: &str) -> Result<(), PublishError> {
+    let uri = match work.records.named(work.base, url) {
         Some(Named::Resource(uri)) => uri,
         Some(Named::Long(sha256)) => match work.place.read(&spelled(sha256)).await? {
             Some(text) => match std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()) {
@@ -84,12 +84,12 @@ async fn remove_if_gone(work: &mut Work<'_>, path: &str) -> Result<(), PublishEr
             },
             None => return Ok(()),
         },
-        None => return Err(PublishError::changed(path, "it is not the path of a resource")),
+        None => return Err(PublishError::changed(url, "it is not the URL of a resource")),
     };
-    debug_assert!(!paths::is_document(PublishedPath::of(&uri).as_str()));
-    let is_back = work.catalog.resource(&uri).await?.is_some_and(|record| record.is_present());
-    if !is_back {
-        work.place.remove(path).await?;
+    let path = work.records.path(&uri);
+    debug_assert!(!paths::is_document(path.as_str()));
+    if !work.records.is_present(&uri).await? {
+        work.place.remove(path.as_str()).await?;
         work.done.removed += 1;
     }
     Ok(())

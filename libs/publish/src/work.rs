@@ -1,13 +1,13 @@
 //! What the steps of one run share: where they read, and what they count.
 
-use catalog::Lookups;
 use jiff::Timestamp;
 use model::ResourceUri;
-use store::{Store, StoreError};
-
 use tempfile::NamedTempFile;
 
+use crate::bytes::Layer;
 use crate::place::xml;
+use crate::records::{BodyError, Records};
+use crate::scanned::Scanned;
 use crate::state::State;
 use crate::{Base, Place, Policy, PublishError};
 
@@ -28,7 +28,7 @@ pub struct Published {
     pub parts_kept: u64,
     /// Files that were removed, since nothing names them any more.
     pub removed: u64,
-    /// Resources that were left out, since their stored bytes are damaged.
+    /// Resources that were left out, since their bytes are damaged, or a file changed meanwhile.
     pub damaged: u64,
 }
 
@@ -36,7 +36,9 @@ pub struct Published {
 #[derive(Debug)]
 pub enum Seen<'a> {
     /// A resource was left out, and why.
-    Damaged(&'a ResourceUri, &'a StoreError),
+    Damaged(&'a ResourceUri, &'a BodyError),
+    /// A directory was scanned.
+    Scanned(&'a Scanned),
     /// A part of a first or new Resource List is complete, with this many resources so far.
     Part(u64),
 }
@@ -48,8 +50,7 @@ pub(crate) type Observer<'a> = &'a mut (dyn FnMut(Seen<'_>) + Send + Sync);
 pub(crate) struct Work<'a> {
     pub(crate) place: &'a Place,
     pub(crate) base: &'a Base,
-    pub(crate) store: &'a Store,
-    pub(crate) catalog: &'a Lookups,
+    pub(crate) records: &'a dyn Records,
     pub(crate) policy: Policy,
     pub(crate) with_bytes: bool,
     pub(crate) now: Timestamp,
@@ -57,13 +58,18 @@ pub(crate) struct Work<'a> {
     pub(crate) see: Observer<'a>,
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    /// Lays down bytes.
+    pub(crate) fn layer(&self) -> Layer<'a> {
+        Layer { records: self.records, place: self.place, with_bytes: self.with_bytes }
+    }
+
     /// Counts the laid bytes of a resource. Returns false if it is to be left out.
     pub(crate) fn count(
         &mut self,
         state: &mut State,
         uri: &ResourceUri,
-        laid: Result<Option<u64>, StoreError>,
+        laid: Result<Option<u64>, BodyError>,
     ) -> Result<bool, PublishError> {
         match laid {
             Ok(None) => Ok(true),

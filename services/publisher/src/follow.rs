@@ -1,12 +1,11 @@
-//! Follows the catalog: publishes when it has changes.
+//! Follows the catalog, or the directory: publishes what has changed.
 
 use std::time::Duration;
 
-use model::{Clock as _, SystemClock};
 use publish::{PublishError, Published, Seen};
 use tokio_util::sync::CancellationToken;
 
-use crate::shared::Shared;
+use crate::shared::{OpenRecords, Shared};
 
 /// How often the catalog is asked for changes.
 const EVERY: Duration = Duration::from_secs(1);
@@ -17,22 +16,34 @@ const REST: u32 = 4;
 /// Without changes, how often old files are looked for that nothing names any more.
 const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 
-/// Publishes what the catalog has by now.
+/// Publishes what there is by now.
 pub(crate) async fn publish(shared: &Shared) -> Result<Published, PublishError> {
     let mut see = |seen: Seen<'_>| match seen {
         Seen::Damaged(uri, error) => {
-            tracing::warn!(resource = uri.as_str(), %error, "a resource is left out: its bytes are damaged");
+            tracing::warn!(resource = uri.as_str(), %error, "a resource is left out: its bytes cannot be taken");
+        }
+        Seen::Scanned(scanned) => {
+            let failures = scanned.problems.failures();
+            tracing::info!(files = scanned.files, read = scanned.read, failures, "the directory is scanned");
+            for (problem, count, first) in scanned.problems.iter().filter(|(problem, ..)| !problem.is_rule())
+            {
+                let (name, first) = (problem.as_str(), first.first().map(String::as_str));
+                tracing::warn!(problem = name, count, first, "files are not published: {problem}");
+            }
         }
         Seen::Part(resources) => tracing::info!(resources, "a part of the Resource List is complete"),
     };
-    let catalog = shared.catalog().await;
-    shared.publication().run(&catalog, SystemClock.now(), &mut see).await
+    shared.publish(&mut see).await
 }
 
-/// Publishes each change, until `stop`.
-pub(crate) async fn follow(shared: Shared, stop: CancellationToken) {
+/// Publishes each change, until `stop`. A directory is scanned again after `rescan`.
+pub(crate) async fn follow(shared: Shared, rescan: Duration, stop: CancellationToken) {
     let mut published = None;
-    let mut pause = EVERY;
+    let every = match shared.records() {
+        OpenRecords::Harvest(_) => EVERY,
+        OpenRecords::Files(_) => rescan,
+    };
+    let mut pause = every;
     let mut tidied = tokio::time::Instant::now();
     loop {
         tokio::select! {
@@ -43,16 +54,18 @@ pub(crate) async fn follow(shared: Shared, stop: CancellationToken) {
         let is_due = tidied.elapsed() >= TIDY_EVERY;
         match look(&shared, published.filter(|_| !is_due)).await {
             Ok(next_change) => {
-                if published != Some(next_change) || is_due {
+                if published != next_change || is_due {
                     tidied = tokio::time::Instant::now();
                 }
-                published = Some(next_change);
-                pause = EVERY.max(begun.elapsed() * REST);
+                published = next_change;
+                pause = every.max(begun.elapsed() * REST);
             }
             Err(error) => {
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                pause = (pause * 2).min(LONGEST_PAUSE.max(every));
                 tracing::error!(%error, pause_seconds = pause.as_secs(), "changes cannot be published now");
-                if let Err(error) = shared.open_again().await {
+                if let OpenRecords::Harvest(harvest) = shared.records()
+                    && let Err(error) = harvest.open_again().await
+                {
                     tracing::error!(%error, "the catalog cannot be opened again");
                 }
             }
@@ -60,10 +73,14 @@ pub(crate) async fn follow(shared: Shared, stop: CancellationToken) {
     }
 }
 
-/// Publishes if the catalog has other changes than `published`; returns the number of its next change.
-async fn look(shared: &Shared, published: Option<u64>) -> Result<u64, PublishError> {
-    let next_change = shared.catalog().await.next_change().await?;
-    if published == Some(next_change) {
+/// Publishes if the catalog has other changes than `published`; returns the number of its next change. A directory has
+/// none: only a scan tells.
+async fn look(shared: &Shared, published: Option<u64>) -> Result<Option<u64>, PublishError> {
+    let next_change = match shared.records() {
+        OpenRecords::Harvest(harvest) => Some(harvest.catalog().await.next_change().await?),
+        OpenRecords::Files(_) => None,
+    };
+    if published.is_some() && published == next_change {
         return Ok(next_change);
     }
     let done = publish(shared).await?;

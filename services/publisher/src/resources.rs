@@ -5,12 +5,12 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::response::{IntoResponse as _, Response};
 use data_encoding::BASE64;
 use model::{Bitstream, ResourceRecord};
-use publish::{last_modified, media_type};
+use publish::{Publication, PublishError, last_modified, media_type};
 use serving::range::{self, Part};
 
 use crate::answers::{not_found, unavailable};
 use crate::conditions::{Condition, condition, http_date};
-use crate::shared::Shared;
+use crate::harvest::Harvest;
 
 /// The digest of what a response has as its content (RFC 9530).
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
@@ -18,8 +18,14 @@ const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
 /// Answers with the bytes of a resource.
-pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: &HeaderMap) -> Response {
-    let found = match find(shared, path).await {
+pub(crate) async fn answer(
+    publication: &Publication,
+    harvest: &Harvest,
+    path: &str,
+    method: &Method,
+    asked: &HeaderMap,
+) -> Response {
+    let found = match find(publication, harvest, path).await {
         Ok(found) => found,
         Err(error) => {
             tracing::error!(%error, path, "a resource cannot be looked up");
@@ -28,18 +34,22 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
     };
     let Some(record) = found else { return not_found() };
     match &record.bitstream {
-        Some(bitstream) => send(shared, &record, bitstream, method, asked).await,
+        Some(bitstream) => send(harvest, &record, bitstream, method, asked).await,
         None => (StatusCode::GONE, "The resource was deleted.\n").into_response(),
     }
 }
 
-async fn find(shared: &Shared, path: &str) -> Result<Option<ResourceRecord>, publish::PublishError> {
-    let Some(uri) = shared.publication().resource_at(path).await? else { return Ok(None) };
-    Ok(shared.catalog().await.resource(&uri).await?)
+async fn find(
+    publication: &Publication,
+    harvest: &Harvest,
+    path: &str,
+) -> Result<Option<ResourceRecord>, PublishError> {
+    let Some(uri) = publication.resource_at(path).await? else { return Ok(None) };
+    Ok(harvest.catalog().await.resource(&uri).await?)
 }
 
 async fn send(
-    shared: &Shared,
+    harvest: &Harvest,
     record: &ResourceRecord,
     bitstream: &Bitstream,
     method: &Method,
@@ -73,7 +83,7 @@ async fn send(
     if *method == Method::HEAD {
         return (status, headers).into_response();
     }
-    match shared.verified().open(&shared.publication().store, bitstream, range).await {
+    match harvest.verified.open(&harvest.store, bitstream, range).await {
         Ok(bytes) => (status, headers, Body::from_stream(bytes)).into_response(),
         Err(error) => {
             tracing::error!(%error, "the bytes of a resource cannot be read");

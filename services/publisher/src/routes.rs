@@ -8,8 +8,8 @@ use percent_encoding::percent_decode_str;
 use publish::paths;
 
 use crate::answers::not_found;
-use crate::shared::Shared;
-use crate::{documents, resources};
+use crate::shared::{OpenRecords, Shared};
+use crate::{documents, files, resources};
 
 /// The longest path that is looked at: longer than any that is published.
 const LONGEST_PATH: usize = 8 * 1024;
@@ -26,7 +26,12 @@ async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers:
     }
     let mut response = match path_of(uri.path(), shared.publication().base.path()) {
         Some(path) if paths::is_document(&path) => documents::answer(&shared, &path, &method, &headers).await,
-        Some(path) => resources::answer(&shared, &path, &method, &headers).await,
+        Some(path) => match shared.records() {
+            OpenRecords::Harvest(harvest) => {
+                resources::answer(shared.publication(), harvest, &path, &method, &headers).await
+            }
+            OpenRecords::Files(all) => files::answer(all, &path, &method, &headers).await,
+        },
         None => not_found(),
     };
     let headers = response.headers_mut();

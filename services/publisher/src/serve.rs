@@ -1,4 +1,4 @@
-//! The server: its port, its limits, and the task that follows the catalog.
+//! The server: its port, its limits, and the task that follows what is published.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::follow;
 use crate::routes;
-use crate::shared::Shared;
+use crate::shared::{Held, Shared};
 
 /// Limits of the server.
 #[derive(Debug, Clone, Copy)]
@@ -23,11 +23,18 @@ pub struct Settings {
     pub head_time: Duration,
     /// How long a client may take no bytes of a response.
     pub stall_time: Duration,
+    /// How often a directory is scanned for changes.
+    pub rescan: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { connections: 512, head_time: Duration::from_secs(30), stall_time: Duration::from_secs(60) }
+        Self {
+            connections: 512,
+            head_time: Duration::from_secs(30),
+            stall_time: Duration::from_secs(60),
+            rescan: Duration::from_secs(60),
+        }
     }
 }
 
@@ -46,25 +53,26 @@ impl ConnectionEvents for Uncounted {
     fn prepare(&self, _: IpAddr, _: &mut Request<Incoming>) {}
 }
 
-/// Publishes, calls `ready`, and serves until `stop`. Changes of the catalog are published as they come.
+/// Publishes, calls `ready`, and serves until `stop`. Changes are published as they come.
 ///
 /// # Errors
 /// When the first publication fails.
 pub async fn serve(
     listener: TcpListener,
     publication: Publication,
+    held: Held,
     settings: Settings,
     ready: impl FnOnce(Published),
     stop: CancellationToken,
 ) -> Result<(), PublishError> {
-    let shared = Shared::open(publication).await?;
+    let shared = Shared::open(publication, held).await?;
     let done = tokio::select! {
         done = follow::publish(&shared) => done?,
         () = stop.cancelled() => return Ok(()),
     };
     ready(done);
-    let following = tokio::spawn(follow::follow(shared.clone(), stop.clone()));
-    let Settings { connections, head_time, stall_time } = settings;
+    let following = tokio::spawn(follow::follow(shared.clone(), settings.rescan, stop.clone()));
+    let Settings { connections, head_time, stall_time, .. } = settings;
     let limits = ConnectionLimits { most: connections, head_time, stall_time: Some(stall_time) };
     connections::serve(listener, routes::router(shared), limits, Uncounted, stop).await;
     // A panic there was reported by its own message.

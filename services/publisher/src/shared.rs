@@ -3,11 +3,21 @@
 use std::sync::Arc;
 
 use axum::http::HeaderValue;
-use catalog::{CatalogConfig, CatalogError, CatalogReader};
-use publish::Publication;
-use serving::VerifiedCache;
-use store::Key;
-use tokio::sync::RwLock;
+use catalog::CatalogError;
+use model::{Clock as _, SystemClock};
+use publish::files::FileRecords;
+use publish::{Publication, PublishError, Published, Seen};
+use store::Store;
+
+use crate::harvest::Harvest;
+
+/// What is published: a harvest, or the files of a directory.
+pub enum Held {
+    /// What this store holds of the publication's Source.
+    Harvest(Store),
+    /// Files.
+    Files(FileRecords),
+}
 
 /// What all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -15,25 +25,35 @@ pub(crate) struct Shared(Arc<Parts>);
 
 struct Parts {
     publication: Publication,
-    catalog: RwLock<Arc<CatalogReader>>,
-    verified: VerifiedCache,
+    records: OpenRecords,
     link: Option<HeaderValue>,
 }
 
+/// The records, open.
+pub(crate) enum OpenRecords {
+    Harvest(Harvest),
+    Files(Arc<FileRecords>),
+}
+
 impl Shared {
-    pub(crate) async fn open(publication: Publication) -> Result<Self, CatalogError> {
-        let catalog = RwLock::new(reader(&publication).await?);
+    pub(crate) async fn open(publication: Publication, held: Held) -> Result<Self, CatalogError> {
+        let records = match held {
+            Held::Harvest(store) => {
+                OpenRecords::Harvest(Harvest::open(store, &publication.source.source).await?)
+            }
+            Held::Files(files) => OpenRecords::Files(Arc::new(files)),
+        };
         let capabilities = publication.base.url(publish::paths::CAPABILITIES);
         let link = format!("<{capabilities}>; rel=\"resourcesync\"").parse().ok();
-        Ok(Self(Arc::new(Parts { publication, catalog, verified: VerifiedCache::default(), link })))
+        Ok(Self(Arc::new(Parts { publication, records, link })))
     }
 
     pub(crate) fn publication(&self) -> &Publication {
         &self.0.publication
     }
 
-    pub(crate) fn verified(&self) -> &VerifiedCache {
-        &self.0.verified
+    pub(crate) fn records(&self) -> &OpenRecords {
+        &self.0.records
     }
 
     /// The `Link` header that leads to the Capability List.
@@ -41,21 +61,15 @@ impl Shared {
         self.0.link.clone()
     }
 
-    /// The catalog. It shows commits of its writer with a delay of at most one second.
-    pub(crate) async fn catalog(&self) -> Arc<CatalogReader> {
-        Arc::clone(&*self.0.catalog.read().await)
+    /// Publishes what there is by now.
+    pub(crate) async fn publish(
+        &self,
+        see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
+    ) -> Result<Published, PublishError> {
+        let now = SystemClock.now();
+        match self.records() {
+            OpenRecords::Harvest(harvest) => self.publication().run(&harvest.records().await, now, see).await,
+            OpenRecords::Files(files) => self.publication().run(&**files, now, see).await,
+        }
     }
-
-    /// Opens the catalog again: a reader whose background task failed fails for ever.
-    pub(crate) async fn open_again(&self) -> Result<(), CatalogError> {
-        let fresh = reader(self.publication()).await?;
-        *self.0.catalog.write().await = fresh;
-        Ok(())
-    }
-}
-
-async fn reader(publication: &Publication) -> Result<Arc<CatalogReader>, CatalogError> {
-    let path = Key::Catalog(publication.source.source.clone()).to_string();
-    let objects = publication.store.object_store();
-    CatalogReader::open(objects, &path, CatalogConfig::default()).await.map(Arc::new)
 }

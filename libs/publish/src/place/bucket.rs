@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use object_store::{Attribute, Attributes, ObjectStore, PutMultipartOptions, PutOptions, WriteMultipart};
-use store::{ByteStream, StoreError};
 use tempfile::NamedTempFile;
 
 use super::{About, Cause, key};
@@ -39,19 +38,10 @@ impl Bucket {
             .map_err(io::Error::other)??;
             Ok::<_, io::Error>((!piece.is_empty()).then(|| (Bytes::from(piece), file)))
         });
-        Ok(self.put_all(path, pieces.boxed(), about).await??)
+        Ok(self.put(path, pieces.boxed(), about).await??)
     }
 
-    pub(super) async fn put(
-        &self,
-        path: &str,
-        pieces: ByteStream,
-        about: &About,
-    ) -> Result<Result<(), StoreError>, object_store::Error> {
-        self.put_all(path, pieces, about).await
-    }
-
-    async fn put_all<E>(
+    pub(super) async fn put<E>(
         &self,
         path: &str,
         mut pieces: stream::BoxStream<'_, Result<Bytes, E>>,

@@ -6,10 +6,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use fs_err as fs;
 use futures::TryStreamExt as _;
+use futures::stream::BoxStream;
 use jiff::Timestamp;
-use store::{ByteStream, StoreError};
 use tempfile::NamedTempFile;
 
 use super::{About, OWN};
@@ -41,12 +42,12 @@ impl Directory {
         blocking(move || place(file, &to, modified)).await
     }
 
-    pub(super) async fn put(
+    pub(super) async fn put<E>(
         &self,
         path: &str,
-        mut pieces: ByteStream,
+        mut pieces: BoxStream<'static, Result<Bytes, E>>,
         about: &About,
-    ) -> io::Result<Result<(), StoreError>> {
+    ) -> io::Result<Result<(), E>> {
         let mut held = Vec::new();
         let mut file = None;
         loop {
@@ -69,6 +70,20 @@ impl Directory {
             let mut file = file.map_or_else(|| directory.temporary(), Ok)?;
             file.write_all(&bytes)?;
             Ok(file)
+        })
+        .await
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Removes a file, if it is there.
+    pub(super) async fn remove(&self, path: &str) -> io::Result<()> {
+        let path = self.root.join(path);
+        blocking(move || match fs::remove_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
         })
         .await
     }

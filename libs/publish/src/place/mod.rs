@@ -3,16 +3,18 @@
 mod bucket;
 mod directory;
 
+use std::convert::Infallible;
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use fs_err::File;
-use futures::{StreamExt as _, stream};
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use object_store::path::Path as Key;
 use object_store::{GetResult, ObjectStore, ObjectStoreExt as _};
-use store::{ByteStream, StoreError};
 use tempfile::NamedTempFile;
 
 use self::bucket::Bucket;
@@ -74,6 +76,14 @@ impl Place {
         Self { name: name.into(), objects: Arc::clone(&objects), kind: Kind::Bucket(Bucket::new(objects)) }
     }
 
+    /// The local directory, if it is one.
+    pub fn local(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::Directory(directory) => Some(directory.root()),
+            Kind::Bucket(_) => None,
+        }
+    }
+
     /// Its name, for messages.
     pub fn name(&self) -> &str {
         &self.name
@@ -111,8 +121,9 @@ impl Place {
 
     /// Writes bytes that are in memory.
     pub(crate) async fn put(&self, path: &str, bytes: Bytes, about: &About) -> Result<(), PublishError> {
-        let pieces = stream::iter([Ok(bytes)]).boxed();
-        self.put_pieces(path, pieces, about).await?.map_err(PublishError::from)
+        let pieces = stream::iter([Ok::<_, Infallible>(bytes)]).boxed();
+        let Ok(()) = self.put_pieces(path, pieces, about).await?;
+        Ok(())
     }
 
     /// Writes a finished temporary file.
@@ -130,12 +141,12 @@ impl Place {
     }
 
     /// Writes verified bytes as they come. The inner error is that of the bytes: then the place is as before.
-    pub(crate) async fn put_pieces(
+    pub(crate) async fn put_pieces<E: Send + 'static>(
         &self,
         path: &str,
-        pieces: ByteStream,
+        pieces: BoxStream<'static, Result<Bytes, E>>,
         about: &About,
-    ) -> Result<Result<(), StoreError>, PublishError> {
+    ) -> Result<Result<(), E>, PublishError> {
         let written = match &self.kind {
             Kind::Directory(directory) => directory.put(path, pieces, about).await.map_err(Into::into),
             Kind::Bucket(bucket) => bucket.put(path, pieces, about).await.map_err(Into::into),
@@ -143,8 +154,23 @@ impl Place {
         written.map_err(|error: Cause| self.failed(path, error))
     }
 
+    /// A copy of a file, as a temporary file that is read from its beginning. A missing file is none.
+    pub(crate) async fn copy(&self, path: &str) -> Result<Option<std::fs::File>, PublishError> {
+        let Some(found) = self.open(path).await? else { return Ok(None) };
+        let mut file = self.temporary()?.into_file();
+        let mut pieces = found.into_stream();
+        while let Some(piece) = pieces.try_next().await.map_err(|error| self.failed(path, error))? {
+            file.write_all(&piece)?;
+        }
+        file.seek(SeekFrom::Start(0))?;
+        Ok(Some(file))
+    }
+
     /// Removes a file; a missing one is no error.
     pub(crate) async fn remove(&self, path: &str) -> Result<(), PublishError> {
+        if let Kind::Directory(directory) = &self.kind {
+            return directory.remove(path).await.map_err(|error| self.failed(path, error));
+        }
         match self.objects.delete(&key(path)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(self.failed(path, error)),
@@ -183,7 +209,7 @@ impl Place {
     }
 }
 
-/// Paths are made of characters that are never escaped.
+/// The key of a path: the path itself. Paths have no control characters, and no `.` or `..` as a segment.
 fn key(path: &str) -> Key {
-    Key::from(path)
+    Key::parse(path).unwrap_or_else(|_| Key::from(path))
 }

@@ -17,9 +17,9 @@ use crate::world::{World, small};
 
 /// Objects that fail every write after the first few.
 #[derive(Debug)]
-struct Failing {
+pub(crate) struct Failing {
     objects: InMemory,
-    left: AtomicI64,
+    pub(crate) left: AtomicI64,
 }
 
 impl std::fmt::Display for Failing {
@@ -29,6 +29,11 @@ impl std::fmt::Display for Failing {
 }
 
 impl Failing {
+    /// Objects that fail no write yet.
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { objects: InMemory::new(), left: AtomicI64::new(i64::MAX) })
+    }
+
     fn write(&self) -> object_store::Result<()> {
         match self.left.fetch_sub(1, Ordering::Relaxed) {
             1.. => Ok(()),
@@ -84,7 +89,7 @@ impl ObjectStore for Failing {
 
 /// A small Source that changes for some rounds; each publication is killed after `writes` writes, and repeated.
 async fn killed_after(writes: i64, policy: Policy) -> i64 {
-    let failing = Arc::new(Failing { objects: InMemory::new(), left: AtomicI64::new(i64::MAX) });
+    let failing = Failing::new();
     let objects: Arc<dyn ObjectStore> = Arc::clone(&failing) as _;
     let mut world = World::at(Place::bucket("failing", Arc::clone(&objects)), objects, policy).await;
     for number in 0..9 {

@@ -1,7 +1,10 @@
 //! The library from the outside: a catalog, what is published of it, and what a reader finds.
 
+mod files;
+mod folder;
 mod incremental;
 mod killed;
 mod reader;
+mod readers;
 mod whole;
 mod world;

@@ -14,7 +14,7 @@ use model::{
 };
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use publish::{Base, Place, Policy, Publication, PublishError, Published, Seen};
+use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Published, Seen};
 use store::{Key, SourceMarker, Store};
 
 pub(crate) const BASE: &str = "https://mirror.example/one/";
@@ -52,7 +52,7 @@ impl World {
         let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await.unwrap();
         let base = Base::new(BASE.parse().unwrap()).unwrap();
         let source = SourceMarker { source, url: "http://e.org/".to_owned() };
-        let publication = Publication { place, base, source, store: store.clone(), with_bytes: true, policy };
+        let publication = Publication { place, base, source, with_bytes: true, policy };
         Self { store, catalog, objects, publication, clock: 0 }
     }
 
@@ -155,7 +155,8 @@ impl World {
 
     pub(crate) async fn try_publish(&self) -> Result<Published, PublishError> {
         let mut see = |_: Seen<'_>| {};
-        self.publication.run(&self.catalog, self.now(), &mut see).await
+        let records = CatalogRecords::new(&self.catalog, &self.store);
+        self.publication.run(&records, self.now(), &mut see).await
     }
 
     /// What is at the place, without the publisher's own files.

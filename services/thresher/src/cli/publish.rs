@@ -1,6 +1,7 @@
 //! `publish`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 use url::Url;
@@ -18,6 +19,27 @@ pub(crate) struct PublishArgs {
     /// Lay it down in a directory or bucket, for any web server. The same command publishes later changes.
     #[arg(long, value_name = "DIR|s3://…")]
     pub(crate) to: Option<String>,
+    /// Publish the files of this directory instead of a harvest.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["into", "source"])]
+    pub(crate) from: Option<PathBuf>,
+    /// With --from: the URL at which the files are served already. Then only documents are laid down.
+    #[arg(long, value_name = "URL", requires = "from")]
+    pub(crate) files_url: Option<Url>,
+    /// With --from: publish also if more than half of the files are gone since the last run.
+    #[arg(long, requires = "from")]
+    pub(crate) allow_deletes: bool,
+    /// With --from and --listen: where documents and digests are kept; a directory of its own.
+    #[arg(long, value_name = "DIR|s3://…", requires = "from", conflicts_with = "to")]
+    pub(crate) state: Option<String>,
+    /// With --from and --listen: scan the directory again after so many seconds.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        requires = "from",
+        value_parser = clap::value_parser!(u32).range(1..=86_400)
+    )]
+    pub(crate) rescan: u32,
     /// With --to: only the documents; the bytes are served from elsewhere.
     #[arg(long, requires = "to")]
     pub(crate) documents_only: bool,

@@ -1,12 +1,18 @@
-//! `thresher publish`: what is stored of a Source, as a Source of its own.
+//! `thresher publish`: what is stored of a Source, or in a directory, as a Source of its own.
+
+use std::path::Path;
+use std::time::Duration;
 
 use indicatif::HumanBytes;
 use jiff::Timestamp;
-use model::counted;
-use publish::{Base, Place, Policy, Publication, PublishError, Published, Seen};
-use publisher::Settings;
-use store::PublicationPlace;
+use model::{SourceId, counted};
+use publish::files::{FOLDER, FileRecords, Scanned};
+use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Published, Records, Seen};
+use publisher::{Held, Settings};
+use serde::Serialize;
+use store::{PublicationPlace, SourceMarker};
 use tokio::net::TcpListener;
+use url::Url;
 
 use crate::cli::PublishArgs;
 use crate::commands::sync::stop_on_interrupt;
@@ -17,54 +23,111 @@ use crate::terminal::{self, note, say};
 /// Runs the command.
 pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     let base = Base::new(args.base.clone()).map_err(usage)?;
+    if let Some(directory) = &args.from {
+        return from_files(&args, directory, base).await;
+    }
     let (store, source, catalog) = target::open_one(&args.harvest.into, args.source.as_deref()).await?;
     let place = match &args.to {
         Some(to) => PublicationPlace::open(&target::parse(to)?)?,
         None => store.publication(&source.source),
     };
-    let publication = Publication {
-        place: place_of(place)?,
-        base,
-        source,
-        store,
-        with_bytes: args.to.is_some() && !args.documents_only,
-        policy: Policy::default(),
-    };
+    let with_bytes = args.to.is_some() && !args.documents_only;
+    let publication =
+        Publication { place: place_of(place)?, base, source, with_bytes, policy: Policy::default() };
     if let Some(listen) = args.listen {
         catalog.close().await?;
-        return serve(&args, listen, publication).await;
+        return serve(&args, listen, publication, Held::Harvest(store)).await;
     }
+    let records = CatalogRecords::new(&catalog, &store);
+    lay_down(&args, &publication, &records).await
+}
+
+/// Publishes the files of a directory.
+async fn from_files(args: &PublishArgs, directory: &Path, base: Base) -> CommandResult {
+    let Some(place) = args.to.as_ref().or(args.state.as_ref()) else {
+        return Err(usage("pass --state DIR with --from and --listen: documents and digests are kept there"));
+    };
+    let place = place_of(PublicationPlace::open(&target::parse(place)?)?)?;
+    let below = base.url(FOLDER).parse::<Url>()?;
+    let url = args.files_url.clone().unwrap_or(below);
+    let files = FileRecords::new(directory, &url, &place).map_err(failed)?;
+    let files = files.allow_deletes(args.allow_deletes);
+    let with_bytes = args.to.is_some() && !args.documents_only && args.files_url.is_none();
+    let url = files.directory_url().to_owned();
+    let source = SourceMarker { source: SourceId::of_entry(&url.parse()?), url };
+    let publication = Publication { place, base, source, with_bytes, policy: Policy::default() };
+    match args.listen {
+        Some(listen) => serve(args, listen, publication, Held::Files(files)).await,
+        None => lay_down(args, &publication, &files).await,
+    }
+}
+
+/// Publishes once.
+async fn lay_down(args: &PublishArgs, publication: &Publication, records: &dyn Records) -> CommandResult {
     let (stop, _) = stop_on_interrupt();
-    let mut see = |seen: Seen<'_>| show(&seen);
-    // It may be dropped at any point: the next run continues.
-    let done = tokio::select! {
-        done = publication.run(&catalog, Timestamp::now(), &mut see) => done.map_err(failed)?,
-        () = stop.cancelled() => {
-            return Err(anyhow::anyhow!("publishing was stopped; run the same command again, and it continues").into());
+    let mut scanned = None;
+    let mut see = |seen: Seen<'_>| match seen {
+        Seen::Damaged(uri, damage) => note!("{uri} is left out: {damage}"),
+        Seen::Part(resources) => note!("{} so far", counted(resources, "resource", "resources")),
+        Seen::Scanned(found) => {
+            show_problems(found);
+            scanned = Some(found.clone());
         }
     };
-    print(&args, &done)?;
+    // It may be dropped at any point: the next run continues.
+    let done = tokio::select! {
+        done = publication.run(records, Timestamp::now(), &mut see) => done.map_err(failed)?,
+        () = stop.cancelled() => return Err(failed(PublishError::Stopped)),
+    };
+    print(args, &done, scanned.as_ref())?;
     if publication.base.path() != "/" {
         well_known_hint(&publication.base);
     }
-    Ok(if done.damaged == 0 { Exit::Good } else { Exit::Problems })
+    let failures = scanned.map_or(0, |scanned| scanned.problems.failures());
+    Ok(if done.damaged + failures == 0 { Exit::Good } else { Exit::Problems })
 }
 
-async fn serve(args: &PublishArgs, listen: std::net::SocketAddr, publication: Publication) -> CommandResult {
+async fn serve(
+    args: &PublishArgs,
+    listen: std::net::SocketAddr,
+    publication: Publication,
+    held: Held,
+) -> CommandResult {
     let listener = TcpListener::bind(listen).await.map_err(|error| {
         usage(format!("cannot listen on {listen}: {error}; pass another address with --listen"))
     })?;
     let address = listener.local_addr()?;
     let (stop, _) = stop_on_interrupt();
     let base = publication.base.clone();
-    let settings = Settings { connections: args.connections as usize, ..Settings::default() };
+    let settings = Settings {
+        connections: args.connections as usize,
+        rescan: Duration::from_secs(args.rescan.into()),
+        ..Settings::default()
+    };
     let ready = |done: Published| {
         // A reader of standard output that has gone does not end the server.
-        let _ = print(args, &done);
+        let _ = print(args, &done, None);
         let _ = say!("serving {base} on {address}");
     };
-    Box::pin(publisher::serve(listener, publication, settings, ready, stop)).await.map_err(failed)?;
+    Box::pin(publisher::serve(listener, publication, held, settings, ready, stop)).await.map_err(failed)?;
     Ok(Exit::Good)
+}
+
+/// Names what is not published, and why.
+fn show_problems(scanned: &Scanned) {
+    for (problem, count, first) in scanned.problems.iter() {
+        if problem.is_rule() {
+            note!("{} not published: {problem}", counted(count, "name is", "names are"));
+            continue;
+        }
+        for path in first {
+            note!("{path} is not published as it is now: {problem}");
+        }
+        let more = count.saturating_sub(first.len() as u64);
+        if more > 0 {
+            note!("{} for the same reason", counted(more, "more path", "more paths"));
+        }
+    }
 }
 
 fn place_of(place: PublicationPlace) -> Result<Place, Failed> {
@@ -75,20 +138,23 @@ fn place_of(place: PublicationPlace) -> Result<Place, Failed> {
     })
 }
 
-fn show(seen: &Seen<'_>) {
-    match seen {
-        Seen::Damaged(uri, damage) => note!("{uri} is left out: {damage}"),
-        Seen::Part(resources) => note!("{} so far", counted(*resources, "resource", "resources")),
-    }
+/// The totals as JSON.
+#[derive(Serialize)]
+struct Totals<'a> {
+    #[serde(flatten)]
+    published: &'a Published,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scan: Option<&'a Scanned>,
 }
 
-fn print(args: &PublishArgs, done: &Published) -> std::io::Result<()> {
+fn print(args: &PublishArgs, published: &Published, scan: Option<&Scanned>) -> std::io::Result<()> {
     if args.json {
-        return terminal::json(done);
+        return terminal::json(&Totals { published, scan });
     }
+    let done = published;
     let damaged = match done.damaged {
         0 => String::new(),
-        damaged => format!("; {damaged} left out as damaged"),
+        damaged => format!("; {damaged} left out"),
     };
     let files = match done.files {
         0 => String::new(),

@@ -2,13 +2,14 @@
 
 mod chain;
 mod documents;
+mod files;
 mod peers;
 mod requests;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use model::ResourceUri;
 use publish::Named;
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 use testkit::relay::Relay;
 use testkit::servers::Venv;
 
-use crate::common::{Destination, Process, Run};
+use crate::common::{Destination, Process, Run, thresher};
 
 /// A resource of `ls --json`: its state, length and SHA-256.
 type Held = (String, Option<u64>, Option<String>);
@@ -50,8 +51,7 @@ impl Files {
         let public = folder.path().join("public");
         std::fs::create_dir(&public).unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
-        let mut command =
-            std::process::Command::new(Venv::peers().expect("a virtual environment").program("python"));
+        let mut command = Command::new(Venv::peers().expect("a virtual environment").program("python"));
         command.args(["-u", "-m", "http.server", "--bind", "127.0.0.1", "0", "--directory"]).arg(&public);
         let mut server = Process::talk(command.stderr(log));
         let line = server.hear();
@@ -61,6 +61,13 @@ impl Files {
 
     fn public(&self) -> PathBuf {
         self.folder.path().join("public")
+    }
+
+    /// Publishes the files of a directory there.
+    fn publish_files(&self, from: &Path, options: &[&str]) -> Run {
+        let mut command = thresher();
+        command.args(["publish", "--base", &self.base, "--json", "--from"]).arg(from);
+        Run::of(command.arg("--to").arg(self.public()).args(options))
     }
 
     /// Publishes a copy there.
@@ -86,10 +93,24 @@ impl Served {
         served
     }
 
+    /// Serves the files of a directory, scanned each second.
+    fn files(from: &Path, state: &Path) -> Self {
+        let relay = Relay::start().unwrap();
+        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
+        let mut command = thresher();
+        command.args(["publish", "--rescan", "1", "--from"]).arg(from).arg("--state").arg(state);
+        served.run(command);
+        served
+    }
+
     /// Kills the publisher with SIGKILL, and starts it again at another port.
     fn restart(&mut self, copy: &Destination) {
+        self.run(copy.command("publish", &[]));
+    }
+
+    fn run(&mut self, mut command: Command) {
         self.server = None;
-        let mut command = copy.command("publish", &["--base", &self.base, "--listen", "127.0.0.1:0"]);
+        command.args(["--base", &self.base, "--listen", "127.0.0.1:0"]);
         let mut server = Process::talk(command.stderr(Stdio::inherit()));
         let address = loop {
             let line = server.hear();

@@ -12,7 +12,7 @@ use crate::common::{Destination, source};
 
 /// Runs `resync-sync` in a folder, and returns what it says.
 #[track_caller]
-fn resync(folder: &Path, base: &str, options: &[&str]) -> String {
+pub(super) fn resync(folder: &Path, base: &str, options: &[&str]) -> String {
     let mut command = Command::new(Venv::peers().expect("a virtual environment").program("resync-sync"));
     command.current_dir(folder).args(options).arg("--verbose");
     let output =

@@ -1,0 +1,157 @@
+//! The records of a harvest: its catalog, its change log, and its store.
+
+use async_trait::async_trait;
+use catalog::Lookups;
+use futures::{StreamExt as _, TryStreamExt as _, future, stream};
+use jiff::Timestamp;
+use model::{Bitstream, ChangeEvent, ChangeLogEntry, ResourceRecord, ResourceUri};
+use resourcesync::{Change, Link, relation};
+use store::Store;
+
+use crate::entry::{hash_of, href, last_modified, media_type};
+use crate::names::{Named, PublishedPath};
+use crate::records::{Body, BodyError, Changes, Pieces, Records, Resources, Stored, Told};
+use crate::{Base, PublishError};
+
+/// Entries of the change log whose records are read together.
+const TOGETHER: usize = 1_000;
+
+/// What is stored of a Source.
+pub struct CatalogRecords {
+    catalog: Lookups,
+    store: Store,
+}
+
+impl CatalogRecords {
+    /// The records of a catalog, with bytes in this store.
+    pub fn new(catalog: &Lookups, store: &Store) -> Self {
+        Self { catalog: catalog.clone(), store: store.clone() }
+    }
+
+    /// The changes among some entries of the log.
+    async fn told(&self, entries: Vec<(u64, ChangeLogEntry)>) -> Result<Vec<Told>, PublishError> {
+        let uris: Vec<_> = entries.iter().map(|(_, change)| change.uri.clone()).collect();
+        let records = self.catalog.resources_many(&uris).await?;
+        let told = entries.into_iter().zip(records).filter_map(|((_, change), record)| {
+            let kind = kind(&change.event, record.as_ref())?;
+            let stored = record.as_ref().and_then(|record| stored(&change.uri, record));
+            Some(Told { uri: change.uri, kind, at: change.at, stored })
+        });
+        Ok(told.collect())
+    }
+}
+
+#[async_trait]
+impl Records for CatalogRecords {
+    async fn next_change(&self) -> Result<u64, PublishError> {
+        Ok(self.catalog.next_change().await?)
+    }
+
+    /// False of a catalog that was made anew: its change log is shorter than the published one.
+    async fn continues(&self, from: u64) -> Result<bool, PublishError> {
+        Ok(self.catalog.next_change().await? >= from)
+    }
+
+    async fn last_change(&self) -> Result<Option<Timestamp>, PublishError> {
+        let next_change = self.catalog.next_change().await?;
+        let last = self.catalog.scan_changes(next_change.saturating_sub(1)).await?.try_next().await?;
+        Ok(last.map(|(_, change)| change.at))
+    }
+
+    async fn resources<'a>(&'a self, after: Option<&ResourceUri>) -> Result<Resources<'a>, PublishError> {
+        let records = self.catalog.scan_resources(None, after).await?;
+        let present = records.map_err(PublishError::from).try_filter_map(|(uri, record)| {
+            let stored = stored(&uri, &record);
+            future::ready(Ok(stored.map(|stored| (uri, stored))))
+        });
+        Ok(present.boxed())
+    }
+
+    async fn changes<'a>(&'a self, from: u64, end: u64) -> Result<Changes<'a>, PublishError> {
+        let log = self.catalog.scan_changes(from).await?;
+        let log = log.try_take_while(move |(number, _)| future::ready(Ok(*number < end)));
+        let chunks = log.map_err(PublishError::from).try_chunks(TOGETHER).map_err(|error| error.1);
+        let told =
+            chunks.and_then(move |chunk| async move { Ok(stream::iter(self.told(chunk).await?).map(Ok)) });
+        Ok(told.try_flatten().boxed())
+    }
+
+    async fn is_present(&self, uri: &ResourceUri) -> Result<bool, PublishError> {
+        Ok(self.catalog.resource(uri).await?.is_some_and(|record| record.is_present()))
+    }
+
+    async fn open(&self, _: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError> {
+        match &stored.body {
+            Body::Bitstream(bitstream) => {
+                let pieces = self.store.open_verified(bitstream).await?;
+                Ok(pieces.map_err(BodyError::from).boxed())
+            }
+            Body::File(_) => unreachable!("a catalog has no files"),
+        }
+    }
+
+    fn path(&self, uri: &ResourceUri) -> PublishedPath {
+        PublishedPath::of(uri)
+    }
+
+    fn named(&self, base: &Base, url: &str) -> Option<Named> {
+        Named::at(url.strip_prefix(base.as_str())?)
+    }
+
+    fn links_of_deleted(&self, uri: &ResourceUri) -> Vec<Link> {
+        vec![Link::new(relation::VIA, href(uri))]
+    }
+
+    fn are_copies(&self) -> bool {
+        true
+    }
+}
+
+/// What the entry of a stored resource says. Its times are ours: those of the Source are in the `via` link (§14.8).
+fn stored(uri: &ResourceUri, record: &ResourceRecord) -> Option<Stored> {
+    let bitstream = record.bitstream.as_ref()?;
+    Some(Stored {
+        lastmod: last_modified(bitstream),
+        hash: hash_of(bitstream),
+        length: bitstream.computed.length(),
+        media_type: media_type(record, bitstream),
+        encoding: bitstream.encoding.clone(),
+        links: vec![first_source(uri, record, bitstream)],
+        body: Body::Bitstream(Box::new(bitstream.clone())),
+    })
+}
+
+/// What an event means for readers. None for one that changes nothing, and for one that a later event replaced: that
+/// one is told in its turn.
+fn kind(event: &ChangeEvent, record: Option<&ResourceRecord>) -> Option<Change> {
+    let stored = record.and_then(|record| record.bitstream.as_ref()).map(|stored| stored.computed.sha256());
+    let (kind, sha256) = match event {
+        ChangeEvent::Created { sha256 } | ChangeEvent::Restored { sha256 } => {
+            (Change::Created, Some(*sha256))
+        }
+        ChangeEvent::Updated { sha256, .. } => (Change::Updated, Some(*sha256)),
+        ChangeEvent::Healed { sha256, before } if sha256 != before => (Change::Updated, Some(*sha256)),
+        ChangeEvent::Deleted { .. } => (Change::Deleted, None),
+        _ => return None,
+    };
+    (sha256 == stored).then_some(kind)
+}
+
+/// The link to the first Source of a resource (§14.8): the `via` link with which it came, unchanged; of several the first
+/// counts. Without one, the Source it was harvested from is the first, with what that one declared.
+fn first_source(uri: &ResourceUri, record: &ResourceRecord, bitstream: &Bitstream) -> Link {
+    let links = record.listing.links.as_ref().map(model::Links::to_vec).unwrap_or_default();
+    if let Some(first) = links.into_iter().find(|link| link.rel == relation::VIA) {
+        return first;
+    }
+    let declared = &record.declaration;
+    let proved = declared.digests.iter().filter(|digest| bitstream.computed.digests().contains(digest));
+    let hash = proved.map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    Link {
+        modified: declared.lastmod.map(Into::into),
+        hash: (!hash.is_empty()).then_some(hash),
+        length: declared.length.filter(|length| *length == bitstream.computed.length()),
+        media_type: declared.media_type.clone().filter(|told| told.bytes().all(|b| matches!(b, b' '..=b'~'))),
+        ..Link::new(relation::VIA, href(uri))
+    }
+}
