@@ -47,6 +47,7 @@ mod metrics;
 mod moves;
 mod named;
 mod oai;
+mod oai_fleet;
 mod oai_peers;
 mod oai_windows;
 mod oddities;
