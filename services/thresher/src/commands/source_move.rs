@@ -54,10 +54,12 @@ async fn go(store: &Store, args: SourceMoveArgs, to: Url) -> CommandResult {
             moved.source
         );
     })?;
-    let exit = match &report {
-        report if report.guard.is_some() => Exit::Failed,
-        report if report.in_sync() => Exit::Good,
-        _ => Exit::Problems,
+    let exit = if report.guard.is_some() {
+        Exit::Failed
+    } else if report.in_sync() {
+        Exit::Good
+    } else {
+        Exit::Problems
     };
     show::summary(&report, &target::place(&store), start.elapsed());
     let outcome = Outcome::of(&store, &moved, &report).await?;

@@ -62,10 +62,12 @@ impl Outcome {
         while let Some((_, record)) = resources.try_next().await? {
             let Some(bitstream) = &record.bitstream else { continue };
             let is_listed = record.sets.iter().any(|set| sets.contains(set));
-            let amount = match is_listed {
-                false => &mut outcome.only_former,
-                true if bitstream.stored_at < moved.at => &mut outcome.adopted,
-                true => &mut outcome.fetched,
+            let amount = if !is_listed {
+                &mut outcome.only_former
+            } else if bitstream.stored_at < moved.at {
+                &mut outcome.adopted
+            } else {
+                &mut outcome.fetched
             };
             amount.resources += 1;
             amount.bytes += bitstream.computed.length();
