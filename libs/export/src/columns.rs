@@ -51,7 +51,7 @@ const LINK_FIELDS: [(&str, bool, Field); 11] = [
     ("other", false, Field::Text(|link| link.other.as_deref())),
 ];
 
-const COLUMNS: [Column; 22] = [
+const COLUMNS: [Column; 24] = [
     required("uri", Cell::Text(|row| Some(&row.uri))),
     required("state", Cell::Text(|row| Some(row.state))),
     optional("length", Cell::Number(|row| row.length)),
@@ -74,6 +74,8 @@ const COLUMNS: [Column; 22] = [
     optional("stored_length", Cell::Number(|row| row.stored_length)),
     optional("method", Cell::Text(|row| row.method)),
     required("links", Cell::Links(|row| &row.links)),
+    optional("linked_from", Cell::Text(|row| row.linked_from.as_deref())),
+    optional("linked_as", Cell::Text(|row| row.linked_as.as_deref())),
 ];
 
 const fn required(name: &'static str, cell: Cell) -> Column {

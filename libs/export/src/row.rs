@@ -35,6 +35,10 @@ pub(crate) struct Row {
     pub(crate) stored_length: Option<u64>,
     pub(crate) method: Option<&'static str>,
     pub(crate) links: Vec<LinkRow>,
+    /// The resource whose link led to it, if no list names it.
+    pub(crate) linked_from: Option<String>,
+    /// That link's relation.
+    pub(crate) linked_as: Option<String>,
 }
 
 /// A link of a resource. Each row has all fields, so that every table has the same columns.
@@ -94,6 +98,8 @@ impl Row {
                 Method::Deflated => "deflated",
             }),
             links: listing.links.iter().flat_map(Links::to_vec).map(LinkRow::of).collect(),
+            linked_from: listing.linked.as_ref().map(|linked| linked.from.to_string()),
+            linked_as: listing.linked.as_ref().map(|linked| linked.rel.clone()),
         }
     }
 }
