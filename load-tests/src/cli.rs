@@ -39,6 +39,8 @@ pub(crate) enum Case {
     Latency(Options),
     /// A list of 1,000,000 entries whose resources are all held already.
     MillionUnchanged(Options),
+    /// The same with three links in each entry.
+    MillionLinks(Options),
     /// 1,000,000 resources that are held, and nothing new.
     IncrementalIdle(Options),
     /// 1,000,000 changes to 100,000 resources that are held. `--resources` are changes.

@@ -32,7 +32,12 @@ pub(crate) struct ResourceList<'a> {
     pub(crate) resources: u64,
     /// The edition: each is a day younger than the previous one.
     pub(crate) edition: u32,
+    /// Links of each entry.
+    pub(crate) links: usize,
 }
+
+/// Links of an entry: its relation, and what follows the resource's URI in its target.
+const LINKS: [(&str, &str); 3] = [("describedby", ".xml"), ("duplicate", "?mirror"), ("collection", "/../")];
 
 /// The path of a resource: a thousand per folder, as people would arrange them.
 pub(crate) fn resource_path(index: u64) -> String {
@@ -82,16 +87,21 @@ impl ResourceList<'_> {
         indices: std::ops::Range<u64>,
         declared: &impl Fn(u64) -> Declared,
     ) -> io::Result<()> {
+        let links = LINKS.iter().take(self.links);
         self.document(docroot, path, "urlset", |out| {
             for index in indices {
                 let Declared { length, sha256 } = declared(index);
                 let base = self.base;
                 let path = resource_path(index);
-                writeln!(
+                write!(
                     out,
                     "  <url><loc>{base}{path}</loc><lastmod>{LAST_CHANGE}</lastmod>\
-                     <rs:md hash=\"sha-256:{sha256}\" length=\"{length}\"/></url>"
+                     <rs:md hash=\"sha-256:{sha256}\" length=\"{length}\"/>"
                 )?;
+                for (rel, more) in links.clone() {
+                    write!(out, "<rs:ln rel=\"{rel}\" href=\"{base}{path}{more}\"/>")?;
+                }
+                writeln!(out, "</url>")?;
             }
             Ok(())
         })
@@ -161,7 +171,7 @@ mod tests {
 
     fn write(resources: u64, edition: u32) -> TempDir {
         let folder = TempDir::new().unwrap();
-        let list = ResourceList { base: "http://127.0.0.1:1", resources, edition };
+        let list = ResourceList { base: "http://127.0.0.1:1", resources, edition, links: 0 };
         list.write(folder.path(), |index| Declared { length: index, sha256: "ab".repeat(32) }).unwrap();
         assert_eq!(fs::read_dir(folder.path().join("set")).unwrap().count() as u64, list.documents());
         folder

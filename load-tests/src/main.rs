@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Case::SmallFilesFleet(options) => print(&options, cases::small_files_fleet::run(&options)),
         Case::LargeFiles(options) => print(&options, cases::large_files::run(&options)),
         Case::Latency(options) => print(&options, cases::latency::run(&options)),
+        Case::MillionLinks(options) => print(&options, cases::million_unchanged::run_linked(&options)),
         Case::MillionUnchanged(options) => print(&options, cases::million_unchanged::run(&options)),
         Case::IncrementalIdle(options) => print(&options, cases::incremental_idle::run(&options)),
         Case::ChangeBurst(options) => print(&options, cases::change_burst::run(&options)),

@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let thresher = Thresher::get(options)?;
     let work = WorkFolder::new(options, "million-audit")?;
     let machine = Machine::here(work.path());
-    let million = Million::start(options.source, &work, resources)?;
+    let million = Million::start(options.source, &work, resources, 0)?;
     let source = &million.source;
     let documents = million.documents();
     let folder = work.make("runs")?;

@@ -1,5 +1,5 @@
-//! `million-unchanged`: a list of 1,000,000 entries is read again, and all of its resources are already
-//! stored.
+//! `million-unchanged`: a list of 1,000,000 entries is read again, and all of its resources are already stored.
+//! `million-links`: the same with three links in each entry.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,26 @@ use crate::report::{Report, Row};
 use crate::thresher::Thresher;
 
 const RESOURCES: u64 = 1_000_000;
+/// Links of an entry, in the case with links.
+const LINKS: usize = 3;
 
-/// Runs the case.
+/// Runs the case without links.
 pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
+    run_with(options, "million-unchanged", 0)
+}
+
+/// Runs the case with links.
+pub(crate) fn run_linked(options: &Options) -> anyhow::Result<Report> {
+    run_with(options, "million-links", LINKS)
+}
+
+fn run_with(options: &Options, case: &'static str, links: usize) -> anyhow::Result<Report> {
     options.only_all_rows()?;
     let resources = options.resources.unwrap_or(RESOURCES);
     let thresher = Thresher::get(options)?;
-    let work = WorkFolder::new(options, "million-unchanged")?;
+    let work = WorkFolder::new(options, case)?;
     let machine = Machine::here(work.path());
-    let million = Million::start(options.source, &work, resources)?;
+    let million = Million::start(options.source, &work, resources, links)?;
     let versions = vec![thresher.version.clone(), million.source.version()];
     let bench = Bench { thresher, million, work };
     let folder = bench.work.make("runs")?;
@@ -56,10 +67,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
         ("bytes_each", json!(serving::BYTES_EACH)),
         ("documents", json!(bench.million.documents())),
         ("declared", json!("sha-256, length, lastmod")),
+        ("links_each", json!(links)),
         ("rounds", json!(options.rounds)),
         ("transport", json!("HTTP/1.1 over loopback")),
     ]);
     let finished_at = jiff::Timestamp::now();
     let rows = vec![first, unchanged];
-    Ok(Report { case: "million-unchanged", finished_at, machine, setup, versions, rows }.summed_up(&[]))
+    Ok(Report { case, finished_at, machine, setup, versions, rows }.summed_up(&[]))
 }

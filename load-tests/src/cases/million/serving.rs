@@ -31,39 +31,52 @@ pub(crate) struct Million {
     pub(crate) source: Source,
     pub(crate) resources: u64,
     docroot: PathBuf,
+    /// Links of each entry of the list.
+    links: usize,
     /// Whether the resources have changed.
     is_changed: Cell<bool>,
 }
 
 impl Million {
-    /// Starts it, with the first edition of its list.
-    pub(crate) fn start(kind: SourceKind, work: &WorkFolder, resources: u64) -> anyhow::Result<Self> {
+    /// Starts it, with the first edition of its list, whose entries have this many links.
+    pub(crate) fn start(
+        kind: SourceKind,
+        work: &WorkFolder,
+        resources: u64,
+        links: usize,
+    ) -> anyhow::Result<Self> {
         match kind {
             SourceKind::Simulated => {
+                anyhow::ensure!(links == 0, "this case is served by nginx alone: leave --source out");
                 let spec = SourceSpec::default().resources(resources).size(Size::Fixed(BYTES_EACH));
                 let source = Source::simulated(spec.change_list(false))?;
-                Self { source, resources, docroot: work.make("docroot")?, is_changed: Cell::new(false) }
-                    .published()
+                let docroot = work.make("docroot")?;
+                Self { source, resources, docroot, links, is_changed: Cell::new(false) }.published()
             }
-            SourceKind::Nginx => Self::served_by_nginx(work, resources, LIST_PATH),
+            SourceKind::Nginx => Self::served_by_nginx(work, resources, LIST_PATH, links),
         }
     }
 
     /// Starts it with a Capability List as its entry, and an empty Change List.
     pub(crate) fn start_telling(kind: SourceKind, work: &WorkFolder, resources: u64) -> anyhow::Result<Self> {
         anyhow::ensure!(kind == SourceKind::Nginx, "this case is served by nginx alone: leave --source out");
-        let million = Self::served_by_nginx(work, resources, CAPABILITIES_PATH)?;
+        let million = Self::served_by_nginx(work, resources, CAPABILITIES_PATH, 0)?;
         write_capability_list(&million.docroot, &million.source.base())?;
         million.tell(0)?;
         Ok(million)
     }
 
-    fn served_by_nginx(work: &WorkFolder, resources: u64, list: &'static str) -> anyhow::Result<Self> {
+    fn served_by_nginx(
+        work: &WorkFolder,
+        resources: u64,
+        list: &'static str,
+        links: usize,
+    ) -> anyhow::Result<Self> {
         let docroot = work.make("docroot")?;
         let peer = peers::nginx()?;
         let server = Nginx::start(&peer.program, &docroot, LOCATION)?;
         let source = Source::Nginx { server, version: peer.version, list };
-        Self { source, resources, docroot, is_changed: Cell::new(false) }.published()
+        Self { source, resources, docroot, links, is_changed: Cell::new(false) }.published()
     }
 
     fn published(self) -> anyhow::Result<Self> {
@@ -128,7 +141,7 @@ impl Million {
     }
 
     fn list<'a>(&self, base: &'a str, edition: u32) -> ResourceList<'a> {
-        ResourceList { base, resources: self.resources, edition }
+        ResourceList { base, resources: self.resources, edition, links: self.links }
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn start(
                 let uri = format!("{base}{}", resource_path(index));
                 expected.push(Expected { uri, length: bytes_each, sha256: sha256(&body) });
             }
-            ResourceList { base: &base, resources, edition: 0 }.write(&docroot, |index| {
+            ResourceList { base: &base, resources, edition: 0, links: 0 }.write(&docroot, |index| {
                 let Expected { length, sha256, .. } = &expected[index as usize];
                 Declared { length: *length, sha256: sha256.clone() }
             })?;
