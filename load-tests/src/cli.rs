@@ -52,6 +52,8 @@ pub(crate) enum Case {
     /// 1,000,000 records of an OAI-PMH repository, in pages of 100 and of 1,000: thresher, its reader alone, sickle
     /// and oaipmh-scythe.
     Oai(OaiOptions),
+    /// 100,000 files become a Source, and again after 1 % changed, beside resync-build. `--resources` are files.
+    PublishFiles(Options),
     /// 6,000 resources with a latency of 50 ms, harvested by a fleet with one fetcher and by one with four.
     ScaleOut(Options),
     /// A dump package of 200,000 members and 5 GB: one unpacker and two, beside unzip -t and sha256sum.

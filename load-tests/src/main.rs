@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         Case::MillionAudit(options) => print(&options, cases::million_audit::run(&options)),
         Case::ReadLists(options) => print(&options, cases::read_lists::run(&options)),
         Case::Oai(options) => print(&options.common, cases::oai::run(&options)),
+        Case::PublishFiles(options) => print(&options, cases::publish_files::run(&options)),
         Case::ScaleOut(options) => print(&options, cases::scale_out::run(&options)),
         Case::ManyMembers(options) => print(&options, cases::large_packages::MANY_MEMBERS.run(&options)),
         Case::LargeMembers(options) => print(&options, cases::large_packages::LARGE_MEMBERS.run(&options)),

@@ -64,6 +64,11 @@ pub(crate) fn resync() -> anyhow::Result<Peer> {
     resync_program("resync-sync")
 }
 
+/// `resync-build` of the Python reference implementation.
+pub(crate) fn resync_build() -> anyhow::Result<Peer> {
+    resync_program("resync-build")
+}
+
 /// The Python that has the reference implementation as a library.
 pub(crate) fn resync_library() -> anyhow::Result<Peer> {
     resync_program("python")

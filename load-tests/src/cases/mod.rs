@@ -13,6 +13,7 @@ pub(crate) mod million_audit;
 pub(crate) mod million_unchanged;
 pub(crate) mod oai;
 pub(crate) mod profile;
+pub(crate) mod publish_files;
 pub(crate) mod push_flood;
 pub(crate) mod push_lag;
 pub(crate) mod read_lists;
