@@ -2,7 +2,6 @@
 
 use fixity::Sha256;
 use model::ResourceUri;
-use store::StoreError;
 
 use crate::PublishError;
 use crate::place::{About, OWN, Place};
@@ -42,7 +41,7 @@ impl Layer<'_> {
         }
         let pieces = match self.records.open(uri, stored).await {
             Ok(pieces) => pieces,
-            Err(error) => return left_out(error),
+            Err(error) => return error.of_resource(),
         };
         let about = About {
             media_type: stored.media_type.clone(),
@@ -51,18 +50,7 @@ impl Layer<'_> {
         };
         match self.place.put_pieces(path.as_str(), pieces, &about).await? {
             Ok(()) => Ok(Ok(Some(stored.length))),
-            Err(error) => left_out(error),
+            Err(error) => error.of_resource(),
         }
-    }
-}
-
-/// Failures of the store itself end the run.
-fn left_out<T>(error: BodyError) -> Result<Result<T, BodyError>, PublishError> {
-    match error {
-        BodyError::Store(error @ (StoreError::NotFound { .. } | StoreError::Damaged { .. })) => {
-            Ok(Err(error.into()))
-        }
-        BodyError::Store(error) => Err(error.into()),
-        BodyError::File(error) => Ok(Err(error.into())),
     }
 }

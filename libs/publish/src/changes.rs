@@ -60,6 +60,7 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
         list.entries.push(&entry::changed(told, kind, at))?;
         state.last = at;
         state.changes += 1;
+        state.changes_since_dump += u64::from(state.dump.is_some());
         work.done.changes += 1;
     }
     state.next_change = state.next_change.max(end);

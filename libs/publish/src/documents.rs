@@ -5,9 +5,9 @@ use fixity::Sha256;
 use jiff::Timestamp;
 use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, Writer, relation};
 
-use crate::paths::{CAPABILITIES, CHANGES, DESCRIPTION, PAGE, RESOURCES, ROBOTS};
+use crate::paths::{CAPABILITIES, CHANGES, DESCRIPTION, DUMP, PAGE, RESOURCES, ROBOTS};
 use crate::place::{About, Place, xml};
-use crate::state::{ChangeListRecord, Edition, State};
+use crate::state::{ChangeListRecord, Dump, Edition, State};
 use crate::{Base, PublishError};
 
 /// The header of a Resource List, or of a part of one.
@@ -28,6 +28,40 @@ pub(crate) fn change_list(base: &Base, list: &ChangeListRecord) -> Header {
         links: links(base, Some(CHANGES)),
         ..Header::new(Root::UrlSet, Some(Capability::ChangeList))
     }
+}
+
+/// The header of the manifest of a package.
+pub(crate) fn dump_manifest(base: &Base, at: Timestamp) -> Header {
+    Header {
+        at: Some(at.into()),
+        links: links(base, None),
+        ..Header::new(Root::UrlSet, Some(Capability::ResourceDumpManifest))
+    }
+}
+
+/// The Resource Dump: its packages, each with a copy of its manifest.
+pub(crate) fn resource_dump(base: &Base, dump: &Dump) -> Result<Bytes, PublishError> {
+    let header = Header {
+        at: Some(dump.at.into()),
+        completed: Some(dump.completed.into()),
+        links: links(base, None),
+        ..Header::new(Root::UrlSet, Some(Capability::ResourceDump))
+    };
+    let packages = dump.packages.iter().map(|package| {
+        let metadata = Metadata {
+            at: Some(package.at.into()),
+            hash: Some(format!("sha-256:{}", package.sha256)),
+            length: Some(package.length),
+            media_type: Some("application/zip".to_owned()),
+            ..Metadata::default()
+        };
+        let contents = Link {
+            media_type: Some("application/xml".to_owned()),
+            ..Link::new(relation::CONTENTS, base.url(&package.contents))
+        };
+        Entry { metadata, links: vec![contents], ..Entry::new(base.url(&package.path)) }
+    });
+    document(&header, packages)
 }
 
 /// `up` to the Capability List, and `index`.
@@ -84,7 +118,8 @@ pub(crate) async fn put_above(
         ..Header::new(Root::UrlSet, Some(Capability::CapabilityList))
     };
     let lists = [(RESOURCES, Capability::ResourceList), (CHANGES, Capability::ChangeList)];
-    let lists = lists.map(|(path, capability)| leads_to(base, path, capability));
+    let dump = state.dump.as_ref().map(|_| (DUMP, Capability::ResourceDump));
+    let lists = lists.into_iter().chain(dump).map(|(path, capability)| leads_to(base, path, capability));
     written += put_fixed(place, state, CAPABILITIES, document(&capabilities, lists)?, &xml()).await?;
 
     let description =

@@ -9,11 +9,12 @@ use model::ResourceUri;
 use crate::bytes::AT_A_TIME;
 use crate::documents::{put_fixed, resource_index, resource_list};
 use crate::entries::{Entries, FinishedEntries};
+use crate::package::Packager;
 use crate::paths::{RESOURCE_PARTS, RESOURCES, name_of};
 use crate::place::xml;
-use crate::state::{Draft, Edition, Part, Retired, State};
-use crate::work::{Seen, Work, before};
-use crate::{Policy, PublishError, changes, entry};
+use crate::state::{Draft, Dump, Edition, Part, Retired, State};
+use crate::work::{Seen, Work, before, is_chosen};
+use crate::{Policy, PublishError, changes, dump, entry};
 
 /// A part whose document is not written yet: its header depends on whether it is the only one.
 struct Held {
@@ -39,6 +40,7 @@ pub(crate) async fn make(
         Ok::<_, PublishError>((uri, stored, laid))
     });
     let mut laid = laid.buffered(AT_A_TIME);
+    let mut packager = Packager::begin(work, state, draft.at);
     let mut held: Option<Held> = None;
     let mut entries = Entries::begin(work.place)?;
     while let Some((uri, stored, laid)) = laid.try_next().await? {
@@ -53,7 +55,14 @@ pub(crate) async fn make(
             (work.see)(Seen::Part(resources(&draft.parts)));
         }
         entries.push(&entry::stored(work.records.url(work.base, &uri), &stored))?;
-        if is_end(&work.policy, &entries, &uri) {
+        let is_end = is_end(&work.policy, &entries, &uri);
+        if let Some(packages) = &mut draft.packages {
+            // A package ends with its part, so that a run that was killed continues with both.
+            if packager.push(&work.policy, &uri, &stored) || is_end {
+                packager.close(work, packages).await?;
+            }
+        }
+        if is_end {
             let full = std::mem::replace(&mut entries, Entries::begin(work.place)?);
             held = Some(Held { entries: full.finish()?, last: uri });
         }
@@ -63,6 +72,9 @@ pub(crate) async fn make(
         Some(held) => held.entries,
         None => entries.finish()?,
     };
+    if let Some(packages) = &mut draft.packages {
+        packager.close(work, packages).await?;
+    }
     // Whatever changed during the pass is told, and its bytes are there, before the list names it.
     changes::tell(work, state).await?;
     state.save(work.place).await?;
@@ -81,12 +93,7 @@ fn is_end(policy: &Policy, entries: &Entries, uri: &ResourceUri) -> bool {
     if count >= policy.most_entries || bytes >= policy.most_bytes {
         return true;
     }
-    let chosen = || {
-        let digest = Sha256::of(uri.as_str().as_bytes());
-        let number = digest.as_bytes().first_chunk().copied().map(u64::from_be_bytes);
-        number.is_some_and(|number| number % policy.one_in.max(1) == 0)
-    };
-    count >= policy.least_entries && chosen()
+    count >= policy.least_entries && is_chosen(uri, policy.one_in)
 }
 
 /// The parts of the present edition that may be kept, by the digest of their entries. A part that is as old as the
@@ -139,7 +146,10 @@ async fn put_only(
 
 /// Switches to the new edition by one document, and retires the parts that it does not have.
 async fn switch(work: &mut Work<'_>, state: &mut State, draft: Draft) -> Result<(), PublishError> {
-    let Draft { at, parts, changes, .. } = draft;
+    let Draft { at, parts, changes, packages, .. } = draft;
+    if let Some(packages) = packages {
+        dump::switch(work, state, Dump { at, completed: work.now.max(at), packages }, changes).await?;
+    }
     let edition = Edition { at, completed: work.now.max(at), resources: resources(&parts), parts };
     let is_index = edition.parts.iter().any(|part| part.path != RESOURCES);
     if is_index {

@@ -10,6 +10,10 @@ pub const CAPABILITIES: &str = "capabilitylist.xml";
 pub const RESOURCES: &str = "resourcelist.xml";
 /// The Change List Index.
 pub const CHANGES: &str = "changelist.xml";
+/// The Resource Dump.
+pub const DUMP: &str = "resourcedump.xml";
+/// The folder of its packages and their manifests.
+pub const DUMP_PARTS: &str = "resourcedump";
 /// The folder of parts of the Resource List.
 pub const RESOURCE_PARTS: &str = "resourcelist";
 /// The folder of Change Lists.
@@ -22,9 +26,14 @@ pub const ROBOTS: &str = "robots.txt";
 /// The name of a document that begins at a moment. Names sort as their times, since some readers take parts in that
 /// order.
 pub(crate) fn name_of(folder: &str, at: Timestamp, number: usize) -> String {
+    name_with(folder, at, number, ".xml")
+}
+
+/// The same with another ending.
+pub(crate) fn name_with(folder: &str, at: Timestamp, number: usize, ending: &str) -> String {
     let part = if number == 0 { String::new() } else { format!("-{number:05}") };
     let micros = at.as_microsecond().rem_euclid(1_000_000);
-    format!("{folder}/{}{micros:06}Z{part}.xml", at.strftime("%Y%m%dT%H%M%S"))
+    format!("{folder}/{}{micros:06}Z{part}{ending}", at.strftime("%Y%m%dT%H%M%S"))
 }
 
 /// Whether a path is that of a document, so that it may be served. Everything else at a place is the publisher's own.
@@ -34,14 +43,25 @@ pub fn is_document(path: &str) -> bool {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         name.and_then(|name| name.strip_suffix(".xml")).is_some_and(|stem| stem.chars().all(plain))
     };
-    [DESCRIPTION, CAPABILITIES, RESOURCES, CHANGES, PAGE, ROBOTS].contains(&path)
+    [DESCRIPTION, CAPABILITIES, RESOURCES, CHANGES, DUMP, PAGE, ROBOTS].contains(&path)
         || is_part(RESOURCE_PARTS)
         || is_part(CHANGE_PARTS)
+        || is_part(DUMP_PARTS)
+        || is_package(path)
 }
 
-/// Whether a document never changes once it is complete.
-pub fn is_part_of_resource_list(path: &str) -> bool {
-    path.strip_prefix(RESOURCE_PARTS).is_some_and(|rest| rest.starts_with('/'))
+/// Whether a path is that of a package.
+pub fn is_package(path: &str) -> bool {
+    let name = path.strip_prefix(DUMP_PARTS).and_then(|rest| rest.strip_prefix('/'));
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    name.and_then(|name| name.strip_suffix(".zip")).is_some_and(|stem| stem.chars().all(plain))
+}
+
+/// Whether a document or package never changes once it is there.
+pub fn is_immutable(path: &str) -> bool {
+    [RESOURCE_PARTS, DUMP_PARTS]
+        .iter()
+        .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
 }
 
 #[cfg(test)]

@@ -24,6 +24,14 @@ pub struct Policy {
     pub small: u64,
     /// A Resource List is made anew after this time, if anything has changed.
     pub edition_age: Duration,
+    /// The most resources of a package.
+    pub package_entries: u64,
+    /// A package ends when its resources have this many bytes.
+    pub package_bytes: u64,
+    /// A new Resource Dump is made when more than this share of the resources has changed, in percent.
+    pub dump_changed_percent: u64,
+    /// A Resource Dump is made anew after this time, if anything has changed.
+    pub dump_age: Duration,
     /// A Change List is closed after this time.
     pub change_list_age: Duration,
     /// Closed Change Lists stay this long, and back to the oldest `at` of the Resource List.
@@ -44,6 +52,10 @@ impl Default for Policy {
             edition_pause: Duration::from_secs(600),
             small: 10_000,
             edition_age: 7 * DAY,
+            package_entries: 5_000,
+            package_bytes: 256 * 1024 * 1024,
+            dump_changed_percent: 20,
+            dump_age: 30 * DAY,
             change_list_age: DAY,
             keep_changes: 30 * DAY,
             keep_replaced: 2 * DAY,

@@ -8,6 +8,7 @@ use store::SourceMarker;
 use crate::bytes::spelled;
 use crate::changes;
 use crate::documents::put_above;
+use crate::dump;
 use crate::edition;
 use crate::names::Named;
 use crate::records::Records;
@@ -26,6 +27,8 @@ pub struct Publication {
     pub source: SourceMarker,
     /// Whether the bytes are laid down beside the documents.
     pub with_bytes: bool,
+    /// Whether a Resource Dump is made: packages have all bytes once more.
+    pub dumps: bool,
     /// Sizes and times.
     pub policy: Policy,
 }
@@ -57,12 +60,16 @@ impl Publication {
             records,
             policy: self.policy,
             with_bytes: self.with_bytes,
+            dumps: self.dumps,
             now,
             done: Published::default(),
             see,
         };
         if !records.continues(state.next_change).await? {
             start_over(&mut state, now);
+        }
+        if !self.dumps {
+            dump::give_up(&work, &mut state);
         }
         changes::settle(&mut work, &mut state).await?;
         if state.edition.is_none() {
@@ -134,7 +141,8 @@ async fn first_draft(work: &mut Work<'_>, state: &mut State) -> Result<Draft, Pu
             let at = micros(at).max(later(state.last, 2));
             state.last = at;
             state.next_change = next_change;
-            Draft { at, changes: 0, is_first: true, after: None, parts: Vec::new() }
+            let packages = work.dumps.then(Vec::new);
+            Draft { at, changes: 0, is_first: true, after: None, parts: Vec::new(), packages }
         }
     };
     if state.lists.is_empty() {
@@ -160,12 +168,15 @@ fn next_draft(work: &Work<'_>, state: &State) -> Option<Draft> {
     let is_due = edition.resources <= policy.small
         || many && is_old(policy.edition_pause)
         || is_old(policy.edition_age);
-    (state.changes > 0 && is_due).then(|| Draft {
+    let packages = dump::is_due(work, state).then(Vec::new);
+    let is_wanted = work.dumps && state.dump.is_none() || state.changes > 0 && (is_due || packages.is_some());
+    is_wanted.then(|| Draft {
         at: state.last,
         changes: state.changes,
         is_first: false,
         after: None,
         parts: Vec::new(),
+        packages,
     })
 }
 
@@ -175,6 +186,10 @@ fn start_over(state: &mut State, now: Timestamp) {
     let lists = state.lists.drain(..).map(|list| list.path);
     let old = parts.filter(|path| path != crate::paths::RESOURCES).chain(lists);
     state.retired.extend(old.map(|path| Retired { path, since: now }));
+    let packages = state.dump.take().into_iter().flat_map(|dump| dump.packages);
+    let old = packages.flat_map(|package| [package.path, package.contents]);
+    state.retired.extend(old.map(|path| Retired { path, since: now }));
+    state.changes_since_dump = 0;
     state.draft = None;
     state.changes = 0;
 }

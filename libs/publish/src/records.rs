@@ -85,6 +85,20 @@ pub enum FileError {
     Unreadable(#[from] io::Error),
 }
 
+impl BodyError {
+    /// The inner error of a resource that is left out. A failure of the store itself ends the run.
+    pub(crate) fn of_resource<T>(self) -> Result<Result<T, Self>, PublishError> {
+        match self {
+            Self::Store(error) if !is_of_bytes(&error) => Err(error.into()),
+            error => Ok(Err(error)),
+        }
+    }
+}
+
+fn is_of_bytes(error: &StoreError) -> bool {
+    matches!(error, StoreError::NotFound { .. } | StoreError::Damaged { .. })
+}
+
 /// The records of one publication. Changes have ascending numbers.
 #[async_trait]
 pub trait Records: Send + Sync {

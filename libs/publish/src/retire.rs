@@ -33,7 +33,10 @@ pub(crate) async fn retire(work: &mut Work<'_>, state: &mut State) -> Result<(),
 /// Changes are told for the time of the policy, and back to the oldest `at` of the Resource List.
 fn retire_lists(work: &Work<'_>, state: &mut State) {
     let Some(edition) = &state.edition else { return };
-    let oldest = edition.parts.iter().map(|part| part.at).chain([edition.at]).min().unwrap_or(edition.at);
+    let parts = edition.parts.iter().map(|part| part.at);
+    let packages =
+        state.dump.iter().flat_map(|dump| dump.packages.iter().map(|package| package.at).chain([dump.at]));
+    let oldest = parts.chain(packages).chain([edition.at]).min().unwrap_or(edition.at);
     let until = before(work.now, work.policy.keep_changes).min(oldest);
     // Swept lists only: later ones still name files to be removed.
     let until =

@@ -37,6 +37,12 @@ pub(crate) struct State {
     /// A Resource List in the making.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) draft: Option<Draft>,
+    /// The present Resource Dump.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) dump: Option<Dump>,
+    /// Changes since the Resource Dump.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) changes_since_dump: u64,
     /// Changes since the edition.
     #[serde(default)]
     pub(crate) changes: u64,
@@ -83,6 +89,37 @@ pub(crate) struct Part {
     pub(crate) resources: u64,
 }
 
+/// A Resource Dump.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Dump {
+    /// Its `at`.
+    pub(crate) at: Timestamp,
+    /// Its `completed`.
+    pub(crate) completed: Timestamp,
+    /// Its packages.
+    pub(crate) packages: Vec<Package>,
+}
+
+/// A package of a Resource Dump.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Package {
+    /// Its path.
+    pub(crate) path: String,
+    /// The path of the copy of its manifest.
+    pub(crate) contents: String,
+    /// Its own `at`: an unchanged package keeps that of an earlier dump.
+    pub(crate) at: Timestamp,
+    /// The digest of its entries. None if some could not be taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) entries: Option<Sha256>,
+    /// The digest of the package.
+    pub(crate) sha256: Sha256,
+    /// Its length.
+    pub(crate) length: u64,
+    /// Resources.
+    pub(crate) resources: u64,
+}
+
 /// A Resource List in the making.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Draft {
@@ -100,6 +137,9 @@ pub(crate) struct Draft {
     /// Its parts so far.
     #[serde(default)]
     pub(crate) parts: Vec<Part>,
+    /// The packages so far of the Resource Dump that is made with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) packages: Option<Vec<Package>>,
 }
 
 /// A Change List.
@@ -124,6 +164,17 @@ pub(crate) struct ChangeListRecord {
 pub(crate) struct Retired {
     pub(crate) path: String,
     pub(crate) since: Timestamp,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Dump {
+    /// The files that it names.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.packages.iter().flat_map(|package| [package.path.as_str(), package.contents.as_str()])
+    }
 }
 
 impl ChangeListRecord {
@@ -158,6 +209,8 @@ impl State {
             last: Timestamp::UNIX_EPOCH,
             edition: None,
             draft: None,
+            dump: None,
+            changes_since_dump: 0,
             changes: 0,
             lists: Vec::new(),
             missing: BTreeSet::new(),

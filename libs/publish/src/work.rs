@@ -1,5 +1,6 @@
 //! What the steps of one run share: where they read, and what they count.
 
+use fixity::Sha256;
 use jiff::Timestamp;
 use model::ResourceUri;
 use tempfile::NamedTempFile;
@@ -26,6 +27,10 @@ pub struct Published {
     pub documents: u64,
     /// Parts of the Resource List that did not change and were kept.
     pub parts_kept: u64,
+    /// Packages of the Resource Dump that were written.
+    pub packages: u64,
+    /// Packages that did not change and were kept.
+    pub packages_kept: u64,
     /// Files that were removed, since nothing names them any more.
     pub removed: u64,
     /// Resources that were left out, since their bytes are damaged, or a file changed meanwhile.
@@ -53,6 +58,8 @@ pub(crate) struct Work<'a> {
     pub(crate) records: &'a dyn Records,
     pub(crate) policy: Policy,
     pub(crate) with_bytes: bool,
+    /// Whether a Resource Dump is made.
+    pub(crate) dumps: bool,
     pub(crate) now: Timestamp,
     pub(crate) done: Published,
     pub(crate) see: Observer<'a>,
@@ -108,6 +115,13 @@ pub(crate) fn micros(at: Timestamp) -> Timestamp {
 /// A moment this many microseconds later.
 pub(crate) fn later(at: Timestamp, micros: i64) -> Timestamp {
     Timestamp::from_microsecond(at.as_microsecond().saturating_add(micros)).unwrap_or(at)
+}
+
+/// Whether a list may end behind this resource: one of so many is chosen, by its digest.
+pub(crate) fn is_chosen(uri: &ResourceUri, one_in: u64) -> bool {
+    let digest = Sha256::of(uri.as_str().as_bytes());
+    let number = digest.as_bytes().first_chunk().copied().map(u64::from_be_bytes);
+    number.is_some_and(|number| number % one_in.max(1) == 0)
 }
 
 /// A moment this much earlier.

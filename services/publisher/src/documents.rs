@@ -6,6 +6,7 @@ use axum::response::{IntoResponse as _, Response};
 use jiff::Timestamp;
 use object_store::ObjectMeta;
 use publish::paths;
+use serving::range::{self, Part};
 
 use crate::answers::{not_found, unavailable};
 use crate::conditions::{Condition, condition, http_date};
@@ -38,12 +39,40 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
         Condition::Failed => return StatusCode::PRECONDITION_FAILED.into_response(),
         Condition::Met => {}
     }
-    headers.insert(header::CONTENT_LENGTH, found.meta.size.into());
-    let body = match *method {
-        Method::HEAD => Body::empty(),
-        _ => Body::from_stream(found.into_stream()),
+    let length = found.meta.size;
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    let range = match range::asked(asked, length, &etag) {
+        Part::Whole => {
+            headers.insert(header::CONTENT_LENGTH, length.into());
+            let body = match *method {
+                Method::HEAD => Body::empty(),
+                _ => Body::from_stream(found.into_stream()),
+            };
+            return (headers, body).into_response();
+        }
+        Part::Range(range) => range,
+        Part::Nowhere => {
+            let range = [(header::CONTENT_RANGE, format!("bytes */{length}"))];
+            return (StatusCode::RANGE_NOT_SATISFIABLE, range).into_response();
+        }
     };
-    (headers, body).into_response()
+    let told = format!("bytes {}-{}/{length}", range.start, range.end - 1).parse().ok();
+    headers.extend(told.map(|value| (header::CONTENT_RANGE, value)));
+    headers.insert(header::CONTENT_LENGTH, (range.end - range.start).into());
+    if *method == Method::HEAD {
+        return (StatusCode::PARTIAL_CONTENT, headers).into_response();
+    }
+    match shared.publication().place.open_range(path, range).await {
+        // A document that was replaced meanwhile has another tag: the range would be of two versions.
+        Ok(Some(part)) if self::etag(&part.meta) == etag => {
+            (StatusCode::PARTIAL_CONTENT, headers, Body::from_stream(part.into_stream())).into_response()
+        }
+        Ok(_) => unavailable(),
+        Err(error) => {
+            tracing::error!(%error, path, "a document cannot be read");
+            unavailable()
+        }
+    }
 }
 
 /// The store's own validator: it changes with each write.
@@ -58,15 +87,12 @@ fn media_type(path: &str) -> &'static str {
     match path {
         paths::PAGE => "text/html; charset=utf-8",
         paths::ROBOTS => "text/plain; charset=utf-8",
+        path if paths::is_package(path) => "application/zip",
         _ => "application/xml",
     }
 }
 
-/// How long a cache may answer in our place. A part of a Resource List never changes.
+/// How long a cache may answer in our place. A part of a Resource List, and a package, never change.
 fn lifetime(path: &str) -> &'static str {
-    if paths::is_part_of_resource_list(path) {
-        "public, max-age=604800, immutable"
-    } else {
-        "public, max-age=60"
-    }
+    if paths::is_immutable(path) { "public, max-age=604800, immutable" } else { "public, max-age=60" }
 }

@@ -5,6 +5,7 @@ mod directory;
 
 use std::convert::Infallible;
 use std::io::{Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use object_store::path::Path as Key;
-use object_store::{GetResult, ObjectStore, ObjectStoreExt as _};
+use object_store::{GetOptions, GetResult, ObjectStore, ObjectStoreExt as _};
 use tempfile::NamedTempFile;
 
 use self::bucket::Bucket;
@@ -95,6 +96,19 @@ impl Place {
     /// [`PublishError::Place`] when the place fails. A missing file is none.
     pub async fn open(&self, path: &str) -> Result<Option<GetResult>, PublishError> {
         match self.objects.get(&key(path)).await {
+            Ok(found) => Ok(Some(found)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed(path, error)),
+        }
+    }
+
+    /// A range of a file, with its length and times.
+    ///
+    /// # Errors
+    /// [`PublishError::Place`] when the place fails. A missing file is none.
+    pub async fn open_range(&self, path: &str, range: Range<u64>) -> Result<Option<GetResult>, PublishError> {
+        let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
+        match self.objects.get_opts(&key(path), options).await {
             Ok(found) => Ok(Some(found)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.failed(path, error)),

@@ -40,6 +40,9 @@ pub(crate) struct PublishArgs {
         value_parser = clap::value_parser!(u32).range(1..=86_400)
     )]
     pub(crate) rescan: u32,
+    /// Also make a Resource Dump: packages of many resources. They need the place of all bytes once more.
+    #[arg(long)]
+    pub(crate) dumps: bool,
     /// With --to: only the documents; the bytes are served from elsewhere.
     #[arg(long, requires = "to")]
     pub(crate) documents_only: bool,

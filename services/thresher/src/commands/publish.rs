@@ -32,8 +32,14 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
         None => store.publication(&source.source),
     };
     let with_bytes = args.to.is_some() && !args.documents_only;
-    let publication =
-        Publication { place: place_of(place)?, base, source, with_bytes, policy: Policy::default() };
+    let publication = Publication {
+        place: place_of(place)?,
+        base,
+        source,
+        with_bytes,
+        dumps: args.dumps,
+        policy: Policy::default(),
+    };
     if let Some(listen) = args.listen {
         catalog.close().await?;
         return serve(&args, listen, publication, Held::Harvest(store)).await;
@@ -55,7 +61,8 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base) -> Command
     let with_bytes = args.to.is_some() && !args.documents_only && args.files_url.is_none();
     let url = files.directory_url().to_owned();
     let source = SourceMarker { source: SourceId::of_entry(&url.parse()?), url };
-    let publication = Publication { place, base, source, with_bytes, policy: Policy::default() };
+    let publication =
+        Publication { place, base, source, with_bytes, dumps: args.dumps, policy: Policy::default() };
     match args.listen {
         Some(listen) => serve(args, listen, publication, Held::Files(files)).await,
         None => lay_down(args, &publication, &files).await,

@@ -7,7 +7,7 @@ use testkit::servers::S3Fixture;
 use testkit::waiting::until;
 
 use super::{Files, Served, originals};
-use crate::common::{Destination, source, truth};
+use crate::common::{Destination, Run, source, thresher, truth};
 
 #[tokio::test]
 async fn a_copy_of_published_files_follows_the_original_through_changes_and_deletions() {
@@ -102,4 +102,49 @@ async fn a_bucket_is_published_into_a_bucket() {
     let run = publish();
     assert_eq!((run.count("changes"), run.count("files")), (4, 3), "{run}");
     assert_eq!(publish().count("documents"), 0);
+}
+
+#[tokio::test]
+async fn a_copy_of_the_dump_is_that_of_the_lists_and_follows_the_changes() {
+    let source = source(SourceSpec::default().resources(60).size(Size::Range(0, 100_000))).await;
+    let first = Destination::directory();
+    first.sync(&source.well_known()).exits(0);
+    let files = Files::start();
+    let to = files.public().display().to_string();
+    let publish =
+        || first.run("publish", &["--base", &files.base, "--to", &to, "--dumps", "--json"]).exits(0);
+    let run = publish();
+    assert_eq!((run.count("resources"), run.count("packages")), (60, 1), "{run}");
+    let second = Destination::directory();
+    let run = second.sync_with(&files.base, &["--prefer", "dump"]).exits(0);
+    assert!(run.count("requests") < 20, "the package has all: {run}");
+    assert_eq!(originals(&second, &[&files.base]), originals(&first, &[]));
+    for _ in 0..2 {
+        source.change(Changes { create: 3, update: 6, delete: 2 });
+        first.sync(&source.well_known()).exits(0);
+        publish();
+        let run = second.sync(&files.base).exits(0);
+        assert_eq!((run.count("stored"), run.count("deleted"), run.count("gaps")), (9, 2, 0), "{run}");
+        assert_eq!(originals(&second, &[&files.base]), originals(&first, &[]));
+    }
+    for name in ["resourcedump.xml", "capabilitylist.xml"] {
+        let run = Run::of(thresher().args(["inspect", "--strict"]).arg(files.public().join(name))).exits(0);
+        assert_eq!(run.json_lines().pop().unwrap()["quirks"], serde_json::json!({}), "{name}: {run}");
+    }
+    for entry in std::fs::read_dir(files.public().join("resourcedump")).unwrap() {
+        let path = entry.unwrap().path();
+        let run = Run::of(thresher().args(["inspect", "--strict"]).arg(&path)).exits(0);
+        assert_eq!(run.json_lines().pop().unwrap()["quirks"], serde_json::json!({}), "{run}");
+    }
+}
+
+#[tokio::test]
+async fn a_served_dump_is_received_in_ranges() {
+    let source = source(SourceSpec::default().resources(30)).await;
+    let first = Destination::directory();
+    first.sync(&source.well_known()).exits(0);
+    let served = Served::with_dumps(&first);
+    let second = Destination::directory();
+    second.sync_with(&served.well_known(), &["--prefer", "dump"]).exits(0);
+    assert_eq!(originals(&second, &[&served.base]), originals(&first, &[]));
 }

@@ -93,6 +93,14 @@ impl Served {
         served
     }
 
+    /// Serves a copy with a Resource Dump.
+    fn with_dumps(copy: &Destination) -> Self {
+        let relay = Relay::start().unwrap();
+        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
+        served.run(copy.command("publish", &["--dumps"]));
+        served
+    }
+
     /// Serves the files of a directory, scanned each second.
     fn files(from: &Path, state: &Path) -> Self {
         let relay = Relay::start().unwrap();

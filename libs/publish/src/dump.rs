@@ -1,0 +1,63 @@
+//! The Resource Dump: the packages of one pass over the records.
+
+use std::collections::HashSet;
+
+use crate::PublishError;
+use crate::documents::{put_fixed, resource_dump};
+use crate::paths::DUMP;
+use crate::place::xml;
+use crate::state::{Dump, Retired, State};
+use crate::work::{Work, before};
+
+/// The most packages: those of one document.
+const MOST_PACKAGES: usize = 50_000;
+
+/// Whether a new Resource Dump is due with the next Resource List.
+pub(crate) fn is_due(work: &Work<'_>, state: &State) -> bool {
+    let Some(dump) = state.dump.as_ref().filter(|_| work.dumps) else { return work.dumps };
+    let resources: u64 = dump.packages.iter().map(|package| package.resources).sum();
+    let many = state.changes_since_dump.saturating_mul(100)
+        > work.policy.dump_changed_percent.saturating_mul(resources);
+    let is_old = dump.completed <= before(work.now, work.policy.dump_age);
+    many || is_old && state.changes_since_dump > 0
+}
+
+/// Switches to a new Resource Dump by one document, and retires the packages that it does not have.
+pub(crate) async fn switch(
+    work: &mut Work<'_>,
+    state: &mut State,
+    dump: Dump,
+    changes: u64,
+) -> Result<(), PublishError> {
+    if dump.packages.len() > MOST_PACKAGES {
+        let why =
+            format!("the Resource Dump has more than {MOST_PACKAGES} packages; publish without --dumps");
+        return Err(PublishError::Refused(why));
+    }
+    work.place.flush().await?;
+    let document = resource_dump(work.base, &dump)?;
+    work.done.documents += put_fixed(work.place, state, DUMP, document, &xml()).await?;
+    let kept: HashSet<&str> = dump.paths().collect();
+    let old = state.dump.iter().flat_map(Dump::paths).filter(|path| !kept.contains(path));
+    let gone: Vec<_> = old.map(|path| Retired { path: path.to_owned(), since: work.now }).collect();
+    // One that was given up may be taken up again with the same packages.
+    state.retired.retain(|file| !kept.contains(file.path.as_str()) && file.path != DUMP);
+    state.retired.extend(gone);
+    state.dump = Some(dump);
+    // Those that came during the pass.
+    state.changes_since_dump = state.changes.saturating_sub(changes);
+    Ok(())
+}
+
+/// Gives up the Resource Dump: readers may use it for a while.
+pub(crate) fn give_up(work: &Work<'_>, state: &mut State) {
+    if let Some(draft) = &mut state.draft {
+        draft.packages = None;
+    }
+    let Some(dump) = state.dump.take() else { return };
+    let gone = dump.paths().chain([DUMP]).map(|path| Retired { path: path.to_owned(), since: work.now });
+    let gone: Vec<_> = gone.collect();
+    state.retired.extend(gone);
+    state.fixed.remove(DUMP);
+    state.changes_since_dump = 0;
+}
