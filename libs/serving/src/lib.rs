@@ -4,6 +4,7 @@ mod conditions;
 pub mod connections;
 pub mod range;
 mod stall;
+pub mod token_file;
 mod verified_cache;
 
 pub use conditions::etag_matches;

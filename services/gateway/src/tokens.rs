@@ -11,12 +11,12 @@ use anyhow::Context as _;
 use control::{Selector, Spec};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde::Deserialize;
+pub(crate) use serving::token_file::{digest, find_digest, follow, read};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::file::parse;
-pub(crate) use self::file::{digest, find_digest, follow, read};
 use crate::rate_limit;
 
 /// What a token allows. Each role includes those before it.

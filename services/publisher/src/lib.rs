@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod access;
 mod answers;
 mod conditions;
 mod documents;
@@ -11,5 +12,6 @@ mod routes;
 mod serve;
 mod shared;
 
+pub use access::Tokens;
 pub use serve::{Settings, serve};
 pub use shared::Held;

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 use percent_encoding::percent_decode_str;
 use publish::paths;
 
+use crate::access::{keep_private, unauthorized};
 use crate::answers::not_found;
 use crate::shared::{OpenRecords, Shared};
 use crate::{documents, files, resources};
@@ -24,6 +25,9 @@ async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers:
         return (StatusCode::METHOD_NOT_ALLOWED, allow, "Only GET and HEAD are understood here.\n")
             .into_response();
     }
+    if shared.tokens().is_some_and(|tokens| !tokens.admit(&headers)) {
+        return unauthorized();
+    }
     let mut response = match path_of(uri.path(), shared.publication().base.path()) {
         Some(path) if paths::is_document(&path) => documents::answer(&shared, &path, &method, &headers).await,
         Some(path) => match shared.records() {
@@ -36,6 +40,9 @@ async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers:
     };
     let headers = response.headers_mut();
     headers.extend(shared.link().map(|link| (header::LINK, link)));
+    if shared.tokens().is_some() {
+        keep_private(headers);
+    }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }

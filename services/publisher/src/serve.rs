@@ -10,12 +10,13 @@ use serving::connections::{self, ConnectionEvents, ConnectionLimits};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Tokens;
 use crate::follow;
 use crate::routes;
 use crate::shared::{Held, Shared};
 
 /// Limits of the server.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// The most connections at a time.
     pub connections: usize,
@@ -25,6 +26,8 @@ pub struct Settings {
     pub stall_time: Duration,
     /// How often a directory is scanned for changes.
     pub rescan: Duration,
+    /// The tokens of readers; none if everybody may read.
+    pub tokens: Option<Tokens>,
 }
 
 impl Default for Settings {
@@ -34,6 +37,7 @@ impl Default for Settings {
             head_time: Duration::from_secs(30),
             stall_time: Duration::from_secs(60),
             rescan: Duration::from_secs(60),
+            tokens: None,
         }
     }
 }
@@ -65,17 +69,21 @@ pub async fn serve(
     ready: impl FnOnce(Published),
     stop: CancellationToken,
 ) -> Result<(), PublishError> {
-    let shared = Shared::open(publication, held).await?;
+    let shared = Shared::open(publication, held, settings.tokens.clone()).await?;
     let done = tokio::select! {
         done = follow::publish(&shared) => done?,
         () = stop.cancelled() => return Ok(()),
     };
     ready(done);
     let following = tokio::spawn(follow::follow(shared.clone(), settings.rescan, stop.clone()));
-    let Settings { connections, head_time, stall_time, .. } = settings;
+    let Settings { connections, head_time, stall_time, tokens, .. } = settings;
+    let rereading = tokens.map(|tokens| tokio::spawn(tokens.follow(stop.clone())));
     let limits = ConnectionLimits { most: connections, head_time, stall_time: Some(stall_time) };
     connections::serve(listener, routes::router(shared), limits, Uncounted, stop).await;
     // A panic there was reported by its own message.
     let _ = following.await;
+    if let Some(rereading) = rereading {
+        let _ = rereading.await;
+    }
     Ok(())
 }

@@ -9,6 +9,7 @@ use publish::files::FileRecords;
 use publish::{Publication, PublishError, Published, Seen};
 use store::Store;
 
+use crate::access::Tokens;
 use crate::harvest::Harvest;
 
 /// What is published: a harvest, or the files of a directory.
@@ -26,6 +27,7 @@ pub(crate) struct Shared(Arc<Parts>);
 struct Parts {
     publication: Publication,
     records: OpenRecords,
+    tokens: Option<Tokens>,
     link: Option<HeaderValue>,
 }
 
@@ -36,7 +38,11 @@ pub(crate) enum OpenRecords {
 }
 
 impl Shared {
-    pub(crate) async fn open(publication: Publication, held: Held) -> Result<Self, CatalogError> {
+    pub(crate) async fn open(
+        publication: Publication,
+        held: Held,
+        tokens: Option<Tokens>,
+    ) -> Result<Self, CatalogError> {
         let records = match held {
             Held::Harvest(store) => {
                 OpenRecords::Harvest(Harvest::open(store, &publication.source.source).await?)
@@ -45,7 +51,7 @@ impl Shared {
         };
         let capabilities = publication.base.url(publish::paths::CAPABILITIES);
         let link = format!("<{capabilities}>; rel=\"resourcesync\"").parse().ok();
-        Ok(Self(Arc::new(Parts { publication, records, link })))
+        Ok(Self(Arc::new(Parts { publication, records, tokens, link })))
     }
 
     pub(crate) fn publication(&self) -> &Publication {
@@ -54,6 +60,11 @@ impl Shared {
 
     pub(crate) fn records(&self) -> &OpenRecords {
         &self.0.records
+    }
+
+    /// The tokens of readers; none if everybody may read.
+    pub(crate) fn tokens(&self) -> Option<&Tokens> {
+        self.0.tokens.as_ref()
     }
 
     /// The `Link` header that leads to the Capability List.

@@ -89,9 +89,9 @@ async fn a_changed_file_counts_and_one_that_makes_no_sense_changes_nothing() {
     let stop = CancellationToken::new();
     let following = tokio::spawn(tokens.clone().follow(file.path().to_owned(), stop.clone()));
     let role = |token: &str| tokens.find(Some(token)).map(|caller| caller.role());
-    tokio::time::sleep(file::REREAD_EVERY * 2).await;
+    tokio::time::sleep(serving::token_file::REREAD_EVERY * 2).await;
     write("- nonsense");
-    tokio::time::sleep(file::REREAD_EVERY * 3).await;
+    tokio::time::sleep(serving::token_file::REREAD_EVERY * 3).await;
     assert_eq!(role(SECRET), Some(Role::Read));
     write("- {name: a, role: operate, token: a token of another kind}");
     testkit::waiting::until("the new token is known", || {

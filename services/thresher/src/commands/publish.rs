@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use model::{SourceId, counted};
 use publish::files::{FOLDER, FileRecords, Scanned};
 use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Published, Records, Seen};
-use publisher::{Held, Settings};
+use publisher::{Held, Settings, Tokens};
 use serde::Serialize;
 use store::{PublicationPlace, SourceMarker};
 use tokio::net::TcpListener;
@@ -106,7 +106,10 @@ async fn serve(
     let address = listener.local_addr()?;
     let (stop, _) = stop_on_interrupt();
     let base = publication.base.clone();
+    let tokens = args.tokens.as_deref().map(Tokens::of_file).transpose();
+    let tokens = tokens.map_err(|error| usage(format!("{error:#}; repair the file of --tokens")))?;
     let settings = Settings {
+        tokens,
         connections: args.connections as usize,
         rescan: Duration::from_secs(args.rescan.into()),
         ..Settings::default()

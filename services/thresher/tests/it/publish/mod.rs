@@ -93,6 +93,14 @@ impl Served {
         served
     }
 
+    /// Serves a copy to those with a token of a file.
+    fn with_tokens(copy: &Destination, tokens: &Path) -> Self {
+        let relay = Relay::start().unwrap();
+        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
+        served.run(copy.command("publish", &["--tokens", tokens.to_str().unwrap()]));
+        served
+    }
+
     /// Serves a copy with a Resource Dump.
     fn with_dumps(copy: &Destination) -> Self {
         let relay = Relay::start().unwrap();

@@ -92,3 +92,46 @@ async fn resources_and_documents_are_answered_as_http_asks() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn readers_without_a_token_get_nothing_and_those_with_one_everything() {
+    let source = source(SourceSpec::default().resources(5)).await;
+    let copy = Destination::directory();
+    copy.sync(&source.well_known()).exits(0);
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens.yaml");
+    std::fs::write(&tokens, "- {name: reader, token: correct-horse-battery}\n").unwrap();
+    let served = Served::with_tokens(&copy, &tokens);
+    let uri: ResourceUri = source.resource_uri(2).parse().unwrap();
+    let resource = PublishedPath::of(&uri).as_str().to_owned();
+    for path in [".well-known/resourcesync", "capabilitylist.xml", "robots.txt", "", &resource, "nothing"] {
+        let url = format!("{}{path}", served.base);
+        for headers in [&[][..], &[("authorization", "Bearer wrong-horse-battery")]] {
+            let refused = get(&url, headers).await;
+            assert_eq!(refused.status(), StatusCode::UNAUTHORIZED, "{path}");
+            assert!(header(&refused, "www-authenticate").starts_with("Bearer"));
+        }
+    }
+    let with = [("authorization", "Bearer correct-horse-battery")];
+    let found = get(&format!("{}{resource}", served.base), &with).await;
+    assert_eq!((found.status(), header(&found, "cache-control")), (StatusCode::OK, "private, no-cache"));
+
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "correct-horse-battery").unwrap();
+    let credentials = folder.path().join("credentials.yaml");
+    let origin = served.base.trim_end_matches('/');
+    let line = format!("- {{origin: \"{origin}\", bearer: {{file: {}}}}}\n", secret.display());
+    std::fs::write(&credentials, line).unwrap();
+    let reader = Destination::directory();
+    let options = ["--credentials", credentials.to_str().unwrap()];
+    reader.sync_with(&served.well_known(), &options).exits(0);
+    assert_eq!(reader.present().len(), 5);
+
+    // A token that is taken out admits nobody.
+    std::fs::write(&tokens, "- {name: other, token: another-horse-battery}\n").unwrap();
+    testkit::waiting::found("the token is revoked", async || {
+        let status = get(&format!("{}{resource}", served.base), &with).await.status();
+        (status == StatusCode::UNAUTHORIZED).then_some(())
+    })
+    .await;
+}
