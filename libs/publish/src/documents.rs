@@ -5,7 +5,9 @@ use fixity::Sha256;
 use jiff::Timestamp;
 use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, Writer, relation};
 
-use crate::paths::{CAPABILITIES, CHANGES, DESCRIPTION, DUMP, PAGE, RESOURCES, ROBOTS};
+use url::Url;
+
+use crate::paths::{CAPABILITIES, CHANGES, DESCRIPTION, DUMP, PAGE, RESOURCES, ROBOTS, TOPIC};
 use crate::place::{About, Place, xml};
 use crate::state::{ChangeListRecord, Dump, Edition, State};
 use crate::{Base, PublishError};
@@ -104,6 +106,7 @@ pub(crate) async fn put_above(
     base: &Base,
     state: &mut State,
     page: &str,
+    hubs: &[Url],
 ) -> Result<u64, PublishError> {
     let mut written = 0;
     let described = || Link::new(relation::DESCRIBED_BY, base.url(PAGE));
@@ -120,6 +123,12 @@ pub(crate) async fn put_above(
     let lists = [(RESOURCES, Capability::ResourceList), (CHANGES, Capability::ChangeList)];
     let dump = state.dump.as_ref().map(|_| (DUMP, Capability::ResourceDump));
     let lists = lists.into_iter().chain(dump).map(|(path, capability)| leads_to(base, path, capability));
+    let hub = |hub: &Url| Link::new(relation::HUB, hub.as_str());
+    let topic = (!hubs.is_empty()).then(|| Entry {
+        links: hubs.iter().map(hub).collect(),
+        ..leads_to(base, TOPIC, Capability::ChangeNotification)
+    });
+    let lists = lists.chain(topic);
     written += put_fixed(place, state, CAPABILITIES, document(&capabilities, lists)?, &xml()).await?;
 
     let description =

@@ -18,6 +18,8 @@ pub const DUMP_PARTS: &str = "resourcedump";
 pub const RESOURCE_PARTS: &str = "resourcelist";
 /// The folder of Change Lists.
 pub const CHANGE_PARTS: &str = "changelist";
+/// The topic of Change Notifications. It is served, and never laid down.
+pub const TOPIC: &str = "notifications.xml";
 /// The page for people.
 pub const PAGE: &str = "index.html";
 /// The file for crawlers; servers find it where the base is a whole host.

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use model::ResourceUri;
 use store::SourceMarker;
+use url::Url;
 
 use crate::bytes::spelled;
 use crate::changes;
@@ -29,6 +30,8 @@ pub struct Publication {
     pub with_bytes: bool,
     /// Whether a Resource Dump is made: packages have all bytes once more.
     pub dumps: bool,
+    /// Hubs that are told of changes. The Capability List names them.
+    pub hubs: Vec<Url>,
     /// Sizes and times.
     pub policy: Policy,
 }
@@ -90,7 +93,7 @@ impl Publication {
             changes::settle(&mut work, &mut state).await?;
         }
         let page = crate::page::page(&self.base, &self.source.url, records.are_copies());
-        work.done.documents += put_above(&self.place, &self.base, &mut state, &page).await?;
+        work.done.documents += put_above(&self.place, &self.base, &mut state, &page, &self.hubs).await?;
         if state != before {
             state.save(&self.place).await?;
         }

@@ -7,10 +7,12 @@ mod documents;
 mod files;
 mod follow;
 mod harvest;
+mod notify;
 mod resources;
 mod routes;
 mod serve;
 mod shared;
+mod topic;
 
 pub use access::Tokens;
 pub use serve::{Settings, serve};

@@ -10,7 +10,7 @@ use publish::paths;
 use crate::access::{keep_private, unauthorized};
 use crate::answers::not_found;
 use crate::shared::{OpenRecords, Shared};
-use crate::{documents, files, resources};
+use crate::{documents, files, resources, topic};
 
 /// The longest path that is looked at: longer than any that is published.
 const LONGEST_PATH: usize = 8 * 1024;
@@ -29,6 +29,7 @@ async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers:
         return unauthorized();
     }
     let mut response = match path_of(uri.path(), shared.publication().base.path()) {
+        Some(path) if path == paths::TOPIC => topic::answer(&shared, &method),
         Some(path) if paths::is_document(&path) => documents::answer(&shared, &path, &method, &headers).await,
         Some(path) => match shared.records() {
             OpenRecords::Harvest(harvest) => {
@@ -39,7 +40,9 @@ async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers:
         None => not_found(),
     };
     let headers = response.headers_mut();
-    headers.extend(shared.link().map(|link| (header::LINK, link)));
+    if let Some(link) = shared.link() {
+        headers.append(header::LINK, link);
+    }
     if shared.tokens().is_some() {
         keep_private(headers);
     }

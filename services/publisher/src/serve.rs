@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Tokens;
 use crate::follow;
+use crate::notify;
 use crate::routes;
 use crate::shared::{Held, Shared};
 
@@ -76,12 +77,18 @@ pub async fn serve(
     };
     ready(done);
     let following = tokio::spawn(follow::follow(shared.clone(), settings.rescan, stop.clone()));
+    let hubs = shared.publication().hubs.clone().into_iter();
+    let tell = |hub| tokio::spawn(notify::tell(shared.clone(), hub, shared.published(), stop.clone()));
+    let telling: Vec<_> = hubs.map(tell).collect();
     let Settings { connections, head_time, stall_time, tokens, .. } = settings;
     let rereading = tokens.map(|tokens| tokio::spawn(tokens.follow(stop.clone())));
     let limits = ConnectionLimits { most: connections, head_time, stall_time: Some(stall_time) };
     connections::serve(listener, routes::router(shared), limits, Uncounted, stop).await;
     // A panic there was reported by its own message.
     let _ = following.await;
+    for hub in telling {
+        let _ = hub.await;
+    }
     if let Some(rereading) = rereading {
         let _ = rereading.await;
     }

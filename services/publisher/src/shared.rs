@@ -1,13 +1,15 @@
 //! What all requests share.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use axum::http::HeaderValue;
+use bytes::Bytes;
 use catalog::CatalogError;
 use model::{Clock as _, SystemClock};
 use publish::files::FileRecords;
 use publish::{Publication, PublishError, Published, Seen};
 use store::Store;
+use tokio::sync::watch;
 
 use crate::access::Tokens;
 use crate::harvest::Harvest;
@@ -29,6 +31,9 @@ struct Parts {
     records: OpenRecords,
     tokens: Option<Tokens>,
     link: Option<HeaderValue>,
+    /// The newest payload that a hub took.
+    newest: RwLock<Bytes>,
+    published: watch::Sender<()>,
 }
 
 /// The records, open.
@@ -51,7 +56,14 @@ impl Shared {
         };
         let capabilities = publication.base.url(publish::paths::CAPABILITIES);
         let link = format!("<{capabilities}>; rel=\"resourcesync\"").parse().ok();
-        Ok(Self(Arc::new(Parts { publication, records, tokens, link })))
+        Ok(Self(Arc::new(Parts {
+            publication,
+            records,
+            tokens,
+            link,
+            newest: RwLock::default(),
+            published: watch::Sender::new(()),
+        })))
     }
 
     pub(crate) fn publication(&self) -> &Publication {
@@ -67,6 +79,16 @@ impl Shared {
         self.0.tokens.as_ref()
     }
 
+    /// The newest payload that a hub took; empty before.
+    pub(crate) fn newest(&self) -> &RwLock<Bytes> {
+        &self.0.newest
+    }
+
+    /// Changes with each publication.
+    pub(crate) fn published(&self) -> watch::Receiver<()> {
+        self.0.published.subscribe()
+    }
+
     /// The `Link` header that leads to the Capability List.
     pub(crate) fn link(&self) -> Option<HeaderValue> {
         self.0.link.clone()
@@ -78,9 +100,13 @@ impl Shared {
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<Published, PublishError> {
         let now = SystemClock.now();
-        match self.records() {
+        let done = match self.records() {
             OpenRecords::Harvest(harvest) => self.publication().run(&harvest.records().await, now, see).await,
             OpenRecords::Files(files) => self.publication().run(&**files, now, see).await,
+        }?;
+        if done.changes > 0 {
+            self.0.published.send_replace(());
         }
+        Ok(done)
     }
 }

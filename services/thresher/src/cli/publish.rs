@@ -52,6 +52,9 @@ pub(crate) struct PublishArgs {
     /// With --listen: the most connections at a time.
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) connections: u32,
+    /// With --listen: tell this WebSub hub of each publication, by Change Notifications. Repeatable.
+    #[arg(long, value_name = "URL", requires = "listen")]
+    pub(crate) hub: Vec<Url>,
     /// With --listen: readers need a token of this file, a YAML list with name, and token or sha256.
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) tokens: Option<PathBuf>,

@@ -38,6 +38,7 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
         source,
         with_bytes,
         dumps: args.dumps,
+        hubs: args.hub.clone(),
         policy: Policy::default(),
     };
     if let Some(listen) = args.listen {
@@ -61,8 +62,15 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base) -> Command
     let with_bytes = args.to.is_some() && !args.documents_only && args.files_url.is_none();
     let url = files.directory_url().to_owned();
     let source = SourceMarker { source: SourceId::of_entry(&url.parse()?), url };
-    let publication =
-        Publication { place, base, source, with_bytes, dumps: args.dumps, policy: Policy::default() };
+    let publication = Publication {
+        place,
+        base,
+        source,
+        with_bytes,
+        dumps: args.dumps,
+        hubs: args.hub.clone(),
+        policy: Policy::default(),
+    };
     match args.listen {
         Some(listen) => serve(args, listen, publication, Held::Files(files)).await,
         None => lay_down(args, &publication, &files).await,

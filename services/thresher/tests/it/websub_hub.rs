@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::common::api::{Api, send};
 use crate::common::push::Teller;
-use crate::common::{Fleet, Process, Run, Service, source, truth};
+use crate::common::{Destination, Fleet, Process, Run, Service, source, truth};
+use crate::publish::{Served, originals};
 use reqwest::{Client, Method, StatusCode};
 use serde_json::Value;
 use simulated_source::{Change, Changes, SimulatedSource, SourceSpec};
@@ -238,4 +239,34 @@ async fn a_short_lease_of_a_peer_hub_is_renewed_before_it_ends() {
     case.publish(&made, 100_000).await;
     case.in_step().await;
     assert_eq!(statuses(&case.deliveries()), [202]);
+}
+
+#[tokio::test]
+async fn a_publication_is_followed_through_a_peer_hub() {
+    let mut hub = PeerHub::start("sha256").await;
+    let source = source(SourceSpec::default().resources(20)).await;
+    let copy = Destination::directory();
+    copy.sync(&source.well_known()).exits(0);
+    let served = Served::with_hub(&copy, &hub.url());
+
+    let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
+    let relay = Relay::start().unwrap();
+    let all = fleet.start(&[], &fleet.push(&relay.url(), ""));
+    relay.lead_to(Api::of(&all).await.base);
+    fleet.add(&served.well_known(), &[]);
+    fleet.harvest(&served.well_known()).await.exits(0);
+    let kept = hub.keeps("a subscription", |kept| kept.len() == 1).await.remove(0);
+    assert_eq!(kept.topic, format!("{}notifications.xml", served.base));
+
+    for _ in 0..2 {
+        source.change(changes());
+        copy.sync(&source.well_known()).exits(0);
+        let held = originals(&copy, &[]);
+        until("the fleet holds what was published", || {
+            originals(&fleet.destination(), &[&served.base]) == held
+        })
+        .await;
+    }
+    let deliveries = relay.passed().into_iter().filter(|passed| passed.method == Method::POST).count();
+    assert!(deliveries >= 2, "{deliveries} deliveries");
 }

@@ -4,7 +4,7 @@
     subscriptions    one JSON object: {"now": Unix seconds, "subscriptions": [{"topic", "callback", "expires"}]}
 
 It takes requests for subscriptions at /hub, and at /publish what a Source has to tell: the body and its headers go to those who have
-subscribed to the topic that the Link header names. It listens on loopback, at a port that is free, and prints "listening <base URI>" when it
+subscribed to the topic that the Link header names. XML at /hub is taken for the same: a Source posts to the very hub that it names. It listens on loopback, at a port that is free, and prints "listening <base URI>" when it
 does. What it keeps lies in the folder that the first argument names; the second one is the hash that it signs with.
 """
 
@@ -66,6 +66,13 @@ def publish():
     }
     hub.send_change_notification.delay(topic[1], told)
     return "Told\n", 202
+
+
+@app.before_request
+def take_xml_at_the_hub():
+    if request.method == "POST" and request.path.startswith("/hub") and request.mimetype == "application/xml":
+        return publish()
+    return None
 
 
 def subscriptions():

@@ -3,6 +3,7 @@
 mod chain;
 mod documents;
 mod files;
+mod hubs;
 mod peers;
 mod requests;
 
@@ -20,11 +21,11 @@ use testkit::servers::Venv;
 use crate::common::{Destination, Process, Run, thresher};
 
 /// A resource of `ls --json`: its state, length and SHA-256.
-type Held = (String, Option<u64>, Option<String>);
+pub(crate) type Held = (String, Option<u64>, Option<String>);
 
 /// What a copy holds, by the URI of the original after `hops` publications.
 #[track_caller]
-fn originals(copy: &Destination, hops: &[&str]) -> BTreeMap<String, Held> {
+pub(crate) fn originals(copy: &Destination, hops: &[&str]) -> BTreeMap<String, Held> {
     let original = |uri: String| {
         hops.iter().rev().fold(uri, |uri, base| {
             let path = uri.strip_prefix(base).unwrap_or_else(|| panic!("{uri} is not below {base}"));
@@ -79,8 +80,8 @@ impl Files {
 }
 
 /// A publisher at a port of its own, behind a relay that stays when it is killed.
-struct Served {
-    base: String,
+pub(crate) struct Served {
+    pub(crate) base: String,
     relay: Relay,
     server: Option<Process>,
 }
@@ -99,6 +100,19 @@ impl Served {
         let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
         served.run(copy.command("publish", &["--tokens", tokens.to_str().unwrap()]));
         served
+    }
+
+    /// Serves a copy, and tells a hub.
+    pub(crate) fn with_hub(copy: &Destination, hub: &str) -> Self {
+        let relay = Relay::start().unwrap();
+        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
+        served.restart_with_hub(copy, hub);
+        served
+    }
+
+    /// Kills it with SIGKILL, and starts it again.
+    fn restart_with_hub(&mut self, copy: &Destination, hub: &str) {
+        self.run(copy.command("publish", &["--hub", hub]));
     }
 
     /// Serves a copy with a Resource Dump.
@@ -138,7 +152,7 @@ impl Served {
         self.server = Some(server);
     }
 
-    fn well_known(&self) -> String {
+    pub(crate) fn well_known(&self) -> String {
         format!("{}.well-known/resourcesync", self.base)
     }
 }

@@ -1,0 +1,98 @@
+//! What hubs are still to be told: the published Change Lists are the outbox, and a time per hub is its state.
+
+use fixity::Sha256;
+use jiff::Timestamp;
+use resourcesync::Entry;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::changes::each_entry;
+use crate::place::{About, OWN};
+use crate::state::State;
+use crate::{Publication, PublishError};
+
+/// Changes of an interval, oldest first. Each is in a published Change List.
+#[derive(Debug, Clone)]
+pub struct Untold {
+    /// Its begin.
+    pub from: Timestamp,
+    /// Its end: every change of the interval is there.
+    pub until: Timestamp,
+    /// The entries, as the Change Lists have them.
+    pub entries: Vec<Entry>,
+}
+
+/// How far a hub was told.
+#[derive(Debug, Serialize, Deserialize)]
+struct Told {
+    hub: Url,
+    until: Timestamp,
+}
+
+impl Publication {
+    /// The changes behind a time, at most so many. None if there are none.
+    ///
+    /// # Errors
+    /// When the place fails, or a Change List is not as it was published.
+    pub async fn changes_after(&self, since: Timestamp, most: usize) -> Result<Option<Untold>, PublishError> {
+        let Some(state) = State::load(&self.place).await? else { return Ok(None) };
+        if state.last <= since {
+            return Ok(None);
+        }
+        let mut untold = Untold { from: since, until: state.last, entries: Vec::new() };
+        let is_over = |until: Option<Timestamp>| until.is_some_and(|until| until <= since);
+        for list in state.lists.iter().filter(|list| !is_over(list.until)) {
+            let copy = self.place.copy(&list.path).await?;
+            let copy = copy.ok_or_else(|| PublishError::changed(&list.path, "it is not there"))?;
+            let mut left = list.changes;
+            each_entry(&list.path, copy, |entry| {
+                // A run that was killed may have written more than is published.
+                let is_published = left > 0;
+                left = left.saturating_sub(1);
+                let is_new = entry.metadata.datetime.is_some_and(|at| at.instant() > since);
+                if is_published && is_new && untold.entries.len() <= most {
+                    untold.entries.push(entry);
+                }
+                Ok(())
+            })?;
+            if untold.entries.len() > most {
+                untold.entries.truncate(most);
+                let last = untold.entries.last().and_then(|entry| entry.metadata.datetime);
+                untold.until = last.map_or(untold.until, |at| at.instant());
+                break;
+            }
+        }
+        Ok(Some(untold).filter(|untold| !untold.entries.is_empty()))
+    }
+
+    /// Until when a hub was told. One that is new is told what changes from now on.
+    ///
+    /// # Errors
+    /// When the place fails.
+    pub async fn told_until(&self, hub: &Url) -> Result<Timestamp, PublishError> {
+        let path = path(hub);
+        if let Some(bytes) = self.place.read(&path).await? {
+            let told: Told =
+                serde_json::from_slice(&bytes).map_err(|error| PublishError::changed(&path, error))?;
+            return Ok(told.until);
+        }
+        let until = State::load(&self.place).await?.map_or(Timestamp::UNIX_EPOCH, |state| state.last);
+        self.note_told(hub, until).await?;
+        Ok(until)
+    }
+
+    /// Notes until when a hub was told.
+    ///
+    /// # Errors
+    /// When the place fails.
+    pub async fn note_told(&self, hub: &Url, until: Timestamp) -> Result<(), PublishError> {
+        let path = path(hub);
+        let told = Told { hub: hub.clone(), until };
+        let json = serde_json::to_vec(&told).map_err(|error| PublishError::place(&path, error))?;
+        self.place.put(&path, json.into(), &About::default()).await
+    }
+}
+
+fn path(hub: &Url) -> String {
+    format!("{OWN}/hubs/{}.json", Sha256::of(hub.as_str().as_bytes()))
+}

@@ -1,0 +1,116 @@
+//! Change Notifications: each hub is told what was published, in order, until it takes it.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use model::{Clock as _, Origin, SystemClock};
+use publish::{PublishError, paths};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+use web::{AddressPolicy, Client, PostRequest, WebConfig, WebError};
+use websub::Channel;
+
+use crate::shared::Shared;
+
+/// The largest payload. The specification of Change Notifications calls 750 KB a limit of hubs.
+const MOST_BYTES: usize = 512 * 1024;
+/// Changes that are in memory at a time.
+const MOST_CHANGES: usize = 5_000;
+/// The first pause after a failure; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+/// What a hub has not taken for so long is dropped: subscribers see the gap, and read the Change Lists.
+const DROPPED_AFTER: Duration = Duration::from_secs(24 * 3_600);
+
+/// Why a hub could not be told.
+#[derive(Debug, thiserror::Error)]
+enum NotifyError {
+    #[error(transparent)]
+    Hub(#[from] WebError),
+    #[error(transparent)]
+    Publication(#[from] PublishError),
+    #[error(transparent)]
+    Payload(#[from] websub::PublishError),
+}
+
+/// Tells one hub, until `stop`. `published` changes with each publication.
+pub(crate) async fn tell(
+    shared: Shared,
+    hub: Url,
+    mut published: watch::Receiver<()>,
+    stop: CancellationToken,
+) {
+    let addresses = AddressPolicy::public_unless(&hub);
+    let config = WebConfig { addresses, entry: Origin::of(&hub).ok(), ..WebConfig::default() };
+    let client = match Client::new(config) {
+        Ok(client) => client,
+        Err(error) => {
+            tracing::error!(%error, "no hub can be told");
+            return;
+        }
+    };
+    let mut pause = None;
+    loop {
+        let told = tokio::select! {
+            told = tell_all(&shared, &client, &hub) => told,
+            () = stop.cancelled() => return,
+        };
+        pause = match told {
+            Ok(()) => None,
+            Err(error) => {
+                let next = pause.map_or(FIRST_PAUSE, |pause: Duration| (pause * 2).min(LONGEST_PAUSE));
+                tracing::warn!(%error, hub = %hub, pause_seconds = next.as_secs(), "the hub is told again later");
+                Some(next)
+            }
+        };
+        tokio::select! {
+            changed = published.changed(), if pause.is_none() => {
+                if changed.is_err() {
+                    return;
+                }
+            }
+            () = tokio::time::sleep(pause.unwrap_or(LONGEST_PAUSE)) => {}
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
+/// Tells all changes that the hub was not told yet.
+async fn tell_all(shared: &Shared, client: &Client, hub: &Url) -> Result<(), NotifyError> {
+    let publication = shared.publication();
+    let mut since = publication.told_until(hub).await?;
+    let oldest = SystemClock.now().checked_sub(DROPPED_AFTER).unwrap_or(Timestamp::MIN);
+    if since < oldest
+        && publication.changes_after(since, 1).await?.is_some_and(|untold| untold.until < oldest)
+    {
+        tracing::warn!(hub = %hub, from = %since, until = %oldest, "the hub was not told of these changes");
+        since = oldest;
+    }
+    let channel = channel(shared, hub);
+    while let Some(untold) = publication.changes_after(since, MOST_CHANGES).await? {
+        for notification in websub::publish(&channel, untold.from, untold.until, untold.entries, MOST_BYTES) {
+            let notification = notification?;
+            let body = Bytes::from(notification.body);
+            let [(_, media_type), (_, links)] = channel.headers();
+            let mut request = PostRequest::new(hub.clone(), media_type, body.clone());
+            request.headers.push(("link", links));
+            client.post(request).await?;
+            since = notification.until;
+            publication.note_told(hub, since).await?;
+            *shared.newest().write().unwrap_or_else(PoisonError::into_inner) = body;
+        }
+    }
+    Ok(())
+}
+
+/// The topic of a publication at a hub.
+pub(crate) fn channel(shared: &Shared, hub: &Url) -> Channel {
+    let base = &shared.publication().base;
+    // A base is a URL, and these paths need no escape.
+    let url = |path| base.url(path).parse().unwrap_or_else(|_| hub.clone());
+    Channel { topic: url(paths::TOPIC), hub: hub.clone(), capability_list: Some(url(paths::CAPABILITIES)) }
+}

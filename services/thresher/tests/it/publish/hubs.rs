@@ -1,0 +1,129 @@
+//! Change Notifications of a publication to an external hub.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use reqwest::Client;
+use resourcesync::{Capability, Change, Item, Mode, Options, Reader, relation};
+use simulated_source::{Changes, SimulatedSource, SourceSpec};
+use testkit::scripted::{Recorded, Reply, ScriptedServer};
+use testkit::waiting::until;
+
+use super::Served;
+use crate::common::{Destination, Run, source, thresher};
+
+/// What the hub took: each request was answered as the script says.
+struct Heard {
+    from: Timestamp,
+    until: Timestamp,
+    changes: Vec<(String, Change, Timestamp)>,
+}
+
+fn heard(request: &Recorded) -> Heard {
+    let options = Options { mode: Mode::Strict, ..Options::default() };
+    let mut reader = Reader::new(&request.body[..], options).unwrap();
+    let header = reader.header().unwrap().clone();
+    assert_eq!(header.capability, Some(Capability::ChangeNotification));
+    let mut changes = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Entry(entry) = item else { panic!("a bad entry in a notification") };
+        let at = entry.metadata.datetime.unwrap().instant();
+        let original = entry.link(relation::VIA).unwrap().href.clone();
+        changes.push((original, entry.metadata.change.unwrap(), at));
+    }
+    assert_eq!(reader.summary().quirks.iter().count(), 0);
+    Heard { from: header.from.unwrap().instant(), until: header.until.unwrap().instant(), changes }
+}
+
+/// Checks that the intervals join, and that the changes are in order. Returns the last state of each resource.
+fn told(requests: &[Recorded]) -> BTreeMap<String, Change> {
+    let mut last: Option<Timestamp> = None;
+    let mut told = BTreeMap::new();
+    for request in requests {
+        let Heard { from, until, changes } = heard(request);
+        assert!(last.is_none_or(|last| last == from), "{last:?} and {from}: intervals join");
+        assert!(from < until && !changes.is_empty());
+        let mut before = from;
+        for (original, change, at) in changes {
+            assert!(at > before && at <= until, "{original} is out of order");
+            before = at;
+            told.insert(original, change);
+        }
+        last = Some(until);
+    }
+    told
+}
+
+async fn changed(source: &SimulatedSource, copy: &Destination) -> BTreeMap<String, Change> {
+    let before = copy.present();
+    source.change(Changes { create: 2, update: 3, delete: 1 });
+    copy.sync(&source.well_known()).exits(0);
+    let after = copy.present();
+    let kept = after.iter().filter(|(uri, held)| before.get(*uri) != Some(held)).map(|(uri, _)| {
+        (uri.clone(), if before.contains_key(uri) { Change::Updated } else { Change::Created })
+    });
+    let gone =
+        before.keys().filter(|uri| !after.contains_key(*uri)).map(|uri| (uri.clone(), Change::Deleted));
+    kept.chain(gone).collect()
+}
+
+#[tokio::test]
+async fn a_hub_gets_every_change_in_order_through_failures_and_kills() {
+    let source = source(SourceSpec::default().resources(20)).await;
+    let copy = Destination::directory();
+    copy.sync(&source.well_known()).exits(0);
+    let hub = ScriptedServer::start().await.unwrap();
+    let url = hub.uri("/hub");
+    hub.always("/hub", Reply::status(202));
+    let mut served = Served::with_hub(&copy, &url);
+    let requests = || hub.requests_at("/hub");
+
+    let mut expected = changed(&source, &copy).await;
+    until("the hub has the changes", || told(&requests()) == expected).await;
+    let first = requests().remove(0);
+    assert_eq!(first.header("content-type"), Some("application/xml"));
+    let topic = format!("{}notifications.xml", served.base);
+    let link = first.header("link").unwrap();
+    for part in [format!("<{topic}>; rel=\"self\""), format!("<{url}>; rel=\"hub\"")] {
+        assert!(link.contains(&part), "{link}");
+    }
+    let client = Client::builder().no_proxy().build().unwrap();
+    let found = client.get(&topic).send().await.unwrap();
+    let links: Vec<_> = found.headers().get_all("link").iter().map(|link| link.to_str().unwrap()).collect();
+    assert!(links.join(", ").contains(&format!("<{topic}>; rel=\"self\"")), "{links:?}");
+    #[expect(clippy::disallowed_methods, reason = "a small body of our own server")]
+    let body = found.bytes().await.unwrap();
+    assert_eq!(body, first.body, "the topic has the newest payload");
+
+    // A hub that is down for a while gets it later, and a publisher that is killed meanwhile goes on.
+    let taken = requests().len();
+    hub.push("/hub", Reply::status(503));
+    expected.extend(changed(&source, &copy).await);
+    until("the hub refused one", || requests().len() > taken).await;
+    served.restart_with_hub(&copy, &url);
+    expected.extend(changed(&source, &copy).await);
+    until("the hub has all changes", || {
+        let mut all = requests();
+        // It comes again, with the changes since.
+        all.remove(taken);
+        told(&all) == expected
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_capability_list_leads_to_topic_and_hub() {
+    let source = source(SourceSpec::default().resources(3)).await;
+    let copy = Destination::directory();
+    copy.sync(&source.well_known()).exits(0);
+    let hub = ScriptedServer::start().await.unwrap();
+    let served = Served::with_hub(&copy, &hub.uri("/hub"));
+    let list = format!("{}capabilitylist.xml", served.base);
+    let run = Run::of(thresher().args(["inspect", "--strict", &list])).exits(0);
+    let lines = run.json_lines();
+    assert_eq!(lines.last().unwrap()["quirks"], serde_json::json!({}), "{run}");
+    assert!(run.stdout.contains("change-notification") && run.stdout.contains(&hub.uri("/hub")), "{run}");
+    let reader = Destination::directory();
+    reader.sync(&served.well_known()).exits(0);
+    assert_eq!(reader.present().len(), 3);
+}
