@@ -36,6 +36,8 @@ pub struct Summary {
     pub resources: usize,
     /// Polls that found no news.
     pub idle_polls: u64,
+    /// The most requests that one process had open at an origin.
+    pub most_open: usize,
 }
 
 /// Simulates the plan of a seed.
@@ -44,6 +46,14 @@ pub struct Summary {
 /// The promise that was broken, with the plan and all events.
 pub fn simulate(seed: u64) -> Result<Summary, String> {
     simulate_plan(Plan::of(seed))
+}
+
+/// Simulates the plan of a seed for a Source that speaks OAI-PMH.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_repository(seed: u64) -> Result<Summary, String> {
+    simulate_plan(Plan::of_repository(seed))
 }
 
 /// Simulates a plan.
@@ -114,5 +124,6 @@ fn run(world: &mut World) -> Result<Summary, String> {
         requests: world.site.requests() - world.check_requests,
         resources: world.site.present().len(),
         idle_polls,
+        most_open: world.site.most_open(),
     })
 }

@@ -16,6 +16,9 @@ struct Args {
     /// Threads; each simulates one seed at a time.
     #[arg(long, default_value_t = 2)]
     threads: u64,
+    /// Simulates Sources that speak OAI-PMH.
+    #[arg(long)]
+    oai: bool,
     /// Shows what is planned, and simulates nothing.
     #[arg(long)]
     plan: bool,
@@ -39,7 +42,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     if args.plan {
-        seeds.for_each(|seed| println!("{}", Plan::of(seed)));
+        let plan = if args.oai { Plan::of_repository } else { Plan::of };
+        seeds.for_each(|seed| println!("{}", plan(seed)));
         return ExitCode::SUCCESS;
     }
     let next = AtomicU64::new(seeds.start);
@@ -52,7 +56,8 @@ fn main() -> ExitCode {
             if seed >= seeds.end || (args.first && failed.load(Ordering::SeqCst) > 0) {
                 return;
             }
-            match simulation::simulate(seed) {
+            let simulate = if args.oai { simulation::simulate_repository } else { simulation::simulate };
+            match simulate(seed) {
                 Ok(summary) => {
                     idle_polls.fetch_add(summary.idle_polls, Ordering::SeqCst);
                 }

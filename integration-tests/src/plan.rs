@@ -9,8 +9,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use regex::Regex;
 
-use crate::effects::{Halt, Rates};
-use crate::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
+use crate::effects::{Halt, Rates, mix};
+use crate::site::{Entry, Fixity, HttpFault, On, Repository, SiteSpec, What};
 
 /// The plan of a simulation.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,6 +160,33 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The plan of a seed for a Source that speaks OAI-PMH.
+    pub fn of_repository(seed: u64) -> Self {
+        let mut draw = Draw(ChaCha8Rng::seed_from_u64(mix(seed)));
+        let page = draw.of(&[1, 1, 3, 10]);
+        let by_seconds = !draw.one_in(3);
+        // All pages of a day have to be read within the life of a token: nothing halves a day.
+        let token_life = if by_seconds { draw.of(&[0, 1, 60, 86_400]) } else { draw.of(&[60, 86_400]) };
+        let shows_deleted = !draw.one_in(3);
+        let sizes = !draw.one_in(4);
+        let repository = Repository { page, by_seconds, shows_deleted, sizes, token_life };
+        let resources = draw.of(&[0, 3, 30, 130, 130]);
+        let site = SiteSpec { resources, hosts: 1, repository: Some(repository), ..draw.site(seed) };
+        let per_origin = draw.of(&[1, 2, 4, 4]);
+        let window = WindowLimits::default();
+        let by_wire = seed.is_multiple_of(2);
+        let mut plan = Self { seed, site, per_origin, window, by_wire, steps: Vec::new() };
+        let trouble = draw.of(&[0, 1, 2, 3]);
+        for _ in 0..draw.up_to(2, 8) {
+            let step = draw.step_of_repository(trouble);
+            plan.steps.push(step);
+        }
+        draw.parked(&mut plan);
+        plan
+    }
+}
+
 /// Draws from a seed.
 struct Draw(ChaCha8Rng);
 
@@ -195,6 +222,7 @@ impl Draw {
             deflated: self.one_in(2),
             hosts: self.of(&[1, 1, 2]),
             entry: self.of(&[Entry::WellKnown, Entry::CapabilityList]),
+            repository: None,
         }
     }
 
@@ -291,6 +319,55 @@ impl Draw {
             11 if self.one_in(3) => Step::Restore,
             _ => Step::Sync(self.sync(site, trouble)),
         }
+    }
+
+    fn step_of_repository(&mut self, trouble: u32) -> Step {
+        match self.up_to(0, 19) {
+            0..=4 => Step::Change {
+                created: self.up_to(0, 3),
+                updated: self.up_to(0, 9),
+                deleted: self.up_to(0, 2),
+            },
+            5 | 6 => Step::Pass(self.of(&[1, 30, 4_000, 90_000, 700_000])),
+            7 => Step::Gc {
+                keep_for: self.of(&[0, 0, 60, 100_000]),
+                halt: if trouble > 0 && self.one_in(2) { Some(self.halt()) } else { None },
+            },
+            8 if trouble > 1 => {
+                let mut first = self.sync_of_repository(trouble);
+                first.halt = Some(self.halt());
+                let second = Box::new(Step::Sync(self.sync_of_repository(trouble)));
+                Step::TakeOver { first, second }
+            }
+            _ => Step::Sync(self.sync_of_repository(trouble)),
+        }
+    }
+
+    fn sync_of_repository(&mut self, trouble: u32) -> Sync {
+        let mode = self.of(&[None, None, None, Some(Mode::Baseline)]);
+        let absent = self.of(&[Absent::Confirm, Absent::Confirm, Absent::Delete, Absent::Keep]);
+        let mut sync = Sync { mode, absent, ..Sync::clean() };
+        if trouble > 0 && self.one_in(2) {
+            sync.halt = Some(self.halt());
+        }
+        for _ in 0..if trouble > 1 { self.up_to(0, 4) } else { 0 } {
+            let what = match self.up_to(0, 11) {
+                0 | 1 => What::Status(500, None),
+                2 => What::Status(503, Some(self.up_to(1, 20))),
+                3 => What::Status(self.of(&[422, 429, 404, 413]), None),
+                4 => self.of(&[What::Refused, What::Broken]),
+                5 | 6 => What::Cut(self.of(&[0, 1, 50, 99]) as u8),
+                7 => What::Lie(self.of(&[-50, -1, 1, 5_000])),
+                8 => self.of(&[What::Slow(20), What::Slow(70)]),
+                _ => What::Changes,
+            };
+            let (skip, times) = (self.up_to(0, 40), self.of(&[1, 1, 3, 10, 1_000]));
+            sync.http.push(HttpFault { on: On::Documents, skip, times, what });
+        }
+        if trouble > 2 {
+            sync.rates.store_fails = self.of(&[0, 0, 30]);
+        }
+        sync
     }
 
     fn halt(&mut self) -> Halt {

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use planning::WindowLimits;
 use simulation::plan::{Only, Plan, Step, Sync};
-use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
+use simulation::site::{Entry, Fixity, HttpFault, On, Repository, SiteSpec, What};
 use simulation::world::World;
 use simulation::{Halt, Summary, simulate, simulate_plan};
 
@@ -31,7 +31,15 @@ fn listed(resources: u32) -> SiteSpec {
         deflated: false,
         hosts: 1,
         entry: Entry::WellKnown,
+        repository: None,
     }
+}
+
+/// A repository that has a page for each of its records.
+fn repository(resources: u32) -> SiteSpec {
+    let (page, by_seconds, shows_deleted, sizes, token_life) = (1, true, true, true, 60);
+    let repository = Repository { page, by_seconds, shows_deleted, sizes, token_life };
+    SiteSpec { repository: Some(repository), ..listed(resources) }
 }
 
 fn plan(site: SiteSpec, steps: Vec<Step>) -> Plan {
@@ -333,4 +341,24 @@ fn a_wider_filter_reads_closed_change_lists_once_more() {
         Step::Sync(Sync::clean()),
     ];
     holds(plan(site, steps));
+}
+
+/// Lists of many pages are split into windows, and a process dies, or its server fails, in the middle of them.
+#[test]
+fn windows_that_are_read_at_the_same_time_outlive_kills_and_faults() {
+    let change = || Step::Change { created: 2, updated: 9, deleted: 2 };
+    for effect in [80, 200, 320] {
+        let failing = HttpFault { on: On::Documents, skip: 90, times: 5, what: What::Status(500, None) };
+        let changing = HttpFault { on: On::Documents, skip: 30, times: 40, what: What::Changes };
+        let halt = Some(Halt { effect, done: effect == 200 });
+        let steps = vec![
+            Step::Sync(Sync { halt, http: vec![changing], ..Sync::clean() }),
+            change(),
+            Step::Pass(100),
+            sync_with(vec![failing]),
+            change(),
+        ];
+        let summary = holds(Plan { per_origin: 4, ..plan(repository(150), steps) });
+        assert_eq!(summary.most_open, 3, "of four requests, one is left to others");
+    }
 }

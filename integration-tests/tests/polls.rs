@@ -29,6 +29,7 @@ fn site() -> SiteSpec {
         deflated: false,
         hosts: 1,
         entry: Entry::WellKnown,
+        repository: None,
     }
 }
 

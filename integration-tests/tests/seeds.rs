@@ -12,6 +12,17 @@ fn block(number: u64) {
     }
 }
 
+/// The same of Sources that speak OAI-PMH.
+fn block_of_repositories(number: u64) {
+    for seed in number * BLOCK..(number + 1) * BLOCK {
+        if let Err(why) = simulation::simulate_repository(seed) {
+            panic!(
+                "seed {seed} (`cargo run -p integration-tests -- --oai --seeds {seed}` runs it again): {why}"
+            );
+        }
+    }
+}
+
 #[test]
 fn every_promise_is_kept_from_seed_0_on() {
     block(0);
@@ -30,4 +41,14 @@ fn every_promise_is_kept_from_seed_24_on() {
 #[test]
 fn every_promise_is_kept_from_seed_36_on() {
     block(3);
+}
+
+#[test]
+fn every_promise_is_kept_of_repositories_from_seed_0_on() {
+    block_of_repositories(0);
+}
+
+#[test]
+fn every_promise_is_kept_of_repositories_from_seed_12_on() {
+    block_of_repositories(1);
 }

@@ -52,7 +52,8 @@ impl Line {
     async fn answer(&self, request: http::Request<()>) -> io::Result<Carried> {
         let host = request.uri().host().unwrap_or_default().to_owned();
         let path = request.uri().path().to_owned();
-        let begun = self.effects.begin(format!("GET {host}{path}")).await;
+        let query = request.uri().query().unwrap_or_default();
+        let begun = self.effects.begin(format!("GET {host}{path}?{query}")).await;
         let open = Open::begin(Arc::clone(&self.site), (self.process, host.clone()), &path);
         let what = self.site.strike(&path);
         tokio::time::sleep(Duration::from_millis(begun.lot % 40)).await;
@@ -67,7 +68,12 @@ impl Line {
             Some(What::Publishes) => self.site.publish(true, true),
             _ => {}
         }
-        let mut reply = self.site.reply(&path, request.headers());
+        let mut reply = match &self.site.spec.repository {
+            Some(repository) if path == "/oai" => {
+                Reply::of_protocol(self.site.protocol(repository, query, self.site.clock.now()))
+            }
+            _ => self.site.reply(&path, request.headers()),
+        };
         let is_nested = what == Some(What::Nested) || path.starts_with("/nested-") && self.site.nests();
         if let Some(body) = self.site.nested(&path, self.site.clock.now()).filter(|_| is_nested) {
             // Without the validators of the true document: no run could detect such a lie.
@@ -213,6 +219,12 @@ impl Site {
 impl Reply {
     fn of(status: u16, body: Bytes) -> Self {
         Self { status, headers: Vec::new(), body, ends: None, is_endless: false }
+    }
+
+    fn of_protocol(body: Bytes) -> Self {
+        let length = body.len().to_string();
+        let headers = vec![("content-type", "text/xml".to_owned()), ("content-length", length)];
+        Self { headers, ..Self::of(200, body) }
     }
 
     fn lie(&mut self, by: i32) {

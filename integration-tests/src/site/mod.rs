@@ -4,6 +4,7 @@ mod answer;
 mod documents;
 mod fault;
 mod package;
+mod repository;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +17,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use answer::Line;
 pub use fault::{HttpFault, On, What};
+pub use repository::Repository;
 
 use crate::clock::SimClock;
 use crate::effects::mix;
@@ -53,6 +55,8 @@ pub struct SiteSpec {
     pub hosts: u32,
     /// The entry URL.
     pub entry: Entry,
+    /// How it speaks OAI-PMH, if it does so instead of publishing documents.
+    pub repository: Option<Repository>,
 }
 
 /// The declared fixity of a resource.
@@ -178,6 +182,9 @@ impl Site {
 
     /// The entry URL of a harvest.
     pub fn entry(&self) -> String {
+        if self.spec.repository.is_some() {
+            return format!("{}/oai", self.base());
+        }
         match self.spec.entry {
             Entry::WellKnown => format!("{}/.well-known/resourcesync", self.base()),
             Entry::CapabilityList => format!("{}/capabilitylist.xml", self.base()),
@@ -186,6 +193,9 @@ impl Site {
 
     /// The URI of a resource.
     pub fn uri(&self, number: u32) -> String {
+        if self.spec.repository.is_some() {
+            return self.record_uri(number);
+        }
         match number % self.spec.hosts.max(1) {
             0 => format!("{}/r/{number}", self.base()),
             host => format!("http://files{host}.example/r/{number}"),
@@ -204,6 +214,9 @@ impl Site {
 
     /// The resources in the last list or dump that have not changed since, with their bytes.
     pub fn told_by_snapshots(&self) -> BTreeMap<String, Option<Bytes>> {
+        if self.spec.repository.is_some() {
+            return self.told_by_lists();
+        }
         let state = self.state();
         let told = state.listed.iter().filter_map(|number| {
             let version = state.resource(*number).filter(|version| version.at <= state.listed_at)?;
@@ -214,10 +227,24 @@ impl Site {
 
     /// The resources in the last Change List or Change Dump that have not changed since, with their bytes.
     pub fn told_by_changes(&self) -> BTreeMap<String, Option<Bytes>> {
+        if self.spec.repository.is_some() {
+            return self.told_by_lists();
+        }
         let state = self.state();
         let told = state.log[state.told_from.0..].iter().filter_map(|change| {
             let version = state.resource(change.resource).filter(|version| version.at <= state.told_at)?;
             Some((self.uri(change.resource), version.body.clone()))
+        });
+        told.collect()
+    }
+
+    /// The records that the lists of a repository show now, with their bytes.
+    fn told_by_lists(&self) -> BTreeMap<String, Option<Bytes>> {
+        let shows_deleted = self.spec.repository.as_ref().is_some_and(|repository| repository.shows_deleted);
+        let state = self.state();
+        let told = state.resources.iter().filter_map(|(number, versions)| {
+            let version = versions.last().filter(|version| version.body.is_some() || shows_deleted)?;
+            Some((self.uri(*number), version.body.clone()))
         });
         told.collect()
     }
@@ -313,6 +340,9 @@ impl Site {
     /// Publishes its documents anew: snapshots, and changes.
     pub fn publish(&self, snapshots: bool, changes: bool) {
         self.clock.advance(1);
+        if self.spec.repository.is_some() {
+            return;
+        }
         let now = second(self.clock.now());
         let mut state = self.state();
         self.publish_capabilities(&mut state, now);
@@ -360,7 +390,9 @@ impl Site {
 
     /// The number of documents published so far. Each publication raises it.
     pub fn published(&self) -> u64 {
-        self.state().made
+        let state = self.state();
+        // The lists of a repository are as new as its records.
+        state.made + if self.spec.repository.is_some() { state.log.len() as u64 } else { 0 }
     }
 
     /// The number of requests.
@@ -379,6 +411,11 @@ impl Site {
 
     /// The bytes of a version: all different, except for empty ones.
     fn body(&self, number: u32, version: usize) -> Bytes {
+        if self.spec.repository.is_some() {
+            let lot = mix(self.spec.seed ^ mix(u64::from(number) << 20 | version as u64));
+            let text = format!("record {number}, version {version}: {}", "x".repeat((lot % 900) as usize));
+            return repository::document(&text);
+        }
         let lot = mix(self.spec.seed ^ mix(u64::from(number) << 20 | version as u64));
         let length = match lot % 40 {
             0 => 0,

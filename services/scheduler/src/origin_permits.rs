@@ -27,7 +27,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct OriginPermits {
     bus: Arc<dyn Bus>,
-    origins: Mutex<HashMap<Origin, Kept>>,
+    /// What each origin's permits without a request are kept for: as many as it had requests at the same time.
+    origins: Mutex<HashMap<Origin, Vec<Kept>>>,
 }
 
 /// The same, for a Source with a limit of its own.
@@ -38,7 +39,7 @@ pub(crate) struct CappedPermits {
     pub(crate) limit: NonZeroUsize,
 }
 
-/// State of an origin between two requests.
+/// State of one of an origin's permits between two requests.
 #[derive(Debug)]
 struct Kept {
     /// A permit, with the time at which it was acquired; without one, others have their turn.
@@ -68,8 +69,7 @@ impl OriginPermits {
             place: Some(place),
             given,
         };
-        let kept = self.origins().remove(origin);
-        match kept {
+        match self.kept(origin) {
             Some(Kept { place: Some((place, given)), .. }) => return used(place, given),
             Some(Kept { place: None, until }) => sleep_until(until).await,
             None => {}
@@ -85,16 +85,31 @@ impl OriginPermits {
         }
     }
 
-    fn origins(&self) -> MutexGuard<'_, HashMap<Origin, Kept>> {
+    /// A kept permit, or else the turn of others that one was given up for.
+    fn kept(&self, origin: &Origin) -> Option<Kept> {
+        let mut origins = self.origins();
+        let all = origins.get_mut(origin)?;
+        let at = all.iter().position(|kept| kept.place.is_some()).unwrap_or(0);
+        let kept = (at < all.len()).then(|| all.swap_remove(at));
+        if all.is_empty() {
+            origins.remove(origin);
+        }
+        kept
+    }
+
+    fn origins(&self) -> MutexGuard<'_, HashMap<Origin, Vec<Kept>>> {
         // Only single insertions and removals, so the map is valid even after a panicking thread.
         self.origins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets the state of an origin, unless it is newer.
+    /// Forgets what was kept until this time.
     fn forget(&self, origin: &Origin, until: Instant) {
         let mut origins = self.origins();
-        if origins.get(origin).is_some_and(|kept| kept.until == until) {
-            origins.remove(origin);
+        if let Some(all) = origins.get_mut(origin) {
+            all.retain(|kept| kept.until != until);
+            if all.is_empty() {
+                origins.remove(origin);
+            }
         }
     }
 }
@@ -112,7 +127,7 @@ impl Drop for Used {
         // A permit that is not kept is released first; only then does a request wait for the end of the others' turn.
         let place = (now.duration_since(self.given) < LONGEST).then_some((place, self.given));
         let until = now + if place.is_some() { KEPT } else { TURN };
-        self.places.origins().insert(self.origin.clone(), Kept { place, until });
+        self.places.origins().entry(self.origin.clone()).or_default().push(Kept { place, until });
         let places = Arc::clone(&self.places);
         let origin = self.origin.clone();
         runtime.spawn(async move {
@@ -156,6 +171,28 @@ mod tests {
         let other = bus.acquire_permit(&origin(), 1).await.unwrap();
         assert_eq!(start.elapsed().as_millis(), 3_300, "half a second after the last one ended");
         drop(other);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_at_the_same_time_have_a_place_each_as_long_as_they_follow_each_other() {
+        let bus: Arc<dyn Bus> = Arc::new(MemoryBus::new(10));
+        let limit = NonZeroUsize::new(3).unwrap();
+        let within = CappedPermits { places: OriginPermits::new(Arc::clone(&bus)), limit };
+        let start = Instant::now();
+        let row = async |pause| {
+            for _ in 0..10 {
+                request(&within).await;
+                sleep(Duration::from_millis(pause)).await;
+            }
+        };
+        let others = async {
+            sleep(Duration::from_millis(50)).await;
+            let _place = bus.acquire_permit(&origin(), 3).await.unwrap();
+            start.elapsed().as_millis()
+        };
+        let ((), (), waited) = tokio::join!(row(30), row(70), others);
+        // The first row ends after 1.27 s.
+        assert!(waited >= 1_270 + 500, "{waited} ms");
     }
 
     #[tokio::test(start_paused = true)]

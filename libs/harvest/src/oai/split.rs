@@ -21,7 +21,7 @@ pub(super) async fn split(
     let Some(mut split) = List::of(&mut reading.list.progress, span).split(window, most) else {
         return Ok(());
     };
-    while let Some(halves) = split.next() {
+    while let Some(halves) = split.halve() {
         ctx.check_stop()?;
         let sizes = measured(ctx, reading, &halves).await;
         if let Err(trouble) = &sizes {

@@ -43,7 +43,7 @@ struct Part {
 
 impl Split {
     /// The next window to halve, as its halves; none if all are small enough.
-    pub fn next(&mut self) -> Option<[OaiWindow; 2]> {
+    pub fn halve(&mut self) -> Option<[OaiWindow; 2]> {
         if !self.is_believed || self.halved >= HALVINGS {
             return None;
         }

@@ -73,7 +73,7 @@ fn split(repository: &Repository, most_open: u32) -> Option<Vec<OaiWindow>> {
     let mut list = List::of(&mut progress, span(repository.by_seconds));
     let mut split = list.split(&OaiWindow::default(), most_open)?;
     let mut measured = 0;
-    while let Some(halves) = split.next() {
+    while let Some(halves) = split.halve() {
         measured += 1;
         assert!(measured < 100, "it ends");
         let sizes = [0, 1].map(|n| repository.list(&halves[n]).len() as u64);
@@ -126,9 +126,9 @@ fn sizes_that_are_less_than_the_whole_or_are_not_told_are_not_believed() {
     for told in [None, Some([1_000, 2_999])] {
         let mut progress = begun(&repository);
         let mut split = List::of(&mut progress, span(true)).split(&OaiWindow::default(), 3).unwrap();
-        let halves = split.next().unwrap();
+        let halves = split.halve().unwrap();
         split.measured(halves, told);
-        assert_eq!((split.next(), split.windows()), (None, None), "{told:?}");
+        assert_eq!((split.halve(), split.windows()), (None, None), "{told:?}");
     }
 }
 
@@ -140,7 +140,7 @@ fn sizes_beyond_measure_do_no_harm() {
     let page = progress.reading.as_mut().unwrap().waiting[0].page.as_mut().unwrap();
     page.complete = Some(u64::MAX);
     let mut split = List::of(&mut progress, span(true)).split(&window, 3).unwrap();
-    while let Some(halves) = split.next() {
+    while let Some(halves) = split.halve() {
         split.measured(halves, Some([u64::MAX, u64::MAX - 1]));
     }
     assert_eq!(split.windows(), None);

@@ -139,3 +139,24 @@ async fn robots_txt_and_the_address_guard_bind_requests_for_pages_too() {
     assert_ne!(run.exit, Some(0), "{run}");
     assert!(repository.requests().by_verb.is_empty(), "{:?}", repository.requests().by_verb);
 }
+
+#[tokio::test]
+async fn windows_of_one_list_keep_within_the_limit_of_the_origin_and_outlive_their_scheduler() {
+    let spec = RepositorySpec::default().records(2_000).page_size(10).seconds_apart(3_600);
+    let repository = repository(spec.latency(Duration::from_millis(30))).await;
+    let base = repository.base_url();
+    let fleet = fleet().await;
+    let first = fleet.start(&["scheduler"], "");
+    fleet.add(&base, &["--concurrency", "3"]);
+    fleet.run("submit", &base, &[]).exits(0);
+    until("some pages are read", || repository.requests().count("ListRecords") >= 60).await;
+    assert_eq!(repository.requests().max_open, 2, "of three requests at the origin, one is left to others");
+    let second = fleet.start(&["scheduler"], "");
+    first.kill();
+    fleet.watch(&base).await.exits(0);
+    assert_eq!(held(&fleet), live(&repository));
+    let log = repository.requests();
+    let lists = log.count("ListRecords") + log.count("ListIdentifiers");
+    assert!(lists <= 200 + 60, "{:?} for 200 pages and one kill: {}", log.by_verb, second.log());
+    assert_eq!(log.max_open, 2, "after the kill too");
+}
