@@ -148,6 +148,10 @@ fn listed(listing: &Listing) -> Markup {
     html! {
         dt { (listing.change.map_or("Listed".to_owned(), |change| format!("Listed as {change}"))) }
         dd { "by " code { (listing.document) } @if let Some(at) = listing.change_time.or(listing.as_of) { ", as of " (format::time(at)) } }
+        @if let Some(linked) = &listing.linked {
+            dt { "Linked from" }
+            dd { code { (linked.from) } " as " (linked.rel) @if linked.shared { ", and from others" } ": no list names it" }
+        }
     }
 }
 
