@@ -39,7 +39,9 @@ impl Publication {
         if state.last <= since {
             return Ok(None);
         }
-        let mut untold = Untold { from: since, until: state.last, entries: Vec::new() };
+        // What was published anew does not join what was told before: subscribers see the gap.
+        let begin = state.lists.first().map_or(since, |list| list.from);
+        let mut untold = Untold { from: since.max(begin), until: state.last, entries: Vec::new() };
         let is_over = |until: Option<Timestamp>| until.is_some_and(|until| until <= since);
         for list in state.lists.iter().filter(|list| !is_over(list.until)) {
             let copy = self.place.copy(&list.path).await?;

@@ -8,6 +8,7 @@ mod records;
 mod rows;
 mod spelling;
 mod stamp;
+mod streams;
 mod walk;
 
 pub use beneath::OpenFile;

@@ -1,14 +1,12 @@
 //! The files of a directory, as records.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use bytes::{Bytes, BytesMut};
-use fixity::{Hasher, Sha256};
-use futures::{StreamExt as _, TryStreamExt as _, future, stream};
+use fixity::Sha256;
+use futures::{StreamExt as _, TryStreamExt as _, future};
 use jiff::Timestamp;
 use model::ResourceUri;
 use resourcesync::{Change, Link};
@@ -19,18 +17,14 @@ use super::FOLDER;
 use super::beneath::{self, OpenFile};
 use super::media_types::media_type;
 use super::merge::{SAVE_EVERY, Scan};
-use super::rows::{FILES, Row, RowReader, Rows};
+use super::rows::{FILES, Row, Rows};
 use super::spelling::{order, path, url};
+use super::streams::{pieces, rows};
 use crate::names::{Named, PublishedPath};
 use crate::place::{About, Place};
 use crate::records::{Body, BodyError, Changes, FileError, Pieces, Records, Resources, Stored, Told};
 use crate::scanned::Scanned;
 use crate::{Base, PublishError};
-
-/// Rows that are read together.
-const TOGETHER: usize = 1_000;
-/// How much of a file is read at a time.
-const PIECE_BYTES: usize = 256 * 1024;
 
 /// The files of a directory.
 #[derive(Debug)]
@@ -259,43 +253,4 @@ fn is_missing(error: &std::io::Error) -> bool {
 fn time(number: u64) -> Timestamp {
     let micros = i64::try_from(number).unwrap_or(i64::MAX);
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
-}
-
-/// Rows, some at a time.
-fn rows(reader: RowReader) -> stream::BoxStream<'static, Result<Row, PublishError>> {
-    let chunks = stream::try_unfold(reader, |mut reader| async move {
-        let read = tokio::task::spawn_blocking(move || {
-            let mut rows = Vec::with_capacity(TOGETHER);
-            while rows.len() < TOGETHER
-                && let Some(row) = reader.next()?
-            {
-                rows.push(row);
-            }
-            Ok::<_, PublishError>((rows, reader))
-        });
-        let (rows, reader) = read.await.map_err(|error| PublishError::place(FILES, error))??;
-        Ok::<_, PublishError>((!rows.is_empty()).then(|| (stream::iter(rows.into_iter().map(Ok)), reader)))
-    });
-    chunks.try_flatten().boxed()
-}
-
-/// The bytes of a file; an error at their end if they have another digest.
-fn pieces(open: OpenFile, sha256: Sha256) -> Pieces {
-    let begin = (open.file, Hasher::new([]));
-    stream::try_unfold(begin, move |(mut file, mut hasher)| async move {
-        let read = tokio::task::spawn_blocking(move || {
-            let mut piece = BytesMut::zeroed(PIECE_BYTES);
-            let count = file.read(&mut piece)?;
-            piece.truncate(count);
-            hasher.update(&piece);
-            Ok::<_, std::io::Error>((piece.freeze(), file, hasher))
-        });
-        let (piece, file, hasher): (Bytes, _, _) =
-            read.await.map_err(std::io::Error::other).flatten().map_err(FileError::from)?;
-        if !piece.is_empty() {
-            return Ok(Some((piece, (file, hasher))));
-        }
-        if hasher.finish().sha256() == sha256 { Ok(None) } else { Err(FileError::Changed.into()) }
-    })
-    .boxed()
 }

@@ -129,7 +129,7 @@ async fn killed_after(writes: i64, policy: Policy) -> i64 {
 }
 
 #[tokio::test]
-async fn a_publisher_killed_after_any_write_continues_and_readers_miss_nothing() {
+async fn acc_4_a_publisher_killed_after_any_write_continues_and_readers_miss_nothing() {
     for policy in [small(), Policy { changed_percent: 1_000_000, ..small() }, Policy::default()] {
         let mut writes = 0;
         while killed_after(writes, policy).await > 0 {

@@ -23,6 +23,7 @@ use crate::terminal::{self, note, say};
 /// Runs the command.
 pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     let base = Base::new(args.base.clone()).map_err(usage)?;
+    args.hub.iter().try_for_each(plain_hub)?;
     if let Some(directory) = &args.from {
         return from_files(&args, directory, base).await;
     }
@@ -47,6 +48,19 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     }
     let records = CatalogRecords::new(&catalog, &store);
     lay_down(&args, &publication, &records).await
+}
+
+/// Refuses a hub that cannot be posted to, or whose URL has a secret: readers see it.
+fn plain_hub(hub: &Url) -> Result<(), Failed> {
+    if !hub.username().is_empty() || hub.password().is_some() {
+        return Err(usage(
+            "the URL of a hub cannot have a user or a password, since readers see it; pass it without",
+        ));
+    }
+    if !matches!(hub.scheme(), "http" | "https") || !hub.has_host() {
+        return Err(usage(format!("{hub} cannot be a hub; pass an http or https URL")));
+    }
+    Ok(())
 }
 
 /// Publishes the files of a directory.

@@ -41,7 +41,7 @@ async fn a_copy_of_published_files_follows_the_original_through_changes_and_dele
 }
 
 #[tokio::test]
-async fn three_hops_of_servers_hold_the_same_through_changes_and_kills() {
+async fn acc_1_three_hops_of_servers_hold_the_same_through_changes_and_kills() {
     let source = source(SourceSpec::default().resources(30)).await;
     let copies = [Destination::directory(), Destination::directory(), Destination::directory()];
     copies[0].sync(&source.well_known()).exits(0);

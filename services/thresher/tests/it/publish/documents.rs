@@ -49,6 +49,12 @@ async fn what_cannot_be_published_is_said_in_one_line() {
         .complains(&["ftp://e.org/"], &["pass the url"]);
     publish(&["--base", &files.base]).exits(2);
     publish(&["--base", &files.base, "--to", &to, "--listen", "127.0.0.1:0"]).exits(2);
+    let listen = ["--base", &files.base, "--listen", "127.0.0.1:0", "--hub"];
+    for hub in ["ftp://hub.example/", "https://user:secret@hub.example/"] {
+        let run = publish(&[&listen[..], &[hub]].concat()).exits(2);
+        let run = run.complains(&["hub"], &["pass"]);
+        assert!(!run.stderr.contains("secret"), "{run}");
+    }
     std::fs::write(files.public().join("mine.txt"), "mine").unwrap();
     publish(&["--base", &files.base, "--to", &to])
         .exits(2)

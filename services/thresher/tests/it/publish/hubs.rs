@@ -68,7 +68,7 @@ async fn changed(source: &SimulatedSource, copy: &Destination) -> BTreeMap<Strin
 }
 
 #[tokio::test]
-async fn a_hub_gets_every_change_in_order_through_failures_and_kills() {
+async fn acc_6_a_hub_gets_every_change_in_order_through_failures_and_kills() {
     let source = source(SourceSpec::default().resources(20)).await;
     let copy = Destination::directory();
     copy.sync(&source.well_known()).exits(0);

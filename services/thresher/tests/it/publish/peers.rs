@@ -24,7 +24,7 @@ pub(super) fn resync(folder: &Path, base: &str, options: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn resync_sync_is_in_sync_after_a_baseline_and_after_changes() {
+async fn acc_2_resync_sync_is_in_sync_after_a_baseline_and_after_changes() {
     let source = source(SourceSpec::default().resources(40)).await;
     let copy = Destination::directory();
     copy.sync(&source.well_known()).exits(0);

@@ -94,7 +94,7 @@ async fn resources_and_documents_are_answered_as_http_asks() {
 }
 
 #[tokio::test]
-async fn readers_without_a_token_get_nothing_and_those_with_one_everything() {
+async fn acc_7_readers_without_a_token_get_nothing_and_those_with_one_everything() {
     let source = source(SourceSpec::default().resources(5)).await;
     let copy = Destination::directory();
     copy.sync(&source.well_known()).exits(0);
