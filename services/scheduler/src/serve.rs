@@ -12,6 +12,7 @@ use control::{MemberId, Role};
 use fleet::{Connections, Credentials};
 use futures::future::BoxFuture;
 use model::{Clock, SystemClock};
+use planning::oai::MOST_OPEN;
 use service::Context;
 use web::Client;
 
@@ -50,7 +51,8 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let Context { config, vars, readiness, stop, metrics } = context;
     let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
     let credentials = Credentials::read(&config.http.credentials, &vars)?;
-    let client = Client::new(config.http.web(1))?;
+    // Each request takes a permit of its origin: within the limit of the fleet, a list has several at the same time.
+    let client = Client::new(config.http.web(MOST_OPEN as usize))?;
     fleet::count_requests(&client, &config.http.origin_groups, &metrics)?;
 
     let me = MemberId::fresh(settings.name.as_deref().unwrap_or("scheduler"));
