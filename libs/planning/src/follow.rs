@@ -49,7 +49,7 @@ pub enum BesideTarget {
     /// An entry of another link has planned it. The plan gets this mark.
     Planned(Box<Linked>),
     /// To be decided.
-    Open(ListedEntry),
+    Open(Box<ListedEntry>),
 }
 
 /// What a change of a resource means for the targets of its links.
@@ -285,7 +285,7 @@ pub fn merge_links(entries: Vec<ListedEntry>) -> (Vec<ListedEntry>, u64) {
 
 /// Lays the entry of a link beside what is known of its target.
 pub fn beside_target(mut entry: ListedEntry, known: CurrentState<'_>) -> BesideTarget {
-    let Some(linked) = entry.listing.linked.take() else { return BesideTarget::Open(entry) };
+    let Some(linked) = entry.listing.linked.take() else { return BesideTarget::Open(Box::new(entry)) };
     let held = known.record.filter(|record| record.is_present());
     let is_list = entry.listing.change.is_none();
     // A list that omits it was seen. Another list that links to it makes it linked.
@@ -304,7 +304,7 @@ pub fn beside_target(mut entry: ListedEntry, known: CurrentState<'_>) -> BesideT
         return BesideTarget::Planned(Box::new(Linked { shared: linked.shared, ..first.clone() }));
     }
     entry.listing.linked = Some(Box::new(linked));
-    BesideTarget::Open(entry)
+    BesideTarget::Open(Box::new(entry))
 }
 
 /// Whether a plan came from the same edition of a list.

@@ -201,20 +201,24 @@ async fn decide_each(
             pending: plans.get(&uri),
             baseline_at: ctx.sets.get(set).and_then(strategy::baseline_for_changes),
         };
-        let planned = match follow::beside_target(planned, known) {
-            BesideTarget::Open(planned) => planned,
-            BesideTarget::Listed => {
-                ctx.run.counters.superseded += 1;
-                continue;
+        let is_linked = planned.listing.linked.is_some();
+        let planned = if is_linked {
+            match follow::beside_target(planned, known) {
+                BesideTarget::Open(planned) => *planned,
+                BesideTarget::Listed => {
+                    ctx.run.counters.superseded += 1;
+                    continue;
+                }
+                BesideTarget::Planned(linked) => {
+                    ctx.run.counters.superseded += 1;
+                    plans.mark(&uri, linked);
+                    continue;
+                }
             }
-            BesideTarget::Planned(linked) => {
-                ctx.run.counters.superseded += 1;
-                plans.mark(&uri, linked);
-                continue;
-            }
+        } else {
+            planned
         };
         let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
-        let is_linked = planned.listing.linked.is_some();
         if !is_linked
             && let Some(change) = missed_notifications::missed(ctx, &planned, decision, record, known.pending)
         {
