@@ -98,6 +98,7 @@ async fn run(command: Command) -> CommandResult {
         Command::Retry(args) => commands::retry::run(args).await,
         Command::Ignore(args) => commands::ignore::run(args).await,
         Command::Report(args) => commands::report::run(args).await,
+        Command::Backfill(args) => Box::pin(commands::backfill::run(args)).await,
         Command::Export(args) => commands::export::run(args).await,
         Command::Publish(args) => commands::publish::run(args).await,
         Command::Restore(args) => commands::restore::run(args).await,

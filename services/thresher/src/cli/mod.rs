@@ -1,5 +1,6 @@
 //! The command line: one file for each group of commands.
 
+mod backfill;
 mod export;
 mod harvest;
 mod look;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+pub(crate) use self::backfill::BackfillArgs;
 pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::harvest::{CatArgs, ExplainArgs, LsArgs, ReportArgs, RestoreArgs};
 pub(crate) use self::look::{DiscoverArgs, InspectArgs, PlanArgs};
@@ -74,6 +76,8 @@ pub(crate) enum Command {
     Ignore(IgnoreArgs),
     /// Write a report for the Source's operator. Needs no network.
     Report(ReportArgs),
+    /// Fetch earlier versions of stored resources, from where the Source links to them.
+    Backfill(BackfillArgs),
     /// Export files, a tar, JSON lines, Parquet or a Resource Dump. Needs no network.
     Export(ExportArgs),
     /// Publish what is stored as a ResourceSync Source: as files, or by a server.

@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod audit;
+pub(crate) mod backfill;
 pub(crate) mod cat;
 pub(crate) mod demo;
 pub(crate) mod discover;

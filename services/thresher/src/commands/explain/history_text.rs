@@ -153,7 +153,10 @@ fn kept(text: &mut Text, version: &Version) {
         format!("--at {from}")
     } else {
         let time = version.time();
-        text.line(format!("{time}  came together with a later one: {length}, sha-256 {sha256}"));
+        text.line(format!("{time}  of the Source, never the stored one: {length}, sha-256 {sha256}"));
+        if let Some(url) = &bitstream.final_url {
+            text.line(format!("    from {url}"));
+        }
         format!("--source-at {time}")
     };
     text.line(match lost {

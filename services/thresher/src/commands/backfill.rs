@@ -1,0 +1,188 @@
+//! `thresher backfill`: fetch earlier versions that a Source or a web archive still has.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use ::backfill::{Options, Parts, Remark, Report};
+use indicatif::{HumanBytes, HumanDuration};
+use model::{Phase, SystemClock, counted};
+use serde::Serialize;
+use store::{SourceMarker, StoreTarget};
+use url::Url;
+
+use crate::cli::BackfillArgs;
+use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::terminal::{self, note, say};
+use crate::{crawl_delays, http, target};
+
+/// Remarks of one reason that are printed.
+const REMARKS_SHOWN: u64 = 20;
+
+/// The result as `--json` prints it, one for each Source.
+#[derive(Debug, Serialize)]
+struct Outcome<'a> {
+    source: &'a str,
+    url: &'a str,
+    versions: u32,
+    #[serde(flatten)]
+    report: &'a Report,
+    duration_ms: u128,
+}
+
+/// Runs the command.
+pub(crate) async fn run(args: BackfillArgs) -> CommandResult {
+    let place = target::parse(&args.harvest.into)?;
+    if !args.exclusive && !matches!(place, StoreTarget::Directory(_)) {
+        return Err(usage(
+            "backfill in s3:// needs exclusive access: stop the fleet and all other syncs into this store, then pass \
+             --exclusive",
+        ));
+    }
+    let (_, sources) = target::find_sources(&args.harvest.into, args.source.as_deref()).await?;
+    let mut exit = Exit::Good;
+    for source in &sources {
+        let start = Instant::now();
+        let (versions, report) = Box::pin(one(&args, &place, source)).await?;
+        if report.failures() > 0 {
+            exit = Exit::Problems;
+        }
+        let duration = start.elapsed();
+        if args.json {
+            let outcome = Outcome {
+                source: source.source.as_str(),
+                url: &source.url,
+                versions,
+                report: &report,
+                duration_ms: duration.as_millis(),
+            };
+            terminal::json(&outcome)?;
+        } else {
+            show(source, versions, &report)?;
+            say!("in {}", HumanDuration(duration))?;
+        }
+    }
+    Ok(exit)
+}
+
+/// Backfills one Source. Returns how many versions were wanted, and what was done.
+async fn one(args: &BackfillArgs, place: &StoreTarget, note: &SourceMarker) -> Result<(u32, Report), Failed> {
+    let entry: Url = note.url.parse().map_err(usage)?;
+    let store = target::open_store(place).await?;
+    let reader = target::read_catalog(&store, &note.source).await?;
+    let unfinished = reader.last_run().await?.is_some_and(|run| run.phase != Phase::Finished);
+    let kept = reader.history().await?.unwrap_or_default();
+    reader.close().await?;
+    if unfinished {
+        return Err(usage(format!(
+            "the last run of {} is not finished, and only one command may write into its catalog. Wait for the run, or \
+             finish it with `thresher sync`",
+            note.url
+        )));
+    }
+    let versions = args.versions.map_or(kept, Into::into);
+    if versions == 0 {
+        return Err(usage(format!(
+            "the syncs of {} keep no earlier versions. Pass --versions N to fetch and keep N of each resource",
+            note.url
+        )));
+    }
+    let mut web = args.requests.web(&args.http, &entry)?;
+    if let Some(largest) = args.max_size {
+        web.bodies.largest = largest.get();
+    }
+    let at_a_time = web.per_origin.saturating_mul(2);
+    let client = http::client(web)?;
+    let catalog = target::open_catalog(&store, &note.source).await?;
+    let parts = Parts {
+        source: &note.source,
+        catalog: &catalog,
+        store: &store,
+        client: &client,
+        clock: &SystemClock,
+    };
+    let options =
+        Options { versions, since: args.since, any_host: args.any_host, archives: args.archives, at_a_time };
+    let mut remarks = Remarks::default();
+    let mut told = |remark: &Remark| remarks.print(remark);
+    let work = Box::pin(::backfill::run(&parts, options, &mut told));
+    let report = crawl_delays::print_during(&client, work).await;
+    remarks.print_rest();
+    // What was committed is safe, whether closing succeeds or not.
+    let closed = catalog.close().await;
+    let report = report?;
+    closed?;
+    Ok((versions, report))
+}
+
+/// Prints remarks: the first of each reason.
+#[derive(Debug, Default)]
+struct Remarks(BTreeMap<&'static str, u64>);
+
+impl Remarks {
+    fn print(&mut self, remark: &Remark) {
+        let Remark { uri, at, reason, message, .. } = remark;
+        let count = self.0.entry(reason).or_default();
+        *count += 1;
+        if *count <= REMARKS_SHOWN {
+            match uri {
+                Some(uri) => note!("{uri}: {at}: {reason}: {message}"),
+                None => note!("{at}: {reason}: {message}"),
+            }
+        }
+    }
+
+    fn print_rest(&self) {
+        for (reason, count) in &self.0 {
+            if let more @ 1.. = count.saturating_sub(REMARKS_SHOWN) {
+                note!("{reason}: {more} more");
+            }
+        }
+    }
+}
+
+fn show(source: &SourceMarker, versions: u32, report: &Report) -> std::io::Result<()> {
+    let Report { resources, known, held, newer, older, stored, bytes, left_out, requests, .. } = report;
+    if *resources == 0 {
+        return say!("{}: no earlier version of a stored resource is named", source.url);
+    }
+    say!(
+        "{}: {} added ({}), with {}",
+        source.url,
+        counted(*stored, "earlier version", "earlier versions"),
+        HumanBytes(*bytes),
+        counted(*requests, "request", "requests")
+    )?;
+    say!(
+        "{} with {}: {held} held before, {older} older than the newest {versions} or than --since, {newer} newer than \
+         the stored version",
+        counted(*resources, "resource", "resources"),
+        counted(*known, "known version", "known versions")
+    )?;
+    if report.archive_documents > 0 || report.not_held > 0 {
+        say!(
+            "{} of Archives read; {} without fetching, since the same bytes are held; {} known, but held nowhere",
+            counted(report.archive_documents, "document", "documents"),
+            counted(report.copied, "version added", "versions added"),
+            counted(report.not_held, "version is", "versions are")
+        )?;
+    }
+    if report.dump_archives > 0 {
+        say!(
+            "{} not read: `backfill` reads archived lists",
+            counted(report.dump_archives, "Archive of dumps", "Archives of dumps")
+        )?;
+    }
+    if *left_out > 0 {
+        say!(
+            "{} left out: on other hosts, and no digest is declared. --any-host takes them",
+            counted(*left_out, "version", "versions")
+        )?;
+    }
+    for (reason, count) in &report.failed {
+        say!("not usable: {count} {reason}")?;
+    }
+    for (fault, count) in &report.faults {
+        say!("tolerated in TimeMaps: {count} {fault}")?;
+    }
+    Ok(())
+}
