@@ -1,7 +1,7 @@
 //! Which links of entries lead to resources that are fetched too, though no list names them. Pure.
 //!
 //! Each link that the operator's rules select becomes an entry of the same document, with the mark
-//! [`Linked`](model::Linked). From there on it is planned, fetched, found absent and deleted like any entry. A resource
+//! [`Linked`]. From there on it is planned, fetched, found absent and deleted like any entry. A resource
 //! that a list names is only listed. Links of linked resources are not known, so this is one step deep.
 
 use std::collections::{HashMap, HashSet};

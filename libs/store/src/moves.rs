@@ -193,7 +193,7 @@ mod tests {
         store.note_move(&moved).await.unwrap();
         let whole = SourceMove { is_whole: true, ..moved };
         store.note_move(&whole).await.unwrap();
-        assert_eq!(store.moves().await.unwrap(), [whole.clone()]);
+        assert_eq!(store.moves().await.unwrap(), std::slice::from_ref(&whole));
         for _ in 0..2 {
             store.forget_move(&whole.source).await.unwrap();
             assert_eq!(store.moves().await.unwrap(), []);

@@ -135,7 +135,7 @@ impl Planner {
     ) -> Result<(), HarvestError> {
         let Joined { entries, known, goes_on } = joined;
         // The first of many entries have marked what links lead to as shared. The others say nothing more.
-        let is_decided = |entry: &SpooledEntry| !entry.is_name() && !(goes_on && entry.is_linked());
+        let is_decided = |entry: &SpooledEntry| !(entry.is_name() || goes_on && entry.is_linked());
         let undecided = || entries.iter().filter(|entry| is_decided(entry));
         if goes_on {
             ctx.run.counters.superseded += entries.iter().filter(|entry| entry.is_linked()).count() as u64;
