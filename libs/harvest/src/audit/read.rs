@@ -6,6 +6,7 @@ use std::sync::Arc;
 use documents::{Part, expect_kind, take_header};
 use jiff::Timestamp;
 use model::{ChangeTimes, DocumentRecord, DocumentState, SetId, SetRecord, counted};
+use planning::follow::Followed;
 use planning::{EntryContext, Horizon, LimitReached, Lists, queued_document};
 use reconcile::{EntrySorter, SpoolError};
 use resourcesync::{Capability, Entry, Header, Item, Root, Summary};
@@ -69,7 +70,7 @@ pub(crate) struct Reading<'a> {
     above: u32,
     /// The packages that it lists.
     packages: Option<NamedPackages>,
-    /// Whether a doubtful manifest makes it unclear what the manifests omit.
+    /// Whether a doubtful manifest, or links that are not followed, make it unclear what is omitted.
     pub(crate) is_doubtful: bool,
     /// State before the current package.
     pub(crate) before: BeforePackage,
@@ -320,7 +321,19 @@ impl Auditor {
                 // The lists already contain it.
                 if entry.moment.latest.zip(reading.after).is_none_or(|(latest, after)| latest >= after) {
                     spooled.entries.add(&entry, reading.number)?;
-                    let followed = ctx.options.follow.follow(&ctx.options.filter, &entry).entries;
+                    let Followed { entries: followed, beyond, .. } =
+                        ctx.options.follow.follow(&ctx.options.filter, &entry);
+                    if !beyond.is_empty() {
+                        // What they lead to is not named, and no resource of the set is one too many for that.
+                        reading.is_doubtful = true;
+                        let most = ctx.options.follow.most;
+                        spooled.note_unread(|| {
+                            format!(
+                                "{} has more links than the {most} that are followed; --follow-max allows more",
+                                entry.uri
+                            )
+                        });
+                    }
                     let (taken, met) = self.budget.take_links(&ctx.options.limits, followed.len());
                     ctx.run.counters.linked += taken as u64;
                     met.into_iter().for_each(|met| spooled.note_unread(|| met.to_string()));
@@ -394,7 +407,8 @@ impl Reading<'_> {
         record.state = DocumentState::Done;
         record.entries = summary.entries;
         record.bad = summary.bad;
-        record.doubtful = summary.bad > 0 || !summary.complete || summary.quirks.casts_doubt();
+        record.doubtful =
+            self.is_doubtful || summary.bad > 0 || !summary.complete || summary.quirks.casts_doubt();
         record.quirks = names(&summary.quirks);
         (record.oldest_change, record.latest_change) = (self.changes.oldest, self.changes.latest);
     }

@@ -85,6 +85,21 @@ async fn lnk_7_t1_an_alternate_is_held_and_judged_by_its_own_digest() {
 }
 
 #[tokio::test]
+async fn an_audit_that_follows_fewer_links_finds_nothing_too_many() {
+    let case = Case::new().await;
+    let [w, one, two] = ["/w", "/w.1", "/w.2"].map(|path| case.site.serve(path, path));
+    let links = [ln("item", &one, PDF), ln("item", &two, PDF)];
+    let list = case.list(1, &[linked(&w, &declares("/w"), &links.each_ref().map(String::as_str))]);
+    case.follows(&list, "item", &[]).exits(0);
+    assert_eq!(case.copy.ls().len(), 3);
+
+    let run =
+        case.copy.run("audit", &[&list, "--json", "--follow-links", "item", "--follow-max", "1"]).exits(1);
+    assert_eq!((run.count("extra"), run.count("unread")), (0, 1), "{run}");
+    assert!(run.json()["remarks"][0].as_str().unwrap().contains("--follow-max"), "{run}");
+}
+
+#[tokio::test]
 async fn lnk_7_t3_what_is_listed_too_is_one_record_and_stays_when_its_resource_goes() {
     let case = Case::new().await;
     let [w, pdf] = ["/w", "/w.pdf"].map(|path| case.site.serve(path, path));
