@@ -38,6 +38,10 @@ pub(crate) struct Archived {
     /// The versions of each resource, in no order.
     pub(crate) versions: HashMap<ResourceUri, Vec<Candidate>>,
     count: usize,
+    /// Documents that were asked for: what fails counts too, so that failures have an end.
+    tried: usize,
+    /// Limits that were met. Each is told once.
+    met: HashSet<&'static str>,
     /// Documents that were read.
     pub(crate) documents: u64,
     /// Archives of dumps, which are not read.
@@ -117,6 +121,24 @@ impl Archived {
         self.unread.push(Unread { url: redacted(url), reason, message });
     }
 
+    /// Tells that a limit was met, once: an Archive may name millions of documents beyond it.
+    fn meet(&mut self, url: &Url, reason: &'static str, message: impl FnOnce() -> String) {
+        if self.met.insert(reason) {
+            self.give_up(url, reason, message());
+        }
+    }
+
+    /// Adds a list that an Archive names.
+    fn add(&mut self, lists: &mut Vec<Listed>, list: Listed) {
+        if lists.len() < MOST_DOCUMENTS {
+            lists.push(list);
+        } else {
+            self.meet(&list.next.url, "limit-documents", || {
+                format!("at most {MOST_DOCUMENTS} lists are read")
+            });
+        }
+    }
+
     /// The lists that an Archive names, over all parts of its index.
     async fn list_documents(&mut self, client: &Client, archive: Next, now: Timestamp) -> Vec<Listed> {
         let mut lists = Vec::new();
@@ -127,15 +149,11 @@ impl Archived {
                 _ => return,
             };
             let Ok(url) = Url::parse(&entry.loc) else { return };
-            if lists.len() >= MOST_DOCUMENTS {
-                found.give_up(&url, "limit-documents", format!("at most {MOST_DOCUMENTS} lists are read"));
-                return;
-            }
             let metadata = entry.metadata;
             let from = metadata.at.or(metadata.from).or(entry.lastmod);
             let until = metadata.until.map(|until| until.instant());
             let next = Next { url, set: next.set.clone(), kind, level: 0 };
-            lists.push(Listed { next, from: from.map(|from| from.instant()), until });
+            found.add(&mut lists, Listed { next, from: from.map(|from| from.instant()), until });
         })
         .await;
         lists
@@ -157,11 +175,13 @@ impl Archived {
         let mut seen = HashSet::from([first.url.clone()]);
         let mut queue = VecDeque::from([first]);
         while let Some(next) = queue.pop_front() {
-            if self.documents as usize >= MOST_DOCUMENTS || next.level > MOST_LEVELS {
-                let limits = format!("at most {MOST_DOCUMENTS} documents and {MOST_LEVELS} levels are read");
-                self.give_up(&next.url, "limit-documents", limits);
+            if self.tried >= MOST_DOCUMENTS || next.level > MOST_LEVELS {
+                self.meet(&next.url, "limit-documents", || {
+                    format!("at most {MOST_DOCUMENTS} documents and {MOST_LEVELS} levels are read")
+                });
                 return;
             }
+            self.tried += 1;
             let options = documents::read_options(Mode::Tolerant, now);
             let (requests, opened) = documents::open_anew(client, &next.url, options).await;
             self.requests += requests;
@@ -213,11 +233,9 @@ impl Archived {
     /// Notes the version that an entry names. A deletion is no version.
     fn note(&mut self, next: &Next, header: &Header, entry: Entry, now: Timestamp) {
         if self.count >= MOST_VERSIONS {
-            let is_told = self.unread.last().is_some_and(|unread| unread.reason == "limit-entries");
-            if !is_told {
-                let message = format!("more than {MOST_VERSIONS} versions; --since reads fewer lists");
-                self.give_up(&next.url, "limit-entries", message);
-            }
+            self.meet(&next.url, "limit-entries", || {
+                format!("more than {MOST_VERSIONS} versions; --since reads fewer lists")
+            });
             return;
         }
         let changes = next.kind == Capability::ChangeList;
@@ -259,6 +277,16 @@ mod tests {
         let url = format!("http://h/{from}").parse().unwrap();
         let next = Next { url, set: SetId::new("s"), kind, level: 0 };
         Listed { next, from: Some(second(from)), until: until.map(second) }
+    }
+
+    #[test]
+    fn lists_beyond_the_limit_are_told_once() {
+        let (mut found, mut lists) = (Archived::default(), Vec::new());
+        for at in 0..MOST_DOCUMENTS as i64 + 100 {
+            found.add(&mut lists, listed(Capability::ResourceList, at, None));
+        }
+        assert_eq!((lists.len(), found.unread.len()), (MOST_DOCUMENTS, 1));
+        assert_eq!(found.unread[0].reason, "limit-documents");
     }
 
     #[test]

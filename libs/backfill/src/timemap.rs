@@ -45,12 +45,15 @@ pub(crate) async fn read(client: &Client, first: Url, original: &Url) -> Pages {
     let mut found = Pages::default();
     let mut seen = HashSet::from([first.clone()]);
     let mut next = VecDeque::from([first]);
+    // What fails counts too, so that failures have an end.
+    let mut tried = 0;
     while let Some(page) = next.pop_front() {
-        if found.pages as usize >= MOST_PAGES || found.versions.len() >= MOST_VERSIONS {
+        if tried >= MOST_PAGES || found.versions.len() >= MOST_VERSIONS {
             let limits = format!("at most {MOST_PAGES} pages and {MOST_VERSIONS} versions are read");
             found.give_up(page, "timemap-too-long", limits);
             break;
         }
+        tried += 1;
         let (base, map) = match read_page(client, &page, &mut found.requests).await {
             Ok(read) => read,
             Err((reason, message)) => {
