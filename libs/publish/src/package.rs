@@ -1,7 +1,8 @@
 //! Packages of a Resource Dump (§11): ZIP files with the bytes of some resources, and their manifest.
 
 use std::collections::HashMap;
-use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
 
 use fixity::{Hasher, Sha256};
 use futures::TryStreamExt as _;
@@ -110,7 +111,9 @@ impl Packager {
         zip.start_file(MANIFEST, stored(true)).map_err(failed)?;
         io::copy(&mut BufReader::new(manifest.reopen()?), &mut zip)?;
         let file = inner(zip.finish().map_err(failed)?)?;
-        let (length, sha256) = computed(&file)?;
+        let whole = file.reopen()?;
+        let computed = tokio::task::spawn_blocking(move || computed(whole)).await;
+        let (length, sha256) = computed.map_err(|error| PublishError::place("a package", error))??;
         // With its digest in the name, a run that was killed replaces no package that a dump names already.
         let short: String = sha256.to_string().chars().take(12).collect();
         let contents = name_with(DUMP_PARTS, self.at, number, &format!("-{short}.xml"));
@@ -174,9 +177,7 @@ fn inner(file: BufWriter<NamedTempFile>) -> Result<NamedTempFile, PublishError> 
 }
 
 /// Reads the archive once more: its headers were written again, so no digest could be computed on the way.
-fn computed(file: &NamedTempFile) -> Result<(u64, Sha256), PublishError> {
-    let mut file = file.reopen()?;
-    file.seek(SeekFrom::Start(0))?;
+fn computed(mut file: File) -> io::Result<(u64, Sha256)> {
     let mut hasher = Hasher::new([]);
     let mut piece = vec![0; PIECE_BYTES];
     loop {
