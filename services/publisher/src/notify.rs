@@ -1,6 +1,5 @@
 //! Change Notifications: each hub is told what was published, in order, until it takes it.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -101,7 +100,7 @@ async fn tell_all(shared: &Shared, client: &Client, hub: &Url) -> Result<(), Not
             client.post(request).await?;
             since = notification.until;
             publication.note_told(hub, since).await?;
-            *shared.newest().write().unwrap_or_else(PoisonError::into_inner) = body;
+            shared.note_payload(since, body);
         }
     }
     Ok(())

@@ -1,10 +1,11 @@
 //! What all requests share.
 
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::HeaderValue;
 use bytes::Bytes;
 use catalog::CatalogError;
+use jiff::Timestamp;
 use model::{Clock as _, SystemClock};
 use publish::files::FileRecords;
 use publish::{Publication, PublishError, Published, Seen};
@@ -31,8 +32,8 @@ struct Parts {
     records: OpenRecords,
     tokens: Option<Tokens>,
     link: Option<HeaderValue>,
-    /// The newest payload that a hub took.
-    newest: RwLock<Bytes>,
+    /// The newest payload that a hub took, and its end.
+    newest: RwLock<(Timestamp, Bytes)>,
     published: watch::Sender<()>,
 }
 
@@ -61,7 +62,7 @@ impl Shared {
             records,
             tokens,
             link,
-            newest: RwLock::default(),
+            newest: RwLock::new((Timestamp::MIN, Bytes::new())),
             published: watch::Sender::new(()),
         })))
     }
@@ -80,8 +81,16 @@ impl Shared {
     }
 
     /// The newest payload that a hub took; empty before.
-    pub(crate) fn newest(&self) -> &RwLock<Bytes> {
-        &self.0.newest
+    pub(crate) fn newest(&self) -> Bytes {
+        self.0.newest.read().unwrap_or_else(PoisonError::into_inner).1.clone()
+    }
+
+    /// Notes a payload that a hub took, unless another hub has taken a newer one.
+    pub(crate) fn note_payload(&self, until: Timestamp, payload: Bytes) {
+        let mut newest = self.0.newest.write().unwrap_or_else(PoisonError::into_inner);
+        if until > newest.0 {
+            *newest = (until, payload);
+        }
     }
 
     /// Changes with each publication.

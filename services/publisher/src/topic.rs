@@ -1,7 +1,5 @@
 //! The topic of Change Notifications: it leads subscribers to the hubs, and has the newest payload.
 
-use std::sync::PoisonError;
-
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse as _, Response};
@@ -16,7 +14,7 @@ pub(crate) fn answer(shared: &Shared, method: &Method) -> Response {
     if publication.hubs.is_empty() {
         return not_found();
     }
-    let newest = shared.newest().read().unwrap_or_else(PoisonError::into_inner).clone();
+    let newest = shared.newest();
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, no-cache"));
