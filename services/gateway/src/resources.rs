@@ -35,6 +35,15 @@ pub(crate) struct ListParams {
     pub(crate) cursor: Option<String>,
 }
 
+impl ListParams {
+    /// The most items of a page, and the URI behind which it begins.
+    pub(crate) fn position(&self, kind: &str) -> Result<(usize, Option<ResourceUri>), ApiError> {
+        let limit = pagination::limit(self.limit)?;
+        let behind = pagination::decode_cursor(kind, self.cursor.as_deref())?;
+        Ok((limit, behind.map(|uri| extract::resource_uri(&uri)).transpose()?))
+    }
+}
+
 /// Selects a resource.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -54,10 +63,7 @@ pub(crate) async fn list(
     SourcePath(source): SourcePath,
     Query(params): Query<ListParams>,
 ) -> Result<Json<Page<Resource>>, ApiError> {
-    let limit = pagination::limit(params.limit)?;
-    let behind = pagination::decode_cursor(KIND, params.cursor.as_deref())?
-        .map(|uri| extract::resource_uri(&uri))
-        .transpose()?;
+    let (limit, behind) = params.position(KIND)?;
     let catalog = gateway.catalogs.get(&source).await?;
     let prefix = params.prefix.unwrap_or_default();
     Ok(Json(page_of(&catalog, &prefix, behind.as_ref(), limit).await?))

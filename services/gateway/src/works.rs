@@ -9,7 +9,7 @@ use axum::extract::State;
 use futures::TryStreamExt;
 
 use crate::api_error::ApiError;
-use crate::extract::{self, Query, SourcePath};
+use crate::extract::{Query, SourcePath};
 use crate::pagination;
 use crate::resources::ListParams;
 use crate::state::Gateway;
@@ -29,10 +29,7 @@ pub(crate) async fn list(
     SourcePath(source): SourcePath,
     Query(params): Query<ListParams>,
 ) -> Result<Json<Page<Work>>, ApiError> {
-    let limit = pagination::limit(params.limit)?;
-    let behind = pagination::decode_cursor(KIND, params.cursor.as_deref())?
-        .map(|uri| extract::resource_uri(&uri))
-        .transpose()?;
+    let (limit, behind) = params.position(KIND)?;
     let catalog = gateway.catalogs.get(&source).await?;
     let prefix = params.prefix.unwrap_or_default();
     let works = works::scan(&catalog, &prefix, behind.as_ref(), Some(MOST_RESOURCES)).await;

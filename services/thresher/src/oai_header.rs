@@ -3,6 +3,7 @@
 
 use model::Links;
 use oaipmh::{Pasted, Verb};
+use resourcesync::relation;
 use serde::Serialize;
 use url::Url;
 
@@ -31,8 +32,10 @@ impl OaiHeader {
             return None;
         };
         let links = links.map(Links::to_vec).unwrap_or_default();
-        let of_records =
-            links.iter().filter(|link| link.rel == "collection").filter_map(|link| pasted(&link.href));
+        let of_records = links
+            .iter()
+            .filter(|link| link.rel == relation::COLLECTION)
+            .filter_map(|link| pasted(&link.href));
         let sets = of_records.filter(|list| list.verb == Some(Verb::ListRecords)).filter_map(|list| list.set);
         Some(Self { identifier, prefix, sets: sets.collect() })
     }

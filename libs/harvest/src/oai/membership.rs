@@ -2,20 +2,18 @@
 //! is (ResourceSync 1.1, section 14.6). So they are stored, compared, shown and exported as all links are.
 
 use oaipmh::{BaseUrl, Granularity, Request, Selection};
-use resourcesync::Link;
+use resourcesync::{Limits, Link, relation};
 
-/// Bytes of the links of a record. Sets beyond are left out.
-const MOST_BYTES: usize = 4 * 1024;
-const COLLECTION: &str = "collection";
-
-/// The links of a record that is in these sets, and whether all of them are there.
+/// The links of a record that is in these sets, and whether all of them are there: as many bytes of links are kept as of
+/// an entry of a list.
 pub(super) fn links(base: &BaseUrl, prefix: &str, sets: &[String]) -> (Vec<Link>, bool) {
+    let most = Limits::default().max_link_bytes;
     let mut links = Vec::with_capacity(sets.len());
     let mut bytes = 0;
     for set in sets {
         let link = link(base, prefix, Some(set));
         bytes += link.href.len();
-        if bytes > MOST_BYTES {
+        if bytes > most {
             return (links, false);
         }
         links.push(link);
@@ -31,7 +29,7 @@ pub(super) fn of_none(base: &BaseUrl, prefix: &str) -> Link {
 /// The link to the list of a set, or of all records.
 fn link(base: &BaseUrl, prefix: &str, set: Option<&String>) -> Link {
     let selection = Selection { set: set.cloned(), ..Selection::all(prefix) };
-    Link::new(COLLECTION, Request::list_records(selection, Granularity::Day).url(base))
+    Link::new(relation::COLLECTION, Request::list_records(selection, Granularity::Day).url(base))
 }
 
 #[cfg(test)]
