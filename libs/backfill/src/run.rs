@@ -108,8 +108,8 @@ pub async fn run(
         if some.is_empty() {
             break;
         }
-        // All is planned before anything is fetched: a TimeMap that is being received keeps a permit of its origin, and
-        // nobody would receive it while fetches wait for permits.
+        // All is planned before anything is fetched: a TimeMap that is being received keeps a permit of its origin. The
+        // backfill would not receive it while its fetches wait for permits.
         let plans = stream::iter(some).map(|resource| plan(parts, resource, archived, wanted));
         let plans: Vec<Plan> = plans.buffered(options.at_a_time).try_collect().await?;
         let mut fetches = Vec::new();

@@ -48,7 +48,7 @@ pub(super) struct HandOn {
 }
 
 impl HandOn {
-    /// Hands an event on. Returns whether somebody took it.
+    /// Hands an event on. Returns whether the owner of the Source took it.
     async fn send(&self, event: Event) -> bool {
         self.sender.send((self.window.clone(), event)).await.is_ok()
     }
@@ -81,7 +81,7 @@ pub(super) async fn read(asker: Asker, page: PageRequest, hand_on: HandOn) {
     hand_on.send(Event::End(Box::new(came))).await;
 }
 
-/// Hands the items of a page on, and returns their number, each identifier once; none if nobody takes them.
+/// Hands the items of a page on, and returns their number, each identifier once; none if the owner has gone.
 async fn items(
     stream: &mut AnswerStream,
     request: &Request,

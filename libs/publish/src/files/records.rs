@@ -150,7 +150,7 @@ impl Records for FileRecords {
         Ok(self.rows()?.head.changed + 1)
     }
 
-    /// False if what was known of the files is lost: then nobody knows which ones were deleted.
+    /// False if the rows of the last scan are lost: without them, no scan finds which files were deleted.
     async fn continues(&self, from: u64) -> Result<bool, PublishError> {
         Ok(from == 0 || self.rows()?.head.begun < from)
     }
@@ -195,7 +195,7 @@ impl Records for FileRecords {
         match open.await.map_err(std::io::Error::other)? {
             Ok(_) => Ok(true),
             Err(error) if is_missing(&error) => Ok(false),
-            // Nobody knows: it stays.
+            // It may be there and unreadable now: it stays.
             Err(_) => Ok(true),
         }
     }
@@ -235,7 +235,7 @@ impl Records for FileRecords {
     }
 }
 
-/// Ends a scan on another thread whose result nobody waits for any more.
+/// Ends a scan on another thread when the run that waits for it is dropped.
 struct StopOnDrop(Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {

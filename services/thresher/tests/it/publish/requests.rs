@@ -127,7 +127,7 @@ async fn acc_7_readers_without_a_token_get_nothing_and_those_with_one_everything
     reader.sync_with(&served.well_known(), &options).exits(0);
     assert_eq!(reader.present().len(), 5);
 
-    // A token that is taken out admits nobody.
+    // A reader with a token that is taken out is refused.
     std::fs::write(&tokens, "- {name: other, token: another-horse-battery}\n").unwrap();
     testkit::waiting::found("the token is revoked", async || {
         let status = get(&format!("{}{resource}", served.base), &with).await.status();
