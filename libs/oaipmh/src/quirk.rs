@@ -1,7 +1,6 @@
-use std::collections::BTreeMap;
 use std::fmt;
 
-use resourcesync::{Force, Rule, Section};
+use resourcesync::{Force, QuirkCounts, QuirkKind, QuirkSetOf, Rule, Section};
 use serde::{Serialize, Serializer};
 
 use crate::section;
@@ -132,8 +131,6 @@ quirks! {
     BareDoi "bare-doi" false Hint RECORD "an identifier is a DOI without scheme; doi.org is put before it" "Write DOIs as https://doi.org/ and the DOI.";
 }
 
-const _: () = assert!(Quirk::ALL.len() <= u128::BITS as usize, "QuirkSet has a bit for each quirk");
-
 impl Quirk {
     /// The quirk of this name.
     pub fn named(name: &str) -> Option<Self> {
@@ -168,82 +165,28 @@ impl Serialize for Quirk {
     }
 }
 
+const _: () = assert!(Quirk::ALL.len() <= u128::BITS as usize, "QuirkSet has a bit for each quirk");
+
+impl QuirkKind for Quirk {
+    const EVERY: &'static [Self] = Self::ALL;
+
+    fn bit(self) -> u128 {
+        1 << self as u32
+    }
+
+    fn name(self) -> &'static str {
+        self.as_str()
+    }
+
+    fn is_doubtful(self) -> bool {
+        self.casts_doubt()
+    }
+}
+
 /// The set of quirks of one value, without counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QuirkSet(u128);
-
-impl QuirkSet {
-    /// Adds a quirk.
-    pub fn insert(&mut self, quirk: Quirk) {
-        self.0 |= 1 << quirk as u32;
-    }
-
-    /// Whether the quirk is in the set.
-    pub fn contains(self, quirk: Quirk) -> bool {
-        self.0 & (1 << quirk as u32) != 0
-    }
-
-    /// Whether the set is empty.
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The quirks, in the order of [`Quirk::ALL`].
-    pub fn iter(self) -> impl Iterator<Item = Quirk> {
-        Quirk::ALL.iter().copied().filter(move |&quirk| self.contains(quirk))
-    }
-}
-
-/// How often each quirk occurred. Serialised as a map from name to count.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Quirks(BTreeMap<Quirk, u64>);
-
-impl Quirks {
-    /// Counts a quirk once more.
-    pub fn add(&mut self, quirk: Quirk) {
-        self.add_many(quirk, 1);
-    }
-
-    /// Counts a quirk this many times.
-    pub fn add_many(&mut self, quirk: Quirk, times: u64) {
-        if times > 0 {
-            *self.0.entry(quirk).or_default() += times;
-        }
-    }
-
-    /// Adds another answer's counts.
-    pub fn merge(&mut self, other: &Self) {
-        for (quirk, times) in other.iter() {
-            self.add_many(quirk, times);
-        }
-    }
-
-    /// How often a quirk occurred.
-    pub fn count(&self, quirk: Quirk) -> u64 {
-        self.0.get(&quirk).copied().unwrap_or(0)
-    }
-
-    /// Whether none occurred.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The quirks and how often they occurred.
-    pub fn iter(&self) -> impl Iterator<Item = (Quirk, u64)> + '_ {
-        self.0.iter().map(|(&quirk, &times)| (quirk, times))
-    }
-
-    /// Whether one of them casts doubt.
-    pub fn casts_doubt(&self) -> bool {
-        self.0.keys().any(|quirk| quirk.casts_doubt())
-    }
-}
-
-impl Serialize for Quirks {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.iter())
-    }
-}
+pub type QuirkSet = QuirkSetOf<Quirk>;
+/// How often each quirk occurred.
+pub type Quirks = QuirkCounts<Quirk>;
 
 #[cfg(test)]
 mod tests {

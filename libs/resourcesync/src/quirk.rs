@@ -1,7 +1,8 @@
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+
+use crate::quirk_counts::{QuirkCounts, QuirkKind, QuirkSetOf};
 
 /// One row per quirk: variant, name, whether it casts doubt, whether strict mode refuses it, meaning.
 macro_rules! quirks {
@@ -136,84 +137,28 @@ impl Serialize for Quirk {
     }
 }
 
-/// The set of quirks of one value, without counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QuirkSet(u128);
-
 const _: () = assert!(Quirk::ALL.len() <= u128::BITS as usize, "QuirkSet has a bit for each quirk");
 
-impl QuirkSet {
-    /// Adds a quirk.
-    pub fn insert(&mut self, quirk: Quirk) {
-        self.0 |= 1 << quirk as u32;
+impl QuirkKind for Quirk {
+    const EVERY: &'static [Self] = Self::ALL;
+
+    fn bit(self) -> u128 {
+        1 << self as u32
     }
 
-    /// Whether the quirk is in the set.
-    pub fn contains(self, quirk: Quirk) -> bool {
-        self.0 & (1 << quirk as u32) != 0
+    fn name(self) -> &'static str {
+        self.as_str()
     }
 
-    /// Whether the set is empty.
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The quirks, in the order of [`Quirk::ALL`].
-    pub fn iter(self) -> impl Iterator<Item = Quirk> {
-        Quirk::ALL.iter().copied().filter(move |&quirk| self.contains(quirk))
+    fn is_doubtful(self) -> bool {
+        self.casts_doubt()
     }
 }
 
-/// How often each quirk occurred. Serialised as a map from name to count.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Quirks(BTreeMap<Quirk, u64>);
-
-impl Quirks {
-    /// Counts a quirk once more.
-    pub fn add(&mut self, quirk: Quirk) {
-        self.add_many(quirk, 1);
-    }
-
-    /// Counts a quirk this many times.
-    pub fn add_many(&mut self, quirk: Quirk, times: u64) {
-        if times > 0 {
-            *self.0.entry(quirk).or_default() += times;
-        }
-    }
-
-    /// Adds another document's counts.
-    pub fn merge(&mut self, other: &Self) {
-        for (quirk, times) in other.iter() {
-            self.add_many(quirk, times);
-        }
-    }
-
-    /// How often a quirk occurred.
-    pub fn count(&self, quirk: Quirk) -> u64 {
-        self.0.get(&quirk).copied().unwrap_or(0)
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Every quirk that occurred, and how often.
-    pub fn iter(&self) -> impl Iterator<Item = (Quirk, u64)> {
-        self.0.iter().map(|(&quirk, &times)| (quirk, times))
-    }
-
-    /// Whether any of them makes conclusions from the document doubtful.
-    pub fn casts_doubt(&self) -> bool {
-        self.0.keys().any(|quirk| quirk.casts_doubt())
-    }
-}
-
-impl Serialize for Quirks {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.iter())
-    }
-}
+/// The set of quirks of one value, without counts.
+pub type QuirkSet = QuirkSetOf<Quirk>;
+/// How often each quirk occurred.
+pub type Quirks = QuirkCounts<Quirk>;
 
 #[cfg(test)]
 mod tests {
