@@ -15,6 +15,7 @@ use web::Client;
 
 use crate::candidate::Candidate;
 use crate::error::BackfillError;
+use crate::report::Unread;
 use crate::resource::place;
 
 /// Maximum documents: Archives, their parts, and the lists of the past with their parts.
@@ -23,14 +24,6 @@ const MOST_DOCUMENTS: usize = 2_000;
 const MOST_LEVELS: usize = 3;
 /// Maximum versions that are held in memory.
 const MOST_VERSIONS: usize = 500_000;
-
-/// Why a document, or the rest of one, was not read.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unread {
-    pub(crate) url: String,
-    pub(crate) reason: &'static str,
-    pub(crate) message: String,
-}
 
 /// What the Archives of a Source name.
 #[derive(Debug, Default)]
@@ -118,7 +111,7 @@ fn wanted(lists: Vec<Listed>, since: Option<Timestamp>) -> Vec<Next> {
 
 impl Archived {
     fn give_up(&mut self, url: &Url, reason: &'static str, message: String) {
-        self.unread.push(Unread { url: redacted(url), reason, message });
+        self.unread.push(Unread::new(url, reason, message));
     }
 
     /// Tells that a limit was met, once: an Archive may name millions of documents beyond it.

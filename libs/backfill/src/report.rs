@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use links::Faults;
 use model::ResourceUri;
+use secrets::redacted;
 use serde::Serialize;
+use url::Url;
 
 /// The counts of a backfill.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -58,6 +60,21 @@ pub struct Remark {
     pub is_left_out: bool,
 }
 
+/// Why a document, or the rest of one, was not read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unread {
+    /// Its URL, without secrets.
+    pub(crate) at: String,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+}
+
+impl Unread {
+    pub(crate) fn new(url: &Url, reason: &'static str, message: String) -> Self {
+        Self { at: redacted(url), reason, message }
+    }
+}
+
 impl Report {
     /// How many could not be used.
     pub fn failures(&self) -> u64 {
@@ -69,6 +86,20 @@ impl Report {
             self.left_out += 1;
         } else {
             *self.failed.entry(remark.reason).or_default() += 1;
+        }
+    }
+
+    /// Counts what was not read, and tells it.
+    pub(crate) fn add_unread(
+        &mut self,
+        uri: Option<&ResourceUri>,
+        unread: Vec<Unread>,
+        told: &mut dyn FnMut(&Remark),
+    ) {
+        for Unread { at, reason, message } in unread {
+            let remark = Remark { uri: uri.cloned(), at, reason, message, is_left_out: false };
+            self.note(&remark);
+            told(&remark);
         }
     }
 

@@ -90,12 +90,12 @@ pub async fn run(
     }
     let wanted = Wanted { versions: options.versions, keep, since: options.since };
     let mut report = Report::default();
-    let archived = if options.archives {
+    let mut archived = if options.archives {
         archives::read(parts.client, catalog, options.since, clock.now()).await?
     } else {
         Archived::default()
     };
-    report.add_archives(&archived, told);
+    report.add_archives(&mut archived, told);
     let archived = &archived.versions;
     let mut keeper = Keeper::new(store, catalog, source, clock, keep);
     let resources = catalog.scan_resources(None, None).await?.err_into::<BackfillError>();
@@ -209,21 +209,11 @@ fn held_bytes(declared: &Declaration, resource: &Resource, versions: &Versions) 
 
 impl Report {
     /// Counts what was read of Archives.
-    fn add_archives(&mut self, archived: &Archived, told: &mut dyn FnMut(&Remark)) {
+    fn add_archives(&mut self, archived: &mut Archived, told: &mut dyn FnMut(&Remark)) {
         self.archive_documents += archived.documents;
         self.dump_archives += archived.dumps;
         self.requests += archived.requests;
-        for unread in &archived.unread {
-            let remark = Remark {
-                uri: None,
-                at: unread.url.clone(),
-                reason: unread.reason,
-                message: unread.message.clone(),
-                is_left_out: false,
-            };
-            self.note(&remark);
-            told(&remark);
-        }
+        self.add_unread(None, std::mem::take(&mut archived.unread), told);
     }
 
     /// Counts what was planned.
@@ -243,17 +233,7 @@ impl Report {
             self.timemaps += read.pages;
             self.requests += read.requests;
             self.add_faults(&read.faults);
-            for unread in read.unread {
-                let remark = Remark {
-                    uri: Some(resource.uri.clone()),
-                    at: redacted(&unread.page),
-                    reason: unread.reason,
-                    message: unread.message,
-                    is_left_out: false,
-                };
-                self.note(&remark);
-                told(&remark);
-            }
+            self.add_unread(Some(&resource.uri), read.unread, told);
         }
     }
 }

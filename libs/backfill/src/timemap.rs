@@ -8,6 +8,8 @@ use links::{Fault, Faults, Limits};
 use url::Url;
 use web::{Client, GetRequest, WebError};
 
+use crate::report::Unread;
+
 /// Maximum pages of a TimeMap.
 pub(crate) const MOST_PAGES: usize = 100;
 /// Maximum versions of a TimeMap over all pages.
@@ -20,14 +22,6 @@ pub(crate) struct Named {
     pub(crate) url: Url,
     pub(crate) time: Timestamp,
     pub(crate) page: Url,
-}
-
-/// Why a page, or the rest of a TimeMap, was not read.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unread {
-    pub(crate) page: Url,
-    pub(crate) reason: &'static str,
-    pub(crate) message: String,
 }
 
 /// What came of a TimeMap.
@@ -50,25 +44,25 @@ pub(crate) async fn read(client: &Client, first: Url, original: &Url) -> Pages {
     while let Some(page) = next.pop_front() {
         if tried >= MOST_PAGES || found.versions.len() >= MOST_VERSIONS {
             let limits = format!("at most {MOST_PAGES} pages and {MOST_VERSIONS} versions are read");
-            found.give_up(page, "timemap-too-long", limits);
+            found.give_up(&page, "timemap-too-long", limits);
             break;
         }
         tried += 1;
         let (base, map) = match read_page(client, &page, &mut found.requests).await {
             Ok(read) => read,
             Err((reason, message)) => {
-                found.give_up(page, reason, message);
+                found.give_up(&page, reason, message);
                 continue;
             }
         };
         found.pages += 1;
         found.faults.merge(&map.faults);
         if let Some(other) = other_original(&map, &base, original) {
-            found.give_up(page, "other-original", format!("it is about another resource: {other}"));
+            found.give_up(&page, "other-original", format!("it is about another resource: {other}"));
             continue;
         }
         if map.faults.has_left_out() {
-            found.give_up(page.clone(), "timemap-too-long", "only its beginning was read".to_owned());
+            found.give_up(&page, "timemap-too-long", "only its beginning was read".to_owned());
         }
         for part in &map.parts {
             // One more than is read, so that the limit is told.
@@ -94,8 +88,8 @@ pub(crate) async fn read(client: &Client, first: Url, original: &Url) -> Pages {
 }
 
 impl Pages {
-    fn give_up(&mut self, page: Url, reason: &'static str, message: String) {
-        self.unread.push(Unread { page, reason, message });
+    fn give_up(&mut self, page: &Url, reason: &'static str, message: String) {
+        self.unread.push(Unread::new(page, reason, message));
     }
 }
 
