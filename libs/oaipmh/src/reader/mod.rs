@@ -1,27 +1,27 @@
-use std::borrow::Cow;
 use std::str::FromStr as _;
 
 use resourcesync::Position;
 use sha2::{Digest as _, Sha256};
 
+mod ending;
 mod envelope;
 mod frame;
 mod input;
 mod opening;
+mod outer;
 mod record;
 mod unit;
 
 use self::frame::{Markup, Scan, Skipped, Unclosed, markup};
 use self::input::Input;
 use self::unit::Unit;
-use crate::answer::{Answer, Identify};
+use crate::answer::Answer;
 use crate::error::{LimitKind, ReadError};
-use crate::events::Events;
 use crate::limits::{Options, Strictness};
 use crate::page_digest::PageDigest;
 use crate::quirk::{Quirk, QuirkSet};
 use crate::record::Item;
-use crate::scope::{Scope, is_oai, split};
+use crate::scope::Scope;
 use crate::verb::Verb;
 
 /// Bytes of an unfinished tag or comment that are searched again with each chunk. Of more, only when they are half
@@ -78,14 +78,6 @@ enum Place {
     Behind,
     /// Behind something that should not be behind the root element.
     Trailing,
-}
-
-/// A start tag outside of the items.
-struct OuterTag {
-    /// The namespace of its name.
-    namespace: String,
-    declared: Vec<(String, String)>,
-    quirks: QuirkSet,
 }
 
 /// What a step of the reading gave.
@@ -298,84 +290,6 @@ impl Reader {
         Ok(())
     }
 
-    /// The root element's start tag.
-    fn root(&mut self, length: usize, name_length: usize, empty: bool) -> Result<(), ReadError> {
-        let position = self.input.position();
-        let name = self.input.ahead()[1..=name_length].to_vec();
-        let shown = record::shown(&String::from_utf8_lossy(&name));
-        let (prefix, local) = split(&shown);
-        if local.eq_ignore_ascii_case("html") {
-            return Err(ReadError::Html { position });
-        }
-        let outer = self.outer_tag(length, prefix)?;
-        let quirk = match is_oai(&outer.namespace) {
-            Some(quirk) if local == "OAI-PMH" => quirk,
-            _ => return Err(ReadError::UnknownRoot { position, name: shown }),
-        };
-        quirk.into_iter().for_each(|quirk| self.note_at(quirk, position));
-        if !prefix.is_empty() {
-            self.note_at(Quirk::PrefixedOaiNamespace, position);
-        }
-        self.take(outer, 1, length, position);
-        self.root_name = name;
-        self.place = Place::Root;
-        if empty {
-            self.finish();
-        }
-        Ok(())
-    }
-
-    /// The start tag of an element named like a verb. `false`: it is another vocabulary's.
-    fn verb(
-        &mut self,
-        verb: Verb,
-        length: usize,
-        name_length: usize,
-        empty: bool,
-    ) -> Result<bool, ReadError> {
-        let position = self.input.position();
-        let name = self.input.ahead()[1..=name_length].to_vec();
-        let outer = self.outer_tag(length, split(&String::from_utf8_lossy(&name)).0)?;
-        if is_oai(&outer.namespace).is_none() {
-            return Ok(false);
-        }
-        self.answer.verb.get_or_insert(verb);
-        if verb == Verb::Identify {
-            self.answer.identify.get_or_insert_with(Identify::default);
-        }
-        self.take(outer, 2, length, position);
-        if empty {
-            self.scope.leave(1);
-        } else {
-            self.verb_name = name;
-            self.place = Place::Verb;
-            // What is known of elements depends on the elements around them.
-            self.unit = Unit::default();
-        }
-        Ok(true)
-    }
-
-    /// Reads a start tag outside of the items.
-    fn outer_tag(&self, length: usize, prefix: &str) -> Result<OuterTag, ReadError> {
-        let position = self.input.position();
-        let malformed = |message: String| ReadError::Malformed { position, message };
-        let text = std::str::from_utf8(&self.input.ahead()[..length])
-            .map_err(|_| malformed("a start tag is not UTF-8".to_owned()))?;
-        let mut events = Events::new(text, position, self.scope.inner(), &self.options.limits);
-        events.next().map_err(|reason| malformed(reason.to_string()))?;
-        let namespace = events.scope.resolve(prefix).unwrap_or_default().into_owned();
-        Ok(OuterTag { namespace, declared: events.scope.of_first_element(), quirks: events.quirks })
-    }
-
-    /// Enters the element of a start tag outside of the items, which is at this depth.
-    fn take(&mut self, tag: OuterTag, depth: usize, length: usize, position: Position) {
-        for (prefix, uri) in tag.declared {
-            self.scope.declare(depth, Cow::Owned(prefix), Cow::Owned(uri));
-        }
-        self.note_all(tag.quirks, position);
-        self.input.consume(length);
-    }
-
     fn end_tag(&mut self, length: usize) -> Result<(), ReadError> {
         let name = self.input.ahead()[2..length - 1].trim_ascii_end();
         match self.place {
@@ -403,76 +317,6 @@ impl Reader {
             }
         }
         Ok(())
-    }
-
-    /// After the root element's end.
-    fn finish(&mut self) {
-        self.place = Place::Behind;
-        self.answer.complete = true;
-        let answer = &self.answer;
-        let is_list = matches!(answer.verb, Some(Verb::ListRecords | Verb::ListIdentifiers));
-        let has_granularity = answer.identify.as_ref().is_none_or(|identify| identify.granularity.is_some());
-        let checks = [
-            (answer.response_date.is_none(), Quirk::MissingResponseDate),
-            (answer.verb.is_none() && answer.errors.is_empty(), Quirk::MissingVerbElement),
-            (answer.verb.is_some() && !answer.errors.is_empty(), Quirk::ErrorBesideList),
-            (is_list && answer.items == 0 && answer.errors.is_empty(), Quirk::EmptyPage),
-            (!has_granularity && answer.quirks.count(Quirk::OddGranularity) == 0, Quirk::OddGranularity),
-        ];
-        for (is_so, quirk) in checks {
-            if is_so {
-                self.note(quirk);
-            }
-        }
-        self.seal();
-    }
-
-    /// What follows the root element.
-    fn behind(&mut self, found: &Markup, is_last: bool) -> Step {
-        let ahead = self.input.ahead();
-        let passed = match *found {
-            Markup::Text(length) if ahead[..length].trim_ascii().is_empty() => length,
-            Markup::Skipped { length, kind: Skipped::Comment | Skipped::Instruction }
-                if length <= MAX_MARKUP_BYTES =>
-            {
-                length
-            }
-            Markup::Incomplete if !is_last && ahead.len() <= MAX_MARKUP_BYTES => return Step::More,
-            _ => {
-                self.note(Quirk::TrailingBytes);
-                self.place = Place::Trailing;
-                return Step::Again;
-            }
-        };
-        self.input.consume(passed);
-        Step::Again
-    }
-
-    /// When no more bytes can come.
-    fn ran_out(&mut self) -> Result<(), ReadError> {
-        if self.answer.complete {
-            if (self.input.is_gzip_damaged() || self.input.has_gzip_trailer())
-                && self.answer.quirks.count(Quirk::DamagedGzipEnd) == 0
-            {
-                self.note(Quirk::DamagedGzipEnd);
-            }
-            if let Some((quirk, position)) = self.refused {
-                return Err(ReadError::Quirk { position, quirk });
-            }
-            return match self.input.fault() {
-                Some(error) if !self.input.is_gzip_damaged() => Err(error),
-                _ => Ok(()),
-            };
-        }
-        if let Some(error) = self.input.fault() {
-            return Err(error);
-        }
-        let position = self.input.position_at(self.input.ahead().len());
-        if self.place == Place::Prolog && !self.opening.anything {
-            return Err(if self.input.ahead().is_empty() { ReadError::Empty } else { self.not_xml() });
-        }
-        self.answer.quirks.add(Quirk::CutDocument);
-        Err(ReadError::Truncated { position })
     }
 
     /// Waits for more bytes, if what is not finished begins at this byte and is long already.
