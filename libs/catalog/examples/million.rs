@@ -1,6 +1,6 @@
 //! Measures speed and memory of a catalog of a million records: `cargo run --release -p catalog --example
-//! million -- [records] [folder]`. Prints one line of JSON per phase; `peak_mib` is the largest resident size
-//! so far.
+//! million -- [records] [folder] [seconds of rest]`. Prints one line of JSON per phase; `peak_mib` is the largest
+//! resident size so far. Files that were merged are removed after five minutes of rest.
 
 use std::error::Error;
 use std::future::Future;
@@ -29,6 +29,7 @@ async fn main() -> Outcome<()> {
     let records: u64 = arguments.next().map_or(Ok(1_000_000), |text| text.parse())?;
     let temporary = tempfile::tempdir()?;
     let folder = arguments.next().map_or_else(|| temporary.path().to_owned(), Into::into);
+    let rest: u64 = arguments.next().map_or(Ok(10), |text| text.parse())?;
     let store = Arc::new(LocalFileSystem::new_with_prefix(&folder)?);
     let open = || Catalog::open(store.clone(), "catalogs/million", CatalogConfig::default());
 
@@ -77,11 +78,12 @@ async fn main() -> Outcome<()> {
     let catalog = open().await?;
     phase("read many, reopened", records, &folder, read(&catalog, records)).await?;
     let before = processor_seconds();
-    tokio::time::sleep(Duration::from_secs(10)).await;
+    tokio::time::sleep(Duration::from_secs(rest)).await;
     println!(
         "{}",
-        json!({"phase": "idle", "processor_percent": (processor_seconds() - before) * 10.0,
-               "rss_mib": status("VmRSS"), "peak_mib": status("VmHWM")})
+        json!({"phase": "idle", "processor_percent": (processor_seconds() - before) * 100.0 / rest as f64,
+               "rss_mib": status("VmRSS"), "peak_mib": status("VmHWM"),
+               "disk_mib": bytes_in(&folder) >> 20})
     );
     phase("close again", 1, &folder, async { Ok(catalog.close().await?) }).await
 }

@@ -8,6 +8,7 @@ use slatedb::WriteBatch;
 
 use crate::change_page::Pages;
 use crate::keyspace::{self, Key, KeySpace, LONGEST_KEY};
+use crate::resources::Resources;
 
 /// The usual size of a row, key and record together: some hundred bytes for a pending record, a thousand for
 /// a resource, and the key alone for a removal.
@@ -27,10 +28,8 @@ pub struct Batch {
     pub(crate) changes: Pages,
     /// All other changes.
     records: usize,
-    /// Pending records that are removed.
+    /// Plans that are completed.
     pub(crate) pending_done: u64,
-    /// Whether it writes a resource.
-    pub(crate) puts_resources: bool,
     too_long: Option<TooLong>,
 }
 
@@ -73,14 +72,15 @@ impl Batch {
         self.len() == 0
     }
 
-    /// How many pending records it removes.
+    /// How many plans it completes: pending records that it removes, and plans that were never written.
     pub fn pending_done(&self) -> u64 {
         self.pending_done
     }
 
-    /// Whether it writes a resource.
-    pub fn puts_resources(&self) -> bool {
-        self.puts_resources
+    /// The URIs of the resources that it writes.
+    pub fn resources(&self) -> impl Iterator<Item = &str> {
+        let written = self.writes.iter().filter(|write| write.value.is_some());
+        written.filter_map(|write| Resources::uri_of(&self.bytes[write.key.clone()]))
     }
 
     pub(crate) fn put<S: KeySpace>(&mut self, key: Key<S>, record: &S::Record) {

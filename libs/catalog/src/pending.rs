@@ -94,4 +94,9 @@ impl Batch {
         self.delete(Pending::key(uri));
         self.pending_done += 1;
     }
+
+    /// Counts a resource whose plan was carried out before it was written, so that there is none to remove.
+    pub fn note_plan_done(&mut self) {
+        self.pending_done += 1;
+    }
 }

@@ -2,7 +2,7 @@
 
 use model::{Persisted, ResourceRecord, ResourceUri};
 
-use crate::keyspace::{Key, text_space};
+use crate::keyspace::{Key, KeySpace as _, text_space};
 use crate::scan::ResourceScan;
 use crate::{Batch, CatalogError, Lookups};
 
@@ -18,6 +18,11 @@ impl Resources {
 
     fn key(uri: &ResourceUri) -> Key<Self> {
         Key::of(uri.as_str())
+    }
+
+    /// The URI in a key, if it is one of a resource.
+    pub(crate) fn uri_of(key: &[u8]) -> Option<&str> {
+        std::str::from_utf8(key.strip_prefix(&[Self::PREFIX])?).ok()
     }
 }
 
@@ -66,7 +71,6 @@ impl Batch {
     /// Writes a resource over an earlier record.
     pub fn put_resource(&mut self, uri: &ResourceUri, record: &ResourceRecord) {
         self.put(Resources::key(uri), record);
-        self.puts_resources = true;
     }
 
     /// Removes a resource without leaving a tombstone, as after a garbage collection.

@@ -12,6 +12,7 @@ pub(crate) mod progress;
 pub(crate) mod push_lag;
 pub(crate) mod push_tracker;
 mod store_health;
+mod stored_bound;
 pub(crate) mod writer;
 
 pub(crate) use context::RunContext;

@@ -97,8 +97,10 @@ impl Bench {
         let folder = self.work.make(&format!("round-{round}"))?;
         let mut done = Vec::new();
         let build = self.resync.command().args(["--write-resourcelist", "--hash", "sha-256", "--paths"]);
-        let build = build.arg(&self.files).args(["--outfile", "resync.xml"]);
+        let build = build.arg(&self.files).arg("--outfile").arg(folder.join("resync.xml"));
+        // Two mappings: the files, and the lists, whose index names them by URI.
         let build = build.arg(format!("{BASE}={}", self.files.display()));
+        let build = build.arg(format!("{BASE}lists/={}", folder.display()));
         let (ended, mut took) = measured(&build, &folder, None)?;
         ended.succeeded()?;
         took.checks = vec![Check::equal("entries", self.count, entries(&folder)?)];

@@ -65,7 +65,7 @@ pub(super) async fn take(
     }
     let outcomes = stored(ctx, came, reading).await?;
     settle_members(ctx, planner, settler, &mut batch, &context, outcomes).await?;
-    ctx.commit(batch).await
+    ctx.commit_behind(batch).await
 }
 
 /// The list as the document of its records. Each record has its own time.

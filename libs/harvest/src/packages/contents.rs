@@ -118,11 +118,11 @@ async fn are_held(
         planned.push(entry);
     }
     let uris: Vec<_> = planned.iter().map(|planned| planned.uri.clone()).collect();
-    let records = ctx.catalog().await?.resources_many(&uris).await?;
-    let pending = ctx.catalog().await?.pending_many(&uris).await?;
+    let records = ctx.records_of(&uris).await?;
+    let pending = ctx.plans_of(&uris).await?;
     let baseline_at = ctx.sets.get(&context.set).and_then(strategy::baseline_for_changes);
     for ((planned, record), pending) in planned.iter().zip(&records).zip(&pending) {
-        let known = CurrentState { record: record.as_ref(), pending: pending.as_ref(), baseline_at };
+        let known = CurrentState { record: record.as_deref(), pending: pending.as_ref(), baseline_at };
         let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
         let is_held = matches!(decision, Decision::Unchanged | Decision::Stale) && pending.is_none();
         let filter = &ctx.options.filter;
@@ -138,7 +138,7 @@ async fn are_held(
         // The package would tell nothing more than other links.
         let relinked = record.as_ref().and_then(|record| relinked(record, &planned.listing));
         if let (Some(record), Some(listing)) = (record, relinked) {
-            batch.put_resource(&planned.uri, &ResourceRecord { listing, ..record });
+            batch.put_resource(&planned.uri, &ResourceRecord { listing, ..*record });
         }
     }
     if !batch.is_empty() {

@@ -41,8 +41,8 @@ pub(crate) async fn settle_members(
     let is_member: HashSet<&ResourceUri> = uris.iter().collect();
     // A member of the package is listed.
     linked.retain(|entry| !is_member.contains(&entry.uri));
-    let records = ctx.catalog().await?.resources_many(&uris).await?;
-    let pending = ctx.catalog().await?.pending_many(&uris).await?;
+    let records = ctx.records_of(&uris).await?;
+    let pending = ctx.plans_of(&uris).await?;
     let problems = ctx.problems_of(&uris).await?;
     let versions = settler.versions_of(ctx, &uris).await?;
     let mut plans = Plans::of(uris.iter().cloned().zip(pending), uris.len());
@@ -50,7 +50,7 @@ pub(crate) async fn settle_members(
     for ((planned, result), held) in members.into_iter().zip(records) {
         let before = plans.get(&planned.uri).cloned();
         let uri = planned.uri.clone();
-        steps.push((uri, step(ctx, planned, result, held.as_ref(), before), held));
+        steps.push((uri, step(ctx, planned, result, held.as_deref(), before), held));
     }
     show_taken(ctx, settler, &steps).await?;
     for (((uri, step, held), problem), versions) in steps.into_iter().zip(problems).zip(versions) {
@@ -62,8 +62,7 @@ pub(crate) async fn settle_members(
                     ctx.run.counters.planned += 1
                 }
                 let pending = Box::new(pending);
-                let record = held.map(Box::new);
-                let before = PriorRecords { pending, record, problem, versions };
+                let before = PriorRecords { pending, record: held, problem, versions };
                 settler.take_verified(ctx, batch, &uri, stored, assurance, before);
             }
             Step::Plan { planned, decision, failure } => {
@@ -72,13 +71,13 @@ pub(crate) async fn settle_members(
                     batch,
                     &planned,
                     decision,
-                    held.as_ref(),
+                    held.as_deref(),
                     problem.as_deref(),
                     &mut plans,
                 ) {
                     continue;
                 }
-                entries::apply(ctx, batch, planned, decision, held.as_ref(), &mut plans);
+                entries::apply(ctx, batch, planned, decision, held.as_deref(), &mut plans);
                 if let (Decision::Fetch, Some(failure)) = (decision, failure) {
                     note_bad_member(
                         ctx,
@@ -214,7 +213,7 @@ fn step(
 async fn show_taken(
     ctx: &mut RunContext,
     settler: &mut Settler,
-    steps: &[(ResourceUri, Step, Option<ResourceRecord>)],
+    steps: &[(ResourceUri, Step, Option<Box<ResourceRecord>>)],
 ) -> Result<(), HarvestError> {
     if settler.view.is_none() {
         return Ok(());

@@ -16,6 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::error::HarvestError;
 use crate::run::held_back::HeldBack;
 use crate::run::pending_bound::PendingBound;
+use crate::run::stored_bound::StoredBound;
 use crate::run::{RunContext, store_health};
 
 /// Changes that are gathered before a commit, because each commit is a write to the store.
@@ -38,8 +39,8 @@ pub(crate) struct CatalogWriter {
     seq: Seq,
     /// Which resources may have a pending record.
     pending_bound: PendingBound,
-    /// Whether no resource is stored, so that lookups find nothing.
-    is_empty: bool,
+    /// Which resources may be stored.
+    stored_bound: StoredBound,
     left: Left,
     /// Counters of documents that are not recorded as read yet.
     held_back: HeldBack,
@@ -81,7 +82,7 @@ impl CatalogWriter {
             written: None,
             seq: catalog.last_seq().await?,
             pending_bound: PendingBound::after(is_resumed),
-            is_empty: catalog.holds_no_resource().await?,
+            stored_bound: StoredBound::after(!catalog.holds_no_resource().await?),
             left: Left::default(),
             held_back: HeldBack::default(),
             catalog: Arc::new(catalog),
@@ -105,7 +106,9 @@ impl CatalogWriter {
             batch.put_last_seq(now.1);
             self.written = Some(now);
         }
-        self.is_empty &= !batch.puts_resources();
+        for uri in batch.resources() {
+            self.stored_bound.note(uri);
+        }
         let counted = Counted { planned: run.counters.planned, done: batch.pending_done() };
         (batch, counted)
     }
@@ -223,19 +226,51 @@ impl RunContext {
 
     /// Whether no resource was stored when the run began, and none was since.
     pub(crate) fn is_catalog_empty(&self) -> bool {
-        self.writer.is_empty
+        self.writer.stored_bound.is_nothing()
     }
 
-    /// The stored records of these resources. An empty catalog is not asked.
+    /// The stored records of these resources. The catalog is asked for those that it may hold.
     pub(crate) async fn records_of(
         &mut self,
         uris: &[ResourceUri],
     ) -> Result<Vec<Option<Box<ResourceRecord>>>, HarvestError> {
-        if self.writer.is_empty {
-            return Ok(uris.iter().map(|_| None).collect());
+        let asked: Vec<usize> =
+            (0..uris.len()).filter(|&n| self.writer.stored_bound.holds(&uris[n])).collect();
+        let mut records: Vec<_> = uris.iter().map(|_| None).collect();
+        if !asked.is_empty() {
+            let some: Vec<ResourceUri> = asked.iter().map(|&n| uris[n].clone()).collect();
+            let found = self.catalog().await?.resources_many(&some).await?;
+            for (n, record) in asked.into_iter().zip(found) {
+                records[n] = record.map(Box::new);
+            }
         }
-        let records = self.catalog().await?.resources_many(uris).await?;
-        Ok(records.into_iter().map(|record| record.map(Box::new)).collect())
+        Ok(records)
+    }
+
+    /// The pending records of these resources. The catalog is asked for those that it may hold.
+    pub(crate) async fn plans_of(
+        &mut self,
+        uris: &[ResourceUri],
+    ) -> Result<Vec<Option<PendingRecord>>, HarvestError> {
+        let asked: Vec<usize> = (0..uris.len()).filter(|&n| self.may_be_pending(&uris[n])).collect();
+        let mut plans: Vec<_> = uris.iter().map(|_| None).collect();
+        if !asked.is_empty() {
+            let some: Vec<ResourceUri> = asked.iter().map(|&n| uris[n].clone()).collect();
+            let found = self.catalog().await?.pending_many(&some).await?;
+            for (n, plan) in asked.into_iter().zip(found) {
+                plans[n] = plan;
+            }
+        }
+        Ok(plans)
+    }
+
+    /// Records that what a resource was planned for is done.
+    pub(crate) fn end_plan(&self, batch: &mut Batch, uri: &ResourceUri) {
+        if self.may_be_pending(uri) {
+            batch.delete_pending(uri);
+        } else {
+            batch.note_plan_done();
+        }
     }
 
     /// The counters that a document recorded later would add to; give them to [`Self::hold_back`] afterwards.

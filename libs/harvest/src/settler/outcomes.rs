@@ -235,7 +235,7 @@ impl Settler {
             }
         }
         batch.put_resource(uri, &record);
-        settled(batch, uri, before.problem.is_some());
+        settled(ctx, batch, uri, before.problem.is_some());
     }
 
     fn settle_not_modified(
@@ -264,7 +264,7 @@ impl Settler {
             };
             batch.put_resource(uri, &record);
         }
-        settled(batch, uri, before.problem.is_some());
+        settled(ctx, batch, uri, before.problem.is_some());
     }
 
     /// Settles deletions: they need no fetch. The bytes stay until garbage collection; the tombstone stays.
@@ -316,7 +316,7 @@ impl Settler {
                 settled_at: now,
             };
             batch.put_resource(&uri, &tombstone);
-            settled(&mut batch, &uri, ctx.problems.any);
+            settled(ctx, &mut batch, &uri, ctx.problems.any);
         }
         ctx.commit(batch).await
     }
@@ -364,8 +364,8 @@ pub(crate) fn provenance_of(pending: &PendingRecord) -> (Provenance, Arc<str>) {
     (Provenance { change: *change, as_of: *as_of, mirror, ..pending.account.clone() }, Arc::clone(document))
 }
 
-fn settled(batch: &mut Batch, uri: &ResourceUri, had_problem: bool) {
-    batch.delete_pending(uri);
+fn settled(ctx: &RunContext, batch: &mut Batch, uri: &ResourceUri, had_problem: bool) {
+    ctx.end_plan(batch, uri);
     if had_problem {
         batch.delete_problem(&subject(uri));
     }

@@ -8,7 +8,7 @@ use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use model::{
     Absent, Action, Assurance, Bitstream, Counters, Declaration, DocumentRecord, Listing, Location, Mode,
-    PendingRecord, ResourceRecord, SetRecord, SourceId, SystemClock,
+    PendingRecord, ResourceRecord, ResourceUri, SetRecord, SourceId, SystemClock,
 };
 use planning::HarvestOptions;
 use simulated_source::{ChangeKind, SimulatedSource, SourceSpec};
@@ -186,6 +186,35 @@ async fn portions_of_a_first_harvest_are_committed_by_the_thousands() {
     assert_eq!(pending.len(), 20_000);
     let written = case.log_files().await - before;
     assert!(written <= 14, "{written} writes");
+}
+
+/// Pages of repositories and packages are about any resources, in any order.
+#[tokio::test]
+async fn what_a_first_harvest_has_not_stored_is_not_looked_up_and_what_it_has_is_found() {
+    let case = Case::fresh(SourceSpec::default().resources(0)).await;
+    let (mut harvest, lookups) = case.harvest().await;
+    let ctx = &mut harvest.context;
+    let uris = |numbers: std::ops::Range<u64>| -> Vec<ResourceUri> {
+        numbers.map(|number| format!("http://e.org/{number}").parse().unwrap()).collect()
+    };
+    let asked = || lookups.asked().looked_up;
+    let before = asked();
+    assert!(ctx.records_of(&uris(0..1_000)).await.unwrap().iter().all(Option::is_none));
+    assert!(ctx.plans_of(&uris(0..1_000)).await.unwrap().iter().all(Option::is_none));
+    assert_eq!(asked(), before);
+    let mut batch = Batch::new();
+    for uri in uris(0..1_000) {
+        batch.put_resource(&uri, &case.held(b"held"));
+        ctx.end_plan(&mut batch, &uri);
+    }
+    // No plan was written, so none is removed.
+    assert_eq!((batch.len(), batch.pending_done()), (1_000, 1_000));
+    ctx.commit_behind(batch).await.unwrap();
+    assert!(ctx.records_of(&uris(0..1_000)).await.unwrap().iter().all(Option::is_some));
+    assert_eq!(asked(), before + 1_000);
+    assert!(ctx.records_of(&uris(1_000..11_000)).await.unwrap().iter().all(Option::is_none));
+    // One in a hundred is taken for one that may be stored.
+    assert!(asked() < before + 1_500, "{} of 10,000", asked() - before - 1_000);
 }
 
 /// Entries are planned in portions of 500. The plans of one portion may not be committed yet when the next is
