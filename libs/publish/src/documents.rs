@@ -7,9 +7,10 @@ use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, Writer, rela
 
 use url::Url;
 
-use crate::paths::{CAPABILITIES, CHANGES, DESCRIPTION, DUMP, PAGE, RESOURCES, ROBOTS, TOPIC};
+use crate::change_record::ChangeListRecord;
+use crate::paths::{CAPABILITIES, CHANGE_DUMP, CHANGES, DESCRIPTION, DUMP, PAGE, RESOURCES, ROBOTS, TOPIC};
 use crate::place::{About, Place, xml};
-use crate::state::{ChangeListRecord, Dump, Edition, State};
+use crate::state::{Edition, State};
 use crate::{Base, PublishError};
 
 /// The header of a Resource List, or of a part of one.
@@ -32,42 +33,8 @@ pub(crate) fn change_list(base: &Base, list: &ChangeListRecord) -> Header {
     }
 }
 
-/// The header of the manifest of a package.
-pub(crate) fn dump_manifest(base: &Base, at: Timestamp) -> Header {
-    Header {
-        at: Some(at.into()),
-        links: links(base, None),
-        ..Header::new(Root::UrlSet, Some(Capability::ResourceDumpManifest))
-    }
-}
-
-/// The Resource Dump: its packages, each with a copy of its manifest.
-pub(crate) fn resource_dump(base: &Base, dump: &Dump) -> Result<Bytes, PublishError> {
-    let header = Header {
-        at: Some(dump.at.into()),
-        completed: Some(dump.completed.into()),
-        links: links(base, None),
-        ..Header::new(Root::UrlSet, Some(Capability::ResourceDump))
-    };
-    let packages = dump.packages.iter().map(|package| {
-        let metadata = Metadata {
-            at: Some(package.at.into()),
-            hash: Some(format!("sha-256:{}", package.sha256)),
-            length: Some(package.length),
-            media_type: Some("application/zip".to_owned()),
-            ..Metadata::default()
-        };
-        let contents = Link {
-            media_type: Some("application/xml".to_owned()),
-            ..Link::new(relation::CONTENTS, base.url(&package.contents))
-        };
-        Entry { metadata, links: vec![contents], ..Entry::new(base.url(&package.path)) }
-    });
-    document(&header, packages)
-}
-
-/// `up` to the Capability List, and `index`.
-fn links(base: &Base, index: Option<&str>) -> Vec<Link> {
+/// Links of a document: `up` to the Capability List, and `index`.
+pub(crate) fn links(base: &Base, index: Option<&str>) -> Vec<Link> {
     let up = Link::new(relation::UP, base.url(CAPABILITIES));
     let index = index.map(|index| Link::new(relation::INDEX, base.url(index)));
     std::iter::once(up).chain(index).collect()
@@ -122,7 +89,12 @@ pub(crate) async fn put_above(
     };
     let lists = [(RESOURCES, Capability::ResourceList), (CHANGES, Capability::ChangeList)];
     let dump = state.dump.as_ref().map(|_| (DUMP, Capability::ResourceDump));
-    let lists = lists.into_iter().chain(dump).map(|(path, capability)| leads_to(base, path, capability));
+    let changes = state.fixed.contains_key(CHANGE_DUMP).then_some((CHANGE_DUMP, Capability::ChangeDump));
+    let lists = lists
+        .into_iter()
+        .chain(dump)
+        .chain(changes)
+        .map(|(path, capability)| leads_to(base, path, capability));
     let hub = |hub: &Url| Link::new(relation::HUB, hub.as_str());
     let topic = (!hubs.is_empty()).then(|| Entry {
         links: hubs.iter().map(hub).collect(),
@@ -160,7 +132,11 @@ fn leads_to(base: &Base, path: &str, capability: Capability) -> Entry {
     Entry { metadata, ..Entry::new(base.url(path)) }
 }
 
-fn document(header: &Header, entries: impl IntoIterator<Item = Entry>) -> Result<Bytes, PublishError> {
+/// A small document, in memory.
+pub(crate) fn document(
+    header: &Header,
+    entries: impl IntoIterator<Item = Entry>,
+) -> Result<Bytes, PublishError> {
     let mut writer = Writer::new(Vec::new(), header)?;
     for entry in entries {
         writer.write(&entry)?;

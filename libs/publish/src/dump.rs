@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use crate::PublishError;
-use crate::documents::{put_fixed, resource_dump};
+use crate::documents::put_fixed;
+use crate::dump_documents::resource_dump;
 use crate::paths::DUMP;
 use crate::place::xml;
 use crate::state::{Dump, Retired, State};

@@ -1,17 +1,22 @@
 #![doc = include_str!("../README.md")]
 
+mod archive;
 mod base;
 mod bytes;
 mod catalog_records;
+mod change_dump;
+mod change_record;
 mod changes;
 mod documents;
 mod dump;
+mod dump_documents;
 mod edition;
 mod entries;
 mod entry;
 mod error;
 pub mod files;
 mod names;
+mod open_list;
 mod outbox;
 mod package;
 mod page;
@@ -19,9 +24,11 @@ pub mod paths;
 mod place;
 mod policy;
 mod publication;
+mod published;
 mod records;
 mod retire;
 mod scanned;
+mod segment;
 mod state;
 mod work;
 

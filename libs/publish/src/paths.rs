@@ -14,6 +14,10 @@ pub const CHANGES: &str = "changelist.xml";
 pub const DUMP: &str = "resourcedump.xml";
 /// The folder of its packages and their manifests.
 pub const DUMP_PARTS: &str = "resourcedump";
+/// The Change Dump.
+pub const CHANGE_DUMP: &str = "changedump.xml";
+/// The folder of its packages and their manifests.
+pub const CHANGE_DUMP_PARTS: &str = "changedump";
 /// The folder of parts of the Resource List.
 pub const RESOURCE_PARTS: &str = "resourcelist";
 /// The folder of Change Lists.
@@ -40,30 +44,30 @@ pub(crate) fn name_with(folder: &str, at: Timestamp, number: usize, ending: &str
 
 /// Whether a path is that of a document, so that it may be served. Everything else at a place is the publisher's own.
 pub fn is_document(path: &str) -> bool {
-    let is_part = |folder: &str| {
-        let name = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        name.and_then(|name| name.strip_suffix(".xml")).is_some_and(|stem| stem.chars().all(plain))
-    };
-    [DESCRIPTION, CAPABILITIES, RESOURCES, CHANGES, DUMP, PAGE, ROBOTS].contains(&path)
-        || is_part(RESOURCE_PARTS)
-        || is_part(CHANGE_PARTS)
-        || is_part(DUMP_PARTS)
+    [DESCRIPTION, CAPABILITIES, RESOURCES, CHANGES, DUMP, CHANGE_DUMP, PAGE, ROBOTS].contains(&path)
+        || [RESOURCE_PARTS, CHANGE_PARTS, DUMP_PARTS, CHANGE_DUMP_PARTS]
+            .iter()
+            .any(|folder| is_in(path, folder, ".xml"))
         || is_package(path)
 }
 
 /// Whether a path is that of a package.
 pub fn is_package(path: &str) -> bool {
-    let name = path.strip_prefix(DUMP_PARTS).and_then(|rest| rest.strip_prefix('/'));
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    name.and_then(|name| name.strip_suffix(".zip")).is_some_and(|stem| stem.chars().all(plain))
+    [DUMP_PARTS, CHANGE_DUMP_PARTS].iter().any(|folder| is_in(path, folder, ".zip"))
 }
 
 /// Whether a document or package never changes once it is there.
 pub fn is_immutable(path: &str) -> bool {
-    [RESOURCE_PARTS, DUMP_PARTS]
+    [RESOURCE_PARTS, DUMP_PARTS, CHANGE_DUMP_PARTS]
         .iter()
         .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
+}
+
+/// Whether a path is that of a file of a folder, with a plain name and this ending.
+fn is_in(path: &str, folder: &str, ending: &str) -> bool {
+    let name = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    name.and_then(|name| name.strip_suffix(ending)).is_some_and(|stem| stem.chars().all(plain))
 }
 
 #[cfg(test)]
@@ -82,7 +86,13 @@ mod tests {
 
     #[test]
     fn only_documents_are_served() {
-        for good in [DESCRIPTION, RESOURCES, ROBOTS, &name_of(RESOURCE_PARTS, Timestamp::UNIX_EPOCH, 3)] {
+        for good in [
+            DESCRIPTION,
+            RESOURCES,
+            ROBOTS,
+            &name_of(RESOURCE_PARTS, Timestamp::UNIX_EPOCH, 3),
+            &name_with(CHANGE_DUMP_PARTS, Timestamp::UNIX_EPOCH, 0, "-0a1b.zip"),
+        ] {
             assert!(is_document(good), "{good}");
         }
         for bad in [
@@ -90,6 +100,8 @@ mod tests {
             ".thresher/publication.json",
             "changelist/../x.xml",
             "changelist/a.json",
+            "changelist/a.zip",
+            ".thresher/changes/a.zip",
             "resources/http/1/h",
         ] {
             assert!(!is_document(bad), "{bad}");

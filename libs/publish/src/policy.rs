@@ -24,7 +24,7 @@ pub struct Policy {
     pub small: u64,
     /// A Resource List is made anew after this time, if anything has changed.
     pub edition_age: Duration,
-    /// The most resources of a package.
+    /// The most resources, or changes, of a package.
     pub package_entries: u64,
     /// A package ends when its resources have this many bytes.
     pub package_bytes: u64,
@@ -34,6 +34,8 @@ pub struct Policy {
     pub dump_age: Duration,
     /// A Change List is closed after this time.
     pub change_list_age: Duration,
+    /// The same where a Change Dump is made: its packages are those of closed Change Lists.
+    pub dumped_list_age: Duration,
     /// Closed Change Lists stay this long, and back to the oldest `at` of the Resource List.
     pub keep_changes: Duration,
     /// What a replaced document names stays this long.
@@ -57,6 +59,7 @@ impl Default for Policy {
             dump_changed_percent: 20,
             dump_age: 30 * DAY,
             change_list_age: DAY,
+            dumped_list_age: Duration::from_secs(3_600),
             keep_changes: 30 * DAY,
             keep_replaced: 2 * DAY,
         }

@@ -7,6 +7,8 @@ use store::SourceMarker;
 use url::Url;
 
 use crate::bytes::spelled;
+use crate::change_dump;
+use crate::change_record::ChangeListRecord;
 use crate::changes;
 use crate::documents::put_above;
 use crate::dump;
@@ -28,7 +30,7 @@ pub struct Publication {
     pub source: SourceMarker,
     /// Whether the bytes are laid down beside the documents.
     pub with_bytes: bool,
-    /// Whether a Resource Dump is made: packages have all bytes once more.
+    /// Whether a Resource Dump and a Change Dump are made: packages have all bytes once more.
     pub dumps: bool,
     /// Hubs that are told of changes. The Capability List names them.
     pub hubs: Vec<Url>,
@@ -46,6 +48,16 @@ impl Publication {
     /// [`PublishError::Refused`] when the place has something else, [`PublishError::Busy`] while another process
     /// publishes there; else the error of the records or the place.
     pub async fn run(
+        &self,
+        records: &dyn Records,
+        now: Timestamp,
+        see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
+    ) -> Result<Published, PublishError> {
+        // Its steps are large: none of them is to be a part of the caller's stack.
+        Box::pin(self.run_steps(records, now, see)).await
+    }
+
+    async fn run_steps(
         &self,
         records: &dyn Records,
         now: Timestamp,
@@ -73,19 +85,24 @@ impl Publication {
         }
         if !self.dumps {
             dump::give_up(&work, &mut state);
+            change_dump::give_up(&work, &mut state);
         }
         changes::settle(&mut work, &mut state).await?;
+        if self.dumps {
+            changes::begin_dumped(&mut work, &mut state).await?;
+        }
         if state.edition.is_none() {
             let draft = first_draft(&mut work, &mut state).await?;
-            edition::make(&mut work, &mut state, draft).await?;
+            Box::pin(edition::make(&mut work, &mut state, draft)).await?;
         }
         changes::tell(&mut work, &mut state).await?;
+        changes::close_old(&mut work, &mut state).await?;
         if state != before {
             state.save(&self.place).await?;
             changes::settle(&mut work, &mut state).await?;
         }
         if let Some(draft) = next_draft(&work, &state) {
-            edition::make(&mut work, &mut state, draft).await?;
+            Box::pin(edition::make(&mut work, &mut state, draft)).await?;
         }
         crate::retire::retire(&mut work, &mut state).await?;
         if state != before {
@@ -186,7 +203,7 @@ fn next_draft(work: &Work<'_>, state: &State) -> Option<Draft> {
 /// The records were made anew: their changes do not continue the published ones. Everything is published again.
 fn start_over(state: &mut State, now: Timestamp) {
     let parts = state.edition.take().into_iter().flat_map(|edition| edition.parts).map(|part| part.path);
-    let lists = state.lists.drain(..).map(|list| list.path);
+    let lists = state.lists.drain(..).flat_map(ChangeListRecord::into_files);
     let old = parts.filter(|path| path != crate::paths::RESOURCES).chain(lists);
     state.retired.extend(old.map(|path| Retired { path, since: now }));
     let packages = state.dump.take().into_iter().flat_map(|dump| dump.packages);

@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use resourcesync::Change;
 
 use crate::bytes::spelled;
-use crate::changes::{copy, each_entry};
+use crate::change_record::ChangeListRecord;
 use crate::names::Named;
-use crate::state::{ChangeListRecord, Retired, State};
+use crate::published::{copy, each_entry};
+use crate::state::{Retired, State};
 use crate::work::{Work, before};
 use crate::{PublishError, paths};
 
@@ -43,8 +44,8 @@ fn retire_lists(work: &Work<'_>, state: &mut State) {
         until.min(if state.with_bytes { state.swept_to.unwrap_or(Timestamp::MIN) } else { Timestamp::MAX });
     let is_over = |list: &ChangeListRecord| list.closed && list.until.is_some_and(|end| end <= until);
     let count = state.lists.iter().take_while(|list| is_over(list)).count();
-    let gone = state.lists.drain(..count).map(|list| Retired { path: list.path, since: work.now });
-    state.retired.extend(gone);
+    let gone = state.lists.drain(..count).flat_map(ChangeListRecord::into_files);
+    state.retired.extend(gone.map(|path| Retired { path, since: work.now }));
 }
 
 /// Removes the files of resources that were deleted before `over`, and are not back.

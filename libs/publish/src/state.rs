@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use model::{ResourceUri, SourceId};
 use serde::{Deserialize, Serialize};
 
+use crate::change_record::{ChangeListRecord, is_zero};
 use crate::place::{About, Place};
 use crate::{Base, PublishError};
 
@@ -142,23 +143,6 @@ pub(crate) struct Draft {
     pub(crate) packages: Option<Vec<Package>>,
 }
 
-/// A Change List.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ChangeListRecord {
-    /// Its path.
-    pub(crate) path: String,
-    /// Its `from`.
-    pub(crate) from: Timestamp,
-    /// Its `until`, once a later list follows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) until: Option<Timestamp>,
-    /// Whether the document itself has its `until`. It is never written again.
-    #[serde(default)]
-    pub(crate) closed: bool,
-    /// Changes.
-    pub(crate) changes: u64,
-}
-
 /// A file that no document names any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Retired {
@@ -166,21 +150,10 @@ pub(crate) struct Retired {
     pub(crate) since: Timestamp,
 }
 
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 impl Dump {
     /// The files that it names.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.packages.iter().flat_map(|package| [package.path.as_str(), package.contents.as_str()])
-    }
-}
-
-impl ChangeListRecord {
-    /// Whether its document is as the index says: open, or closed for ever.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.closed || self.until.is_none()
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Published {
     pub parts_kept: u64,
     /// Packages of the Resource Dump that were written.
     pub packages: u64,
+    /// Packages of the Change Dump that were written.
+    pub change_packages: u64,
     /// Packages that did not change and were kept.
     pub packages_kept: u64,
     /// Files that were removed, since nothing names them any more.
@@ -58,7 +60,7 @@ pub(crate) struct Work<'a> {
     pub(crate) records: &'a dyn Records,
     pub(crate) policy: Policy,
     pub(crate) with_bytes: bool,
-    /// Whether a Resource Dump is made.
+    /// Whether a Resource Dump and a Change Dump are made.
     pub(crate) dumps: bool,
     pub(crate) now: Timestamp,
     pub(crate) done: Published,

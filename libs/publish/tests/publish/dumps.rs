@@ -20,14 +20,14 @@ fn packed() -> Policy {
     Policy { package_entries: 4, ..small() }
 }
 
-async fn with_dumps(resources: usize, policy: Policy) -> World {
+pub(crate) async fn with_dumps(resources: usize, policy: Policy) -> World {
     let mut world = World::with(resources, policy).await;
     world.publication.dumps = true;
     world
 }
 
 /// What the packages hold: the digest of each resource, by the URI of its original. Every part is checked.
-async fn held(objects: &Arc<dyn ObjectStore>) -> BTreeMap<String, String> {
+pub(crate) async fn held(objects: &Arc<dyn ObjectStore>) -> BTreeMap<String, String> {
     let dump = document(objects, &format!("{BASE}resourcedump.xml")).await;
     assert_eq!(dump.header.capability, Some(Capability::ResourceDump));
     let mut held = BTreeMap::new();
@@ -64,7 +64,10 @@ async fn held(objects: &Arc<dyn ObjectStore>) -> BTreeMap<String, String> {
 
 async fn packages(world: &World) -> Vec<String> {
     let files = world.files().await.into_iter();
-    files.map(|(path, _)| path).filter(|path| path.ends_with(".zip")).collect()
+    files
+        .map(|(path, _)| path)
+        .filter(|path| path.starts_with("resourcedump/") && path.ends_with(".zip"))
+        .collect()
 }
 
 #[tokio::test]

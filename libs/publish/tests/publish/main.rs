@@ -1,5 +1,6 @@
 //! The library from the outside: a catalog, what is published of it, and what a reader finds.
 
+mod change_dumps;
 mod dumps;
 mod files;
 mod folder;

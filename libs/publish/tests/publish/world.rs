@@ -172,6 +172,13 @@ impl World {
         files
     }
 
+    /// The paths of the publisher's own files.
+    pub(crate) async fn own_files(&self) -> Vec<String> {
+        let listed: Vec<_> = self.objects.list(None).try_collect().await.unwrap();
+        let paths = listed.into_iter().map(|meta| meta.location.to_string());
+        paths.filter(|path| path.starts_with(".thresher")).collect()
+    }
+
     /// What is stored, by URI: the digest.
     pub(crate) async fn stored(&self) -> std::collections::BTreeMap<String, String> {
         let records: Vec<_> =

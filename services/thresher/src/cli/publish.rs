@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use url::Url;
 
 use super::harvest::HarvestArgs;
+use crate::values::duration;
 
 /// `publish`.
 #[derive(Debug, Args)]
@@ -40,9 +42,14 @@ pub(crate) struct PublishArgs {
         value_parser = clap::value_parser!(u32).range(1..=86_400)
     )]
     pub(crate) rescan: u32,
-    /// Also make a Resource Dump: packages of many resources. They need the place of all bytes once more.
+    /// Also make a Resource Dump and a Change Dump: packages of many resources. They need the place of all bytes once
+    /// more.
     #[arg(long)]
     pub(crate) dumps: bool,
+    /// Close a Change List after this time; with --dumps, its changes are a package then. [default: 24h; with --dumps
+    /// 1h]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) close_after: Option<Duration>,
     /// With --to: only the documents; the bytes are served from elsewhere.
     #[arg(long, requires = "to")]
     pub(crate) documents_only: bool,

@@ -20,12 +20,16 @@ use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
 use crate::terminal::{self, note, say};
 
+/// The least time after which a server closes a Change List: the index of those of 30 days fits into one document.
+const LEAST_CLOSE_AFTER: Duration = Duration::from_secs(60);
+
 /// Runs the command.
 pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     let base = Base::new(args.base.clone()).map_err(usage)?;
+    let policy = policy(&args)?;
     args.hub.iter().try_for_each(plain_hub)?;
     if let Some(directory) = &args.from {
-        return from_files(&args, directory, base).await;
+        return from_files(&args, directory, base, policy).await;
     }
     let (store, source, catalog) = target::open_one(&args.harvest.into, args.source.as_deref()).await?;
     let place = match &args.to {
@@ -40,7 +44,7 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
         with_bytes,
         dumps: args.dumps,
         hubs: args.hub.clone(),
-        policy: Policy::default(),
+        policy,
     };
     if let Some(listen) = args.listen {
         catalog.close().await?;
@@ -48,6 +52,15 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     }
     let records = CatalogRecords::new(&catalog, &store);
     lay_down(&args, &publication, &records).await
+}
+
+/// Sizes and times, as the operator wants them.
+fn policy(args: &PublishArgs) -> Result<Policy, Failed> {
+    let Some(age) = args.close_after else { return Ok(Policy::default()) };
+    if args.listen.is_some() && age < LEAST_CLOSE_AFTER {
+        return Err(usage("with --listen, --close-after is at least 1min: each closed list is a document"));
+    }
+    Ok(Policy { change_list_age: age, dumped_list_age: age, ..Policy::default() })
 }
 
 /// Refuses a hub that cannot be posted to, or whose URL has a secret: readers see it.
@@ -64,7 +77,7 @@ fn plain_hub(hub: &Url) -> Result<(), Failed> {
 }
 
 /// Publishes the files of a directory.
-async fn from_files(args: &PublishArgs, directory: &Path, base: Base) -> CommandResult {
+async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Policy) -> CommandResult {
     let Some(place) = args.to.as_ref().or(args.state.as_ref()) else {
         return Err(usage("pass --state DIR with --from and --listen: documents and digests are kept there"));
     };
@@ -76,15 +89,8 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base) -> Command
     let with_bytes = args.to.is_some() && !args.documents_only && args.files_url.is_none();
     let url = files.directory_url().to_owned();
     let source = SourceMarker { source: SourceId::of_entry(&url.parse()?), url };
-    let publication = Publication {
-        place,
-        base,
-        source,
-        with_bytes,
-        dumps: args.dumps,
-        hubs: args.hub.clone(),
-        policy: Policy::default(),
-    };
+    let publication =
+        Publication { place, base, source, with_bytes, dumps: args.dumps, hubs: args.hub.clone(), policy };
     match args.listen {
         Some(listen) => serve(args, listen, publication, Held::Files(files)).await,
         None => lay_down(args, &publication, &files).await,

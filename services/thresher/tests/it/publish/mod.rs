@@ -1,6 +1,7 @@
 //! `thresher publish`: what a harvest stores, as a Source of its own.
 
 mod chain;
+mod change_dumps;
 mod documents;
 mod files;
 mod hubs;
