@@ -47,6 +47,7 @@ impl Layer<'_> {
             media_type: stored.media_type.clone(),
             encoding: stored.encoding.clone(),
             modified: Some(stored.lastmod),
+            ..About::default()
         };
         match self.place.put_pieces(path.as_str(), pieces, &about).await? {
             Ok(()) => Ok(Ok(Some(stored.length))),

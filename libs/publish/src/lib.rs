@@ -30,6 +30,7 @@ mod retire;
 mod scanned;
 mod segment;
 mod state;
+mod subscribers;
 mod work;
 
 pub use base::Base;
@@ -42,4 +43,5 @@ pub use place::Place;
 pub use policy::Policy;
 pub use publication::Publication;
 pub use records::{Body, BodyError, Changes, Pieces, Records, Resources, Stored, Told};
+pub use subscribers::Subscriber;
 pub use work::{Published, Seen};

@@ -6,8 +6,8 @@ use resourcesync::Entry;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::changes::each_entry;
 use crate::place::{About, OWN};
+use crate::published::each_entry;
 use crate::state::State;
 use crate::{Publication, PublishError};
 
@@ -35,15 +35,29 @@ impl Publication {
     /// # Errors
     /// When the place fails, or a Change List is not as it was published.
     pub async fn changes_after(&self, since: Timestamp, most: usize) -> Result<Option<Untold>, PublishError> {
+        self.changes_between(since, Timestamp::MAX, most).await
+    }
+
+    /// The changes behind a time and up to another one, at most so many. None if there are none.
+    ///
+    /// # Errors
+    /// When the place fails, or a Change List is not as it was published.
+    pub async fn changes_between(
+        &self,
+        since: Timestamp,
+        to: Timestamp,
+        most: usize,
+    ) -> Result<Option<Untold>, PublishError> {
         let Some(state) = State::load(&self.place).await? else { return Ok(None) };
-        if state.last <= since {
+        let last = state.last.min(to);
+        if last <= since {
             return Ok(None);
         }
         // What was published anew does not join what was told before: subscribers see the gap.
         let begin = state.lists.first().map_or(since, |list| list.from);
-        let mut untold = Untold { from: since.max(begin), until: state.last, entries: Vec::new() };
+        let mut untold = Untold { from: since.max(begin), until: last, entries: Vec::new() };
         let is_over = |until: Option<Timestamp>| until.is_some_and(|until| until <= since);
-        for list in state.lists.iter().filter(|list| !is_over(list.until)) {
+        for list in state.lists.iter().filter(|list| !is_over(list.until) && list.from <= last) {
             let copy = self.place.copy(&list.path).await?;
             let copy = copy.ok_or_else(|| PublishError::changed(&list.path, "it is not there"))?;
             let mut left = list.changes;
@@ -51,7 +65,8 @@ impl Publication {
                 // A run that was killed may have written more than is published.
                 let is_published = left > 0;
                 left = left.saturating_sub(1);
-                let is_new = entry.metadata.datetime.is_some_and(|at| at.instant() > since);
+                let at = entry.metadata.datetime.map(|at| at.instant());
+                let is_new = at.is_some_and(|at| at > since && at <= last);
                 if is_published && is_new && untold.entries.len() <= most {
                     untold.entries.push(entry);
                 }

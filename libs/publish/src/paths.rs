@@ -24,6 +24,8 @@ pub const RESOURCE_PARTS: &str = "resourcelist";
 pub const CHANGE_PARTS: &str = "changelist";
 /// The topic of Change Notifications. It is served, and never laid down.
 pub const TOPIC: &str = "notifications.xml";
+/// The publisher's own hub, if it has one. It is no document.
+pub const HUB: &str = "hub";
 /// The page for people.
 pub const PAGE: &str = "index.html";
 /// The file for crawlers; servers find it where the base is a whole host.

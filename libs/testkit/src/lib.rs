@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod callbacks;
 pub mod files;
 pub mod gated;
 pub mod hub;

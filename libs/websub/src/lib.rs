@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod hub;
 mod intent;
 mod key;
 mod lease;
@@ -9,6 +10,7 @@ mod request;
 mod signature;
 
 pub use self::links::Links;
+pub use hub::{RequestError, denial, grant, verification};
 pub use intent::{Intent, IntentError};
 pub use key::{Keys, PushKey, WeakKey};
 pub use lease::{ASKED_LEASE, lease_of, pause_after, renew_at};

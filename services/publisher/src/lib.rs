@@ -7,6 +7,7 @@ mod documents;
 mod files;
 mod follow;
 mod harvest;
+mod hub;
 mod notify;
 mod resources;
 mod routes;
@@ -15,5 +16,6 @@ mod shared;
 mod topic;
 
 pub use access::Tokens;
+pub use hub::HubLimits;
 pub use serve::{Settings, serve};
 pub use shared::Held;

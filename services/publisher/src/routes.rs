@@ -1,6 +1,7 @@
 //! Which request is for what.
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
@@ -9,26 +10,48 @@ use publish::paths;
 
 use crate::access::{keep_private, unauthorized};
 use crate::answers::not_found;
+use crate::hub::{self, Hub};
 use crate::shared::{OpenRecords, Shared};
 use crate::{documents, files, resources, topic};
 
 /// The longest path that is looked at: longer than any that is published.
 const LONGEST_PATH: usize = 8 * 1024;
 
-pub(crate) fn router(shared: Shared) -> Router {
-    Router::new().fallback(answer).with_state(shared)
+/// What requests reach.
+#[derive(Clone)]
+struct Routes {
+    shared: Shared,
+    hub: Option<Hub>,
 }
 
-async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
-    if !matches!(method, Method::GET | Method::HEAD) {
-        let allow = [(header::ALLOW, HeaderValue::from_static("GET, HEAD"))];
-        return (StatusCode::METHOD_NOT_ALLOWED, allow, "Only GET and HEAD are understood here.\n")
-            .into_response();
+pub(crate) fn router(shared: Shared, hub: Option<Hub>) -> Router {
+    Router::new().fallback(answer).with_state(Routes { shared, hub })
+}
+
+async fn answer(
+    State(Routes { shared, hub }): State<Routes>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let path = path_of(uri.path(), shared.publication().base.path());
+    let hub = hub.filter(|_| path.as_deref() == Some(paths::HUB));
+    let is_understood =
+        matches!(method, Method::GET | Method::HEAD) || hub.is_some() && method == Method::POST;
+    if !is_understood {
+        let allow = if hub.is_some() { "GET, HEAD, POST" } else { "GET, HEAD" };
+        let allow = [(header::ALLOW, HeaderValue::from_static(allow))];
+        let text = "This method is not understood here.\n";
+        return (StatusCode::METHOD_NOT_ALLOWED, allow, text).into_response();
     }
     if shared.tokens().is_some_and(|tokens| !tokens.admit(&headers)) {
         return unauthorized();
     }
-    let mut response = match path_of(uri.path(), shared.publication().base.path()) {
+    if let Some(hub) = hub {
+        return hub::answer(&hub, &method, &headers, body).await;
+    }
+    let mut response = match path {
         Some(path) if path == paths::TOPIC => topic::answer(&shared, &method),
         Some(path) if paths::is_document(&path) => documents::answer(&shared, &path, &method, &headers).await,
         Some(path) => match shared.records() {

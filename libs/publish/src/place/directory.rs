@@ -38,8 +38,8 @@ impl Directory {
     /// Gives a temporary file its name.
     pub(super) async fn adopt(&self, path: &str, file: NamedTempFile, about: &About) -> io::Result<()> {
         let to = self.root.join(path);
-        let modified = about.modified;
-        blocking(move || place(file, &to, modified)).await
+        let (modified, is_private) = (about.modified, about.is_private);
+        blocking(move || place(file, &to, modified, is_private)).await
     }
 
     pub(super) async fn put<E>(
@@ -105,9 +105,11 @@ impl Directory {
     }
 }
 
-fn place(file: NamedTempFile, to: &Path, modified: Option<Timestamp>) -> io::Result<()> {
-    // A temporary file is private to its owner; this one is meant to be served.
-    file.as_file().set_permissions(Permissions::from_mode(0o644))?;
+fn place(file: NamedTempFile, to: &Path, modified: Option<Timestamp>, is_private: bool) -> io::Result<()> {
+    // A temporary file is private to its owner; others are meant to be served.
+    if !is_private {
+        file.as_file().set_permissions(Permissions::from_mode(0o644))?;
+    }
     if let Some(modified) = modified {
         let seconds = u64::try_from(modified.as_second()).unwrap_or_default();
         file.as_file().set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))?;

@@ -51,6 +51,8 @@ pub(crate) struct About {
     pub(crate) encoding: Option<String>,
     /// Its Last-Modified, where the place can keep that.
     pub(crate) modified: Option<Timestamp>,
+    /// Whether it is for the publisher alone, since it has a secret.
+    pub(crate) is_private: bool,
 }
 
 /// What a server tells of a document.
@@ -119,6 +121,16 @@ impl Place {
     pub(crate) async fn read(&self, path: &str) -> Result<Option<Bytes>, PublishError> {
         let Some(found) = self.open(path).await? else { return Ok(None) };
         found.bytes().await.map(Some).map_err(|error| self.failed(path, error))
+    }
+
+    /// The paths of at most so many files of a folder.
+    pub(crate) async fn list(&self, folder: &str, most: usize) -> Result<Vec<String>, PublishError> {
+        let mut files = self.objects.list(Some(&key(folder))).take(most);
+        let mut paths = Vec::new();
+        while let Some(file) = files.next().await {
+            paths.push(file.map_err(|error| self.failed(folder, error))?.location.to_string());
+        }
+        Ok(paths)
     }
 
     /// Whether it has any file that is not the publisher's own.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
+use model::Network;
 use url::Url;
 
 use super::harvest::HarvestArgs;
@@ -62,6 +63,36 @@ pub(crate) struct PublishArgs {
     /// With --listen: tell this WebSub hub of each publication, by Change Notifications. Repeatable.
     #[arg(long, value_name = "URL", requires = "listen")]
     pub(crate) hub: Vec<Url>,
+    /// With --listen: be a WebSub hub for the changes, too. Its address is `hub` below the base.
+    #[arg(long, requires = "listen")]
+    pub(crate) own_hub: bool,
+    /// With --own-hub: the most subscribers.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1_000,
+        requires = "own_hub",
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
+    pub(crate) hub_subscribers: u32,
+    /// With --own-hub: the most subscribers at one host.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        requires = "own_hub",
+        value_parser = clap::value_parser!(u32).range(1..=10_000)
+    )]
+    pub(crate) hub_subscribers_per_host: u32,
+    /// With --own-hub: the longest lease of a subscription. [default: 31 days]
+    #[arg(long, value_name = "TIME", requires = "own_hub", value_parser = duration)]
+    pub(crate) hub_lease: Option<Duration>,
+    /// With --own-hub: end a subscription that took no delivery for this time. [default: 24h]
+    #[arg(long, value_name = "TIME", requires = "own_hub", value_parser = duration)]
+    pub(crate) hub_give_up: Option<Duration>,
+    /// With --own-hub: allow callbacks at this address or network; else they must be public. Repeatable.
+    #[arg(long, visible_alias = "allow-network", value_name = "CIDR", requires = "own_hub")]
+    pub(crate) allow_address: Vec<Network>,
     /// With --listen: readers need a token of this file, a YAML list with name, and token or sha256.
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) tokens: Option<PathBuf>,

@@ -8,11 +8,12 @@ use jiff::Timestamp;
 use model::{SourceId, counted};
 use publish::files::{FOLDER, FileRecords, Scanned};
 use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Published, Records, Seen};
-use publisher::{Held, Settings, Tokens};
+use publisher::{Held, HubLimits, Settings, Tokens};
 use serde::Serialize;
 use store::{PublicationPlace, SourceMarker};
 use tokio::net::TcpListener;
 use url::Url;
+use web::AddressPolicy;
 
 use crate::cli::PublishArgs;
 use crate::commands::sync::stop_on_interrupt;
@@ -138,6 +139,7 @@ async fn serve(
     let tokens = tokens.map_err(|error| usage(format!("{error:#}; repair the file of --tokens")))?;
     let settings = Settings {
         tokens,
+        hub: hub_limits(args)?,
         connections: args.connections as usize,
         rescan: Duration::from_secs(args.rescan.into()),
         ..Settings::default()
@@ -149,6 +151,26 @@ async fn serve(
     };
     Box::pin(publisher::serve(listener, publication, held, settings, ready, stop)).await.map_err(failed)?;
     Ok(Exit::Good)
+}
+
+/// The limits of the publisher's own hub, if it is wanted.
+fn hub_limits(args: &PublishArgs) -> Result<Option<HubLimits>, Failed> {
+    if !args.own_hub {
+        return Ok(None);
+    }
+    let default = HubLimits::default();
+    let limits = HubLimits {
+        subscribers: args.hub_subscribers as usize,
+        per_host: args.hub_subscribers_per_host as usize,
+        longest_lease: args.hub_lease.unwrap_or(default.longest_lease),
+        give_up: args.hub_give_up.unwrap_or(default.give_up),
+        addresses: args.allow_address.iter().copied().fold(default.addresses, AddressPolicy::allow_network),
+        ..default
+    };
+    if limits.longest_lease.is_zero() || limits.longest_lease > HubLimits::default().longest_lease {
+        return Err(usage("--hub-lease is above nothing, and at most 31 days: leases are never endless"));
+    }
+    Ok(Some(limits))
 }
 
 /// Names what is not published, and why.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use reqwest::Client;
 use resourcesync::{Capability, Change, Item, Mode, Options, Reader, relation};
@@ -13,15 +14,15 @@ use super::Served;
 use crate::common::{Destination, Run, source, thresher};
 
 /// What the hub took: each request was answered as the script says.
-struct Heard {
-    from: Timestamp,
-    until: Timestamp,
-    changes: Vec<(String, Change, Timestamp)>,
+pub(super) struct Heard {
+    pub(super) from: Timestamp,
+    pub(super) until: Timestamp,
+    pub(super) changes: Vec<(String, Change, Timestamp)>,
 }
 
-fn heard(request: &Recorded) -> Heard {
+pub(super) fn heard(payload: &[u8]) -> Heard {
     let options = Options { mode: Mode::Strict, ..Options::default() };
-    let mut reader = Reader::new(&request.body[..], options).unwrap();
+    let mut reader = Reader::new(payload, options).unwrap();
     let header = reader.header().unwrap().clone();
     assert_eq!(header.capability, Some(Capability::ChangeNotification));
     let mut changes = Vec::new();
@@ -35,12 +36,17 @@ fn heard(request: &Recorded) -> Heard {
     Heard { from: header.from.unwrap().instant(), until: header.until.unwrap().instant(), changes }
 }
 
-/// Checks that the intervals join, and that the changes are in order. Returns the last state of each resource.
 fn told(requests: &[Recorded]) -> BTreeMap<String, Change> {
+    told_in(&requests.iter().map(|request| request.body.clone()).collect::<Vec<_>>())
+}
+
+/// Checks that the intervals join, and that the changes are in order. Returns the last state of each resource.
+#[track_caller]
+pub(super) fn told_in(payloads: &[Bytes]) -> BTreeMap<String, Change> {
     let mut last: Option<Timestamp> = None;
     let mut told = BTreeMap::new();
-    for request in requests {
-        let Heard { from, until, changes } = heard(request);
+    for payload in payloads {
+        let Heard { from, until, changes } = heard(payload);
         assert!(last.is_none_or(|last| last == from), "{last:?} and {from}: intervals join");
         assert!(from < until && !changes.is_empty());
         let mut before = from;
@@ -54,7 +60,7 @@ fn told(requests: &[Recorded]) -> BTreeMap<String, Change> {
     told
 }
 
-async fn changed(source: &SimulatedSource, copy: &Destination) -> BTreeMap<String, Change> {
+pub(super) async fn changed(source: &SimulatedSource, copy: &Destination) -> BTreeMap<String, Change> {
     let before = copy.present();
     source.change(Changes { create: 2, update: 3, delete: 1 });
     copy.sync(&source.well_known()).exits(0);

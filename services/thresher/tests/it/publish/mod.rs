@@ -5,6 +5,8 @@ mod change_dumps;
 mod documents;
 mod files;
 mod hubs;
+mod own_hub;
+mod own_hub_readers;
 mod peers;
 mod requests;
 
@@ -93,6 +95,19 @@ impl Served {
         let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
         served.restart(copy);
         served
+    }
+
+    /// Serves a copy with these options.
+    fn with(copy: &Destination, options: &[&str]) -> Self {
+        let relay = Relay::start().unwrap();
+        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
+        served.restart_with(copy, options);
+        served
+    }
+
+    /// Kills it with SIGKILL, and starts it again with these options.
+    fn restart_with(&mut self, copy: &Destination, options: &[&str]) {
+        self.run(copy.command("publish", options));
     }
 
     /// Serves a copy to those with a token of a file.

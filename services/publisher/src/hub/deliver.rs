@@ -1,0 +1,195 @@
+//! Delivers to one subscriber, in order, one payload at a time. Others do not wait for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use model::{Clock as _, SystemClock};
+use publish::{PublishError, Subscriber};
+use web::{GetRequest, PostRequest, WebError};
+use websub::{Method, SIGNATURE_HEADER, Signature, XML, denial};
+
+use super::Hub;
+use super::payloads::Next;
+use super::produce::{MOST_BYTES, PayloadError};
+use super::registry::Subscription;
+
+/// Changes that are in memory at a time for one that is behind.
+const MOST_CHANGES: usize = 2_000;
+/// The longest wait without a look at the lease.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// Why a subscriber was not told.
+#[derive(Debug, thiserror::Error)]
+enum DeliveryError {
+    /// It did not take it.
+    #[error(transparent)]
+    Callback(#[from] WebError),
+    /// There is nothing to deliver now.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+}
+
+impl From<PublishError> for DeliveryError {
+    fn from(error: PublishError) -> Self {
+        Self::Payload(error.into())
+    }
+}
+
+/// Why a subscription ends.
+enum Ending {
+    /// Its lease is over.
+    Lease,
+    /// The callback answered 410.
+    Gone,
+    /// It took nothing for too long.
+    Failed,
+}
+
+/// Delivers until the subscription ends, or the hub is to stop.
+pub(super) async fn deliver(hub: Hub, subscription: Arc<Subscription>) {
+    let ending = tokio::select! {
+        ending = deliver_all(&hub, &subscription) => ending,
+        () = subscription.stop.cancelled() => return,
+    };
+    let Some(ending) = ending else { return };
+    let host = subscription.callback.host_str().unwrap_or_default();
+    let why = match ending {
+        Ending::Lease => "lease-over",
+        Ending::Gone => "gone",
+        Ending::Failed => "failed",
+    };
+    if let Err(error) = hub.end(&subscription).await {
+        tracing::error!(%error, host, why, "a subscription cannot be ended now");
+        return;
+    }
+    tracing::info!(host, why, "a subscription has ended");
+    if matches!(ending, Ending::Failed) {
+        hub.0.counts.given_up();
+        let hours = hub.0.limits.give_up.as_secs_f64() / 3_600.0;
+        let reason = format!("no delivery was taken for {hours:.1} hours; subscribe again");
+        let url = denial(&subscription.callback, hub.0.channel.topic.as_str(), &reason);
+        // It is told once. Who cannot be reached finds the subscription ended.
+        tokio::select! {
+            _ = hub.0.client.get(GetRequest::new(url)) => {}
+            () = hub.0.stop.cancelled() => {}
+        }
+    }
+}
+
+/// Delivers whatever comes. None once somebody else has ended the subscription.
+async fn deliver_all(hub: &Hub, subscription: &Subscription) -> Option<Ending> {
+    let limits = &hub.0.limits;
+    let mut newest = hub.0.payloads.newest();
+    let mut pause: Option<Duration> = None;
+    loop {
+        newest.mark_unchanged();
+        let subscriber = subscription.now().await?;
+        if left_of(&subscriber).is_zero() {
+            return Some(Ending::Lease);
+        }
+        match tell(hub, subscription).await {
+            Ok(()) => pause = None,
+            Err(DeliveryError::Callback(error)) if error.status() == Some(410) => return Some(Ending::Gone),
+            Err(error) => {
+                let next = pause.map_or(limits.first_pause, |pause| pause * 2).min(limits.longest_pause);
+                pause = Some(next);
+                // The path of a callback may be a secret of the subscriber.
+                let host = subscription.callback.host_str().unwrap_or_default();
+                tracing::info!(%error, host, pause_ms = next.as_millis(), "a subscriber is told again later");
+                if matches!(error, DeliveryError::Callback(_)) && is_given_up(hub, subscription).await {
+                    return Some(Ending::Failed);
+                }
+            }
+        }
+        let subscriber = subscription.now().await?;
+        let wait = pause.unwrap_or(LONGEST_WAIT).min(left_of(&subscriber));
+        tokio::select! {
+            changed = newest.changed(), if pause.is_none() => {
+                if changed.is_err() {
+                    return None;
+                }
+            }
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+/// What is left of a lease.
+fn left_of(subscriber: &Subscriber) -> Duration {
+    let left = subscriber.lease_until.duration_since(SystemClock.now());
+    Duration::try_from(left).unwrap_or_default()
+}
+
+/// Notes a failure. Returns whether it goes on for too long.
+async fn is_given_up(hub: &Hub, subscription: &Subscription) -> bool {
+    hub.0.counts.failed();
+    let now = SystemClock.now();
+    let mut since = now;
+    let Some(before) = subscription.now().await else { return false };
+    if let Some(known) = before.failing_since {
+        since = known;
+    } else if let Err(error) = hub.change(subscription, |it| it.failing_since = Some(now)).await {
+        tracing::error!(%error, "a subscriber's failure cannot be noted now");
+    }
+    now.duration_since(since).unsigned_abs() >= hub.0.limits.give_up
+}
+
+/// Delivers all that the subscriber was not told yet.
+async fn tell(hub: &Hub, subscription: &Subscription) -> Result<(), DeliveryError> {
+    loop {
+        let Some(subscriber) = subscription.now().await else { return Ok(()) };
+        match hub.0.payloads.after(subscriber.told) {
+            Next::UpToDate => return Ok(()),
+            Next::Payload(payload) => {
+                send(hub, &subscriber, payload.body).await?;
+                note(hub, subscription, payload.until).await?;
+            }
+            Next::Behind(to) => catch_up(hub, subscription, subscriber.told, to).await?,
+        }
+    }
+}
+
+/// Delivers some changes of the Change Lists, up to a time at which a payload begins or ends.
+async fn catch_up(
+    hub: &Hub,
+    subscription: &Subscription,
+    told: Timestamp,
+    to: Timestamp,
+) -> Result<(), DeliveryError> {
+    let Ok(_permit) = hub.0.catching_up.acquire().await else { return Ok(()) };
+    let publication = hub.0.shared.publication();
+    let Some(untold) = publication.changes_between(told, to, MOST_CHANGES).await? else {
+        return Ok(note(hub, subscription, to).await?);
+    };
+    for made in websub::publish(&hub.0.channel, untold.from, untold.until, untold.entries, MOST_BYTES) {
+        let made = made.map_err(PayloadError::from)?;
+        let Some(subscriber) = subscription.now().await else { return Ok(()) };
+        send(hub, &subscriber, Bytes::from(made.body)).await?;
+        note(hub, subscription, made.until).await?;
+    }
+    Ok(())
+}
+
+async fn note(hub: &Hub, subscription: &Subscription, until: Timestamp) -> Result<(), PublishError> {
+    let told = hub.change(subscription, |subscriber| {
+        subscriber.told = until;
+        subscriber.failing_since = None;
+    });
+    told.await.map(drop)
+}
+
+/// Sends one payload. Any 2xx takes it.
+async fn send(hub: &Hub, subscriber: &Subscriber, body: Bytes) -> Result<(), WebError> {
+    let [_, (_, links)] = hub.0.channel.headers();
+    let mut request = PostRequest::new(subscriber.callback.clone(), XML, body);
+    request.headers.push(("link", links));
+    if let Some(secret) = &subscriber.secret {
+        let signature = Signature::new(Method::Sha256, secret, &request.body);
+        request.headers.push((SIGNATURE_HEADER, signature.to_string()));
+    }
+    hub.0.client.post(request).await?;
+    hub.0.counts.delivered();
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! The subscribers of a hub: each has a task of its own, and a file at the place of the publication.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use model::{Clock as _, SystemClock};
+use publish::{PublishError, Subscriber};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+use websub::SubscriptionRequest;
+
+use super::{Hub, deliver};
+
+/// A subscription. Its parts are written to the file while the lock is held.
+pub(super) struct Subscription {
+    pub(super) callback: Url,
+    /// None once it has ended.
+    state: tokio::sync::Mutex<Option<Subscriber>>,
+    /// Ends its task.
+    pub(super) stop: CancellationToken,
+}
+
+/// The subscriptions, by callback.
+#[derive(Default)]
+pub(super) struct Registry {
+    all: Mutex<HashMap<Url, Arc<Subscription>>>,
+}
+
+/// Why there is no room for another subscriber.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Full {
+    /// The hub has as many as it may have.
+    #[error("this hub has {0} subscribers, as many as it takes; try again later")]
+    Hub(usize),
+    /// One host has as many as it may have.
+    #[error("this hub has {0} subscribers at that host, as many as it takes; unsubscribe another one first")]
+    Host(usize),
+}
+
+impl Registry {
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.all().len()
+    }
+
+    fn find(&self, callback: &Url) -> Option<Arc<Subscription>> {
+        self.all().get(callback).cloned()
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<Url, Arc<Subscription>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Subscription {
+    /// The subscriber. None once it has ended.
+    pub(super) async fn now(&self) -> Option<Subscriber> {
+        self.state.lock().await.clone()
+    }
+}
+
+impl Hub {
+    /// Whether there is room for this callback; one that is known has its room.
+    pub(super) fn has_room(&self, callback: &Url) -> Result<(), Full> {
+        let limits = &self.0.limits;
+        let all = self.0.registry.all();
+        if all.contains_key(callback) {
+            return Ok(());
+        }
+        if all.len() >= limits.subscribers {
+            return Err(Full::Hub(limits.subscribers));
+        }
+        let same = all.keys().filter(|known| known.host() == callback.host()).count();
+        if same >= limits.per_host { Err(Full::Host(limits.per_host)) } else { Ok(()) }
+    }
+
+    /// Begins or renews the subscription of a verified request. It is on the disk when this returns.
+    pub(super) async fn subscribe(
+        &self,
+        request: &SubscriptionRequest,
+        lease: Duration,
+    ) -> Result<(), PublishError> {
+        let lease_until = SystemClock.now().saturating_add(lease).unwrap_or(Timestamp::MAX);
+        let secret = request.secret.clone();
+        if let Some(known) = self.0.registry.find(&request.callback) {
+            let renewed = self.change(&known, |subscriber| {
+                subscriber.lease_until = lease_until;
+                subscriber.secret = secret.clone();
+            });
+            if renewed.await? {
+                return Ok(());
+            }
+        }
+        let subscriber = Subscriber {
+            callback: request.callback.clone(),
+            secret,
+            lease_until,
+            told: self.0.payloads.until(),
+            failing_since: None,
+        };
+        self.0.shared.publication().put_subscriber(&subscriber).await?;
+        self.take(subscriber);
+        Ok(())
+    }
+
+    /// Takes a subscriber, and begins its task.
+    pub(super) fn take(&self, subscriber: Subscriber) {
+        let callback = subscriber.callback.clone();
+        let subscription = Arc::new(Subscription {
+            callback: callback.clone(),
+            state: tokio::sync::Mutex::new(Some(subscriber)),
+            stop: self.0.stop.child_token(),
+        });
+        if let Some(former) = self.0.registry.all().insert(callback, Arc::clone(&subscription)) {
+            former.stop.cancel();
+        }
+        self.0.tasks.spawn(deliver::deliver(self.clone(), subscription));
+    }
+
+    /// Changes a subscriber, here and on the disk. False once it has ended.
+    pub(super) async fn change(
+        &self,
+        subscription: &Subscription,
+        change: impl FnOnce(&mut Subscriber),
+    ) -> Result<bool, PublishError> {
+        let mut state = subscription.state.lock().await;
+        let Some(subscriber) = state.as_mut() else { return Ok(false) };
+        change(subscriber);
+        self.0.shared.publication().put_subscriber(subscriber).await?;
+        Ok(true)
+    }
+
+    /// Ends the subscription of a callback, if there is one.
+    pub(super) async fn unsubscribe(&self, callback: &Url) -> Result<(), PublishError> {
+        match self.0.registry.find(callback) {
+            Some(known) => self.end(&known).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Ends a subscription, here and on the disk.
+    pub(super) async fn end(&self, subscription: &Arc<Subscription>) -> Result<(), PublishError> {
+        let mut state = subscription.state.lock().await;
+        if state.is_none() {
+            return Ok(());
+        }
+        self.0.shared.publication().remove_subscriber(&subscription.callback).await?;
+        *state = None;
+        {
+            let mut all = self.0.registry.all();
+            if all.get(&subscription.callback).is_some_and(|known| Arc::ptr_eq(known, subscription)) {
+                all.remove(&subscription.callback);
+            }
+        }
+        subscription.stop.cancel();
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Verifies that a subscriber wants what was requested in its name (WebSub, 5.3).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ulid::Ulid;
+use url::Url;
+use web::{GetRequest, WebError};
+use websub::{Mode, SubscriptionRequest, denial, grant, verification};
+
+use super::Hub;
+
+/// Verifications under way, and those of one host. Further requests are refused meanwhile.
+const AT_A_TIME: usize = 64;
+const AT_A_TIME_PER_HOST: usize = 8;
+/// The longest answer that is read.
+const LONGEST_ANSWER: u64 = 1_024;
+
+/// Verifications under way, by host.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Verifications(Arc<Mutex<HashMap<String, usize>>>);
+
+/// Held by one verification under way.
+pub(super) struct Verifying {
+    all: Verifications,
+    host: String,
+}
+
+impl Verifications {
+    /// A permit to verify a callback. None while too many are under way.
+    pub(super) fn begin(&self, callback: &Url) -> Option<Verifying> {
+        let host = callback.host_str().unwrap_or_default().to_owned();
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = open.get(&host).copied().unwrap_or_default();
+        if open.values().sum::<usize>() >= AT_A_TIME || same >= AT_A_TIME_PER_HOST {
+            return None;
+        }
+        open.insert(host.clone(), same + 1);
+        Some(Verifying { all: self.clone(), host })
+    }
+}
+
+impl Drop for Verifying {
+    fn drop(&mut self) {
+        let mut open = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = open.get(&self.host).copied().unwrap_or_default().saturating_sub(1);
+        if left == 0 {
+            open.remove(&self.host);
+        } else {
+            open.insert(std::mem::take(&mut self.host), left);
+        }
+    }
+}
+
+impl Hub {
+    /// Verifies a request on a task of its own, and does what it wants.
+    pub(super) fn verify(&self, request: SubscriptionRequest, permit: Verifying) {
+        let hub = self.clone();
+        self.0.tasks.spawn(async move {
+            tokio::select! {
+                () = hub.verified(request) => {}
+                () = hub.0.stop.cancelled() => {}
+            }
+            drop(permit);
+        });
+    }
+
+    async fn verified(&self, request: SubscriptionRequest) {
+        let limits = &self.0.limits;
+        let lease = grant(request.lease, limits.least_lease, limits.longest_lease);
+        let host = request.callback.host_str().unwrap_or_default();
+        let mode = request.mode.as_str();
+        let asked = self.ask(&request, (request.mode == Mode::Subscribe).then_some(lease)).await;
+        let is_meant = matches!(asked, Ok(true));
+        self.0.counts.verified(is_meant);
+        match asked {
+            Ok(true) => {}
+            Ok(false) => {
+                tracing::info!(host, mode, "a subscriber does not confirm a request");
+                return;
+            }
+            Err(error) => {
+                tracing::info!(host, mode, %error, "a subscriber cannot be asked to confirm a request");
+                return;
+            }
+        }
+        let done = match request.mode {
+            Mode::Subscribe => match self.has_room(&request.callback) {
+                Ok(()) => self.subscribe(&request, lease).await,
+                Err(full) => {
+                    self.0.counts.refused();
+                    let url = denial(&request.callback, &request.topic, &full.to_string());
+                    // It is told once.
+                    let _ = self.0.client.get(GetRequest::new(url)).await;
+                    return;
+                }
+            },
+            Mode::Unsubscribe => self.unsubscribe(&request.callback).await,
+        };
+        match done {
+            Ok(()) => tracing::info!(host, mode, "a subscriber has confirmed a request"),
+            Err(error) => tracing::error!(host, mode, %error, "a confirmed request cannot be noted now"),
+        }
+    }
+
+    /// Whether the callback returns the challenge.
+    async fn ask(
+        &self,
+        request: &SubscriptionRequest,
+        lease: Option<std::time::Duration>,
+    ) -> Result<bool, WebError> {
+        // Used once, and nobody can guess it.
+        let challenge = format!("{:020x}{:020x}", Ulid::new().random(), Ulid::new().random());
+        let url = verification(&request.callback, request.mode, &request.topic, &challenge, lease);
+        let mut get = GetRequest::new(url);
+        get.largest = Some(LONGEST_ANSWER);
+        let mut response = self.0.client.get(get).await?;
+        let mut body = Vec::new();
+        while let Some(piece) = response.chunk().await? {
+            body.extend_from_slice(&piece);
+        }
+        Ok(body == challenge.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verifications_are_bounded_for_each_host_and_for_all() {
+        let all = Verifications::default();
+        let url = |host: usize| format!("http://h{host}.test/").parse::<Url>().unwrap();
+        let first: Vec<_> = (0..AT_A_TIME_PER_HOST).map(|_| all.begin(&url(0)).unwrap()).collect();
+        assert!(all.begin(&url(0)).is_none());
+        let rest: Vec<_> = (first.len()..AT_A_TIME).map(|host| all.begin(&url(host)).unwrap()).collect();
+        assert!(all.begin(&url(1_000)).is_none());
+        drop((first, rest));
+        assert!(all.begin(&url(0)).is_some());
+        assert!(all.0.lock().unwrap().is_empty());
+    }
+}
