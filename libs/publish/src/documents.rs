@@ -74,17 +74,21 @@ pub(crate) async fn put_above(
     state: &mut State,
     page: &str,
     hubs: &[Url],
+    description: Option<&str>,
 ) -> Result<u64, PublishError> {
     let mut written = 0;
     let described = || Link::new(relation::DESCRIBED_BY, base.url(PAGE));
     let html = About { media_type: Some("text/html; charset=utf-8".to_owned()), ..About::default() };
     let text = About { media_type: Some("text/plain; charset=utf-8".to_owned()), ..About::default() };
     written += put_fixed(place, state, PAGE, page.to_owned().into(), &html).await?;
-    let robots = format!("User-agent: *\nAllow: /\nSitemap: {}\n", base.url(RESOURCES));
-    written += put_fixed(place, state, ROBOTS, robots.into(), &text).await?;
+    if description.is_none() {
+        let robots = format!("User-agent: *\nAllow: /\nSitemap: {}\n", base.url(RESOURCES));
+        written += put_fixed(place, state, ROBOTS, robots.into(), &text).await?;
+    }
 
+    let above = description.map_or_else(|| base.url(DESCRIPTION), str::to_owned);
     let capabilities = Header {
-        links: vec![described(), Link::new(relation::UP, base.url(DESCRIPTION))],
+        links: vec![described(), Link::new(relation::UP, above)],
         ..Header::new(Root::UrlSet, Some(Capability::CapabilityList))
     };
     let lists = [(RESOURCES, Capability::ResourceList), (CHANGES, Capability::ChangeList)];
@@ -103,6 +107,10 @@ pub(crate) async fn put_above(
     let lists = lists.chain(topic);
     written += put_fixed(place, state, CAPABILITIES, document(&capabilities, lists)?, &xml()).await?;
 
+    if description.is_some() {
+        // The collection has the Source Description.
+        return Ok(written);
+    }
     let description =
         Header { links: vec![described()], ..Header::new(Root::UrlSet, Some(Capability::Description)) };
     let set = Entry { links: vec![described()], ..leads_to(base, CAPABILITIES, Capability::CapabilityList) };

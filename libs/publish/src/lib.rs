@@ -7,6 +7,7 @@ mod catalog_records;
 mod change_dump;
 mod change_record;
 mod changes;
+mod collection;
 mod documents;
 mod dump;
 mod dump_documents;
@@ -35,6 +36,7 @@ mod work;
 
 pub use base::Base;
 pub use catalog_records::CatalogRecords;
+pub use collection::{Collection, CollectionDocument, CollectionSet};
 pub use entry::{last_modified, media_type};
 pub use error::PublishError;
 pub use names::{Named, PublishedPath};

@@ -6,14 +6,15 @@ use crate::Base;
 use crate::paths::{CAPABILITIES, CHANGES, DESCRIPTION, RESOURCES};
 
 /// The page. It leads software to the Capability List, too (§6.3.2).
-pub(crate) fn page(base: &Base, entry_url: &str, are_copies: bool) -> String {
+pub(crate) fn page(base: &Base, entry_url: &str, description: Option<&str>, are_copies: bool) -> String {
     let title =
         if are_copies { format!("A copy of {entry_url}") } else { format!("Resources at {entry_url}") };
+    let description = description.map_or_else(|| base.url(DESCRIPTION), str::to_owned);
     let documents = [
-        ("Source Description", DESCRIPTION),
-        ("Capability List", CAPABILITIES),
-        ("Resource List", RESOURCES),
-        ("Change Lists", CHANGES),
+        ("Source Description", description),
+        ("Capability List", base.url(CAPABILITIES)),
+        ("Resource List", base.url(RESOURCES)),
+        ("Change Lists", base.url(CHANGES)),
     ];
     html! {
         (DOCTYPE)
@@ -37,8 +38,8 @@ pub(crate) fn page(base: &Base, entry_url: &str, are_copies: bool) -> String {
                 }
                 p { "Give this address to a harvester: " code { (base) } }
                 ul {
-                    @for (name, path) in documents {
-                        li { a href=(base.url(path)) { (name) } }
+                    @for (name, url) in documents {
+                        li { a href=(url) { (name) } }
                     }
                 }
             }
@@ -54,7 +55,7 @@ mod tests {
     #[test]
     fn page_leads_to_the_documents_and_shows_the_source_as_text() {
         let base = Base::new("https://example.org/m/".parse().unwrap()).unwrap();
-        let page = page(&base, "http://e.org/?a=<script>&b", true);
+        let page = page(&base, "http://e.org/?a=<script>&b", None, true);
         assert!(
             page.contains("rel=\"resourcesync\" href=\"https://example.org/m/capabilitylist.xml\""),
             "{page}"

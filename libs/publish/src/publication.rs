@@ -34,6 +34,8 @@ pub struct Publication {
     pub dumps: bool,
     /// Hubs that are told of changes. The Capability List names them.
     pub hubs: Vec<Url>,
+    /// The URL of the Source Description of the collection of which it is a set. None where it has its own.
+    pub description: Option<String>,
     /// Sizes and times.
     pub policy: Policy,
 }
@@ -109,8 +111,10 @@ impl Publication {
             state.save(&self.place).await?;
             changes::settle(&mut work, &mut state).await?;
         }
-        let page = crate::page::page(&self.base, &self.source.url, records.are_copies());
-        work.done.documents += put_above(&self.place, &self.base, &mut state, &page, &self.hubs).await?;
+        let description = self.description.as_deref();
+        let page = crate::page::page(&self.base, &self.source.url, description, records.are_copies());
+        work.done.documents +=
+            put_above(&self.place, &self.base, &mut state, &page, &self.hubs, description).await?;
         if state != before {
             state.save(&self.place).await?;
         }

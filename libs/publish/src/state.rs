@@ -12,7 +12,7 @@ use crate::place::{About, Place};
 use crate::{Base, PublishError};
 
 /// The file. Everything that it names is at the place before it is written.
-const STATE: &str = ".thresher/publication.json";
+pub(crate) const STATE: &str = ".thresher/publication.json";
 /// The most resources whose bytes may be damaged.
 const MOST_MISSING: usize = 100_000;
 /// The version that is written. A later one is refused.

@@ -39,6 +39,22 @@ pub struct Published {
     pub damaged: u64,
 }
 
+impl std::ops::AddAssign for Published {
+    fn add_assign(&mut self, other: Self) {
+        self.resources += other.resources;
+        self.changes += other.changes;
+        self.files += other.files;
+        self.bytes += other.bytes;
+        self.documents += other.documents;
+        self.parts_kept += other.parts_kept;
+        self.packages += other.packages;
+        self.change_packages += other.change_packages;
+        self.packages_kept += other.packages_kept;
+        self.removed += other.removed;
+        self.damaged += other.damaged;
+    }
+}
+
 /// An event that the observer of a run receives.
 #[derive(Debug)]
 pub enum Seen<'a> {

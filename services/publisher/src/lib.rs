@@ -12,10 +12,14 @@ mod notify;
 mod resources;
 mod routes;
 mod serve;
+mod set;
+mod settings;
+mod several;
 mod shared;
 mod topic;
 
 pub use access::Tokens;
 pub use hub::HubLimits;
-pub use serve::{Settings, serve};
+pub use serve::{Site, serve};
+pub use settings::Settings;
 pub use shared::Held;

@@ -9,9 +9,11 @@ use percent_encoding::percent_decode_str;
 use publish::paths;
 
 use crate::access::{keep_private, unauthorized};
-use crate::answers::not_found;
-use crate::hub::{self, Hub};
-use crate::shared::{OpenRecords, Shared};
+use crate::answers::{not_found, unavailable};
+use crate::hub;
+use crate::set::Set;
+use crate::several::{Found, Several};
+use crate::shared::OpenRecords;
 use crate::{documents, files, resources, topic};
 
 /// The longest path that is looked at: longer than any that is published.
@@ -19,58 +21,100 @@ const LONGEST_PATH: usize = 8 * 1024;
 
 /// What requests reach.
 #[derive(Clone)]
-struct Routes {
-    shared: Shared,
-    hub: Option<Hub>,
+pub(crate) enum Routes {
+    /// A publication.
+    One(Set),
+    /// The sets of several.
+    Several(Several),
 }
 
-pub(crate) fn router(shared: Shared, hub: Option<Hub>) -> Router {
-    Router::new().fallback(answer).with_state(Routes { shared, hub })
+pub(crate) fn router(routes: Routes) -> Router {
+    Router::new().fallback(answer).with_state(routes)
 }
 
 async fn answer(
-    State(Routes { shared, hub }): State<Routes>,
+    State(routes): State<Routes>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let path = path_of(uri.path(), shared.publication().base.path());
-    let hub = hub.filter(|_| path.as_deref() == Some(paths::HUB));
-    let is_understood =
-        matches!(method, Method::GET | Method::HEAD) || hub.is_some() && method == Method::POST;
-    if !is_understood {
-        let allow = if hub.is_some() { "GET, HEAD, POST" } else { "GET, HEAD" };
-        let allow = [(header::ALLOW, HeaderValue::from_static(allow))];
-        let text = "This method is not understood here.\n";
-        return (StatusCode::METHOD_NOT_ALLOWED, allow, text).into_response();
+    let several = match routes {
+        Routes::One(set) => {
+            let path = path_of(uri.path(), set.shared.publication().base.path());
+            return answer_of(&set, path, &method, &headers, body).await;
+        }
+        Routes::Several(several) => several,
+    };
+    let found = path_of(uri.path(), several.path()).map_or(Found::Nothing, |path| several.find(&path));
+    if let Found::InSet(set, path) = found {
+        return answer_of(&set, Some(path), &method, &headers, body).await;
     }
-    if shared.tokens().is_some_and(|tokens| !tokens.admit(&headers)) {
+    if !matches!(method, Method::GET | Method::HEAD) {
+        return not_understood("GET, HEAD");
+    }
+    if several.tokens().is_some_and(|tokens| !tokens.admit(&headers)) {
+        return unauthorized();
+    }
+    let mut response = match found {
+        Found::Document(document) => several.answer(&document, &method, &headers),
+        Found::Unready => unavailable(),
+        Found::InSet(..) | Found::Nothing => not_found(),
+    };
+    finish(&mut response, several.tokens().is_some());
+    response
+}
+
+/// The answer of a publication, for a path below its base.
+async fn answer_of(
+    Set { shared, hub }: &Set,
+    path: Option<String>,
+    method: &Method,
+    headers: &HeaderMap,
+    body: Body,
+) -> Response {
+    let hub = hub.as_ref().filter(|_| path.as_deref() == Some(paths::HUB));
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    if !is_read && !(hub.is_some() && *method == Method::POST) {
+        return not_understood(if hub.is_some() { "GET, HEAD, POST" } else { "GET, HEAD" });
+    }
+    if shared.tokens().is_some_and(|tokens| !tokens.admit(headers)) {
         return unauthorized();
     }
     if let Some(hub) = hub {
-        return hub::answer(&hub, &method, &headers, body).await;
+        return hub::answer(hub, method, headers, body).await;
     }
     let mut response = match path {
-        Some(path) if path == paths::TOPIC => topic::answer(&shared, &method),
-        Some(path) if paths::is_document(&path) => documents::answer(&shared, &path, &method, &headers).await,
+        Some(path) if path == paths::TOPIC => topic::answer(shared, method),
+        Some(path) if paths::is_document(&path) => documents::answer(shared, &path, method, headers).await,
         Some(path) => match shared.records() {
             OpenRecords::Harvest(harvest) => {
-                resources::answer(shared.publication(), harvest, &path, &method, &headers).await
+                resources::answer(shared.publication(), harvest, &path, method, headers).await
             }
-            OpenRecords::Files(all) => files::answer(all, &path, &method, &headers).await,
+            OpenRecords::Files(all) => files::answer(all, &path, method, headers).await,
         },
         None => not_found(),
     };
-    let headers = response.headers_mut();
     if let Some(link) = shared.link() {
-        headers.append(header::LINK, link);
+        response.headers_mut().append(header::LINK, link);
     }
-    if shared.tokens().is_some() {
+    finish(&mut response, shared.tokens().is_some());
+    response
+}
+
+/// Headers of all answers.
+fn finish(response: &mut Response, is_private: bool) {
+    let headers = response.headers_mut();
+    if is_private {
         keep_private(headers);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+}
+
+fn not_understood(allow: &'static str) -> Response {
+    let allow = [(header::ALLOW, HeaderValue::from_static(allow))];
+    let text = "This method is not understood here.\n";
+    (StatusCode::METHOD_NOT_ALLOWED, allow, text).into_response()
 }
 
 /// The path below the base. None for a path elsewhere.

@@ -39,8 +39,16 @@ impl Folder {
         let url = format!("{BASE}files/");
         let files = FileRecords::new(folder.path(), &url.parse().unwrap(), &place).unwrap();
         let source = SourceMarker { source: "files".parse::<SourceId>().unwrap(), url };
-        let publication =
-            Publication { place, base, source, with_bytes: true, dumps: false, hubs: Vec::new(), policy };
+        let publication = Publication {
+            place,
+            base,
+            source,
+            with_bytes: true,
+            dumps: false,
+            hubs: Vec::new(),
+            description: None,
+            policy,
+        };
         Self { folder, objects, publication, files, clock: 0 }
     }
 

@@ -52,8 +52,16 @@ impl World {
         let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await.unwrap();
         let base = Base::new(BASE.parse().unwrap()).unwrap();
         let source = SourceMarker { source, url: "http://e.org/".to_owned() };
-        let publication =
-            Publication { place, base, source, with_bytes: true, dumps: false, hubs: Vec::new(), policy };
+        let publication = Publication {
+            place,
+            base,
+            source,
+            with_bytes: true,
+            dumps: false,
+            hubs: Vec::new(),
+            description: None,
+            policy,
+        };
         Self { store, catalog, objects, publication, clock: 0 }
     }
 

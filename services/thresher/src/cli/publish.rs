@@ -96,9 +96,13 @@ pub(crate) struct PublishArgs {
     /// With --listen: readers need a token of this file, a YAML list with name, and token or sha256.
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) tokens: Option<PathBuf>,
-    /// The Source: its URL or its ID. Optional if the harvest has one Source.
+    /// The Source: its URL or its ID. Optional if the harvest has one Source. Repeat it to publish several as the sets
+    /// of one Source, each in a folder named by its ID.
     #[arg(long)]
-    pub(crate) source: Option<String>,
+    pub(crate) source: Vec<String>,
+    /// Publish all Sources of the harvest as the sets of one.
+    #[arg(long, conflicts_with_all = ["source", "from"])]
+    pub(crate) all_sources: bool,
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
     /// Print the totals as a JSON object.

@@ -1,25 +1,28 @@
 //! `thresher publish`: what is stored of a Source, or in a directory, as a Source of its own.
 
+mod output;
+mod serving;
+mod several;
+
 use std::path::Path;
 use std::time::Duration;
 
-use indicatif::HumanBytes;
 use jiff::Timestamp;
 use model::{SourceId, counted};
-use publish::files::{FOLDER, FileRecords, Scanned};
-use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Published, Records, Seen};
-use publisher::{Held, HubLimits, Settings, Tokens};
-use serde::Serialize;
+use publish::files::{FOLDER, FileRecords};
+use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Records, Seen};
+use publisher::{Held, Site};
 use store::{PublicationPlace, SourceMarker};
-use tokio::net::TcpListener;
 use url::Url;
-use web::AddressPolicy;
 
 use crate::cli::PublishArgs;
 use crate::commands::sync::stop_on_interrupt;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::target;
-use crate::terminal::{self, note, say};
+use crate::terminal::note;
+
+use self::output::{print, show_problems, well_known_hint};
+use self::serving::serve;
 
 /// The least time after which a server closes a Change List: the index of those of 30 days fits into one document.
 const LEAST_CLOSE_AFTER: Duration = Duration::from_secs(60);
@@ -32,7 +35,11 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     if let Some(directory) = &args.from {
         return from_files(&args, directory, base, policy).await;
     }
-    let (store, source, catalog) = target::open_one(&args.harvest.into, args.source.as_deref()).await?;
+    if args.all_sources || args.source.len() > 1 {
+        return several::run(&args, base, policy).await;
+    }
+    let named = args.source.first().map(String::as_str);
+    let (store, source, catalog) = target::open_one(&args.harvest.into, named).await?;
     let place = match &args.to {
         Some(to) => PublicationPlace::open(&target::parse(to)?)?,
         None => store.publication(&source.source),
@@ -45,11 +52,14 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
         with_bytes,
         dumps: args.dumps,
         hubs: args.hub.clone(),
+        description: None,
         policy,
     };
     if let Some(listen) = args.listen {
         catalog.close().await?;
-        return serve(&args, listen, publication, Held::Harvest(store)).await;
+        let base = publication.base.clone();
+        let site = Site::One(Box::new(publication), Held::Harvest(store));
+        return serve(&args, listen, base, site).await;
     }
     let records = CatalogRecords::new(&catalog, &store);
     lay_down(&args, &publication, &records).await
@@ -90,10 +100,18 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Po
     let with_bytes = args.to.is_some() && !args.documents_only && args.files_url.is_none();
     let url = files.directory_url().to_owned();
     let source = SourceMarker { source: SourceId::of_entry(&url.parse()?), url };
-    let publication =
-        Publication { place, base, source, with_bytes, dumps: args.dumps, hubs: args.hub.clone(), policy };
+    let publication = Publication {
+        place,
+        base: base.clone(),
+        source,
+        with_bytes,
+        dumps: args.dumps,
+        hubs: args.hub.clone(),
+        description: None,
+        policy,
+    };
     match args.listen {
-        Some(listen) => serve(args, listen, publication, Held::Files(files)).await,
+        Some(listen) => serve(args, listen, base, Site::One(Box::new(publication), Held::Files(files))).await,
         None => lay_down(args, &publication, &files).await,
     }
 }
@@ -123,117 +141,12 @@ async fn lay_down(args: &PublishArgs, publication: &Publication, records: &dyn R
     Ok(if done.damaged + failures == 0 { Exit::Good } else { Exit::Problems })
 }
 
-async fn serve(
-    args: &PublishArgs,
-    listen: std::net::SocketAddr,
-    publication: Publication,
-    held: Held,
-) -> CommandResult {
-    let listener = TcpListener::bind(listen).await.map_err(|error| {
-        usage(format!("cannot listen on {listen}: {error}; pass another address with --listen"))
-    })?;
-    let address = listener.local_addr()?;
-    let (stop, _) = stop_on_interrupt();
-    let base = publication.base.clone();
-    let tokens = args.tokens.as_deref().map(Tokens::of_file).transpose();
-    let tokens = tokens.map_err(|error| usage(format!("{error:#}; repair the file of --tokens")))?;
-    let settings = Settings {
-        tokens,
-        hub: hub_limits(args)?,
-        connections: args.connections as usize,
-        rescan: Duration::from_secs(args.rescan.into()),
-        ..Settings::default()
-    };
-    let ready = |done: Published| {
-        // A reader of standard output that has gone does not end the server.
-        let _ = print(args, &done, None);
-        let _ = say!("serving {base} on {address}");
-    };
-    Box::pin(publisher::serve(listener, publication, held, settings, ready, stop)).await.map_err(failed)?;
-    Ok(Exit::Good)
-}
-
-/// The limits of the publisher's own hub, if it is wanted.
-fn hub_limits(args: &PublishArgs) -> Result<Option<HubLimits>, Failed> {
-    if !args.own_hub {
-        return Ok(None);
-    }
-    let default = HubLimits::default();
-    let limits = HubLimits {
-        subscribers: args.hub_subscribers as usize,
-        per_host: args.hub_subscribers_per_host as usize,
-        longest_lease: args.hub_lease.unwrap_or(default.longest_lease),
-        give_up: args.hub_give_up.unwrap_or(default.give_up),
-        addresses: args.allow_address.iter().copied().fold(default.addresses, AddressPolicy::allow_network),
-        ..default
-    };
-    if limits.longest_lease.is_zero() || limits.longest_lease > HubLimits::default().longest_lease {
-        return Err(usage("--hub-lease is above nothing, and at most 31 days: leases are never endless"));
-    }
-    Ok(Some(limits))
-}
-
-/// Names what is not published, and why.
-fn show_problems(scanned: &Scanned) {
-    for (problem, count, first) in scanned.problems.iter() {
-        if problem.is_rule() {
-            note!("{} not published: {problem}", counted(count, "name is", "names are"));
-            continue;
-        }
-        for path in first {
-            note!("{path} is not published as it is now: {problem}");
-        }
-        let more = count.saturating_sub(first.len() as u64);
-        if more > 0 {
-            note!("{} for the same reason", counted(more, "more path", "more paths"));
-        }
-    }
-}
-
 fn place_of(place: PublicationPlace) -> Result<Place, Failed> {
     let PublicationPlace { name, directory, objects } = place;
     Ok(match directory {
         Some(directory) => Place::directory(&directory, objects).map_err(failed)?,
         None => Place::bucket(&name, objects),
     })
-}
-
-/// The totals as JSON.
-#[derive(Serialize)]
-struct Totals<'a> {
-    #[serde(flatten)]
-    published: &'a Published,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scan: Option<&'a Scanned>,
-}
-
-fn print(args: &PublishArgs, published: &Published, scan: Option<&Scanned>) -> std::io::Result<()> {
-    if args.json {
-        return terminal::json(&Totals { published, scan });
-    }
-    let done = published;
-    let damaged = match done.damaged {
-        0 => String::new(),
-        damaged => format!("; {damaged} left out"),
-    };
-    let files = match done.files {
-        0 => String::new(),
-        files => format!(", {} ({})", counted(files, "file", "files"), HumanBytes(done.bytes)),
-    };
-    say!(
-        "{} published: {}{files}, {}{damaged}",
-        counted(done.resources, "resource", "resources"),
-        counted(done.changes, "change", "changes"),
-        counted(done.documents, "document", "documents"),
-    )
-}
-
-/// Harvesters look for the Source Description at the host.
-fn well_known_hint(base: &Base) {
-    let description = base.url(publish::paths::DESCRIPTION);
-    note!(
-        "hint: redirect /.well-known/resourcesync of the host to {description}, so that harvesters find it"
-    );
 }
 
 fn failed(error: PublishError) -> Failed {

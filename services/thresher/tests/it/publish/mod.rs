@@ -9,6 +9,7 @@ mod own_hub;
 mod own_hub_readers;
 mod peers;
 mod requests;
+mod sets;
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,0 +1,65 @@
+//! The server of `thresher publish --listen`.
+
+use std::time::Duration;
+
+use publish::{Base, Published};
+use publisher::{HubLimits, Settings, Site, Tokens};
+use tokio::net::TcpListener;
+use web::AddressPolicy;
+
+use super::failed;
+use super::output::print;
+use crate::cli::PublishArgs;
+use crate::commands::sync::stop_on_interrupt;
+use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::terminal::say;
+
+/// Serves until it is interrupted.
+pub(super) async fn serve(
+    args: &PublishArgs,
+    listen: std::net::SocketAddr,
+    base: Base,
+    site: Site,
+) -> CommandResult {
+    let listener = TcpListener::bind(listen).await.map_err(|error| {
+        usage(format!("cannot listen on {listen}: {error}; pass another address with --listen"))
+    })?;
+    let address = listener.local_addr()?;
+    let (stop, _) = stop_on_interrupt();
+    let tokens = args.tokens.as_deref().map(Tokens::of_file).transpose();
+    let tokens = tokens.map_err(|error| usage(format!("{error:#}; repair the file of --tokens")))?;
+    let settings = Settings {
+        tokens,
+        hub: hub_limits(args)?,
+        connections: args.connections as usize,
+        rescan: Duration::from_secs(args.rescan.into()),
+        ..Settings::default()
+    };
+    let ready = |done: Published| {
+        // A reader of standard output that has gone does not end the server.
+        let _ = print(args, &done, None);
+        let _ = say!("serving {base} on {address}");
+    };
+    Box::pin(publisher::serve(listener, site, settings, ready, stop)).await.map_err(failed)?;
+    Ok(Exit::Good)
+}
+
+/// The limits of the publisher's own hub, if it is wanted.
+fn hub_limits(args: &PublishArgs) -> Result<Option<HubLimits>, Failed> {
+    if !args.own_hub {
+        return Ok(None);
+    }
+    let default = HubLimits::default();
+    let limits = HubLimits {
+        subscribers: args.hub_subscribers as usize,
+        per_host: args.hub_subscribers_per_host as usize,
+        longest_lease: args.hub_lease.unwrap_or(default.longest_lease),
+        give_up: args.hub_give_up.unwrap_or(default.give_up),
+        addresses: args.allow_address.iter().copied().fold(default.addresses, AddressPolicy::allow_network),
+        ..default
+    };
+    if limits.longest_lease.is_zero() || limits.longest_lease > HubLimits::default().longest_lease {
+        return Err(usage("--hub-lease is above nothing, and at most 31 days: leases are never endless"));
+    }
+    Ok(Some(limits))
+}

@@ -1,0 +1,139 @@
+//! Several Sources of a harvest as the sets of one.
+
+use jiff::Timestamp;
+use model::counted;
+use publish::{
+    Base, CatalogRecords, Collection, CollectionSet, Policy, Publication, PublishError, Published, Seen,
+};
+use publisher::Site;
+use store::{PublicationPlace, SourceMarker, Store};
+
+use super::output::{print, well_known_hint};
+use super::serving::serve;
+use super::{failed, place_of};
+use crate::cli::PublishArgs;
+use crate::commands::sync::stop_on_interrupt;
+use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::target;
+use crate::terminal::note;
+use crate::values::source_id;
+
+/// Publishes each Source in a folder of its own, below one Source Description.
+pub(super) async fn run(args: &PublishArgs, base: Base, policy: Policy) -> CommandResult {
+    let (store, sources) = find(args).await?;
+    let sets =
+        sources.iter().map(|marker| CollectionSet { source: marker.source.clone(), url: marker.url.clone() });
+    let collection = Collection::new(base, sets.collect()).map_err(failed)?;
+    let publications =
+        sources.into_iter().map(|source| publication(args, &store, &collection, source, policy));
+    let publications: Vec<Publication> = publications.collect::<Result<_, _>>()?;
+    match args.listen {
+        Some(listen) => {
+            let base = collection.base().clone();
+            let sets = publications.into_iter().map(|publication| (publication, store.clone())).collect();
+            serve(args, listen, base, Site::Several(collection, sets)).await
+        }
+        None => lay_down(args, &store, &collection, &publications).await,
+    }
+}
+
+/// The Sources that the operator names.
+async fn find(args: &PublishArgs) -> Result<(Store, Vec<SourceMarker>), Failed> {
+    let (store, all) = target::find_sources(&args.harvest.into, None).await?;
+    if args.all_sources {
+        return Ok((store, all));
+    }
+    let mut named = Vec::new();
+    for text in &args.source {
+        let id = source_id(text)?;
+        let Some(found) = all.iter().find(|marker| marker.source == id) else {
+            let problem = format!("{} has no Source {text}", target::place(&store));
+            return Err(target::name_one(&problem, &all));
+        };
+        named.push(found.clone());
+    }
+    Ok((store, named))
+}
+
+fn publication(
+    args: &PublishArgs,
+    store: &Store,
+    collection: &Collection,
+    source: SourceMarker,
+    policy: Policy,
+) -> Result<Publication, Failed> {
+    let place = match &args.to {
+        Some(to) => {
+            let folder = format!("{}/{}", to.trim_end_matches('/'), source.source);
+            PublicationPlace::open(&target::parse(&folder)?)?
+        }
+        None => store.publication(&source.source),
+    };
+    Ok(Publication {
+        place: place_of(place)?,
+        base: collection.base_of(&source.source).map_err(failed)?,
+        source,
+        with_bytes: args.to.is_some() && !args.documents_only,
+        dumps: args.dumps,
+        hubs: args.hub.clone(),
+        description: Some(collection.description()),
+        policy,
+    })
+}
+
+/// Publishes each once. One that fails keeps no other back.
+async fn lay_down(
+    args: &PublishArgs,
+    store: &Store,
+    collection: &Collection,
+    publications: &[Publication],
+) -> CommandResult {
+    let Some(to) = &args.to else { return Err(usage("pass --to or --listen")) };
+    let root = place_of(PublicationPlace::open(&target::parse(to)?)?)?;
+    collection.begin(&root).await.map_err(failed)?;
+    let (stop, _) = stop_on_interrupt();
+    let mut done = Published::default();
+    let mut not_published = 0;
+    for publication in publications {
+        let source = &publication.source.source;
+        // It may be dropped at any point: the next run continues.
+        let published = tokio::select! {
+            published = publish(store, publication) => published,
+            () = stop.cancelled() => return Err(failed(PublishError::Stopped)),
+        };
+        match published {
+            Ok(published) => done += published,
+            Err(error) => {
+                note!("{source} is not published now: {error:#}");
+                not_published += 1;
+            }
+        }
+    }
+    if not_published == 0 {
+        // The Source Description leads to sets that are there.
+        done.documents += collection.finish(&root).await.map_err(failed)?;
+    }
+    print(args, &done, None)?;
+    if collection.base().path() != "/" {
+        well_known_hint(collection.base());
+    }
+    if not_published > 0 {
+        let sources = counted(not_published, "Source is", "Sources are");
+        note!("{sources} not published, and the Source Description is as before; run the same command again");
+    }
+    Ok(if done.damaged + not_published == 0 { Exit::Good } else { Exit::Problems })
+}
+
+async fn publish(store: &Store, publication: &Publication) -> anyhow::Result<Published> {
+    let source = &publication.source.source;
+    let catalog = target::read_catalog(store, source).await?;
+    let records = CatalogRecords::new(&catalog, store);
+    let mut see = |seen: Seen<'_>| match seen {
+        Seen::Damaged(uri, damage) => note!("{uri} is left out: {damage}"),
+        Seen::Part(resources) => note!("{source}: {} so far", counted(resources, "resource", "resources")),
+        Seen::Scanned(_) => {}
+    };
+    let done = publication.run(&records, Timestamp::now(), &mut see).await?;
+    catalog.close().await?;
+    Ok(done)
+}
