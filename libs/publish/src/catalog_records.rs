@@ -80,6 +80,12 @@ impl Records for CatalogRecords {
         Ok(self.catalog.resource(uri).await?.is_some_and(|record| record.is_present()))
     }
 
+    async fn find(&self, uris: &[ResourceUri]) -> Result<Vec<Option<Stored>>, PublishError> {
+        let records = self.catalog.resources_many(uris).await?;
+        let found = uris.iter().zip(records);
+        Ok(found.map(|(uri, record)| record.as_ref().and_then(|record| stored(uri, record))).collect())
+    }
+
     async fn open(&self, _: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError> {
         match &stored.body {
             Body::Bitstream(bitstream) => {

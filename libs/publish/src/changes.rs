@@ -1,7 +1,7 @@
 //! Tells the changes since the last run in Change Lists: from the records, oldest first (§12.1).
 
 use fixity::Sha256;
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::bytes::AT_A_TIME;
 use crate::change_dump;
@@ -13,6 +13,7 @@ use crate::place::xml;
 use crate::published::entries_of;
 use crate::records::Told;
 use crate::state::State;
+use crate::withdraw;
 use crate::work::{Work, later};
 use crate::{PublishError, entry};
 
@@ -21,7 +22,8 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
     let records = work.records;
     let layer = work.layer();
     let end = records.next_change().await?;
-    let told = records.changes(state.next_change, end).await?;
+    let withdrawn = stream::iter(withdraw::changes(work, state).await?.into_iter().map(Ok));
+    let told = withdrawn.chain(records.changes(state.next_change, end).await?);
     let laid = told.map(|told| async move {
         let told = told?;
         let laid = match &told.stored {
@@ -58,6 +60,12 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
     state.next_change = state.next_change.max(end);
     if let Some(list) = open {
         put(work, state, list, None).await?;
+    }
+    if withdraw::settle(work, state).await? {
+        withdraw::purge(work, state);
+        if work.dumps {
+            begin_dumped(work, state).await?;
+        }
     }
     Ok(())
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use jiff::Timestamp;
+
 use crate::PublishError;
 use crate::documents::put_fixed;
 use crate::dump_documents::resource_dump;
@@ -20,7 +22,7 @@ pub(crate) fn is_due(work: &Work<'_>, state: &State) -> bool {
     let many = state.changes_since_dump.saturating_mul(100)
         > work.policy.dump_changed_percent.saturating_mul(resources);
     let is_old = dump.completed <= before(work.now, work.policy.dump_age);
-    many || is_old && state.changes_since_dump > 0
+    state.purge || many || is_old && state.changes_since_dump > 0
 }
 
 /// Switches to a new Resource Dump by one document, and retires the packages that it does not have.
@@ -40,7 +42,10 @@ pub(crate) async fn switch(
     work.done.documents += put_fixed(work.place, state, DUMP, document, &xml()).await?;
     let kept: HashSet<&str> = dump.paths().collect();
     let old = state.dump.iter().flat_map(Dump::paths).filter(|path| !kept.contains(path));
-    let gone: Vec<_> = old.map(|path| Retired { path: path.to_owned(), since: work.now }).collect();
+    // What was withdrawn is in none of those that stay.
+    let since = if state.purge { Timestamp::MIN } else { work.now };
+    state.purge = false;
+    let gone: Vec<_> = old.map(|path| Retired { path: path.to_owned(), since }).collect();
     // One that was given up may be taken up again with the same packages.
     state.retired.retain(|file| !kept.contains(file.path.as_str()) && file.path != DUMP);
     state.retired.extend(gone);

@@ -8,15 +8,17 @@ use url::Url;
 
 use crate::bytes::spelled;
 use crate::change_dump;
-use crate::change_record::ChangeListRecord;
 use crate::changes;
 use crate::documents::put_above;
+use crate::draft;
 use crate::dump;
 use crate::edition;
 use crate::names::Named;
 use crate::records::Records;
-use crate::state::{Draft, Retired, State};
-use crate::work::{Published, Seen, Work, before, later, micros};
+use crate::state::State;
+use crate::takedown::Takedown;
+use crate::withheld::Withheld;
+use crate::work::{Published, Seen, Work};
 use crate::{Base, Place, Policy, PublishError};
 
 /// What is stored of a Source, or in a directory, as a Source of its own.
@@ -36,6 +38,8 @@ pub struct Publication {
     pub hubs: Vec<Url>,
     /// The URL of the Source Description of the collection of which it is a set. None where it has its own.
     pub description: Option<String>,
+    /// Resources that are not published, though they are stored.
+    pub takedown: Takedown,
     /// Sizes and times.
     pub policy: Policy,
 }
@@ -71,10 +75,15 @@ impl Publication {
         if let Some(scanned) = records.refresh(state.next_change, now).await? {
             see(Seen::Scanned(&scanned));
         }
+        let all = records;
+        let withheld = Withheld { records: all, takedown: &self.takedown };
+        let records: &dyn Records = &withheld;
         let mut work = Work {
             place: &self.place,
             base: &self.base,
             records,
+            all,
+            takedown: &self.takedown,
             policy: self.policy,
             with_bytes: self.with_bytes,
             dumps: self.dumps,
@@ -83,7 +92,7 @@ impl Publication {
             see,
         };
         if !records.continues(state.next_change).await? {
-            start_over(&mut state, now);
+            draft::start_over(&mut state, now);
         }
         if !self.dumps {
             dump::give_up(&work, &mut state);
@@ -94,7 +103,7 @@ impl Publication {
             changes::begin_dumped(&mut work, &mut state).await?;
         }
         if state.edition.is_none() {
-            let draft = first_draft(&mut work, &mut state).await?;
+            let draft = draft::first_draft(&mut work, &mut state).await?;
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
         }
         changes::tell(&mut work, &mut state).await?;
@@ -103,7 +112,7 @@ impl Publication {
             state.save(&self.place).await?;
             changes::settle(&mut work, &mut state).await?;
         }
-        if let Some(draft) = next_draft(&work, &state) {
+        if let Some(draft) = draft::next_draft(&work, &state) {
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
         }
         crate::retire::retire(&mut work, &mut state).await?;
@@ -152,68 +161,4 @@ impl Publication {
         }
         Ok(State::new(&source.source, base, *with_bytes))
     }
-}
-
-/// The draft of the first Resource List; a draft that was begun before goes on. The first Change List is there before
-/// it.
-async fn first_draft(work: &mut Work<'_>, state: &mut State) -> Result<Draft, PublishError> {
-    let draft = match state.draft.clone() {
-        Some(draft) => draft,
-        None => {
-            let next_change = work.records.next_change().await?;
-            let at = work.records.last_change().await?.unwrap_or(work.now);
-            let at = micros(at).max(later(state.last, 2));
-            state.last = at;
-            state.next_change = next_change;
-            let packages = work.dumps.then(Vec::new);
-            Draft { at, changes: 0, is_first: true, after: None, parts: Vec::new(), packages }
-        }
-    };
-    if state.lists.is_empty() {
-        // Before anything else is at the place, so that it is known as a publication.
-        state.draft = Some(draft.clone());
-        state.save(work.place).await?;
-        changes::put_first(work, state).await?;
-        state.save(work.place).await?;
-        changes::settle(work, state).await?;
-    }
-    Ok(draft)
-}
-
-/// The draft of the next Resource List, if one was begun or is due.
-fn next_draft(work: &Work<'_>, state: &State) -> Option<Draft> {
-    let edition = state.edition.as_ref()?;
-    if state.draft.is_some() {
-        return state.draft.clone();
-    }
-    let policy = &work.policy;
-    let is_old = |age| edition.completed <= before(work.now, age);
-    let many = state.changes.saturating_mul(100) > policy.changed_percent.saturating_mul(edition.resources);
-    let is_due = edition.resources <= policy.small
-        || many && is_old(policy.edition_pause)
-        || is_old(policy.edition_age);
-    let packages = dump::is_due(work, state).then(Vec::new);
-    let is_wanted = work.dumps && state.dump.is_none() || state.changes > 0 && (is_due || packages.is_some());
-    is_wanted.then(|| Draft {
-        at: state.last,
-        changes: state.changes,
-        is_first: false,
-        after: None,
-        parts: Vec::new(),
-        packages,
-    })
-}
-
-/// The records were made anew: their changes do not continue the published ones. Everything is published again.
-fn start_over(state: &mut State, now: Timestamp) {
-    let parts = state.edition.take().into_iter().flat_map(|edition| edition.parts).map(|part| part.path);
-    let lists = state.lists.drain(..).flat_map(ChangeListRecord::into_files);
-    let old = parts.filter(|path| path != crate::paths::RESOURCES).chain(lists);
-    state.retired.extend(old.map(|path| Retired { path, since: now }));
-    let packages = state.dump.take().into_iter().flat_map(|dump| dump.packages);
-    let old = packages.flat_map(|package| [package.path, package.contents]);
-    state.retired.extend(old.map(|path| Retired { path, since: now }));
-    state.changes_since_dump = 0;
-    state.draft = None;
-    state.changes = 0;
 }

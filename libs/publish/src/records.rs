@@ -127,6 +127,9 @@ pub trait Records: Send + Sync {
     /// Whether a resource is there now.
     async fn is_present(&self, uri: &ResourceUri) -> Result<bool, PublishError>;
 
+    /// What is there of some resources, in their order.
+    async fn find(&self, uris: &[ResourceUri]) -> Result<Vec<Option<Stored>>, PublishError>;
+
     /// Opens the bytes of a resource. They are compared with their digest while they are read.
     async fn open(&self, uri: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError>;
 

@@ -53,6 +53,12 @@ pub(crate) struct State {
     /// Resources whose bytes are damaged, so that they could not be laid down. No Resource List names them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) missing: BTreeSet<ResourceUri>,
+    /// Resources that were withdrawn, as far as that is told.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) takedown: BTreeSet<ResourceUri>,
+    /// Whether the next Resource Dump is to be made at once, and the packages that it does not keep are to go with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) purge: bool,
     /// Digests of the documents with a fixed name, so that equal ones are not written again.
     #[serde(default)]
     pub(crate) fixed: BTreeMap<String, Sha256>,
@@ -187,6 +193,8 @@ impl State {
             changes: 0,
             lists: Vec::new(),
             missing: BTreeSet::new(),
+            takedown: BTreeSet::new(),
+            purge: false,
             fixed: BTreeMap::new(),
             retired: Vec::new(),
             swept_to: None,

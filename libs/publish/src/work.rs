@@ -10,6 +10,7 @@ use crate::place::xml;
 use crate::records::{BodyError, Records};
 use crate::scanned::Scanned;
 use crate::state::State;
+use crate::takedown::Takedown;
 use crate::{Base, Place, Policy, PublishError};
 
 /// Totals of a run.
@@ -73,7 +74,12 @@ pub(crate) type Observer<'a> = &'a mut (dyn FnMut(Seen<'_>) + Send + Sync);
 pub(crate) struct Work<'a> {
     pub(crate) place: &'a Place,
     pub(crate) base: &'a Base,
+    /// The records, without those that were withdrawn.
     pub(crate) records: &'a dyn Records,
+    /// All records.
+    pub(crate) all: &'a dyn Records,
+    /// What is withdrawn.
+    pub(crate) takedown: &'a Takedown,
     pub(crate) policy: Policy,
     pub(crate) with_bytes: bool,
     /// Whether a Resource Dump and a Change Dump are made.

@@ -25,7 +25,7 @@ pub async fn follow(
     stop: CancellationToken,
     take: impl Fn(&str) -> anyhow::Result<()>,
 ) {
-    let mut last = read(&path).unwrap_or_default();
+    let mut last = read(&path, what).unwrap_or_default();
     let mut complained = String::new();
     let mut complain = |error: Option<anyhow::Error>| {
         let said = error.map(|error| format!("{error:#}")).unwrap_or_default();
@@ -39,8 +39,8 @@ pub async fn follow(
             () = tokio::time::sleep(REREAD_EVERY) => {}
             () = stop.cancelled() => return,
         }
-        let place = path.clone();
-        let Ok(text) = tokio::task::spawn_blocking(move || read(&place)).await else { return };
+        let (place, name) = (path.clone(), what.to_owned());
+        let Ok(text) = tokio::task::spawn_blocking(move || read(&place, &name)).await else { return };
         match text.map(|text| (text != last).then_some(text)) {
             Ok(None) => complain(None),
             Ok(Some(text)) => match take(&text) {
@@ -72,16 +72,16 @@ pub fn find_digest<T: Clone>(
     found
 }
 
-/// Reads a file of secrets.
+/// Reads a file of tokens, or another list of an operator. `what` names it in errors.
 ///
 /// # Errors
 /// When the file cannot be read, or is larger than any such file.
-pub fn read(path: &Path) -> anyhow::Result<String> {
-    let place = || format!("cannot read the tokens in {}", path.display());
+pub fn read(path: &Path, what: &str) -> anyhow::Result<String> {
+    let place = || format!("cannot read the {what} in {}", path.display());
     let length = std::fs::metadata(path).with_context(place)?.len();
     ensure!(
         length <= LARGEST_FILE,
-        "{} has {length} bytes; a file of tokens has at most {LARGEST_FILE}",
+        "{} has {length} bytes; the {what} may have at most {LARGEST_FILE}",
         path.display()
     );
     std::fs::read_to_string(path).with_context(place)

@@ -122,7 +122,7 @@ impl Tokens {
     /// # Errors
     /// When the file cannot be read or is invalid. No message repeats a token.
     pub(crate) fn of_file(path: &Path, rate: NonZeroU32) -> anyhow::Result<Self> {
-        let entries = parse(&read(path)?, rate, &[]).with_context(|| path.display().to_string())?;
+        let entries = parse(&read(path, "tokens")?, rate, &[]).with_context(|| path.display().to_string())?;
         Ok(Self { entries: Arc::new(RwLock::new(entries)), anonymous: None, rate, changes: Arc::default() })
     }
 

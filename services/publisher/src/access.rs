@@ -1,4 +1,4 @@
-//! Who may read: everybody, or those with a token.
+//! Who may read: everybody, or those with a token, perhaps for some sets only.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,13 +9,33 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use serving::token_file::{digest, find_digest, follow, read};
 use sha2::{Digest as _, Sha256};
+use store::SourceMarker;
 use tokio_util::sync::CancellationToken;
 
 /// The tokens of readers, from a file that is read again when it changes. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Tokens {
     path: PathBuf,
-    digests: Arc<RwLock<Vec<[u8; 32]>>>,
+    known: Arc<RwLock<Vec<Known>>>,
+}
+
+/// A token that is known.
+#[derive(Debug, Clone)]
+struct Known {
+    digest: [u8; 32],
+    /// The sets that it opens; none if it opens all.
+    sets: Option<Vec<String>>,
+}
+
+/// Whether a request may be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It may.
+    Granted,
+    /// It has no token that is known.
+    Unknown,
+    /// Its token opens other sets.
+    OtherSet,
 }
 
 /// A line of the file.
@@ -27,29 +47,36 @@ struct Line {
     token: Option<String>,
     #[serde(default)]
     sha256: Option<String>,
+    #[serde(default)]
+    sets: Option<Vec<String>>,
 }
 
 impl Tokens {
-    /// Reads a file: a YAML list of tokens, each with `name`, and `token` or its `sha256`.
+    /// Reads a file: a YAML list of tokens, each with `name`, and `token` or its `sha256`, and perhaps
+    /// `sets`: the IDs or URLs of the Sources whose publications it opens.
     ///
     /// # Errors
     /// When the file cannot be read or is invalid. No message repeats a token.
     pub fn of_file(path: &Path) -> anyhow::Result<Self> {
-        let digests = parse(&read(path)?).with_context(|| path.display().to_string())?;
-        Ok(Self { path: path.to_owned(), digests: Arc::new(RwLock::new(digests)) })
+        let known = parse(&read(path, "tokens")?).with_context(|| path.display().to_string())?;
+        Ok(Self { path: path.to_owned(), known: Arc::new(RwLock::new(known)) })
     }
 
-    /// Whether a request has one of the tokens.
-    pub(crate) fn admit(&self, headers: &HeaderMap) -> bool {
-        let Some(token) = bearer(headers) else { return false };
-        let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
-        find_digest(&digests, &Sha256::digest(token.as_bytes()), |digest| Some(*digest)).is_some()
+    /// Whether a request has a token for a set. Each token opens what is above all sets.
+    pub(crate) fn access(&self, headers: &HeaderMap, set: Option<&SourceMarker>) -> Access {
+        let Some(token) = bearer(headers) else { return Access::Unknown };
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let found = find_digest(&known, &Sha256::digest(token.as_bytes()), |known| Some(known.digest));
+        let Some(Known { sets, .. }) = found else { return Access::Unknown };
+        let (Some(sets), Some(set)) = (sets, set) else { return Access::Granted };
+        let is_open = sets.iter().any(|name| name == set.source.as_str() || *name == set.url);
+        if is_open { Access::Granted } else { Access::OtherSet }
     }
 
     /// Reads the file again when it changes, until `stop`.
     pub(crate) async fn follow(self, stop: CancellationToken) {
         follow(self.path.clone(), "tokens", stop, |text| {
-            *self.digests.write().unwrap_or_else(PoisonError::into_inner) = parse(text)?;
+            *self.known.write().unwrap_or_else(PoisonError::into_inner) = parse(text)?;
             Ok(())
         })
         .await;
@@ -57,10 +84,24 @@ impl Tokens {
 }
 
 /// The answer to a request without a token.
-pub(crate) fn unauthorized() -> Response {
+fn unauthorized() -> Response {
     let scheme = HeaderValue::from_static("Bearer realm=\"publication\"");
     let text = "Readers of this publication need a token: Authorization: Bearer …\n";
     (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, scheme)], text).into_response()
+}
+
+/// The answer to a request whose token opens other sets.
+fn forbidden() -> Response {
+    (StatusCode::FORBIDDEN, "This token is for other sets of this publication.\n").into_response()
+}
+
+/// The answer where a request may not be answered.
+pub(crate) fn refusal(access: Access) -> Option<Response> {
+    match access {
+        Access::Granted => None,
+        Access::Unknown => Some(unauthorized()),
+        Access::OtherSet => Some(forbidden()),
+    }
 }
 
 /// Shared caches must not answer those who have no token.
@@ -77,16 +118,18 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-fn parse(text: &str) -> anyhow::Result<Vec<[u8; 32]>> {
+fn parse(text: &str) -> anyhow::Result<Vec<Known>> {
     // The parser's message would quote the invalid text, which may be a token.
     let Ok(lines) = serde_saphyr::from_str::<Vec<Line>>(text) else {
-        bail!("it is no list of tokens, each with name, and sha256 or token")
+        bail!("it is no list of tokens, each with name, sha256 or token, and perhaps sets")
     };
     ensure!(!lines.is_empty(), "it has no token, so every request would be refused");
-    let digests = lines.into_iter().map(|Line { name, token, sha256 }| {
-        digest(&name, token, sha256)?.with_context(|| format!("{name} needs one of token and sha256"))
+    let known = lines.into_iter().map(|Line { name, token, sha256, sets }| {
+        let digest = digest(&name, token, sha256)?;
+        let digest = digest.with_context(|| format!("{name} needs one of token and sha256"))?;
+        Ok(Known { digest, sets })
     });
-    digests.collect()
+    known.collect()
 }
 
 #[cfg(test)]
@@ -105,7 +148,8 @@ mod tests {
         let text = format!("- {{name: a, token: correct horse battery}}\n- {{name: b, sha256: {hex}}}\n");
         let tokens = tokens(&text).unwrap();
         let admits = |value: &str| {
-            tokens.admit(&HeaderMap::from_iter([(header::AUTHORIZATION, value.parse().unwrap())]))
+            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, value.parse().unwrap())]);
+            tokens.access(&headers, None) == Access::Granted
         };
         for good in ["Bearer correct horse battery", "bearer another long token"] {
             assert!(admits(good), "{good}");
@@ -113,7 +157,24 @@ mod tests {
         for bad in ["Bearer correct horse batter", "Basic correct horse battery", "Bearer", "Bearer ", &hex] {
             assert!(!admits(bad), "{bad}");
         }
-        assert!(!tokens.admit(&HeaderMap::new()));
+        assert_eq!(tokens.access(&HeaderMap::new(), None), Access::Unknown);
+    }
+
+    #[test]
+    fn a_token_for_some_sets_opens_those_and_what_is_above_them() {
+        let text = "- {name: a, token: correct horse battery, sets: [one, 'http://two.test/']}";
+        let tokens = tokens(text).unwrap();
+        let headers =
+            HeaderMap::from_iter([(header::AUTHORIZATION, "Bearer correct horse battery".parse().unwrap())]);
+        let set = |id: &str, url: &str| SourceMarker { source: id.parse().unwrap(), url: url.to_owned() };
+        for (set, expected) in [
+            (set("one", "http://one.test/"), Access::Granted),
+            (set("two", "http://two.test/"), Access::Granted),
+            (set("three", "http://three.test/"), Access::OtherSet),
+        ] {
+            assert_eq!(tokens.access(&headers, Some(&set)), expected, "{set:?}");
+        }
+        assert_eq!(tokens.access(&headers, None), Access::Granted);
     }
 
     #[test]

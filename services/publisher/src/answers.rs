@@ -9,6 +9,11 @@ pub(crate) fn not_found() -> Response {
     (StatusCode::NOT_FOUND, text).into_response()
 }
 
+/// The answer for what an operator withdrew.
+pub(crate) fn withdrawn() -> Response {
+    (StatusCode::GONE, "The resource was withdrawn.\n").into_response()
+}
+
 /// Something cannot be read, or is damaged: a later attempt may succeed.
 pub(crate) fn unavailable() -> Response {
     let pause = [(header::RETRY_AFTER, HeaderValue::from_static("60"))];

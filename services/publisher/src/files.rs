@@ -11,19 +11,24 @@ use futures::{Stream, stream};
 use publish::files::{FileRecords, OpenFile};
 use serving::range::{self, Part};
 
-use crate::answers::{not_found, unavailable};
+use crate::answers::{not_found, unavailable, withdrawn};
 use crate::conditions::{Condition, condition, http_date};
+use crate::shared::Shared;
 
 /// How much is read at a time.
 const PIECE_BYTES: u64 = 256 * 1024;
 
 /// Answers with a file.
 pub(crate) async fn answer(
+    shared: &Shared,
     files: &Arc<FileRecords>,
     path: &str,
     method: &Method,
     asked: &HeaderMap,
 ) -> Response {
+    if files.uri_at(path).is_some_and(|uri| shared.is_withdrawn(&uri)) {
+        return withdrawn();
+    }
     let (files, wanted) = (Arc::clone(files), path.to_owned());
     let open = tokio::task::spawn_blocking(move || files.open_at(&wanted));
     match open.await.map_err(io::Error::other).flatten() {

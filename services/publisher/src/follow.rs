@@ -6,6 +6,7 @@ use publish::{PublishError, Published, Seen};
 use tokio_util::sync::CancellationToken;
 
 use crate::shared::{OpenRecords, Shared};
+use crate::takedowns::Takedowns;
 
 /// How often the catalog is asked for changes.
 const EVERY: Duration = Duration::from_secs(1);
@@ -45,13 +46,20 @@ pub(crate) async fn follow(shared: Shared, rescan: Duration, stop: CancellationT
     };
     let mut pause = every;
     let mut tidied = tokio::time::Instant::now();
+    let mut takedowns = shared.takedowns().map(Takedowns::changes);
     loop {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = stop.cancelled() => return,
         }
         let begun = tokio::time::Instant::now();
-        let is_due = tidied.elapsed() >= TIDY_EVERY;
+        // What is withdrawn is no change of the catalog.
+        let is_withdrawn = takedowns.as_mut().is_some_and(|list| {
+            let has_changed = list.has_changed().unwrap_or_default();
+            list.mark_unchanged();
+            has_changed
+        });
+        let is_due = tidied.elapsed() >= TIDY_EVERY || is_withdrawn;
         match look(&shared, published.filter(|_| !is_due)).await {
             Ok(next_change) => {
                 if published != next_change || is_due {
@@ -61,6 +69,7 @@ pub(crate) async fn follow(shared: Shared, rescan: Duration, stop: CancellationT
                 pause = every.max(begun.elapsed() * REST);
             }
             Err(error) => {
+                published = None;
                 pause = (pause * 2).min(LONGEST_PAUSE.max(every));
                 tracing::error!(%error, pause_seconds = pause.as_secs(), "changes cannot be published now");
                 if let OpenRecords::Harvest(harvest) = shared.records()

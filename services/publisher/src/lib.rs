@@ -16,6 +16,7 @@ mod set;
 mod settings;
 mod several;
 mod shared;
+mod takedowns;
 mod topic;
 
 pub use access::Tokens;
@@ -23,3 +24,4 @@ pub use hub::HubLimits;
 pub use serve::{Site, serve};
 pub use settings::Settings;
 pub use shared::Held;
+pub use takedowns::Takedowns;

@@ -4,13 +4,14 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use data_encoding::BASE64;
-use model::{Bitstream, ResourceRecord};
+use model::{Bitstream, ResourceRecord, ResourceUri};
 use publish::{Publication, PublishError, last_modified, media_type};
 use serving::range::{self, Part};
 
-use crate::answers::{not_found, unavailable};
+use crate::answers::{not_found, unavailable, withdrawn};
 use crate::conditions::{Condition, condition, http_date};
 use crate::harvest::Harvest;
+use crate::shared::Shared;
 
 /// The digest of what a response has as its content (RFC 9530).
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
@@ -19,20 +20,23 @@ const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
 /// Answers with the bytes of a resource.
 pub(crate) async fn answer(
-    publication: &Publication,
+    shared: &Shared,
     harvest: &Harvest,
     path: &str,
     method: &Method,
     asked: &HeaderMap,
 ) -> Response {
-    let found = match find(publication, harvest, path).await {
+    let found = match find(shared.publication(), harvest, path).await {
         Ok(found) => found,
         Err(error) => {
             tracing::error!(%error, path, "a resource cannot be looked up");
             return unavailable();
         }
     };
-    let Some(record) = found else { return not_found() };
+    let Some((uri, record)) = found else { return not_found() };
+    if shared.is_withdrawn(&uri) {
+        return withdrawn();
+    }
     match &record.bitstream {
         Some(bitstream) => send(harvest, &record, bitstream, method, asked).await,
         None => (StatusCode::GONE, "The resource was deleted.\n").into_response(),
@@ -43,9 +47,10 @@ async fn find(
     publication: &Publication,
     harvest: &Harvest,
     path: &str,
-) -> Result<Option<ResourceRecord>, PublishError> {
+) -> Result<Option<(ResourceUri, ResourceRecord)>, PublishError> {
     let Some(uri) = publication.resource_at(path).await? else { return Ok(None) };
-    Ok(harvest.catalog().await.resource(&uri).await?)
+    let record = harvest.catalog().await.resource(&uri).await?;
+    Ok(record.map(|record| (uri, record)))
 }
 
 async fn send(

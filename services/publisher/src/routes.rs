@@ -8,7 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use percent_encoding::percent_decode_str;
 use publish::paths;
 
-use crate::access::{keep_private, unauthorized};
+use crate::access::{keep_private, refusal};
 use crate::answers::{not_found, unavailable};
 use crate::hub;
 use crate::set::Set;
@@ -53,8 +53,8 @@ async fn answer(
     if !matches!(method, Method::GET | Method::HEAD) {
         return not_understood("GET, HEAD");
     }
-    if several.tokens().is_some_and(|tokens| !tokens.admit(&headers)) {
-        return unauthorized();
+    if let Some(refused) = several.tokens().and_then(|tokens| refusal(tokens.access(&headers, None))) {
+        return refused;
     }
     let mut response = match found {
         Found::Document(document) => several.answer(&document, &method, &headers),
@@ -78,8 +78,9 @@ async fn answer_of(
     if !is_read && !(hub.is_some() && *method == Method::POST) {
         return not_understood(if hub.is_some() { "GET, HEAD, POST" } else { "GET, HEAD" });
     }
-    if shared.tokens().is_some_and(|tokens| !tokens.admit(headers)) {
-        return unauthorized();
+    let source = &shared.publication().source;
+    if let Some(refused) = shared.tokens().and_then(|tokens| refusal(tokens.access(headers, Some(source)))) {
+        return refused;
     }
     if let Some(hub) = hub {
         return hub::answer(hub, method, headers, body).await;
@@ -88,10 +89,8 @@ async fn answer_of(
         Some(path) if path == paths::TOPIC => topic::answer(shared, method),
         Some(path) if paths::is_document(&path) => documents::answer(shared, &path, method, headers).await,
         Some(path) => match shared.records() {
-            OpenRecords::Harvest(harvest) => {
-                resources::answer(shared.publication(), harvest, &path, method, headers).await
-            }
-            OpenRecords::Files(all) => files::answer(all, &path, method, headers).await,
+            OpenRecords::Harvest(harvest) => resources::answer(shared, harvest, &path, method, headers).await,
+            OpenRecords::Files(all) => files::answer(shared, all, &path, method, headers).await,
         },
         None => not_found(),
     };

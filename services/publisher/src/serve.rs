@@ -69,7 +69,10 @@ pub async fn serve(
         () = stop.cancelled() => return Ok(()),
     };
     ready(done);
-    let Settings { connections, head_time, stall_time, tokens, .. } = settings;
+    let Settings { connections, head_time, stall_time, tokens, takedowns, .. } = settings;
+    if let Some(takedowns) = takedowns {
+        tasks.spawn(takedowns.follow(stop.clone()));
+    }
     if let Some(tokens) = tokens {
         tasks.spawn(tokens.follow(stop.clone()));
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::access::Tokens;
 use crate::hub::HubLimits;
+use crate::takedowns::Takedowns;
 
 /// Limits of the server.
 #[derive(Debug, Clone)]
@@ -18,6 +19,8 @@ pub struct Settings {
     pub rescan: Duration,
     /// The tokens of readers; none if everybody may read.
     pub tokens: Option<Tokens>,
+    /// Resources that are withdrawn; none without a list.
+    pub takedowns: Option<Takedowns>,
     /// The limits of a hub of its own; none without one.
     pub hub: Option<HubLimits>,
 }
@@ -30,6 +33,7 @@ impl Default for Settings {
             stall_time: Duration::from_secs(60),
             rescan: Duration::from_secs(60),
             tokens: None,
+            takedowns: None,
             hub: None,
         }
     }

@@ -6,7 +6,7 @@ use axum::http::HeaderValue;
 use bytes::Bytes;
 use catalog::CatalogError;
 use jiff::Timestamp;
-use model::{Clock as _, SystemClock};
+use model::{Clock as _, ResourceUri, SystemClock};
 use publish::files::FileRecords;
 use publish::{Publication, PublishError, Published, Seen};
 use store::Store;
@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::access::Tokens;
 use crate::harvest::Harvest;
+use crate::takedowns::Takedowns;
 
 /// What is published: a harvest, or the files of a directory.
 pub enum Held {
@@ -31,6 +32,7 @@ struct Parts {
     publication: Publication,
     records: OpenRecords,
     tokens: Option<Tokens>,
+    takedowns: Option<Takedowns>,
     link: Option<HeaderValue>,
     /// The newest payload that a hub took, and its end.
     newest: RwLock<(Timestamp, Bytes)>,
@@ -48,6 +50,7 @@ impl Shared {
         publication: Publication,
         held: Held,
         tokens: Option<Tokens>,
+        takedowns: Option<Takedowns>,
     ) -> Result<Self, CatalogError> {
         let records = match held {
             Held::Harvest(store) => {
@@ -61,6 +64,7 @@ impl Shared {
             publication,
             records,
             tokens,
+            takedowns,
             link,
             newest: RwLock::new((Timestamp::MIN, Bytes::new())),
             published: watch::Sender::new(()),
@@ -78,6 +82,16 @@ impl Shared {
     /// The tokens of readers; none if everybody may read.
     pub(crate) fn tokens(&self) -> Option<&Tokens> {
         self.0.tokens.as_ref()
+    }
+
+    /// The list of what is withdrawn, if there is one.
+    pub(crate) fn takedowns(&self) -> Option<&Takedowns> {
+        self.0.takedowns.as_ref()
+    }
+
+    /// Whether a resource is withdrawn.
+    pub(crate) fn is_withdrawn(&self, uri: &ResourceUri) -> bool {
+        self.takedowns().is_some_and(|takedowns| takedowns.now().contains(uri))
     }
 
     /// The newest payload that a hub took; empty before.
@@ -109,9 +123,11 @@ impl Shared {
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<Published, PublishError> {
         let now = SystemClock.now();
+        let takedown = self.takedowns().map(Takedowns::now).unwrap_or_default();
+        let publication = Publication { takedown, ..self.publication().clone() };
         let done = match self.records() {
-            OpenRecords::Harvest(harvest) => self.publication().run(&harvest.records().await, now, see).await,
-            OpenRecords::Files(files) => self.publication().run(&**files, now, see).await,
+            OpenRecords::Harvest(harvest) => publication.run(&harvest.records().await, now, see).await,
+            OpenRecords::Files(files) => publication.run(&**files, now, see).await,
         }?;
         if done.changes > 0 {
             self.0.published.send_replace(());

@@ -1,5 +1,6 @@
 //! The files of a directory, as records.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,6 +76,11 @@ impl FileRecords {
     /// The URL of the directory.
     pub fn directory_url(&self) -> &str {
         &self.url
+    }
+
+    /// The URI of the file at a path below the base.
+    pub fn uri_at(&self, path: &str) -> Option<ResourceUri> {
+        self.uri(path.strip_prefix(FOLDER)?).ok()
     }
 
     /// Opens the file at a path below the base. None where no file is published; it may have changed since.
@@ -198,6 +204,19 @@ impl Records for FileRecords {
             // It may be there and unreadable now: it stays.
             Err(_) => Ok(true),
         }
+    }
+
+    /// In one pass over the rows.
+    async fn find(&self, uris: &[ResourceUri]) -> Result<Vec<Option<Stored>>, PublishError> {
+        let mut found = vec![None; uris.len()];
+        let wanted: HashMap<&ResourceUri, usize> = uris.iter().zip(0..).collect();
+        let mut all = self.resources(None).await?;
+        while let Some((uri, stored)) = all.try_next().await? {
+            if let Some(at) = wanted.get(&uri) {
+                found[*at] = Some(stored);
+            }
+        }
+        Ok(found)
     }
 
     async fn open(&self, uri: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError> {

@@ -12,7 +12,7 @@ use model::SourceId;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use publish::files::{FileRecords, Scanned};
-use publish::{Base, Place, Policy, Publication, PublishError, Published, Seen};
+use publish::{Base, Place, Policy, Publication, PublishError, Published, Seen, Takedown};
 use store::SourceMarker;
 use tempfile::TempDir;
 
@@ -47,6 +47,7 @@ impl Folder {
             dumps: false,
             hubs: Vec::new(),
             description: None,
+            takedown: Takedown::default(),
             policy,
         };
         Self { folder, objects, publication, files, clock: 0 }

@@ -8,5 +8,6 @@ mod incremental;
 mod killed;
 mod reader;
 mod readers;
+mod takedown;
 mod whole;
 mod world;

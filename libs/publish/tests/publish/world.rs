@@ -14,7 +14,7 @@ use model::{
 };
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Published, Seen};
+use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Published, Seen, Takedown};
 use store::{Key, SourceMarker, Store};
 
 pub(crate) const BASE: &str = "https://mirror.example/one/";
@@ -60,6 +60,7 @@ impl World {
             dumps: false,
             hubs: Vec::new(),
             description: None,
+            takedown: Takedown::default(),
             policy,
         };
         Self { store, catalog, objects, publication, clock: 0 }
@@ -170,10 +171,16 @@ impl World {
 
     /// What is at the place, without the publisher's own files.
     pub(crate) async fn files(&self) -> Vec<(String, Bytes)> {
+        let all = self.all_files().await.into_iter();
+        all.filter(|(path, _)| !path.starts_with(".thresher")).collect()
+    }
+
+    /// All that is at the place.
+    pub(crate) async fn all_files(&self) -> Vec<(String, Bytes)> {
         let mut listed: Vec<_> = self.objects.list(None).try_collect().await.unwrap();
         listed.sort_by(|a, b| a.location.cmp(&b.location));
         let mut files = Vec::new();
-        for meta in listed.into_iter().filter(|meta| !meta.location.as_ref().starts_with(".thresher")) {
+        for meta in listed {
             let bytes = self.objects.get(&meta.location).await.unwrap().bytes().await.unwrap();
             files.push((meta.location.to_string(), bytes));
         }

@@ -102,7 +102,7 @@ impl Senders {
     /// # Errors
     /// When the file cannot be read or is invalid. No message repeats a token.
     pub(crate) fn of_file(path: &Path, rate: NonZeroU32) -> anyhow::Result<Self> {
-        let text = tokens::read(path).context("who may leave notifications is not known")?;
+        let text = tokens::read(path, "tokens").context("who may leave notifications is not known")?;
         let entries = parse(&text, rate, &[]).with_context(|| path.display().to_string())?;
         Ok(Self { entries: Arc::new(RwLock::new(entries)), rate })
     }

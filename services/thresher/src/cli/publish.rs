@@ -96,6 +96,10 @@ pub(crate) struct PublishArgs {
     /// With --listen: readers need a token of this file, a YAML list with name, and token or sha256.
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) tokens: Option<PathBuf>,
+    /// Withdraw the resources of this list, a URI on each line: they are told as deleted, and their bytes go at once. A
+    /// server reads it again when it changes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) takedown: Option<PathBuf>,
     /// The Source: its URL or its ID. Optional if the harvest has one Source. Repeat it to publish several as the sets
     /// of one Source, each in a folder named by its ID.
     #[arg(long)]

@@ -10,8 +10,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use model::{SourceId, counted};
 use publish::files::{FOLDER, FileRecords};
-use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Records, Seen};
-use publisher::{Held, Site};
+use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Records, Seen, Takedown};
+use publisher::{Held, Site, Takedowns};
 use store::{PublicationPlace, SourceMarker};
 use url::Url;
 
@@ -53,6 +53,7 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
         dumps: args.dumps,
         hubs: args.hub.clone(),
         description: None,
+        takedown: takedown(&args)?,
         policy,
     };
     if let Some(listen) = args.listen {
@@ -72,6 +73,17 @@ fn policy(args: &PublishArgs) -> Result<Policy, Failed> {
         return Err(usage("with --listen, --close-after is at least 1min: each closed list is a document"));
     }
     Ok(Policy { change_list_age: age, dumped_list_age: age, ..Policy::default() })
+}
+
+/// What the operator withdraws.
+fn takedown(args: &PublishArgs) -> Result<Takedown, Failed> {
+    Ok(takedowns(args)?.map(|list| list.now()).unwrap_or_default())
+}
+
+/// The list of what the operator withdraws.
+fn takedowns(args: &PublishArgs) -> Result<Option<Takedowns>, Failed> {
+    let list = args.takedown.as_deref().map(Takedowns::of_file).transpose();
+    list.map_err(|error| usage(format!("{error:#}; repair the file of --takedown")))
 }
 
 /// Refuses a hub that cannot be posted to, or whose URL has a secret: readers see it.
@@ -108,6 +120,7 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Po
         dumps: args.dumps,
         hubs: args.hub.clone(),
         description: None,
+        takedown: takedown(args)?,
         policy,
     };
     match args.listen {

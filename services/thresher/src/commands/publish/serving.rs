@@ -7,8 +7,8 @@ use publisher::{HubLimits, Settings, Site, Tokens};
 use tokio::net::TcpListener;
 use web::AddressPolicy;
 
-use super::failed;
 use super::output::print;
+use super::{failed, takedowns};
 use crate::cli::PublishArgs;
 use crate::commands::sync::stop_on_interrupt;
 use crate::exit::{CommandResult, Exit, Failed, usage};
@@ -30,6 +30,7 @@ pub(super) async fn serve(
     let tokens = tokens.map_err(|error| usage(format!("{error:#}; repair the file of --tokens")))?;
     let settings = Settings {
         tokens,
+        takedowns: takedowns(args)?,
         hub: hub_limits(args)?,
         connections: args.connections as usize,
         rescan: Duration::from_secs(args.rescan.into()),

@@ -10,7 +10,7 @@ use store::{PublicationPlace, SourceMarker, Store};
 
 use super::output::{print, well_known_hint};
 use super::serving::serve;
-use super::{failed, place_of};
+use super::{failed, place_of, takedown};
 use crate::cli::PublishArgs;
 use crate::commands::sync::stop_on_interrupt;
 use crate::exit::{CommandResult, Exit, Failed, usage};
@@ -77,6 +77,7 @@ fn publication(
         dumps: args.dumps,
         hubs: args.hub.clone(),
         description: Some(collection.description()),
+        takedown: takedown(args)?,
         policy,
     })
 }

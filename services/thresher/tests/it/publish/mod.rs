@@ -10,6 +10,7 @@ mod own_hub_readers;
 mod peers;
 mod requests;
 mod sets;
+mod takedown;
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -13,13 +13,13 @@ use super::{Files, Held, Served, originals};
 use crate::common::{Destination, Run, source, thresher};
 
 /// Two Sources, and a harvest of both.
-struct Two {
-    sources: [SimulatedSource; 2],
-    copy: Destination,
+pub(super) struct Two {
+    pub(super) sources: [SimulatedSource; 2],
+    pub(super) copy: Destination,
 }
 
 impl Two {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let sources = [
             source(SourceSpec::default().resources(12)).await,
             source(SourceSpec::default().seed(2).resources(7)).await,
@@ -44,7 +44,7 @@ impl Two {
     }
 
     /// The IDs of the Sources.
-    fn ids(&self) -> [String; 2] {
+    pub(super) fn ids(&self) -> [String; 2] {
         self.sources.each_ref().map(|source| {
             model::SourceId::of_entry(&source.well_known().parse().unwrap()).as_str().to_owned()
         })

@@ -1,0 +1,79 @@
+//! Which Resource List is made next: the first one, one that was begun, or one that is due.
+
+use jiff::Timestamp;
+
+use crate::change_record::ChangeListRecord;
+use crate::state::{Draft, Retired, State};
+use crate::work::{Work, before, later, micros};
+use crate::{PublishError, changes, dump, withdraw};
+
+/// The draft of the first Resource List; a draft that was begun before goes on. The first Change List is there before
+/// it.
+pub(crate) async fn first_draft(work: &mut Work<'_>, state: &mut State) -> Result<Draft, PublishError> {
+    if state.draft.is_some() && state.takedown != *work.takedown.all() {
+        // Its parts are of other resources. Nothing was published yet, so it begins again.
+        withdraw::settle(work, state).await?;
+        withdraw::purge(work, state);
+    }
+    let draft = match state.draft.clone() {
+        Some(draft) => draft,
+        None => {
+            let next_change = work.records.next_change().await?;
+            let at = work.records.last_change().await?.unwrap_or(work.now);
+            let at = micros(at).max(later(state.last, 2));
+            state.last = at;
+            state.next_change = next_change;
+            state.takedown = work.takedown.all().clone();
+            let packages = work.dumps.then(Vec::new);
+            Draft { at, changes: 0, is_first: true, after: None, parts: Vec::new(), packages }
+        }
+    };
+    if state.lists.is_empty() {
+        // Before anything else is at the place, so that it is known as a publication.
+        state.draft = Some(draft.clone());
+        state.save(work.place).await?;
+        changes::put_first(work, state).await?;
+        state.save(work.place).await?;
+        changes::settle(work, state).await?;
+    }
+    Ok(draft)
+}
+
+/// The draft of the next Resource List, if one was begun or is due.
+pub(crate) fn next_draft(work: &Work<'_>, state: &State) -> Option<Draft> {
+    let edition = state.edition.as_ref()?;
+    if state.draft.is_some() {
+        return state.draft.clone();
+    }
+    let policy = &work.policy;
+    let is_old = |age| edition.completed <= before(work.now, age);
+    let many = state.changes.saturating_mul(100) > policy.changed_percent.saturating_mul(edition.resources);
+    let is_due = edition.resources <= policy.small
+        || many && is_old(policy.edition_pause)
+        || is_old(policy.edition_age);
+    let packages = dump::is_due(work, state).then(Vec::new);
+    let is_wanted = work.dumps && (state.dump.is_none() || state.purge)
+        || state.changes > 0 && (is_due || packages.is_some());
+    is_wanted.then(|| Draft {
+        at: state.last,
+        changes: state.changes,
+        is_first: false,
+        after: None,
+        parts: Vec::new(),
+        packages,
+    })
+}
+
+/// The records were made anew: their changes do not continue the published ones. Everything is published again.
+pub(crate) fn start_over(state: &mut State, now: Timestamp) {
+    let parts = state.edition.take().into_iter().flat_map(|edition| edition.parts).map(|part| part.path);
+    let lists = state.lists.drain(..).flat_map(ChangeListRecord::into_files);
+    let old = parts.filter(|path| path != crate::paths::RESOURCES).chain(lists);
+    state.retired.extend(old.map(|path| Retired { path, since: now }));
+    let packages = state.dump.take().into_iter().flat_map(|dump| dump.packages);
+    let old = packages.flat_map(|package| [package.path, package.contents]);
+    state.retired.extend(old.map(|path| Retired { path, since: now }));
+    state.changes_since_dump = 0;
+    state.draft = None;
+    state.changes = 0;
+}

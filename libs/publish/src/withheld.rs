@@ -1,0 +1,81 @@
+//! Records without those that an operator withdrew.
+
+use async_trait::async_trait;
+use futures::{StreamExt as _, TryStreamExt as _, future};
+use jiff::Timestamp;
+use model::ResourceUri;
+use resourcesync::Link;
+
+use crate::names::{Named, PublishedPath};
+use crate::records::{BodyError, Changes, Pieces, Records, Resources, Stored};
+use crate::scanned::Scanned;
+use crate::takedown::Takedown;
+use crate::{Base, PublishError};
+
+/// The records, without some.
+pub(crate) struct Withheld<'a> {
+    pub(crate) records: &'a dyn Records,
+    pub(crate) takedown: &'a Takedown,
+}
+
+#[async_trait]
+impl Records for Withheld<'_> {
+    async fn refresh(&self, published: u64, now: Timestamp) -> Result<Option<Scanned>, PublishError> {
+        self.records.refresh(published, now).await
+    }
+
+    async fn next_change(&self) -> Result<u64, PublishError> {
+        self.records.next_change().await
+    }
+
+    async fn continues(&self, from: u64) -> Result<bool, PublishError> {
+        self.records.continues(from).await
+    }
+
+    async fn last_change(&self) -> Result<Option<Timestamp>, PublishError> {
+        self.records.last_change().await
+    }
+
+    async fn resources<'a>(&'a self, after: Option<&ResourceUri>) -> Result<Resources<'a>, PublishError> {
+        let all = self.records.resources(after).await?;
+        Ok(all.try_filter(|(uri, _)| future::ready(!self.takedown.contains(uri))).boxed())
+    }
+
+    async fn changes<'a>(&'a self, from: u64, end: u64) -> Result<Changes<'a>, PublishError> {
+        let all = self.records.changes(from, end).await?;
+        Ok(all.try_filter(|told| future::ready(!self.takedown.contains(&told.uri))).boxed())
+    }
+
+    async fn is_present(&self, uri: &ResourceUri) -> Result<bool, PublishError> {
+        Ok(!self.takedown.contains(uri) && self.records.is_present(uri).await?)
+    }
+
+    async fn find(&self, uris: &[ResourceUri]) -> Result<Vec<Option<Stored>>, PublishError> {
+        let found = self.records.find(uris).await?.into_iter().zip(uris);
+        Ok(found.map(|(stored, uri)| stored.filter(|_| !self.takedown.contains(uri))).collect())
+    }
+
+    async fn open(&self, uri: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError> {
+        self.records.open(uri, stored).await
+    }
+
+    fn path(&self, uri: &ResourceUri) -> PublishedPath {
+        self.records.path(uri)
+    }
+
+    fn url(&self, base: &Base, uri: &ResourceUri) -> String {
+        self.records.url(base, uri)
+    }
+
+    fn named(&self, base: &Base, url: &str) -> Option<Named> {
+        self.records.named(base, url)
+    }
+
+    fn links_of_deleted(&self, uri: &ResourceUri) -> Vec<Link> {
+        self.records.links_of_deleted(uri)
+    }
+
+    fn are_copies(&self) -> bool {
+        self.records.are_copies()
+    }
+}

@@ -1,0 +1,50 @@
+//! Resources that an operator withdraws, from a file that is read again when it changes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use publish::Takedown;
+use serving::token_file::{follow, read};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// What the file has, for messages.
+const WHAT: &str = "URIs to withdraw";
+
+/// The list of what is withdrawn. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Takedowns {
+    path: PathBuf,
+    now: Arc<watch::Sender<Takedown>>,
+}
+
+impl Takedowns {
+    /// Reads a file with a URI on each line.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is invalid.
+    pub fn of_file(path: &Path) -> anyhow::Result<Self> {
+        let list = Takedown::parse(&read(path, WHAT)?).with_context(|| path.display().to_string())?;
+        Ok(Self { path: path.to_owned(), now: Arc::new(watch::Sender::new(list)) })
+    }
+
+    /// What is withdrawn now.
+    pub fn now(&self) -> Takedown {
+        self.now.borrow().clone()
+    }
+
+    /// Changes with the list.
+    pub(crate) fn changes(&self) -> watch::Receiver<Takedown> {
+        self.now.subscribe()
+    }
+
+    /// Reads the file again when it changes, until `stop`.
+    pub(crate) async fn follow(self, stop: CancellationToken) {
+        follow(self.path.clone(), WHAT, stop, |text| {
+            self.now.send_replace(Takedown::parse(text)?);
+            Ok(())
+        })
+        .await;
+    }
+}
