@@ -8,6 +8,8 @@ mod files;
 mod follow;
 mod harvest;
 mod hub;
+mod hub_limits;
+mod metrics;
 mod notify;
 mod resources;
 mod routes;
@@ -20,7 +22,8 @@ mod takedowns;
 mod topic;
 
 pub use access::Tokens;
-pub use hub::HubLimits;
+pub use hub_limits::HubLimits;
+pub use metrics::PublisherMetrics;
 pub use serve::{Site, serve};
 pub use settings::Settings;
 pub use shared::Held;

@@ -35,8 +35,7 @@ pub(crate) async fn start(
     if let Some((url, _)) = &own {
         publication.hubs.insert(0, url.clone());
     }
-    let (tokens, takedowns) = (settings.tokens.clone(), settings.takedowns.clone());
-    let shared = Shared::open(publication, held, tokens, takedowns).await?;
+    let shared = Shared::open(publication, held, settings).await?;
     let done = follow::publish(&shared).await?;
     let hub = match own {
         Some((url, limits)) => Some(Hub::open(&shared, &url, limits, stop.clone()).await?),

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::access::Tokens;
-use crate::hub::HubLimits;
+use crate::hub_limits::HubLimits;
+use crate::metrics::PublisherMetrics;
 use crate::takedowns::Takedowns;
 
 /// Limits of the server.
@@ -21,6 +22,8 @@ pub struct Settings {
     pub tokens: Option<Tokens>,
     /// Resources that are withdrawn; none without a list.
     pub takedowns: Option<Takedowns>,
+    /// What it counts.
+    pub metrics: PublisherMetrics,
     /// The limits of a hub of its own; none without one.
     pub hub: Option<HubLimits>,
 }
@@ -34,6 +37,7 @@ impl Default for Settings {
             rescan: Duration::from_secs(60),
             tokens: None,
             takedowns: None,
+            metrics: PublisherMetrics::default(),
             hub: None,
         }
     }

@@ -14,6 +14,8 @@ use tokio::sync::watch;
 
 use crate::access::Tokens;
 use crate::harvest::Harvest;
+use crate::metrics::PublisherMetrics;
+use crate::settings::Settings;
 use crate::takedowns::Takedowns;
 
 /// What is published: a harvest, or the files of a directory.
@@ -33,6 +35,7 @@ struct Parts {
     records: OpenRecords,
     tokens: Option<Tokens>,
     takedowns: Option<Takedowns>,
+    metrics: PublisherMetrics,
     link: Option<HeaderValue>,
     /// The newest payload that a hub took, and its end.
     newest: RwLock<(Timestamp, Bytes)>,
@@ -49,8 +52,7 @@ impl Shared {
     pub(crate) async fn open(
         publication: Publication,
         held: Held,
-        tokens: Option<Tokens>,
-        takedowns: Option<Takedowns>,
+        settings: &Settings,
     ) -> Result<Self, CatalogError> {
         let records = match held {
             Held::Harvest(store) => {
@@ -63,8 +65,9 @@ impl Shared {
         Ok(Self(Arc::new(Parts {
             publication,
             records,
-            tokens,
-            takedowns,
+            tokens: settings.tokens.clone(),
+            takedowns: settings.takedowns.clone(),
+            metrics: settings.metrics.clone(),
             link,
             newest: RwLock::new((Timestamp::MIN, Bytes::new())),
             published: watch::Sender::new(()),
@@ -82,6 +85,11 @@ impl Shared {
     /// The tokens of readers; none if everybody may read.
     pub(crate) fn tokens(&self) -> Option<&Tokens> {
         self.0.tokens.as_ref()
+    }
+
+    /// What it counts.
+    pub(crate) fn metrics(&self) -> &PublisherMetrics {
+        &self.0.metrics
     }
 
     /// The list of what is withdrawn, if there is one.
@@ -128,7 +136,9 @@ impl Shared {
         let done = match self.records() {
             OpenRecords::Harvest(harvest) => publication.run(&harvest.records().await, now, see).await,
             OpenRecords::Files(files) => publication.run(&**files, now, see).await,
-        }?;
+        };
+        self.metrics().published(done.as_ref().ok().map(|done| done.changes));
+        let done = done?;
         if done.changes > 0 {
             self.0.published.send_replace(());
         }

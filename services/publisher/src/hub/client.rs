@@ -2,7 +2,7 @@
 
 use web::{Client, WebConfig, WebError};
 
-use super::HubLimits;
+use crate::hub_limits::HubLimits;
 
 pub(super) fn client(limits: &HubLimits) -> Result<Client, WebError> {
     Client::new(WebConfig {

@@ -60,13 +60,12 @@ pub(super) async fn deliver(hub: Hub, subscription: Arc<Subscription>) {
         Ending::Gone => "gone",
         Ending::Failed => "failed",
     };
-    if let Err(error) = hub.end(&subscription).await {
+    if let Err(error) = hub.end(&subscription, why).await {
         tracing::error!(%error, host, why, "a subscription cannot be ended now");
         return;
     }
     tracing::info!(host, why, "a subscription has ended");
     if matches!(ending, Ending::Failed) {
-        hub.0.counts.given_up();
         let hours = hub.0.limits.give_up.as_secs_f64() / 3_600.0;
         let reason = format!("no delivery was taken for {hours:.1} hours; subscribe again");
         let url = denial(&subscription.callback, hub.0.channel.topic.as_str(), &reason);
@@ -124,7 +123,7 @@ fn left_of(subscriber: &Subscriber) -> Duration {
 
 /// Notes a failure. Returns whether it goes on for too long.
 async fn is_given_up(hub: &Hub, subscription: &Subscription) -> bool {
-    hub.0.counts.failed();
+    hub.0.metrics.delivered(false);
     let now = SystemClock.now();
     let mut since = now;
     let Some(before) = subscription.now().await else { return false };
@@ -190,6 +189,6 @@ async fn send(hub: &Hub, subscriber: &Subscriber, body: Bytes) -> Result<(), Web
         request.headers.push((SIGNATURE_HEADER, signature.to_string()));
     }
     hub.0.client.post(request).await?;
-    hub.0.counts.delivered();
+    hub.0.metrics.delivered(true);
     Ok(())
 }

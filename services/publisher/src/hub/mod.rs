@@ -2,9 +2,7 @@
 //! Notification to their callbacks.
 
 mod client;
-mod counts;
 mod deliver;
-mod limits;
 mod payloads;
 mod produce;
 mod registry;
@@ -21,10 +19,10 @@ use url::Url;
 use web::Client;
 use websub::Channel;
 
+use crate::hub_limits::HubLimits;
+use crate::metrics::PublisherMetrics;
 use crate::shared::Shared;
 
-use counts::HubCounts;
-pub use limits::HubLimits;
 pub(crate) use request::answer;
 
 use payloads::Payloads;
@@ -47,7 +45,7 @@ struct Parts {
     registry: Registry,
     verifications: Verifications,
     catching_up: Semaphore,
-    counts: HubCounts,
+    metrics: PublisherMetrics,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -75,7 +73,7 @@ impl Hub {
             registry: Registry::default(),
             verifications: Verifications::default(),
             catching_up: Semaphore::new(CATCHING_UP),
-            counts: HubCounts::default(),
+            metrics: shared.metrics().clone(),
             tasks: TaskTracker::new(),
             stop,
             limits,
@@ -91,10 +89,5 @@ impl Hub {
         produce::produce(&self, published).await;
         self.0.tasks.close();
         self.0.tasks.wait().await;
-    }
-
-    /// What it has counted.
-    fn counts(&self) -> &HubCounts {
-        &self.0.counts
     }
 }

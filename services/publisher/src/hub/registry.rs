@@ -113,8 +113,9 @@ impl Hub {
             state: tokio::sync::Mutex::new(Some(subscriber)),
             stop: self.0.stop.child_token(),
         });
-        if let Some(former) = self.0.registry.all().insert(callback, Arc::clone(&subscription)) {
-            former.stop.cancel();
+        match self.0.registry.all().insert(callback, Arc::clone(&subscription)) {
+            Some(former) => former.stop.cancel(),
+            None => drop(self.0.metrics.subscribers.inc()),
         }
         self.0.tasks.spawn(deliver::deliver(self.clone(), subscription));
     }
@@ -135,13 +136,17 @@ impl Hub {
     /// Ends the subscription of a callback, if there is one.
     pub(super) async fn unsubscribe(&self, callback: &Url) -> Result<(), PublishError> {
         match self.0.registry.find(callback) {
-            Some(known) => self.end(&known).await,
+            Some(known) => self.end(&known, "unsubscribed").await,
             None => Ok(()),
         }
     }
 
     /// Ends a subscription, here and on the disk.
-    pub(super) async fn end(&self, subscription: &Arc<Subscription>) -> Result<(), PublishError> {
+    pub(super) async fn end(
+        &self,
+        subscription: &Arc<Subscription>,
+        reason: &'static str,
+    ) -> Result<(), PublishError> {
         let mut state = subscription.state.lock().await;
         if state.is_none() {
             return Ok(());
@@ -152,6 +157,8 @@ impl Hub {
             let mut all = self.0.registry.all();
             if all.get(&subscription.callback).is_some_and(|known| Arc::ptr_eq(known, subscription)) {
                 all.remove(&subscription.callback);
+                self.0.metrics.subscribers.dec();
+                self.0.metrics.ended(reason);
             }
         }
         subscription.stop.cancel();

@@ -42,11 +42,11 @@ pub(crate) async fn answer(hub: &Hub, method: &Method, headers: &HeaderMap, body
     if request.mode == Mode::Subscribe
         && let Err(full) = hub.has_room(&request.callback)
     {
-        hub.0.counts.refused();
+        hub.0.metrics.no_room();
         return later(&full.to_string());
     }
     let Some(permit) = hub.0.verifications.begin(&request.callback) else {
-        hub.0.counts.refused();
+        hub.0.metrics.no_room();
         return later("this hub asks many subscribers to confirm; try again in a minute");
     };
     hub.verify(request, permit);
@@ -60,7 +60,7 @@ fn status(hub: &Hub, method: &Method) -> Response {
         hub.0.channel.topic,
         hub.0.registry.count()
     );
-    for (name, count) in hub.counts().all() {
+    for (name, count) in hub.0.metrics.counts() {
         text.push_str(&format!("{name} {count}\n"));
     }
     let headers = [

@@ -72,7 +72,7 @@ impl Hub {
         let mode = request.mode.as_str();
         let asked = self.ask(&request, (request.mode == Mode::Subscribe).then_some(lease)).await;
         let is_meant = matches!(asked, Ok(true));
-        self.0.counts.verified(is_meant);
+        self.0.metrics.verified(is_meant);
         match asked {
             Ok(true) => {}
             Ok(false) => {
@@ -88,7 +88,7 @@ impl Hub {
             Mode::Subscribe => match self.has_room(&request.callback) {
                 Ok(()) => self.subscribe(&request, lease).await,
                 Err(full) => {
-                    self.0.counts.refused();
+                    self.0.metrics.no_room();
                     let url = denial(&request.callback, &request.topic, &full.to_string());
                     // It is told once.
                     let _ = self.0.client.get(GetRequest::new(url)).await;

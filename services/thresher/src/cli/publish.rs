@@ -96,6 +96,9 @@ pub(crate) struct PublishArgs {
     /// With --listen: readers need a token of this file, a YAML list with name, and token or sha256.
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) tokens: Option<PathBuf>,
+    /// With --listen: serve metrics and probes at this address, such as 127.0.0.1:9600.
+    #[arg(long, value_name = "ADDRESS", requires = "listen")]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Withdraw the resources of this list, a URI on each line: they are told as deleted, and their bytes go at once. A
     /// server reads it again when it changes.
     #[arg(long, value_name = "FILE")]

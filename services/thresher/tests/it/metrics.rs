@@ -20,7 +20,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace").to_owned()
 }
 
-fn python(script: &str) -> Command {
+pub(crate) fn python(script: &str) -> Command {
     let mut python = Command::new(Venv::deploy().expect("pip installs what is pinned").program("python"));
     // Python's cache files stay out of the tree.
     python.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1").arg(script);
@@ -59,7 +59,7 @@ async fn fleet() -> Fleet {
 }
 
 /// A page of an admin port.
-fn get(address: &str, path: &str) -> String {
+pub(crate) fn get(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
     let mut answer = String::new();

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use publish::{Base, Published};
-use publisher::{HubLimits, Settings, Site, Tokens};
+use publisher::{HubLimits, PublisherMetrics, Settings, Site, Tokens};
+use service::admin::Admin;
+use service::{Metrics, Readiness, ServiceInfo};
 use tokio::net::TcpListener;
 use web::AddressPolicy;
 
@@ -28,7 +30,19 @@ pub(super) async fn serve(
     let (stop, _) = stop_on_interrupt();
     let tokens = args.tokens.as_deref().map(Tokens::of_file).transpose();
     let tokens = tokens.map_err(|error| usage(format!("{error:#}; repair the file of --tokens")))?;
+    let metrics = Metrics::new(ServiceInfo { name: "publisher", version: env!("CARGO_PKG_VERSION") });
+    let readiness = Readiness::default();
+    let latch = readiness.latch("publication", "not published yet");
+    if let Some(listen) = args.metrics {
+        let admin = Admin::bind(listen, readiness, metrics.clone()).await;
+        let admin = admin.map_err(|error| {
+            usage(format!("cannot listen on {listen}: {error}; pass another address with --metrics"))
+        })?;
+        say!("metrics on {}", admin.address())?;
+        drop(tokio::spawn(admin.serve(stop.clone())));
+    }
     let settings = Settings {
+        metrics: PublisherMetrics::register(&metrics),
         tokens,
         takedowns: takedowns(args)?,
         hub: hub_limits(args)?,
@@ -37,6 +51,7 @@ pub(super) async fn serve(
         ..Settings::default()
     };
     let ready = |done: Published| {
+        latch.release();
         // A reader of standard output that has gone does not end the server.
         let _ = print(args, &done, None);
         let _ = say!("serving {base} on {address}");

@@ -89,12 +89,14 @@ pub(crate) struct Served {
     pub(crate) base: String,
     relay: Relay,
     server: Option<Process>,
+    /// The address of its metrics, if it has them.
+    metrics: Option<String>,
 }
 
 impl Served {
     fn start(copy: &Destination) -> Self {
         let relay = Relay::start().unwrap();
-        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
+        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None };
         served.restart(copy);
         served
     }
@@ -102,7 +104,7 @@ impl Served {
     /// Serves a copy with these options.
     fn with(copy: &Destination, options: &[&str]) -> Self {
         let relay = Relay::start().unwrap();
-        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
+        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None };
         served.restart_with(copy, options);
         served
     }
@@ -115,7 +117,7 @@ impl Served {
     /// Serves a copy to those with a token of a file.
     fn with_tokens(copy: &Destination, tokens: &Path) -> Self {
         let relay = Relay::start().unwrap();
-        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
+        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None };
         served.run(copy.command("publish", &["--tokens", tokens.to_str().unwrap()]));
         served
     }
@@ -123,7 +125,7 @@ impl Served {
     /// Serves a copy, and tells a hub.
     pub(crate) fn with_hub(copy: &Destination, hub: &str) -> Self {
         let relay = Relay::start().unwrap();
-        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
+        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None };
         served.restart_with_hub(copy, hub);
         served
     }
@@ -136,7 +138,7 @@ impl Served {
     /// Serves a copy with a Resource Dump.
     fn with_dumps(copy: &Destination) -> Self {
         let relay = Relay::start().unwrap();
-        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
+        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None };
         served.run(copy.command("publish", &["--dumps"]));
         served
     }
@@ -144,7 +146,7 @@ impl Served {
     /// Serves the files of a directory, scanned each second.
     fn files(from: &Path, state: &Path) -> Self {
         let relay = Relay::start().unwrap();
-        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None };
+        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None };
         let mut command = thresher();
         command.args(["publish", "--rescan", "1", "--from"]).arg(from).arg("--state").arg(state);
         served.run(command);
@@ -162,6 +164,9 @@ impl Served {
         let mut server = Process::talk(command.stderr(Stdio::inherit()));
         let address = loop {
             let line = server.hear();
+            if let Some(address) = line.strip_prefix("metrics on ") {
+                self.metrics = Some(address.to_owned());
+            }
             if let Some((_, address)) = line.split_once(" on ").filter(|_| line.starts_with("serving ")) {
                 break address.to_owned();
             }

@@ -1,6 +1,8 @@
 //! The publisher's own hub: subscriptions, deliveries, and what goes wrong with them.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::process::Stdio;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,6 +18,7 @@ use url::form_urlencoded::Serializer;
 use super::Served;
 use super::hubs::{Heard, changed, heard, told_in};
 use crate::common::{Destination, source};
+use crate::metrics::{get, python};
 
 const LOOPBACK: [&str; 3] = ["--own-hub", "--allow-address", "127.0.0.0/8"];
 
@@ -318,4 +321,23 @@ async fn acc_6_a_hundred_subscribers_get_every_change_and_intervals_join() {
     for path in all {
         case.takes(path, &expected).await;
     }
+}
+
+#[tokio::test]
+async fn its_metrics_are_those_of_the_page() {
+    let mut options = LOOPBACK.to_vec();
+    options.extend(["--metrics", "127.0.0.1:0"]);
+    let case = Case::new(&options).await;
+    let address = case.served.metrics.clone().expect("it says where");
+    assert_eq!(get(&address, "/readyz"), "ready\n");
+    case.subscribe_all(&["/a"], &[]).await;
+    let expected = case.change().await;
+    case.takes("/a", &expected).await;
+    let said = get(&address, "/metrics");
+    assert!(said.contains("thresher_publisher_subscribers 1"), "{said}");
+    let mut command = python("deploy/tests/exposed.py");
+    let mut checked = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    checked.stdin.take().unwrap().write_all(said.as_bytes()).unwrap();
+    let checked = checked.wait_with_output().unwrap();
+    assert!(checked.status.success(), "{}\n{said}", String::from_utf8_lossy(&checked.stdout));
 }

@@ -1,0 +1,93 @@
+//! Metrics of a publisher.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use service::{Labelled, Metrics, ServiceInfo};
+
+/// Metrics of a publisher. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct PublisherMetrics {
+    publications: Labelled<Counter>,
+    pub(crate) subscribers: Gauge,
+    deliveries: Labelled<Counter>,
+    verifications: Labelled<Counter>,
+    ended: Labelled<Counter>,
+}
+
+impl Default for PublisherMetrics {
+    /// Not exported.
+    fn default() -> Self {
+        Self::register(&Metrics::new(ServiceInfo { name: "publisher", version: "" }))
+    }
+}
+
+impl PublisherMetrics {
+    /// Registers the metrics with a service.
+    pub fn register(metrics: &Metrics) -> Self {
+        let publications = metrics.add_labelled(
+            "publisher_publications",
+            "Publications of changes, by what came of them",
+            "result",
+            &["published", "unchanged", "failed"],
+        );
+        let subscribers =
+            metrics.add("publisher_subscribers", "Subscribers of its own hub", Gauge::default());
+        let deliveries = metrics.add_labelled(
+            "publisher_deliveries",
+            "Payloads sent to subscribers, by what came of them",
+            "result",
+            &["taken", "failed"],
+        );
+        let verifications = metrics.add_labelled(
+            "publisher_verifications",
+            "Requests to the hub, by what came of them",
+            "result",
+            &["confirmed", "unconfirmed", "no-room"],
+        );
+        let ended = metrics.add_labelled(
+            "publisher_subscriptions_ended",
+            "Subscriptions that have ended, by the reason",
+            "reason",
+            &["unsubscribed", "lease-over", "gone", "failed"],
+        );
+        Self { publications, subscribers, deliveries, verifications, ended }
+    }
+
+    /// A publication, if there were changes.
+    pub(crate) fn published(&self, changes: Option<u64>) {
+        let result = match changes {
+            Some(0) => "unchanged",
+            Some(_) => "published",
+            None => "failed",
+        };
+        self.publications.of(result).inc();
+    }
+
+    pub(crate) fn delivered(&self, is_taken: bool) {
+        self.deliveries.of(if is_taken { "taken" } else { "failed" }).inc();
+    }
+
+    pub(crate) fn verified(&self, is_confirmed: bool) {
+        self.verifications.of(if is_confirmed { "confirmed" } else { "unconfirmed" }).inc();
+    }
+
+    pub(crate) fn no_room(&self) {
+        self.verifications.of("no-room").inc();
+    }
+
+    pub(crate) fn ended(&self, reason: &'static str) {
+        self.ended.of(reason).inc();
+    }
+
+    /// The counts of the hub, by name: of all hubs of the process.
+    pub(crate) fn counts(&self) -> [(&'static str, u64); 6] {
+        [
+            ("delivered", self.deliveries.of("taken").get()),
+            ("failed", self.deliveries.of("failed").get()),
+            ("verified", self.verifications.of("confirmed").get()),
+            ("unverified", self.verifications.of("unconfirmed").get()),
+            ("refused", self.verifications.of("no-room").get()),
+            ("given_up", self.ended.of("failed").get()),
+        ]
+    }
+}
