@@ -165,6 +165,7 @@ impl Settling {
             candidate: None,
             repair: false,
             mirror: None,
+            patch: None,
             account: Provenance::default(),
         }
     }

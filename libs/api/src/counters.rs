@@ -19,6 +19,15 @@ pub struct Counters {
     /// Those among them whose bytes a mirror gave.
     #[serde(skip_serializing_if = "is_zero")]
     pub mirrored: u64,
+    /// Those among them that patches made from the version before.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub patched: u64,
+    /// Resources whose patches were not applied: they were requested themselves.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub patches_unused: u64,
+    /// Bytes of resources that were not received, because patches made them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bytes_saved: u64,
     /// Resources that were already stored.
     pub unchanged: u64,
     /// Resources deleted.
@@ -111,6 +120,9 @@ impl From<&model::Counters> for Counters {
             stored: counters.stored,
             repaired: counters.healed,
             mirrored: counters.mirrored,
+            patched: counters.patched,
+            patches_unused: counters.patches_unused,
+            bytes_saved: counters.bytes_saved,
             unchanged: counters.unchanged,
             deleted: counters.deleted,
             failed: counters.failed,

@@ -22,7 +22,7 @@ mod tests {
             "entry": "https://example.org/", "name": "example.main", "title": "The example", "labels": {"country": "jp", "example.org/tier": "1"},
             "notes": "Ask first.", "source_contact": "Ada <ada@example.org>", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
             "follow": {"min_seconds": 5, "max_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
-            "max_deletes_percent": 3, "keep_versions": 2, "metadata_prefix": "mets", "sets": ["col_1", "a:b"], "include": "a", "exclude": "b", "origins": "same", "mirrors": "prefer", "only": ["type=application/pdf", "collection=https://example.org/c"],
+            "max_deletes_percent": 3, "keep_versions": 2, "metadata_prefix": "mets", "sets": ["col_1", "a:b"], "include": "a", "exclude": "b", "origins": "same", "mirrors": "prefer", "patches": "off", "only": ["type=application/pdf", "collection=https://example.org/c"],
             "follow_links": ["item", "http://t/r"], "follow_types": ["application/pdf"], "follow_max": 5, "strict": true, "accept_html": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn the_names_in_the_description_are_those_that_are_understood() {
         let schema = serde_json::to_value(Spec::schema()).unwrap();
-        for field in ["mode", "prefer", "absent", "origins", "mirrors", "robots", "push"] {
+        for field in ["mode", "prefer", "absent", "origins", "mirrors", "patches", "robots", "push"] {
             for name in schema["properties"][field]["enum"].as_array().unwrap() {
                 let body = json!({"entry": "https://example.org/", field: name});
                 assert!(serde_json::from_value::<Spec>(body).is_ok(), "{field}: {name}");

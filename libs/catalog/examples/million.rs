@@ -230,6 +230,7 @@ fn pending(n: u64) -> PendingRecord {
         candidate: None,
         repair: false,
         mirror: None,
+        patch: None,
         account: Default::default(),
     }
 }

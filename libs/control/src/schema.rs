@@ -55,6 +55,10 @@ pub(crate) fn mirrors() -> Schema {
     one_of(&["off", "fallback", "prefer", "spread"])
 }
 
+pub(crate) fn patches() -> Schema {
+    one_of(&["verified", "off"])
+}
+
 pub(crate) fn push() -> Schema {
     one_of(&["auto", "unsigned", "off"])
 }

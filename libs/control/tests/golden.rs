@@ -110,6 +110,7 @@ fn sources() {
     full.exclude = Some("/tmp/".to_owned());
     full.origins = model::Origins::Same;
     full.mirrors = model::Mirrors::Prefer;
+    full.patches = model::Patches::Off;
     full.follow_links = ["item", "describedby"].map(|rel| rel.parse().unwrap()).into();
     full.follow_types = vec!["application/pdf".parse().unwrap()];
     full.follow_max = 5.try_into().ok();

@@ -1,6 +1,7 @@
 //! Dispatch: sends pending records as jobs, a bounded window at a time, until none is left.
 
 pub(crate) mod dead_letters;
+mod patches;
 mod pending_pass;
 pub(crate) mod window;
 
@@ -14,6 +15,7 @@ use model::{
     ProblemReason, ResourceUri, VerifyJob,
 };
 
+use crate::dispatcher::patches::PatchStreak;
 use crate::dispatcher::pending_pass::PendingPass;
 use crate::dispatcher::window::Window;
 use crate::error::HarvestError;
@@ -32,6 +34,7 @@ const PORTION: usize = 256;
 pub(crate) struct Dispatcher {
     pub(crate) window: Window,
     events: JobEvents,
+    patches: PatchStreak,
 }
 
 /// What a pass over the pending records left.
@@ -56,7 +59,8 @@ impl Dispatcher {
         ctx.open_queues().await?;
         let window =
             Window::within(ctx.options.window, ctx.options.jobs_per_origin.get(), ctx.run.counters.planned);
-        let mut dispatcher = Self { window, events: JobEvents::of(ctx) };
+        let events = JobEvents::of(ctx);
+        let mut dispatcher = Self { window, events, patches: PatchStreak::default() };
         dispatcher.settle_earlier_dead_letters(ctx).await?;
         loop {
             let left = dispatcher.pass(ctx, settler).await?;
@@ -158,6 +162,7 @@ impl Dispatcher {
             if self.window.asks(outcomes.id) {
                 attempted.for_each(|one| self.window.reached(&outcomes.origin, was_answered(&one.result)));
             }
+            outcomes.items.iter().for_each(|one| self.patches.note(one.patch.as_deref()));
             ended.push((outcomes.id, outcomes.elapsed_ms, count));
         }
         let follow_up = settler.settle(ctx, messages, |uri| self.window.take_plan(uri)).await?;
@@ -218,6 +223,10 @@ impl Dispatcher {
                         let listed_until = record.listing.latest;
                         let declaration = record.declaration.clone();
                         let repair = record.repair;
+                        // Only at its own URI: a mirror is asked because that failed.
+                        let is_patchable = matches!(step, Step::Fetch) && from.is_none();
+                        let patch = record.patch.as_deref().filter(|_| is_patchable);
+                        let patch = patch.map(|plan| Box::new(patches::item(plan)));
                         self.window.add(
                             origin,
                             FetchItem {
@@ -229,6 +238,7 @@ impl Dispatcher {
                                 repair,
                                 held_type: None,
                                 from,
+                                patch,
                             },
                             record,
                         );
@@ -249,7 +259,8 @@ impl Dispatcher {
             while let Some((id, origin, items)) = self.window.next_job(is_last) {
                 let source = ctx.source.clone();
                 let terms = ctx.options.terms.clone();
-                send(ctx, FetchJob { id, source, run: ctx.run.id, origin, terms, items }).await?;
+                let job = FetchJob { id, source, run: ctx.run.id, origin, terms, items };
+                send(ctx, job, &self.patches).await?;
                 self.events.note_sent();
             }
             let idle = self.window.take_idle_origins();
@@ -261,8 +272,9 @@ impl Dispatcher {
     }
 }
 
-async fn send(ctx: &mut RunContext, mut job: FetchJob) -> Result<(), HarvestError> {
+async fn send(ctx: &mut RunContext, mut job: FetchJob, patches: &PatchStreak) -> Result<(), HarvestError> {
     add_validators(ctx, &mut job.items).await?;
+    patches.prepare(ctx, &mut job.items).await?;
     ctx.queue_job(job).await
 }
 

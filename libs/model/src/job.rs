@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::stored_bitstream::StoredBitstream;
-use crate::{Declaration, JobId, Origin, ResourceUri, RunId, Seq, SourceId, Terms, Validators};
+use crate::{
+    Declaration, JobId, Origin, PatchItem, PatchUse, ResourceUri, RunId, Seq, SourceId, Terms, Validators,
+};
 
 /// Resources of one origin, to be fetched one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +56,9 @@ pub struct FetchItem {
     /// The mirror to request, in place of the resource's own URI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ResourceUri>,
+    /// Patches that may make it from the stored version, in place of a request for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Box<PatchItem>>,
 }
 
 /// Fetched resources, to be verified.
@@ -91,6 +96,9 @@ pub struct Fetched {
     pub listed_until: Option<Timestamp>,
     /// The result.
     pub result: FetchedResult,
+    /// What became of its patches, if the item had any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Box<PatchUse>>,
 }
 
 /// The result of a fetch.

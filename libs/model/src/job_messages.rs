@@ -13,11 +13,11 @@ use crate::{
 };
 
 const FETCH_JOB: usize = r#"{"kind":"fetch-job","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"terms":,"items":[]}}"#.len();
-const FETCH_ITEM: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","held":,"mend":true,"held_type":,"from":},"#.len();
+const FETCH_ITEM: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","held":,"mend":true,"held_type":,"from":,"patch":},"#.len();
 const VERIFY_JOB: usize = r#"{"kind":"verify-job","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"items":[],"requests":18446744073709551615,"elapsed_ms":18446744073709551615}}"#.len();
-const FETCHED: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","result":},"#.len();
+const FETCHED: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","result":,"patch":},"#.len();
 const OUTCOMES: usize = r#"{"kind":"outcomes","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"items":[],"requests":18446744073709551615,"elapsed_ms":18446744073709551615}}"#.len();
-const OUTCOME: usize = r#"{"uri":,"seq":18446744073709551615,"result":},"#.len();
+const OUTCOME: usize = r#"{"uri":,"seq":18446744073709551615,"result":,"patch":},"#.len();
 const RESULT: usize = r#"{"verified":{"stored":,"assurance":"digest"}}"#.len();
 const STORED: usize = r#"{"location":,"computed":,"media_type":,"encoding":,"validators":,"modified":"-009999-01-02T01:59:59.999999999Z","final_url":}"#.len();
 const OBJECT: usize =
@@ -47,30 +47,48 @@ fn outcomes(outcomes: &Outcomes) -> usize {
 }
 
 fn fetch_item(item: &FetchItem) -> usize {
-    let FetchItem { uri, seq: _, declaration: declared, listed_until: _, held, repair: _, held_type, from } =
-        item;
+    let FetchItem {
+        uri,
+        seq: _,
+        declaration: declared,
+        listed_until: _,
+        held,
+        repair: _,
+        held_type,
+        from,
+        patch,
+    } = item;
     let from = from.as_ref().map_or(0, |from| text(from.as_str()));
-    from + FETCH_ITEM + text(uri.as_str()) + declaration(declared) + validators(held) + optional(held_type)
+    // Few items have patches. They are encoded to be measured, like failures.
+    let patch = patch.as_ref().map_or(0, written);
+    from + patch
+        + FETCH_ITEM
+        + text(uri.as_str())
+        + declaration(declared)
+        + validators(held)
+        + optional(held_type)
 }
 
 fn fetched(fetched: &Fetched) -> usize {
-    let Fetched { uri, seq: _, declaration: declared, listed_until: _, result } = fetched;
+    let Fetched { uri, seq: _, declaration: declared, listed_until: _, result, patch } = fetched;
     let result = match result {
         FetchedResult::Stored(of) | FetchedResult::Kept(of) => stored(of),
         FetchedResult::NotModified | FetchedResult::Deferred => 0,
         FetchedResult::Failed(failure) => written(failure),
     };
-    FETCHED + text(uri.as_str()) + declaration(declared) + RESULT + result
+    let patch = patch.as_ref().map_or(0, written);
+    patch + FETCHED + text(uri.as_str()) + declaration(declared) + RESULT + result
 }
 
 fn outcome(outcome: &Outcome) -> usize {
-    let Outcome { uri, seq: _, result } = outcome;
+    let Outcome { uri, seq: _, result, patch } = outcome;
     let result = match result {
         OutcomeResult::Verified { stored: of, assurance: _ } => stored(of),
         OutcomeResult::NotModified | OutcomeResult::Deferred => 0,
         OutcomeResult::Failed(failure) => written(failure),
     };
-    OUTCOME + text(uri.as_str()) + RESULT + result
+    let patch = patch.as_ref().map_or(0, written);
+    patch + OUTCOME + text(uri.as_str()) + RESULT + result
 }
 
 fn stored(stored: &StoredBitstream) -> usize {

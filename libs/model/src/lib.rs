@@ -28,6 +28,7 @@ mod options;
 mod origin;
 mod outcome;
 mod package;
+mod patch;
 mod pending;
 mod persisted;
 mod poll;
@@ -74,13 +75,14 @@ pub use oai::{
     OaiRepository, OaiSet, OaiWindow,
 };
 pub use only::{Only, OnlyError, Scope, WantedLink};
-pub use options::{Absent, Mirrors, OaiOptions, Origins, Prefer, Push, Robots, RunMode};
+pub use options::{Absent, Mirrors, OaiOptions, Origins, Patches, Prefer, Push, Robots, RunMode};
 pub use origin::{Origin, OriginError};
 pub use outcome::{Outcome, OutcomeResult, Outcomes};
 pub use package::{
     Contents, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, PackageJob, PackageOutcome,
     PackageRecord, PackageResult, PackageState, SettledPackage, SliceSet,
 };
+pub use patch::{Patch, PatchBase, PatchItem, PatchPlan, PatchUnused, PatchUse};
 pub use pending::{Action, PendingRecord};
 pub use persisted::{Area, Persisted, Registered, Role};
 pub use poll::{PollBasis, PollDocument};

@@ -71,6 +71,19 @@ pub enum Mirrors {
     Spread,
 }
 
+/// Whether to make a new version from the stored one and a patch that the change links to. Only where a digest of the
+/// new version is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Patches {
+    /// Where the result can be judged by its digest. In any doubt the resource itself is requested.
+    #[default]
+    Verified,
+    /// Never.
+    Off,
+}
+
 /// How robots.txt is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -143,6 +156,13 @@ impl Mirrors {
     /// Whether this is the default.
     pub fn is_fallback(&self) -> bool {
         *self == Self::Fallback
+    }
+}
+
+impl Patches {
+    /// Whether this is the default.
+    pub fn is_verified(&self) -> bool {
+        *self == Self::Verified
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::stored_bitstream::StoredBitstream;
-use crate::{Assurance, JobId, Origin, ResourceUri, RunId, Seq, SourceId};
+use crate::{Assurance, JobId, Origin, PatchUse, ResourceUri, RunId, Seq, SourceId};
 
 /// The outcomes of one job's resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,9 @@ pub struct Outcome {
     pub seq: Seq,
     /// The result.
     pub result: OutcomeResult,
+    /// What became of its patches, if it had any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Box<PatchUse>>,
 }
 
 /// The result of one resource.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Declaration, Listing, Mirror, MirrorPlan, Origin, Provenance, Seq, StoredBitstream};
+use crate::{Declaration, Listing, Mirror, MirrorPlan, Origin, PatchPlan, Provenance, Seq, StoredBitstream};
 
 /// The pending work of a resource. Keyed by its URI, so a later change overwrites an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct PendingRecord {
     /// How far its mirrors were tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mirror: Option<Box<MirrorPlan>>,
+    /// How it may be made from the stored version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Box<PatchPlan>>,
     /// Why it is planned, and the failed attempts of this run.
     #[serde(skip_serializing_if = "Provenance::is_empty")]
     pub account: Provenance,
@@ -57,6 +60,7 @@ impl PendingRecord {
             candidate: None,
             repair: false,
             mirror: None,
+            patch: None,
             account,
         }
     }
@@ -102,6 +106,7 @@ struct Read {
     #[serde(rename = "mend", default)]
     repair: bool,
     mirror: Option<Box<MirrorPlan>>,
+    patch: Option<Box<PatchPlan>>,
     #[serde(default)]
     account: Provenance,
 }
@@ -118,7 +123,7 @@ impl TryFrom<Read> for PendingRecord {
 
     fn try_from(read: Read) -> Result<Self, Self::Error> {
         let Read { seq, action, origin, declaration, listing, attempts, .. } = read;
-        let Read { next_attempt_at, candidate, repair, mirror, account, .. } = read;
+        let Read { next_attempt_at, candidate, repair, mirror, patch, account, .. } = read;
         let action = match (action, origin) {
             (ActionName::Fetch, Some(origin)) => Action::Fetch { origin },
             (ActionName::Fetch, None) => return Err("missing field `lane` of what is to be fetched"),
@@ -134,6 +139,7 @@ impl TryFrom<Read> for PendingRecord {
             candidate,
             repair,
             mirror,
+            patch,
             account,
         })
     }

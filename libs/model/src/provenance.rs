@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::mirror::Mirror;
+use crate::patch::PatchUse;
 use crate::problem_reason::ProblemReason;
 
 /// The most failed attempts that are kept of one resource and one run: the last ones.
@@ -31,6 +32,9 @@ pub struct Provenance {
     /// The mirror that gave the bytes, in place of the resource's own URI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mirror: Option<Mirror>,
+    /// What became of the patches that the change links to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Box<PatchUse>>,
 }
 
 /// Why a resource was planned.

@@ -77,6 +77,15 @@ pub struct Counters {
     /// Those among them whose bytes a mirror gave.
     #[serde(skip_serializing_if = "is_zero")]
     pub mirrored: u64,
+    /// Those among them that patches made from the version before.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub patched: u64,
+    /// Resources whose patches were not applied: they were requested themselves.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub patches_unused: u64,
+    /// Bytes of resources that were not received, because patches made them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bytes_saved: u64,
     /// Resources that were already stored.
     pub unchanged: u64,
     /// Resources deleted.

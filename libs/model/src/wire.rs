@@ -191,6 +191,7 @@ mod tests {
                 repair: false,
                 held_type: None,
                 from: None,
+                patch: None,
             }],
         }
     }

@@ -23,7 +23,7 @@ fn outcome(n: u64, source: &SourceId, pack: PackId) -> Outcome {
         final_url: None,
     };
     let result = OutcomeResult::Verified { stored: Arc::new(stored), assurance: Assurance::None };
-    Outcome { uri: format!("http://h/{n}").parse().unwrap(), seq: Seq::new(n), result }
+    Outcome { uri: format!("http://h/{n}").parse().unwrap(), seq: Seq::new(n), result, patch: None }
 }
 
 #[test]

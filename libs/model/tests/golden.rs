@@ -15,8 +15,9 @@ use model::{
     Assurance, ChangeNotification, Contents, Declaration, Disposition, Evidence, Failure, FetchItem,
     FetchJob, Fetched, FetchedResult, JobId, Location, ManifestEntry, ManifestHeader, MemberOutcome,
     MemberResult, Message, Method, Origin, Outcome, OutcomeResult, Outcomes, PackageId, PackageJob,
-    PackageOutcome, PackageResult, ProblemReason, ResourceUri, Robots, RunId, Seq, SetId, SourceId,
-    StoredBitstream, Terms, UnpackJob, UnpackTask, Validators, VerifyJob, decode, encode,
+    PackageOutcome, PackageResult, Patch, PatchBase, PatchItem, PatchUnused, PatchUse, ProblemReason,
+    ResourceUri, Robots, RunId, Seq, SetId, SourceId, StoredBitstream, Terms, UnpackJob, UnpackTask,
+    Validators, VerifyJob, decode, encode,
 };
 use resourcesync::{Capability, Datetime, Metadata};
 
@@ -48,6 +49,39 @@ fn a_fetch_job_that_mends_is_sent_as_it_is_written_here() {
     let mut job = fetch_job();
     job.items.iter_mut().for_each(|item| item.repair = true);
     is_sent_as_example("with-mends", &job);
+}
+
+#[test]
+fn a_fetch_job_with_patches_and_what_became_of_them_are_sent_as_they_are_written_here() {
+    let step = Patch {
+        url: uri("a.patch"),
+        digests: vec![Sha256::of(b"patch").into()],
+        length: 40,
+        makes: declaration().digests,
+        makes_length: 1_014,
+    };
+    let stored = in_pack();
+    let base = PatchBase {
+        location: stored.location,
+        computed: stored.computed,
+        media_type: Some("application/json".to_owned()),
+    };
+    let mut job = fetch_job();
+    job.items[0].patch = Some(Box::new(PatchItem { base: Some(base), steps: vec![step], unused: None }));
+    let unused = PatchItem { base: None, steps: vec![], unused: Some(PatchUnused::UnknownType) };
+    job.items[1].patch = Some(Box::new(unused));
+    is_sent_as_example("with-patches", &job);
+
+    let applied = PatchUse::Applied { patches: vec![uri("a.patch")], bytes: 40, saved: 974 };
+    let uses = [applied, PatchUse::Unused(PatchUnused::NotReceived)].map(|used| Some(Box::new(used)));
+    let mut fetched = verify_job();
+    let mut settled = outcomes();
+    for (n, used) in uses.into_iter().enumerate() {
+        fetched.items[n].patch.clone_from(&used);
+        settled.items[n].patch = used;
+    }
+    is_sent_as_example("with-patches", &fetched);
+    is_sent_as_example("with-patches", &settled);
 }
 
 #[test]
@@ -171,6 +205,7 @@ fn fetch_job() -> FetchJob {
                 repair: false,
                 held_type: None,
                 from: None,
+                patch: None,
             },
             FetchItem {
                 uri: uri("b"),
@@ -181,6 +216,7 @@ fn fetch_job() -> FetchJob {
                 repair: false,
                 held_type: None,
                 from: None,
+                patch: None,
             },
         ],
     }
@@ -201,6 +237,7 @@ fn verify_job() -> VerifyJob {
         declaration: declaration(),
         listed_until: Some(moment()),
         result,
+        patch: None,
     };
     VerifyJob {
         id: job(),
@@ -225,7 +262,7 @@ fn outcomes() -> Outcomes {
         OutcomeResult::Failed(mismatch()),
         OutcomeResult::Failed(changed_again()),
     ];
-    let outcome = |(n, result)| Outcome { uri: uri(&format!("{n}")), seq: Seq::new(n), result };
+    let outcome = |(n, result)| Outcome { uri: uri(&format!("{n}")), seq: Seq::new(n), result, patch: None };
     Outcomes {
         id: job(),
         source: source(),

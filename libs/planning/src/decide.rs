@@ -257,6 +257,7 @@ mod tests {
             candidate: None,
             repair: false,
             mirror: None,
+            patch: None,
             account: Default::default(),
         }
     }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use model::{Absent, Mirrors, Mode, OaiOptions, Prefer, Terms};
+use model::{Absent, Mirrors, Mode, OaiOptions, Patches, Prefer, Terms};
 use regex::Regex;
 
 use crate::filter::Filter;
@@ -53,6 +53,8 @@ pub struct HarvestOptions {
     pub limits: RunLimits,
     /// When to fetch from mirrors.
     pub mirrors: Mirrors,
+    /// Whether to apply patches.
+    pub patches: Patches,
     /// Which links lead to resources that are fetched too.
     pub follow: FollowRules,
 }
@@ -100,6 +102,7 @@ impl Default for HarvestOptions {
             oai: OaiOptions::default(),
             limits: RunLimits::default(),
             mirrors: Mirrors::default(),
+            patches: Patches::default(),
             follow: FollowRules::default(),
         }
     }

@@ -172,6 +172,7 @@ mod tests {
             candidate: None,
             repair: false,
             mirror: None,
+            patch: None,
             account: Provenance::of(Why::Problem),
         }
     }

@@ -1,7 +1,7 @@
 //! The history of a resource in words: each failed attempt, and the final result. The command line and the console
 //! share these texts.
 
-use model::{Attempt, ChangeEvent, ChangeLogEntry, Mirror, Provenance, Why};
+use model::{Attempt, ChangeEvent, ChangeLogEntry, Mirror, PatchUse, Provenance, Why, bytes};
 
 /// The lines of one change log entry: the failed attempts before it, the event, and its cause.
 pub fn lines(entry: &ChangeLogEntry) -> Vec<String> {
@@ -13,12 +13,28 @@ pub fn lines(entry: &ChangeLogEntry) -> Vec<String> {
 
 /// The cause of an event: the document that requested it, and the run that did it.
 pub fn because(entry: &ChangeLogEntry) -> String {
-    let Provenance { why, change, as_of, mirror, .. } = &entry.account;
+    let Provenance { why, change, as_of, mirror, patch, .. } = &entry.account;
     let change = change.map_or("listed".to_owned(), |change| change.to_string());
     let when = as_of.map_or(String::new(), |time| format!(" as of {time}"));
     let because = why.map_or(String::new(), |why| format!(", because {}", reason(why)));
     let from = mirror.as_ref().map_or(String::new(), |mirror| format!("; from the mirror {}", place(mirror)));
-    format!("{change}{when} by {}{because}{from}; run {}", entry.document, entry.run)
+    let patched = patch.as_deref().map_or(String::new(), |used| format!("; {}", patched(used)));
+    format!("{change}{when} by {}{because}{from}{patched}; run {}", entry.document, entry.run)
+}
+
+/// What became of the patches of a change.
+fn patched(used: &PatchUse) -> String {
+    match used {
+        PatchUse::Applied { patches, bytes: received, saved } => {
+            let urls: Vec<&str> = patches.iter().map(|url| url.as_str()).collect();
+            let (received, saved) = (bytes(*received), bytes(*saved));
+            format!(
+                "made from the version before by the patch {} ({received}, {saved} saved)",
+                urls.join(", then ")
+            )
+        }
+        PatchUse::Unused(why) => format!("the patch was not applied ({why}): {}", why.text()),
+    }
 }
 
 /// A mirror, with its priority if the link states one.

@@ -7,11 +7,13 @@ use bus::worker::{OriginShares, RequestTimer};
 use fleet::Credentials;
 use model::{Clock, Origin, Terms};
 use store::{PackLimits, SharedPacks, Store};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use web::Client;
 
 use crate::config::FetcherConfig;
 use crate::metrics::FetcherMetrics;
+use crate::patch;
 use crate::range_permits::SingleRangeOrigins;
 
 /// Processes fetch jobs.
@@ -27,6 +29,8 @@ pub struct Fetcher {
     pub(crate) config: Arc<FetcherConfig>,
     pub(crate) metrics: FetcherMetrics,
     pub(crate) loners: SingleRangeOrigins,
+    /// Memory that patches share.
+    pub(crate) patch_room: Arc<Semaphore>,
     origin_shares: Option<OriginShares>,
     pub(crate) stop: CancellationToken,
 }
@@ -50,6 +54,7 @@ impl Fetcher {
             config: Arc::new(config),
             metrics: FetcherMetrics::default(),
             loners: SingleRangeOrigins::default(),
+            patch_room: Arc::new(Semaphore::new(patch::ROOM as usize)),
             origin_shares: None,
             stop: CancellationToken::new(),
         }

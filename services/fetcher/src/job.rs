@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bus::{HandlerResult, Payload, Queue};
 use model::{
     Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, Message as _, PackageJob,
-    PackageOutcome, PackageResult, ProblemReason, VerifyJob, WireError,
+    PackageOutcome, PackageResult, PatchUse, ProblemReason, VerifyJob, WireError,
 };
 use store::StoreError;
 use tokio::time::Instant;
@@ -49,7 +49,7 @@ impl Fetcher {
             job => {
                 let FetchJob { id, source, run, origin, items, .. } =
                     Arc::unwrap_or_clone(job.map_err(HandlerResult::poison)?);
-                let items = items.iter().map(|item| fetched(item, FetchedResult::Deferred)).collect();
+                let items = items.iter().map(|item| fetched(item, FetchedResult::Deferred, None)).collect();
                 let queue = Queue::Verify { source: source.clone() };
                 let done = VerifyJob { id, source, run, origin, items, requests: 0, elapsed_ms: 0 };
                 bus::send(&*self.bus, queue, id, Arc::new(done)).await.map_err(HandlerResult::later)?;
@@ -100,8 +100,10 @@ impl Fetcher {
         let start = Instant::now();
         let mut sink = Sink::new(&self.store, &self.packs, source, &self.config, self.clock.now(), items);
         let mut results = Vec::with_capacity(items.len());
+        let mut patches = vec![None; items.len()];
         let mut requests = 0;
         let mut unanswered = 0;
+        let mut patches_unused = 0;
         for (n, item) in items.iter().enumerate() {
             if start.elapsed() >= self.config.job_time() || unanswered >= UNANSWERED {
                 results.push(FetchedResult::Deferred);
@@ -110,6 +112,16 @@ impl Fetcher {
             let now = self.clock.now();
             let accepts_html = terms.accept_html;
             let timer = self.time_request(origin);
+            if let Some(patched) = self.patch(item, patches_unused).await? {
+                requests += patched.requests;
+                patches_unused = patched.unused_after(patches_unused);
+                patches[n] = Some(Box::new(patched.used));
+                if let Some(fresh) = patched.fresh {
+                    sink.take(n, item, fresh).await?;
+                    results.push(FetchedResult::Deferred);
+                    continue;
+                }
+            }
             let got =
                 resource::fetch(&self.client, &self.store, &self.config, item, accepts_html, now).await?;
             drop(timer);
@@ -130,7 +142,9 @@ impl Fetcher {
         for (n, stored) in sink.finish().await? {
             results[n] = FetchedResult::Stored(Arc::new(stored));
         }
-        let items = items.iter().zip(results).map(|(item, result)| fetched(item, result)).collect();
+        let results = results.into_iter().zip(patches);
+        let items =
+            items.iter().zip(results).map(|(item, (result, patch))| fetched(item, result, patch)).collect();
         let elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         let source = source.clone();
         let origin = origin.clone();
@@ -139,11 +153,11 @@ impl Fetcher {
 }
 
 /// An item with its result. The job itself stays intact: it may be redelivered.
-fn fetched(item: &FetchItem, result: FetchedResult) -> Fetched {
-    let FetchItem { uri, seq, declaration, listed_until, held: _, repair: _, held_type: _, from: _ } = item;
+fn fetched(item: &FetchItem, result: FetchedResult, patch: Option<Box<PatchUse>>) -> Fetched {
+    let FetchItem { uri, seq, declaration, listed_until, .. } = item;
     let uri = uri.clone();
     let declaration = declaration.clone();
-    Fetched { uri, seq: *seq, declaration, listed_until: *listed_until, result }
+    Fetched { uri, seq: *seq, declaration, listed_until: *listed_until, result, patch }
 }
 
 /// Consecutive requests that the origin left unanswered. An origin that requests a cooldown is left alone at once.

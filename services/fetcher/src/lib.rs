@@ -9,6 +9,7 @@ mod modified;
 mod package;
 mod package_label;
 mod page;
+mod patch;
 mod range_permits;
 mod resource;
 mod serve;

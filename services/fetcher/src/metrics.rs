@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bus::worker::OriginShares;
-use model::{FetchedResult, PackageOutcome, PackageResult, VerifyJob};
+use model::{FetchedResult, PackageOutcome, PackageResult, PatchUse, VerifyJob};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -24,6 +24,8 @@ pub struct FetcherMetrics {
     resources: Labelled<Counter>,
     packages: Labelled<Counter>,
     ranges: Labelled<Counter>,
+    patches: Labelled<Counter>,
+    patch_saved: Counter,
     requests: Counter,
     bytes: Counter,
     pack_jobs: Histogram,
@@ -42,6 +44,8 @@ impl FetcherMetrics {
         let resources = "Resources of finished fetch jobs by result";
         let packages = "Jobs about packages of dumps by result";
         let ranges = "Ranges of packages asked for beside a leading one by result";
+        let patches = "Resources with patches by what became of these";
+        let saved = "Bytes of resources that were not received, because patches made them";
         let requests = "Requests sent to Sources for resources and packages, redirects included";
         let bytes = "Bytes of bitstreams and packages stored";
         let pack_jobs = "Jobs whose small bitstreams share a pack, of each pack stored";
@@ -51,6 +55,8 @@ impl FetcherMetrics {
             // Present from the start: a fleet may run without dumps for ever.
             packages: metrics.add_labelled("fetch_packages", packages, "result", &["stored"]),
             ranges: metrics.add_labelled("fetch_package_ranges", ranges, "result", &["accepted"]),
+            patches: metrics.add_labelled("fetch_patches", patches, "result", &["applied"]),
+            patch_saved: metrics.add("fetch_patch_saved_bytes", saved, Counter::default()),
             requests: metrics.add("fetch_requests", requests, Counter::default()),
             bytes: metrics.add("fetch_bytes", bytes, Counter::default()),
             pack_jobs: metrics.add("fetch_jobs_per_pack", pack_jobs, Histogram::new(JOBS)),
@@ -85,6 +91,12 @@ impl FetcherMetrics {
     pub(crate) fn count(&self, done: &VerifyJob) {
         self.requests.inc_by(done.requests);
         for item in &done.items {
+            if let Some(used) = item.patch.as_deref() {
+                self.patches.of(used.as_str()).inc();
+                if let PatchUse::Applied { saved, .. } = used {
+                    self.patch_saved.inc_by(*saved);
+                }
+            }
             let result = match &item.result {
                 FetchedResult::Stored(stored) => {
                     self.bytes.inc_by(stored.computed.length());

@@ -50,6 +50,7 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
         terms: terms(source),
         absent: source.absent,
         mirrors: source.mirrors,
+        patches: source.patches,
         follow: FollowRules {
             relations: source.follow_links.clone(),
             types: source.follow_types.clone(),

@@ -129,6 +129,9 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     if counters.mirrored > 0 {
         row(counters.mirrored, "of them from mirrors");
     }
+    if counters.patched > 0 {
+        row(counters.patched, "of them made by patches");
+    }
     row(counters.unchanged, "unchanged");
     row(counters.deleted, "deleted by the Source");
     for (n, what) in [

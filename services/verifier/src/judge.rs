@@ -78,7 +78,7 @@ impl Verifier {
             }
         }
         for (n, fetched) in items.iter().enumerate() {
-            let Fetched { uri, seq, declaration, listed_until, result } = fetched;
+            let Fetched { uri, seq, declaration, listed_until, result, patch } = fetched;
             let result = match result {
                 FetchedResult::Stored(_) | FetchedResult::Kept(_) if missing.contains(&n) => {
                     OutcomeResult::Failed(not_there(uri))
@@ -91,7 +91,7 @@ impl Verifier {
                 FetchedResult::Deferred => OutcomeResult::Deferred,
                 FetchedResult::Failed(failure) => OutcomeResult::Failed(failure.clone()),
             };
-            judged.push(Outcome { uri: uri.clone(), seq: *seq, result });
+            judged.push(Outcome { uri: uri.clone(), seq: *seq, result, patch: patch.clone() });
         }
         let source = source.clone();
         let origin = origin.clone();

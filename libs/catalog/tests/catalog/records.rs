@@ -63,6 +63,7 @@ pub(crate) fn pending(seq: u64) -> PendingRecord {
         candidate: None,
         repair: false,
         mirror: None,
+        patch: None,
         account: Default::default(),
     }
 }

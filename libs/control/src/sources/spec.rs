@@ -7,8 +7,8 @@ use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
 use model::{
-    Absent, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins, Persisted, Prefer, Push,
-    Robots, RunMode, SourceId,
+    Absent, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins, Patches, Persisted,
+    Prefer, Push, Robots, RunMode, SourceId,
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -103,6 +103,11 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Mirrors::is_fallback")]
     #[cfg_attr(feature = "openapi", schema(schema_with = schema::mirrors))]
     pub mirrors: Mirrors,
+    /// Whether to make a new version from the stored one and a patch that the change links to, where a digest of the new
+    /// version is declared: `verified`, or `off`.
+    #[serde(default, skip_serializing_if = "Patches::is_verified")]
+    #[cfg_attr(feature = "openapi", schema(schema_with = schema::patches))]
+    pub patches: Patches,
     /// Harvest only resources whose entries meet these conditions: `type=application/pdf`, `type=text/*`, a relation of
     /// their links (`describes`), or a relation and its target (`collection=https://example.org/c`). Conditions on the
     /// same relation, or on the type, are alternatives; others must all hold.
@@ -277,6 +282,7 @@ impl Spec {
             exclude: None,
             origins: Origins::default(),
             mirrors: Mirrors::default(),
+            patches: Patches::default(),
             only: Vec::new(),
             follow_links: Vec::new(),
             follow_types: Vec::new(),

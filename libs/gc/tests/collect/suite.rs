@@ -81,6 +81,7 @@ async fn fill_with_needed(world: &World, held: &Held) -> BTreeSet<String> {
         candidate: Some(Box::new(stored(&queued, "a candidate that is pending"))),
         repair: false,
         mirror: None,
+        patch: None,
         account: Default::default(),
     };
     let contents = Contents {

@@ -10,7 +10,7 @@ use model::{
 use planning::follow::{self, AfterChange, BesideTarget};
 use planning::{
     ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part, mirrors,
-    queued_document, relinked, strategy, why,
+    patches, queued_document, relinked, strategy, why,
 };
 use resourcesync::{Datetime, Entry, Item};
 
@@ -347,10 +347,17 @@ pub(crate) fn apply(
     let action = at.map_or(action, |origin| Action::Fetch { origin });
     let pending = PendingRecord {
         candidate,
+    let patch = match decision {
+        Decision::Fetch if !repair => {
+            patches::plan(ctx.options.patches, &uri, &declaration, &listing, record, earlier).map(Box::new)
+        }
+        _ => None,
+    };
         repair,
         mirror,
         ..PendingRecord::new(ctx.next_seq(), action, declaration, listing, account)
     };
+        patch,
     if plans.put(uri, Box::new(pending)) {
         ctx.run.counters.superseded += 1
     } else {

@@ -56,6 +56,7 @@ pub(crate) fn kept(uri: ResourceUri, pending: &PendingRecord, candidate: &Stored
         declaration: pending.declaration.clone(),
         listed_until: pending.listing.latest,
         result: FetchedResult::Kept(Arc::new(candidate.clone())),
+        patch: None,
     }
 }
 
@@ -165,6 +166,7 @@ mod tests {
             candidate: Some(Box::new(candidate)),
             repair: false,
             mirror: None,
+            patch: None,
             account: Default::default(),
         }
     }

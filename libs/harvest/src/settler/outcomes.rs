@@ -8,8 +8,8 @@ use futures::future::try_join_all;
 use jiff::Timestamp;
 use model::{
     Action, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Disposition, Evidence, Failure, Listing,
-    Origin, Outcome, OutcomeResult, Outcomes, PendingRecord, ProblemReason, ProblemRecord, Provenance,
-    ResourceRecord, ResourceUri, SetId, StoredBitstream, Versions,
+    Origin, Outcome, OutcomeResult, Outcomes, PatchUse, PendingRecord, ProblemReason, ProblemRecord,
+    Provenance, ResourceRecord, ResourceUri, SetId, StoredBitstream, Versions,
 };
 use resourcesync::Change;
 
@@ -121,9 +121,11 @@ impl Settler {
         ctx: &mut RunContext,
         batch: &mut Batch,
         outcome: Outcome,
-        before: PriorRecords,
+        mut before: PriorRecords,
         follow_up: &mut FollowUp,
     ) {
+        let is_verified = matches!(outcome.result, OutcomeResult::Verified { .. });
+        note_patches(ctx, &mut before.pending, outcome.patch, is_verified);
         let step = next_step(&before.pending);
         match outcome.result {
             OutcomeResult::NotModified if matches!(step, Step::Confirm(_)) => {
@@ -164,7 +166,11 @@ impl Settler {
         before: PriorRecords,
     ) {
         if !matches!(next_step(&before.pending), Step::Judge(_)) {
-            ctx.run.counters.bytes += stored.computed.length();
+            // Of a version that patches made, only those were received.
+            ctx.run.counters.bytes += match before.pending.account.patch.as_deref() {
+                Some(PatchUse::Applied { bytes, .. }) => *bytes,
+                _ => stored.computed.length(),
+            };
         }
         self.take_verified(ctx, batch, uri, stored, assurance, before);
     }
@@ -205,6 +211,10 @@ impl Settler {
             before.record.as_ref().filter(|record| repair && record.listing == before.pending.listing);
         let (account, document) = provenance_of(&before.pending);
         ctx.run.counters.mirrored += u64::from(event.is_some() && account.mirror.is_some());
+        if let (Some(_), Some(PatchUse::Applied { saved, .. })) = (&event, account.patch.as_deref()) {
+            ctx.run.counters.patched += 1;
+            ctx.run.counters.bytes_saved += saved;
+        }
         let record = ResourceRecord {
             bitstream: Some(fresh),
             deleted: None,
@@ -362,6 +372,26 @@ pub(crate) fn provenance_of(pending: &PendingRecord) -> (Provenance, Arc<str>) {
     let Listing { change, as_of, document, .. } = &pending.listing;
     let mirror = pending.at_mirror().cloned();
     (Provenance { change: *change, as_of: *as_of, mirror, ..pending.account.clone() }, Arc::clone(document))
+}
+
+/// Records what became of the patches of a resource. Those that were of no use are not tried again: another attempt
+/// requests the resource itself.
+fn note_patches(
+    ctx: &mut RunContext,
+    pending: &mut PendingRecord,
+    used: Option<Box<PatchUse>>,
+    is_verified: bool,
+) {
+    let Some(used) = used else { return };
+    if matches!(*used, PatchUse::Applied { .. }) && !is_verified {
+        // What they made is lost.
+        return;
+    }
+    if matches!(*used, PatchUse::Unused(_)) {
+        ctx.run.counters.patches_unused += 1;
+        pending.patch = None;
+    }
+    pending.account.patch = Some(used);
 }
 
 fn settled(ctx: &RunContext, batch: &mut Batch, uri: &ResourceUri, had_problem: bool) {

@@ -11,9 +11,9 @@ use proptest::prelude::*;
 
 use crate::{
     Assurance, Declaration, Disposition, Evidence, Failure, FetchItem, FetchJob, Fetched, FetchedResult,
-    JobId, Location, Message, Method, Origin, Outcome, OutcomeResult, Outcomes, PackId, PackageId,
-    ProblemReason, ResourceUri, Robots, RunId, Seq, SourceId, StoredBitstream, Terms, Validators, VerifyJob,
-    encode,
+    JobId, Location, Message, Method, Origin, Outcome, OutcomeResult, Outcomes, PackId, PackageId, Patch,
+    PatchBase, PatchItem, PatchUnused, PatchUse, ProblemReason, ResourceUri, Robots, RunId, Seq, SourceId,
+    StoredBitstream, Terms, Validators, VerifyJob, encode,
 };
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -156,6 +156,7 @@ fn fetch_item() -> impl Strategy<Value = FetchItem> {
             repair,
             held_type,
             from: None,
+            patch: None,
         },
     )
 }
@@ -168,6 +169,7 @@ fn fetched() -> impl Strategy<Value = Fetched> {
             declaration,
             listed_until,
             result,
+            patch: None,
         },
     )
 }
@@ -197,6 +199,7 @@ fn outcomes() -> impl Strategy<Value = Outcomes> {
         uri,
         seq: Seq::new(seq),
         result,
+        patch: None,
     });
     (source(), origin(), vec(outcome, 0..4), number(), number()).prop_map(
         |(source, origin, items, requests, elapsed_ms)| Outcomes {
@@ -273,6 +276,21 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
     let id = JobId::fresh();
     let run = RunId::fresh();
     let seq = Seq::new(u64::MAX);
+    let step = Patch {
+        url: uri.clone(),
+        digests: declaration.digests.clone(),
+        length: u64::MAX,
+        makes: declaration.digests.clone(),
+        makes_length: u64::MAX,
+    };
+    let base = PatchBase {
+        location: stored.location.clone(),
+        computed: stored.computed.clone(),
+        media_type: stored.media_type.clone(),
+    };
+    let patched =
+        PatchItem { base: Some(base), steps: vec![step; 8], unused: Some(PatchUnused::NotApplicable) };
+    let used = PatchUse::Applied { patches: vec![uri.clone(); 8], bytes: u64::MAX, saved: u64::MAX };
     let fetch = FetchJob {
         id,
         source: source.clone(),
@@ -288,6 +306,7 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
             repair: true,
             held_type: Some("\u{1}".repeat(9)),
             from: None,
+            patch: Some(Box::new(patched)),
         }],
     };
     is_bounded(&fetch, 1).unwrap();
@@ -302,13 +321,14 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
             declaration,
             listed_until: last,
             result: FetchedResult::Stored(Arc::clone(&stored)),
+            patch: Some(Box::new(used.clone())),
         }],
         requests: u64::MAX,
         elapsed_ms: u64::MAX,
     };
     is_bounded(&verify, 1).unwrap();
     let result = OutcomeResult::Verified { stored, assurance: Assurance::Digest };
-    let items = vec![Outcome { uri, seq, result }];
+    let items = vec![Outcome { uri, seq, result, patch: Some(Box::new(used)) }];
     let outcomes = Outcomes { id, source, run, origin, items, requests: u64::MAX, elapsed_ms: u64::MAX };
     is_bounded(&outcomes, 1).unwrap();
 }

@@ -37,6 +37,7 @@ fn job(server: &ScriptedServer, name: usize) -> FetchJob {
             repair: false,
             held_type: None,
             from: None,
+            patch: None,
         }
     };
     let items: Vec<FetchItem> = (0..BODIES).map(item).collect();

@@ -41,6 +41,7 @@ impl Case {
             repair: false,
             held_type: None,
             from: None,
+            patch: None,
         }
     }
 

@@ -39,6 +39,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "Exclude" } dd { (or(spec.exclude.clone(), "none")) }
             dt { "Resources of other sites" } dd { (if spec.origins.is_any() { "accepted" } else { "left out" }) }
             dt { "Mirrors" } dd { (name(&spec.mirrors)) }
+            dt { "Patches" } dd { (if spec.patches.is_verified() { "applied" } else { "not applied" }) }
             dt { "Conditions on entries" } dd { (or(Some(conditions(spec)).filter(|only| !only.is_empty()), "none")) }
             dt { "Links followed" } dd { (or(followed(spec), "none")) }
             dt { "Deviations" } dd { (if spec.strict { "reject" } else { "tolerate" }) }

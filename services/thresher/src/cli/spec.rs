@@ -3,7 +3,9 @@
 use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 
 use clap::Args;
-use model::{Absent, FollowedRelation, MediaRange, Mirrors, OaiOptions, Only, Origins, Prefer, RunMode};
+use model::{
+    Absent, FollowedRelation, MediaRange, Mirrors, OaiOptions, Only, Origins, Patches, Prefer, RunMode,
+};
 use planning::RunLimits;
 use planning::follow::FollowRules;
 use regex::Regex;
@@ -88,6 +90,11 @@ pub(crate) struct ScopeArgs {
     /// own URI fails. prefer: before it. spread: in turns with it.
     #[arg(long, value_enum, default_value_t = Mirrors::Fallback)]
     pub(crate) mirrors: Mirrors,
+
+    /// Whether to make a new version from the stored one and a patch that the change links to. verified: where the
+    /// result can be judged by its digest; in any doubt the resource itself is requested.
+    #[arg(long, value_enum, default_value_t = Patches::Verified)]
+    pub(crate) patches: Patches,
 
     /// Sync only resources whose entries have this media type or link: type=application/pdf, type=text/*, a relation
     /// (describes), or a relation and its target (profile=URI, collection=URI). Repeatable: conditions on the same

@@ -217,6 +217,7 @@ pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> Spec {
         exclude: text(&scope.exclude),
         origins: scope.origins,
         mirrors: scope.mirrors,
+        patches: scope.patches,
         only: scope.only.clone(),
         follow_links: scope.follow.follow_links.clone(),
         follow_types: scope.follow.follow_type.clone(),

@@ -41,6 +41,12 @@ pub(crate) struct Outcome {
     healed: u64,
     /// Stored ones whose bytes a mirror gave.
     mirrored: u64,
+    /// Stored ones that patches made.
+    patched: u64,
+    /// Resources whose patches were not applied.
+    patches_unused: u64,
+    /// Bytes that were not received, because patches made them.
+    bytes_saved: u64,
     unchanged: u64,
     deleted: u64,
     failed: u64,
@@ -149,6 +155,7 @@ pub(crate) fn within(scope: ScopeArgs, entry: &Url) -> HarvestOptions {
             only: scope.only,
         },
         mirrors: scope.mirrors,
+        patches: scope.patches,
         follow: scope.follow.into(),
         absent: scope.absent,
         max_deletes_percent: scope.max_deletes,
@@ -290,6 +297,9 @@ impl Outcome {
             stored: counters.stored,
             healed: counters.healed,
             mirrored: counters.mirrored,
+            patched: counters.patched,
+            patches_unused: counters.patches_unused,
+            bytes_saved: counters.bytes_saved,
             unchanged: counters.unchanged,
             deleted: counters.deleted,
             failed: counters.failed,

@@ -51,7 +51,7 @@ async fn judge_listed(
         source: "s".parse().unwrap(),
         run: RunId::fresh(),
         origin: "http://h".parse().unwrap(),
-        items: vec![Fetched { uri, seq, declaration, listed_until, result }],
+        items: vec![Fetched { uri, seq, declaration, listed_until, result, patch: None }],
         requests: 1,
         elapsed_ms: 1,
     };

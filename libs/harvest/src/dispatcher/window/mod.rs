@@ -247,6 +247,9 @@ impl Window {
     }
 }
 
+/// Bytes of its links, and of the patches among them.
 fn bytes_of_links(plan: &PendingRecord) -> usize {
-    plan.listing.links.as_ref().map_or(0, |links| links.as_str().len())
+    let steps = plan.patch.iter().flat_map(|patch| &patch.steps);
+    let patches: usize = steps.map(|step| step.url.as_str().len()).sum();
+    patches + plan.listing.links.as_ref().map_or(0, |links| links.as_str().len())
 }

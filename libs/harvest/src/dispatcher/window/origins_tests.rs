@@ -33,6 +33,7 @@ fn add(window: &mut Window, origin: usize, n: usize) {
         repair: false,
         held_type: None,
         from: None,
+        patch: None,
     };
     window.add(origin_at(origin), item, plan());
 }
@@ -180,6 +181,7 @@ fn candidates_of_many_origins_go_out_a_bounded_number_of_jobs_at_a_time() {
             declaration: Default::default(),
             listed_until: None,
             result: FetchedResult::Deferred,
+            patch: None,
         };
         window.add_candidate(origin_at(origin), candidate, plan());
     }

@@ -20,6 +20,7 @@ fn item(uri: ResourceUri) -> FetchItem {
         repair: false,
         held_type: None,
         from: None,
+        patch: None,
     }
 }
 
@@ -187,6 +188,7 @@ fn candidates_go_out_together_and_tell_nothing_of_their_origin() {
         declaration: Default::default(),
         listed_until: None,
         result: FetchedResult::Deferred,
+        patch: None,
     };
     for n in 0..=LARGEST_JOB {
         window.add_candidate(origin(), candidate(n), plan());

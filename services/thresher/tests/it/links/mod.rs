@@ -9,6 +9,7 @@ mod mirrors;
 mod only;
 mod pairs;
 mod repository;
+mod patches;
 mod works;
 
 use crate::common::{Destination, Run, Site, resource, urlset};

@@ -1,0 +1,263 @@
+//! A document while operations are applied to its text.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::operation::Operation;
+use crate::pointer::{Index, index};
+use crate::scan::{Child, Scan, charge};
+use crate::style::Style;
+use crate::{Limits, PatchError};
+
+/// The most bytes of a value that a `test` compares: both sides are read whole for that.
+const MOST_TESTED: usize = 1024 * 1024;
+
+/// Where new members of an object are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberOrder {
+    /// After the others.
+    Appended,
+    /// In the order of keys, where the other members have it.
+    Sorted,
+}
+
+/// A document, as text.
+pub(crate) struct Document {
+    text: Vec<u8>,
+    style: Style,
+    order: MemberOrder,
+    /// Whether another order of new members could give another text.
+    depends_on_order: bool,
+    most: usize,
+    work: Cell<u64>,
+}
+
+/// The place that a pointer names in an existing container.
+struct Place {
+    /// The child that is there; none in the place after the last element, or for a new member.
+    child: Option<Child>,
+    /// The child before it.
+    previous: Option<Child>,
+    /// The child after it, or that a new member comes before.
+    next: Option<Child>,
+    /// The closing bracket, if no child comes after it.
+    closing: usize,
+}
+
+impl Document {
+    pub(crate) fn new(text: &[u8], order: MemberOrder, limits: &Limits) -> Self {
+        let (style, work) = (Style::of(text), Cell::new(limits.work));
+        Self { text: text.to_vec(), style, order, depends_on_order: false, most: limits.bytes, work }
+    }
+
+    pub(crate) fn depends_on_order(&self) -> bool {
+        self.depends_on_order
+    }
+
+    pub(crate) fn into_text(self) -> Vec<u8> {
+        self.text
+    }
+
+    /// Applies an operation.
+    pub(crate) fn apply(&mut self, operation: &Operation<'_>) -> Result<(), PatchError> {
+        match operation {
+            Operation::Add { path, value } => self.add(path, value.as_bytes()),
+            Operation::Remove { path } => self.remove(path),
+            Operation::Replace { path, value } => {
+                let there = self.value_at(path)?;
+                self.put(there, value.as_bytes(), path.len())
+            }
+            Operation::Move { from, path } if from == path => self.value_at(from).map(|_| ()),
+            Operation::Move { from, path } if path.starts_with(from) => Err(PatchError::NotApplicable),
+            Operation::Move { from, path } => {
+                let value = self.text[self.value_at(from)?].to_vec();
+                self.remove(from)?;
+                self.add(path, &value)
+            }
+            Operation::Copy { from, path } => {
+                let value = self.text[self.value_at(from)?].to_vec();
+                self.add(path, &value)
+            }
+            Operation::Test { path, value } => self.test(path, value),
+        }
+    }
+
+    fn scan(&self) -> Scan<'_> {
+        Scan::new(&self.text, &self.work)
+    }
+
+    /// The value that a pointer names.
+    fn value_at(&self, path: &[String]) -> Result<Range<usize>, PatchError> {
+        self.scan().value(self.start_of(path)?)
+    }
+
+    /// Where the value begins that a pointer names.
+    fn start_of(&self, path: &[String]) -> Result<usize, PatchError> {
+        let mut start = self.scan().root();
+        for token in path {
+            let place = self.place(start, token, false)?;
+            start = place.child.ok_or(PatchError::NotApplicable)?.value;
+        }
+        Ok(start)
+    }
+
+    /// The place that a token names in the container that begins at `container`. What comes after an existing child is
+    /// read only if `has_next` asks for it.
+    fn place(&self, container: usize, token: &str, has_next: bool) -> Result<Place, PatchError> {
+        let scan = self.scan();
+        let is_object = scan.byte(container) == Some(b'{');
+        let mut children = scan.children(container).ok_or(PatchError::NotApplicable)?;
+        let wanted = if is_object { None } else { Some(index(token).ok_or(PatchError::NotApplicable)?) };
+        let mut place = Place { child: None, previous: None, next: None, closing: container };
+        // Where a new member comes in the order of keys: before this one, after that one.
+        let mut before: Option<(Child, Option<Child>)> = None;
+        let mut is_sorted = true;
+        let mut last: Option<Child> = None;
+        let mut n = 0;
+        while let Some(child) = children.next()? {
+            if place.child.is_some() {
+                place.next = Some(child);
+                return Ok(place);
+            }
+            let is_it = match wanted {
+                Some(wanted) => wanted == Index::At(n),
+                None => {
+                    let key = self.key(&child)?;
+                    if before.is_none() && *key > *token {
+                        before = Some((child.clone(), last.clone()));
+                    }
+                    if let Some(last) = &last {
+                        is_sorted &= self.key(last)? <= key;
+                    }
+                    *key == *token
+                }
+            };
+            if is_it {
+                (place.previous, place.child) = (last.take(), Some(child));
+                if !has_next {
+                    return Ok(place);
+                }
+            } else {
+                last = Some(child);
+            }
+            n += 1;
+        }
+        place.closing = children.end;
+        if place.child.is_some() {
+            return Ok(place);
+        }
+        match (wanted, before) {
+            (Some(Index::At(at)), _) if at != n => return Err(PatchError::NotApplicable),
+            (None, Some((next, previous))) if is_sorted && self.order == MemberOrder::Sorted => {
+                (place.previous, place.next) = (previous, Some(next));
+            }
+            _ => place.previous = last,
+        }
+        Ok(place)
+    }
+
+    /// The name of a member, decoded.
+    fn key(&self, child: &Child) -> Result<Cow<'_, str>, PatchError> {
+        let written = &self.text[child.key.clone()];
+        if !written.contains(&b'\\') {
+            let inner = written.get(1..written.len() - 1).unwrap_or_default();
+            return std::str::from_utf8(inner).map(Cow::Borrowed).map_err(|_| PatchError::NotApplicable);
+        }
+        serde_json::from_slice(written).map(Cow::Owned).map_err(|_| PatchError::NotApplicable)
+    }
+
+    fn add(&mut self, path: &[String], value: &[u8]) -> Result<(), PatchError> {
+        let Some((token, parent)) = path.split_last() else {
+            let root = self.value_at(&[])?;
+            return self.put(root, value, 0);
+        };
+        let container = self.start_of(parent)?;
+        let place = self.place(container, token, false)?;
+        let depth = path.len();
+        let is_object = self.text[container] == b'{';
+        let next = match (is_object, place.child, place.next) {
+            (true, Some(there), _) => {
+                let there = self.scan().value(there.value)?;
+                return self.put(there, value, depth);
+            }
+            (true, None, next) => next,
+            // An element comes before the one at its place.
+            (false, there, _) => there,
+        };
+        self.depends_on_order |= is_object && place.previous.as_ref().or(next.as_ref()).is_some();
+        let mut child = Vec::with_capacity(value.len() + 64);
+        if is_object {
+            let key = serde_json::to_string(token).map_err(|_| PatchError::NotApplicable)?;
+            child.extend_from_slice(key.as_bytes());
+            child.extend_from_slice(self.style.colon());
+        }
+        self.style.write(value, depth, self.most, &mut child)?;
+        if let Some(next) = next {
+            self.style.comma(depth, &mut child);
+            return self.splice(next.key.start..next.key.start, &child);
+        }
+        let mut text = Vec::with_capacity(child.len() + 64);
+        match place.previous {
+            Some(previous) => {
+                let end = self.scan().value(previous.value)?.end;
+                self.style.comma(depth, &mut text);
+                text.append(&mut child);
+                self.splice(end..end, &text)
+            }
+            None => {
+                self.style.begin_line(depth, &mut text);
+                text.append(&mut child);
+                self.style.begin_line(depth - 1, &mut text);
+                self.splice(container + 1..place.closing, &text)
+            }
+        }
+    }
+
+    fn remove(&mut self, path: &[String]) -> Result<(), PatchError> {
+        let (token, parent) = path.split_last().ok_or(PatchError::NotApplicable)?;
+        let container = self.start_of(parent)?;
+        let place = self.place(container, token, true)?;
+        let child = place.child.ok_or(PatchError::NotApplicable)?;
+        let removed = match (place.previous, place.next) {
+            (Some(previous), _) => {
+                let scan = self.scan();
+                scan.value(previous.value)?.end..scan.value(child.value)?.end
+            }
+            (None, Some(next)) => child.key.start..next.key.start,
+            (None, None) => container + 1..place.closing,
+        };
+        self.splice(removed, b"")
+    }
+
+    /// Puts a value at this depth in the place of another one.
+    fn put(&mut self, there: Range<usize>, value: &[u8], depth: usize) -> Result<(), PatchError> {
+        let mut text = Vec::with_capacity(value.len());
+        self.style.write(value, depth, self.most, &mut text)?;
+        self.splice(there, &text)
+    }
+
+    fn splice(&mut self, there: Range<usize>, text: &[u8]) -> Result<(), PatchError> {
+        if self.text.len() - there.len() + text.len() > self.most {
+            return Err(PatchError::TooLarge);
+        }
+        charge(&self.work, self.text.len() - there.start + text.len())?;
+        self.text.splice(there, text.iter().copied());
+        Ok(())
+    }
+
+    fn test(&self, path: &[String], expected: &str) -> Result<(), PatchError> {
+        let there = self.value_at(path)?;
+        if there.len() > MOST_TESTED || expected.len() > MOST_TESTED {
+            return Err(PatchError::TooLarge);
+        }
+        let there: Result<Value, _> = serde_json::from_slice(&self.text[there]);
+        let expected: Result<Value, _> = serde_json::from_str(expected);
+        match (there, expected) {
+            (Ok(there), Ok(expected)) if there == expected => Ok(()),
+            _ => Err(PatchError::NotApplicable),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Makes a version from the stored one and patches, in place of a request for the resource.
+//!
+//! Whatever goes wrong is no failure: the resource itself is requested then. Only the store's failures are errors.
+
+use bytes::{Bytes, BytesMut};
+use fixity::{Computed, Digest, Hasher, Verdict};
+use jiff::Timestamp;
+use model::{
+    Assurance, Bitstream, FetchItem, Patch, PatchBase, PatchItem, PatchUnused, PatchUse, Validators,
+};
+use patches::{Limits, PatchError};
+use store::StoreError;
+use tokio::sync::SemaphorePermit;
+use web::{ErrorKind, GetRequest, WebError};
+
+use crate::body::{Body, Receiving};
+use crate::fetcher::Fetcher;
+use crate::resource::Fresh;
+
+/// The largest version that patches are applied to, or make, in bytes.
+const LARGEST: u64 = 64 * 1024 * 1024;
+/// Patches in a row that were tried and not applied, after which a job tries no more.
+const MOST_UNUSED: u32 = 5;
+/// Unit of the memory that patches share, in bytes.
+const UNIT: u64 = 1024 * 1024;
+/// Memory that patches share in a process, in units: room for the largest one.
+pub(crate) const ROOM: u32 = 256;
+/// Bytes of that memory.
+pub(crate) const ROOM_BYTES: u64 = ROOM as u64 * UNIT;
+
+/// What became of the patches of an item.
+pub(crate) struct Patched {
+    /// Requests made.
+    pub(crate) requests: u64,
+    pub(crate) used: PatchUse,
+    /// The version, if they made it.
+    pub(crate) fresh: Option<Fresh<Body>>,
+}
+
+impl Patched {
+    /// How many patches in a row were tried and not applied, with these.
+    pub(crate) fn unused_after(&self, before: u32) -> u32 {
+        match &self.used {
+            PatchUse::Applied { .. } => 0,
+            PatchUse::Unused(why) => before + u32::from(why.was_tried()),
+        }
+    }
+}
+
+/// Why patches did not make a version.
+enum Break {
+    Unused(PatchUnused),
+    Store(StoreError),
+}
+
+impl From<PatchUnused> for Break {
+    fn from(why: PatchUnused) -> Self {
+        Self::Unused(why)
+    }
+}
+
+impl Fetcher {
+    /// Applies the patches of an item; none if it has none. `unused` patches before it in the job were of no use.
+    ///
+    /// # Errors
+    /// Only when the store fails.
+    pub(crate) async fn patch(&self, item: &FetchItem, unused: u32) -> Result<Option<Patched>, StoreError> {
+        let Some(patch) = item.patch.as_deref() else { return Ok(None) };
+        let mut requests = 0;
+        let made = match patch.unused {
+            Some(why) => Err(why.into()),
+            None if unused >= MOST_UNUSED => Err(PatchUnused::GivenUp.into()),
+            // Boxed: few items have patches.
+            None => Box::pin(self.make(item, patch, &mut requests)).await,
+        };
+        match made {
+            Ok((used, fresh)) => Ok(Some(Patched { requests, used, fresh: Some(fresh) })),
+            Err(Break::Unused(why)) => {
+                Ok(Some(Patched { requests, used: PatchUse::Unused(why), fresh: None }))
+            }
+            Err(Break::Store(error)) => Err(error),
+        }
+    }
+
+    async fn make(
+        &self,
+        item: &FetchItem,
+        patch: &PatchItem,
+        requests: &mut u64,
+    ) -> Result<(PatchUse, Fresh<Body>), Break> {
+        let base = patch.base.as_ref().ok_or(PatchUnused::NoBase)?;
+        let largest = patch.steps.iter().map(|step| step.makes_length).chain([base.computed.length()]).max();
+        let largest = largest.filter(|largest| *largest <= LARGEST).ok_or(PatchUnused::TooLarge)?;
+        let received = patch.steps.iter().try_fold(0_u64, |sum, step| sum.checked_add(step.length));
+        let received = received.filter(|bytes| *bytes <= LARGEST).ok_or(PatchUnused::TooLarge)?;
+        // Also what lies between the operations of a patch.
+        let limit = (2 * largest).min(LARGEST);
+        let _room = self.patch_room(3 * limit + received).await;
+
+        // The stored version first: without it, no patch is asked for.
+        let mut bytes = self.read_base(base).await?;
+        for step in &patch.steps {
+            let received = self.receive_patch(step, requests).await?;
+            bytes = apply(bytes, received, step.clone(), limit).await?;
+        }
+
+        let length = bytes.len() as u64;
+        let algorithms = item.declaration.digests.iter().map(Digest::algorithm).collect();
+        let mut receiving = Receiving::new(&self.store, algorithms, self.config.pack_threshold_bytes);
+        receiving.append(bytes).await.map_err(Break::Store)?;
+        let body = receiving.finish().await.map_err(Break::Store)?;
+        let media_type = item.declaration.media_type.clone().or_else(|| base.media_type.clone());
+        // No server sent this version, so there are no validators and no times of one.
+        let fresh = Fresh {
+            body,
+            media_type,
+            encoding: None,
+            validators: Validators::default(),
+            modified: None,
+            final_url: None,
+        };
+        let patches = patch.steps.iter().map(|step| step.url.clone()).collect();
+        Ok((PatchUse::Applied { patches, bytes: received, saved: length.saturating_sub(received) }, fresh))
+    }
+
+    /// Waits until there is memory for so many bytes.
+    async fn patch_room(&self, bytes: u64) -> Option<SemaphorePermit<'_>> {
+        let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(ROOM).clamp(1, ROOM);
+        // It is never closed.
+        self.patch_room.acquire_many(units).await.ok()
+    }
+
+    async fn read_base(&self, base: &PatchBase) -> Result<Bytes, Break> {
+        let bitstream = Bitstream {
+            location: base.location.clone(),
+            computed: base.computed.clone(),
+            assurance: Assurance::Digest,
+            media_type: None,
+            encoding: None,
+            validators: Validators::default(),
+            final_url: None,
+            stored_at: Timestamp::UNIX_EPOCH,
+        };
+        match self.store.read_verified(&bitstream).await {
+            Ok(bytes) => Ok(bytes),
+            Err(StoreError::NotFound { .. } | StoreError::Damaged { .. }) => {
+                Err(PatchUnused::DamagedBase.into())
+            }
+            Err(error) => Err(Break::Store(error)),
+        }
+    }
+
+    /// Requests a patch, and judges it by its own declaration.
+    async fn receive_patch(&self, step: &Patch, requests: &mut u64) -> Result<Bytes, PatchUnused> {
+        // The job has permits of this origin only.
+        let request = GetRequest {
+            within_origin: true,
+            largest: Some(step.length),
+            ..GetRequest::new(step.url.to_url())
+        };
+        let mut response = match self.client.get(request).await {
+            Ok(response) => response,
+            Err(error) => {
+                *requests += u64::from(error.requests());
+                return Err(unreceived(&error));
+            }
+        };
+        *requests += u64::from(response.requests());
+        if response.status() != 200 {
+            return Err(PatchUnused::NotReceived);
+        }
+        let mut bytes = BytesMut::new();
+        loop {
+            match response.chunk().await {
+                Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
+                Ok(None) => break,
+                Err(error) => return Err(unreceived(&error)),
+            }
+        }
+        let is_it = bytes.len() as u64 == step.length && !contradicts(&step.digests, &bytes);
+        if is_it { Ok(bytes.freeze()) } else { Err(PatchUnused::OtherPatch) }
+    }
+}
+
+/// Why a patch was not received. More bytes than declared are another patch.
+fn unreceived(error: &WebError) -> PatchUnused {
+    if matches!(error.kind(), ErrorKind::TooLarge) {
+        PatchUnused::OtherPatch
+    } else {
+        PatchUnused::NotReceived
+    }
+}
+
+/// Applies a patch, on a thread of its own: it may take seconds.
+async fn apply(base: Bytes, patch: Bytes, step: Patch, limit: u64) -> Result<Bytes, PatchUnused> {
+    let limits = Limits { bytes: usize::try_from(limit).unwrap_or(usize::MAX), ..Limits::default() };
+    let work = move || {
+        let is_declared = |bytes: &[u8]| {
+            bytes.len() as u64 == step.makes_length
+                && matches!(judge(&step.makes, bytes), Verdict::Verified { .. })
+        };
+        patches::apply(&base, &patch, &limits, is_declared)
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(bytes)) => Ok(bytes.into()),
+        Ok(Err(PatchError::OtherResult)) => Err(PatchUnused::OtherResult),
+        Ok(Err(PatchError::TooLarge)) => Err(PatchUnused::TooLarge),
+        Ok(Err(PatchError::NotApplicable)) | Err(_) => Err(PatchUnused::NotApplicable),
+    }
+}
+
+fn contradicts(declared: &[Digest], bytes: &[u8]) -> bool {
+    matches!(judge(declared, bytes), Verdict::Mismatch { .. })
+}
+
+fn judge(declared: &[Digest], bytes: &[u8]) -> Verdict {
+    let mut hasher = Hasher::new(declared.iter().map(Digest::algorithm));
+    hasher.update(bytes);
+    let computed: Computed = hasher.finish();
+    fixity::judge(declared, None, &computed)
+}
