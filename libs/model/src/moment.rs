@@ -2,8 +2,6 @@
 
 use jiff::Timestamp;
 
-use resourcesync::Change;
-
 use crate::{Bitstream, Declaration, Listing, ResourceRecord, Versions};
 
 /// The state of a resource at a moment.
@@ -96,8 +94,8 @@ pub fn at_source<'a>(record: &'a ResourceRecord, versions: &'a Versions, moment:
         };
         (time.unwrap_or(version.from), state)
     });
-    let deletion = (record.listing.change == Some(Change::Deleted)).then_some(record.listing.as_of).flatten();
-    let deletion = deletion.filter(|_| !record.is_present()).map(|time| (time, At::NotHeld));
+    // The Source said so, or a list of that time omitted it.
+    let deletion = record.listing.as_of.filter(|_| !record.is_present()).map(|time| (time, At::NotHeld));
     let mut known: Vec<_> = kept.chain(present).chain(deletion).collect();
     // A later one of the same time wins.
     known.sort_by_key(|(time, _)| *time);
@@ -118,6 +116,7 @@ pub fn source_time(listing: &Listing, declaration: &Declaration) -> Option<Times
 #[cfg(test)]
 mod tests {
     use fixity::Computed;
+    use resourcesync::Change;
 
     use super::*;
     use crate::{Assurance, Location, SetId, Validators, Version};
@@ -238,6 +237,10 @@ mod tests {
         let mut deleted = record(None, Some(100), 200);
         deleted.listing = Listing { change: Some(Change::Deleted), as_of: Some(second(40)), ..listing() };
         assert_eq!((had(&deleted, 25), had(&deleted, 40)), ("at/20".to_owned(), "nothing".to_owned()));
+        // A list of that time omitted it.
+        let mut absent = record(None, Some(100), 200);
+        absent.listing.as_of = Some(second(40));
+        assert_eq!((had(&absent, 25), had(&absent, 40)), ("at/20".to_owned(), "nothing".to_owned()));
     }
 
     #[test]

@@ -29,13 +29,17 @@ pub(crate) struct LsArgs {
     /// 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) at: Option<Timestamp>,
+    /// What the Source had at this time, as far as its documents say, and versions are kept (sync --keep-versions,
+    /// backfill).
+    #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "at")]
+    pub(crate) source_at: Option<Timestamp>,
     /// Only resources that have a link of this relation, perhaps to this target: describedby, or
     /// collection=URI.
     #[arg(long, value_name = "REL[=HREF]")]
     pub(crate) link: Option<WantedLink>,
     /// Works in place of resources: what links say belongs together, such as a landing page with its metadata and
     /// files.
-    #[arg(long, conflicts_with_all = ["at", "link"])]
+    #[arg(long, conflicts_with_all = ["at", "source_at", "link"])]
     pub(crate) group: bool,
     /// Print one JSON object per line.
     #[arg(long)]

@@ -11,7 +11,10 @@ use futures::stream;
 use futures::{Stream, StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use model::moment::{self, At};
-use model::{Bitstream, HomeSite, Linked, Links, Listing, Location, ResourceState, ResourceUri};
+use model::{
+    Bitstream, HomeSite, Linked, Links, Listing, Location, ResourceRecord, ResourceState, ResourceUri,
+    Versions,
+};
 use serde::Serialize;
 
 use crate::cli::LsArgs;
@@ -59,6 +62,9 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
         ReadFrom::Gateway(_) if args.at.is_some() => {
             return Err(usage("a gateway has no --at; pass --into too"));
         }
+        ReadFrom::Gateway(_) if args.source_at.is_some() => {
+            return Err(usage("a gateway has no --source-at; pass --into too"));
+        }
         ReadFrom::Gateway(client) => {
             for about in client.selected(args.source.as_deref()).await? {
                 list_from_gateway(&client, &about, prefix, &mut out, &args).await?;
@@ -71,8 +77,13 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
     let wanted = args.link.as_ref();
     for (note, catalog) in &harvested.sources {
         let home = HomeSite::of_text(&note.url);
-        let lines = match args.at {
-            Some(moment) => stored_at_moment(catalog, prefix, moment).await?.left_stream(),
+        let past = match (args.at, args.source_at) {
+            (Some(time), _) => Some((time, moment::at as AtMoment)),
+            (None, Some(time)) => Some((time, moment::at_source as AtMoment)),
+            (None, None) => None,
+        };
+        let lines = match past {
+            Some((time, at)) => versions_at(catalog, prefix, time, at).await?.left_stream(),
             None => {
                 catalog.scan_known(Some(prefix), None).await?.map_ok(|known| Line::of(&known)).right_stream()
             }
@@ -109,11 +120,15 @@ async fn list_from_gateway(
     Ok(())
 }
 
+/// The version of a resource at a moment: of what was stored, or of what the Source had.
+type AtMoment = for<'a> fn(&'a ResourceRecord, &'a Versions, Timestamp) -> At<'a>;
+
 /// Lists the versions at a moment, as far as they are kept.
-async fn stored_at_moment<'a>(
+async fn versions_at<'a>(
     catalog: &'a CatalogReader,
     prefix: &'a str,
     moment: Timestamp,
+    at: AtMoment,
 ) -> Result<impl Stream<Item = Result<Line, CatalogError>> + 'a, CatalogError> {
     let resources = catalog.scan_resources(Some(prefix), None).await?;
     let versions = Box::pin(catalog.scan_versions(Some(prefix)).await?.peekable());
@@ -127,7 +142,7 @@ async fn stored_at_moment<'a>(
             let is_of_it = |next: &Result<(ResourceUri, _), _>| next.as_ref().is_ok_and(|next| next.0 == uri);
             let kept = versions.as_mut().next_if(is_of_it).await.transpose()?;
             let kept = kept.map(|(_, kept)| kept).unwrap_or_default();
-            if let At::Stored(bitstream, listing, declaration) = moment::at(&record, &kept, moment) {
+            if let At::Stored(bitstream, listing, declaration) = at(&record, &kept, moment) {
                 let change_time = listing.change_time.or(declaration.lastmod);
                 let line = Line::new(&uri, ResourceState::Present, Some(bitstream), change_time);
                 let line = line.linked(listing);
