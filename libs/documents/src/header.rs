@@ -24,8 +24,8 @@ pub fn take_header(record: &mut DocumentRecord, uri: &str, header: Header, horiz
     // The index's value for a part applies if the part itself has none.
     let from_index = record.from.filter(|_| record.parent.is_some());
     record.from = certain(header.from).or(from_index);
-    record.until = certain(header.until);
-    record.until_latest = latest(header.until);
+    record.until = certain(header.until).or(record.archived_until);
+    record.until_latest = latest(header.until).or(record.archived_until);
     EntryContext {
         document: uri.into(),
         set: record.set.clone(),

@@ -213,8 +213,8 @@ impl Harvest {
         Ok(())
     }
 
-    /// Reads every document of the run, and the lists too if changes do not join the synchronized time. Returns
-    /// whether Change Notifications alone were enough.
+    /// Reads every document of the run. If changes do not join the synchronized time, reads archived changes, or else
+    /// the lists too. Returns whether Change Notifications alone were enough.
     pub(crate) async fn plan(&mut self) -> Result<bool, HarvestError> {
         if self.context.options.notified && !Box::pin(self.planner.plan_notices(&mut self.context)).await? {
             return Ok(true);
@@ -222,8 +222,16 @@ impl Harvest {
         self.read_all().await?;
         let context = &mut self.context;
         let planner = &mut self.planner;
-        let gaps = planner.gaps(context).await?;
+        let mut gaps = planner.gaps(context).await?;
         context.run.counters.gaps += gaps.iter().map(|set| set.gaps.len() as u64).sum::<u64>();
+        let archived = Box::pin(planner.queue_archived(context, &gaps)).await?;
+        if !archived.is_empty() {
+            self.read_all().await?;
+            self.planner.forget_unread_archived(&mut self.context, &archived).await?;
+            gaps = self.planner.gaps(&mut self.context).await?;
+        }
+        let context = &mut self.context;
+        let planner = &mut self.planner;
         if planner.queue_lists(context, &gaps).await? {
             self.read_all().await?;
         }

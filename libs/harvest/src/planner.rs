@@ -4,6 +4,7 @@ use documents::Prefetched;
 use planning::{GuardReport, Latencies, ManyAbsent, ReadBudget};
 
 pub(crate) mod absences;
+mod archived;
 pub(crate) mod change_notifications;
 pub(crate) mod discovery_cache;
 pub(crate) mod document;

@@ -61,6 +61,10 @@ pub struct DocumentRecord {
     /// The latest instant that `until` can mean: the end of its second, or day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_latest: Option<Timestamp>,
+    /// The end of it that an Archive states, if one led to it. It holds where the document itself states none: what is
+    /// archived gets no more changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived_until: Option<Timestamp>,
     /// The earliest change in the version that was read to its end, as far as its entries state times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_change: Option<Timestamp>,

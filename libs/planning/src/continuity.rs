@@ -25,6 +25,35 @@ pub struct Gap {
     pub before: Timestamp,
 }
 
+/// The time that a closed change document covers, as its Archive says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Closed {
+    /// Its start.
+    pub from: Timestamp,
+    /// Its end: the latest instant that it can mean.
+    pub until: Timestamp,
+}
+
+/// Which of these documents cover a gap from end to end, by their positions: as few as possible, in the order of time.
+/// None if they leave a hole.
+pub fn covering(gap: Gap, documents: impl IntoIterator<Item = Closed>) -> Option<Vec<usize>> {
+    let mut documents: Vec<(usize, Closed)> = documents.into_iter().enumerate().collect();
+    documents.sort_by_key(|(_, document)| document.from);
+    let mut documents = documents.into_iter().peekable();
+    let mut chosen = Vec::new();
+    let mut told = gap.after;
+    while is_later(gap.before, told) {
+        let mut best: Option<(usize, Closed)> = None;
+        while let Some(next) = documents.next_if(|(_, document)| !is_later(document.from, told)) {
+            best = Some(best.map_or(next, |best| if next.1.until > best.1.until { next } else { best }));
+        }
+        let (n, document) = best.filter(|(_, document)| document.until > told)?;
+        chosen.push(n);
+        told = document.until;
+    }
+    Some(chosen)
+}
+
 /// What the change documents of a set prove.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Coverage {

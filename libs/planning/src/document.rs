@@ -26,6 +26,7 @@ pub fn queued_document(
         from: None,
         until: None,
         until_latest: None,
+        archived_until: None,
         oldest_change: None,
         latest_change: None,
         unseen_before: None,

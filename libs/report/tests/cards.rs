@@ -101,6 +101,7 @@ impl Known {
             from: None,
             until: None,
             until_latest: None,
+            archived_until: None,
             oldest_change: None,
             latest_change: None,
             unseen_before: None,

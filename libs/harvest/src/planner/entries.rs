@@ -164,6 +164,8 @@ impl Planner {
             }
             child.parent = Some(index.to_owned());
             child.from = from;
+            // A part of an archived index is closed too. One of which no end is known covers nothing.
+            child.archived_until = parent.archived_until.and(until.or(from));
             batch.put_document(&entry.loc, &child);
             self.reading.budget.queue(1);
         }
@@ -345,19 +347,19 @@ pub(crate) fn apply(
     let mirror = first_mirror(ctx, decision, &uri, &declaration, &listing);
     let at = mirror.as_ref().and_then(|plan| plan.at.as_ref()).and_then(|mirror| mirror.url.origin().ok());
     let action = at.map_or(action, |origin| Action::Fetch { origin });
-    let pending = PendingRecord {
-        candidate,
     let patch = match decision {
         Decision::Fetch if !repair => {
             patches::plan(ctx.options.patches, &uri, &declaration, &listing, record, earlier).map(Box::new)
         }
         _ => None,
     };
+    let pending = PendingRecord {
+        candidate,
         repair,
         mirror,
+        patch,
         ..PendingRecord::new(ctx.next_seq(), action, declaration, listing, account)
     };
-        patch,
     if plans.put(uri, Box::new(pending)) {
         ctx.run.counters.superseded += 1
     } else {

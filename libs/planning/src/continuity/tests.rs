@@ -184,3 +184,18 @@ fn a_list_without_from_that_lost_what_it_told_before_has_a_gap_until_a_later_lis
     assert_eq!(gaps(&closed), []);
     reaches(&closed, 8);
 }
+
+#[test]
+fn a_gap_is_covered_by_as_few_documents_as_possible_or_not_at_all() {
+    let covering = |after, before, documents: &[(u32, u32)]| {
+        let closed = documents.iter().map(|(from, until)| Closed { from: hour(*from), until: hour(*until) });
+        super::covering(Gap { after: hour(after), before: hour(before) }, closed)
+    };
+    assert_eq!(covering(2, 8, &[(5, 9), (0, 1), (1, 4), (1, 5), (9, 10)]), Some(vec![3, 0]));
+    assert_eq!(covering(2, 8, &[(0, 8)]), Some(vec![0]));
+    assert_eq!(covering(2, 8, &[(1, 4), (5, 9)]), None, "a hole in the middle");
+    assert_eq!(covering(2, 8, &[(3, 9)]), None, "a hole at the start");
+    assert_eq!(covering(2, 8, &[(1, 7)]), None, "a hole at the end");
+    assert_eq!(covering(2, 8, &[(1, 5), (4, 4), (5, 6), (6, 20)]), Some(vec![0, 2, 3]));
+    assert_eq!(covering(2, 8, &[]), None);
+}

@@ -1,6 +1,7 @@
 //! Links of resources: kept, shown, and acted on. Each test is named after the rule that it shows.
 
 mod acceptance;
+mod archived;
 mod backfill;
 mod documents;
 mod follow;
@@ -8,8 +9,8 @@ mod kept;
 mod mirrors;
 mod only;
 mod pairs;
-mod repository;
 mod patches;
+mod repository;
 mod works;
 
 use crate::common::{Destination, Run, Site, resource, urlset};
