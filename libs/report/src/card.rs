@@ -38,6 +38,10 @@ pub struct ReportCard {
     /// How many links the stored resources have, by relation. The first 50 relations.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, u64>,
+    /// Stored resources whose bytes other origins than their own gave, by that origin: mirrors, and targets of
+    /// redirects. The first 50 origins.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub from_elsewhere: BTreeMap<String, Given>,
     /// What is listed, and the state of it.
     pub coverage: Coverage,
     /// The declarations of the stored resources.
@@ -49,6 +53,16 @@ pub struct ReportCard {
     /// How to recognise the harvester that a bot defence blocked. Absent where none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_let_in: Option<ToLetIn>,
+}
+
+/// What an origin gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Given {
+    /// Stored resources.
+    pub resources: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// A link of a document itself.

@@ -28,8 +28,7 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
     let sets = sets.iter().map(|(id, set)| set_card(id, set, &mut documents, &mut findings)).collect();
     let mut coverage = Coverage { listed: documents.listed, ..Coverage::default() };
     let grouped = problems::group(catalog, &mut coverage, &mut findings).await?;
-    let (fixity, links) =
-        resources::count(catalog, &HomeSite::of_text(url), &mut coverage, &mut findings).await?;
+    let counted = resources::count(catalog, &HomeSite::of_text(url), &mut coverage, &mut findings).await?;
     Ok(ReportCard {
         format: FORMAT,
         source: Source { id: id.as_str().to_owned(), url: shown::uri(url) },
@@ -43,9 +42,10 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
         findings: findings.into_sorted(),
         quirks: documents.quirks,
         document_links: documents::links(look.as_ref()),
-        links,
+        links: counted.links,
+        from_elsewhere: counted.from_elsewhere,
         coverage,
-        fixity,
+        fixity: counted.fixity,
         problems: grouped.open,
         ignored: grouped.ignored,
         to_let_in: grouped.to_let_in,

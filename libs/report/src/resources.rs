@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use catalog::{CatalogError, Lookups};
 use futures::TryStreamExt;
-use model::{Declaration, HomeSite, Links, ResourceRecord};
+use model::{Declaration, HomeSite, Links, Origin, ResourceRecord, ResourceUri};
 
-use crate::card::{Coverage, Fixity};
+use crate::card::{Coverage, Fixity, Given};
 use crate::finding::Findings;
 use crate::rules::{self, Fact};
 use crate::shown;
@@ -14,16 +14,28 @@ use crate::shown;
 /// The most relations whose links are counted.
 const RELATIONS: usize = 50;
 
-/// Counts all resources, and their links by relation. The counts of problems and of listed entries in `coverage` stay
+/// The most origins that are counted.
+const ORIGINS: usize = 50;
+
+/// What one scan of the resources counts, beside the coverage.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) fixity: Fixity,
+    /// Links by relation.
+    pub(crate) links: BTreeMap<String, u64>,
+    /// Resources whose bytes another origin gave, by that origin.
+    pub(crate) from_elsewhere: BTreeMap<String, Given>,
+}
+
+/// Counts all resources, their links by relation, and where their bytes came from. The counts of problems and of listed entries in `coverage` stay
 /// unchanged.
 pub(crate) async fn count(
     catalog: &Lookups,
     home: &HomeSite,
     coverage: &mut Coverage,
     findings: &mut Findings,
-) -> Result<(Fixity, BTreeMap<String, u64>), CatalogError> {
-    let mut fixity = Fixity::default();
-    let mut links = BTreeMap::new();
+) -> Result<Counted, CatalogError> {
+    let mut counted = Counted::default();
     coverage.pending = catalog.count_pending().await?;
     let mut resources = catalog.scan_resources(None, None).await?;
     while let Some((uri, record)) = resources.try_next().await? {
@@ -37,10 +49,30 @@ pub(crate) async fn count(
         let first_seen = |fact: Fact| {
             findings.add(fact, 1).at_with(|| shown::uri(uri.as_str()));
         };
-        record.listing.links.iter().flat_map(Links::to_vec).for_each(|link| count_link(&mut links, link.rel));
-        weigh(&record, &mut fixity).into_iter().flatten().for_each(first_seen);
+        record
+            .listing
+            .links
+            .iter()
+            .flat_map(Links::to_vec)
+            .for_each(|link| count_link(&mut counted.links, link.rel));
+        count_elsewhere(&mut counted.from_elsewhere, &uri, &record);
+        weigh(&record, &mut counted.fixity).into_iter().flatten().for_each(first_seen);
     }
-    Ok((fixity, links))
+    Ok(counted)
+}
+
+/// Counts a resource at the origin that gave its bytes, if that is not its own. Any number of origins may be named:
+/// further ones are not counted.
+fn count_elsewhere(given: &mut BTreeMap<String, Given>, uri: &ResourceUri, record: &ResourceRecord) {
+    let Some(bitstream) = &record.bitstream else { return };
+    let Some(url) = bitstream.final_url.as_deref().and_then(|url| url.parse().ok()) else { return };
+    let (Ok(origin), Ok(own)) = (Origin::of(&url), uri.origin()) else { return };
+    if origin == own || given.len() >= ORIGINS && !given.contains_key(origin.as_str()) {
+        return;
+    }
+    let given = given.entry(origin.as_str().to_owned()).or_default();
+    given.resources += 1;
+    given.bytes += bitstream.computed.length();
 }
 
 /// Counts a link by its relation. A Source may invent any number of relations: further ones are not counted.

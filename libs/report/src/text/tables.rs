@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{count, counted};
+use model::{bytes, count, counted};
 
 use super::numbers::{share, times};
 use super::page::Page;
@@ -74,6 +74,19 @@ pub(super) fn links(page: &mut Page, card: &ReportCard) {
     }
     for (relation, n) in &card.links {
         page.pair(relation, &format!("{} of resources", counted(*n, "link", "links")));
+    }
+}
+
+/// Where bytes came from, if not from the resources' own origins.
+pub(super) fn from_elsewhere(page: &mut Page, card: &ReportCard) {
+    if card.from_elsewhere.is_empty() {
+        return;
+    }
+    page.heading("Bytes from other origins");
+    page.words(0, "Mirrors, and targets of redirects, gave the bytes of these stored resources.");
+    for (origin, given) in &card.from_elsewhere {
+        let resources = counted(given.resources, "resource", "resources");
+        page.pair(origin, &format!("{resources}, {}", bytes(given.bytes)));
     }
 }
 

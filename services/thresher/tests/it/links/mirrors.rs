@@ -40,6 +40,14 @@ async fn lnk_6_t1_mirrors_are_asked_by_priority_when_the_resource_itself_fails()
     for text in [from.as_str(), &at, &final_url, "HTTP status 503", "HTTP status 404"] {
         assert!(told.stdout.contains(text), "{text}: {told}");
     }
+    let report = case.copy.run("report", &["--json"]).exits(0).json();
+    let origin = m2.uri("");
+    assert_eq!(report["from-elsewhere"][&origin]["bytes"], 1, "{report}");
+    assert_eq!(report["from-elsewhere"][&origin]["resources"], 1, "{report}");
+    let text = case.copy.run("report", &[]).exits(0);
+    for part in ["Bytes from other origins", &origin, "1 resource, 1 byte"] {
+        assert!(text.stdout.contains(part), "{part}: {text}");
+    }
     // In step: nothing is asked for again.
     case.sync_from_mirrors(&list, &[]).exits(0);
     assert_eq!((case.site.requests_at("/a"), m2.requests_at("/a")), (1, 1));
