@@ -12,6 +12,7 @@ const DEPLOY: &str = include_str!("../../python/deploy.txt");
 const LDN: &str = include_str!("../../python/ldn.txt");
 const WEBSUB: &str = include_str!("../../python/websub.txt");
 const OAI: &str = include_str!("../../python/oai.txt");
+const MEMENTO: &str = include_str!("../../python/memento.txt");
 const SCHEMATHESIS: &str = include_str!("../../python/schemathesis.txt");
 
 /// A virtual environment with pinned packages.
@@ -80,6 +81,14 @@ impl Venv {
     /// As [`Venv::servers`].
     pub fn oai() -> anyhow::Result<Venv> {
         Venv::with("oai-venv", OAI, &[])
+    }
+
+    /// A third-party Memento client (`python` with `memento_client`), in `memento-venv`.
+    ///
+    /// # Errors
+    /// As [`Venv::servers`].
+    pub fn memento() -> anyhow::Result<Venv> {
+        Venv::with("memento-venv", MEMENTO, &[])
     }
 
     /// The path of a program, or of `python` itself.

@@ -43,6 +43,7 @@ mod ldn_sender;
 mod limited;
 mod links;
 mod manual;
+mod memento_peer;
 mod metrics;
 mod moves;
 mod named;

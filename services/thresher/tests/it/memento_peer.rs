@@ -1,0 +1,84 @@
+//! A Memento client of others, PyPI's `memento-client`, finds versions by the gateway's TimeGates.
+
+use std::path::Path;
+use std::process::Command;
+
+use catalog::Batch;
+use jiff::Timestamp;
+use model::ResourceUri;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use testkit::servers::Venv;
+
+use crate::common::api::{READ, fleet};
+use crate::common::{Inside, Site, resource, urlset};
+use fixity::Sha256;
+
+/// A moment of a day of January.
+fn day(n: u32) -> String {
+    format!("2026-01-{n:02}T00:00:00Z")
+}
+
+/// What the client finds at these moments.
+fn found(timegate: &str, uri: &str, moments: &[&str]) -> Vec<Value> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/ask_timegate.py");
+    let python = Venv::memento().expect("pip installs what is pinned").program("python");
+    let mut command = Command::new(python);
+    command.arg("-B").arg(script).args([timegate, READ, uri]).args(moments).env("NO_PROXY", "*");
+    let output = command.output().expect("python runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("JSON");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[tokio::test]
+async fn a_memento_client_of_others_finds_the_version_of_each_moment() {
+    let (fleet, _all, api) = fleet().await;
+    let site = Site::start().await;
+    let uri = site.uri("/a;b,c?d=e");
+    let copy = fleet.destination();
+    let list = site.uri("/list.xml");
+    for n in 1..=3 {
+        let content = format!("version {n}");
+        site.serve("/a;b,c?d=e", content.as_str());
+        let declared =
+            format!("hash=\"sha-256:{}\" length=\"{}\"", Sha256::of(content.as_bytes()), content.len());
+        let md = format!("capability=\"resourcelist\" at=\"{}\"", day(n));
+        site.serve("/list.xml", urlset(&md, &[resource(&uri, &declared)]));
+        copy.sync_with(&list, &["--keep-versions", "5"]).exits(0);
+    }
+    // Each version a day, as if time had passed.
+    let inside = Inside::of(&copy, &list).await;
+    let at = |n: u32| -> Timestamp { day(n).parse().expect("a time") };
+    inside.edit(&uri, |record| record.bitstream.as_mut().expect("it is stored").stored_at = at(3)).await;
+    let name: ResourceUri = uri.parse().expect("a URI");
+    let mut versions = inside.catalog.versions(&name).await.expect("a catalog").expect("kept versions");
+    for (n, version) in (1..).zip(&mut versions.kept) {
+        (version.from, version.until) = (at(n), at(n + 1));
+    }
+    let mut batch = Batch::new();
+    batch.put_versions(&name, &versions);
+    inside.catalog.commit(batch).await.expect("a catalog");
+    inside.close().await;
+
+    let created = api.post("/v1/sources", json!({"entry": list})).await.is(StatusCode::CREATED);
+    let timegate = format!("{}{}/timegate/", api.base, created.header("location"));
+    let moments =
+        ["2025-12-31T12:00:00", "2026-01-01T12:00:00", "2026-01-02T23:59:59", "2026-01-03T00:00:00"];
+    let answers = found(&timegate, &uri, &moments);
+    let datetime = |n: u32| format!("2026-01-{n:02} 00:00:00");
+    for (answer, n) in answers.iter().zip([1, 1, 2, 3]) {
+        let mementos = &answer["mementos"];
+        assert_eq!(answer["text"], format!("version {n}"), "{answer}");
+        assert_eq!(answer["original_uri"], uri.as_str());
+        assert_eq!(mementos["closest"]["datetime"], datetime(n), "{answer}");
+        assert_eq!(
+            (&mementos["first"]["datetime"], &mementos["last"]["datetime"]),
+            (&datetime(1).into(), &datetime(3).into())
+        );
+        let beside = |rel: &str| mementos[rel]["datetime"].as_str().map(str::to_owned);
+        assert_eq!(beside("prev"), (n > 1).then(|| datetime(n - 1)), "{answer}");
+        assert_eq!(beside("next"), (n < 3).then(|| datetime(n + 1)), "{answer}");
+    }
+    assert_eq!(answers.len(), moments.len());
+}
