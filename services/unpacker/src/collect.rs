@@ -8,14 +8,17 @@ use fixity::Hasher;
 use jiff::Timestamp;
 use model::{Links, ManifestEntry, ManifestHeader, ProblemReason, ResourceUri};
 use packages::PackageError;
-use resourcesync::{BadEntry, Datetime, Entry, Header, Interval, Item, Mode, Options, Quirks};
+use resourcesync::{
+    BadEntry, Datetime, Entry, Header, Interval, Item, Link, Mode, Options, Quirks, relation,
+};
 use store::{Spool, Store};
 use tokio::io::AsyncRead;
 
 use crate::entries::{Entries, Kind, Line, Row, digest_of};
 use crate::error::UnpackError;
 
-/// Reads the manifest from `source`. Calls `named` with the number and the path of each entry that names a member.
+/// Reads the manifest from `source`. Calls `named` with the number and the path of each entry that names a member, and
+/// without a number with the path of each patch that an entry links to: it is no resource.
 /// With `keep_earlier`, entries that a later one supersedes count, too, if they name a member.
 ///
 /// # Errors
@@ -27,7 +30,7 @@ pub(crate) async fn read_manifest(
     limit: u64,
     keep_earlier: bool,
     now: Timestamp,
-    named: impl FnMut(u32, &str) + Send,
+    named: impl FnMut(Option<u32>, &str) + Send,
 ) -> Result<Entries, UnpackError> {
     let options = documents::read_options(Mode::Tolerant, now);
     let mut collector =
@@ -72,7 +75,7 @@ struct Collector<F> {
     overtaken: u64,
 }
 
-impl<F: FnMut(u32, &str)> Collector<F> {
+impl<F: FnMut(Option<u32>, &str)> Collector<F> {
     fn new(spool: Spool, limit: u64, latest: Timestamp, named: F) -> Self {
         Self {
             spool,
@@ -146,11 +149,14 @@ impl<F: FnMut(u32, &str)> Collector<F> {
         self.firsts.push(moment.first());
         let mut kind = match &entry.metadata.path {
             Some(path) => {
-                (self.named)(number, path);
+                (self.named)(Some(number), path);
                 Kind::Named
             }
             None => Kind::NoMember,
         };
+        if let Some(path) = entry.links.iter().find_map(patch_path) {
+            (self.named)(None, path);
+        }
         match self.counts.entry(digest_of(&entry.loc)) {
             Slot::Vacant(slot) => drop(slot.insert(number)),
             Slot::Occupied(mut slot) => {
@@ -186,6 +192,11 @@ impl<F: FnMut(u32, &str)> Collector<F> {
         let longest = live.map(|row| row.length.into()).max().unwrap_or_default();
         Ok(Entries { spooled, rows: self.rows, header, overtaken: self.overtaken, longest })
     }
+}
+
+/// Where a patch lies in the package.
+fn patch_path(link: &Link) -> Option<&str> {
+    link.path.as_deref().filter(|_| link.rel == relation::PATCH)
 }
 
 fn bad_line(bad: BadEntry) -> (Line, Kind) {

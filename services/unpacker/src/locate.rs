@@ -19,10 +19,13 @@ impl Named {
     }
 
     /// Looks up the path of an entry: the member with exactly this name, except for the leading slash of a path.
-    pub(crate) fn take(&mut self, directory: &Directory, entry: u32, path: &str) {
+    /// Without an entry, only a link names the member.
+    pub(crate) fn take(&mut self, directory: &Directory, entry: Option<u32>, path: &str) {
         let member = directory.find_path(path).map(|(member, _)| member.index);
-        self.by_entry.resize(entry as usize, None);
-        self.by_entry.push(member);
+        if let Some(entry) = entry {
+            self.by_entry.resize(entry as usize, None);
+            self.by_entry.push(member);
+        }
         if let Some(member) = member {
             self.members[member as usize] = true;
         }

@@ -63,7 +63,7 @@ impl Unpacker {
         let data = directory.locate(stored, &member).await?;
         let reader = MemberReader::new(stored.clone(), data, AHEAD).of(member.place()).into_async_read();
         let mut named = Named::new(&directory);
-        let take = |entry: u32, path: &str| named.take(&directory, entry, path);
+        let take = |entry: Option<u32>, path: &str| named.take(&directory, entry, path);
         let limit = self.config.max_members;
         let now = self.clock.now();
         let mut entries =

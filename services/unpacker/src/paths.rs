@@ -8,19 +8,23 @@ use crate::entries::{Entries, Kind, digest_of};
 #[derive(Default)]
 pub(crate) struct Paths(Vec<([u8; 16], u32)>);
 
+/// In place of an entry: only a link names the member. No manifest has as many entries.
+const LINKED: u32 = u32::MAX;
+
 /// The entries that name a member.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Naming {
     /// Those that count, in the order of the manifest.
     pub(crate) entries: Vec<u32>,
-    /// Whether an overtaken entry names it: a later entry of the resource replaces that one. Then the member is not
-    /// unlisted, and is not needed.
-    pub(crate) has_overtaken: bool,
+    /// Whether an overtaken entry names it, which a later entry of the resource replaces, or a link does. Then the member
+    /// is not unlisted, and is not needed.
+    pub(crate) is_otherwise: bool,
 }
 
 impl Paths {
-    pub(crate) fn take(&mut self, entry: u32, path: &str) {
-        self.0.push((of_name(path), entry));
+    /// Adds the path of an entry, or of a link.
+    pub(crate) fn take(&mut self, entry: Option<u32>, path: &str) {
+        self.0.push((of_name(path), entry.unwrap_or(LINKED)));
     }
 
     /// Sorts the paths for lookups, after all entries were added.
@@ -35,9 +39,13 @@ impl Paths {
         let start = self.0.partition_point(|(other, _)| *other < digest);
         let mut naming = Naming::default();
         for &(_, entry) in self.0[start..].iter().take_while(|(other, _)| *other == digest) {
+            if entry == LINKED {
+                naming.is_otherwise = true;
+                continue;
+            }
             match entries.kind(entry) {
                 Kind::Named | Kind::Earlier => naming.entries.push(entry),
-                Kind::Overtaken => naming.has_overtaken = true,
+                Kind::Overtaken => naming.is_otherwise = true,
                 Kind::NoMember | Kind::Bad => {}
             }
         }

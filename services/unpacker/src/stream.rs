@@ -73,11 +73,11 @@ impl Unpacker {
                 Item::Member(member) => (member.name().into_owned(), None),
                 Item::Refused(error) => (refused_name(error).unwrap_or_default().to_owned(), Some(error)),
             };
-            let Naming { entries: mut naming, has_overtaken } = paths.naming(&name, &entries);
+            let Naming { entries: mut naming, is_otherwise } = paths.naming(&name, &entries);
             naming.retain(|&entry| !std::mem::replace(&mut done[entry as usize], true));
             if naming.is_empty() {
                 let is_manifest = matches!(&item, Item::Member(member) if member.index == manifest);
-                if !is_manifest && !has_overtaken {
+                if !is_manifest && !is_otherwise {
                     unlisted.see(&name);
                 }
                 continue;
@@ -152,7 +152,7 @@ impl Unpacker {
         tar: &mut tar::Entries<'static>,
     ) -> Result<(Entries, Paths), UnpackError> {
         let mut paths = Paths::default();
-        let take = |entry: u32, path: &str| paths.take(entry, path);
+        let take = |entry: Option<u32>, path: &str| paths.take(entry, path);
         let limit = self.config.max_members;
         let now = self.clock.now();
         let entries =

@@ -6,6 +6,7 @@ use crate::datetime::Datetime;
 use crate::entry::Entry;
 use crate::header::Header;
 use crate::interval::Interval;
+use crate::link::relation;
 use crate::metadata::Metadata;
 use crate::quirk::Quirk;
 
@@ -107,6 +108,8 @@ impl Checks {
         if header.capability.as_ref().is_some_and(Capability::is_manifest)
             && metadata.path.is_none()
             && !deleted
+            // The patch is in the package, in place of the resource.
+            && !entry.links.iter().any(|link| link.rel == relation::PATCH && link.path.is_some())
         {
             notes.add(Quirk::MissingPath);
         }

@@ -2,7 +2,7 @@
 //! is requested, and nothing is a problem.
 
 use super::{Case, declares, linked, ln, time};
-use crate::common::{Destination, Inside, Run, Site, resource, urlset};
+use crate::common::{Destination, Inside, Package, Run, Site, package, resource, urlset};
 use fixity::Sha256;
 use model::Assurance;
 use testkit::scripted::Reply;
@@ -284,4 +284,31 @@ async fn lnk_8_after_five_in_a_row_no_patch_is_asked_for_until_the_next_run() {
     changes(3, 3, 3);
     let run = case.sync(&[]).exits(0);
     assert_eq!((run.count("patched"), asked() - before), (COUNT as u64, COUNT), "{run}");
+}
+
+#[tokio::test]
+async fn lnk_8_a_patch_that_a_change_dump_names_is_applied() {
+    for is_zip in [true, false] {
+        let case = Patched::harvested(&["/j"], declares).await;
+        let patch = replacing(2);
+        let link = case.patch("/j", &patch).replace("<rs:ln ", "<rs:ln path=\"/j.p\" ");
+        let md = format!("change=\"updated\" datetime=\"{}\" {}", time(2), declares(&document(2)));
+        let held = Package::of_changes(&time(1), &time(3)).entry(&case.uri("/j"), &md).linking(&link);
+        let held = held.member("j.p", &patch);
+        let bytes = if is_zip { held.zip() } else { held.tar_xz().await };
+        let entry = package(&case.uri("/1.zip"), &bytes, "");
+        case.site().reply("/1.zip", Reply::ok(bytes));
+        let dump = format!("capability=\"changedump\" from=\"{}\" until=\"{}\"", time(1), time(3));
+        case.site().serve("/dump.xml", urlset(&dump, &[entry]));
+        let offers = [
+            resource(&case.uri("/list.xml"), "capability=\"resourcelist\""),
+            resource(&case.uri("/dump.xml"), "capability=\"changedump\""),
+        ];
+        case.site().serve("/caps.xml", urlset("capability=\"capabilitylist\"", &offers));
+        case.site().serve("/j", document(2));
+        let run = case.sync(&["--rediscover-after", "0s"]).exits(0);
+        assert_eq!((run.count("stored"), run.count("patched"), case.asked("/j")), (1, 1, (0, 1)), "{run}");
+        assert_eq!(run.json()["quirks"], serde_json::json!({}), "{run}");
+        assert_eq!(case.copy().cat(&case.uri("/j")), document(2).as_bytes());
+    }
 }
