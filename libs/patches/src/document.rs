@@ -70,7 +70,10 @@ impl Document {
                 let there = self.value_at(path)?;
                 self.put(there, value.as_bytes(), path.len())
             }
-            Operation::Move { from, path } if from == path => self.value_at(from).map(|_| ()),
+            // The whole document cannot be removed, not even to come back.
+            Operation::Move { from, path } if from == path && !path.is_empty() => {
+                self.value_at(from).map(|_| ())
+            }
             Operation::Move { from, path } if path.starts_with(from) => Err(PatchError::NotApplicable),
             Operation::Move { from, path } => {
                 let value = self.text[self.value_at(from)?].to_vec();

@@ -54,6 +54,7 @@ fn the_operations_of_the_standard_are_applied() {
         r#"[{"op":"remove","path":""}]"#.to_owned(),
         r#"[{"op":"remove","path":"/c/-"}]"#.to_owned(),
         r#"[{"op":"move","from":"/a","path":"/a/b"}]"#.to_owned(),
+        r#"[{"op":"move","from":"","path":""}]"#.to_owned(),
         // All or nothing.
         r#"[{"op":"remove","path":"/a"},{"op":"remove","path":"/a"}]"#.to_owned(),
     ] {
