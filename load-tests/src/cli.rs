@@ -54,6 +54,8 @@ pub(crate) enum Case {
     Oai(OaiOptions),
     /// 100,000 files become a Source, and again after 1 % changed, beside resync-build. `--resources` are files.
     PublishFiles(Options),
+    /// A gateway answers for versions of 1,000,000 resources, three of each (Memento).
+    Timegate(Options),
     /// 6,000 resources with a latency of 50 ms, harvested by a fleet with one fetcher and by one with four.
     ScaleOut(Options),
     /// A dump package of 200,000 members and 5 GB: one unpacker and two, beside unzip -t and sha256sum.

@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         Case::ReadLists(options) => print(&options, cases::read_lists::run(&options)),
         Case::Oai(options) => print(&options.common, cases::oai::run(&options)),
         Case::PublishFiles(options) => print(&options, cases::publish_files::run(&options)),
+        Case::Timegate(options) => print_figures(&options, cases::timegate::run(&options)),
         Case::ScaleOut(options) => print(&options, cases::scale_out::run(&options)),
         Case::ManyMembers(options) => print(&options, cases::large_packages::MANY_MEMBERS.run(&options)),
         Case::LargeMembers(options) => print(&options, cases::large_packages::LARGE_MEMBERS.run(&options)),

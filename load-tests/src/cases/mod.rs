@@ -22,6 +22,7 @@ pub(crate) mod scrub;
 pub(crate) mod small_files;
 pub(crate) mod small_files_fleet;
 pub(crate) mod small_source;
+pub(crate) mod timegate;
 
 use std::path::Path;
 use std::time::Instant;
