@@ -112,6 +112,7 @@ mod tests {
     use crate::documents::Documents;
     use crate::meta::Meta;
     use crate::packages::Packages;
+    use crate::pages::LandingPages;
     use crate::pending::Pending;
     use crate::problems::Problems;
     use crate::resources::Resources;
@@ -125,6 +126,7 @@ mod tests {
             Changes::PREFIX,
             Documents::PREFIX,
             History::PREFIX,
+            LandingPages::PREFIX,
             Meta::PREFIX,
             Packages::PREFIX,
             Pending::PREFIX,

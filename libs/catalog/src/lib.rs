@@ -15,6 +15,7 @@ mod lazy_resource;
 mod lookups;
 mod meta;
 mod packages;
+mod pages;
 mod pending;
 mod problems;
 mod reader;
@@ -38,7 +39,9 @@ pub use lookups::Lookups;
 pub use meta::SCHEMA;
 pub use reader::CatalogReader;
 pub use resource_summary::{ResourceSummary, ResourceSummaryScan};
-pub use scan::{ChangeScan, DocumentScan, PackageScan, PendingScan, ProblemScan, ResourceScan, Scan};
+pub use scan::{
+    ChangeScan, DocumentScan, PackageScan, PageScan, PendingScan, ProblemScan, ResourceScan, Scan,
+};
 pub use tally::LookupCounts;
 pub use versions::VersionScan;
 pub use walk::ResourceWalk;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, Stream, StreamExt};
 use model::{
-    ChangeLogEntry, DocumentRecord, PackageRecord, PendingRecord, ProblemRecord, ResourceRecord, ResourceUri,
-    Subject,
+    ChangeLogEntry, DocumentRecord, PackageRecord, PageRecord, PendingRecord, ProblemRecord, ResourceRecord,
+    ResourceUri, Subject,
 };
 use slatedb::DbIterator;
 use tokio::time::Instant;
@@ -30,6 +30,8 @@ pub type PendingScan = Scan<(ResourceUri, PendingRecord)>;
 pub type DocumentScan = Scan<(String, DocumentRecord)>;
 /// Packages with their URIs.
 pub type PackageScan = Scan<(String, PackageRecord)>;
+/// Landing pages with their URIs.
+pub type PageScan = Scan<(ResourceUri, PageRecord)>;
 /// Problems with their subjects.
 pub type ProblemScan = Scan<(Subject, ProblemRecord)>;
 /// Entries of the change log with their numbers.

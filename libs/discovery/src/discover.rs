@@ -1,8 +1,9 @@
 //! Discovery: from an entry URL to the Source's sets of resources.
 //!
 //! A document at the entry URL is used directly. From a site or a page, discovery tries the methods of the
-//! specification in order until one gives sets: the well-known URI (RS-20), the links of the page (RS-21),
-//! `robots.txt` (RS-22).
+//! specification in order until one gives sets: the well-known URI (RS-20), the links of the page (RS-21), the catalog
+//! of the host's interfaces (FAIRiCat), `robots.txt` (RS-22), `/sitemap.xml`. A landing page with typed links
+//! (Signposting) is a set of its own.
 
 use documents::Prefetched;
 use futures::future::BoxFuture;
@@ -36,16 +37,19 @@ pub fn rediscover<'a>(
     known: Vec<KnownDocument>,
 ) -> BoxFuture<'a, Result<(Discovery, Option<Prefetched>), DiscoverError>> {
     // Boxed here, so that the search is compiled in this crate, and not once more in each of its users.
-    Box::pin(find(client, entry, options, known))
+    Box::pin(find(client, entry, options, known, false))
 }
 
-async fn find(
+/// As [`rediscover`]. With `lists_pages`, the entries of plain sitemaps are landing pages.
+pub(crate) async fn find(
     client: &Client,
     entry: &Url,
     options: &Options,
     known: Vec<KnownDocument>,
+    lists_pages: bool,
 ) -> Result<(Discovery, Option<Prefetched>), DiscoverError> {
     let mut search = Search::new(client, options, known);
+    search.lists_pages = lists_pages;
     let well_known = entry.join(WELL_KNOWN).ok().filter(|url| url != entry);
     let is_site = matches!(entry.path(), "" | "/") && entry.query().is_none();
 
@@ -76,13 +80,32 @@ async fn find(
         }
     }
     let is_html = page.as_ref().is_some_and(|page| page.is_html);
-    if let Some(page) = page
+    let (mut catalogs, mut landing) = (Vec::new(), None);
+    if let Some(mut page) = page
         && !search.found.has_sets()
     {
+        (catalogs, landing) = (std::mem::take(&mut page.catalogs), page.landing.take());
         search.page_links(page).await;
+    }
+    // A landing page that the operator gives stands for itself, and not for all of its host.
+    if !is_site && !search.found.has_sets() && landing.is_some() {
+        search.take_page(landing);
+        return search.end(entry, None);
+    }
+    if (is_site || !catalogs.is_empty())
+        && !search.found.has_sets()
+        && let Some(repository) = search.api_catalog(entry, catalogs).await
+    {
+        return Ok((repository, None));
     }
     if (is_site || is_html) && !search.found.has_sets() {
         search.robots(entry).await;
+    }
+    if is_site && !search.found.has_sets() {
+        search.usual_sitemap(entry).await;
+    }
+    if !search.found.has_sets() {
+        search.take_page(landing);
     }
     search.end(entry, Some(why))
 }

@@ -5,7 +5,8 @@ use std::io::Read;
 use documents::DocumentError;
 use model::{KnownDocument, KnownEntry, Validators};
 use resourcesync::{
-    Capability, Header, Item, Link, Options, Quirk, Quirks, ReadError, Reader, Root, relation,
+    Capability, Entry, Header, Item, Link, Metadata, Options, Quirk, Quirks, ReadError, Reader, Root,
+    relation,
 };
 use url::Url;
 
@@ -58,6 +59,8 @@ pub(crate) struct Parsed {
     pub(crate) broken: Option<DocumentError>,
     /// Whether it has more entries than were read.
     pub(crate) has_more: bool,
+    /// Whether its first entry is a landing page with its links (Signmap).
+    pub(crate) is_signmap: bool,
 }
 
 /// An entry.
@@ -136,6 +139,12 @@ pub(crate) fn parse(source: impl Read, mut options: Options) -> Result<Parsed, R
     Ok(parsed)
 }
 
+/// Whether an entry is a landing page with its links, and no resource that has links.
+fn is_landing_page(entry: &Entry) -> bool {
+    entry.metadata == Metadata::default()
+        && links::landing::is_landing(entry.links.iter().map(|link| &*link.rel))
+}
+
 fn level(capability: &Capability) -> Level {
     match capability {
         Capability::Description => Level::Description,
@@ -177,6 +186,7 @@ impl Parsed {
         };
         let mut parsed = Self {
             level: known.header.capability.as_ref().map_or(Level::List, level),
+            is_signmap: known.signmap,
             named: known.entries.iter().map(named).collect(),
             quirks,
             ..Self::new(known.header.clone())
@@ -201,6 +211,7 @@ impl Parsed {
             header: self.header.clone(),
             entries: self.named.iter().map(entry).collect(),
             quirks: self.quirks.iter().map(|(quirk, times)| (quirk.as_str().to_owned(), times)).collect(),
+            signmap: self.is_signmap,
         }
     }
 
@@ -219,6 +230,7 @@ impl Parsed {
             quirks: Quirks::default(),
             broken: None,
             has_more: false,
+            is_signmap: false,
         }
     }
 
@@ -230,6 +242,8 @@ impl Parsed {
                 let is_hub = |link: &&Link| link.rel == relation::HUB;
                 let hubs = entry.links.iter().filter(is_hub).take(MOST_HUBS).map(|link| link.href.clone());
                 let hubs = hubs.collect();
+                let is_first = self.named.is_empty() && self.header.root == Root::UrlSet;
+                self.is_signmap |= is_first && self.header.capability.is_none() && is_landing_page(&entry);
                 self.named.push(Named { uri: entry.loc, capability: entry.metadata.capability, hubs });
             }
         }

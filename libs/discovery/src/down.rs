@@ -83,9 +83,14 @@ impl Search<'_> {
             Level::Set => self.take_set(small, next),
             // A sitemap without rs:md lists resources like a Resource List does.
             Level::List => {
+                let lists_pages = small.parsed.is_signmap || self.lists_pages;
+                let is_plain = small.parsed.header.capability.is_none();
                 let capability = small.parsed.header.capability.unwrap_or(Capability::ResourceList);
                 let link = CapabilityLink::new(capability, small.url.as_str());
                 self.put_set(&small.url, vec![link], false);
+                if is_plain && lists_pages {
+                    self.mark_pages(&small.url);
+                }
             }
         }
     }

@@ -75,7 +75,8 @@ pub async fn estimate(
     let horizon = Horizon::at(now);
     let mode = if options.strict { ReadMode::Strict } else { ReadMode::Tolerant };
     let read = horizon.options(mode);
-    let (found, _) = discover_source(client, entry, &read, Vec::new(), &options.oai).await?;
+    let (found, _) =
+        discover_source(client, entry, &read, Vec::new(), &options.oai, options.landing_pages).await?;
     let mut known: Vec<(SetId, SetRecord)> = found.sets.clone();
     let mut selection = Selection::of(options, None);
     if let Some(catalog) = catalog {
@@ -83,7 +84,7 @@ pub async fn estimate(
         for (id, before) in catalog.sets().await? {
             if let Some((_, set)) = known.iter_mut().find(|(set, _)| *set == id) {
                 let capabilities = std::mem::take(&mut set.capabilities);
-                *set = SetRecord { capabilities, ..before };
+                *set = SetRecord { capabilities, pages: set.pages, ..before };
             }
         }
     }
@@ -105,6 +106,11 @@ pub async fn estimate(
             let (lists, requests) = lists::lists(client, id, list).await?;
             estimates.extend(lists);
             estimator.requests += requests;
+            continue;
+        }
+        if set.pages.is_some() {
+            let why = "what it costs is known only when its landing pages are read";
+            estimator.unread.push((id.to_string(), why.to_owned()));
             continue;
         }
         for kind in KINDS {

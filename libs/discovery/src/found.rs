@@ -5,6 +5,7 @@ use std::fmt;
 use model::{KnownDocument, OaiRepository, SetId, SetRecord, Validators};
 use resourcesync::{Capability, Link, Quirks, Root};
 use serde::Serialize;
+use url::Url;
 use web::RequestPurpose;
 
 use super::archives::Archive;
@@ -36,6 +37,12 @@ pub struct Discovery {
     /// What the repository says about itself, if it is one of OAI-PMH.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oai: Option<Box<OaiRepository>>,
+    /// The interfaces that the host's catalog names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<FoundInterface>,
+    /// The landing page at the entry URL, if that is the set: its links are read of this.
+    #[serde(skip)]
+    pub page: Option<Box<SeenPage>>,
     /// Requests made.
     pub requests: u64,
     /// Documents to cache, so that the next discovery can make conditional requests.
@@ -84,6 +91,30 @@ pub struct Unread {
     pub why: String,
 }
 
+/// A landing page as discovery received it. Its links are not read yet.
+#[derive(Debug, Clone)]
+pub struct SeenPage {
+    /// The requested URL.
+    pub requested: Url,
+    /// Its final URL.
+    pub url: Url,
+    /// Validators of this version.
+    pub validators: Validators,
+    /// Its `Link` headers.
+    pub link_headers: Vec<String>,
+    /// The beginning of its HTML.
+    pub html: String,
+}
+
+/// An interface of a host (RFC 9727, FAIRiCat).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FoundInterface {
+    /// Its URL.
+    pub url: String,
+    /// Its kind, as the catalog documents it.
+    pub kind: links::catalog::Kind,
+}
+
 /// A route that led nowhere.
 #[derive(Debug, Clone, Serialize)]
 pub struct Tried {
@@ -107,6 +138,10 @@ pub enum Route {
     LinkHeader,
     /// By a `<link>` of the page at the entry URL (RS-21).
     HtmlLink,
+    /// In the host's catalog of interfaces, `/.well-known/api-catalog` (RFC 9727, FAIRiCat).
+    ApiCatalog,
+    /// At the usual place of a sitemap.
+    Sitemap,
     /// By a `Sitemap` line of `robots.txt` (RS-22).
     Robots,
     /// By the `up` of a document below it (RS-23).
@@ -124,9 +159,13 @@ impl Route {
     pub(crate) fn errand(self) -> RequestPurpose {
         match self {
             Self::Given | Self::WellKnown | Self::Listed => RequestPurpose::Invited,
-            Self::LinkHeader | Self::HtmlLink | Self::Robots | Self::Up | Self::Index => {
-                RequestPurpose::Crawling
-            }
+            Self::LinkHeader
+            | Self::HtmlLink
+            | Self::Robots
+            | Self::Up
+            | Self::Index
+            | Self::ApiCatalog
+            | Self::Sitemap => RequestPurpose::Crawling,
         }
     }
 
@@ -137,6 +176,8 @@ impl Route {
             Self::WellKnown => "well-known",
             Self::LinkHeader => "link-header",
             Self::HtmlLink => "html-link",
+            Self::ApiCatalog => "api-catalog",
+            Self::Sitemap => "sitemap",
             Self::Robots => "robots",
             Self::Up => "up",
             Self::Index => "index",

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use documents::BodyPrefix;
-use links::landing::{Finding, Place, TypedLink, Union};
+use links::landing::{Finding, MOST_LINKS, Place, TypedLink, Union};
 use links::linkset::{self, Format};
 use links::{Fault, Faults, Limits, Links, header, html};
+use model::Validators;
 use url::Url;
 use web::{Client, GetRequest, RequestPurpose, Response, WebError};
+
+use crate::found::SeenPage;
 
 /// Maximum link sets of a page that are read.
 const MOST_SETS: usize = 8;
@@ -16,16 +19,41 @@ const MOST_OF_A_PAGE: usize = 256 * 1024;
 /// The forms of a link set, the best one first.
 const ACCEPT: &str = "application/linkset+json, application/linkset;q=0.9, application/json;q=0.5";
 
+/// A landing page to read.
+#[derive(Debug, Clone)]
+pub struct PageRequest {
+    /// Its URL.
+    pub url: Url,
+    /// The version that is known. A server that still has it is not read again.
+    pub validators: Validators,
+    /// Its link sets, as far as they are known: URL and declared media type. They are read where the page fails.
+    pub link_sets: Vec<(Url, Option<String>)>,
+}
+
+/// The answer of a landing page.
+#[derive(Debug, Clone)]
+pub enum PageAnswer {
+    /// It is the version that is known.
+    Unchanged {
+        /// Requests made.
+        requests: u64,
+    },
+    /// What it says.
+    Read(Box<Landing>),
+}
+
 /// What a landing page, or a link set, says.
 #[derive(Debug, Clone)]
 pub struct Landing {
     /// Its final URL.
     pub url: Url,
+    /// Validators of this version; none if its links were read elsewhere.
+    pub validators: Validators,
     /// The links about it and about what it names, in the order in which they were found.
     pub links: Vec<TypedLink>,
     /// Links about other resources, or beyond the limits.
     pub others: u64,
-    /// Link sets that could not be read, and why.
+    /// Link sets that could not be read, and why; and what is beyond a limit.
     pub unread: Vec<(Url, String)>,
     /// Tolerated faults, by name.
     pub faults: BTreeMap<&'static str, u64>,
@@ -35,90 +63,192 @@ pub struct Landing {
     pub requests: u64,
 }
 
+impl PageRequest {
+    /// A page of which nothing is known.
+    pub fn new(url: Url) -> Self {
+        Self { url, validators: Validators::default(), link_sets: Vec::new() }
+    }
+}
+
 /// Reads the typed links of a page, and of the link sets that it names. A link set may be given as well; then all of
 /// its links count.
 ///
 /// # Errors
 /// When the page cannot be requested. A link set that cannot be read is named in the result.
 pub async fn landing(client: &Client, page: &Url) -> Result<Landing, WebError> {
-    let mut response = client.get_with_retries(GetRequest::new(page.clone())).await?;
-    let mut requests = u64::from(response.requests());
+    let response = client.get_with_retries(GetRequest::new(page.clone())).await?;
+    read_response(client, page, response).await
+}
+
+/// The same for a page of which a version may be known. It is one request, and one more for each link set.
+///
+/// # Errors
+/// When the page cannot be requested, and no link set is known instead.
+pub async fn read_page(client: &Client, page: PageRequest) -> Result<PageAnswer, WebError> {
+    let PageRequest { url, validators, link_sets } = page;
+    let request = GetRequest { validators, ..GetRequest::new(url.clone()) };
+    match client.get_with_retries(request).await {
+        Ok(response) if response.status() == 304 => {
+            Ok(PageAnswer::Unchanged { requests: u64::from(response.requests()) })
+        }
+        Ok(response) => read_response(client, &url, response).await.map(Box::new).map(PageAnswer::Read),
+        Err(error) if may_be_its_header(&error) && !link_sets.is_empty() => {
+            let mut reading = Reading::of(Union::new(url), u64::from(error.requests()));
+            reading.faults.add(Fault::NoPage);
+            reading.sets(client, link_sets).await;
+            Ok(PageAnswer::Read(Box::new(reading.end(Validators::default(), false))))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a failure may come from a `Link` header that a proxy does not take.
+fn may_be_its_header(error: &WebError) -> bool {
+    error.status().is_some_and(|status| status == 431 || (500..=599).contains(&status))
+}
+
+/// The same for a page that discovery has received: no request, and one for each link set.
+pub async fn read_seen(client: &Client, page: SeenPage) -> Landing {
+    let SeenPage { requested, url, validators, link_headers, html } = page;
+    let mut reading = Reading::of(Union::new(url.clone()).also(requested), 0);
+    let headers = header::read(link_headers.iter().map(String::as_str), &Limits::HEADER);
+    reading.add(Place::Header, &url, &headers);
+    reading.add_head(&url, &html);
+    let sets = reading.union.link_sets();
+    reading.sets(client, sets).await;
+    reading.end(validators, false)
+}
+
+async fn read_response(client: &Client, page: &Url, mut response: Response) -> Result<Landing, WebError> {
     let url = response.final_url().clone();
-    let mut union = Union::new(url.clone());
-    let mut faults = Faults::default();
-    let mut unread = Vec::new();
+    let validators = response.validators();
+    let mut reading = Reading::of(Union::new(url.clone()).also(page.clone()), u64::from(response.requests()));
     let headers = header::read(response.header_values("link"), &Limits::HEADER);
-    faults.merge(&headers.faults);
-    union.add(Place::Header, &url, &headers);
+    reading.add(Place::Header, &url, &headers);
     let is_set = response.media_type().and_then(|said| Format::of(&said)).is_some();
     if is_set {
         match read_set(&mut response, None).await {
-            Ok(links) => {
-                faults.merge(&links.faults);
-                union.add(Place::LinkSet, &url, &links);
-            }
-            Err(why) => unread.push((url.clone(), why)),
+            Ok(links) => reading.add(Place::LinkSet, &url, &links),
+            Err(why) => reading.unread.push((url.clone(), why)),
         }
     } else if response.is_html() {
-        let head = html::scan(&beginning(&mut response).await?);
-        faults.merge(&head.links.faults);
-        let base = head.base.and_then(|base| url.join(&base).ok());
-        union.add(Place::Head, base.as_ref().unwrap_or(&url), &head.links);
+        let html = beginning(&mut response).await?;
+        reading.add_head(&url, &html);
     }
     // An open response takes a permit of its origin.
     drop(response);
-    let mut sets = union.link_sets();
-    for (set, _) in sets.split_off(sets.len().min(MOST_SETS)) {
-        unread.push((set, format!("at most {MOST_SETS} link sets of a page are read")));
+    let sets = reading.union.link_sets();
+    reading.sets(client, sets).await;
+    Ok(reading.end(validators, is_set))
+}
+
+/// A page that is being read.
+struct Reading {
+    union: Union,
+    faults: Faults,
+    unread: Vec<(Url, String)>,
+    requests: u64,
+    /// The first place with more links than are read.
+    beyond: Option<(Place, Url)>,
+    /// Whether a link set was read.
+    has_set: bool,
+}
+
+impl Reading {
+    fn of(union: Union, requests: u64) -> Self {
+        let (faults, unread) = (Faults::default(), Vec::new());
+        Self { union, faults, unread, requests, beyond: None, has_set: false }
     }
-    for (set, declared) in sets {
-        let (made, read) = request_set(client, &set, declared.as_deref()).await;
-        requests += made;
-        match read {
-            Ok((at, links)) => {
-                faults.merge(&links.faults);
-                union.add(Place::LinkSet, &at, &links);
+
+    fn add(&mut self, place: Place, base: &Url, links: &Links) {
+        self.faults.merge(&links.faults);
+        let is_cut =
+            [Fault::TooManyLinks, Fault::TooManyBytes].iter().any(|fault| links.faults.count(*fault) > 0);
+        self.has_set |= place == Place::LinkSet;
+        if is_cut {
+            self.beyond.get_or_insert_with(|| (place, base.clone()));
+        }
+        self.union.add(place, base, links);
+    }
+
+    /// Adds the links of the head of an HTML page at `url`.
+    fn add_head(&mut self, url: &Url, html: &str) {
+        let head = html::scan(html);
+        let base = head.base.and_then(|base| url.join(&base).ok());
+        self.add(Place::Head, base.as_ref().unwrap_or(url), &head.links);
+    }
+
+    async fn sets(&mut self, client: &Client, mut sets: Vec<(Url, Option<String>)>) {
+        for (set, _) in sets.split_off(sets.len().min(MOST_SETS)) {
+            self.unread.push((set, format!("at most {MOST_SETS} link sets of a page are read")));
+        }
+        for (set, declared) in sets {
+            let crawling = RequestPurpose::Crawling;
+            let (made, read) = request_set(client, &set, declared.as_deref(), crawling).await;
+            self.requests += made;
+            match read {
+                Ok((at, links)) => self.add(Place::LinkSet, &at, &links),
+                Err(why) => self.unread.push((set, why)),
             }
-            Err(why) => unread.push((set, why)),
         }
     }
-    let links: Vec<_> = if is_set { union.links().to_vec() } else { union.counting().cloned().collect() };
-    Ok(Landing {
-        others: union.left_out() + (union.links().len() - links.len()) as u64,
-        links,
-        unread,
-        faults: faults.iter().map(|(fault, times)| (fault.as_str(), times)).collect(),
-        findings: if is_set { Vec::new() } else { union.findings().into_iter().collect() },
-        requests,
-        url,
-    })
+
+    fn end(self, validators: Validators, is_set: bool) -> Landing {
+        let Self { union, faults, mut unread, requests, beyond, has_set } = self;
+        let links: Vec<_> = if is_set { union.links().to_vec() } else { union.counting().cloned().collect() };
+        // A link set completes what is cut elsewhere.
+        if let Some((_, url)) = beyond.filter(|(place, _)| *place == Place::LinkSet || !has_set) {
+            unread.push((url, "it has more links than are read".to_owned()));
+        } else if union.links().len() >= MOST_LINKS && union.left_out() > 0 {
+            unread.push((union.page().clone(), format!("it has more than {MOST_LINKS} links")));
+        }
+        Landing {
+            url: union.page().clone(),
+            validators,
+            others: union.left_out() + (union.links().len() - links.len()) as u64,
+            links,
+            unread,
+            faults: faults.iter().map(|(fault, times)| (fault.as_str(), times)).collect(),
+            findings: if is_set { Vec::new() } else { union.findings().into_iter().collect() },
+            requests,
+        }
+    }
 }
 
 /// Requests a link set. A server that refuses the media types is asked once more for any.
-async fn request_set(
+pub(crate) async fn request_set(
     client: &Client,
     set: &Url,
     declared: Option<&str>,
+    errand: RequestPurpose,
 ) -> (u64, Result<(Url, Links), String>) {
     let request = |accept| GetRequest {
         accept: Some(accept),
-        errand: RequestPurpose::Crawling,
+        errand,
         largest: Some(Limits::BODY.bytes as u64),
         ..GetRequest::new(set.clone())
     };
     let mut requests = 0;
+    let mut is_refused = false;
     let mut found = client.get_with_retries(request(ACCEPT)).await;
     if let Err(error) = &found
         && error.status() == Some(406)
     {
         requests += u64::from(error.requests());
+        is_refused = true;
         found = client.get_with_retries(request("*/*")).await;
     }
     match found {
         Ok(mut response) => {
             requests += u64::from(response.requests());
             let at = response.final_url().clone();
-            (requests, read_set(&mut response, declared).await.map(|links| (at, links)))
+            let read = read_set(&mut response, declared).await.map(|mut links| {
+                if is_refused {
+                    links.faults.add(Fault::NotAcceptable);
+                }
+                (at, links)
+            });
+            (requests, read)
         }
         Err(error) => (requests + u64::from(error.requests()), Err(error.to_string())),
     }

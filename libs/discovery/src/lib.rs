@@ -15,6 +15,7 @@ mod oai;
 mod poll;
 mod robots;
 mod search;
+mod signposting;
 mod source;
 mod up;
 
@@ -23,8 +24,8 @@ pub use discover::{discover, rediscover};
 pub use discovery_report::discovery_report;
 pub use error::{DiscoverError, EstimateError};
 pub use estimate::{Estimate, StrategyEstimate, estimate};
-pub use found::{Discovery, Route, Tried, Unread, Visited};
+pub use found::{Discovery, FoundInterface, Route, SeenPage, Tried, Unread, Visited};
 pub use hint::{Hint, HintKind};
-pub use landing::{Landing, landing};
+pub use landing::{Landing, PageAnswer, PageRequest, landing, read_page, read_seen};
 pub use poll::{PollOutcome, poll};
 pub use source::discover_source;

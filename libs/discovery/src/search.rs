@@ -11,7 +11,7 @@ use web::{Client, GetRequest, WebError};
 
 use super::document::{Level, MOST_ENTRIES, Parsed, Small};
 use super::fetch::{self, Answer};
-use super::found::{Discovery, Route, Tried, Visited};
+use super::found::{Discovery, Route, SeenPage, Tried, Visited};
 use super::hint::{Hint, HintKind};
 
 /// Maximum requests of one discovery; more mean a loop or an attack.
@@ -43,6 +43,8 @@ pub(crate) struct Search<'a> {
     remembered: usize,
     asked: usize,
     is_full: bool,
+    /// Whether the entries of plain sitemaps are landing pages.
+    pub(crate) lists_pages: bool,
 }
 
 /// A document to request.
@@ -73,6 +75,10 @@ pub(crate) struct Page {
     pub(crate) links: Vec<(Route, Url)>,
     /// Its title.
     pub(crate) title: Option<String>,
+    /// Its catalogs of interfaces (RFC 9727).
+    pub(crate) catalogs: Vec<Url>,
+    /// What it says, if it is a landing page with typed links (Signposting).
+    pub(crate) landing: Option<Box<SeenPage>>,
 }
 
 impl Step {
@@ -95,6 +101,7 @@ impl<'a> Search<'a> {
             remembered: 0,
             asked: 0,
             is_full: false,
+            lists_pages: false,
         }
     }
 
@@ -171,14 +178,18 @@ impl<'a> Search<'a> {
             return Ok(Visit::Again(answer.url));
         }
         self.seen.insert(answer.url.clone());
-        let links = page_links(&answer);
-        let Answer { url, parsed, validators, content_length, page, prefetched, .. } = answer;
+        let PageLinks { resourcesync: links, catalogs, is_landing } = page_links(&answer);
+        let Answer { url, parsed, validators, content_length, page, prefetched, link_headers, .. } = answer;
         self.prefetched = prefetched;
         let parsed = match parsed {
             Ok(parsed) => parsed,
             Err(why) => {
                 let title = html::title(&page).map(|title| shortened(&title));
-                return Ok(Visit::Page(Page { why, is_html: !page.is_empty(), links, title }));
+                let is_html = !page.is_empty();
+                let requested = step.url.clone();
+                let seen = SeenPage { requested, url, validators, link_headers, html: page };
+                let landing = is_landing.then(|| Box::new(seen));
+                return Ok(Visit::Page(Page { why, is_html, links, title, catalogs, landing }));
             }
         };
         self.remember(&step.url, &url, &validators, &parsed);
@@ -240,6 +251,7 @@ impl<'a> Search<'a> {
             self.hint(url, HintKind::NoEntries);
         }
         match &header.capability {
+            None if parsed.level == Level::List && (parsed.is_signmap || self.lists_pages) => {}
             None if parsed.level == Level::List => self.hint(url, HintKind::PlainSitemap),
             Some(Capability::ResourceList | Capability::ResourceDump) if header.at.is_none() => {
                 self.hint(url, HintKind::NoAt);
@@ -257,25 +269,36 @@ fn shortened(title: &str) -> String {
     title.chars().filter(|c| !c.is_control()).take(LONGEST_TITLE).collect()
 }
 
-/// Targets of the `resourcesync` links of a response: first those of its headers, then those of its page.
-fn page_links(answer: &Answer) -> Vec<(Route, Url)> {
-    let mut links: Vec<(Route, Url)> = Vec::new();
-    let mut add = |route, url: Option<Url>| {
-        if let Some(url) = url
-            && !links.iter().any(|(_, known)| *known == url)
-        {
-            links.push((route, url));
-        }
-    };
+/// What the links of a response lead to.
+struct PageLinks {
+    /// Targets of its `resourcesync` links: first those of its headers, then those of its page.
+    resourcesync: Vec<(Route, Url)>,
+    /// Targets of its `api-catalog` links.
+    catalogs: Vec<Url>,
+    /// Whether it has the links of a landing page.
+    is_landing: bool,
+}
+
+fn page_links(answer: &Answer) -> PageLinks {
     let headers = header::read(answer.link_headers.iter().map(String::as_str), &Limits::HEADER);
-    // A link with another context says nothing about this resource.
-    for link in headers.of(&answer.url, "resourcesync") {
-        add(Route::LinkHeader, link.target_at(&answer.url));
-    }
     let head = html::scan(&answer.page);
     let base = head.base.and_then(|base| answer.url.join(&base).ok());
-    for link in head.links.links.iter().filter(|link| link.is("resourcesync")) {
-        add(Route::HtmlLink, link.target_at(base.as_ref().unwrap_or(&answer.url)));
+    let base = base.as_ref().unwrap_or(&answer.url);
+    // A link with another context says nothing about this resource.
+    let of_header = headers.links.iter().filter(|link| link.is_about(&answer.url));
+    let of_header = of_header.map(|link| (Route::LinkHeader, link, link.target_at(&answer.url)));
+    let of_head = head.links.links.iter().map(|link| (Route::HtmlLink, link, link.target_at(base)));
+    let mut found = PageLinks { resourcesync: Vec::new(), catalogs: Vec::new(), is_landing: false };
+    let mut relations: Vec<&str> = Vec::new();
+    for (route, link, url) in of_header.chain(of_head) {
+        let Some(url) = url else { continue };
+        relations.extend(link.relations());
+        if link.is("resourcesync") && !found.resourcesync.iter().any(|(_, known)| *known == url) {
+            found.resourcesync.push((route, url));
+        } else if link.is("api-catalog") && !found.catalogs.contains(&url) {
+            found.catalogs.push(url);
+        }
     }
-    links
+    found.is_landing = links::landing::is_landing(relations.into_iter());
+    found
 }

@@ -11,11 +11,11 @@ use web::Client;
 
 use crate::error::DiscoverError;
 use crate::found::Discovery;
-use crate::{oai, rediscover};
+use crate::{discover, oai};
 
-/// Finds the sets of resources that `entry` leads to, as [`rediscover`] does, and those of an OAI-PMH repository. The
-/// repository is asked first if the URL or the options say that it is one, and otherwise last, where no ResourceSync
-/// document was found.
+/// Finds the sets of resources that `entry` leads to, as [`rediscover`](crate::rediscover) does, and those of an
+/// OAI-PMH repository. The repository is asked first if the URL or the options say that it is one, and otherwise last,
+/// where no ResourceSync document was found. With `lists_pages`, the entries of plain sitemaps are landing pages.
 ///
 /// # Errors
 /// When the entry cannot be reached, or leads to nothing.
@@ -25,8 +25,9 @@ pub fn discover_source<'a>(
     options: &'a Options,
     known: Vec<KnownDocument>,
     wanted: &'a OaiOptions,
+    lists_pages: bool,
 ) -> BoxFuture<'a, Result<(Discovery, Option<Prefetched>), DiscoverError>> {
-    Box::pin(find(client, entry, options, known, wanted))
+    Box::pin(find(client, entry, options, known, wanted, lists_pages))
 }
 
 async fn find(
@@ -35,8 +36,11 @@ async fn find(
     options: &Options,
     known: Vec<KnownDocument>,
     wanted: &OaiOptions,
+    lists_pages: bool,
 ) -> Result<(Discovery, Option<Prefetched>), DiscoverError> {
-    let Ok(pasted) = Pasted::read(entry) else { return rediscover(client, entry, options, known).await };
+    let Ok(pasted) = Pasted::read(entry) else {
+        return discover::find(client, entry, options, known, lists_pages).await;
+    };
     let is_certain = pasted.verb.is_some() || !wanted.is_empty();
     if is_certain {
         return Ok((oai::discover(client, &pasted, wanted).await?, None));
@@ -45,7 +49,7 @@ async fn find(
     if is_likely && let Ok(found) = oai::discover(client, &pasted, wanted).await {
         return Ok((found, None));
     }
-    let nothing = match rediscover(client, entry, options, known).await {
+    let nothing = match discover::find(client, entry, options, known, lists_pages).await {
         Err(error @ DiscoverError::Nothing { has_documents: false, .. }) if !is_likely => error,
         found => return found,
     };

@@ -37,14 +37,16 @@ pub enum HarvestError {
         /// What the Source offers.
         offers: String,
     },
-    /// Lists of an OAI-PMH repository are compared by other means.
+    /// What the Source has is compared by other means.
     #[error(
-        "{source_url} is an OAI-PMH repository, which an audit does not read. Run `thresher sync --mode baseline`: it \
-         reads all records again, and finds those that are gone"
+        "{source_url} is {kind}, which an audit does not read. Run `thresher sync --mode baseline`: it reads all of it \
+         again, and finds what is gone"
     )]
     NoAudit {
         /// The entry URL.
         source_url: String,
+        /// Its kind.
+        kind: &'static str,
     },
     /// The catalog has no harvest to compare.
     #[error(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use catalog::{Batch, Catalog};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use model::{CapabilityLink, Counters, Mode, Phase, RunId, RunRecord, SetId};
+use model::{CapabilityLink, Counters, Mode, Phase, RunId, RunRecord, SetId, SetRecord};
 use planning::Selection;
 use resourcesync::Capability;
 use tokio::time::Instant;
@@ -54,6 +54,15 @@ fn may_audit(
         }
         // Resume an audit that was repairing differences.
         _ => Ok(()),
+    }
+}
+
+/// The kind of a Source that an audit does not read.
+fn kind_without_audit(set: &SetRecord) -> Option<&'static str> {
+    if set.oai.is_some() {
+        Some("an OAI-PMH repository")
+    } else {
+        set.pages.map(|_| "a Source of landing pages (Signposting)")
     }
 }
 
@@ -113,8 +122,8 @@ impl Harvest {
             may_audit(&parts.entry, last.as_ref(), interrupted.as_ref())?;
         }
         let sets: HashMap<_, _> = catalog.sets().await?.into_iter().collect();
-        if is_audit && sets.values().any(|set| set.oai.is_some()) {
-            return Err(HarvestError::NoAudit { source_url: parts.entry.to_string() });
+        if is_audit && let Some(kind) = sets.values().find_map(kind_without_audit) {
+            return Err(HarvestError::NoAudit { source_url: parts.entry.to_string(), kind });
         }
         let problems = ProblemLedger::open(catalog).await?;
         // An audit changes no setting.
@@ -259,7 +268,8 @@ impl Harvest {
         // Boxed: these futures, inlined into all others of a run, overflow the stack of a debug build's worker.
         Box::pin(packages::choose_dumps(context, planner)).await?;
         Box::pin(PackageWork::run(context, planner, &mut self.settler)).await?;
-        planner.read_queued(context).await
+        planner.read_queued(context).await?;
+        Box::pin(planner.read_pages(context)).await
     }
 
     async fn report(mut self, audit: Option<Audit>) -> Result<Report, HarvestError> {

@@ -1,5 +1,6 @@
 //! Planning: reads the documents of a run, and turns their entries into pending records.
 
+use discovery::SeenPage;
 use documents::Prefetched;
 use planning::{GuardReport, Latencies, ManyAbsent, ReadBudget};
 
@@ -14,6 +15,7 @@ pub(crate) mod entries;
 pub(crate) mod follow;
 pub(crate) mod gaps;
 pub(crate) mod missed_notifications;
+pub(crate) mod pages;
 pub(crate) mod planned;
 pub(crate) mod reading;
 pub(crate) mod reconcile;
@@ -56,6 +58,8 @@ pub(crate) struct DiscoveryState {
     pub(crate) rescans: HashSet<SetId>,
     /// The list that discovery has begun to read. Dropped before the next request.
     pub(crate) prefetched: Option<Prefetched>,
+    /// The landing page that discovery has read.
+    pub(crate) page: Option<Box<SeenPage>>,
 }
 
 /// What this process read of the run's documents.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
 use url::Url;
 
 use crate::link::{Link, Links};
@@ -21,7 +22,8 @@ pub struct Interface {
 }
 
 /// The kind of an interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// ResourceSync.
     ResourceSync,
@@ -37,6 +39,21 @@ pub enum Kind {
     Notifications,
     /// Anything else.
     Other,
+}
+
+impl Kind {
+    /// Its name for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ResourceSync => "ResourceSync",
+            Self::OaiPmh => "OAI-PMH",
+            Self::Signmap => "Signmap",
+            Self::Sitemap => "sitemap",
+            Self::Signposting => "Signposting",
+            Self::Notifications => "Linked Data Notifications",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// The interfaces of a catalog that was read from `base`, in its order. An interface that documents itself in several

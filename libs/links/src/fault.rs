@@ -56,6 +56,11 @@ faults! {
     StrayComma = "stray-comma",
     /// A media type that is not registered for link sets, though the shape fits.
     OddMediaType = "odd-media-type",
+    /// A server that refuses the media types of link sets (406). It is asked once more for any.
+    NotAcceptable = "not-acceptable",
+    /// A page that answers with a server error, as behind a proxy that takes no long header. Its link set is read
+    /// instead.
+    NoPage = "no-page",
     /// A version of a TimeMap without a `datetime` that can be read. It is dropped.
     BadDatetime = "bad-datetime",
     /// A TimeMap that does not name the original resource.
@@ -125,5 +130,20 @@ mod tests {
         let names: BTreeSet<_> = Fault::ALL.iter().map(|fault| fault.as_str()).collect();
         assert_eq!(names.len(), Fault::ALL.len());
         assert!(names.iter().all(|name| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::landing::Finding;
+
+    #[test]
+    fn the_page_of_quirks_names_each_fault_and_finding() {
+        let page = include_str!("../../../docs/QUIRKS-SIGNPOSTING.md");
+        let faults = Fault::ALL.iter().map(|fault| fault.as_str());
+        for name in faults.chain(Finding::ALL.iter().map(|finding| finding.as_str())) {
+            assert!(page.contains(&format!("`{name}`")), "{name}");
+        }
     }
 }

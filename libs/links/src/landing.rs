@@ -63,13 +63,44 @@ pub enum Finding {
     NoDescribedby,
 }
 
+impl Finding {
+    /// All findings.
+    pub const ALL: [Self; 4] =
+        [Self::SeveralCiteAs, Self::HeaderIncomplete, Self::NoType, Self::NoDescribedby];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SeveralCiteAs => "several-cite-as",
+            Self::HeaderIncomplete => "header-incomplete",
+            Self::NoType => "no-type",
+            Self::NoDescribedby => "no-describedby",
+        }
+    }
+}
+
 /// The links of one page.
 #[derive(Debug, Clone)]
 pub struct Union {
     page: Url,
+    /// Other URLs of the page.
+    also: Vec<Url>,
     links: Vec<TypedLink>,
     known: HashMap<(Url, String, Url), usize>,
     left_out: u64,
+}
+
+/// Whether these relations are those of a landing page: it has files, or a link set, or is cited and described.
+pub fn is_landing<'a>(relations: impl Iterator<Item = &'a str>) -> bool {
+    let [mut is_cited, mut is_described] = [false, false];
+    for rel in relations {
+        if rel.eq_ignore_ascii_case("item") || rel.eq_ignore_ascii_case("linkset") {
+            return true;
+        }
+        is_cited |= rel.eq_ignore_ascii_case("cite-as");
+        is_described |= rel.eq_ignore_ascii_case("describedby");
+    }
+    is_cited && is_described
 }
 
 impl TypedLink {
@@ -82,7 +113,14 @@ impl TypedLink {
 impl Union {
     /// An empty union for the page at this URL.
     pub fn new(page: Url) -> Self {
-        Self { page, links: Vec::new(), known: HashMap::new(), left_out: 0 }
+        Self { page, also: Vec::new(), links: Vec::new(), known: HashMap::new(), left_out: 0 }
+    }
+
+    /// The same page is also known by this URL, such as the one that redirects to it. Links about it are about the page.
+    #[must_use]
+    pub fn also(mut self, url: Url) -> Self {
+        self.also.push(url);
+        self
     }
 
     /// Adds links that were read in a place. `base` is the URL of that place: of the page, of the link set, or the
@@ -95,6 +133,7 @@ impl Union {
                 self.left_out += 1;
                 continue;
             };
+            let context = if self.also.contains(&context) { self.page.clone() } else { context };
             for rel in link.relations() {
                 let rel = if rel.contains(':') { rel.to_owned() } else { rel.to_ascii_lowercase() };
                 let found = TypedLink {
@@ -129,6 +168,11 @@ impl Union {
         first.truncate(crate::MOST_ATTRIBUTES);
         known.attributes = first;
         known.places.insert(place);
+    }
+
+    /// The URL of the page.
+    pub fn page(&self) -> &Url {
+        &self.page
     }
 
     /// All links, in the order in which they were found.
@@ -279,6 +323,28 @@ mod tests {
         assert_eq!(found("</1>; rel=cite-as, </2>; rel=cite-as"), [Finding::SeveralCiteAs]);
         assert_eq!(found("</f>; rel=item"), [Finding::NoType, Finding::NoDescribedby]);
         assert_eq!(found("</f>; rel=item; type=a/b, </m>; rel=describedby; type=c/d, </1>; rel=cite-as"), []);
+    }
+
+    #[test]
+    fn a_landing_page_is_known_by_its_relations() {
+        for (relations, expected) in [
+            (vec!["stylesheet", "Item"], true),
+            (vec!["linkset"], true),
+            (vec!["cite-as", "describedby"], true),
+            (vec!["describedby"], false),
+            (vec!["cite-as", "license"], false),
+            (vec![], false),
+        ] {
+            assert_eq!(is_landing(relations.iter().copied()), expected, "{relations:?}");
+        }
+    }
+
+    #[test]
+    fn links_about_another_url_of_the_page_are_about_it() {
+        let old = url("http://s.test/old");
+        let mut union = Union::new(url("http://s.test/w")).also(old.clone());
+        set(&mut union, r#"{"linkset": [{"anchor": "http://s.test/old", "item": [{"href": "/f"}]}]}"#);
+        assert_eq!(targets(union.of_page("item")), ["/f"]);
     }
 
     #[test]

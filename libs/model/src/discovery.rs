@@ -42,6 +42,9 @@ pub struct KnownDocument {
     /// Quirks found in it, counted by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quirks: BTreeMap<String, u64>,
+    /// Whether it lists landing pages with their links (Signmap).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub signmap: bool,
 }
 
 /// An entry of such a document.

@@ -16,6 +16,7 @@ mod home;
 mod ids;
 mod job;
 mod job_messages;
+mod landing_page;
 mod linked;
 mod links;
 mod location;
@@ -65,6 +66,7 @@ pub use follow::{FollowedRelation, FollowedRelationError, MediaRange, MediaRange
 pub use home::HomeSite;
 pub use ids::{DamageId, IdError, JobId, PackId, PackageId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, VerifyJob};
+pub use landing_page::{PageList, PageRecord, PageState};
 pub use linked::{LinkVersion, Linked};
 pub use links::Links;
 pub use location::{CompactedPack, Location, Method, Span};

@@ -106,6 +106,8 @@ register! {
     Documents = Catalog "d" 1 [Owner];
     /// Packages of dumps.
     PackageRecords = Catalog "k" 1 [Owner];
+    /// Landing pages, with their links.
+    LandingPages = Catalog "l" 1 [Owner];
     /// Properties of the catalog.
     Properties = Catalog "m" 1 [Owner Operator];
     /// Pending records.

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use resourcesync::Capability;
 use serde::{Deserialize, Serialize};
 
-use crate::{OaiList, SelectionId};
+use crate::{OaiList, PageList, SelectionId};
 
 /// A set of resources, and its progress.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -44,6 +44,9 @@ pub struct SetRecord {
     /// The list of an OAI-PMH repository that the set is, and how far it is harvested; none of ResourceSync.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oai: Option<Box<OaiList>>,
+    /// How it names its landing pages, if it lists these and not resources (Signposting).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PageList>,
 }
 
 impl SetRecord {

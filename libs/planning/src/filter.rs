@@ -38,6 +38,11 @@ impl Filter {
         }
     }
 
+    /// The same for what a landing page links to: nothing but the page names it, so its entry is one like others.
+    pub fn admits_item(&self, entry: &ListedEntry) -> bool {
+        self.only.is_empty() || self.scope(entry) == Scope::In
+    }
+
     /// Whether an admitted entry says nothing of what is asked for. It is about a wanted resource if that one is stored
     /// or planned.
     pub fn leaves_open(&self, entry: &ListedEntry) -> bool {

@@ -17,6 +17,7 @@ pub mod mirrors;
 pub mod oai;
 mod options;
 mod package;
+pub mod pages;
 pub mod patches;
 mod poll;
 mod rescan;

@@ -57,6 +57,8 @@ pub struct HarvestOptions {
     pub patches: Patches,
     /// Which links lead to resources that are fetched too.
     pub follow: FollowRules,
+    /// Whether the entries of plain sitemaps are landing pages, whose typed links lead to the resources.
+    pub landing_pages: bool,
 }
 
 /// Pending records that a run reads ahead of its jobs, over all origins.
@@ -104,6 +106,7 @@ impl Default for HarvestOptions {
             mirrors: Mirrors::default(),
             patches: Patches::default(),
             follow: FollowRules::default(),
+            landing_pages: false,
         }
     }
 }
@@ -124,8 +127,9 @@ impl HarvestOptions {
             self.oai.metadata_prefix.as_ref().map_or(String::new(), |prefix| format!(" prefix {prefix:?}"));
         let (include, exclude) = (text(include), text(exclude));
         let follow = self.follow.fingerprint();
+        let pages = if self.landing_pages { " landing pages" } else { "" };
         format!(
-            "include {include:?} exclude {exclude:?} strict {}{origins}{prefix}{only}{follow}",
+            "include {include:?} exclude {exclude:?} strict {}{origins}{prefix}{only}{follow}{pages}",
             self.strict
         )
     }

@@ -74,6 +74,8 @@ pub enum NoPoll {
     Redirected,
     /// There are more documents than a poll may have.
     TooMany,
+    /// Landing pages change without their list.
+    LandingPages,
 }
 
 impl RunEnd<'_> {
@@ -94,6 +96,9 @@ impl RunEnd<'_> {
         }
         if sets.values().any(|set| set.missed.is_some()) {
             return Err(NoPoll::MissedChanges);
+        }
+        if sets.values().any(|set| set.pages.is_some()) {
+            return Err(NoPoll::LandingPages);
         }
         // As the next run chooses. A run that follows changes only may read less, never more.
         let offered = discovery.sets.iter().filter_map(|id| Some((id, sets.get(id)?)));

@@ -105,6 +105,7 @@ quirks! {
     UnreadablePriority "unreadable-priority" false true "a link's pri is no number from 1 to 999999; it is dropped";
 
     // Links
+    LinkInLoc "link-in-loc" false true "rs:ln stands inside of loc, as the text of Signmap has it; it is taken for one of the entry";
     LinkWithoutTarget "link-without-target" false true "a link has no href or no rel; it is dropped";
     LinksTruncated "links-truncated" false false "an entry has more links, or a longer target of one, than are kept; those beyond are dropped";
     RelationCase "relation-case" false true "a relation is written in another case, as in describedBy";

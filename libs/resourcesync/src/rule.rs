@@ -235,6 +235,7 @@ impl Quirk {
             Self::UnreadablePriority => {
                 Rule::must(Section::FORMATS, "Write pri as a number from 1 to 999999.")
             }
+            Self::LinkInLoc => Rule::must(Section::FORMATS, "Write rs:ln beside loc, as a child of url."),
             Self::LinkWithoutTarget => {
                 Rule::must(Section::FORMATS, "Give each rs:ln both rel and href, or leave it out.")
             }

@@ -122,6 +122,9 @@ fn document(quirk: Quirk) -> (Vec<u8>, usize) {
         Quirk::EmptyValue => entry(r#"<rs:md hash="" length="5"/>"#),
         Quirk::UnreadableLength => entry(r#"<rs:md length="-5"/>"#),
         Quirk::UnreadablePriority => entry(r#"<rs:ln rel="duplicate" href="http://e.org/2" pri="0"/>"#),
+        Quirk::LinkInLoc => {
+            resource_list(r#"<url><loc>http://e.org/1<rs:ln rel="item" href="http://e.org/2"/></loc></url>"#)
+        }
         Quirk::LinkWithoutTarget => entry(r#"<rs:ln rel="describedby" href=""/>"#),
         Quirk::LinksTruncated => {
             entry(&format!(r#"<rs:ln rel="via" href="http://e.org/{}"/>"#, "a".repeat(2_048)))

@@ -21,7 +21,8 @@ these names, for each source; they stand in reports and in `--json` output, and 
 - **Where it was seen**: the kind of source or software that sends it. A dash: no such Source was met yet; the reader is ready.
 
 An entry that cannot be understood at all is no quirk: it becomes a problem of that entry, with its place and reason, and the list
-goes on. [Quirks of OAI-PMH](QUIRKS-OAI-PMH.md) have a page of their own.
+goes on. [Quirks of OAI-PMH](QUIRKS-OAI-PMH.md) and
+[of Signposting](QUIRKS-SIGNPOSTING.md) have pages of their own.
 
 | Quirk | What it means | Casts doubt | Strict refuses | Force | Section | Where it was seen |
 |---|---|---|---|---|---|---|
@@ -120,6 +121,7 @@ fn seen(quirk: Quirk) -> &'static str {
         Quirk::EmptyValue => "DSpace (ResourceSyncJava): empty `describedby` links",
         Quirk::UnreadableLength => "—",
         Quirk::UnreadablePriority => "—",
+        Quirk::LinkInLoc => "the text of Signmap; its example has it beside `loc`",
         Quirk::LinkWithoutTarget => "DSpace (ResourceSyncJava): empty `describedby` links",
         Quirk::LinksTruncated => "—",
         Quirk::RelationCase => "CORE FastSync: `describedBy`",

@@ -10,6 +10,7 @@ mod fault;
 mod inner;
 mod oai;
 mod open;
+mod pages;
 mod requests;
 mod serving;
 mod spec;
@@ -28,6 +29,7 @@ pub use oai::{
     Deletions, ExpectedRecord, Failure, RepositoryFault, RepositoryLog, RepositorySpec, SimulatedRepository,
     Unit,
 };
+pub use pages::{PageFault, PageSitemap, PagesSpec, SimulatedPages};
 pub use requests::RequestLog;
 pub use serving::{Serving, cut_off};
 pub use spec::{Algorithm, Size, SourceSpec};

@@ -46,6 +46,7 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             only: source.only.clone(),
         },
         oai: OaiOptions { metadata_prefix: source.metadata_prefix.clone(), sets: source.sets.clone() },
+        landing_pages: source.landing_pages,
         jobs_per_origin: source.concurrency.into(),
         terms: terms(source),
         absent: source.absent,

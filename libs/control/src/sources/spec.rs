@@ -88,6 +88,11 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(required = false, max_items = 64))]
     pub sets: Vec<String>,
+    /// Whether to take the entries of plain sitemaps for landing pages: harvest what their typed links (Signposting)
+    /// lead to, and not the pages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub landing_pages: bool,
     /// Harvest only resources whose URI matches this regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
@@ -278,6 +283,7 @@ impl Spec {
             keep_versions: None,
             metadata_prefix: None,
             sets: Vec::new(),
+            landing_pages: false,
             include: None,
             exclude: None,
             origins: Origins::default(),

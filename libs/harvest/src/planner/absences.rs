@@ -7,8 +7,9 @@ mod unlisted;
 use std::collections::HashSet;
 
 use catalog::Batch;
+use jiff::Timestamp;
 use model::{
-    Absence, Absent, Action, DocumentRecord, DocumentState, Listing, PendingRecord, ProblemReason,
+    Absence, Absent, Action, DocumentRecord, DocumentState, Listing, PageState, PendingRecord, ProblemReason,
     Provenance, ResourceRecord, ResourceUri, SetId, SetRecord, Subject, Validators, Why,
 };
 use planning::{
@@ -18,7 +19,7 @@ use reconcile::{AbsentResources, AbsentSpool};
 use resourcesync::Capability;
 
 use crate::error::HarvestError;
-use crate::planner::Planner;
+use crate::planner::{Planner, pages};
 use crate::run::{RunContext, document_queue};
 
 /// Records per batch.
@@ -116,18 +117,25 @@ impl Planner {
         let mut count = AbsenceCount { held, ..AbsenceCount::default() };
         let (Ok(mut absentees), Ok(absent)) = (AbsentSpool::new(), absent.all()) else { return Ok(false) };
         let mut absent = absent.peekable();
+        let lists_pages = pages::list_of(ctx, set).is_some();
         while absent.peek().is_some() {
             let uris: Vec<ResourceUri> = absent.by_ref().take(BATCH).collect();
             let records = ctx.catalog().await?.resources_many(&uris).await?;
             for (uri, record) in uris.iter().zip(records) {
                 let Some(record) = record.filter(|record| is_stored_in(set, record)) else { continue };
+                let at = if lists_pages { page_read_at(ctx, &record).await? } else { lists.at };
                 // The operator follows other links now, and that deletes nothing.
-                if !ctx.options.follow.leaves_out(&record) && !is_newer(&record.listing, lists.at) {
+                let leaves_out = if lists_pages {
+                    pages::rules(ctx).leaves_out(&record)
+                } else {
+                    ctx.options.follow.leaves_out(&record)
+                };
+                if !leaves_out && !is_newer(&record.listing, at) {
                     count.absent += 1;
                     if absentees.note(uri.as_str().as_bytes()).is_err() {
                         return Ok(false);
                     }
-                    count.to_delete += u64::from(ctx.deletion_guard().is_confirmed(&record, lists.at));
+                    count.to_delete += u64::from(ctx.deletion_guard().is_confirmed(&record, at));
                 }
             }
         }
@@ -144,7 +152,12 @@ impl Planner {
         let mut batch = Batch::new();
         for uri in absentees {
             let Some(record) = ctx.catalog().await?.resource(&uri).await? else { continue };
-            self.settle_absence(ctx, &mut batch, lists, &uri, record, is_guarded).await?;
+            if lists_pages {
+                let lists = Lists { at: page_read_at(ctx, &record).await?, ..lists.clone() };
+                self.settle_absence(ctx, &mut batch, &lists, &uri, record, is_guarded).await?;
+            } else {
+                self.settle_absence(ctx, &mut batch, lists, &uri, record, is_guarded).await?;
+            }
             if batch.len() >= BATCH {
                 ctx.commit(std::mem::take(&mut batch)).await?;
             }
@@ -282,4 +295,16 @@ impl Planner {
         self.guard = Some(guard);
         ctx.commit(batch).await
     }
+}
+
+/// When this run read the landing page that led to a resource; none if it is not listed any more, or if its sitemap
+/// tells its links: a list without a date confirms no absence.
+async fn page_read_at(
+    ctx: &mut RunContext,
+    record: &ResourceRecord,
+) -> Result<Option<Timestamp>, HarvestError> {
+    let Some(linked) = record.listing.linked.as_deref() else { return Ok(None) };
+    let page = ctx.catalog().await?.page(&linked.from).await?;
+    let read = page.filter(|page| page.run == ctx.run.id && page.state == PageState::Done);
+    Ok(read.and_then(|page| page.read_at))
 }

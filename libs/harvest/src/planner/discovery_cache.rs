@@ -104,9 +104,12 @@ impl Planner {
         let looked_up_at = ctx.clock.now();
         let known = known.map(|known| known.documents).unwrap_or_default();
         let options = Horizon::at(looked_up_at).options(ReadMode::Tolerant);
-        let (found, prefetched) =
-            discovery::discover_source(&ctx.client, &ctx.entry, &options, known, &ctx.options.oai).await?;
+        let (wanted, lists_pages) = (&ctx.options.oai, ctx.options.landing_pages);
+        let search =
+            discovery::discover_source(&ctx.client, &ctx.entry, &options, known, wanted, lists_pages);
+        let (mut found, prefetched) = search.await?;
         self.discovery.prefetched = prefetched;
+        self.discovery.page = found.page.take();
         self.discovery.is_fresh = true;
         ctx.run.counters.requests += found.requests;
         // A list is read again, and its quirks are counted then.
@@ -120,6 +123,7 @@ impl Planner {
             known.capabilities.clone_from(&set.capabilities);
             known.doubtful = set.doubtful;
             known.left_out = false;
+            known.pages = set.pages;
             keep_progress(known, set);
             sets.push(id.clone());
         }
@@ -196,6 +200,11 @@ fn leave_out(ctx: &mut RunContext, found: &[SetId]) -> Vec<String> {
 
 /// Whether these are the sets that the options choose.
 fn are_wanted(ctx: &RunContext, sets: &[SetId]) -> bool {
+    let mut known = sets.iter().filter_map(|id| ctx.sets.get(id));
+    if ctx.options.landing_pages || known.clone().any(|set| set.pages.is_some()) {
+        // Options may have made landing pages of the entries, or not.
+        return ctx.options.oai.is_empty() && known.all(|set| ctx.selection.covers(set.selection));
+    }
     let lists: Vec<&OaiList> = sets.iter().filter_map(|id| ctx.sets.get(id)?.oai.as_deref()).collect();
     if lists.is_empty() {
         return ctx.options.oai.is_empty();

@@ -10,8 +10,8 @@ use planning::{EntryContext, Horizon, LimitReached, is_settled_part};
 use resourcesync::{Capability, Entry, Item, Quirk, Root, Summary};
 
 use crate::error::HarvestError;
-use crate::planner::Planner;
 use crate::planner::reading::names;
+use crate::planner::{Planner, pages};
 use crate::run::{RunContext, document_queue};
 
 /// State while a document is read.
@@ -243,6 +243,7 @@ impl Planner {
         let Sorted { resources, documents, packages } = reading.sort(items);
         let Some(context) = &reading.context else { return Ok(true) };
         let mut batch = Batch::new();
+        let is_of_pages = pages::list_of(ctx, &context.set).is_some();
         Box::pin(self.plan_packages(ctx, &mut batch, uri, &reading.record, position, packages)).await?;
         if reading.is_spooled {
             let before = ctx.counted();
@@ -262,7 +263,11 @@ impl Planner {
             return Ok(false);
         }
         reading.planned += count;
-        reading.changes.merge(self.plan_entries(ctx, &mut batch, context, resources).await?);
+        if is_of_pages {
+            Box::pin(self.plan_pages(ctx, &mut batch, context, resources)).await?;
+        } else {
+            reading.changes.merge(self.plan_entries(ctx, &mut batch, context, resources).await?);
+        }
         self.queue_children(ctx, &mut batch, uri, &reading.record, documents).await?;
         let planned = reading.planned;
         let version = reading.version.clone();
@@ -285,7 +290,11 @@ impl Planner {
         record.state = DocumentState::Done;
         record.entries = summary.entries;
         record.bad = summary.bad;
-        record.doubtful = summary.bad > 0 || !summary.complete || summary.quirks.casts_doubt();
+        // A sitemap of landing pages need not say what it is.
+        let is_of_pages = pages::list_of(ctx, &record.set).is_some();
+        let is_doubt = |quirk: Quirk| quirk.casts_doubt() && !(is_of_pages && quirk == Quirk::NoCapability);
+        record.doubtful =
+            summary.bad > 0 || !summary.complete || summary.quirks.iter().any(|(quirk, _)| is_doubt(quirk));
         // If an entry was unreadable, the next run requests the document unconditionally, so that the problem does
         // not vanish.
         record.validators = if summary.bad == 0 { version } else { Validators::default() };

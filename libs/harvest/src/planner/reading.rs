@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use catalog::Batch;
 use documents::Opened;
-use model::{DocumentRecord, DocumentState, Evidence, Origin, ProblemReason, Validators};
+use model::{DocumentRecord, DocumentState, Evidence, Origin, PageList, ProblemReason, Validators};
 use planning::{Horizon, is_settled_part};
 use resourcesync::Quirks;
 use tokio::time::Instant;
@@ -12,8 +12,8 @@ use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
 use crate::error::HarvestError;
-use crate::planner::Planner;
 use crate::planner::document::{beyond, unreadable};
+use crate::planner::{Planner, pages};
 use crate::run::{RunContext, document_queue};
 
 impl Planner {
@@ -51,6 +51,10 @@ impl Planner {
                 unreadable(ProblemReason::BadUri, "its URI is not absolute".to_owned(), Evidence::default());
             return self.fail_document(ctx, uri, record, failure).await;
         };
+        let page_list = pages::list_of(ctx, &record.set);
+        if page_list == Some(PageList::Page) {
+            return self.queue_single_page(ctx, uri, record).await;
+        }
         if let Some(met) = self.reading.budget.begin_document(&ctx.options.limits) {
             return self.fail_document(ctx, uri, record, beyond(met, Evidence::default())).await;
         }
@@ -58,6 +62,8 @@ impl Planner {
         let horizon = Horizon::at(ctx.clock.now());
         let held = match record.state {
             // The packages of a dump that were not all settled are planned again.
+            // Landing pages may have changed although their sitemap did not.
+            _ if page_list.is_some() => Validators::default(),
             DocumentState::Queued
                 if ctx.selection.covers(record.selection)
                     && (record.packages == 0 || record.unpacked.is_some()) =>
@@ -66,7 +72,10 @@ impl Planner {
             }
             _ => Validators::default(),
         };
-        let options = self.reading.budget.options(&ctx.options.limits, horizon.options(mode));
+        let mut options = self.reading.budget.options(&ctx.options.limits, horizon.options(mode));
+        if page_list.is_some() {
+            (options.limits.max_links_per_entry, options.limits.max_link_bytes) = pages::limits();
+        }
         let opened = match prefetched.filter(|prefetched| prefetched.answers(&url, &held)) {
             Some(prefetched) => {
                 self.reading.latencies.add(prefetched.waited);

@@ -27,7 +27,9 @@ impl Reconciler {
     pub(crate) fn is_spooled(&self, ctx: &RunContext, record: &DocumentRecord) -> bool {
         let has_baseline = ctx.sets.get(&record.set).is_some_and(|set| set.has_baseline);
         let is_dump = matches!(record.capability, Capability::ResourceDump | Capability::ChangeDump);
-        let may_be_stored = has_baseline || record.tells_changes();
+        // Entries of landing pages are planned page by page.
+        let lists_pages = ctx.sets.get(&record.set).is_some_and(|set| set.pages.is_some());
+        let may_be_stored = (has_baseline || record.tells_changes()) && !lists_pages;
         may_be_stored && !is_dump && !is_notification(record) && self.has_room()
     }
 

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use catalog::{Lookups, ResourceScan};
+use catalog::{Lookups, PageScan, ResourceScan};
 use futures::TryStreamExt;
-use model::{Links, ResourceRecord, ResourceState, ResourceUri};
+use model::{Linked, Links, PageRecord, ResourceRecord, ResourceState, ResourceUri};
 use resourcesync::{Link, relation};
 
 use super::claim::{Kind, is_metadata, kind, target};
@@ -19,17 +19,77 @@ const HTML: [&str; 2] = ["text/html", "application/xhtml+xml"];
 /// Makes works in the order of their heads.
 pub(super) struct Grouping<'a> {
     catalog: &'a Lookups,
-    resources: ResourceScan,
+    heads: Heads,
     claims: SortedClaims,
     ready: VecDeque<Work>,
     is_at_end: bool,
+}
+
+/// Resources and landing pages, in the order of their URIs. A page is a group, and no resource.
+pub(super) struct Heads {
+    resources: ResourceScan,
+    pages: PageScan,
+    resource: Option<(ResourceUri, ResourceRecord)>,
+    page: Option<(ResourceUri, PageRecord)>,
+}
+
+/// A resource or a landing page.
+struct Head {
+    uri: ResourceUri,
+    links: Option<Links>,
+    media_type: Option<String>,
+    linked: Option<Box<Linked>>,
+    /// Whether it is stored, or a page with links.
+    counts: bool,
+}
+
+impl Heads {
+    pub(super) fn new(resources: ResourceScan, pages: PageScan) -> Self {
+        Self { resources, pages, resource: None, page: None }
+    }
+
+    async fn next(&mut self) -> Result<Option<Head>, WorksError> {
+        if self.resource.is_none() {
+            self.resource = self.resources.try_next().await?;
+        }
+        if self.page.is_none() {
+            self.page = self.pages.try_next().await?;
+        }
+        let is_page = match (&self.resource, &self.page) {
+            (Some((resource, _)), Some((page, _))) if page == resource => {
+                // A list names the page too, and its record has the links of its entry.
+                self.page = None;
+                false
+            }
+            (Some((resource, _)), Some((page, _))) => page.as_str() < resource.as_str(),
+            (resource, _) => resource.is_none(),
+        };
+        if is_page {
+            return Ok(self.page.take().map(|(uri, page)| Head::of_page(uri, page)));
+        }
+        Ok(self.resource.take().map(|(uri, record)| Head::of_resource(uri, record)))
+    }
+}
+
+impl Head {
+    fn of_resource(uri: ResourceUri, record: ResourceRecord) -> Self {
+        let (counts, media_type) = (record.is_present(), media_type(&record));
+        Self { uri, media_type, counts, links: record.listing.links, linked: record.listing.linked }
+    }
+
+    fn of_page(uri: ResourceUri, page: PageRecord) -> Self {
+        let media_type = Some(HTML[0].to_owned());
+        Self { uri, media_type, counts: page.links.is_some(), links: page.links, linked: None }
+    }
 }
 
 /// A resource, and what others say of it.
 struct Candidate {
     uri: ResourceUri,
     links: Vec<Link>,
-    record: ResourceRecord,
+    media_type: Option<String>,
+    linked: Option<Box<Linked>>,
+    counts: bool,
     /// Resources that say that it is a member of their work.
     heads: Vec<Part>,
     /// Resources that say that they are members of its work.
@@ -46,8 +106,8 @@ struct Known {
 }
 
 impl<'a> Grouping<'a> {
-    pub(super) fn new(catalog: &'a Lookups, resources: ResourceScan, claims: SortedClaims) -> Self {
-        Self { catalog, resources, claims, ready: VecDeque::new(), is_at_end: false }
+    pub(super) fn new(catalog: &'a Lookups, heads: Heads, claims: SortedClaims) -> Self {
+        Self { catalog, heads, claims, ready: VecDeque::new(), is_at_end: false }
     }
 
     /// The next work.
@@ -64,12 +124,12 @@ impl<'a> Grouping<'a> {
     async fn candidates(&mut self) -> Result<Vec<Candidate>, WorksError> {
         let (mut candidates, mut others) = (Vec::new(), 0);
         while others < LOOKED_UP {
-            let Some((uri, record)) = self.resources.try_next().await? else {
+            let Some(head) = self.heads.next().await? else {
                 self.is_at_end = true;
                 break;
             };
-            let candidate = self.candidate(uri, record)?;
-            if candidate.record.is_present() {
+            let candidate = self.candidate(head)?;
+            if candidate.counts {
                 others += 1 + candidate.links.len() + candidate.members.len();
                 candidates.push(candidate);
             }
@@ -77,9 +137,11 @@ impl<'a> Grouping<'a> {
         Ok(candidates)
     }
 
-    fn candidate(&mut self, uri: ResourceUri, record: ResourceRecord) -> Result<Candidate, WorksError> {
-        let links = record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default();
-        let mut found = Candidate { uri, links, record, heads: Vec::new(), members: Vec::new(), more: 0 };
+    fn candidate(&mut self, head: Head) -> Result<Candidate, WorksError> {
+        let Head { uri, links, media_type, linked, counts } = head;
+        let links = links.as_ref().map(Links::to_vec).unwrap_or_default();
+        let (heads, members, more) = (Vec::new(), Vec::new(), 0);
+        let mut found = Candidate { uri, links, media_type, linked, counts, heads, members, more };
         while self.claims.about().is_some_and(|about| about <= found.uri.as_str()) {
             let Some(claim) = self.claims.next()? else { break };
             if claim.about != found.uri.as_str() {
@@ -104,7 +166,7 @@ impl<'a> Grouping<'a> {
 async fn look_up(catalog: &Lookups, candidates: &[Candidate]) -> Result<HashMap<String, Known>, WorksError> {
     let linked = candidates.iter().flat_map(|candidate| {
         let ends = candidate.links.iter().filter(|link| kind(&link.rel).is_some()).map(target);
-        let from = candidate.record.listing.linked.iter().map(|linked| linked.from.as_str());
+        let from = candidate.linked.iter().map(|linked| linked.from.as_str());
         ends.chain(candidate.members.iter().map(|member| member.uri.as_str())).chain(from)
     });
     let uris: HashSet<&str> = linked.collect();
@@ -113,6 +175,9 @@ async fn look_up(catalog: &Lookups, candidates: &[Candidate]) -> Result<HashMap<
     for some in uris.chunks(LOOKED_UP) {
         let records = catalog.resources_many(some).await?;
         let found = some.iter().zip(records).filter_map(|(uri, record)| Some((uri, record?)));
+        let pages = catalog.pages_many(some).await?;
+        let pages = some.iter().zip(pages).filter(|(_, page)| page.is_some());
+        known.extend(pages.map(|(uri, _)| (uri.to_string(), Known::of_page())));
         known.extend(found.map(|(uri, record)| (uri.to_string(), Known::of(&record))));
     }
     Ok(known)
@@ -128,6 +193,11 @@ impl Known {
             profile,
             is_linked: record.listing.linked.is_some(),
         }
+    }
+
+    /// A landing page: it is known, and nothing of it is stored.
+    fn of_page() -> Self {
+        Self { state: ResourceState::Present, media_type: None, profile: None, is_linked: false }
     }
 
     fn is_present(&self) -> bool {
@@ -196,7 +266,7 @@ impl Candidate {
             self.links.iter().filter(|link| link.rel == rel).map(|link| link.href.clone()).collect()
         };
         let is_page =
-            own.iter().any(|link| link.rel == relation::ITEM) || is_html(media_type(&self.record).as_deref());
+            own.iter().any(|link| link.rel == relation::ITEM) || is_html(self.media_type.as_deref());
         let page = files.iter().find(|file| is_html(file.media_type.as_deref())).map(|file| file.uri.clone());
         Some(Work {
             landing_page: if is_page { Some(self.uri.to_string()) } else { page },
@@ -220,7 +290,7 @@ impl Candidate {
         let described = up.iter().find(|link| link.rel == relation::DESCRIBES);
         let described = described.map(|link| Orphan { rel: link.rel.clone(), uri: target(link).to_owned() });
         described.or_else(|| {
-            let linked = self.record.listing.linked.as_ref()?;
+            let linked = self.linked.as_ref()?;
             let orphan = Orphan { rel: linked.rel.clone(), uri: linked.from.to_string() };
             (!is_held(&orphan.uri)).then_some(orphan)
         })

@@ -1,7 +1,8 @@
 //! Works: what links say belongs together, such as a landing page with its metadata and files.
 //!
 //! A work has a head and members. The head links to its members (`item`, `describedby`, `alternate`), or they link to
-//! it (`describes`, `canonical`, `collection`); a Source need not write both. A member may have members of its own,
+//! it (`describes`, `canonical`, `collection`); a Source need not write both. A landing page whose typed links are
+//! harvested is the head of a work, too, though it is no resource. A member may have members of its own,
 //! such as a file with metadata of its own. It is then a work too, and says of which one it is a part. A resource that
 //! nothing links to or from is a work of its own.
 //!
@@ -15,12 +16,13 @@ mod sorter;
 use std::io;
 
 use catalog::{CatalogError, Lookups};
+use futures::TryStreamExt;
 use futures::stream::{self, Stream, StreamExt};
 use model::{ResourceState, ResourceUri};
 use serde::{Deserialize, Serialize};
 
 use self::claim::claims_of;
-use self::grouping::Grouping;
+use self::grouping::{Grouping, Heads};
 use self::sorter::ClaimSorter;
 
 /// Records per batch.
@@ -150,8 +152,15 @@ pub async fn scan<'a>(
             }
         }
     }
+    let mut pages = catalog.scan_pages("", None).await?;
+    while let Some((uri, page)) = pages.try_next().await? {
+        if let Some(links) = &page.links {
+            claims_of(uri.as_str(), links).try_for_each(|claim| sorter.add(claim))?;
+        }
+    }
     let resources = catalog.scan_resources(Some(prefix), after).await?;
-    let grouping = Grouping::new(catalog, resources, sorter.sorted()?);
+    let pages = catalog.scan_pages(prefix, after).await?;
+    let grouping = Grouping::new(catalog, Heads::new(resources, pages), sorter.sorted()?);
     let works = stream::try_unfold(grouping, |mut grouping| async move {
         let work = grouping.next().await?;
         Ok(work.map(|work| (work, grouping)))

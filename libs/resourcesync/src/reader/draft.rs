@@ -271,6 +271,15 @@ impl<'r> Draft<'r> {
                     result = Err(BadReason::FieldTooLong { field, limit });
                 }
                 Token::Char(character) => self.scratch.push(character),
+                Token::Open(tag) if tag.name == Name::Ln && field == LOC => {
+                    let empty = tag.empty;
+                    notes.add(Quirk::LinkInLoc);
+                    let link = self.link(tag.pairs(), notes);
+                    if let Err(flaw) = self.take(link) {
+                        return Err(header_error(tokens.position(), flaw));
+                    }
+                    tokens.skip(empty, notes)?;
+                }
                 Token::Open(tag) => {
                     let empty = tag.empty;
                     tokens.skip(empty, notes)?;
@@ -285,10 +294,13 @@ impl<'r> Draft<'r> {
     }
 }
 
+/// The element of an entry's URI.
+const LOC: &str = "loc";
+
 /// The name of a text element.
 fn name_of(field: Name) -> &'static str {
     match field {
-        Name::Loc => "loc",
+        Name::Loc => LOC,
         Name::LastMod => "lastmod",
         Name::ChangeFreq => "changefreq",
         _ => "priority",

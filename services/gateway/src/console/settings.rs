@@ -42,6 +42,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "Patches" } dd { (if spec.patches.is_verified() { "applied" } else { "not applied" }) }
             dt { "Conditions on entries" } dd { (or(Some(conditions(spec)).filter(|only| !only.is_empty()), "none")) }
             dt { "Links followed" } dd { (or(followed(spec), "none")) }
+            dt { "Entries of plain sitemaps" } dd { (if spec.landing_pages { "landing pages" } else { "resources" }) }
             dt { "Deviations" } dd { (if spec.strict { "reject" } else { "tolerate" }) }
             dt { "Unexpected HTML" } dd { (if spec.accept_html { "accept" } else { "reject" }) }
             dt { "Concurrency" } dd { (spec.concurrency) " per origin" }

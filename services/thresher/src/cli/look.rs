@@ -46,6 +46,10 @@ pub(crate) struct DiscoverArgs {
     #[command(flatten)]
     pub(crate) oai: OaiArgs,
 
+    /// Take the entries of plain sitemaps for landing pages with typed links (Signposting).
+    #[arg(long)]
+    pub(crate) landing_pages: bool,
+
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

@@ -33,6 +33,11 @@ pub(crate) struct SpecArgs {
     #[command(flatten)]
     pub(crate) oai: OaiArgs,
 
+    /// Take the entries of plain sitemaps for landing pages: sync the files and metadata that their typed links
+    /// (Signposting) lead to, and not the pages. A sitemap that gives these links itself (Signmap) needs no option.
+    #[arg(long)]
+    pub(crate) landing_pages: bool,
+
     /// Keep the last N earlier versions of each resource, for `cat --at` and `ls --at`. Default: as in the last run; 0 at
     /// first
     #[arg(long, value_name = "N")]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use discovery::{Archive, Discovery, Visited};
 use indicatif::HumanBytes;
 use jiff::Timestamp;
-use model::{OaiRepository, counted, displayed};
+use model::{OaiRepository, PageList, counted, displayed};
 use resourcesync::Mode;
 
 use crate::cli::DiscoverArgs;
@@ -17,7 +17,8 @@ pub(crate) async fn run(args: DiscoverArgs) -> CommandResult {
     let client = http::client(args.http.config(&args.url)?)?;
     let options = documents::read_options(Mode::Tolerant, Timestamp::now());
     let wanted = args.oai.into();
-    let search = discovery::discover_source(&client, &args.url, &options, Vec::new(), &wanted);
+    let search =
+        discovery::discover_source(&client, &args.url, &options, Vec::new(), &wanted, args.landing_pages);
     let (mut found, _) = crawl_delays::print_during(&client, search).await?;
     let archives = discovery::archives(&client, &mut found, &options);
     found.archives = crawl_delays::print_during(&client, archives).await;
@@ -52,6 +53,17 @@ fn draw(found: &Discovery) -> String {
     if let Some(repository) = &found.oai {
         lines.extend(repository_lines(repository));
         lines.extend(found.sets.iter().map(|(id, _)| format!("list      {id}")));
+    }
+    for interface in &found.interfaces {
+        lines.push(format!("interface {}  {}", interface.kind.as_str(), interface.url));
+    }
+    for (id, set) in &found.sets {
+        let kind = match set.pages {
+            Some(PageList::Page) => "landing page",
+            Some(PageList::Sitemap) => "list of landing pages",
+            None => continue,
+        };
+        lines.push(format!("Signposting  {kind} {id}"));
     }
     for hint in &found.hints {
         lines.push(format!("note      {}  {}: {}", hint.kind.as_str(), hint.url, hint.kind));

@@ -102,7 +102,8 @@ async fn begin(store: &Store, args: &SourceMoveArgs, to: &Url) -> Result<SourceM
     let client = http::client(args.requests.web(&args.http, to)?)?;
     let options = documents::read_options(resourcesync::Mode::Tolerant, jiff::Timestamp::now());
     let wanted = args.spec.oai.clone().into();
-    let search = discovery::discover_source(&client, to, &options, Vec::new(), &wanted);
+    let pages = args.spec.landing_pages;
+    let search = discovery::discover_source(&client, to, &options, Vec::new(), &wanted, pages);
     let (found, _) = crawl_delays::print_during(&client, search).await?;
     if found.sets.is_empty() {
         return Err(usage(format!("{to} offers nothing to harvest; `thresher discover {to}` shows why")));

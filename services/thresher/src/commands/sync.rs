@@ -138,6 +138,7 @@ pub(crate) fn wanted(args: SpecArgs, entry: &Url) -> HarvestOptions {
         },
         prefer: args.prefer,
         oai: args.oai.into(),
+        landing_pages: args.landing_pages,
         keep_versions: args.keep_versions,
         ..within
     }

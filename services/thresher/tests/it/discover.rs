@@ -466,7 +466,8 @@ async fn where_nothing_leads_anywhere_every_place_is_named() {
     let url = site.serve("/", "<html><head></head></html>");
     let run = discover(&url).exits(3).complains(&[&url, "HTML", WELL_KNOWN, "robots.txt"], &["give"]);
     // At last, the page may be the base URL of an OAI-PMH repository.
-    assert_eq!(site.paths(), [WELL_KNOWN, "/", "/?verb=Identify"], "{run}");
+    let places = [WELL_KNOWN, "/", "/.well-known/api-catalog", "/sitemap.xml", "/?verb=Identify"];
+    assert_eq!(site.paths(), places, "{run}");
     assert_eq!(site.requests_at("/robots.txt"), 1, "what was asked for politeness is not asked again: {run}");
 }
 

@@ -22,6 +22,7 @@ mod console_fleet;
 mod demo;
 mod deploy;
 mod discover;
+mod door;
 mod dumps;
 mod export;
 mod fleet;

@@ -1,0 +1,133 @@
+//! The door of Signposting: a host without ResourceSync may name its interfaces in a catalog (FAIRiCat), list its
+//! landing pages in a sitemap (Signmap), or be asked for one landing page.
+
+use links::catalog::{self, Kind};
+use model::{CapabilityLink, OaiOptions, PageList, SetId, SetRecord};
+use oaipmh::Pasted;
+use resourcesync::Capability;
+use url::Url;
+use web::RequestPurpose;
+
+use crate::found::{Discovery, FoundInterface, Route, SeenPage, Tried};
+use crate::landing::request_set;
+use crate::oai;
+use crate::search::{Search, Step, Visit};
+
+/// The usual place of a sitemap.
+const SITEMAP: &str = "/sitemap.xml";
+/// The most interfaces of a catalog that are looked at, and catalogs.
+const MOST_INTERFACES: usize = 50;
+const MOST_CATALOGS: usize = 2;
+/// What is known best comes first.
+const ORDER: [Kind; 4] = [Kind::ResourceSync, Kind::OaiPmh, Kind::Signmap, Kind::Sitemap];
+
+impl Search<'_> {
+    /// Takes the entry page itself as the set: a landing page.
+    pub(crate) fn take_page(&mut self, page: Option<Box<SeenPage>>) {
+        let Some(seen) = page else { return };
+        let page = seen.requested.clone();
+        self.found.page = Some(seen);
+        let set = SetRecord {
+            capabilities: vec![CapabilityLink::new(Capability::ResourceList, page.as_str())],
+            pages: Some(PageList::Page),
+            ..SetRecord::default()
+        };
+        self.found.sets.push((SetId::new(page.as_str()), set));
+    }
+
+    /// Records that a list is one of landing pages.
+    pub(crate) fn mark_pages(&mut self, list: &Url) {
+        let id = SetId::new(list.as_str());
+        if let Some((_, set)) = self.found.sets.iter_mut().find(|(known, _)| *known == id) {
+            set.pages = Some(PageList::Sitemap);
+        }
+    }
+
+    /// Tries the catalogs of interfaces: those that the page links to, otherwise the host's. Of the interfaces, the one
+    /// that is known best is used. Returns another discovery if that is an OAI-PMH repository.
+    pub(crate) async fn api_catalog(&mut self, entry: &Url, named: Vec<Url>) -> Option<Discovery> {
+        self.prefetched = None;
+        let well_known = entry.join(catalog::WELL_KNOWN).ok().filter(|_| named.is_empty());
+        let mut interfaces = Vec::new();
+        for url in named.into_iter().chain(well_known).take(MOST_CATALOGS) {
+            if self.has_seen(&url) || !self.has_room(&url) {
+                continue;
+            }
+            let (requests, read) = request_set(self.client, &url, None, RequestPurpose::Invited).await;
+            self.found.requests += requests;
+            match read {
+                Ok((at, links)) => interfaces.extend(catalog::interfaces(&links, &at)),
+                Err(why) => {
+                    self.found.tried.push(Tried { route: Route::ApiCatalog, url: url.to_string(), why });
+                }
+            }
+        }
+        interfaces.truncate(MOST_INTERFACES);
+        let shown = interfaces.iter().map(|one| FoundInterface { url: one.url.to_string(), kind: one.kind });
+        self.found.interfaces = shown.collect();
+        let has_pages = interfaces.iter().any(|one| one.kind == Kind::Signposting);
+        for kind in ORDER {
+            for one in interfaces.iter().filter(|one| one.kind == kind) {
+                if kind == Kind::OaiPmh {
+                    if let Some(found) = self.repository(&one.url).await {
+                        return Some(found);
+                    }
+                    continue;
+                }
+                let lists_pages = self.lists_pages;
+                self.lists_pages |= kind == Kind::Signmap || kind == Kind::Sitemap && has_pages;
+                self.try_document(&one.url, Route::ApiCatalog).await;
+                self.lists_pages = lists_pages;
+            }
+            if self.found.has_sets() {
+                break;
+            }
+        }
+        // What robots.txt names are then landing pages, too.
+        self.lists_pages |= has_pages;
+        None
+    }
+
+    /// The OAI-PMH repository that a catalog names.
+    async fn repository(&mut self, url: &Url) -> Option<Discovery> {
+        let pasted = Pasted::read(url).ok()?;
+        match oai::discover(self.client, &pasted, &OaiOptions::default()).await {
+            Ok(mut found) => {
+                found.requests += self.found.requests;
+                found.interfaces = std::mem::take(&mut self.found.interfaces);
+                found.tried = std::mem::take(&mut self.found.tried);
+                found.title = self.found.title.take();
+                Some(found)
+            }
+            Err(error) => {
+                self.found.requests += 1;
+                let tried = Tried { route: Route::ApiCatalog, url: url.to_string(), why: error.to_string() };
+                self.found.tried.push(tried);
+                None
+            }
+        }
+    }
+
+    /// Tries the usual place of a sitemap.
+    pub(crate) async fn usual_sitemap(&mut self, entry: &Url) {
+        if let Ok(url) = entry.join(SITEMAP) {
+            self.try_document(&url, Route::Sitemap).await;
+        }
+    }
+
+    /// Uses the document at a URL, if there is one.
+    async fn try_document(&mut self, url: &Url, route: Route) {
+        if self.has_seen(url) || !self.has_room(url) {
+            return;
+        }
+        match self.visit(&Step::first(url.clone(), route)).await {
+            Ok(Visit::Document(small)) => self.follow(*small).await,
+            Ok(Visit::Again(_)) => {}
+            Ok(Visit::Page(page)) => {
+                let why = page.why.to_string();
+                self.found.tried.push(Tried { route, url: url.to_string(), why });
+            }
+            Err(error) => self.tried(route, url, &error),
+        }
+    }
+}
