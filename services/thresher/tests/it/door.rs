@@ -65,7 +65,7 @@ async fn sig_6_a_landing_page_is_a_group_and_its_files_and_metadata_are_held() {
         };
         let case = Case::of(spec).await;
         let page = case.source.page(0);
-        let run = case.sync(&page, &["--json"]).exits(0);
+        let run = case.sync(&page, &[]).exits(0);
         assert_eq!((run.count("listed"), run.count("stored")), (3, 3), "{header} {head} {link_set}: {run}");
         assert_eq!(run.json()["in_sync"], true, "{run}");
         case.holds_all();
@@ -88,13 +88,13 @@ async fn sig_6_a_landing_page_is_a_group_and_its_files_and_metadata_are_held() {
 
         // Nothing new: the page is asked on condition, and nothing else.
         case.source.reset_requests();
-        let run = case.sync(&page, &["--json"]).exits(0);
+        let run = case.sync(&page, &[]).exits(0);
         assert_eq!((run.count("unchanged"), run.count("stored")), (3, 0), "{run}");
         assert_eq!(case.source.requests(), BTreeMap::from([("/w/0".to_owned(), 1)]));
 
         // A changed file changes its page: the others are asked on condition.
         case.source.update_item(0, 1);
-        let run = case.sync(&page, &["--json"]).exits(0);
+        let run = case.sync(&page, &[]).exits(0);
         assert_eq!(run.count("stored"), 1, "{run}");
         case.holds_all();
     }
@@ -105,7 +105,7 @@ async fn sig_6_a_landing_page_is_a_group_and_its_files_and_metadata_are_held() {
 async fn sig_3_a_signmap_is_read_in_both_forms_and_asks_no_page() {
     for sitemap in [PageSitemap::Signmap, PageSitemap::SignmapInLoc] {
         let case = Case::of(PagesSpec { sitemap, ..PagesSpec::default() }).await;
-        let run = case.sync(&case.source.sitemap(), &["--json"]).exits(0);
+        let run = case.sync(&case.source.sitemap(), &[]).exits(0);
         assert_eq!((run.count("stored"), case.pages_asked()), (9, 0), "{run}");
         case.holds_all();
         let within = if sitemap == PageSitemap::SignmapInLoc { 3 } else { 0 };
@@ -114,16 +114,16 @@ async fn sig_3_a_signmap_is_read_in_both_forms_and_asks_no_page() {
 
         case.source.reset_requests();
         case.source.update_item(1, 0);
-        let run = case.sync(&case.source.sitemap(), &["--json"]).exits(0);
+        let run = case.sync(&case.source.sitemap(), &[]).exits(0);
         assert_eq!((run.count("stored"), case.pages_asked()), (1, 0), "{run}");
         assert_eq!(case.source.requests_below("/f/"), 2, "the files of the page that changed");
         case.holds_all();
 
         // A list without a time says nothing by what it omits.
         case.source.drop_page(2);
-        let run = case.sync(&case.source.sitemap(), &["--json", "--max-deletes", "100%"]).exits(0);
+        let run = case.sync(&case.source.sitemap(), &["--max-deletes", "100%"]).exits(0);
         assert_eq!((run.count("absent"), run.count("deleted")), (3, 0), "{run}");
-        let run = case.sync(&case.source.sitemap(), &["--json", "--max-deletes", "100%"]).exits(0);
+        let run = case.sync(&case.source.sitemap(), &["--max-deletes", "100%"]).exits(0);
         assert_eq!((run.count("absent"), run.count("deleted")), (3, 0), "{run}");
     }
 }
@@ -134,7 +134,7 @@ async fn sig_7_t1_a_host_with_a_catalog_and_a_signmap_needs_no_page() {
     let spec =
         PagesSpec { pages: 1_000, catalog: true, sitemap: PageSitemap::Signmap, ..PagesSpec::default() };
     let case = Case::of(spec).await;
-    let run = case.sync(&case.source.url(), &["--json", "--only", "type=application/pdf"]).exits(0);
+    let run = case.sync(&case.source.url(), &["--only", "type=application/pdf"]).exits(0);
     assert_eq!(
         (run.count("stored"), run.count("out_of_scope"), case.pages_asked()),
         (1_000, 2_000, 0),
@@ -165,17 +165,17 @@ async fn sig_1_each_step_leads_to_the_pages() {
     ] {
         let is_signmap = spec.sitemap == PageSitemap::Signmap;
         let case = Case::of(spec).await;
-        let run = case.sync(&case.source.url(), &[&["--json"], options].concat()).exits(0);
+        let run = case.sync(&case.source.url(), options).exits(0);
         assert_eq!(run.count("stored"), 9, "{name}: {run}");
         assert_eq!(case.pages_asked(), if is_signmap { 0 } else { 3 }, "{name}: one request a page");
         case.holds_all();
     }
     // Without the option, the entries of a plain sitemap are resources.
     let case = Case::of(PagesSpec { robots: true, ..plain }).await;
-    let run = case.sync(&case.source.url(), &["--json"]).exits(0);
+    let run = case.sync(&case.source.url(), &[]).exits(0);
     assert_eq!((run.count("stored"), case.copy.state(&case.source.page(0)).as_deref()), (3, Some("present")));
     // With it, they are groups, and what was stored of them stays.
-    let run = case.sync(&case.source.url(), &["--json", "--landing-pages"]).exits(0);
+    let run = case.sync(&case.source.url(), &["--landing-pages"]).exits(0);
     assert_eq!((run.count("stored"), run.count("deleted")), (9, 0), "{run}");
 }
 
@@ -207,7 +207,7 @@ async fn sig_1_resourcesync_wins_where_the_catalog_names_it() {
         urlset("capability=\"capabilitylist\"", &[resource(&list, "capability=\"resourcelist\"")]),
     );
     let copy = Destination::directory();
-    let run = copy.sync_with(&site.uri("/"), &["--json"]).exits(0);
+    let run = copy.sync(&site.uri("/")).exits(0);
     assert_eq!((run.count("stored"), site.requests_at("/signmap.xml")), (1, 0), "{run}");
 }
 
@@ -216,11 +216,11 @@ async fn sig_1_resourcesync_wins_where_the_catalog_names_it() {
 async fn acc_10_a_second_run_asks_only_what_changed() {
     for (lastmod, asked) in [(true, 1), (false, 3)] {
         let case = Case::of(PagesSpec { catalog: true, lastmod, ..PagesSpec::default() }).await;
-        case.sync(&case.source.url(), &["--json"]).exits(0);
+        case.sync(&case.source.url(), &[]).exits(0);
         assert_eq!(case.pages_asked(), 3);
         case.source.reset_requests();
         case.source.update_item(1, 1);
-        let run = case.sync(&case.source.url(), &["--json"]).exits(0);
+        let run = case.sync(&case.source.url(), &[]).exits(0);
         assert_eq!((run.count("stored"), run.count("unchanged")), (1, 8), "{run}");
         assert_eq!(
             case.pages_asked(),
@@ -242,13 +242,13 @@ async fn sig_6_a_file_that_vanished_is_absent_and_goes_under_the_guard() {
     let gone = case.source.item(1, 1);
     case.source.drop_item(1, 1);
     for _ in 0..2 {
-        let run = case.sync(&url, &["--json", "--max-deletes", "100%"]).exits(0);
+        let run = case.sync(&url, &["--max-deletes", "100%"]).exits(0);
         assert_eq!((run.count("absent"), run.count("deleted")), (1, 0), "one hour between two looks: {run}");
         assert_eq!(case.copy.state(&gone).as_deref(), Some("present"));
     }
-    let run = case.sync(&url, &["--json", "--absent", "delete", "--max-deletes", "0%"]).exits(3);
+    let run = case.sync(&url, &["--absent", "delete", "--max-deletes", "0%"]).exits(3);
     assert_eq!(case.copy.state(&gone).as_deref(), Some("present"), "{run}");
-    let run = case.sync(&url, &["--json", "--absent", "delete", "--max-deletes", "100%"]).exits(0);
+    let run = case.sync(&url, &["--absent", "delete", "--max-deletes", "100%"]).exits(0);
     assert_eq!(run.count("deleted"), 1, "{run}");
     assert_eq!(case.copy.state(&gone).as_deref(), Some("deleted"));
     case.holds_all();
@@ -267,14 +267,14 @@ async fn sig_6_files_on_other_hosts_are_told_and_taken_by_rule() {
         .reply("/w", Reply::ok("<title>w</title>").header("content-type", "text/html").header("link", links));
     site.reply("/.well-known/resourcesync", Reply::status(404));
     let copy = Destination::directory();
-    let run = copy.sync_with(&page, &["--json"]).exits(0);
+    let run = copy.sync(&page).exits(0);
     assert_eq!((run.count("stored"), &run.json()["quirks"]["item-elsewhere"]), (1, &1.into()), "{run}");
     assert_eq!(copy.cat(&own), b"a");
-    let run = copy.sync_with(&page, &["--json", "--follow-links", "item", "--allow-address", "::1/128"]);
+    let run = copy.sync_with(&page, &["--follow-links", "item", "--allow-address", "::1/128"]);
     assert_eq!(run.count("stored"), 1, "{run}");
     assert_eq!(copy.cat(&elsewhere), b"b");
     // Without the rule again, it stays.
-    let run = copy.sync_with(&page, &["--json"]).exits(0);
+    let run = copy.sync(&page).exits(0);
     assert_eq!((run.count("absent"), copy.state(&elsewhere).as_deref()), (0, Some("present")), "{run}");
 }
 
@@ -290,7 +290,7 @@ async fn sig_7_t2_a_header_that_is_cut_beside_a_set_of_500() {
         ..PagesSpec::default()
     };
     let case = Case::of(spec).await;
-    let run = case.sync(&case.source.page(0), &["--json"]).exits(0);
+    let run = case.sync(&case.source.page(0), &[]).exits(0);
     assert_eq!((run.count("stored"), &run.json()["quirks"]["header-incomplete"]), (501, &1.into()), "{run}");
     case.holds_all();
 }
@@ -308,7 +308,7 @@ async fn sig_7_t3_each_fault_costs_at_most_its_own_link() {
             ..PagesSpec::default()
         };
         let case = Case::of(spec).await;
-        let run = case.sync(&case.source.url(), &["--json"]);
+        let run = case.sync(&case.source.url(), &[]);
         let quirk = match fault {
             PageFault::HeaderTooLong => "no-page",
             PageFault::HeaderCut => "header-incomplete",
@@ -361,12 +361,12 @@ async fn acc_10_a_page_that_fails_is_told_and_asked_again() {
     let copy = Destination::directory();
     copy.sync_with(&uri, &["--retries", "0"]).exits(0);
     site.reply("/w", Reply::status(503));
-    let run = copy.sync_with(&uri, &["--retries", "0", "--json"]).exits(1);
+    let run = copy.sync_with(&uri, &["--retries", "0"]).exits(1);
     assert_eq!((run.count("absent"), copy.state(&file).as_deref()), (0, Some("present")), "{run}");
     let told = copy.run("problems", &[]).exits(0);
     assert!(told.stdout.contains("landing page"), "{told}");
     site.reply("/w", page("<title>w</title>"));
-    let run = copy.sync_with(&uri, &["--json"]).exits(0);
+    let run = copy.sync(&uri).exits(0);
     assert_eq!(run.json()["in_sync"], true, "{run}");
 }
 
@@ -378,12 +378,12 @@ async fn a_kill_in_the_middle_of_the_pages_loses_nothing() {
     let url = case.source.url();
     let process = Process::start(&mut case.copy.command("sync", &[&url]));
     process.kill_when(|| case.pages_asked() > 60).await;
-    let run = case.sync(&url, &["--json"]).exits(0);
+    let run = case.sync(&url, &[]).exits(0);
     case.holds_all();
     assert_eq!(run.json()["in_sync"], true, "{run}");
     let again = case.source.requests().values().filter(|times| **times > 1).count();
     assert!(case.pages_asked() < 150 + 64, "{again}: {run}");
-    let run = case.sync(&url, &["--json"]).exits(0);
+    let run = case.sync(&url, &[]).exits(0);
     assert_eq!((run.count("unchanged"), run.count("absent")), (450, 0), "{run}");
 }
 
