@@ -299,6 +299,9 @@ impl Planner {
         // not vanish.
         record.validators = if summary.bad == 0 { version } else { Validators::default() };
         record.quirks = names(&summary.quirks);
+        if is_of_pages {
+            record.quirks.remove(Quirk::NoCapability.as_str());
+        }
         if has_lost(&record, changes) {
             let moment = changes.oldest.unwrap_or_else(|| ctx.clock.now());
             record.unseen_before = record.unseen_before.max(Some(moment));

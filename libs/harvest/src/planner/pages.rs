@@ -62,7 +62,7 @@ impl Planner {
         let mut batch = Batch::new();
         if before.as_ref().is_none_or(|before| before.run != ctx.run.id) {
             let queued = queued(ctx, before, &record.set, uri);
-            batch.put_page(&page, &queued);
+            batch.put_page(&page, &PageRecord { state: PageState::Queued, ..queued });
         }
         batch.put_document(uri, &record);
         ctx.settle_document_problem(&mut batch, uri).await?;
@@ -118,11 +118,8 @@ impl Planner {
             }
             let mut record = queued(ctx, known, &context.set, &context.document);
             let is_same = record.read_at.is_some() && lastmod.is_some() && record.lastmod == lastmod;
-            if is_same && !record.is_waiting() && record.state == PageState::Done {
-                record.state = PageState::Known;
-            } else {
-                record.state = PageState::Queued;
-            }
+            let is_known = is_same && record.state == PageState::Done;
+            record.state = if is_known { PageState::Known } else { PageState::Queued };
             record.lastmod = lastmod;
             if record.links.is_none() {
                 record.links = pages::kept(&links).ok().flatten();
