@@ -47,6 +47,11 @@ pub struct PlanEstimate {
     pub unread: Vec<PlanUnread>,
     /// How many more documents could not be read.
     pub unread_omitted: u64,
+    /// The metadata formats of an OAI-PMH repository, the first 50, and what their records name: files with digests,
+    /// files, or landing pages. Absent elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub formats: Vec<String>,
 }
 
 /// One strategy and its estimate.
@@ -141,6 +146,7 @@ impl From<control::PlanEstimate> for PlanEstimate {
             requests: estimate.requests,
             unread: estimate.unread.into_iter().map(unread).collect(),
             unread_omitted: estimate.unread_left_out,
+            formats: estimate.formats,
         }
     }
 }

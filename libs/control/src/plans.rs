@@ -82,6 +82,9 @@ pub struct PlanEstimate {
     /// How many more documents could not be read.
     #[serde(default)]
     pub unread_left_out: u64,
+    /// The first of the metadata formats of an OAI-PMH repository, and what their records name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub formats: Vec<String>,
 }
 
 /// One strategy and its estimate.

@@ -265,6 +265,7 @@ fn plans() {
         requests: 5,
         unread: vec![unread],
         unread_left_out: 2,
+        formats: Vec::new(),
     };
     golden("plan-done", &plan(1, PlanState::Done { estimate, at }));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use catalog::Lookups;
 use jiff::Timestamp;
-use model::{SetId, SetRecord};
+use model::{OaiFormat, SetId, SetRecord};
 use planning::{
     Cost, FEW_RESOURCES, HarvestOptions, Horizon, Latencies, Pace, ReadBudget, Selection, is_due,
     is_dump_cheaper, strategy,
@@ -37,6 +37,9 @@ pub struct Estimate {
     pub requests: u64,
     /// Documents that could not be read, and why. Their entries are not in the figures.
     pub unread: Vec<(String, String)>,
+    /// The metadata formats of an OAI-PMH repository, and what their records name, for people; empty elsewhere.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub formats: Vec<String>,
 }
 
 /// Estimate of one strategy.
@@ -138,6 +141,7 @@ pub async fn estimate(
         latency: pace.wait,
         requests: estimator.requests,
         unread: estimator.unread,
+        formats: found.oai.iter().flat_map(|repository| &repository.formats).map(OaiFormat::told).collect(),
     })
 }
 

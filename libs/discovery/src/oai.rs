@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{
-    CapabilityLink, OaiDeletions, OaiFormat, OaiList, OaiOptions, OaiProgress, OaiRepository, OaiSet, SetId,
-    SetRecord,
+    CapabilityLink, OaiDeletions, OaiFormat, OaiList, OaiNamed, OaiOptions, OaiProgress, OaiRepository,
+    OaiSet, SetId, SetRecord,
 };
 use oaipmh::{
-    Answer, BaseUrl, DeletedRecord, Granularity, Identify, Item, Options, Pasted, Request, Selection,
+    Answer, BaseUrl, DeletedRecord, Granularity, Identify, Item, KnownFormat, Options, Pasted, Request,
+    Selection,
 };
 use resourcesync::{Capability, Reader};
 use url::Url;
@@ -98,7 +99,11 @@ pub(crate) async fn discover(
         name: identify.repository_name,
         formats: formats
             .into_iter()
-            .map(|format| OaiFormat { prefix: format.prefix, namespace: format.namespace })
+            .map(|format| OaiFormat {
+                names: KnownFormat::of_format(&format).map(named),
+                prefix: format.prefix,
+                namespace: format.namespace,
+            })
             .collect(),
         prefix,
         sets,
@@ -231,6 +236,15 @@ fn deletions(identify: &Identify) -> OaiDeletions {
         Some(DeletedRecord::Persistent) => OaiDeletions::Persistent,
         Some(DeletedRecord::Transient) => OaiDeletions::Transient,
         Some(DeletedRecord::No) | None => OaiDeletions::No,
+    }
+}
+
+/// What the records of a format name.
+fn named(format: KnownFormat) -> OaiNamed {
+    match (format.names_files(), format.declares_fixity()) {
+        (true, true) => OaiNamed::FilesWithDigests,
+        (true, false) => OaiNamed::Files,
+        (false, _) => OaiNamed::Pages,
     }
 }
 

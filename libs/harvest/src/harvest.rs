@@ -210,7 +210,7 @@ impl Harvest {
 
     /// Works off the pending records, and those of notifications that arrive meanwhile.
     async fn dispatch(&mut self, is_told_by_hubs: bool) -> Result<(), HarvestError> {
-        Box::pin(oai::mend(&mut self.context, &mut self.settler)).await?;
+        Box::pin(oai::mend(&mut self.context, &mut self.planner, &mut self.settler)).await?;
         Box::pin(Dispatcher::run(&mut self.context, &mut self.settler)).await?;
         let until = Instant::now() + change_notifications::LONGEST_STAY;
         let mut stays = is_told_by_hubs;

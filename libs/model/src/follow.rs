@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Characters of a relation or a media type.
 const LONGEST: usize = 200;
+/// Another name of `item`, for those who want the files of records and landing pages.
+const CONTENT: &str = "content";
 /// Relations whose targets are other places, versions or differences of the same resource. They are never resources of
 /// their own.
 const OF_THE_SAME: [&str; 6] = [
@@ -19,7 +21,7 @@ const OF_THE_SAME: [&str; 6] = [
     relation::ORIGINAL,
 ];
 
-/// The relation of links to follow: a registered name in lower case, or a URI.
+/// The relation of links to follow: a registered name in lower case, or a URI. `content` is read as `item`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FollowedRelation(String);
@@ -85,7 +87,7 @@ impl FromStr for FollowedRelation {
         if OF_THE_SAME.contains(&name.as_str()) {
             return Err(FollowedRelationError::OfTheSame(name));
         }
-        Ok(Self(name))
+        Ok(Self(if name == CONTENT { relation::ITEM.to_owned() } else { name }))
     }
 }
 
@@ -153,6 +155,7 @@ mod tests {
     #[test]
     fn a_relation_is_a_name_without_case_or_a_uri_word_for_word() {
         assert_eq!("DescribedBy".parse::<FollowedRelation>().unwrap().as_str(), "describedby");
+        assert_eq!("content".parse::<FollowedRelation>().unwrap().as_str(), "item");
         assert_eq!("http://t/Rel".parse::<FollowedRelation>().unwrap().as_str(), "http://t/Rel");
         for text in ["", "a b", "item,author", "item=x", "item\n"] {
             let error = text.parse::<FollowedRelation>().unwrap_err();

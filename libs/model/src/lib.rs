@@ -73,7 +73,7 @@ pub use location::{CompactedPack, Location, Method, Span};
 pub use mirror::{Mirror, MirrorPlan};
 pub use network::{Network, NetworkError};
 pub use oai::{
-    OaiDeletions, OaiFormat, OaiGap, OaiList, OaiPage, OaiProgress, OaiReading, OaiReadingKind,
+    OaiDeletions, OaiFormat, OaiGap, OaiList, OaiNamed, OaiPage, OaiProgress, OaiReading, OaiReadingKind,
     OaiRepository, OaiSet, OaiWindow,
 };
 pub use only::{Only, OnlyError, Scope, WantedLink};

@@ -225,6 +225,21 @@ pub struct OaiFormat {
     pub prefix: String,
     /// The namespace of its documents.
     pub namespace: String,
+    /// What its records name, if the format is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<OaiNamed>,
+}
+
+/// What the records of a metadata format name of their content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OaiNamed {
+    /// Files, with lengths and digests.
+    FilesWithDigests,
+    /// Files.
+    Files,
+    /// Landing pages; files where a repository lists them in step with their formats.
+    Pages,
 }
 
 /// A set.
@@ -234,6 +249,27 @@ pub struct OaiSet {
     pub spec: String,
     /// Its name for people.
     pub name: String,
+}
+
+impl OaiFormat {
+    /// The prefix, and what its records name, for people.
+    pub fn told(&self) -> String {
+        match self.names {
+            Some(names) => format!("{} ({})", self.prefix, names.as_str()),
+            None => self.prefix.clone(),
+        }
+    }
+}
+
+impl OaiNamed {
+    /// For people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FilesWithDigests => "files with digests",
+            Self::Files => "files",
+            Self::Pages => "landing pages",
+        }
+    }
 }
 
 impl OaiDeletions {

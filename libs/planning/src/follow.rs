@@ -114,6 +114,13 @@ impl FollowRules {
         record.listing.linked.as_ref().is_some_and(|linked| !self.selects(&linked.rel, media_type))
     }
 
+    /// What the links lead to that these rules select, within or beyond limits and filters. Nothing that they name is
+    /// absent.
+    pub fn targets(&self, links: &[Link]) -> impl Iterator<Item = ResourceUri> {
+        let selected = links.iter().filter(|link| self.selects(&link.rel, link.media_type.as_deref()));
+        selected.filter_map(|link| target(link).ok())
+    }
+
     /// What the links of an entry lead to. Links of a deletion are not followed.
     pub fn follow(&self, filter: &Filter, entry: &ListedEntry) -> Followed {
         if self.is_empty() || entry.listing.change == Some(Change::Deleted) {
@@ -187,6 +194,25 @@ impl FollowRules {
         after.ended =
             gone.map(|linked| EndedLink { uri: linked.uri, listing: linked.listing, is_deleted }).collect();
         after
+    }
+}
+
+impl AfterChange {
+    /// Whether it means nothing.
+    pub fn is_empty(&self) -> bool {
+        self.again.is_empty() && self.ended.is_empty()
+    }
+
+    /// Adds what another change means.
+    pub fn extend(&mut self, other: Self) {
+        self.again.extend(other.again);
+        self.ended.extend(other.ended);
+    }
+
+    /// Leaves out some targets.
+    pub fn retain(&mut self, is_kept: impl Fn(&ResourceUri) -> bool) {
+        self.again.retain(|entry| is_kept(&entry.uri));
+        self.ended.retain(|ended| is_kept(&ended.uri));
     }
 }
 

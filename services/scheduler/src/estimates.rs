@@ -29,6 +29,7 @@ const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 /// Maximum strategies in an estimate, so that it fits its record.
 const MOST_WAYS: usize = 50;
 const MOST_UNREAD: usize = 20;
+const MOST_FORMATS: usize = 50;
 const LONGEST_WHY: usize = 2_000;
 
 /// Makes the waiting estimates, until `stop`.
@@ -128,7 +129,7 @@ fn plan_estimate(estimate: Estimate) -> PlanEstimate {
         time_ms: way.time.map(millis),
         chosen: way.chosen,
     };
-    let Estimate { strategies: ways, latency: wait, requests, unread } = estimate;
+    let Estimate { strategies: ways, latency: wait, requests, unread, formats } = estimate;
     PlanEstimate {
         ways_left_out: ways.len().saturating_sub(MOST_WAYS) as u64,
         ways: ways.into_iter().take(MOST_WAYS).map(way).collect(),
@@ -140,6 +141,7 @@ fn plan_estimate(estimate: Estimate) -> PlanEstimate {
             .take(MOST_UNREAD)
             .map(|(uri, why)| PlanUnread { uri, why: cut(why) })
             .collect(),
+        formats: formats.into_iter().take(MOST_FORMATS).map(cut).collect(),
     }
 }
 
@@ -177,6 +179,7 @@ mod tests {
             latency: Duration::from_millis(7),
             requests: 3,
             unread: vec![unread; 21],
+            formats: vec!["mets (files with digests)".to_owned(); 60],
         };
         let told = plan_estimate(estimate);
         assert_eq!(
@@ -187,6 +190,7 @@ mod tests {
             (told.ways[0].time_ms, told.ways[0].capability.as_str(), told.wait_ms),
             (Some(1_500), "resourcelist", 7)
         );
+        assert_eq!(told.formats.len(), 50);
         assert_eq!(told.unread[0].why.chars().count(), LONGEST_WHY + 1);
     }
 }

@@ -50,6 +50,7 @@ pub(super) async fn read_list(
             }
             Next::Wait => match chains.next(ctx).await? {
                 (_, Event::Items(items)) if reading.kind == OaiReadingKind::Identifiers => {
+                    let items = items.into_iter().map(|received| received.item).collect();
                     names::plan(ctx, planner, &mut reading, items).await?;
                     continue;
                 }

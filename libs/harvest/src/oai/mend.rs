@@ -6,16 +6,22 @@ use std::collections::BTreeSet;
 use catalog::Batch;
 use fixity::Computed;
 use futures::TryStreamExt;
-use model::{Action, Assurance, Disposition, Failure, PendingRecord, ProblemReason, ResourceUri};
+use model::{
+    Action, Assurance, Disposition, Failure, Links, PendingRecord, ProblemReason, ResourceRecord, ResourceUri,
+};
 use oaipmh::{BaseUrl, Item, Pasted, Record, Request, Verb};
-use resourcesync::{Datetime, Entry, Link, Metadata};
+use planning::follow::AfterChange;
+use planning::{Decision, EntryContext, ListedEntry};
+use resourcesync::{Change, Datetime, Entry, Link, Metadata, Position};
 use store::{PackMember, Packer};
 use url::Url;
 
 use crate::error::HarvestError;
 use crate::oai::answer::{AnswerStream, Trouble, again};
+use crate::oai::content::Content;
 use crate::oai::membership;
 use crate::oai::records::{MEDIA_TYPE, bitstream, change, declare, entry_context};
+use crate::planner::Planner;
 use crate::run::RunContext;
 use crate::settler::Settler;
 use crate::settler::failures::record_problem;
@@ -40,7 +46,11 @@ enum Came {
 ///
 /// # Errors
 /// When the harvest is stopped, or the store or the catalog fails. A record that fails becomes a problem.
-pub(crate) async fn mend(ctx: &mut RunContext, settler: &mut Settler) -> Result<(), HarvestError> {
+pub(crate) async fn mend(
+    ctx: &mut RunContext,
+    planner: &mut Planner,
+    settler: &mut Settler,
+) -> Result<(), HarvestError> {
     let formats = formats(ctx);
     if formats.is_empty() {
         return Ok(());
@@ -57,7 +67,7 @@ pub(crate) async fn mend(ctx: &mut RunContext, settler: &mut Settler) -> Result<
             let one = away.ask(ctx, &request).await;
             came.push((uri, pending, one));
         }
-        settle(ctx, settler, came).await?;
+        settle(ctx, planner, settler, came).await?;
     }
 }
 
@@ -156,7 +166,8 @@ async fn ask(ctx: &mut RunContext, base: &BaseUrl, request: &Request) -> Result<
     Ok(match came {
         Some(Item::Record(mut record)) => match record.metadata.take() {
             Some(metadata) => {
-                let links = links_of(base, request, &record);
+                let mut links = links_of(base, request, &record);
+                links.extend(Content::of(&metadata).links.iter().flat_map(Links::to_vec));
                 Came::Live(record, metadata.document, links)
             }
             None => Came::Deleted(record.header.datestamp),
@@ -180,16 +191,45 @@ fn restate(
     lastmod: Option<Datetime>,
     metadata: Metadata,
     links: Vec<Link>,
-) {
+) -> Option<(EntryContext, ListedEntry)> {
     let context = entry_context(ctx, pending.listing.document.clone(), pending.listing.set.clone());
-    if let Ok(told) = context.read(Entry { lastmod, metadata, links, ..Entry::new(uri.as_str()) }) {
-        (pending.declaration, pending.listing) = (told.declaration, told.listing);
+    let told = context.read(Entry { lastmod, metadata, links, ..Entry::new(uri.as_str()) }).ok()?;
+    (pending.declaration, pending.listing) = (told.declaration.clone(), told.listing.clone());
+    Some((context, told))
+}
+
+/// What the links of the records that came lead to, and what does not follow from them any more.
+#[derive(Default)]
+struct Targets {
+    linked: Vec<ListedEntry>,
+    after: AfterChange,
+}
+
+impl Targets {
+    /// Adds what a record says of itself, beside its stored state.
+    fn add(
+        &mut self,
+        ctx: &mut RunContext,
+        planner: &mut Planner,
+        batch: &mut Batch,
+        told: Option<(EntryContext, ListedEntry)>,
+        held: Option<&ResourceRecord>,
+    ) {
+        let Some((context, told)) = told else { return };
+        let decision = if told.listing.change == Some(Change::Deleted) {
+            Decision::Delete
+        } else {
+            self.linked.extend(planner.follow(ctx, batch, &context, &told, Position::default()));
+            Decision::Fetch
+        };
+        self.after.extend(ctx.options.follow.after_change(&ctx.options.filter, &told, decision, held));
     }
 }
 
 /// Settles what came: stored and current, to be deleted, or a problem.
 async fn settle(
     ctx: &mut RunContext,
+    planner: &mut Planner,
     settler: &mut Settler,
     came: Vec<(ResourceUri, Box<PendingRecord>, Came)>,
 ) -> Result<(), HarvestError> {
@@ -200,6 +240,7 @@ async fn settle(
     let (store, source) = (ctx.store.clone(), ctx.source.clone());
     let mut packer = Packer::new(&store, &source, ctx.clock.now());
     let mut batch = Batch::new();
+    let mut targets = Targets::default();
     for (uri, mut pending, one) in came {
         let prior = (records.next().flatten(), problems.next().flatten(), versions.next().flatten());
         let (record, problem, versions) = prior;
@@ -209,7 +250,8 @@ async fn settle(
                 let lastmod = came.header.datestamp.as_ref().map(Datetime::instant);
                 let mut metadata = change(came.header.datestamp, false);
                 declare(&mut metadata, &computed);
-                restate(ctx, &uri, &mut pending, came.header.datestamp, metadata, links);
+                let told = restate(ctx, &uri, &mut pending, came.header.datestamp, metadata, links);
+                targets.add(ctx, planner, &mut batch, told, record.as_deref());
                 let member = PackMember {
                     uri: &uri,
                     bytes: document.as_bytes(),
@@ -222,7 +264,8 @@ async fn settle(
                 packer.add(member, (uri.clone(), computed.clone(), before)).await?;
             }
             Came::Deleted(datestamp) => {
-                restate(ctx, &uri, &mut pending, None, change(datestamp, true), Vec::new());
+                let told = restate(ctx, &uri, &mut pending, None, change(datestamp, true), Vec::new());
+                targets.add(ctx, planner, &mut batch, told, record.as_deref());
                 let deletion = PendingRecord { seq: ctx.next_seq(), action: Action::Delete, ..*pending };
                 ctx.put_pending(&mut batch, &uri, &deletion);
             }
@@ -248,5 +291,6 @@ async fn settle(
         let stored = bitstream(location, computed);
         settler.take_verified(ctx, &mut batch, &uri, stored, Assurance::None, before);
     }
+    planner.plan_linked(ctx, &mut batch, targets.linked, targets.after).await?;
     ctx.commit(batch).await
 }

@@ -8,6 +8,7 @@
 
 mod answer;
 mod chains;
+mod content;
 mod end;
 mod guard;
 mod list;
@@ -17,6 +18,7 @@ mod names;
 mod page;
 mod reading;
 mod records;
+mod same_form;
 mod split;
 
 use model::SetId;

@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use catalog::Batch;
-use model::{OaiWindow, ProblemReason, ResourceUri};
+use model::{Links, OaiWindow, ProblemReason, ResourceRecord, ResourceUri};
 use oaipmh::{Item, RecordHeader, Step, Token, Trail, Verb};
 use planning::oai::{List, PageEnd};
-use resourcesync::Entry;
+use resourcesync::{Entry, Link};
 
 use crate::error::HarvestError;
 use crate::oai::answer::{AnswerStream, Trouble};
-use crate::oai::membership;
 use crate::oai::reading::Reading;
 use crate::oai::records::{change, entry_context};
+use crate::oai::{content, membership};
 use crate::planner::Planner;
 use crate::run::RunContext;
 
@@ -104,7 +104,7 @@ async fn plan_headers(
 ) -> Result<u64, HarvestError> {
     let context = entry_context(ctx, Arc::from(reading.uri.as_str()), reading.set.clone());
     let mut batch = Batch::new();
-    let mut entries = Vec::with_capacity(items.len());
+    let mut headers = Vec::with_capacity(items.len());
     for item in items {
         let header = match item {
             Item::Header(header) => *header,
@@ -123,15 +123,21 @@ async fn plan_headers(
             }
             Item::Record(_) | Item::Set(_) | Item::Format(_) => continue,
         };
+        let loc = reading.base.record_uri(&header.identifier, &reading.list.prefix);
+        headers.push((header, ResourceUri::try_from(loc.clone()).ok(), loc));
+    }
+    let uris: Vec<ResourceUri> = headers.iter().filter_map(|(_, uri, _)| uri.clone()).collect();
+    let mut records = ctx.records_of(&uris).await?.into_iter();
+    let mut entries = Vec::with_capacity(headers.len());
+    for (header, uri, loc) in headers {
         let is_deleted = header.is_deleted();
-        let RecordHeader { identifier, datestamp, sets, .. } = header;
-        let loc = reading.base.record_uri(&identifier, &reading.list.prefix);
-        let (links, _) = membership::links(&reading.base, &reading.list.prefix, &sets);
-        if reading.notes_names
-            && !is_deleted
-            && let Ok(uri) = ResourceUri::try_from(loc.clone())
-        {
+        let RecordHeader { datestamp, sets, .. } = header;
+        let held = uri.as_ref().and_then(|_| records.next().flatten());
+        let (of_sets, _) = membership::links(&reading.base, &reading.list.prefix, &sets);
+        let (links, named) = beside_held(of_sets, held.as_deref());
+        if let Some(uri) = uri.filter(|_| reading.notes_names && !is_deleted) {
             planner.reconciler.note_name(ctx, &reading.uri, &reading.set, &uri);
+            planner.name_targets(ctx, &reading.uri, &reading.set, Links::of(&named).as_ref());
         }
         entries.push(resourcesync::Item::Entry(Box::new(Entry {
             lastmod: datestamp.filter(|_| tells_versions && !is_deleted),
@@ -145,4 +151,18 @@ async fn plan_headers(
     planner.reconciler.make_room(ctx).await;
     ctx.commit(batch).await?;
     Ok(count)
+}
+
+/// The links that the header of a record gives, and those to the content of the record that is held. A header names sets
+/// only: where they are what is held, it says nothing new of the links.
+fn beside_held(of_sets: Vec<Link>, held: Option<&ResourceRecord>) -> (Vec<Link>, Vec<Link>) {
+    let held = held.filter(|held| held.is_present()).and_then(|held| held.listing.links.as_ref());
+    let (sets, named) = content::parted(held);
+    if named.is_empty() {
+        return (of_sets, named);
+    }
+    if of_sets == sets || of_sets.is_empty() {
+        return (Vec::new(), named);
+    }
+    (of_sets.into_iter().chain(named.iter().cloned()).collect(), named)
 }

@@ -9,6 +9,7 @@ use planning::oai::PageRead;
 use tokio::sync::mpsc::Sender;
 
 use crate::oai::answer::{AnswerStream, Asker, Trouble};
+use crate::oai::content::Received;
 
 /// A page that is to be read.
 pub(super) struct PageRequest {
@@ -24,7 +25,7 @@ pub(super) struct PageRequest {
 /// What comes of a page.
 pub(super) enum Event {
     /// Its next items, a bounded number.
-    Items(Vec<Item>),
+    Items(Vec<Received>),
     /// Its end.
     End(Box<PageCame>),
 }
@@ -95,7 +96,8 @@ async fn items(
             return Ok(Some(seen.records));
         }
         seen.add(&items);
-        if !hand_on.send(Event::Items(items)).await {
+        let received = items.into_iter().map(Received::of).collect();
+        if !hand_on.send(Event::Items(received)).await {
             return Ok(None);
         }
     }

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use catalog::Batch;
 use fixity::Computed;
 use model::{
-    Assurance, Links, ManifestEntry, MemberOutcome, MemberResult, ProblemReason, ResourceUri, SetId,
-    StoredBitstream,
+    Assurance, Bitstream, Links, ManifestEntry, MemberOutcome, MemberResult, ProblemReason, ResourceUri,
+    SetId, StoredBitstream,
 };
 use oaipmh::{Item, Quirk, RecordHeader};
 use planning::{EntryContext, Horizon};
-use resourcesync::{Change, Datetime, Interval, Link, Metadata};
+use resourcesync::{Change, Datetime, Interval, Metadata};
 use store::{PackMember, Packer};
 
 use crate::error::HarvestError;
 use crate::oai::answer::again;
-use crate::oai::membership;
+use crate::oai::content::{Content as ContentLinks, Received};
 use crate::oai::reading::Reading;
+use crate::oai::{membership, same_form};
 use crate::packages::settle_members;
 use crate::planner::Planner;
 use crate::run::RunContext;
@@ -30,8 +31,8 @@ pub(super) const MEDIA_TYPE: &str = "application/xml";
 struct Came {
     loc: String,
     datestamp: Option<Datetime>,
-    /// Its sets.
-    links: Vec<Link>,
+    /// To the lists of its sets, and to its content.
+    links: Option<Links>,
     content: Content,
 }
 
@@ -50,7 +51,7 @@ pub(super) async fn take(
     planner: &mut Planner,
     settler: &mut Settler,
     reading: &mut Reading,
-    items: Vec<Item>,
+    items: Vec<Received>,
 ) -> Result<(), HarvestError> {
     let context = entry_context(ctx, Arc::from(reading.uri.as_str()), reading.set.clone());
     let mut batch = Batch::new();
@@ -60,6 +61,7 @@ pub(super) async fn take(
             if let Ok(uri) = ResourceUri::try_from(one.loc.clone()) {
                 planner.reconciler.note_name(ctx, &reading.uri, &reading.set, &uri);
             }
+            planner.name_targets(ctx, &reading.uri, &reading.set, one.links.as_ref());
         }
         planner.reconciler.make_room(ctx).await;
     }
@@ -83,10 +85,10 @@ pub(super) fn entry_context(ctx: &RunContext, document: Arc<str>, set: SetId) ->
 }
 
 /// The records, each once. A record without a usable header is a problem of the list.
-fn came(ctx: &mut RunContext, batch: &mut Batch, reading: &mut Reading, items: Vec<Item>) -> Vec<Came> {
+fn came(ctx: &mut RunContext, batch: &mut Batch, reading: &mut Reading, items: Vec<Received>) -> Vec<Came> {
     let mut all: Vec<Came> = Vec::with_capacity(items.len());
     let mut places: HashMap<String, usize> = HashMap::with_capacity(items.len());
-    for item in items {
+    for Received { item, content: named } in items {
         let (header, content) = match item {
             Item::Record(record) => match record.metadata {
                 Some(metadata) => (record.header, Content::Live(metadata.document)),
@@ -106,11 +108,14 @@ fn came(ctx: &mut RunContext, batch: &mut Batch, reading: &mut Reading, items: V
         };
         let RecordHeader { identifier, datestamp, sets, .. } = header;
         let loc = reading.base.record_uri(&identifier, &reading.list.prefix);
-        let (links, has_all) = membership::links(&reading.base, &reading.list.prefix, &sets);
-        if !has_all {
+        let (mut links, has_all) = membership::links(&reading.base, &reading.list.prefix, &sets);
+        if !has_all || named.is_cut {
             let name = resourcesync::Quirk::LinksTruncated.as_str();
             *reading.quirks.entry(name.to_owned()).or_default() += 1;
         }
+        note_content(ctx, batch, reading, &loc, &named);
+        links.extend(named.links.iter().flat_map(Links::to_vec));
+        let links = Links::of(&links);
         let one = Came { loc: loc.clone(), datestamp, links, content };
         match places.get(&loc) {
             None => {
@@ -129,6 +134,29 @@ fn came(ctx: &mut RunContext, batch: &mut Batch, reading: &mut Reading, items: V
         }
     }
     all
+}
+
+/// Counts what is odd about the links of a record. Files that are not kept as links are a problem of the record, if
+/// links are followed.
+fn note_content(
+    ctx: &mut RunContext,
+    batch: &mut Batch,
+    reading: &mut Reading,
+    loc: &str,
+    named: &ContentLinks,
+) {
+    if named.bare_dois > 0 {
+        *reading.quirks.entry(Quirk::BareDoi.as_str().to_owned()).or_default() += named.bare_dois;
+    }
+    if named.is_cut && !ctx.options.follow.is_empty() {
+        let message = format!(
+            "the record names more than is kept of its links: the first {}. Files behind them are not followed; ask the \
+             repository's operator for a format that lists files alone, such as mets",
+            named.kept
+        );
+        let at = format!("{}#{loc}", reading.uri);
+        ctx.entry_problem(batch, at, ProblemReason::LimitLinks, &message);
+    }
 }
 
 /// Counts a record that cannot be used.
@@ -172,12 +200,13 @@ async fn stored(
     let known: Vec<ResourceUri> = uris.iter().flatten().cloned().collect();
     let records = ctx.records_of(&known).await?;
     let mut linked: HashSet<&ResourceUri> = HashSet::new();
-    let mut held: HashMap<&ResourceUri, fixity::Sha256> = HashMap::with_capacity(known.len());
+    let mut held: HashMap<&ResourceUri, Bitstream> = HashMap::with_capacity(known.len());
     for (uri, record) in known.iter().zip(records) {
         let Some(record) = record else { continue };
         linked.extend(record.listing.links.is_some().then_some(uri));
-        held.extend(record.bitstream.map(|bitstream| (uri, bitstream.computed.sha256())));
+        held.extend(record.bitstream.map(|bitstream| (uri, bitstream)));
     }
+    let same = same_as_held(ctx, &came, &uris, &held).await;
     let (store, source) = (ctx.store.clone(), ctx.source.clone());
     let mut packer: Packer<'_, usize> = Packer::new(&store, &source, ctx.clock.now());
     let mut outcomes = Vec::with_capacity(came.len());
@@ -197,12 +226,15 @@ async fn stored(
             Content::Deleted => MemberResult::NoMember,
             Content::Bad(why) => MemberResult::Failed(again(ProblemReason::Malformed, why)),
             Content::Live(document) => {
-                let computed = Computed::of(document.as_bytes());
+                let mut computed = Computed::of(document.as_bytes());
+                let before = uri.as_ref().and_then(|uri| held.get(uri)).map(|held| &held.computed);
+                if let Some(before) = before.filter(|_| same.contains(&n)) {
+                    computed = before.clone();
+                }
                 declare(&mut metadata, &computed);
                 // The same bytes are not stored again, unless those that are held are damaged.
-                let is_held = uri
-                    .as_ref()
-                    .is_some_and(|uri| held.get(uri) == Some(&computed.sha256()) && !ctx.may_be_pending(uri));
+                let is_same = before.is_some_and(|before| before.sha256() == computed.sha256());
+                let is_held = is_same && uri.as_ref().is_some_and(|uri| !ctx.may_be_pending(uri));
                 if let Some(uri) =
                     uri.as_ref().filter(|uri| !is_held && ctx.options.filter.takes(uri.as_str()))
                 {
@@ -220,18 +252,11 @@ async fn stored(
             }
         };
         let mut links = one.links;
-        if links.is_empty() && uri.as_ref().is_some_and(|uri| linked.contains(uri)) {
-            links.push(membership::of_none(&reading.base, &reading.list.prefix));
+        if links.is_none() && uri.as_ref().is_some_and(|uri| linked.contains(uri)) {
+            links = Links::of(&[membership::of_none(&reading.base, &reading.list.prefix)]);
         }
-        let entry = ManifestEntry {
-            loc: one.loc,
-            lastmod,
-            metadata,
-            links: Links::of(&links),
-            line: 0,
-            column: 0,
-            earlier: false,
-        };
+        let entry =
+            ManifestEntry { loc: one.loc, lastmod, metadata, links, line: 0, column: 0, earlier: false };
         outcomes.push(MemberOutcome { entry, result });
     }
     for (n, location) in packer.finish().await? {
@@ -242,6 +267,24 @@ async fn stored(
         }
     }
     Ok(outcomes)
+}
+
+/// The places of records whose bytes are new, and whose metadata is what is held: only blank text or the time of the
+/// answer differ.
+async fn same_as_held(
+    ctx: &RunContext,
+    came: &[Came],
+    uris: &[Option<ResourceUri>],
+    held: &HashMap<&ResourceUri, Bitstream>,
+) -> HashSet<usize> {
+    let mut differing = Vec::new();
+    for (n, (one, uri)) in came.iter().zip(uris).enumerate() {
+        let (Content::Live(document), Some(uri)) = (&one.content, uri) else { continue };
+        if let Some(held) = held.get(uri).filter(|_| !ctx.may_be_pending(uri)) {
+            differing.push((n, document.as_str(), held));
+        }
+    }
+    same_form::among(&ctx.store, differing).await
 }
 
 /// The metadata of a record, stored.

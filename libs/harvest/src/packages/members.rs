@@ -8,6 +8,7 @@ use model::{
     Action, Assurance, Bitstream, Failure, HomeSite, Links, MemberOutcome, MemberResult, PendingRecord,
     ProblemReason, ProblemRecord, Provenance, ResourceRecord, ResourceUri, StoredBitstream,
 };
+use planning::follow::AfterChange;
 use planning::{CurrentState, Decision, EntryContext, ListedEntry, agree, decide, strategy, why};
 use resourcesync::{Entry, Position};
 
@@ -41,6 +42,7 @@ pub(crate) async fn settle_members(
     let is_member: HashSet<&ResourceUri> = uris.iter().collect();
     // A member of the package is listed.
     linked.retain(|entry| !is_member.contains(&entry.uri));
+    let mut after = AfterChange::default();
     let records = ctx.records_of(&uris).await?;
     let pending = ctx.plans_of(&uris).await?;
     let problems = ctx.problems_of(&uris).await?;
@@ -50,8 +52,10 @@ pub(crate) async fn settle_members(
     for ((planned, result), held) in members.into_iter().zip(records) {
         let before = plans.get(&planned.uri).cloned();
         let uri = planned.uri.clone();
-        steps.push((uri, step(ctx, planned, result, held.as_deref(), before), held));
+        let step = step(ctx, planned, result, held.as_deref(), before, &mut after);
+        steps.push((uri, step, held));
     }
+    after.retain(|uri| !is_member.contains(uri));
     show_taken(ctx, settler, &steps).await?;
     for (((uri, step, held), problem), versions) in steps.into_iter().zip(problems).zip(versions) {
         match step {
@@ -93,7 +97,7 @@ pub(crate) async fn settle_members(
     }
     // By now only resources whose members were not taken have plans.
     plans.write(ctx, batch);
-    planner.plan_linked(ctx, batch, linked).await
+    planner.plan_linked(ctx, batch, linked, after).await
 }
 
 /// Records an unusable member as a problem until the resource itself was requested, and as an attempt in its
@@ -176,10 +180,12 @@ fn step(
     result: MemberResult,
     held: Option<&ResourceRecord>,
     before: Option<PendingRecord>,
+    after: &mut AfterChange,
 ) -> Step {
     let baseline_at = ctx.sets.get(&planned.listing.set).and_then(strategy::baseline_for_changes);
     let known = CurrentState { record: held, pending: before.as_ref(), baseline_at };
     let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
+    after.extend(ctx.options.follow.after_change(&ctx.options.filter, &planned, decision, held));
     let (stored, assurance) = match result {
         MemberResult::Verified { stored, assurance } => (stored, assurance),
         MemberResult::Failed(failure) => return Step::Plan { planned, decision, failure: Some(failure) },

@@ -113,6 +113,17 @@ impl Planner {
         batch: &mut Batch,
         entries: Entries,
     ) -> Result<(), HarvestError> {
+        self.decide_with(ctx, batch, entries, AfterChange::default()).await
+    }
+
+    /// The same, and settles what changes that were planned before mean for the targets of their links.
+    pub(crate) async fn decide_with(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        entries: Entries,
+        before: AfterChange,
+    ) -> Result<(), HarvestError> {
         let Entries { planned, mut records, may_be_pending, .. } = entries;
         let (planned, left_out) = follow::merge_links(planned);
         ctx.run.counters.superseded += left_out;
@@ -123,7 +134,8 @@ impl Planner {
         };
         let mut plans = Plans::of(may_be_pending.into_iter().zip(pending), planned.len());
         let mut after = decide_each(ctx, batch, planned, &mut records, &mut plans).await?;
-        if !after.again.is_empty() || !after.ended.is_empty() {
+        after.extend(before);
+        if !after.is_empty() {
             links::look_up(ctx, &after, &mut records, &mut plans).await?;
             let (again, _) = follow::merge_links(std::mem::take(&mut after.again));
             ctx.run.counters.linked += again.len() as u64;
@@ -226,14 +238,16 @@ async fn decide_each(
         {
             missed.entry(planned.listing.set.clone()).or_default().push((uri.clone(), change));
         }
-        let links = ctx.options.follow.after_change(&ctx.options.filter, &planned, decision, record);
-        after.again.extend(links.again);
-        after.ended.extend(links.ended);
+        after.extend(ctx.options.follow.after_change(&ctx.options.filter, &planned, decision, record));
+        let shared = links::shared(&planned, decision, record, plans);
+        if let Some(shared) = &shared {
+            batch.put_resource(&uri, shared);
+        }
         let is_left_alone = leaves_alone(ctx, batch, &planned, decision, record, problem.as_deref(), plans);
         let is_listed = is_left_alone || decision == Decision::Unchanged;
         // An entry of another set may follow.
         let noted = record.filter(|_| is_listed).and_then(|record| listed(record, &planned.listing));
-        let noted = noted.map(|record| (uri, record));
+        let noted = noted.or(shared).map(|record| (uri, record));
         if !is_left_alone {
             apply(ctx, batch, planned, decision, record, plans);
         }

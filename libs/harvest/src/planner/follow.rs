@@ -2,9 +2,12 @@
 //! (docs/adr/0068). What they lead to is planned, found absent and deleted like what lists name.
 
 use catalog::Batch;
-use model::{Absence, Action, PendingRecord, ProblemReason, Provenance, ResourceUri, Why, counted};
+use model::{
+    Absence, Action, Linked, Links, Listing, PendingRecord, ProblemReason, Provenance, ResourceRecord,
+    ResourceUri, SetId, Why, counted,
+};
 use planning::follow::{AfterChange, EndedLink, Followed};
-use planning::{ByUri, EntryContext, ListedEntry};
+use planning::{ByUri, Decision, EntryContext, ListedEntry};
 use resourcesync::Position;
 
 use crate::error::HarvestError;
@@ -38,7 +41,11 @@ impl Planner {
             let names = beyond.iter().chain(&left_out);
             names.for_each(|uri| self.reconciler.note_name(ctx, &context.document, &context.set, uri));
         }
-        let at = || format!("{}#{}:{}", context.document, position.line, position.column);
+        let at = || match position.line {
+            // A record of OAI-PMH has no place in a document.
+            0 => format!("{}#{}", context.document, entry.uri),
+            line => format!("{}#{line}:{}", context.document, position.column),
+        };
         if let Some(met) = met {
             // Once: what follows is beyond the same limit.
             if !std::mem::replace(&mut self.reading.has_met_links, true) {
@@ -70,14 +77,34 @@ impl Planner {
         }
     }
 
-    /// Plans entries of links that came with members of a package, except those of the members themselves.
+    /// Names what links lead to that are followed, for a list that names the resource with the links.
+    pub(crate) fn name_targets(
+        &mut self,
+        ctx: &mut RunContext,
+        document: &str,
+        set: &SetId,
+        links: Option<&Links>,
+    ) {
+        if ctx.options.follow.is_empty() {
+            return;
+        }
+        let links = links.map(Links::to_vec).unwrap_or_default();
+        let targets: Vec<ResourceUri> = ctx.options.follow.targets(&links).collect();
+        for uri in targets {
+            self.reconciler.note_name(ctx, document, set, &uri);
+        }
+    }
+
+    /// Plans entries of links that came with members of a package, except those of the members themselves, and what
+    /// changes among the members mean for the targets of their links.
     pub(crate) async fn plan_linked(
         &mut self,
         ctx: &mut RunContext,
         batch: &mut Batch,
         planned: Vec<ListedEntry>,
+        after: AfterChange,
     ) -> Result<(), HarvestError> {
-        if planned.is_empty() {
+        if planned.is_empty() && after.is_empty() {
             return Ok(());
         }
         let mut uris: Vec<ResourceUri> = planned.iter().map(|entry| entry.uri.clone()).collect();
@@ -86,7 +113,8 @@ impl Planner {
         let found = ctx.records_of(&uris).await?;
         let records = uris.iter().cloned().zip(found).filter_map(|(uri, record)| Some((uri, *record?)));
         let records = records.collect();
-        self.decide_all(ctx, batch, Entries { planned, records, may_be_pending: uris, bytes: 0 }).await
+        let entries = Entries { planned, records, may_be_pending: uris, bytes: 0 };
+        self.decide_with(ctx, batch, entries, after).await
     }
 }
 
@@ -94,7 +122,7 @@ impl Planner {
 pub(crate) async fn look_up(
     ctx: &mut RunContext,
     after: &AfterChange,
-    records: &mut ByUri<model::ResourceRecord>,
+    records: &mut ByUri<ResourceRecord>,
     plans: &mut Plans,
 ) -> Result<(), HarvestError> {
     let again = after.again.iter().map(|entry| &entry.uri);
@@ -111,19 +139,37 @@ pub(crate) async fn look_up(
     Ok(())
 }
 
+/// An entry of a link that is older than what is known of its target asks for nothing. But its resource links to the
+/// target too, so the target does not end with the first resource. Marks the plan, and returns the marked record.
+pub(crate) fn shared(
+    entry: &ListedEntry,
+    decision: Decision,
+    record: Option<&ResourceRecord>,
+    plans: &mut Plans,
+) -> Option<ResourceRecord> {
+    entry.listing.linked.as_ref().filter(|linked| linked.shared && decision == Decision::Stale)?;
+    let mark = |first: &Linked| Box::new(Linked { shared: true, ..first.clone() });
+    if let Some(first) = plans.get(&entry.uri).and_then(|plan| plan.listing.linked.as_deref()).map(mark) {
+        plans.mark(&entry.uri, first);
+    }
+    let record = record.filter(|record| record.is_present())?;
+    let first = record.listing.linked.as_deref().filter(|first| !first.shared)?;
+    let listing = Listing { linked: Some(mark(first)), ..record.listing.clone() };
+    Some(ResourceRecord { listing, ..record.clone() })
+}
+
 /// Settles what a resource does not link to any more. If it was deleted and nothing else links to the target, the
 /// target is deleted with it. Otherwise lists must tell whether anything still links to it.
 pub(crate) fn end_link(
     ctx: &mut RunContext,
     batch: &mut Batch,
     ended: EndedLink,
-    records: &mut ByUri<model::ResourceRecord>,
+    records: &mut ByUri<ResourceRecord>,
     plans: &mut Plans,
 ) {
     let EndedLink { uri, listing, is_deleted } = ended;
     let Some(link) = listing.linked.as_deref() else { return };
-    let is_of =
-        |held: Option<&model::Linked>| held.is_some_and(|held| held.from == link.from && !held.shared);
+    let is_of = |held: Option<&Linked>| held.is_some_and(|held| held.from == link.from && !held.shared);
     if is_deleted && plans.get(&uri).is_some_and(|plan| is_of(plan.listing.linked.as_deref())) {
         plans.give_up(&uri);
         ctx.run.counters.superseded += 1;

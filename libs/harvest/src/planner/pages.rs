@@ -16,6 +16,7 @@ use model::{
     DocumentRecord, DocumentState, HomeSite, PageList, PageRecord, PageState, ProblemReason, ResourceUri,
     SetId, Subject,
 };
+use planning::follow::AfterChange;
 use planning::pages::{self, PageEntries, PageRules};
 use planning::{EntryContext, Horizon, ListedEntry};
 use resourcesync::{Entry, Interval, Item, Link};
@@ -312,11 +313,11 @@ impl Planner {
         while planned.len() > BATCH {
             let rest = planned.split_off(BATCH);
             let some = std::mem::replace(&mut planned, rest);
-            self.plan_linked(ctx, batch, some).await?;
+            self.plan_linked(ctx, batch, some, AfterChange::default()).await?;
             ctx.commit_behind(std::mem::take(batch)).await?;
             self.reconciler.make_room(ctx).await;
         }
-        self.plan_linked(ctx, batch, planned).await
+        self.plan_linked(ctx, batch, planned, AfterChange::default()).await
     }
 
     /// Gives a page up for this run. What is planned of it stays planned.

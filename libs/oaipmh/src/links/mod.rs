@@ -7,6 +7,7 @@ use crate::record::Metadata;
 mod containers;
 mod described;
 mod dublin_core;
+mod relation;
 mod tree;
 
 /// A link from a record to its content, or to a page about it.

@@ -207,3 +207,18 @@ fn links_are_limited_and_other_schemes_and_formats_have_none() {
     assert!(of(&odd).links.is_empty());
     assert_eq!(of("<own><identifier>https://e.org/1</identifier></own>"), Links::default());
 }
+
+#[test]
+fn a_file_is_an_item_with_what_the_record_declares_of_it() {
+    let found = of(
+        r#"<mets xmlns="http://www.loc.gov/METS/" xmlns:xlink="http://www.w3.org/1999/xlink"><fileSec>
+        <fileGrp USE="ORIGINAL"><file MIMETYPE="application/pdf" SIZE="12" CHECKSUM="AB01" CHECKSUMTYPE="SHA-1">
+            <FLocat LOCTYPE="URL" xlink:href="https://d.org/bitstream/1/a.pdf"/></file></fileGrp></fileSec></mets>"#,
+    );
+    let link = found.links[0].to_link();
+    assert_eq!((link.rel.as_str(), link.href.as_str()), ("item", "https://d.org/bitstream/1/a.pdf"));
+    assert_eq!((link.hash.as_deref(), link.length), (Some("sha-1:AB01"), Some(12)));
+    assert_eq!(link.media_type.as_deref(), Some("application/pdf"));
+    let page = of(&dc("<dc:identifier>https://d.org/handle/1/2</dc:identifier>")).links[0].to_link();
+    assert_eq!((page.rel.as_str(), page.hash), ("describes", None));
+}

@@ -2,7 +2,7 @@
 
 use oaipmh::{
     AnswerWriter, Granularity, Limits, Options, RecordHeader, Resumption, Status, Strictness, Token, Verb,
-    canonicalize, comparison_digest,
+    canonicalize, comparison_digest, links,
 };
 use proptest::prelude::*;
 
@@ -68,7 +68,132 @@ fn document() -> impl Strategy<Value = String> {
     })
 }
 
+/// The beginnings of records, one of each format.
+const ROOTS: [&str; 17] = [
+    "oai_dc:dc xmlns:oai_dc='http://www.openarchives.org/OAI/2.0/oai_dc/'",
+    "record xmlns='http://purl.org/dc/terms/'",
+    "thesis xmlns='http://www.ndltd.org/standards/metadata/etdms/1.0/'",
+    "mods xmlns='http://www.loc.gov/mods/v3'",
+    "mets xmlns='http://www.loc.gov/METS/'",
+    "record xmlns='http://www.loc.gov/MARC21/slim'",
+    "DIDL xmlns='urn:mpeg:mpeg21:2002:02-DIDL-NS'",
+    "entry xmlns='http://www.w3.org/2005/Atom'",
+    "resource xmlns='http://namespace.openaire.eu/schema/oaire/'",
+    "rioxx",
+    "jpcoar xmlns='https://github.com/JPCOAR/schema/blob/master/2.0/'",
+    "resource xmlns='http://datacite.org/schema/kernel-4'",
+    "oai_datacite xmlns='http://schema.datacite.org/oai/oai-1.1/'",
+    "RDF xmlns='http://www.w3.org/1999/02/22-rdf-syntax-ns#'",
+    "lom xmlns='http://ltsc.ieee.org/xsd/LOM'",
+    "metadata xmlns='http://www.lyncode.com/xoai'",
+    "unknown xmlns='http://e.org/'",
+];
+
+/// Elements of all formats, as a tree of random shape.
+fn element() -> impl Strategy<Value = String> {
+    const NAMES: [&str; 22] = [
+        "identifier",
+        "relation",
+        "format",
+        "location",
+        "url",
+        "fileSec",
+        "fileGrp",
+        "file",
+        "FLocat",
+        "datafield",
+        "subfield",
+        "Item",
+        "Descriptor",
+        "Statement",
+        "Component",
+        "Resource",
+        "link",
+        "URI",
+        "Aggregation",
+        "isShownBy",
+        "element",
+        "field",
+    ];
+    const ATTRIBUTES: [&str; 16] = [
+        "name='bundles'",
+        "name='bundle'",
+        "name='url'",
+        "USE='ORIGINAL'",
+        "USE='\u{e9}'",
+        "CHECKSUM=' a b '",
+        "CHECKSUMTYPE='MD5'",
+        "SIZE='99999999999999999999'",
+        "href='https://e.org/\u{e9}#x'",
+        "href='http://['",
+        "tag='856'",
+        "code='u'",
+        "rel='item'",
+        "identifierType='HDL'",
+        "ref='HTTPS://E.org'",
+        "resource='http://e.org/'",
+    ];
+    let text = prop_oneof![
+        Just(String::new()),
+        Just("10.1234/\u{e9}\u{e9}".to_owned()),
+        Just("doi:10.".to_owned()),
+        Just("\u{e9}\u{e9}\u{e9}\u{e9}".to_owned()),
+        Just("https://e.org/article/view/1/2".to_owned()),
+        Just("https://e.org/article/view/".to_owned()),
+        Just("https://doi.org/10.1/x".to_owned()),
+        Just("application/pdf".to_owned()),
+        "[a-z:/.0-9 ]{0,12}",
+        "https?://[a-z.0-9]{1,6}/[a-z]{0,3}",
+    ];
+    let attributes = || proptest::sample::subsequence(ATTRIBUTES.to_vec(), 0..4);
+    let leaf = (proptest::sample::select(NAMES.to_vec()), attributes(), text)
+        .prop_map(|(name, attributes, text)| tagged(name, &attributes, &text));
+    leaf.prop_recursive(6, 60, 6, move |inner| {
+        (
+            proptest::sample::select(NAMES.to_vec()),
+            proptest::sample::subsequence(ATTRIBUTES.to_vec(), 0..4),
+            proptest::collection::vec(inner, 0..6),
+        )
+            .prop_map(|(name, attributes, inner)| tagged(name, &attributes, &inner.concat()))
+    })
+}
+
+fn tagged(name: &str, attributes: &[&str], content: &str) -> String {
+    let mut seen: Vec<&str> = Vec::new();
+    let once = attributes.iter().filter(|text| {
+        let name = text.split('=').next().unwrap_or_default();
+        let is_new = !seen.contains(&name);
+        seen.push(name);
+        is_new
+    });
+    let attributes: String = once.map(|text| format!(" {text}")).collect();
+    format!("<{name}{attributes}>{content}</{name}>")
+}
+
 proptest! {
+    #[test]
+    fn links_of_any_record_are_bounded_each_once_and_on_the_web(
+        root in proptest::sample::select(ROOTS.to_vec()),
+        content in proptest::collection::vec(element(), 0..8),
+        most in 0_usize..6,
+    ) {
+        let name = root.split(' ').next().unwrap_or_default();
+        let document = format!("<{root}>{}</{name}>", content.concat());
+        let limits = Limits::default();
+        let metadata = canonicalize(&document, &limits).unwrap();
+        let found = links(&metadata, &limits, most);
+        prop_assert!(found.links.len() <= most);
+        let all = links(&metadata, &limits, usize::MAX);
+        prop_assert_eq!(found.more, all.links.len() > most);
+        for (n, link) in all.links.iter().enumerate() {
+            let href = link.href.to_ascii_lowercase();
+            prop_assert!(href.starts_with("http://") || href.starts_with("https://"), "{}", href);
+            prop_assert!(all.links[..n].iter().all(|before| before.href != link.href));
+            let hash = link.to_link().hash.unwrap_or_default();
+            prop_assert!(!hash.contains(char::is_whitespace), "{}", hash);
+        }
+    }
+
     #[test]
     fn how_bytes_are_split_changes_nothing(document in document(), amount in 1_usize..50) {
         for options in [Options::default(), narrow()] {

@@ -291,3 +291,18 @@ fn other_rules_select_other_entries_and_leave_out_what_the_former_ones_chose() {
     );
     assert!(!item.leaves_out(&held(entry("http://h/t", None, 1, &[]).listing)));
 }
+
+#[test]
+fn all_targets_that_rules_select_are_named_whatever_the_limit() {
+    let rules = FollowRules { most: NonZeroU16::MIN, ..rules(&["content"], &["application/*"]) };
+    let links = [
+        pdf("http://h/1"),
+        pdf("http://h/2#page=3"),
+        Link::new("item", "http://h/no-type"),
+        Link::new("describes", "http://h/page"),
+        pdf("no URI"),
+    ];
+    let named: Vec<String> = rules.targets(&links).map(|uri| uri.to_string()).collect();
+    assert_eq!(named, ["http://h/1", "http://h/2"]);
+    assert_eq!(targets(&rules, &entry("http://h/r", None, 1, &links)), ["http://h/1"]);
+}

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
-use simulated_source::{Changes, Deletions, RepositoryFault, RepositorySpec, SimulatedRepository, Unit};
+use simulated_source::{
+    Changes, Deletions, FileFormat, RepositoryFault, RepositorySpec, SimulatedRepository, Unit,
+};
 
 /// A simulated OAI-PMH repository on 127.0.0.1.
 #[derive(Debug, Parser)]
@@ -32,9 +34,12 @@ struct Cli {
     /// About how many bytes of metadata a record has.
     #[arg(long, default_value_t = 800)]
     metadata_bytes: usize,
-    /// Files of each record; with some, METS is offered too.
+    /// Files of each record; with some, the formats that name them are offered too.
     #[arg(long, default_value_t = 0)]
     files: u64,
+    /// Formats that name the files of records.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "mets")]
+    file_formats: Vec<Format>,
     /// Announce days instead of seconds.
     #[arg(long)]
     days: bool,
@@ -57,6 +62,15 @@ enum Policy {
     No,
     Transient,
     Persistent,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum Format {
+    OaiDc,
+    Mets,
+    Xoai,
+    OaiOpenaire,
 }
 
 #[tokio::main]
@@ -108,9 +122,21 @@ impl Cli {
             },
             metadata_bytes: self.metadata_bytes,
             files: self.files,
+            file_formats: self.file_formats.into_iter().map(Into::into).collect(),
             latency: self.latency_ms.map(Duration::from_millis),
             port: self.port,
             ..RepositorySpec::default()
+        }
+    }
+}
+
+impl From<Format> for FileFormat {
+    fn from(format: Format) -> FileFormat {
+        match format {
+            Format::OaiDc => FileFormat::OaiDc,
+            Format::Mets => FileFormat::Mets,
+            Format::Xoai => FileFormat::Xoai,
+            Format::OaiOpenaire => FileFormat::OaiOpenaire,
         }
     }
 }

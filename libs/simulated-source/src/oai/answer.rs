@@ -13,6 +13,7 @@ use http::request::Parts;
 use http::{Method, Request, StatusCode, header};
 
 use super::fault::{Failure, RepositoryFault as Fault, value};
+use super::files::MEDIA_TYPE;
 use super::inner::{Changing, Inner};
 use super::respond::{Reply, respond};
 use super::xml::LATIN1_MARK;
@@ -161,7 +162,11 @@ fn site(inner: &Inner, parts: &Parts) -> Response {
         }
         ("item", Some(index), None) if is_live(index) => landing(inner, index),
         ("files", Some(index), Some(number)) if number < inner.spec.files && is_live(index) => {
-            plain(200, "application/octet-stream", inner.content.whole(inner.file(index, number), 0))
+            let state = inner.changing().world.file(index, number);
+            if !state.is_served {
+                return plain(404, "text/plain", format!("nothing at {path}\n"));
+            }
+            plain(200, MEDIA_TYPE, inner.content.whole(inner.file(index, number), state.version))
         }
         _ => plain(404, "text/plain", format!("nothing at {path}\n")),
     }

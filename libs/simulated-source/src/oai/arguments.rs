@@ -61,9 +61,7 @@ pub(super) fn judge(
     }
     let prefix = || match get("metadataPrefix") {
         None => Err(bad("metadataPrefix is missing")),
-        Some(prefix) if prefix == "oai_dc" || (prefix == "mets" && inner.spec.files > 0) => {
-            Ok(prefix.to_owned())
-        }
+        Some(prefix) if inner.spec.offers(prefix) => Ok(prefix.to_owned()),
         Some(prefix) => Err(("cannotDisseminateFormat", format!("there is no format {prefix}"))),
     };
     let item = |identifier: &str| {

@@ -5,6 +5,7 @@
 mod answer;
 mod arguments;
 mod fault;
+mod files;
 #[cfg(test)]
 mod http_tests;
 mod inner;
@@ -25,7 +26,7 @@ use axum::Router;
 
 pub use fault::{Failure, RepositoryFault};
 pub use log::RepositoryLog;
-pub use spec::{Deletions, RepositorySpec, Unit};
+pub use spec::{Deletions, FileFormat, RepositorySpec, Unit};
 
 use inner::Inner;
 
@@ -175,12 +176,34 @@ impl SimulatedRepository {
     pub fn metadata(&self, index: u64, prefix: &str) -> Option<String> {
         let changing = self.inner.changing();
         let state = changing.world.get(index).filter(|state| !state.deleted)?;
-        Some(xml::metadata(&self.inner, &changing.faults, index, state.version, prefix, true))
+        let of = files::Of { inner: &self.inner, world: &changing.world, index, version: state.version };
+        Some(xml::metadata(&of, &changing.faults, prefix, true))
     }
 
     /// The true bytes of a record's file.
     pub fn file(&self, index: u64, number: u64) -> Vec<u8> {
-        self.inner.content.whole(self.inner.file(index, number), 0)
+        let version = self.inner.changing().world.file(index, number).version;
+        self.inner.content.whole(self.inner.file(index, number), version)
+    }
+
+    /// The URL of a record's file.
+    pub fn file_url(&self, index: u64, number: u64) -> String {
+        self.inner.file_url(index, number)
+    }
+
+    /// Gives a file other bytes, and its record a new version.
+    pub fn update_file(&self, index: u64, number: u64) {
+        self.inner.changing().world.update_file(index, number);
+    }
+
+    /// Removes a file, and names it in its record no more.
+    pub fn remove_file(&self, index: u64, number: u64) {
+        self.inner.changing().world.remove_file(index, number);
+    }
+
+    /// Serves a file no more that its record still names.
+    pub fn lose_file(&self, index: u64, number: u64) {
+        self.inner.changing().world.lose_file(index, number);
     }
 
     /// The requests so far.

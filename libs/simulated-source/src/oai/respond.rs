@@ -9,6 +9,22 @@ use super::token::{Resumed, Tokens};
 use super::xml::Xml;
 use crate::clock::SimTime;
 
+/// Prefix, schema and namespace of the formats.
+const FORMATS: [(&str, &str, &str); 4] = [
+    (
+        "oai_dc",
+        "http://www.openarchives.org/OAI/2.0/oai_dc.xsd",
+        "http://www.openarchives.org/OAI/2.0/oai_dc/",
+    ),
+    ("mets", "http://www.loc.gov/standards/mets/mets.xsd", "http://www.loc.gov/METS/"),
+    ("xoai", "http://www.lyncode.com/xsd/xoai.xsd", "http://www.lyncode.com/xoai"),
+    (
+        "oai_openaire",
+        "https://www.openaire.eu/schema/repo-lit/4.0/openaire.xsd",
+        "http://namespace.openaire.eu/schema/oaire/",
+    ),
+];
+
 /// What is sent.
 pub(super) enum Reply {
     /// An answer with its status.
@@ -103,14 +119,7 @@ fn identify(inner: &Inner, changing: &Changing, arguments: &[(String, String)]) 
 fn formats(inner: &Inner, changing: &Changing, arguments: &[(String, String)]) -> Reply {
     let mut xml = Xml::new(inner, &changing.world, &changing.faults, arguments);
     xml.open("ListMetadataFormats");
-    let mut offered = vec![(
-        "oai_dc",
-        "http://www.openarchives.org/OAI/2.0/oai_dc.xsd",
-        "http://www.openarchives.org/OAI/2.0/oai_dc/",
-    )];
-    if inner.spec.files > 0 {
-        offered.push(("mets", "http://www.loc.gov/standards/mets/mets.xsd", "http://www.loc.gov/METS/"));
-    }
+    let offered = FORMATS.iter().filter(|(prefix, _, _)| inner.spec.offers(prefix));
     for (prefix, schema, namespace) in offered {
         xml.open("metadataFormat");
         xml.line("metadataPrefix", prefix);

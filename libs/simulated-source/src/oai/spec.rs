@@ -24,6 +24,19 @@ pub enum Deletions {
     Persistent,
 }
 
+/// A metadata format that names the files of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileFormat {
+    /// `oai_dc`: each file as an `identifier`, in step with its `format`.
+    OaiDc,
+    /// `mets`: with lengths and MD5.
+    Mets,
+    /// `xoai`: with lengths and MD5.
+    Xoai,
+    /// `oai_openaire`: with media types.
+    OaiOpenaire,
+}
+
 /// The spec of a simulated repository. Two with equal specs and equal commands give equal answers (except for the
 /// port).
 #[derive(Debug, Clone)]
@@ -46,8 +59,10 @@ pub struct RepositorySpec {
     pub deletions: Deletions,
     /// About how many bytes of metadata a record has.
     pub metadata_bytes: usize,
-    /// Files of each record; with some, the format `mets` is offered beside `oai_dc`.
+    /// Files of each record; with some, the formats that name them are offered beside `oai_dc`.
     pub files: u64,
+    /// The formats that name the files.
+    pub file_formats: Vec<FileFormat>,
     /// How large the files are.
     pub file_size: Size,
     /// Whether tokens have `completeListSize` and `cursor`.
@@ -74,6 +89,7 @@ impl Default for RepositorySpec {
             deletions: Deletions::Persistent,
             metadata_bytes: 800,
             files: 0,
+            file_formats: vec![FileFormat::Mets],
             file_size: Size::Range(1024, 4096),
             sizes: true,
             gzip: false,
@@ -118,6 +134,8 @@ setters! {
     metadata_bytes: usize;
     /// Sets how many files a record has.
     files: u64;
+    /// Sets which formats name the files.
+    file_formats: Vec<FileFormat>;
     /// Sets how large files are.
     file_size: Size;
     /// Tells `completeListSize` and `cursor` or not.
@@ -128,7 +146,29 @@ setters! {
     port: u16;
 }
 
+impl FileFormat {
+    /// Its `metadataPrefix`.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            FileFormat::OaiDc => "oai_dc",
+            FileFormat::Mets => "mets",
+            FileFormat::Xoai => "xoai",
+            FileFormat::OaiOpenaire => "oai_openaire",
+        }
+    }
+}
+
 impl RepositorySpec {
+    /// Whether the format of this prefix names files.
+    pub(super) fn names_files(&self, prefix: &str) -> bool {
+        self.files > 0 && self.file_formats.iter().any(|format| format.prefix() == prefix)
+    }
+
+    /// Whether records come in the format of this prefix.
+    pub(super) fn offers(&self, prefix: &str) -> bool {
+        prefix == FileFormat::OaiDc.prefix() || self.names_files(prefix)
+    }
+
     /// Delays every response.
     pub fn latency(mut self, latency: Duration) -> RepositorySpec {
         self.latency = Some(latency);

@@ -1,6 +1,6 @@
 //! The records of a repository: a few bytes each, all else follows from the seed.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rand::{RngExt as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -21,10 +21,22 @@ pub(super) struct State {
     pub(super) left_set: bool,
 }
 
+/// The state of one file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FileState {
+    pub(super) version: u32,
+    /// Whether its record names it.
+    pub(super) is_named: bool,
+    /// Whether it is served.
+    pub(super) is_served: bool,
+}
+
 #[derive(Debug)]
 pub(super) struct World {
     clock: SimClock,
     records: Vec<State>,
+    /// Files that are not as they were at the start, by record and number.
+    files: HashMap<(u64, u64), FileState>,
     rng: ChaCha8Rng,
     /// Sets that were removed, by number.
     pub(super) removed_sets: Vec<u64>,
@@ -43,6 +55,7 @@ impl World {
         World {
             clock: SimClock::new(),
             records: records.collect(),
+            files: HashMap::new(),
             rng: ChaCha8Rng::seed_from_u64(spec.seed),
             removed_sets: Vec::new(),
         }
@@ -114,6 +127,32 @@ impl World {
         if let Some(state) = self.get_mut(index) {
             *state = State { modified, version: state.version + 1, deleted: false, ..*state };
         }
+    }
+
+    /// The state of a file.
+    pub(super) fn file(&self, index: u64, number: u64) -> FileState {
+        let new = FileState { version: 0, is_named: true, is_served: true };
+        self.files.get(&(index, number)).copied().unwrap_or(new)
+    }
+
+    /// The bytes of a file change, and so does its record.
+    pub(super) fn update_file(&mut self, index: u64, number: u64) {
+        let file = self.file(index, number);
+        self.files.insert((index, number), FileState { version: file.version + 1, ..file });
+        self.update(index);
+    }
+
+    /// The record names a file no more, and the file is gone.
+    pub(super) fn remove_file(&mut self, index: u64, number: u64) {
+        let file = self.file(index, number);
+        self.files.insert((index, number), FileState { is_named: false, is_served: false, ..file });
+        self.update(index);
+    }
+
+    /// A file is gone, and its record still names it.
+    pub(super) fn lose_file(&mut self, index: u64, number: u64) {
+        let file = self.file(index, number);
+        self.files.insert((index, number), FileState { is_served: false, ..file });
     }
 
     /// Other metadata under the same datestamp.

@@ -6,12 +6,12 @@ use rand::{RngExt as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::fault::{Faults, RepositoryFault as Fault, value};
+use super::files::{self, Of};
 use super::inner::Inner;
 use super::list::{Row, datestamp};
 use super::spec::Unit;
 use super::world::World;
 use crate::clock::SimTime;
-use crate::spec::Algorithm;
 
 const OAI: &str = "http://www.openarchives.org/OAI/2.0/";
 const OAI_DC: &str = "http://www.openarchives.org/OAI/2.0/oai_dc/";
@@ -143,8 +143,9 @@ impl<'w> Xml<'w> {
                     self.out.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
                 }
                 let envelope = self.faults.has(&Fault::EnvelopeNamespaces);
-                let mut metadata =
-                    metadata(self.inner, self.faults, row.index, row.state.version, prefix, !envelope);
+                let of =
+                    Of { inner: self.inner, world: self.world, index: row.index, version: row.state.version };
+                let mut metadata = metadata(&of, self.faults, prefix, !envelope);
                 if hits(value!(self.faults, IllegalCharacters)) {
                     metadata = metadata.replacen("<dc:creator>", "<dc:creator>\u{b}", 1);
                 }
@@ -170,54 +171,35 @@ impl<'w> Xml<'w> {
 }
 
 /// The metadata of a version of a record, as an element.
-pub(super) fn metadata(
-    inner: &Inner,
-    faults: &Faults,
-    index: u64,
-    version: u32,
-    prefix: &str,
-    declared: bool,
-) -> String {
+pub(super) fn metadata(of: &Of<'_>, faults: &Faults, prefix: &str, declared: bool) -> String {
+    let Of { inner, index, version, .. } = *of;
     let mut out = String::with_capacity(inner.spec.metadata_bytes + 512);
-    if prefix == "mets" {
-        mets(inner, index, version, &mut out);
-        return out;
+    match prefix {
+        "mets" => files::mets(of, &mut out),
+        "xoai" => files::xoai(of, &mut out),
+        "oai_openaire" => files::oai_openaire(of, &mut out),
+        _ => {
+            out.push_str("<oai_dc:dc");
+            if declared {
+                let _ = write!(out, " xmlns:oai_dc=\"{OAI_DC}\" xmlns:dc=\"{DC}\" xmlns:xsi=\"{XSI}\"");
+                let _ = write!(out, " xsi:schemaLocation=\"{OAI_DC} {OAI}oai_dc.xsd\"");
+            }
+            let _ = writeln!(out, ">\n<dc:title>Record {index}, version {version}</dc:title>");
+            let _ = writeln!(out, "<dc:creator>Müller &amp; Søn, {}</dc:creator>", index % 97);
+            if faults.has(&Fault::BareDoi) {
+                let _ = writeln!(out, "<dc:identifier>10.5072/{index}</dc:identifier>");
+            }
+            if inner.spec.names_files(prefix) {
+                files::oai_dc(of, &mut out);
+            } else {
+                let _ = writeln!(out, "<dc:identifier>{}</dc:identifier>", inner.page_of(index));
+            }
+            out.push_str("<dc:description>");
+            words(inner.spec.seed, index, version, inner.spec.metadata_bytes, &mut out);
+            out.push_str("</dc:description>\n</oai_dc:dc>\n");
+        }
     }
-    out.push_str("<oai_dc:dc");
-    if declared {
-        let _ = write!(out, " xmlns:oai_dc=\"{OAI_DC}\" xmlns:dc=\"{DC}\" xmlns:xsi=\"{XSI}\"");
-        let _ = write!(out, " xsi:schemaLocation=\"{OAI_DC} {OAI}oai_dc.xsd\"");
-    }
-    let _ = writeln!(out, ">\n<dc:title>Record {index}, version {version}</dc:title>");
-    let _ = writeln!(out, "<dc:creator>Müller &amp; Søn, {}</dc:creator>", index % 97);
-    let page = inner.page_of(index);
-    if faults.has(&Fault::BareDoi) {
-        let _ = writeln!(out, "<dc:identifier>10.5072/{index}</dc:identifier>");
-    }
-    let _ = writeln!(out, "<dc:identifier>{page}</dc:identifier>");
-    out.push_str("<dc:description>");
-    words(inner.spec.seed, index, version, inner.spec.metadata_bytes, &mut out);
-    out.push_str("</dc:description>\n</oai_dc:dc>\n");
     out
-}
-
-fn mets(inner: &Inner, index: u64, version: u32, out: &mut String) {
-    out.push_str("<mets xmlns=\"http://www.loc.gov/METS/\" xmlns:xlink=\"http://www.w3.org/1999/xlink\"");
-    let _ = writeln!(out, " OBJID=\"{}\">", inner.identifier(index));
-    let _ = writeln!(out, "<metsHdr CREATEDATE=\"{}\"/>", inner.answer_time());
-    let _ = writeln!(out, "<!-- version {version} -->\n<fileSec>\n<fileGrp USE=\"ORIGINAL\">");
-    for number in 0..inner.spec.files {
-        let file = inner.file(index, number);
-        let length = inner.content.length(file, 0);
-        let md5 = inner.content.digest(file, 0, Algorithm::Md5);
-        let _ = writeln!(
-            out,
-            "<file ID=\"f{number}\" MIMETYPE=\"application/octet-stream\" SIZE=\"{length}\" CHECKSUM=\"{md5}\" \
-             CHECKSUMTYPE=\"MD5\"><FLocat LOCTYPE=\"URL\" xlink:href=\"{}\"/></file>",
-            inner.file_url(index, number)
-        );
-    }
-    out.push_str("</fileGrp>\n</fileSec>\n</mets>\n");
 }
 
 /// Words drawn by seed, up to this many bytes.

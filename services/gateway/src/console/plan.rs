@@ -86,6 +86,9 @@ fn estimated(estimate: &PlanEstimate) -> Markup {
             (layout::table("Strategies", &caption, &columns, estimate.strategies.iter().map(row)))
             @if estimate.strategies_omitted > 0 { p.hint { "And " (format::counted(estimate.strategies_omitted, "more strategy", "more strategies")) "." } }
         }
+        @if !estimate.formats.is_empty() {
+            p { "Metadata formats: " (estimate.formats.join(", ")) ". To harvest the files that records name, follow the links " code { "content" } "." }
+        }
         @if !estimate.unread.is_empty() {
             p { "These documents could not be read. Their entries are missing from all figures:" }
             ul { @for unread in &estimate.unread { li.uri { (unread.uri) ": " (unread.message) } } }

@@ -84,7 +84,7 @@ fn draw(found: &Discovery) -> String {
 
 /// What an OAI-PMH repository offers.
 fn repository_lines(repository: &OaiRepository) -> Vec<String> {
-    let formats: Vec<&str> = repository.formats.iter().map(|format| format.prefix.as_str()).collect();
+    let formats: Vec<String> = repository.formats.iter().map(model::OaiFormat::told).collect();
     let mut lines = vec![
         format!("OAI-PMH repository  {}  ({})", repository.base, repository.name),
         format!("formats   {}; harvested: {}", formats.join(", "), repository.prefix),

@@ -1,5 +1,6 @@
 //! `thresher explain`: show the history of a resource, or a dead letter.
 
+mod content;
 mod history_text;
 mod message;
 mod pairs;
@@ -34,6 +35,9 @@ struct ResourceHistory {
     /// The header of the record that it is, of an OAI-PMH repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     oai: Option<OaiHeader>,
+    /// What the metadata of that record names; empty where a gateway was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    named: Vec<content::Named>,
     /// The URLs that the Source was harvested from before, the latest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     formerly: Vec<Formerly>,
@@ -84,7 +88,12 @@ pub(crate) async fn text(args: &ExplainArgs) -> Result<String, Failed> {
             let moves = harvested.store.moves().await?;
             for (note, catalog) in &harvested.sources {
                 let formerly = formerly(&moves, &note.source);
-                histories.push(ResourceHistory { formerly, ..gather(&note.url, catalog, &uri).await? });
+                let history = gather(&note.url, catalog, &uri).await?;
+                let named = match &history.oai {
+                    Some(_) => content::of(&harvested.store, history.record.as_ref()).await,
+                    None => Vec::new(),
+                };
+                histories.push(ResourceHistory { formerly, named, ..history });
             }
             (uri, histories)
         }
@@ -134,6 +143,7 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         source: source.to_owned(),
         foreign: HomeSite::of_text(source).is_foreign(uri.as_str()),
         oai: None,
+        named: Vec::new(),
         formerly: Vec::new(),
         record: catalog.resource(uri).await?,
         versions: catalog.versions(uri).await?.map(|versions| versions.kept).unwrap_or_default(),
@@ -183,6 +193,7 @@ async fn from_gateway(
             foreign: HomeSite::of_text(&about.entry).is_foreign(uri.as_str()),
             source: about.entry,
             oai: header(uri, history.record.as_ref()),
+            named: Vec::new(),
             formerly: Vec::new(),
             record: history.record,
             versions: history.versions,

@@ -92,6 +92,7 @@ fn read(estimate: PlanEstimate) -> Result<Estimate, Failed> {
         latency: Duration::from_millis(estimate.latency_ms),
         requests: estimate.requests,
         unread: estimate.unread.into_iter().map(|unread| (unread.uri, unread.message)).collect(),
+        formats: estimate.formats,
     })
 }
 
@@ -132,6 +133,10 @@ fn show(estimate: &Estimate) -> io::Result<()> {
         HumanDuration(estimate.latency.max(Duration::from_millis(1))),
         counted(estimate.requests, "request", "requests")
     )?;
+    if !estimate.formats.is_empty() {
+        let formats = estimate.formats.join(", ");
+        say!("formats   {formats}; --follow-links content syncs the files that records name")?;
+    }
     for (uri, why) in &estimate.unread {
         say!("problem   {uri}: {why}")?;
     }

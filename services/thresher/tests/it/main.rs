@@ -49,6 +49,7 @@ mod metrics;
 mod moves;
 mod named;
 mod oai;
+mod oai_content;
 mod oai_fleet;
 mod oai_peers;
 mod oai_windows;

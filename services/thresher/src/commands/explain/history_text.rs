@@ -11,6 +11,7 @@ use resourcesync::{Link, relation};
 use store::Key;
 
 use super::ResourceHistory;
+use super::content::Named;
 use crate::commands::problems;
 
 /// A text in sections.
@@ -44,6 +45,12 @@ impl Text {
     pub(super) fn finish(self) -> String {
         self.0.iter().map(|line| displayed(line).into_owned() + "\n").collect()
     }
+}
+
+/// A link of a record's metadata, and the rule that classed it.
+fn named(named: &Named) -> String {
+    let open = named.open_from.as_ref().map_or(String::new(), |from| format!("; open from {from}"));
+    format!("{} {} ({}{open})", named.role, named.href, named.rule)
 }
 
 /// The text of a resource's history.
@@ -86,6 +93,10 @@ pub(super) fn of(history: &ResourceHistory) -> String {
             let state = state.map_or(String::new(), |state| format!(": {state}"));
             text.line(format!("{}{state}", link(one)));
         }
+    }
+    if !history.named.is_empty() {
+        text.section("Named in its metadata");
+        text.lines(history.named.iter().map(named));
     }
     if let Some(pairs) = history.pairs.as_ref().filter(|pairs| !pairs.from.is_empty()) {
         text.section("Linked from");

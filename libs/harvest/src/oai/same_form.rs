@@ -1,0 +1,46 @@
+//! Records that are the same metadata in other bytes: METS of DSpace has the time of the answer in it, and some servers
+//! indent each answer anew. Each re-fetch would look like a change.
+
+use std::collections::HashSet;
+
+use fixity::Sha256;
+use model::Bitstream;
+use oaipmh::{Limits, comparison_digest};
+use store::Store;
+
+/// Bytes of stored records that are read together.
+const TOGETHER: u64 = 8 << 20;
+
+/// Those of the given records whose stored bytes are the same metadata. A stored record that cannot be read is not the
+/// same: the new one replaces it.
+pub(super) async fn among(store: &Store, records: Vec<(usize, &str, &Bitstream)>) -> HashSet<usize> {
+    let is_other =
+        |document: &str, held: &Bitstream| Sha256::of(document.as_bytes()) != held.computed.sha256();
+    let differing: Vec<_> =
+        records.into_iter().filter(|(_, document, held)| is_other(document, held)).collect();
+    let mut same = HashSet::new();
+    let mut rest = &differing[..];
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let fitting = rest.iter().take_while(|(_, _, held)| {
+            bytes += held.computed.length();
+            bytes <= TOGETHER
+        });
+        let (now, later) = rest.split_at(fitting.count().max(1));
+        rest = later;
+        let stored: Vec<&Bitstream> = now.iter().map(|(_, _, held)| *held).collect();
+        for ((n, document, _), read) in now.iter().zip(store.read_batch(&stored).await) {
+            let Ok(before) = read else { continue };
+            let form = std::str::from_utf8(&before).ok().and_then(form);
+            if form.is_some() && form == self::form(document) {
+                same.insert(*n);
+            }
+        }
+    }
+    same
+}
+
+/// The digest of a record's comparison form; none of what is no record.
+fn form(document: &str) -> Option<[u8; 32]> {
+    comparison_digest(document, &Limits::default()).ok()
+}
