@@ -170,7 +170,16 @@ impl Plan {
         let token_life = if by_seconds { draw.of(&[0, 1, 60, 86_400]) } else { draw.of(&[60, 86_400]) };
         let shows_deleted = !draw.one_in(3);
         let sizes = !draw.one_in(4);
-        let repository = Repository { page, by_seconds, shows_deleted, sizes, token_life };
+        let (leaves_out_from, leaves_out_until) = (false, false);
+        let repository = Repository {
+            page,
+            by_seconds,
+            shows_deleted,
+            sizes,
+            token_life,
+            leaves_out_from,
+            leaves_out_until,
+        };
         let resources = draw.of(&[0, 3, 30, 130, 130]);
         let site = SiteSpec { resources, hosts: 1, repository: Some(repository), ..draw.site(seed) };
         let per_origin = draw.of(&[1, 2, 4, 4]);
@@ -183,6 +192,11 @@ impl Plan {
             plan.steps.push(step);
         }
         draw.parked(&mut plan);
+        if let Some(repository) = &mut plan.site.repository {
+            let bounds =
+                [(false, false), (false, false), (false, false), (false, true), (true, false), (true, true)];
+            (repository.leaves_out_from, repository.leaves_out_until) = draw.of(&bounds);
+        }
         plan
     }
 }

@@ -37,8 +37,15 @@ fn listed(resources: u32) -> SiteSpec {
 
 /// A repository that has a page for each of its records.
 fn repository(resources: u32) -> SiteSpec {
-    let (page, by_seconds, shows_deleted, sizes, token_life) = (1, true, true, true, 60);
-    let repository = Repository { page, by_seconds, shows_deleted, sizes, token_life };
+    let repository = Repository {
+        page: 1,
+        by_seconds: true,
+        shows_deleted: true,
+        sizes: true,
+        token_life: 60,
+        leaves_out_from: false,
+        leaves_out_until: false,
+    };
     SiteSpec { repository: Some(repository), ..listed(resources) }
 }
 

@@ -20,6 +20,10 @@ pub struct Repository {
     pub sizes: bool,
     /// How many seconds a token lives.
     pub token_life: u32,
+    /// Whether a list leaves out the records of `from`.
+    pub leaves_out_from: bool,
+    /// Whether a list leaves out the records of `until`.
+    pub leaves_out_until: bool,
 }
 
 /// A list, as a request or a token asks for it.
@@ -173,7 +177,8 @@ fn rows<'a>(
         let version = versions.last()?;
         let at = units(version.at, repository.by_seconds);
         let is_shown = version.body.is_some() || repository.shows_deleted;
-        let is_within = from.is_none_or(|from| from <= at) && until.is_none_or(|until| at <= until);
+        let is_within = from.is_none_or(|from| from + i64::from(repository.leaves_out_from) <= at)
+            && until.is_none_or(|until| at + i64::from(repository.leaves_out_until) <= until);
         (is_shown && is_within).then_some((*number, version))
     })
 }

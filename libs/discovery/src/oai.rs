@@ -8,8 +8,8 @@ use model::{
     OaiSet, SetId, SetRecord,
 };
 use oaipmh::{
-    Answer, BaseUrl, DeletedRecord, Granularity, Identify, Item, KnownFormat, Options, Pasted, Request,
-    Selection,
+    Answer, BaseUrl, DeletedRecord, Granularity, Identify, Item, KnownFormat, Options, Pasted, Quirk,
+    Request, Selection,
 };
 use resourcesync::{Capability, Reader};
 use url::Url;
@@ -65,9 +65,15 @@ pub(crate) async fn discover(
             let has_more = answer.has_more() || items.len() > SHOWN_SETS;
             (items.into_iter().filter_map(set).take(SHOWN_SETS).collect(), has_more)
         }
-        // A repository need not have sets.
-        Err(_) => (Vec::new(), false),
+        // A repository need not have sets, and the names of those that are harvested are known.
+        Err(_) => {
+            asked.count(Quirk::SetsUnreadable);
+            (Vec::new(), false)
+        }
     };
+    if identify.base_url != pasted.base.as_str() {
+        asked.count(Quirk::BaseUrlMismatch);
+    }
     let mut wished: Vec<Option<String>> = wanted.sets.iter().cloned().map(Some).collect();
     if wished.is_empty() {
         wished.push(pasted.set.clone());
@@ -125,6 +131,10 @@ pub(crate) struct Asked<'a> {
 impl<'a> Asked<'a> {
     pub(crate) fn of(client: &'a Client, base: &'a BaseUrl) -> Self {
         Self { client, base, requests: 0, quirks: BTreeMap::new() }
+    }
+
+    fn count(&mut self, quirk: Quirk) {
+        *self.quirks.entry(quirk.as_str().to_owned()).or_default() += 1;
     }
 
     /// Asks for one answer, and reads all of it.

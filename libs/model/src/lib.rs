@@ -74,7 +74,7 @@ pub use mirror::{Mirror, MirrorPlan};
 pub use network::{Network, NetworkError};
 pub use oai::{
     OaiDeletions, OaiFormat, OaiGap, OaiList, OaiNamed, OaiPage, OaiProgress, OaiReading, OaiReadingKind,
-    OaiRepository, OaiSet, OaiWindow,
+    OaiRepository, OaiSet, OaiTokens, OaiWindow,
 };
 pub use only::{Only, OnlyError, Scope, WantedLink};
 pub use options::{Absent, Mirrors, OaiOptions, Origins, Patches, Prefer, Push, Robots, RunMode};

@@ -49,18 +49,57 @@ pub struct OaiProgress {
     /// The first `responseDate` of the last list that was read to its end. The next list begins some time before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<Timestamp>,
-    /// The first `responseDate` of the last list of all identifiers, or of all records.
+    /// When the last list of all identifiers, or of all records, was read to its end, by our clock: that of a repository
+    /// may stand still.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swept_at: Option<Timestamp>,
     /// Whether the repository promised a wrong number of records in two runs. Its numbers are not believed any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub miscounts: bool,
+    /// Whether a list from and until the datestamp of a record had that record. Without that proof, windows overlap.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inclusive_bounds: bool,
+    /// How it takes resumption tokens.
+    #[serde(default, skip_serializing_if = "OaiTokens::are_usual")]
+    pub tokens: OaiTokens,
     /// Windows that could not be read. Each run tries them again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<OaiGap>,
     /// The list that is being read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<OaiReading>,
+}
+
+/// How a repository takes resumption tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OaiTokens {
+    /// As the protocol says: percent-encoded, and nothing beside them.
+    #[default]
+    Encoded,
+    /// It prints them percent-encoded: they are decoded, and then encoded.
+    Decoded,
+    /// As printed, without encoding.
+    Verbatim,
+    /// With the `metadataPrefix` beside them.
+    WithPrefix,
+}
+
+impl OaiTokens {
+    /// Whether it is the way of the protocol.
+    pub fn are_usual(&self) -> bool {
+        *self == Self::Encoded
+    }
+
+    /// The way to try next.
+    pub fn next(self) -> Option<Self> {
+        match self {
+            Self::Encoded => Some(Self::Decoded),
+            Self::Decoded => Some(Self::Verbatim),
+            Self::Verbatim => Some(Self::WithPrefix),
+            Self::WithPrefix => None,
+        }
+    }
 }
 
 /// A window that could not be read: which records changed in it is not known.
@@ -105,6 +144,12 @@ pub struct OaiReading {
     /// Records among them that could not be read.
     #[serde(default)]
     pub bad: u64,
+    /// Whether a token was an offset into the list.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub offsets: bool,
+    /// Whether a record came that changed since the list began.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub changed: bool,
     /// Whether something is in doubt, so that nothing is concluded from what the list omits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub doubtful: bool,

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD};
 use percent_encoding::percent_decode_str;
 use resourcesync::Datetime;
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,19 @@ impl Token {
         (decoded != self.0).then(|| decoded.into_owned())
     }
 
+    /// Whether it has this number, as printed, percent-encoded or in base64. Where it is the number of records delivered,
+    /// the token is an offset: of a list that changes meanwhile, records are skipped that did not change.
+    pub fn has_number(&self, number: u64) -> bool {
+        let number = number.to_string();
+        let has =
+            |text: &[u8]| text.split(|byte| !byte.is_ascii_digit()).any(|digits| digits == number.as_bytes());
+        let decoded = self.decoded();
+        let printed = decoded.as_deref().unwrap_or(&self.0);
+        let bare = printed.trim_end_matches('=').as_bytes();
+        let in_base64 = [BASE64_NOPAD, BASE64URL_NOPAD].iter().find_map(|base64| base64.decode(bare).ok());
+        has(printed.as_bytes()) || in_base64.is_some_and(|text| has(&text))
+    }
+
     /// Its first 16 characters, for `explain` and logs.
     pub fn shown(&self) -> String {
         let mut shown: String = self.0.chars().take(SHOWN_CHARACTERS).collect();
@@ -79,5 +93,27 @@ impl fmt::Display for Token {
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Token({:?})", self.shown())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_is_found_however_it_is_written() {
+        // Dataverse, DOAJ, and others.
+        for token in [
+            "1:5500|2:|3:|4:|5:oai_dc",
+            "MTo1NTAwfDI6fDM6fDQ6fDU6b2FpX2Rj",
+            "eyJtIjoib2FpX2RjIiwibiI6NTUwMH0=",
+            "oai_dc%2F5500",
+            "5500",
+        ] {
+            let token = Token::new(token).unwrap();
+            assert!(token.has_number(5_500), "{}", token.as_str());
+            assert!(!token.has_number(550) && !token.has_number(500), "{}", token.as_str());
+        }
+        assert!(!Token::new("a5500b77").unwrap().has_number(550_077));
     }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use model::{Clock, Disposition, Evidence, Failure, ProblemReason};
-use oaipmh::{Answer, Encoding, ErrorCode, Item, Options, ReadError, Reader, Request, Strictness};
+use oaipmh::{
+    Answer, Encoding, ErrorCode, Item, Options, Quirk, Quirks, ReadError, Reader, Request, Strictness,
+};
 use url::Url;
 use web::{Client, GetRequest, Response, WebError};
 
@@ -49,6 +51,8 @@ pub(super) enum Trouble {
     Hold(Box<Failure>),
     /// The server failed, or the answer broke off: a smaller window may do.
     Server(String),
+    /// It refuses a list for its length.
+    TooLarge(String),
     /// The token expired.
     Token(String),
     /// The repository refuses an argument.
@@ -141,6 +145,19 @@ impl AnswerStream {
         usize::try_from(self.response.requests()).is_ok_and(|requests| requests > needed)
     }
 
+    /// Quirks of the answer, and of the status and the error that it came with.
+    pub(super) fn quirks(&self, request: &Request) -> Quirks {
+        let answer = self.answer();
+        let mut quirks = answer.quirks.clone();
+        if self.response.status() >= 400 && !answer.errors.is_empty() {
+            quirks.add(Quirk::ErrorWithStatus);
+        }
+        if is_wrong_code(request, answer) && !answer.errors.is_empty() {
+            quirks.add(Quirk::WrongErrorCode);
+        }
+        quirks
+    }
+
     /// What the answer says beside its items.
     pub(super) fn answer(&self) -> &Answer {
         self.reader.answer()
@@ -152,7 +169,7 @@ impl AnswerStream {
         if answer.errors.is_empty() {
             return answer.check_echo(request).map_err(|wrong| Trouble::Server(wrong.to_string()));
         }
-        if answer.is_empty_result() {
+        if answer.is_empty_result() || is_wrong_code(request, answer) {
             return Ok(());
         }
         let all: Vec<String> = answer.errors.iter().map(ToString::to_string).collect();
@@ -202,6 +219,14 @@ impl AnswerStream {
     }
 }
 
+/// Whether a list of a time, of a format that the repository has, is said to be of no such format: nothing is of that
+/// time. A list of all records says whether the format is there.
+fn is_wrong_code(request: &Request, answer: &Answer) -> bool {
+    let is_of_a_time = matches!(request, Request::List { selection, .. } if !selection.window.is_all());
+    let is_format = |error: &oaipmh::ProtocolError| error.code == ErrorCode::CannotDisseminateFormat;
+    is_of_a_time && answer.errors.iter().all(is_format)
+}
+
 /// The bytes of a record's metadata.
 fn bytes_of(item: &Item) -> usize {
     match item {
@@ -211,11 +236,16 @@ fn bytes_of(item: &Item) -> usize {
 }
 
 impl Trouble {
+    /// Whether the list has to wait for a later run, since no smaller window helps.
+    pub(super) fn holds(&self) -> bool {
+        matches!(self, Self::Hold(_))
+    }
+
     /// The same as the failure of a document or a record.
     pub(super) fn into_failure(self) -> Failure {
         match self {
             Self::Hold(failure) => *failure,
-            Self::Server(message) => again(ProblemReason::HttpServerError, message),
+            Self::Server(message) | Self::TooLarge(message) => again(ProblemReason::HttpServerError, message),
             Self::Token(message) => again(ProblemReason::Malformed, message),
             Self::Argument(message) => again(ProblemReason::WrongKind, message),
             Self::NoRecord(message) => again(ProblemReason::HttpClientError, message),
@@ -241,8 +271,11 @@ fn hold(reason: ProblemReason, message: String, evidence: Evidence) -> Trouble {
 fn web_trouble(error: &WebError) -> Trouble {
     use ProblemReason::{HttpServerError, Interrupted, Timeout, TooLarge, TooSlow};
     let failure = error.to_failure();
+    if error.status() == Some(413) {
+        return Trouble::TooLarge(failure.message);
+    }
     let may_be_smaller =
         matches!(failure.reason, HttpServerError | Interrupted | Timeout | TooLarge | TooSlow)
-            || matches!(error.status(), Some(400 | 413 | 414 | 422));
+            || matches!(error.status(), Some(400 | 414 | 422));
     if may_be_smaller { Trouble::Server(failure.message) } else { Trouble::Hold(Box::new(failure)) }
 }

@@ -1,6 +1,8 @@
 //! What the metadata of a record names: files, pages, identifiers (docs/adr/0072). They are links of the record's
 //! entry, beside those to the lists of its sets. Which of them are followed is decided where all links are.
 
+use std::borrow::Borrow;
+
 use model::Links;
 use oaipmh::{Item, Limits, Metadata};
 use resourcesync::{Link, relation};
@@ -29,6 +31,12 @@ pub(super) struct Content {
     pub(super) is_cut: bool,
     /// DOIs without a scheme among them.
     pub(super) bare_dois: u64,
+}
+
+impl Borrow<Item> for Received {
+    fn borrow(&self) -> &Item {
+        &self.item
+    }
 }
 
 impl Received {

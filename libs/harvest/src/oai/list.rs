@@ -9,10 +9,12 @@ use planning::oai::{List, Next, Span};
 use url::Url;
 
 use crate::error::HarvestError;
+use crate::oai::bounds::Bounds;
 use crate::oai::chains::Chains;
 use crate::oai::page::Event;
 use crate::oai::reading::Reading;
-use crate::oai::{end, names, records, split};
+use crate::oai::tokens::Tokens;
+use crate::oai::{bounds, end, names, records, split};
 use crate::planner::Planner;
 use crate::run::RunContext;
 use crate::settler::Settler;
@@ -49,18 +51,27 @@ pub(super) async fn read_list(
                 }
             }
             Next::Wait => match chains.next(ctx).await? {
-                (_, Event::Items(items)) if reading.kind == OaiReadingKind::Identifiers => {
-                    let items = items.into_iter().map(|received| received.item).collect();
+                (window, Event::Items(items)) if reading.kind == OaiReadingKind::Identifiers => {
+                    let is_later = reading.token_of(&window).is_some();
+                    let items = reading.see(items, is_later).into_iter().map(|received| received.item);
+                    let items = items.collect();
                     names::plan(ctx, planner, &mut reading, items).await?;
                     continue;
                 }
-                (_, Event::Items(items)) => {
+                (window, Event::Items(items)) => {
+                    let is_later = reading.token_of(&window).is_some();
+                    let items = reading.see(items, is_later);
                     records::take(ctx, planner, settler, &mut reading, items).await?;
                     continue;
                 }
                 (window, Event::End(came)) => {
                     let taken = reading.end_page(ctx, &mut chains, &window, *came);
                     let is_read = taken.is_ok();
+                    let may_be_halved = taken.as_ref().err().is_some_and(|trouble| !trouble.holds());
+                    // While windows are open, both could wait for each other's permits.
+                    if may_be_halved && chains.open().is_empty() {
+                        bounds::learn(ctx, &mut reading, &window).await;
+                    }
                     if let Some(failure) = reading.take(ctx, &window, taken).await? {
                         return end::hold(ctx, planner, reading, record, failure).await;
                     }
@@ -117,5 +128,6 @@ async fn take_up(
     let notes_names = planner.reconciler.records_names_of(&set) && kind != OaiReadingKind::Changes;
     let uri = uri.to_owned();
     let quirks = BTreeMap::new();
-    Ok(Some(Reading { uri, set, kind, list, base, notes_names, quirks, failures: 0 }))
+    let (bounds, tokens) = (Bounds::default(), Tokens::default());
+    Ok(Some(Reading { uri, set, kind, list, base, notes_names, quirks, failures: 0, bounds, tokens }))
 }

@@ -1,7 +1,9 @@
 //! The sets that a record's header names, as links of its entry: the record is in the collection that a list of the set
 //! is (ResourceSync 1.1, section 14.6). So they are stored, compared, shown and exported as all links are.
 
-use oaipmh::{BaseUrl, Granularity, Request, Selection};
+use std::borrow::Borrow;
+
+use oaipmh::{BaseUrl, Granularity, Item, Request, Selection};
 use resourcesync::{Limits, Link, relation};
 
 /// The links of a record that is in these sets, and whether all of them are there: as many bytes of links are kept as of
@@ -24,6 +26,28 @@ pub(super) fn links(base: &BaseUrl, prefix: &str, sets: &[String]) -> (Vec<Link>
 /// The link of a record that is in no set any more. Silence would leave its earlier links.
 pub(super) fn of_none(base: &BaseUrl, prefix: &str) -> Link {
     link(base, prefix, None)
+}
+
+/// The items of a list of a set, without live records that their headers say are of other sets, and how many those are.
+/// Where no header names the set, all stay: some repositories list sets that no header names.
+pub(super) fn of_set<T: Borrow<Item>>(items: Vec<T>, set: &str) -> (Vec<T>, u64) {
+    let is_of =
+        |spec: &String| spec == set || spec.strip_prefix(set).is_some_and(|rest| rest.starts_with(':'));
+    fn sets(item: &Item) -> Option<&Vec<String>> {
+        match item {
+            Item::Record(record) if !record.header.is_deleted() => Some(&record.header.sets),
+            Item::Header(header) if !header.is_deleted() => Some(&header.sets),
+            _ => None,
+        }
+    }
+    if !items.iter().filter_map(|item| sets(item.borrow())).any(|sets| sets.iter().any(is_of)) {
+        return (items, 0);
+    }
+    let before = items.len();
+    let is_other = |item: &Item| sets(item).is_some_and(|sets| !sets.is_empty() && !sets.iter().any(is_of));
+    let items: Vec<T> = items.into_iter().filter(|item| !is_other(item.borrow())).collect();
+    let others = (before - items.len()) as u64;
+    (items, others)
 }
 
 /// The link to the list of a set, or of all records.

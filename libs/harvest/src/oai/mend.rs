@@ -19,8 +19,8 @@ use url::Url;
 use crate::error::HarvestError;
 use crate::oai::answer::{AnswerStream, Trouble, again};
 use crate::oai::content::Content;
-use crate::oai::membership;
 use crate::oai::records::{MEDIA_TYPE, bitstream, change, declare, entry_context};
+use crate::oai::{membership, same_form};
 use crate::planner::Planner;
 use crate::run::RunContext;
 use crate::settler::Settler;
@@ -245,7 +245,11 @@ async fn settle(
         let prior = (records.next().flatten(), problems.next().flatten(), versions.next().flatten());
         let (record, problem, versions) = prior;
         match one {
-            Came::Live(came, document, links) => {
+            Came::Live(came, mut document, links) => {
+                let stored = record.as_ref().and_then(|record| record.bitstream.as_ref());
+                if let Some(stored) = stored.filter(|_| !pending.repair) {
+                    document = same_form::as_stored(&store, document, stored).await;
+                }
                 let computed = Computed::of(document.as_bytes());
                 let lastmod = came.header.datestamp.as_ref().map(Datetime::instant);
                 let mut metadata = change(came.header.datestamp, false);

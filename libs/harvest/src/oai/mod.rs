@@ -7,6 +7,7 @@
 //! for one by one at the end of planning.
 
 mod answer;
+mod bounds;
 mod chains;
 mod content;
 mod end;
@@ -20,6 +21,7 @@ mod reading;
 mod records;
 mod same_form;
 mod split;
+mod tokens;
 
 use model::SetId;
 

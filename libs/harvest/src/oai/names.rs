@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use catalog::Batch;
 use model::{Links, OaiWindow, ProblemReason, ResourceRecord, ResourceUri};
-use oaipmh::{Item, RecordHeader, Step, Token, Trail, Verb};
+use oaipmh::{BaseUrl, Item, RecordHeader, Step, Token, Trail, Verb};
 use planning::oai::{List, PageEnd};
 use resourcesync::{Entry, Link};
 
@@ -59,6 +59,7 @@ pub(super) async fn one_by_one(
             if items.is_empty() {
                 break;
             }
+            let items = reading.see(items, token.is_some());
             delivered += plan_headers(ctx, planner, reading, items, false).await?;
         }
         let answer = stream.answer();
@@ -124,27 +125,22 @@ async fn plan_headers(
             Item::Record(_) | Item::Set(_) | Item::Format(_) => continue,
         };
         let loc = reading.base.record_uri(&header.identifier, &reading.list.prefix);
-        headers.push((header, ResourceUri::try_from(loc.clone()).ok(), loc));
+        headers.push((header, ResourceUri::try_from(loc).ok()));
     }
-    let uris: Vec<ResourceUri> = headers.iter().filter_map(|(_, uri, _)| uri.clone()).collect();
+    let uris: Vec<ResourceUri> = headers.iter().filter_map(|(_, uri)| uri.clone()).collect();
     let mut records = ctx.records_of(&uris).await?.into_iter();
     let mut entries = Vec::with_capacity(headers.len());
-    for (header, uri, loc) in headers {
+    for (header, uri) in headers {
         let is_deleted = header.is_deleted();
-        let RecordHeader { datestamp, sets, .. } = header;
+        let mut entry = entry(&reading.base, &reading.list.prefix, header, tells_versions);
         let held = uri.as_ref().and_then(|_| records.next().flatten());
-        let (of_sets, _) = membership::links(&reading.base, &reading.list.prefix, &sets);
-        let (links, named) = beside_held(of_sets, held.as_deref());
+        let (links, named) = beside_held(entry.links, held.as_deref());
+        entry.links = links;
         if let Some(uri) = uri.filter(|_| reading.notes_names && !is_deleted) {
             planner.reconciler.note_name(ctx, &reading.uri, &reading.set, &uri);
             planner.name_targets(ctx, &reading.uri, &reading.set, Links::of(&named).as_ref());
         }
-        entries.push(resourcesync::Item::Entry(Box::new(Entry {
-            lastmod: datestamp.filter(|_| tells_versions && !is_deleted),
-            metadata: change(datestamp, is_deleted),
-            links,
-            ..Entry::new(loc)
-        })));
+        entries.push(resourcesync::Item::Entry(Box::new(entry)));
     }
     let count = entries.len() as u64;
     planner.plan_entries(ctx, &mut batch, &context, entries).await?;
@@ -165,4 +161,17 @@ fn beside_held(of_sets: Vec<Link>, held: Option<&ResourceRecord>) -> (Vec<Link>,
         return (Vec::new(), named);
     }
     (of_sets.into_iter().chain(named.iter().cloned()).collect(), named)
+}
+
+/// A header as an entry. An equal datestamp settles a record where it `tells_versions`.
+pub(crate) fn entry(base: &BaseUrl, prefix: &str, header: RecordHeader, tells_versions: bool) -> Entry {
+    let is_deleted = header.is_deleted();
+    let RecordHeader { identifier, datestamp, sets, .. } = header;
+    let (links, _) = membership::links(base, prefix, &sets);
+    Entry {
+        lastmod: datestamp.filter(|_| tells_versions && !is_deleted),
+        metadata: change(datestamp, is_deleted),
+        links,
+        ..Entry::new(base.record_uri(&identifier, prefix))
+    }
 }

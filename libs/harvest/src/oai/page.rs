@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
+use jiff::Timestamp;
 use model::OaiWindow;
 use oaipmh::{Answer, Item, Quirks, Request, Step, Token, Trail};
 use planning::oai::PageRead;
+use resourcesync::Datetime;
 use tokio::sync::mpsc::Sender;
 
 use crate::oai::answer::{AnswerStream, Asker, Trouble};
@@ -69,10 +71,10 @@ pub(super) async fn read(asker: Asker, page: PageRequest, hand_on: HandOn) {
         Err(trouble) => came.result = Err(trouble),
         Ok(mut stream) => {
             came.was_asked_again = stream.was_asked_again();
-            let records = items(&mut stream, &request, &hand_on).await;
-            came.quirks = stream.answer().quirks.clone();
-            came.result = match records {
-                Ok(Some(records)) => end(stream.answer(), token.as_ref(), &mut came.trail, records),
+            let seen = items(&mut stream, &request, &hand_on).await;
+            came.quirks = stream.quirks(&request);
+            came.result = match seen {
+                Ok(Some(seen)) => end(stream.answer(), token.as_ref(), &mut came.trail, &seen),
                 // The owner has gone.
                 Ok(None) => return,
                 Err(trouble) => Err(trouble),
@@ -82,18 +84,18 @@ pub(super) async fn read(asker: Asker, page: PageRequest, hand_on: HandOn) {
     hand_on.send(Event::End(Box::new(came))).await;
 }
 
-/// Hands the items of a page on, and returns their number, each identifier once; none if the owner has gone.
+/// Hands the items of a page on, and returns what they were; none if the owner has gone.
 async fn items(
     stream: &mut AnswerStream,
     request: &Request,
     hand_on: &HandOn,
-) -> Result<Option<u64>, Trouble> {
+) -> Result<Option<Seen>, Trouble> {
     let mut seen = Seen::default();
     loop {
         let items = stream.next().await?;
         stream.refusal(request)?;
         if items.is_empty() {
-            return Ok(Some(seen.records));
+            return Ok(Some(seen));
         }
         seen.add(&items);
         let received = items.into_iter().map(Received::of).collect();
@@ -104,11 +106,11 @@ async fn items(
 }
 
 /// What a page says that was received to its end.
-fn end(
+pub(super) fn end(
     answer: &Answer,
     token: Option<&Token>,
     trail: &mut Trail,
-    records: u64,
+    seen: &Seen,
 ) -> Result<(PageRead, Step), Trouble> {
     if !answer.complete {
         return Err(Trouble::Server("the answer ends before its root element does".to_owned()));
@@ -116,7 +118,9 @@ fn end(
     let step = trail.step(token, answer);
     let resumption = answer.resumption.as_ref();
     let read = PageRead {
-        records,
+        records: seen.records,
+        newest: seen.newest,
+        is_offset: false,
         token: resumption
             .and_then(|resumption| resumption.token.as_ref())
             .map(|token| token.as_str().to_owned()),
@@ -128,14 +132,16 @@ fn end(
 
 /// The identifiers of a page, to count each once.
 #[derive(Default)]
-struct Seen {
+pub(super) struct Seen {
     hashes: HashSet<u64>,
     state: RandomState,
     records: u64,
+    /// The newest datestamp.
+    newest: Option<Timestamp>,
 }
 
 impl Seen {
-    fn add(&mut self, items: &[Item]) {
+    pub(super) fn add(&mut self, items: &[Item]) {
         for item in items {
             let header = match item {
                 Item::Record(record) => Some(&record.header),
@@ -146,6 +152,8 @@ impl Seen {
             let is_new =
                 header.is_none_or(|header| self.hashes.insert(self.state.hash_one(&header.identifier)));
             self.records += u64::from(is_new);
+            let datestamp = header.and_then(|header| header.datestamp.as_ref());
+            self.newest = self.newest.max(datestamp.map(Datetime::instant));
         }
     }
 }

@@ -1,17 +1,21 @@
 //! A list that is being read: what is asked for, and what is made of each page and each failure.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use catalog::Batch;
 use jiff::SignedDuration;
-use model::{OaiList, OaiReadingKind, OaiWindow, ProblemReason, SetId};
-use oaipmh::{BaseUrl, Granularity, Quirk, Request, Selection, Step, Token, Trail, Verb, Window};
-use planning::oai::{List, PageEnd, PageFailure, Span};
+use model::{OaiList, OaiPage, OaiReadingKind, OaiWindow, ProblemReason, SetId};
+use oaipmh::{BaseUrl, Granularity, Item, Quirk, Request, Selection, Step, Token, Trail, Verb, Window};
+use planning::oai::{List, PageEnd, PageFailure, PageRead, Span};
 
 use crate::error::HarvestError;
 use crate::oai::answer::{Trouble, again};
+use crate::oai::bounds::Bounds;
 use crate::oai::chains::Chains;
+use crate::oai::membership;
 use crate::oai::page::{PageCame, PageRequest};
+use crate::oai::tokens::{self, Tokens};
 use crate::run::RunContext;
 
 /// Requests that may fail in a row, each on a window that is smaller or begun anew. Then the server is down. A window
@@ -36,6 +40,10 @@ pub(super) struct Reading {
     pub(super) quirks: BTreeMap<String, u64>,
     /// Requests that failed in a row.
     pub(super) failures: u32,
+    /// How the repository reads `from` and `until`.
+    pub(super) bounds: Bounds,
+    /// How it takes tokens.
+    pub(super) tokens: Tokens,
 }
 
 impl Reading {
@@ -56,7 +64,7 @@ impl Reading {
     /// The request for a page of records, or of identifiers.
     pub(super) fn request(&self, verb: Verb, window: &OaiWindow, token: Option<Token>) -> Request {
         if let Some(token) = token {
-            return Request::resume(verb, token);
+            return tokens::request(self.list.progress.tokens, verb, token, &self.list.prefix);
         }
         let selection = Selection {
             set: self.list.set.clone(),
@@ -98,6 +106,21 @@ impl Reading {
             self.ease(ctx);
         }
         let (read, step) = came.result?;
+        let end = self.page_ended(ctx, window, read, step)?;
+        if end == PageEnd::GoesOn {
+            chains.keep(window, came.trail);
+        }
+        Ok(end)
+    }
+
+    /// Takes a page that was received to its end. Returns what follows from it.
+    pub(super) fn page_ended(
+        &mut self,
+        ctx: &RunContext,
+        window: &OaiWindow,
+        mut read: PageRead,
+        step: Step,
+    ) -> Result<PageEnd, Trouble> {
         match step {
             Step::Loop => {
                 self.quirk(Quirk::TokenLoop);
@@ -108,15 +131,18 @@ impl Reading {
             // Empty pages are counted with the progress.
             Step::Next | Step::TooManyEmptyPages => {}
         }
+        if self.token_of(window).is_some() {
+            let quirk = self.tokens.worked(self.list.progress.tokens);
+            quirk.into_iter().for_each(|quirk| self.quirk(quirk));
+        }
         if let Some(failure) = self.beyond(ctx) {
             return Err(Trouble::Hold(Box::new(failure)));
         }
+        let delivered = self.token_of(window).map_or(0, |page| page.delivered) + read.records;
+        let token = read.token.as_deref().and_then(Token::new);
+        read.is_offset = token.is_some_and(|token| token.has_number(delivered));
         let (span, now) = (self.span(ctx), ctx.clock.now());
-        let end = List::of(&mut self.list.progress, span).page(window, read, now);
-        if end == PageEnd::GoesOn {
-            chains.keep(window, came.trail);
-        }
-        Ok(end)
+        Ok(List::of(&mut self.list.progress, span).page(window, read, now))
     }
 
     /// The failure of a list with more records than a run reads.
@@ -201,13 +227,20 @@ impl Reading {
     fn meet(&mut self, ctx: &RunContext, window: &OaiWindow, trouble: Trouble) -> Option<model::Failure> {
         self.failures += 1;
         let (kind, why) = match trouble {
-            Trouble::Hold(failure) => return Some(*failure),
+            Trouble::Hold(failure) => {
+                if failure.reason == ProblemReason::UnexpectedHtml {
+                    self.quirk(Quirk::Challenged);
+                }
+                return Some(*failure);
+            }
             Trouble::Token(why) => (PageFailure::Token, why),
             Trouble::Server(why) => (PageFailure::Server, why),
+            Trouble::TooLarge(why) => {
+                self.quirk(Quirk::WindowTooLarge);
+                (PageFailure::Server, why)
+            }
             Trouble::Argument(why) => {
-                let reading = self.list.progress.reading.as_ref();
-                let mut waiting = reading.into_iter().flat_map(|reading| &reading.waiting);
-                if waiting.any(|other| other.is(window) && other.page.is_some()) {
+                if self.token_of(window).is_some() {
                     (PageFailure::Token, why)
                 } else if self.list.by_seconds {
                     // It announced seconds, and refuses them. Days work everywhere.
@@ -225,11 +258,46 @@ impl Reading {
                 format!("{FAILURES} requests failed in a row, also of small windows; the last one: {why}");
             return Some(again(ProblemReason::HttpServerError, message));
         }
+        let page = self.token_of(window).map(|page| (page.number, page.token.clone()));
+        if let Some((1, token)) = &page
+            && kind == PageFailure::Token
+            && let Some(other) = self.tokens.other(self.list.progress.tokens, token)
+        {
+            self.list.progress.tokens = other;
+            return None;
+        }
         let span = self.span(ctx);
         let step = List::of(&mut self.list.progress, span).failed(window, kind, &why, ctx.clock.now());
         tracing::debug!(document.uri = self.uri, why, ?step, "a page failed");
+        match (&page, kind, &step) {
+            (Some(_), PageFailure::Server, PageEnd::Halved) => self.quirk(Quirk::DeepPageFails),
+            (Some(_), PageFailure::Token, PageEnd::Window { .. }) => self.quirk(Quirk::TokenAfterEnd),
+            _ => {}
+        }
         self.follow(&step);
         None
+    }
+
+    /// The page that a window goes on with.
+    pub(super) fn token_of(&self, window: &OaiWindow) -> Option<&OaiPage> {
+        let reading = self.list.progress.reading.as_ref()?;
+        reading.waiting.iter().find(|other| other.is(window))?.page.as_ref()
+    }
+
+    /// Looks at what came: its datestamps, and whether it is of the set. Returns what is of the set. `is_later`: not the
+    /// first page of a window.
+    pub(super) fn see<T: Borrow<Item>>(&mut self, items: Vec<T>, is_later: bool) -> Vec<T> {
+        self.bounds.see(&items);
+        if self.bounds.is_older_than(self.list.earliest) {
+            self.quirk(Quirk::LateEarliestDatestamp);
+        }
+        let Some(set) = &self.list.set else { return items };
+        let (items, others) = membership::of_set(items, set);
+        if others > 0 {
+            let quirk = if is_later { Quirk::TokenLosesSet } else { Quirk::SetIgnored };
+            *self.quirks.entry(quirk.as_str().to_owned()).or_default() += others;
+        }
+        items
     }
 
     /// Puts the progress into a batch.

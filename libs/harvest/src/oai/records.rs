@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use catalog::Batch;
-use fixity::Computed;
+use fixity::{Computed, Sha256};
 use model::{
     Assurance, Bitstream, Links, ManifestEntry, MemberOutcome, MemberResult, ProblemReason, ResourceUri,
     SetId, StoredBitstream,
@@ -71,7 +71,7 @@ pub(super) async fn take(
 }
 
 /// The list as the document of its records. Each record has its own time.
-pub(super) fn entry_context(ctx: &RunContext, document: Arc<str>, set: SetId) -> EntryContext {
+pub(crate) fn entry_context(ctx: &RunContext, document: Arc<str>, set: SetId) -> EntryContext {
     EntryContext {
         document,
         set,

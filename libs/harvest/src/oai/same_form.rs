@@ -40,6 +40,15 @@ pub(super) async fn among(store: &Store, records: Vec<(usize, &str, &Bitstream)>
     same
 }
 
+/// A record as it is stored, if that is the same metadata; else as it came.
+pub(super) async fn as_stored(store: &Store, document: String, held: &Bitstream) -> String {
+    if among(store, vec![(0, &document, held)]).await.is_empty() {
+        return document;
+    }
+    let bytes = store.read_batch(&[held]).await.pop().and_then(Result::ok);
+    bytes.and_then(|bytes| String::from_utf8(bytes.into()).ok()).unwrap_or(document)
+}
+
 /// The digest of a record's comparison form; none of what is no record.
 fn form(document: &str) -> Option<[u8; 32]> {
     comparison_digest(document, &Limits::default()).ok()

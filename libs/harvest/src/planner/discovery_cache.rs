@@ -116,6 +116,9 @@ impl Planner {
         for document in found.documents.iter().filter(|document| document.entries.is_some()) {
             ctx.run.counters.add_quirks(&names(&document.quirks));
         }
+        if let Some(repository) = &found.oai {
+            ctx.run.counters.add_quirks(&repository.quirks);
+        }
         let mut sets = Vec::new();
         for (id, set) in &found.sets {
             // The state of the sets is kept; their capabilities are replaced.

@@ -16,12 +16,9 @@ names, for each Source. The columns are those of [Quirks](QUIRKS.md). Names that
 The reader counts what one answer shows. What takes several answers, such as `short-list`, a harvest counts.
 
 Nothing counts these names yet, and what their rows say of the handling is a plan: `no-compression`,
-`late-earliest-datestamp`, `exclusive-bounds`, `datestamp-is-now`, `datestamp-not-moved`, `late-datestamp`,
-`stale-answer`, `no-selective-harvest`, `token-after-end`, `token-missing`, `token-not-exclusive`, `token-verbatim`,
-`encoded-token`, `short-token-life`, `token-loses-set`, `deep-page-fails`, `token-advances`, `repeated-record`,
-`window-too-large`, `error-with-status`, `wrong-error-code`, `challenged`, `base-url-mismatch`, `verb-missing`,
-`set-ignored`, `set-vanished`, `sets-unreadable`, `promised-deletes-missing`, `deleted-unknown`, `deleted-in-one-set`,
-`deletes-in-first-list`, `bare-doi`.
+`datestamp-is-now`, `late-datestamp`, `stale-answer`, `no-selective-harvest`, `token-missing`, `short-token-life`,
+`token-advances`, `repeated-record`, `verb-missing`, `set-vanished`, `promised-deletes-missing`, `deleted-unknown`,
+`deleted-in-one-set`, `deletes-in-first-list`, `bare-doi`.
 
 A record that cannot be understood at all is no quirk: it becomes a problem of that record, with its place and reason,
 and the list goes on.

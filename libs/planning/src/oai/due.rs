@@ -3,15 +3,20 @@
 use jiff::{SignedDuration, Timestamp};
 use model::{OaiDeletions, OaiList, OaiOptions, SetRecord};
 
-/// The time between two lists of all identifiers, where the repository does not tell all deletions.
+/// The time between two lists of all identifiers, where the repository does not tell all deletions, or who leaves a set,
+/// or how many records a list has.
 const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// The same where it does: a list may have skipped records that did not change, and no later list of changes has them.
+const SWEEP_ALL_EVERY: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Whether the identifiers of a list are due to be compared with what is held.
 pub fn is_sweep_due(set: &SetRecord, now: Timestamp) -> bool {
-    let is_old = |at: Timestamp| now.duration_since(at) >= SWEEP_EVERY;
     set.has_baseline
         && set.oai.as_ref().is_some_and(|list| {
-            list.deletions != OaiDeletions::Persistent && list.progress.swept_at.is_none_or(is_old)
+            let tells_all =
+                list.deletions == OaiDeletions::Persistent && list.set.is_none() && !list.progress.miscounts;
+            let every = if tells_all { SWEEP_ALL_EVERY } else { SWEEP_EVERY };
+            list.progress.swept_at.is_none_or(|at| now.duration_since(at) >= every)
         })
 }
 
@@ -45,20 +50,26 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_that_does_not_tell_all_deletions_is_compared_weekly() {
-        let now: Timestamp = "2026-02-08T00:00:00Z".parse().unwrap();
-        let set = |deletions, swept: Option<&str>| {
-            let mut list = list("oai_dc", None, deletions);
-            list.progress.swept_at = swept.map(|at| at.parse().unwrap());
-            SetRecord { has_baseline: true, oai: Some(Box::new(list)), ..SetRecord::default() }
-        };
-        for (deletions, swept, is_due) in [
-            (OaiDeletions::No, Some("2026-02-01T00:00:00Z"), true),
-            (OaiDeletions::Transient, Some("2026-02-01T00:00:01Z"), false),
-            (OaiDeletions::Transient, None, true),
-            (OaiDeletions::Persistent, None, false),
+    fn a_repository_that_does_not_tell_all_is_compared_weekly_and_any_other_monthly() {
+        let now: Timestamp = "2026-03-08T00:00:00Z".parse().unwrap();
+        let week = ("2026-03-01T00:00:00Z", "2026-03-01T00:00:01Z");
+        let month = ("2026-02-06T00:00:00Z", "2026-02-06T00:00:01Z");
+        for (of_set, deletions, miscounts, (due, not_due)) in [
+            (None, OaiDeletions::No, false, week),
+            (None, OaiDeletions::Transient, false, week),
+            (Some("a"), OaiDeletions::Persistent, false, week),
+            (None, OaiDeletions::Persistent, true, week),
+            (None, OaiDeletions::Persistent, false, month),
         ] {
-            assert_eq!(is_sweep_due(&set(deletions, swept), now), is_due, "{deletions:?} {swept:?}");
+            let is_due = |swept: Option<&str>| {
+                let mut list = list("oai_dc", of_set, deletions);
+                list.progress.miscounts = miscounts;
+                list.progress.swept_at = swept.map(|at| at.parse().unwrap());
+                let set = SetRecord { has_baseline: true, oai: Some(Box::new(list)), ..SetRecord::default() };
+                is_sweep_due(&set, now)
+            };
+            assert!(is_due(None) && is_due(Some(due)), "{of_set:?} {deletions:?} {miscounts}");
+            assert!(!is_due(Some(not_due)), "{of_set:?} {deletions:?} {miscounts}");
         }
         assert!(!is_sweep_due(&SetRecord { has_baseline: true, ..SetRecord::default() }, now));
     }

@@ -4,7 +4,12 @@
 //! halved when the server fails within it, down to one unit of the granularity. Then its records are asked for one by
 //! one. A window that is unreadable even so becomes a dated gap, and each run tries it again. A list with many pages is
 //! split into windows that are read at the same time.
+//!
+//! A repository may leave out the records of `from` or `until`, or compare more exactly than it says. So windows share
+//! two units, until it is proved to read bounds as the protocol says. Such windows are halved down to three units.
 
+#[cfg(test)]
+mod bounds_tests;
 mod due;
 mod reading;
 mod split;

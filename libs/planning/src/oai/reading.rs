@@ -19,6 +19,8 @@ pub const UNREAD_WINDOWS: usize = 64;
 pub struct List<'a> {
     pub(super) progress: &'a mut OaiProgress,
     pub(super) span: Span,
+    /// The present, by our clock.
+    clock: Timestamp,
 }
 
 /// The next step.
@@ -46,10 +48,14 @@ pub struct PageRead {
     pub records: u64,
     /// The token that it ends with.
     pub token: Option<String>,
+    /// Whether the token has the number of records delivered so far.
+    pub is_offset: bool,
     /// `completeListSize`.
     pub complete: Option<u64>,
     /// `responseDate`.
     pub response_date: Option<Timestamp>,
+    /// The newest datestamp of a record.
+    pub newest: Option<Timestamp>,
 }
 
 /// Why a page is no basis to go on.
@@ -94,7 +100,7 @@ impl<'a> List<'a> {
                 first.page = Some(page);
             }
         }
-        Self { progress, span: Span { now, ..span } }
+        Self { progress, span: Span { now, ..span }, clock: span.now }
     }
 
     /// Begins to read, unless the same list is being read: then it goes on. Returns whether it begins.
@@ -128,6 +134,8 @@ impl<'a> List<'a> {
             page: None,
             records: 0,
             bad: 0,
+            offsets: false,
+            changed: false,
             doubtful: false,
         });
         true
@@ -165,6 +173,7 @@ impl<'a> List<'a> {
 
     /// Takes a page that was read to its end.
     pub fn page(&mut self, window: &OaiWindow, read: PageRead, now: Timestamp) -> PageEnd {
+        let by_seconds = self.span.by_seconds;
         let Some((reading, at)) = self.being_read(window) else { return PageEnd::GoesOn };
         reading.started = reading.started.or(read.response_date);
         reading.records += read.records;
@@ -174,7 +183,11 @@ impl<'a> List<'a> {
         let delivered = delivered + read.records;
         let complete = complete.max(read.complete);
         let empty = if read.records == 0 { empty + 1 } else { 0 };
+        // What is of the very unit that the list began in may have changed before.
+        let began = reading.started.map(|started| floor(started, by_seconds));
+        reading.changed |= read.newest.zip(began).is_some_and(|(newest, began)| newest >= began);
         if let Some(token) = read.token {
+            reading.offsets |= read.is_offset;
             if empty >= EMPTY_PAGES {
                 return self.give_up(window, now, format!("{EMPTY_PAGES} pages in a row had no record"));
             }
@@ -193,12 +206,25 @@ impl<'a> List<'a> {
         self.close(window, None)
     }
 
+    /// Whether a window that fails is about to be halved for the first time, and it would help to know how the
+    /// repository reads `from` and `until`.
+    pub fn asks_for_bounds(&self, of: &OaiWindow) -> bool {
+        let reading = self.progress.reading.as_ref();
+        let mut waiting = reading.into_iter().flat_map(|reading| &reading.waiting);
+        !self.progress.inclusive_bounds
+            && waiting.any(|window| window.is(of) && (window.restarts > 0 || window.halvings > 0))
+    }
+
     /// Takes a failure: the window is begun anew, halved, read one by one, or given up for now.
     pub fn failed(&mut self, of: &OaiWindow, failure: PageFailure, why: &str, now: Timestamp) -> PageEnd {
-        let span = self.span;
+        let (span, are_inclusive) = (self.span, self.progress.inclusive_bounds);
         let Some((reading, at)) = self.being_read(of) else { return PageEnd::GoesOn };
         let window = &mut reading.waiting[at];
-        window.page = None;
+        let page = window.page.take();
+        if failure == PageFailure::Token && page.is_some_and(|page| page.complete == Some(page.delivered)) {
+            // A token behind the end: all that was promised came, and no more.
+            return self.close(of, None);
+        }
         let often = match failure {
             PageFailure::Token if window.halvings == 0 => RESTARTS,
             PageFailure::Token => 1,
@@ -213,7 +239,7 @@ impl<'a> List<'a> {
             return PageEnd::Anew { short: None };
         }
         let window = window.clone();
-        match halves(&window, span) {
+        match halves(&window, span, are_inclusive) {
             None if reading.kind == OaiReadingKind::Identifiers => self.give_up(of, now, why.to_owned()),
             Some(_) if reading.waiting.len() >= OPEN_WINDOWS => {
                 let why = format!("{why}; and {OPEN_WINDOWS} windows wait already");
@@ -271,8 +297,11 @@ impl<'a> List<'a> {
             if reading.kind != OaiReadingKind::Identifiers {
                 self.progress.cursor = self.progress.cursor.max(Some(started));
             }
+            // Offsets into a list that changed meanwhile skipped records that did not change. The next run compares all
+            // identifiers.
+            let may_lack = reading.kind == OaiReadingKind::Records && reading.offsets && reading.changed;
             if reading.kind != OaiReadingKind::Changes && !reading.doubtful {
-                self.progress.swept_at = Some(started);
+                self.progress.swept_at = Some(self.clock).filter(|_| !may_lack);
             }
             // Without a cursor, changes are all records.
             let is_all = reading.kind == OaiReadingKind::Records

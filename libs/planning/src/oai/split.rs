@@ -4,7 +4,7 @@
 use model::{OaiReadingKind, OaiWindow};
 
 use super::reading::{List, replace};
-use super::window::{Span, floor, overlapping_halves};
+use super::window::{Span, overlapping_halves};
 
 /// Windows of a list that are read at the same time.
 pub const MOST_OPEN: u32 = 4;
@@ -151,14 +151,14 @@ impl List<'_> {
     /// Reads these windows instead of one, several at the same time. None: it stays one. A record that changes meanwhile
     /// may leave a window that is not read yet, for one that is. So what changed since the list began is read last.
     pub fn replace(&mut self, window: &OaiWindow, by: Option<Vec<OaiWindow>>, most_open: u32) {
-        let by_seconds = self.span.by_seconds;
+        let span = self.span;
         let Some((reading, at)) = self.being_read(window) else { return };
         let Some((windows, started)) = by.zip(reading.started) else {
             reading.parallel = 1;
             return;
         };
         reading.parallel = most_open;
-        let from = Some(floor(started, by_seconds));
+        let from = Some(span.unit_before(started));
         let changed = OaiWindow { from, last: true, ..OaiWindow::default() };
         replace(reading, at, windows.into_iter().chain([changed]));
     }

@@ -25,7 +25,8 @@ fn begun(kind: OaiReadingKind) -> OaiProgress {
 }
 
 fn read(records: u64, token: Option<&str>, complete: Option<u64>) -> PageRead {
-    PageRead { records, token: token.map(str::to_owned), complete, response_date: Some(day(DAYS)) }
+    let token = token.map(str::to_owned);
+    PageRead { records, token, complete, response_date: Some(day(DAYS)), ..PageRead::default() }
 }
 
 /// The window that is asked for next, if none is open.
@@ -117,7 +118,32 @@ fn a_window_whose_token_dies_is_begun_anew_three_times_and_then_halved() {
     }
     assert_eq!(failed(&mut list, PageFailure::Token), PageEnd::Halved);
     let Next::Page { window, .. } = list.next(&[]) else { panic!() };
-    assert_eq!((window.from, window.until), (None, Some(day(50))));
+    assert_eq!((window.from, window.until), (None, Some(day(51))), "halves share two days");
+}
+
+#[test]
+fn a_token_behind_the_end_of_a_list_ends_it_if_all_that_was_promised_came() {
+    for (complete, ends) in [(Some(10), true), (Some(11), false), (Some(9), false), (None, false)] {
+        let mut progress = begun(OaiReadingKind::Records);
+        let mut list = List::of(&mut progress, span());
+        page(&mut list, read(10, Some("t"), complete), day(0));
+        let end = failed(&mut list, PageFailure::Token);
+        assert_eq!(end == PageEnd::Window { miscounted: None }, ends, "{complete:?} {end:?}");
+    }
+}
+
+#[test]
+fn a_list_of_offsets_that_changed_meanwhile_is_compared_soon() {
+    for (is_offset, newest, is_swept) in
+        [(true, DAYS, false), (true, DAYS - 1, true), (false, DAYS, true), (false, DAYS - 1, true)]
+    {
+        let mut progress = begun(OaiReadingKind::Records);
+        let mut list = List::of(&mut progress, span());
+        page(&mut list, PageRead { is_offset, ..read(10, Some("10"), Some(20)) }, day(0));
+        page(&mut list, PageRead { newest: Some(day(newest)), ..read(10, None, Some(20)) }, day(0));
+        list.end();
+        assert_eq!(progress.swept_at.is_some(), is_swept, "{is_offset} {newest}");
+    }
 }
 
 #[test]
@@ -187,52 +213,78 @@ fn harvest(progress: &mut OaiProgress, bad: &[i64], hopeless: &[i64]) -> (Vec<bo
     }
 }
 
+/// The days of a gap.
+fn days_of(gap: &model::OaiGap) -> impl Iterator<Item = i64> + '_ {
+    (0..=DAYS).filter(|n| {
+        gap.from.is_none_or(|from| day(*n) >= from) && gap.until.is_none_or(|until| day(*n) <= until)
+    })
+}
+
 proptest! {
     #[test]
     fn whatever_fails_each_record_comes_or_lies_in_a_gap_and_gaps_close_when_nothing_fails(
         bad in prop::collection::vec(0..=DAYS, 0..6),
         hopeless in prop::collection::vec(0..=DAYS, 0..4),
+        inclusive_bounds: bool,
     ) {
-        let mut progress = begun(OaiReadingKind::Records);
+        let mut progress = OaiProgress { inclusive_bounds, ..begun(OaiReadingKind::Records) };
         let (came, _) = harvest(&mut progress, &bad, &hopeless);
         List::of(&mut progress, span()).end();
         for n in 0..=DAYS {
-            let in_gap = progress.unread.iter().any(|gap| {
-                gap.from.is_none_or(|from| day(n) >= from) && gap.until.is_none_or(|until| day(n) <= until)
-            });
-            prop_assert_eq!(came[n as usize], !in_gap, "day {}", n);
+            let in_gap = progress.unread.iter().any(|gap| days_of(gap).any(|day| day == n));
+            // Gaps that overlap with what was read have days that came.
+            prop_assert!(came[n as usize] || in_gap, "day {}", n);
+            prop_assert!(!inclusive_bounds || came[n as usize] != in_gap, "day {}", n);
+        }
+        for gap in &progress.unread {
+            prop_assert!(days_of(gap).any(|day| hopeless.contains(&day)), "{:?}", gap);
+            prop_assert!(days_of(gap).count() <= if inclusive_bounds { 1 } else { 3 }, "{:?}", gap);
         }
         List::of(&mut progress, span()).begin(OaiReadingKind::Changes, selection());
         let gaps: Vec<_> = progress.unread.clone();
         let (came, _) = harvest(&mut progress, &[], &[]);
         List::of(&mut progress, span()).end();
         prop_assert!(progress.unread.is_empty());
-        for n in 0..=DAYS {
-            let was_in_gap = gaps.iter().any(|gap| {
-                gap.from.is_none_or(|from| day(n) >= from) && gap.until.is_none_or(|until| day(n) <= until)
-            });
-            prop_assert!(came[n as usize] || !was_in_gap);
+        for n in gaps.iter().flat_map(days_of) {
+            prop_assert!(came[n as usize], "day {}", n);
         }
     }
 
     #[test]
-    fn halves_are_the_whole_and_do_not_overlap(from in 0..DAYS, days in 1..DAYS, by_seconds: bool) {
+    fn halves_of_inclusive_bounds_are_the_whole_and_do_not_overlap(
+        from in 0..DAYS,
+        days in 1..DAYS,
+        by_seconds: bool,
+    ) {
         let span = Span { by_seconds, ..span() };
         let whole = OaiWindow { from: Some(day(from)), until: Some(day(from + days)), ..OaiWindow::default() };
-        let [older, newer] = halves(&whole, span).unwrap();
+        let [older, newer] = halves(&whole, span, true).unwrap();
         prop_assert_eq!((older.from, newer.until), (whole.from, whole.until));
         let unit = if by_seconds { 1 } else { 86_400 };
         prop_assert_eq!(older.until.unwrap().as_second() + unit, newer.from.unwrap().as_second());
         prop_assert!(older.from <= older.until && newer.from <= newer.until);
         let one = OaiWindow { until: whole.from, ..whole };
-        prop_assert!(halves(&one, span).is_none());
+        prop_assert!(halves(&one, span, true).is_none());
+    }
+
+    #[test]
+    fn halves_of_other_bounds_share_two_units_and_are_smaller(from in 0..DAYS, days in 3..DAYS) {
+        let whole = OaiWindow { from: Some(day(from)), until: Some(day(from + days)), ..OaiWindow::default() };
+        let [older, newer] = halves(&whole, span(), false).unwrap();
+        prop_assert_eq!((older.from, newer.until), (whole.from, whole.until));
+        prop_assert_eq!(newer.from.unwrap().as_second() + 86_400, older.until.unwrap().as_second());
+        prop_assert!(older.until < whole.until && newer.from > whole.from);
+        let three_days = OaiWindow { until: Some(day(from + 2)), ..whole };
+        prop_assert!(halves(&three_days, span(), false).is_none());
     }
 }
 
 #[test]
 fn a_day_that_fails_costs_few_failed_requests() {
-    let mut progress = begun(OaiReadingKind::Records);
-    let (came, requests) = harvest(&mut progress, &[37], &[]);
-    assert!(came.iter().all(|came| *came));
-    assert!(requests <= 60, "{requests}");
+    for (inclusive_bounds, most) in [(true, 30), (false, 60)] {
+        let mut progress = OaiProgress { inclusive_bounds, ..begun(OaiReadingKind::Records) };
+        let (came, requests) = harvest(&mut progress, &[37], &[]);
+        assert!(came.iter().all(|came| *came));
+        assert!(requests <= most, "{requests}");
+    }
 }

@@ -13,6 +13,8 @@ const EARLIEST: i64 = 946_684_800;
 
 /// Units of a window that is worth a split: so much more than its halves share.
 const SHORTEST_SPLIT: i64 = 8;
+/// Units between the ends of a window whose halves share two, and are smaller all the same.
+const SHORTEST_SHARED: i64 = 3;
 
 /// The time that open windows are halved within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,12 @@ impl Span {
         Timestamp::from_second(units * self.unit()).ok()
     }
 
+    /// The beginning of the unit before that of a time. A list from there has what is of the time, even if it leaves out
+    /// `from` itself.
+    pub(super) fn unit_before(self, time: Timestamp) -> Timestamp {
+        floor(time - SignedDuration::from_secs(self.unit()), self.by_seconds)
+    }
+
     /// The first and the last unit of a window, in units since 1970.
     fn units_of(self, window: &OaiWindow) -> (i64, i64) {
         let unit = self.unit();
@@ -52,16 +60,16 @@ pub fn floor(time: Timestamp, by_seconds: bool) -> Timestamp {
     Timestamp::from_second(time.as_second().div_euclid(unit) * unit).unwrap_or(time)
 }
 
-/// The halves of a window, the older one first; none of a window of one unit. An open end stays open: nothing says
-/// that no record is older than `earliestDatestamp`.
-pub fn halves(window: &OaiWindow, span: Span) -> Option<[OaiWindow; 2]> {
+/// The halves of a window that failed, the older one first. An open end stays open: nothing says that no record is older
+/// than `earliestDatestamp`.
+///
+/// Where bounds `are_inclusive`, the halves do not overlap, and a window of one unit has none. Elsewhere they share two
+/// units, as those of a split do, and a window of three units has none: its halves would be no smaller.
+pub fn halves(window: &OaiWindow, span: Span, are_inclusive: bool) -> Option<[OaiWindow; 2]> {
     let (first, last) = span.units_of(window);
-    if first >= last {
-        return None;
-    }
-    let middle = first + (last - first) / 2;
-    let half = |from, until| OaiWindow { from, until, halvings: window.halvings + 1, ..OaiWindow::default() };
-    Some([half(window.from, Some(span.time(middle)?)), half(Some(span.time(middle + 1)?), window.until)])
+    let shares = !are_inclusive;
+    let is_short = last - first < if shares { SHORTEST_SHARED } else { 1 };
+    (!is_short).then(|| cut(window, span, shares, window.halvings + 1)).flatten()
 }
 
 /// The halves of a window that is split because it is large, the older one first; none of a short window. They share two
@@ -69,10 +77,14 @@ pub fn halves(window: &OaiWindow, span: Span) -> Option<[OaiWindow; 2]> {
 /// at their boundary.
 pub fn overlapping_halves(window: &OaiWindow, span: Span) -> Option<[OaiWindow; 2]> {
     let (first, last) = span.units_of(window);
-    if last - first < SHORTEST_SPLIT {
-        return None;
-    }
+    (last - first >= SHORTEST_SPLIT).then(|| cut(window, span, true, 0)).flatten()
+}
+
+/// Cuts a window in its middle. The parts share the two units there, or none.
+fn cut(window: &OaiWindow, span: Span, shares: bool, halvings: u32) -> Option<[OaiWindow; 2]> {
+    let (first, last) = span.units_of(window);
     let middle = first + (last - first) / 2;
-    let half = |from, until| OaiWindow { from, until, ..OaiWindow::default() };
-    Some([half(window.from, Some(span.time(middle + 1)?)), half(Some(span.time(middle)?), window.until)])
+    let (end, start) = if shares { (middle + 1, middle) } else { (middle, middle + 1) };
+    let half = |from, until| OaiWindow { from, until, halvings, ..OaiWindow::default() };
+    Some([half(window.from, Some(span.time(end)?)), half(Some(span.time(start)?), window.until)])
 }

@@ -50,6 +50,7 @@ mod moves;
 mod named;
 mod oai;
 mod oai_content;
+mod oai_faults;
 mod oai_fleet;
 mod oai_peers;
 mod oai_windows;

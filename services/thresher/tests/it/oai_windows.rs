@@ -86,6 +86,34 @@ async fn no_record_is_lost_between_two_windows_however_their_bounds_are_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_record_is_lost_between_halves_of_a_window_that_failed_however_their_bounds_are_read() {
+    for (unit, seconds_apart) in [(Unit::Second, 1), (Unit::Day, 3_600)] {
+        for bounds in [RepositoryFault::ExclusiveBounds, RepositoryFault::FractionalDatestamps] {
+            for (failing, failed) in
+                [(RepositoryFault::DeepPageFails(60, 500), 0), (RepositoryFault::FailingRecord(137, 500), 1)]
+            {
+                // Nothing but the records themselves tells how many there are.
+                let spec = RepositorySpec::default().records(200).page_size(10).sizes(false);
+                let case = Case::of(spec.unit(unit).seconds_apart(seconds_apart)).await;
+                case.repository.set_fault(bounds.clone());
+                case.repository.set_fault(failing.clone());
+                let run = case.sync(&[]);
+                let what = format!("{unit:?} {bounds:?} {failing:?} {run}");
+                assert_eq!((run.count("stored"), run.count("failed")), (200 - failed, failed), "{what}");
+                assert_eq!(run.count("gaps"), 0, "{what}");
+                let told = run.json()["quirks"]["exclusive-bounds"].as_u64().unwrap_or(0);
+                assert_eq!(told, u64::from(bounds == RepositoryFault::ExclusiveBounds), "{what}");
+                let log = case.repository.requests();
+                assert!(log.by_status[&500] <= 60, "{what} {:?}", log.by_status);
+                case.repository.clear_faults();
+                case.sync(&[]).exits(0);
+                case.is_whole();
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_fails_meanwhile_is_asked_for_less_and_nothing_is_lost() {
     let case = Case::of(many()).await;
     let base = case.repository.base_url();
