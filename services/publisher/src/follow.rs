@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use publish::{PublishError, Published, Seen};
+use publish::{PublishError, Published, Seen, Takedown};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::shared::{OpenRecords, Shared};
@@ -48,17 +49,13 @@ pub(crate) async fn follow(shared: Shared, rescan: Duration, stop: CancellationT
     let mut tidied = tokio::time::Instant::now();
     let mut takedowns = shared.takedowns().map(Takedowns::changes);
     loop {
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+        // What is withdrawn is no change of the catalog, and waits for no scan of a directory.
+        let is_withdrawn = tokio::select! {
+            () = tokio::time::sleep(pause) => false,
+            () = changed(&mut takedowns) => true,
             () = stop.cancelled() => return,
-        }
+        };
         let begun = tokio::time::Instant::now();
-        // What is withdrawn is no change of the catalog.
-        let is_withdrawn = takedowns.as_mut().is_some_and(|list| {
-            let has_changed = list.has_changed().unwrap_or_default();
-            list.mark_unchanged();
-            has_changed
-        });
         let is_due = tidied.elapsed() >= TIDY_EVERY || is_withdrawn;
         match look(&shared, published.filter(|_| !is_due)).await {
             Ok(next_change) => {
@@ -80,6 +77,16 @@ pub(crate) async fn follow(shared: Shared, rescan: Duration, stop: CancellationT
             }
         }
     }
+}
+
+/// Waits until the list of what is withdrawn changes; for ever without one.
+async fn changed(takedowns: &mut Option<watch::Receiver<Takedown>>) {
+    if let Some(list) = takedowns
+        && list.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 /// Publishes if the catalog has other changes than `published`; returns the number of its next change. A directory has

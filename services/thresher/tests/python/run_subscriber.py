@@ -1,4 +1,4 @@
-"""Runs a WebSub subscriber of flask-websub under a test's command, by lines on standard input. Each is answered by a line.
+"""Runs a WebSub subscriber of flask-websub under a test's command, by lines on standard input. Each has one answer.
 
     subscribe URL    finds topic and hub of the URL, and subscribes; the callback's ID
     unsubscribe ID   asks the hub to end it; "asked"
