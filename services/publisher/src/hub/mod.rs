@@ -31,6 +31,8 @@ use verify::Verifications;
 
 /// Subscribers that are behind and get earlier changes at the same time: each has some thousand entries in memory.
 const CATCHING_UP: usize = 16;
+/// The most subscribers of before that are taken: also those beyond a limit that was lowered since.
+const MOST_KNOWN: usize = 100_000;
 
 /// The hub. Cheap to clone.
 #[derive(Clone)]
@@ -64,7 +66,7 @@ impl Hub {
         })?;
         let channel = crate::notify::channel(shared, url);
         let until = publication.told_until(url).await?;
-        let known = publication.subscribers(limits.subscribers).await?;
+        let known = publication.subscribers(MOST_KNOWN).await?;
         let hub = Self(Arc::new(Parts {
             shared: shared.clone(),
             channel,
