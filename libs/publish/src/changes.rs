@@ -73,10 +73,10 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
 /// Closes the open list if it is old, so that the Change Dump gets its package though no further change comes.
 pub(crate) async fn close_old(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
     let open = state.lists.last().filter(|list| list.until.is_none() && list.dumped);
-    match open.is_some_and(|open| is_old(work, state.lists.len(), open)) {
-        true => cut(work, state).await,
-        false => Ok(()),
+    if open.is_some_and(|open| is_old(work, state.lists.len(), open)) {
+        cut(work, state).await?;
     }
+    Ok(())
 }
 
 /// Begins a list for the Change Dump: the bytes of changes that were told before are not kept.

@@ -24,10 +24,9 @@ pub(crate) async fn changes(work: &Work<'_>, state: &State) -> Result<Vec<Told>,
     let told = uris.into_iter().zip(found).filter_map(|(uri, stored)| {
         // One that is not stored was told as deleted when it was.
         let stored = stored?;
-        let (kind, stored) = match now.contains(&uri) {
-            true => (Change::Deleted, None),
-            false => (Change::Created, Some(stored)),
-        };
+        let is_withdrawn = now.contains(&uri);
+        let kind = if is_withdrawn { Change::Deleted } else { Change::Created };
+        let stored = Some(stored).filter(|_| !is_withdrawn);
         Some(Told { uri, kind, at: work.now, stored })
     });
     Ok(told.collect())

@@ -115,7 +115,9 @@ impl Hub {
         });
         match self.0.registry.all().insert(callback, Arc::clone(&subscription)) {
             Some(former) => former.stop.cancel(),
-            None => drop(self.0.metrics.subscribers.inc()),
+            None => {
+                self.0.metrics.subscribers.inc();
+            }
         }
         self.0.tasks.spawn(deliver::deliver(self.clone(), subscription));
     }
