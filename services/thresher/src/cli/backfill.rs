@@ -5,8 +5,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 use clap::Args;
 use jiff::Timestamp;
 
-use super::harvest::HarvestArgs;
 use super::spec::ConcurrencyArgs;
+use crate::client::LocationArgs;
 use crate::http::HttpArgs;
 use crate::values::{bytes, moment};
 
@@ -14,7 +14,7 @@ use crate::values::{bytes, moment};
 #[derive(Debug, Args)]
 pub(crate) struct BackfillArgs {
     #[command(flatten)]
-    pub(crate) harvest: HarvestArgs,
+    pub(crate) location: LocationArgs,
 
     /// Only this Source: its URL or its ID. Default: all Sources of the harvest
     #[arg(long)]

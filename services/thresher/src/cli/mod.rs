@@ -30,9 +30,9 @@ pub(crate) use self::serve::{DemoArgs, ServeArgs, ServiceArg};
 pub(crate) use self::source::{ApplyArgs, ListArgs, SourceAddArgs, SourceCommand};
 pub(crate) use self::source_move::SourceMoveArgs;
 pub(crate) use self::source_set::{
-    DescriptionArgs, DescriptionField, SourceSetArgs, SourceTargetArgs, WhichSourcesArgs,
+    DescriptionArgs, SourceSetArgs, SourceTargetArgs, UnsetField, WhichSourcesArgs,
 };
-pub(crate) use self::spec::{ScopeArgs, SpecArgs};
+pub(crate) use self::spec::{FollowArgs, ScopeArgs, SpecArgs};
 pub(crate) use self::store::{GcArgs, ScrubArgs};
 pub(crate) use self::sync::{AuditArgs, SyncArgs, ViewArg};
 

@@ -32,7 +32,7 @@ pub(crate) enum SourceCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Change what describes a Source: its name, title, labels, notes and contact.
+    /// Change what describes a Source: its name, title, labels, notes and contact; and which links are followed.
     Set(Box<SourceSetArgs>),
     /// Disable Sources: they have no scheduled runs until they are resumed. A current run goes on.
     Pause(SourceTargetArgs),

@@ -1,8 +1,9 @@
-//! What describes a Source; `source set`, `source pause` and `source resume`.
+//! What describes a Source, and what of it may be changed; `source set`, `source pause` and `source resume`.
 
 use clap::{Args, ValueEnum};
 use control::{LabelKey, LabelValue, Selector, SourceName};
 
+use super::spec::FollowArgs;
 use crate::client::GatewayArgs;
 use crate::values::label;
 
@@ -34,19 +35,21 @@ pub(crate) struct SourceSetArgs {
     pub(crate) source: String,
     #[command(flatten)]
     pub(crate) description: DescriptionArgs,
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
     /// Remove the label with this key. Repeatable.
     #[arg(long, value_name = "KEY")]
     pub(crate) unlabel: Vec<LabelKey>,
     /// Remove what this option has set. Repeatable.
     #[arg(long, value_enum, value_name = "OPTION")]
-    pub(crate) unset: Vec<DescriptionField>,
+    pub(crate) unset: Vec<UnsetField>,
     #[command(flatten)]
     pub(crate) gateway: GatewayArgs,
 }
 
 /// A field that `source set --unset` removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DescriptionField {
+pub(crate) enum UnsetField {
     /// The name.
     Name,
     /// The title.
@@ -57,6 +60,8 @@ pub(crate) enum DescriptionField {
     Notes,
     /// The contact at the Source.
     SourceContact,
+    /// The links that are followed, with their types and their limit.
+    FollowLinks,
 }
 
 /// `source pause` and `source resume`.

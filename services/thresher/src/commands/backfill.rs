@@ -11,6 +11,7 @@ use store::{SourceMarker, StoreTarget};
 use url::Url;
 
 use crate::cli::BackfillArgs;
+use crate::client::{self, ReadFrom};
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::terminal::{self, note, say};
 use crate::{crawl_delays, http, target};
@@ -31,14 +32,23 @@ struct Outcome<'a> {
 
 /// Runs the command.
 pub(crate) async fn run(args: BackfillArgs) -> CommandResult {
-    let place = target::parse(&args.harvest.into)?;
+    let into = match client::read_from(&args.location)? {
+        ReadFrom::Store(into) => into,
+        ReadFrom::Gateway(_) => {
+            return Err(usage(
+                "a fleet does not backfill, because a backfill needs the catalogs for itself: stop the fleet, then pass \
+                 --into s3://bucket/prefix --exclusive",
+            ));
+        }
+    };
+    let place = target::parse(&into)?;
     if !args.exclusive && !matches!(place, StoreTarget::Directory(_)) {
         return Err(usage(
             "backfill in s3:// needs exclusive access: stop the fleet and all other syncs into this store, then pass \
              --exclusive",
         ));
     }
-    let (_, sources) = target::find_sources(&args.harvest.into, args.source.as_deref()).await?;
+    let (_, sources) = target::find_sources(&into, args.source.as_deref()).await?;
     let mut exit = Exit::Good;
     for source in &sources {
         let start = Instant::now();

@@ -1,8 +1,8 @@
-//! `thresher source set`: change what describes a Source to people.
+//! `thresher source set`: change what describes a Source to people, and which of its links are followed.
 
 use api::Spec;
 
-use crate::cli::{DescriptionArgs, DescriptionField, SourceSetArgs};
+use crate::cli::{DescriptionArgs, FollowArgs, SourceSetArgs, UnsetField};
 use crate::client::{OperatorClient, called, no_source};
 use crate::exit::{CommandResult, Exit, usage};
 use crate::terminal::say;
@@ -11,7 +11,8 @@ use crate::terminal::say;
 pub(super) async fn run(args: SourceSetArgs) -> CommandResult {
     if !changes_anything(&args) {
         return Err(usage(
-            "nothing to change; pass --name, --title, --label, --notes, --source-contact, --unlabel or --unset",
+            "nothing to change; pass --name, --title, --label, --notes, --source-contact, --follow-links, --unlabel or \
+             --unset",
         ));
     }
     let client = OperatorClient::of(&args.gateway)?;
@@ -26,6 +27,7 @@ pub(super) async fn run(args: SourceSetArgs) -> CommandResult {
         spec.labels.remove(key);
     }
     describe(&mut spec, &args.description);
+    follow(&mut spec, &args.follow);
     if spec == found.spec {
         say!("{} unchanged", called(spec.name.as_ref(), id.as_str()))?;
         return Ok(Exit::Good);
@@ -39,6 +41,7 @@ fn changes_anything(args: &SourceSetArgs) -> bool {
     let DescriptionArgs { name, title, labels, notes, source_contact } = &args.description;
     let texts = [title, notes, source_contact];
     name.is_some()
+        || !args.follow.follow_links.is_empty()
         || texts.iter().any(|text| text.is_some())
         || !(labels.is_empty() && args.unlabel.is_empty() && args.unset.is_empty())
 }
@@ -53,12 +56,23 @@ pub(super) fn describe(spec: &mut Spec, args: &DescriptionArgs) {
     spec.labels.extend(labels);
 }
 
-fn unset(spec: &mut Spec, field: DescriptionField) {
+/// Sets which links are followed, with their types and their limit: these belong together.
+fn follow(spec: &mut Spec, args: &FollowArgs) {
+    let FollowArgs { follow_links, follow_type, follow_max } = args.clone();
+    if !follow_links.is_empty() {
+        (spec.follow_links, spec.follow_types, spec.follow_max) = (follow_links, follow_type, follow_max);
+    }
+}
+
+fn unset(spec: &mut Spec, field: UnsetField) {
     match field {
-        DescriptionField::Name => spec.name = None,
-        DescriptionField::Title => spec.title = None,
-        DescriptionField::Labels => spec.labels.clear(),
-        DescriptionField::Notes => spec.notes = None,
-        DescriptionField::SourceContact => spec.source_contact = None,
+        UnsetField::Name => spec.name = None,
+        UnsetField::Title => spec.title = None,
+        UnsetField::Labels => spec.labels.clear(),
+        UnsetField::Notes => spec.notes = None,
+        UnsetField::SourceContact => spec.source_contact = None,
+        UnsetField::FollowLinks => {
+            (spec.follow_links, spec.follow_types, spec.follow_max) = Default::default();
+        }
     }
 }

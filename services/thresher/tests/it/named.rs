@@ -112,6 +112,16 @@ async fn a_name_is_unique_can_change_and_the_id_stays() {
     api.get("/v1/sources/zenodo.org").await.is(StatusCode::NOT_FOUND);
     let spec = api.get(&format!("/v1/sources/{}", id.as_str().expect("an ID"))).await.json()["spec"].clone();
     assert_eq!((&spec["name"], &spec["labels"], &spec["notes"]), (&Value::Null, &Value::Null, &json!("x")));
+    let follow =
+        ["source", "set", one, "--follow-links", "item", "--follow-type", "text/*", "--follow-max", "7"];
+    api.ask(&follow).await.exits(0);
+    let of = format!("/v1/sources/{}", id.as_str().expect("an ID"));
+    let spec = api.get(&of).await.json()["spec"].clone();
+    let followed = ["follow_links", "follow_types", "follow_max", "notes"].map(|field| spec[field].clone());
+    assert_eq!(followed, [json!(["item"]), json!(["text/*"]), json!(7), json!("x")]);
+    api.ask(&["source", "set", one, "--unset", "follow-links"]).await.exits(0);
+    let spec = api.get(&of).await.json()["spec"].clone();
+    assert_eq!((&spec["follow_links"], &spec["follow_max"]), (&Value::Null, &Value::Null), "{spec}");
     api.ask(&["source", "set", one]).await.exits(2);
     api.ask(&["source", "set", "zenodo", "--title", "a\u{1b}[31m"]).await.exits(2);
     api.ask(&["source", "rm", "zenodo"]).await.exits(0);

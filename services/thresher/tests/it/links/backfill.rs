@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::Version;
 
 use super::{Case, declares, linked, ln, time};
-use crate::common::{Inside, Process, Run, Site, resource, urlset};
+use crate::common::{Inside, Process, Run, Site, resource, thresher, urlset};
 use testkit::scripted::Reply;
 
 /// Sizes of the long test.
@@ -145,6 +145,8 @@ async fn lnk_11_t1_the_newest_versions_of_a_timemap_are_fetched_and_the_others_t
     let list = case.list(9, &[case.with_past("/v", &[1, 2, 3, 4, 5])]);
     case.sync(&list).exits(0);
     case.copy.run("backfill", &[]).exits(2).complains(&["keep no earlier versions"], &["--versions n"]);
+    let asked = Run::of(thresher().args(["backfill", "--server", "http://127.0.0.1:9"]));
+    asked.exits(2).complains(&["a fleet does not backfill"], &["--into s3://", "--exclusive"]);
     let run = case.backfill(&["--versions", "2"]).exits(0);
     let counts = ["resources", "timemaps", "known", "held", "newer", "older", "stored", "left_out"];
     assert_eq!(counts.map(|name| run.count(name)), [1, 1, 5, 1, 0, 2, 2, 0], "{run}");
