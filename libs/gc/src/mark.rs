@@ -40,6 +40,10 @@ pub(crate) async fn mark(
     needed.packages.extend(received);
     let mut pending = catalog.scan_pending(None).await.map_err(failed)?;
     while let Some((_, record)) = pending.try_next().await.map_err(failed)? {
+        for patch in record.patch.iter().flat_map(|plan| &plan.steps).filter_map(|step| step.stored.as_ref())
+        {
+            marks.add(&patch.location, By::Other)?;
+        }
         if let Some(candidate) = record.candidate {
             marks.add(&candidate.location, By::Other)?;
         }

@@ -84,7 +84,7 @@ pub use package::{
     Contents, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, PackageJob, PackageOutcome,
     PackageRecord, PackageResult, PackageState, SettledPackage, SliceSet,
 };
-pub use patch::{Patch, PatchBase, PatchItem, PatchPlan, PatchUnused, PatchUse};
+pub use patch::{Patch, PatchBase, PatchItem, PatchPlan, PatchUnused, PatchUse, packaged_patch};
 pub use pending::{Action, PendingRecord};
 pub use persisted::{Area, Persisted, Registered, Role};
 pub use poll::{PollBasis, PollDocument};

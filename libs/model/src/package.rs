@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use fixity::Sha256;
 use jiff::Timestamp;
-use resourcesync::{Capability, Datetime, Metadata};
+use resourcesync::{Capability, Datetime, Link, Metadata, relation};
 use serde::{Deserialize, Serialize};
 
+use crate::patch::packaged_patch;
 use crate::wire::Message;
 use crate::{
     Assurance, Declaration, Failure, JobId, Links, Location, Origin, PackageId, ResourceUri, RunId,
@@ -301,6 +302,24 @@ pub struct MemberOutcome {
     pub entry: ManifestEntry,
     /// The result for its member.
     pub result: MemberResult,
+    /// The patch that lies in the package in place of the resource, if its bytes are as its link declares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Box<StoredBitstream>>,
+}
+
+impl MemberOutcome {
+    /// The outcome of an entry.
+    pub fn new(entry: ManifestEntry, result: MemberResult) -> Self {
+        Self { entry, result, patch: None }
+    }
+}
+
+impl ManifestEntry {
+    /// The link to the patch that lies in the package in place of the resource.
+    pub fn patch(&self) -> Option<Link> {
+        let links = self.links.as_ref().filter(|links| links.as_str().contains(relation::PATCH))?;
+        packaged_patch(&self.metadata, &links.to_vec()).cloned()
+    }
 }
 
 /// The result for the member that an entry names.

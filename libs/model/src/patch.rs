@@ -3,6 +3,7 @@
 use std::fmt;
 
 use fixity::{Computed, Digest, Sha256};
+use resourcesync::{Change, Link, Metadata, relation};
 use serde::{Deserialize, Serialize};
 
 use crate::{Location, ResourceUri};
@@ -21,6 +22,9 @@ pub struct Patch {
     pub makes: Vec<Digest>,
     /// The declared length in bytes of that version.
     pub makes_length: u64,
+    /// Where it is stored, if it came in a package.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<Box<PatchBase>>,
 }
 
 /// How the planned version of a resource may be made from the stored one.
@@ -51,7 +55,7 @@ pub struct PatchItem {
     pub unused: Option<PatchUnused>,
 }
 
-/// The stored version that patches are applied to.
+/// A stored bitstream: the version that patches are applied to, or a patch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatchBase {
     /// Its location.
@@ -118,6 +122,13 @@ pub enum PatchUnused {
     /// A reason that this version does not know.
     #[serde(other)]
     Unknown,
+}
+
+/// The link to a patch that lies in a package in place of its resource: an entry of a manifest has it, and no path of its
+/// own.
+pub fn packaged_patch<'l>(metadata: &Metadata, links: &'l [Link]) -> Option<&'l Link> {
+    let has_resource = metadata.path.is_some() || metadata.change == Some(Change::Deleted);
+    links.iter().find(|link| !has_resource && link.rel == relation::PATCH && link.path.is_some())
 }
 
 impl PatchUnused {

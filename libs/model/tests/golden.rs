@@ -59,6 +59,7 @@ fn a_fetch_job_with_patches_and_what_became_of_them_are_sent_as_they_are_written
         length: 40,
         makes: declaration().digests,
         makes_length: 1_014,
+        stored: None,
     };
     let stored = in_pack();
     let base = PatchBase {
@@ -335,6 +336,7 @@ fn package_results() -> Vec<(&'static str, PackageResult)> {
             earlier: false,
         },
         result,
+        patch: None,
     };
     let items: Vec<_> = (1..).zip(results).map(item).collect();
     let mut earlier = items[..1].to_vec();

@@ -143,7 +143,8 @@ proptest! {
         let patch = serde_json::to_string(&operations).unwrap();
         let parsed: json_patch::Patch = serde_json::from_str(&patch).unwrap();
         let mut after = before.clone();
-        let expected = json_patch::patch(&mut after, &parsed).is_ok();
+        // `patch` panics where it cannot undo what it has done.
+        let expected = json_patch::patch_unsafe(&mut after, &parsed).is_ok();
         let text = if is_pretty { serde_json::to_string_pretty(&before) } else { serde_json::to_string(&before) };
         let made = first(&text.unwrap(), &patch);
         prop_assert_eq!(made.is_ok(), expected, "{:?}", made);

@@ -71,7 +71,8 @@ fn step(uri: &ResourceUri, declaration: &Declaration, link: Link) -> Result<Patc
         return Err(PatchUnused::OtherOrigin);
     }
     let digests = link.hash.as_deref().map(fixity::parse_hashes).unwrap_or_default().known;
-    Ok(Patch { url, digests, length, makes: declaration.digests.clone(), makes_length })
+    let makes = declaration.digests.clone();
+    Ok(Patch { url, digests, length, makes, makes_length, stored: None })
 }
 
 /// The plan with this patch as its last.

@@ -7,13 +7,12 @@ use bus::worker::{OriginShares, RequestTimer};
 use fleet::Credentials;
 use model::{Clock, Origin, Terms};
 use store::{PackLimits, SharedPacks, Store};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use web::Client;
 
 use crate::config::FetcherConfig;
 use crate::metrics::FetcherMetrics;
-use crate::patch;
+use crate::patch_room::PatchRoom;
 use crate::range_permits::SingleRangeOrigins;
 
 /// Processes fetch jobs.
@@ -30,7 +29,7 @@ pub struct Fetcher {
     pub(crate) metrics: FetcherMetrics,
     pub(crate) loners: SingleRangeOrigins,
     /// Memory that patches share.
-    pub(crate) patch_room: Arc<Semaphore>,
+    pub(crate) patch_room: PatchRoom,
     origin_shares: Option<OriginShares>,
     pub(crate) stop: CancellationToken,
 }
@@ -54,7 +53,7 @@ impl Fetcher {
             config: Arc::new(config),
             metrics: FetcherMetrics::default(),
             loners: SingleRangeOrigins::default(),
-            patch_room: Arc::new(Semaphore::new(patch::ROOM as usize)),
+            patch_room: PatchRoom::default(),
             origin_shares: None,
             stop: CancellationToken::new(),
         }

@@ -10,6 +10,7 @@ mod package;
 mod package_label;
 mod page;
 mod patch;
+mod patch_room;
 mod range_permits;
 mod resource;
 mod serve;

@@ -10,7 +10,6 @@ use model::{
 };
 use patches::{Limits, PatchError};
 use store::StoreError;
-use tokio::sync::SemaphorePermit;
 use web::{ErrorKind, GetRequest, WebError};
 
 use crate::body::{Body, Receiving};
@@ -21,12 +20,6 @@ use crate::resource::Fresh;
 const LARGEST: u64 = 64 * 1024 * 1024;
 /// Patches in a row that were tried and not applied, after which a job tries no more.
 const MOST_UNUSED: u32 = 5;
-/// Unit of the memory that patches share, in bytes.
-const UNIT: u64 = 1024 * 1024;
-/// Memory that patches share in a process, in units: room for the largest one.
-pub(crate) const ROOM: u32 = 256;
-/// Bytes of that memory.
-pub(crate) const ROOM_BYTES: u64 = ROOM as u64 * UNIT;
 
 /// What became of the patches of an item.
 pub(crate) struct Patched {
@@ -91,20 +84,27 @@ impl Fetcher {
         let base = patch.base.as_ref().ok_or(PatchUnused::NoBase)?;
         let largest = patch.steps.iter().map(|step| step.makes_length).chain([base.computed.length()]).max();
         let largest = largest.filter(|largest| *largest <= LARGEST).ok_or(PatchUnused::TooLarge)?;
-        let received = patch.steps.iter().try_fold(0_u64, |sum, step| sum.checked_add(step.length));
-        let received = received.filter(|bytes| *bytes <= LARGEST).ok_or(PatchUnused::TooLarge)?;
+        let length = patch.steps.iter().try_fold(0_u64, |sum, step| sum.checked_add(step.length));
+        let length = length.filter(|bytes| *bytes <= LARGEST).ok_or(PatchUnused::TooLarge)?;
         // Also what lies between the operations of a patch.
         let limit = (2 * largest).min(LARGEST);
-        let _room = self.patch_room(3 * limit + received).await;
+        let _room = self.patch_room.take(3 * limit + length).await;
 
         // The stored version first: without it, no patch is asked for.
-        let mut bytes = self.read_base(base).await?;
+        let mut bytes = self.read(base).await?;
+        let mut received = 0;
         for step in &patch.steps {
-            let received = self.receive_patch(step, requests).await?;
-            bytes = apply(bytes, received, step.clone(), limit).await?;
+            let patch = match self.stored_patch(step).await? {
+                Some(stored) => stored,
+                None => {
+                    received += step.length;
+                    self.receive_patch(step, requests).await?
+                }
+            };
+            bytes = apply(bytes, patch, step.clone(), limit).await?;
         }
 
-        let length = bytes.len() as u64;
+        let made = bytes.len() as u64;
         let algorithms = item.declaration.digests.iter().map(Digest::algorithm).collect();
         let mut receiving = Receiving::new(&self.store, algorithms, self.config.pack_threshold_bytes);
         receiving.append(bytes).await.map_err(Break::Store)?;
@@ -120,17 +120,21 @@ impl Fetcher {
             final_url: None,
         };
         let patches = patch.steps.iter().map(|step| step.url.clone()).collect();
-        Ok((PatchUse::Applied { patches, bytes: received, saved: length.saturating_sub(received) }, fresh))
+        Ok((PatchUse::Applied { patches, bytes: received, saved: made.saturating_sub(length) }, fresh))
     }
 
-    /// Waits until there is memory for so many bytes.
-    async fn patch_room(&self, bytes: u64) -> Option<SemaphorePermit<'_>> {
-        let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(ROOM).clamp(1, ROOM);
-        // It is never closed.
-        self.patch_room.acquire_many(units).await.ok()
+    /// A patch that came in a package, if it is still there and as declared.
+    async fn stored_patch(&self, step: &Patch) -> Result<Option<Bytes>, Break> {
+        let stored = step.stored.as_deref().filter(|stored| stored.computed.length() == step.length);
+        let Some(stored) = stored else { return Ok(None) };
+        match self.read(stored).await {
+            Ok(bytes) => Ok(Some(bytes).filter(|bytes| !contradicts(&step.digests, bytes))),
+            Err(Break::Unused(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    async fn read_base(&self, base: &PatchBase) -> Result<Bytes, Break> {
+    async fn read(&self, base: &PatchBase) -> Result<Bytes, Break> {
         let bitstream = Bitstream {
             location: base.location.clone(),
             computed: base.computed.clone(),

@@ -14,7 +14,7 @@ use store::PackLimits;
 use tokio::sync::Semaphore;
 use web::{Client, WebConfig};
 
-use crate::{Fetcher, FetcherConfig, FetcherMetrics, patch};
+use crate::{Fetcher, FetcherConfig, FetcherMetrics, patch_room};
 
 /// The daemon's configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -114,7 +114,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let pack_bytes = (PackLimits::default().bytes + jobs.pack_threshold_bytes) as u64;
     let job_bytes = pack_bytes.max(2 * store::part_bytes(jobs.largest_package_bytes));
     context.metrics.bound_memory("fetcher-jobs", max_concurrent_jobs as u64 * job_bytes);
-    context.metrics.bound_memory("fetcher-patches", patch::ROOM_BYTES);
+    context.metrics.bound_memory("fetcher-patches", patch_room::BYTES);
     // Each job has at most one connection with a full window, while the job is slower than its server.
     let window_bytes = max_concurrent_jobs as u64 * u64::from(http2_window_bytes);
     context.metrics.bound_memory("fetcher-connections", window_bytes);

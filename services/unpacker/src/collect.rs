@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry as Slot;
 use documents::{DocumentError, Part};
 use fixity::Hasher;
 use jiff::Timestamp;
-use model::{Links, ManifestEntry, ManifestHeader, ProblemReason, ResourceUri};
+use model::{Links, ManifestEntry, ManifestHeader, ProblemReason, ResourceUri, packaged_patch};
 use packages::PackageError;
 use resourcesync::{
     BadEntry, Datetime, Entry, Header, Interval, Item, Link, Mode, Options, Quirks, relation,
@@ -17,8 +17,8 @@ use tokio::io::AsyncRead;
 use crate::entries::{Entries, Kind, Line, Row, digest_of};
 use crate::error::UnpackError;
 
-/// Reads the manifest from `source`. Calls `named` with the number and the path of each entry that names a member, and
-/// without a number with the path of each patch that an entry links to: it is no resource.
+/// Reads the manifest from `source`. Calls `named` with the number and the path of each entry that names a member, or
+/// whose link to a patch does; without a number where such a link names another member beside that of the entry.
 /// With `keep_earlier`, entries that a later one supersedes count, too, if they name a member.
 ///
 /// # Errors
@@ -150,13 +150,19 @@ impl<F: FnMut(Option<u32>, &str)> Collector<F> {
         let mut kind = match &entry.metadata.path {
             Some(path) => {
                 (self.named)(Some(number), path);
+                if let Some(path) = entry.links.iter().find_map(patch_path) {
+                    (self.named)(None, path);
+                }
                 Kind::Named
             }
-            None => Kind::NoMember,
+            None => match packaged_patch(&entry.metadata, &entry.links).and_then(patch_path) {
+                Some(path) => {
+                    (self.named)(Some(number), path);
+                    Kind::Patch
+                }
+                None => Kind::NoMember,
+            },
         };
-        if let Some(path) = entry.links.iter().find_map(patch_path) {
-            (self.named)(None, path);
-        }
         match self.counts.entry(digest_of(&entry.loc)) {
             Slot::Vacant(slot) => drop(slot.insert(number)),
             Slot::Occupied(mut slot) => {

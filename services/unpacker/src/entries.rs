@@ -18,6 +18,8 @@ const READ: u64 = 1 << 20;
 pub(crate) enum Kind {
     /// It names a member.
     Named,
+    /// It names none, and a link of it a patch.
+    Patch,
     /// It names none, for example that of a deletion.
     NoMember,
     /// It is unusable.
@@ -57,9 +59,9 @@ pub(crate) struct Entries {
 }
 
 impl Kind {
-    /// Whether the member that the entry names is unpacked.
+    /// Whether the member that the entry, or its link, names is read.
     pub(crate) fn has_member(self) -> bool {
-        matches!(self, Self::Named | Self::Earlier)
+        matches!(self, Self::Named | Self::Earlier | Self::Patch)
     }
 }
 
@@ -110,7 +112,7 @@ impl Line {
     /// Outcome of an entry without a member.
     pub(crate) fn without_member(self) -> MemberOutcome {
         let result = self.bad.map_or(MemberResult::NoMember, MemberResult::BadEntry);
-        MemberOutcome { entry: self.entry, result }
+        MemberOutcome::new(self.entry, result)
     }
 }
 

@@ -141,7 +141,7 @@ impl<'a> Filling<'a> {
             _ => {
                 let location = content.location(self.store).await?;
                 let result = judge::verified(&entry, content.computed.clone(), assurance, location);
-                self.push(answers, MemberOutcome { entry, result }).await
+                self.push(answers, MemberOutcome::new(entry, result)).await
             }
         }
     }
@@ -153,7 +153,7 @@ impl<'a> Filling<'a> {
         entry: ManifestEntry,
         failure: Failure,
     ) -> Result<(), UnpackError> {
-        self.push(answers, MemberOutcome { entry, result: MemberResult::Failed(failure) }).await
+        self.push(answers, MemberOutcome::new(entry, MemberResult::Failed(failure))).await
     }
 
     /// Adds the next complete entry.
@@ -194,7 +194,7 @@ impl<'a> Filling<'a> {
             // Its bytes are never read.
             Err(error) => {
                 let result = MemberResult::BadEntry(format!("{error}"));
-                return self.push(answers, MemberOutcome { entry, result }).await;
+                return self.push(answers, MemberOutcome::new(entry, result)).await;
             }
         };
         let media_type = entry.metadata.media_type.clone();
@@ -229,7 +229,7 @@ impl<'a> Filling<'a> {
         let packer = std::mem::replace(&mut self.packer, next);
         for ((slot, entry, computed, assurance), location) in packer.finish().await? {
             let result = judge::verified(&entry, computed, assurance, location);
-            self.items[slot] = Some(MemberOutcome { entry, result });
+            self.items[slot] = Some(MemberOutcome::new(entry, result));
         }
         let items: Vec<_> = std::mem::take(&mut self.items).into_iter().flatten().collect();
         let number = self.number;

@@ -11,9 +11,14 @@ pub(crate) struct Declared {
 }
 
 impl Declared {
+    /// What an entry declares of its member; of a patch in its place, what the link declares.
     pub(crate) fn by(entry: &ManifestEntry) -> Self {
-        let hashes = entry.metadata.hash.as_deref().map(fixity::parse_hashes).unwrap_or_default();
-        Self { digests: hashes.known, length: entry.metadata.length }
+        let (hash, length) = match entry.patch() {
+            Some(link) => (link.hash, link.length),
+            None => (entry.metadata.hash.clone(), entry.metadata.length),
+        };
+        let hashes = hash.as_deref().map(fixity::parse_hashes).unwrap_or_default();
+        Self { digests: hashes.known, length }
     }
 
     /// The digest algorithms to compute while the bytes pass.

@@ -1,7 +1,7 @@
 //! Opens a fetched package: verifies it, reads its manifest, and divides the entries into slices.
 
 use fixity::Verdict;
-use model::{Contents, Location, PackageId, PackageResult, SourceId, UnpackJob};
+use model::{Contents, Location, MemberResult, PackageId, PackageResult, SourceId, UnpackJob};
 use packages::zip::{Directory, MemberReader};
 use packages::{PackageError, Packaging, SNIFF_BYTES, sniff};
 
@@ -119,7 +119,7 @@ impl Unpacker {
                 number += 1;
                 let line = match (kind, member) {
                     (Kind::Overtaken, _) => continue,
-                    (Kind::NoMember | Kind::Bad, _) => {
+                    (Kind::NoMember | Kind::Bad, _) | (Kind::Patch, None) => {
                         let outcome = line.without_member();
                         Line { entry: outcome.entry, found: Found::Nothing(Box::new(outcome.result)) }
                     }
@@ -127,10 +127,12 @@ impl Unpacker {
                         let failure = failure::no_such_member(&job.uri, &line.entry);
                         Line { entry: line.entry, found: Found::failed(failure) }
                     }
-                    (Kind::Named | Kind::Earlier, Some(member)) => {
+                    (Kind::Named | Kind::Earlier | Kind::Patch, Some(member)) => {
                         let member = directory.member(member);
                         let found = match directory.claim(&member) {
                             Ok(claim) => Found::Member(MemberLocation::new(claim, member.name_bytes)),
+                            // The resource is requested, whatever is wrong with its patch.
+                            Err(_) if kind == Kind::Patch => Found::Nothing(Box::new(MemberResult::NoMember)),
                             Err(error) => Found::failed(failure::of_member(&job.uri, &line.entry, &error)),
                         };
                         Line { entry: line.entry, found }

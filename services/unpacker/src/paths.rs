@@ -45,7 +45,8 @@ impl Paths {
             }
             match entries.kind(entry) {
                 Kind::Named | Kind::Earlier => naming.entries.push(entry),
-                Kind::Overtaken => naming.is_otherwise = true,
+                // A patch is not read from a tar: it is requested.
+                Kind::Overtaken | Kind::Patch => naming.is_otherwise = true,
                 Kind::NoMember | Kind::Bad => {}
             }
         }

@@ -54,7 +54,7 @@ impl Unpacker {
                 Found::Member(_) => result?,
                 Found::Nothing(result) => *result,
             };
-            Some(MemberOutcome { entry: line.entry, result })
+            Some(outcome(line.entry, result))
         });
         let items = items.collect();
         answers.caught_up().await?;
@@ -112,6 +112,19 @@ impl Unpacker {
         }
         Ok(hasher.finish())
     }
+}
+
+/// The outcome of an entry. A patch in its place is no version of it: what is not as its link declares is left out, and
+/// the resource is requested.
+fn outcome(entry: ManifestEntry, result: MemberResult) -> MemberOutcome {
+    if entry.patch().is_none() {
+        return MemberOutcome::new(entry, result);
+    }
+    let patch = match result {
+        MemberResult::Verified { stored, .. } => Some(Box::new(stored)),
+        _ => None,
+    };
+    MemberOutcome { entry, result: MemberResult::NoMember, patch }
 }
 
 /// How the members of a slice are read: small ones close together in blocks, others one by one.

@@ -241,7 +241,9 @@ impl Unpacker {
                         let failure = failure::no_such_member(&answers.job.uri, &line.entry);
                         filling.failed(answers, line.entry, failure).await?;
                     }
-                    Kind::NoMember | Kind::Bad => filling.push(answers, line.without_member()).await?,
+                    Kind::NoMember | Kind::Bad | Kind::Patch => {
+                        filling.push(answers, line.without_member()).await?
+                    }
                 }
             }
         }

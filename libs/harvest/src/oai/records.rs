@@ -257,7 +257,7 @@ async fn stored(
         }
         let entry =
             ManifestEntry { loc: one.loc, lastmod, metadata, links, line: 0, column: 0, earlier: false };
-        outcomes.push(MemberOutcome { entry, result });
+        outcomes.push(MemberOutcome::new(entry, result));
     }
     for (n, location) in packer.finish().await? {
         if let Some(computed) = waiting.remove(&n) {

@@ -29,7 +29,7 @@ pub(super) async fn settle_earlier(
     let now = ctx.clock.now();
     let mut listed = 0;
     let mut found: BTreeMap<ResourceUri, Vec<Version>> = BTreeMap::new();
-    for MemberOutcome { entry, result } in items {
+    for MemberOutcome { entry, result, patch: _ } in items {
         if !ctx.options.filter.takes(&entry.loc) {
             continue;
         }

@@ -1,12 +1,12 @@
 //! Entries of a manifest: each is decided like an entry of a list, but its member is stored at once.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use catalog::Batch;
 use fixity::Computed;
 use model::{
-    Action, Assurance, Bitstream, Failure, HomeSite, Links, MemberOutcome, MemberResult, PendingRecord,
-    ProblemReason, ProblemRecord, Provenance, ResourceRecord, ResourceUri, StoredBitstream,
+    Action, Assurance, Bitstream, Failure, HomeSite, Links, MemberOutcome, MemberResult, PatchBase,
+    PendingRecord, ProblemReason, ProblemRecord, Provenance, ResourceRecord, ResourceUri, StoredBitstream,
 };
 use planning::follow::AfterChange;
 use planning::{CurrentState, Decision, EntryContext, ListedEntry, agree, decide, strategy, why};
@@ -28,6 +28,9 @@ enum Step {
     Plan { planned: ListedEntry, decision: Decision, failure: Option<Failure> },
 }
 
+/// An entry, the result for its member, and the patch that lies in the package in its place, with its URL.
+type WantedMember = (ListedEntry, MemberResult, Option<(String, Box<StoredBitstream>)>);
+
 /// Settles members of a package. Their entries are of different resources.
 pub(crate) async fn settle_members(
     ctx: &mut RunContext,
@@ -38,7 +41,7 @@ pub(crate) async fn settle_members(
     items: Vec<MemberOutcome>,
 ) -> Result<(), HarvestError> {
     let (members, mut linked) = wanted_members(ctx, planner, batch, context, items);
-    let uris: Vec<ResourceUri> = members.iter().map(|(planned, _)| planned.uri.clone()).collect();
+    let uris: Vec<ResourceUri> = members.iter().map(|(planned, ..)| planned.uri.clone()).collect();
     let is_member: HashSet<&ResourceUri> = uris.iter().collect();
     // A member of the package is listed.
     linked.retain(|entry| !is_member.contains(&entry.uri));
@@ -49,9 +52,11 @@ pub(crate) async fn settle_members(
     let versions = settler.versions_of(ctx, &uris).await?;
     let mut plans = Plans::of(uris.iter().cloned().zip(pending), uris.len());
     let mut steps = Vec::with_capacity(members.len());
-    for ((planned, result), held) in members.into_iter().zip(records) {
+    let mut patches = HashMap::new();
+    for ((planned, result, patch), held) in members.into_iter().zip(records) {
         let before = plans.get(&planned.uri).cloned();
         let uri = planned.uri.clone();
+        patches.extend(patch.map(|patch| (uri.clone(), patch)));
         let step = step(ctx, planned, result, held.as_deref(), before, &mut after);
         steps.push((uri, step, held));
     }
@@ -82,6 +87,9 @@ pub(crate) async fn settle_members(
                     continue;
                 }
                 entries::apply(ctx, batch, planned, decision, held.as_deref(), &mut plans);
+                if let Some((url, stored)) = patches.remove(&uri) {
+                    note_patch(plans.get_mut(&uri), &url, *stored);
+                }
                 if let (Decision::Fetch, Some(failure)) = (decision, failure) {
                     note_bad_member(
                         ctx,
@@ -98,6 +106,15 @@ pub(crate) async fn settle_members(
     // By now only resources whose members were not taken have plans.
     plans.write(ctx, batch);
     planner.plan_linked(ctx, batch, linked, after).await
+}
+
+/// Notes where the last patch of a plan is stored, if it is this one.
+fn note_patch(plan: Option<&mut PendingRecord>, url: &str, stored: StoredBitstream) {
+    let step = plan.and_then(|plan| plan.patch.as_mut()).and_then(|patch| patch.steps.last_mut());
+    if let Some(step) = step.filter(|step| url.parse().is_ok_and(|url: ResourceUri| url == step.url)) {
+        let StoredBitstream { location, computed, .. } = stored;
+        step.stored = Some(Box::new(PatchBase { location, computed, media_type: None }));
+    }
 }
 
 /// Records an unusable member as a problem until the resource itself was requested, and as an attempt in its
@@ -127,11 +144,12 @@ fn wanted_members(
     batch: &mut Batch,
     context: &EntryContext,
     items: Vec<MemberOutcome>,
-) -> (Vec<(ListedEntry, MemberResult)>, Vec<ListedEntry>) {
+) -> (Vec<WantedMember>, Vec<ListedEntry>) {
     let mut members = Vec::with_capacity(items.len());
     let mut linked = Vec::new();
     let home = HomeSite::of(&ctx.entry);
-    for MemberOutcome { entry, result } in items {
+    for MemberOutcome { entry, result, patch } in items {
+        let patch = patch.and_then(|stored| Some((entry.patch()?.href, stored)));
         let at = format!("{}#{}:{}", context.document, entry.line, entry.column);
         if let MemberResult::BadEntry(why) = &result {
             ctx.entry_problem(batch, at, ProblemReason::Malformed, &format!("the entry was left out: {why}"));
@@ -155,7 +173,7 @@ fn wanted_members(
                 }
                 if is_wanted {
                     linked.extend(planner.follow(ctx, batch, context, &planned, position));
-                    members.push((planned, result));
+                    members.push((planned, result, patch));
                 } else {
                     planner.name_links(ctx, context, &planned);
                 }

@@ -276,17 +276,18 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
     let id = JobId::fresh();
     let run = RunId::fresh();
     let seq = Seq::new(u64::MAX);
+    let base = PatchBase {
+        location: stored.location.clone(),
+        computed: stored.computed.clone(),
+        media_type: stored.media_type.clone(),
+    };
     let step = Patch {
         url: uri.clone(),
         digests: declaration.digests.clone(),
         length: u64::MAX,
         makes: declaration.digests.clone(),
         makes_length: u64::MAX,
-    };
-    let base = PatchBase {
-        location: stored.location.clone(),
-        computed: stored.computed.clone(),
-        media_type: stored.media_type.clone(),
+        stored: Some(Box::new(base.clone())),
     };
     let patched =
         PatchItem { base: Some(base), steps: vec![step; 8], unused: Some(PatchUnused::NotApplicable) };

@@ -77,7 +77,7 @@ async fn earlier_versions_are_unpacked_where_they_are_wanted_and_marked() {
     for (contents, items) in [(&of_zip.contents, &of_zip.items), (&contents_of_tar, &of_tar)] {
         assert_eq!((contents.entries, contents.overtaken, contents.keeps_earlier), (6, 1, true));
         let mut found = Vec::new();
-        for MemberOutcome { entry, result } in items {
+        for MemberOutcome { entry, result, .. } in items {
             let bytes = match result {
                 MemberResult::Verified { stored, .. } => Some(case.bytes(stored).await),
                 MemberResult::NoMember => None,

@@ -86,7 +86,7 @@ fn fitting(weights: impl Iterator<Item = usize>) -> usize {
 fn weight_of(item: &FetchItem) -> usize {
     let from = item.from.as_ref().map_or(0, |from| from.as_str().len());
     let steps = item.patch.iter().flat_map(|patch| &patch.steps);
-    let patches: usize = steps.map(|step| step.url.as_str().len() + 400).sum();
+    let patches: usize = steps.map(|step| step.url.as_str().len() + 800).sum();
     from + patches
         + item.uri.as_str().len()
         + weight_of_declaration(&item.declaration)

@@ -307,7 +307,9 @@ async fn lnk_8_a_patch_that_a_change_dump_names_is_applied() {
         case.site().serve("/caps.xml", urlset("capability=\"capabilitylist\"", &offers));
         case.site().serve("/j", document(2));
         let run = case.sync(&["--rediscover-after", "0s"]).exits(0);
-        assert_eq!((run.count("stored"), run.count("patched"), case.asked("/j")), (1, 1, (0, 1)), "{run}");
+        assert_eq!((run.count("stored"), run.count("patched")), (1, 1), "{run}");
+        // In a ZIP it is read where it is. From a tar it is not taken.
+        assert_eq!(case.asked("/j"), (0, usize::from(!is_zip)), "{run}");
         assert_eq!(run.json()["quirks"], serde_json::json!({}), "{run}");
         assert_eq!(case.copy().cat(&case.uri("/j")), document(2).as_bytes());
     }
