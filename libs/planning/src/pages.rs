@@ -97,7 +97,8 @@ impl PageRules<'_> {
     /// Whether the rules do not select the link that led to a stored resource. Other rules did, and what they selected
     /// is neither absent nor deleted.
     pub fn leaves_out(&self, record: &ResourceRecord) -> bool {
-        let Some(linked) = record.listing.linked.as_deref() else { return false };
+        // No page led to it: the entries were taken for resources then.
+        let Some(linked) = record.listing.linked.as_deref() else { return true };
         let is_of_type = self.follow.types.is_empty()
             || self.follow.selects(&linked.rel, record.declaration.media_type.as_deref());
         !self.is_of_work(&linked.rel) || !is_of_type

@@ -108,7 +108,7 @@ async fn sig_3_a_signmap_is_read_in_both_forms_and_asks_no_page() {
         let run = case.sync(&case.source.sitemap(), &[]).exits(0);
         assert_eq!((run.count("stored"), case.pages_asked()), (9, 0), "{run}");
         case.holds_all();
-        let within = if sitemap == PageSitemap::SignmapInLoc { 3 } else { 0 };
+        let within = if sitemap == PageSitemap::SignmapInLoc { 15 } else { 0 };
         assert_eq!(run.json()["quirks"]["link-in-loc"].as_u64().unwrap_or_default(), within, "{run}");
         assert_eq!(case.works().len(), 3);
 
@@ -270,7 +270,7 @@ async fn sig_6_files_on_other_hosts_are_told_and_taken_by_rule() {
     let run = copy.sync(&page).exits(0);
     assert_eq!((run.count("stored"), &run.json()["quirks"]["item-elsewhere"]), (1, &1.into()), "{run}");
     assert_eq!(copy.cat(&own), b"a");
-    let run = copy.sync_with(&page, &["--follow-links", "item", "--allow-address", "::1/128"]);
+    let run = copy.sync_with(&page, &["--follow-links", "item", "--allow-address", "127.0.0.0/8"]);
     assert_eq!(run.count("stored"), 1, "{run}");
     assert_eq!(copy.cat(&elsewhere), b"b");
     // Without the rule again, it stays.
@@ -410,4 +410,33 @@ async fn a_fleet_harvests_landing_pages_as_a_laptop_does() {
     case.source.update_item(2, 0);
     fleet.harvest(&url).await.exits(0);
     assert_eq!(fleet.destination().present(), digests(&case.source.expected()));
+}
+
+/// SIG-5: a link set beyond a limit is a problem of its page, by name, and what came before it is held.
+#[tokio::test]
+async fn sig_5_a_link_set_beyond_a_limit_is_a_problem_of_its_page() {
+    let site = Site::start().await;
+    let json = "application/linkset+json";
+    let header = format!("</f>; rel=item; type=\"text/plain\", </ls>; rel=linkset; type=\"{json}\"");
+    let page = site.reply(
+        "/w",
+        Reply::ok("<title>w</title>").header("content-type", "text/html").header("link", header),
+    );
+    site.reply("/.well-known/resourcesync", Reply::status(404));
+    let file = site.serve("/f", "f");
+    let other = site.serve("/g", "g");
+    let many: Vec<String> = (0..100_000).map(|n| format!(r#"{{"href": "/a/{n}"}}"#)).collect();
+    let many = format!(
+        r#"{{"linkset": [{{"anchor": "{page}", "item": [{{"href": "/g"}}], "author": [{}]}}]}}"#,
+        many.join(",")
+    );
+    let long = " ".repeat(16 * 1024 * 1024) + "{}";
+    for (body, why, held) in [(long, "bytes", vec![&file]), (many, "links", vec![&file, &other])] {
+        site.reply("/ls", Reply::ok(body).header("content-type", json));
+        let copy = Destination::directory();
+        let run = copy.sync_with(&page, &["--retries", "0"]).exits(1);
+        assert_eq!(copy.present().keys().collect::<Vec<_>>(), held, "{run}");
+        let told = copy.run("problems", &[]).exits(0);
+        assert!(told.stdout.contains("landing page") && told.stdout.contains(why), "{told}");
+    }
 }
