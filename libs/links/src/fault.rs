@@ -124,6 +124,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::landing::Finding;
 
     #[test]
     fn names_are_unique_and_plain() {
@@ -131,12 +132,6 @@ mod tests {
         assert_eq!(names.len(), Fault::ALL.len());
         assert!(names.iter().all(|name| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')));
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::landing::Finding;
 
     #[test]
     fn the_page_of_quirks_names_each_fault_and_finding() {

@@ -1,7 +1,7 @@
 //! Asks for one landing page, beside the owner of the Source: the owner plans its links as they come.
 
 use discovery::{Landing, PageAnswer, PageRequest, SeenPage, read_page, read_seen};
-use model::{Links, PageRecord, PageState, ResourceUri};
+use model::{Links, PageRecord, PageState, ResourceUri, Validators};
 use planning::pages::LINK_SET;
 use url::Url;
 use web::{Client, WebError};
@@ -35,8 +35,10 @@ pub(super) async fn ask(
         let landing = Box::new(read_seen(&client, *seen).await);
         return (uri, page, Came::Read(landing));
     }
-    let request =
-        PageRequest { url: uri.to_url(), validators: page.validators.clone(), link_sets: link_sets(&page) };
+    let link_sets = link_sets(&page);
+    // A page may stay the same while its link set changes.
+    let validators = if link_sets.is_empty() { page.validators.clone() } else { Validators::default() };
+    let request = PageRequest { url: uri.to_url(), validators, link_sets };
     let came = match read_page(&client, request).await {
         Ok(PageAnswer::Unchanged { requests }) => Came::Unchanged { requests },
         Ok(PageAnswer::Read(landing)) => Came::Read(landing),
