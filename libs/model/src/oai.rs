@@ -53,6 +53,12 @@ pub struct OaiProgress {
     /// may stand still.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swept_at: Option<Timestamp>,
+    /// Whether the last list of all records may have skipped some, so that all identifiers are compared soon.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compare_soon: bool,
+    /// Whether it lists no identifiers, so that records are listed in their place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_identifiers: bool,
     /// Whether the repository promised a wrong number of records in two runs. Its numbers are not believed any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub miscounts: bool,

@@ -110,7 +110,7 @@ async fn take_up(
             return Ok(None);
         }
         OaiReadingKind::Changes
-    } else if has_baseline && ctx.options.mode != Some(Mode::Baseline) {
+    } else if has_baseline && ctx.options.mode != Some(Mode::Baseline) && !list.progress.without_identifiers {
         OaiReadingKind::Identifiers
     } else {
         OaiReadingKind::Records

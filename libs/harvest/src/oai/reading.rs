@@ -228,8 +228,14 @@ impl Reading {
         self.failures += 1;
         let (kind, why) = match trouble {
             Trouble::Hold(failure) => {
-                if failure.reason == ProblemReason::UnexpectedHtml {
-                    self.quirk(Quirk::Challenged);
+                match failure.reason {
+                    ProblemReason::UnexpectedHtml => self.quirk(Quirk::Challenged),
+                    // The next comparison lists records.
+                    ProblemReason::WrongKind if self.kind == OaiReadingKind::Identifiers => {
+                        self.list.progress.without_identifiers = true;
+                        self.quirk(Quirk::VerbMissing);
+                    }
+                    _ => {}
                 }
                 return Some(*failure);
             }

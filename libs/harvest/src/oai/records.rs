@@ -124,11 +124,11 @@ fn came(ctx: &mut RunContext, batch: &mut Batch, reading: &mut Reading, items: V
             }
             Some(place) => {
                 let before = &mut all[*place];
-                let was = before.is_deleted();
+                if before.is_deleted() != one.is_deleted() {
+                    reading.quirk(Quirk::DeletedAndLive);
+                }
                 if before.is_replaced_by(&one) {
                     *before = one;
-                } else if was != one.is_deleted() {
-                    reading.quirk(Quirk::DeletedAndLive);
                 }
             }
         }

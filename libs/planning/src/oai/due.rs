@@ -1,23 +1,24 @@
 //! When a list is compared with what is held, and whether it is one that the options choose.
 
 use jiff::{SignedDuration, Timestamp};
-use model::{OaiDeletions, OaiList, OaiOptions, SetRecord};
+use model::{OaiDeletions, OaiList, OaiOptions, OaiProgress, SetRecord};
 
-/// The time between two lists of all identifiers, where the repository does not tell all deletions, or who leaves a set,
-/// or how many records a list has.
+/// The time between two lists of all identifiers, where the repository does not tell all deletions, or who leaves a set.
 const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// The same where it does: a list may have skipped records that did not change, and no later list of changes has them.
 const SWEEP_ALL_EVERY: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Whether the identifiers of a list are due to be compared with what is held.
 pub fn is_sweep_due(set: &SetRecord, now: Timestamp) -> bool {
-    set.has_baseline
-        && set.oai.as_ref().is_some_and(|list| {
-            let tells_all =
-                list.deletions == OaiDeletions::Persistent && list.set.is_none() && !list.progress.miscounts;
-            let every = if tells_all { SWEEP_ALL_EVERY } else { SWEEP_EVERY };
-            list.progress.swept_at.is_none_or(|at| now.duration_since(at) >= every)
-        })
+    let Some(list) = set.oai.as_ref().filter(|_| set.has_baseline) else { return false };
+    let OaiProgress { swept_at, compare_soon, .. } = list.progress;
+    let is_old = |at: Timestamp, every| now.duration_since(at) >= every;
+    compare_soon
+        || if list.deletions == OaiDeletions::Persistent && list.set.is_none() {
+            swept_at.is_some_and(|at| is_old(at, SWEEP_ALL_EVERY))
+        } else {
+            swept_at.is_none_or(|at| is_old(at, SWEEP_EVERY))
+        }
 }
 
 /// Whether these lists are those that the options choose. Without any, the entry URL may name a set: it is `given`.
@@ -54,22 +55,23 @@ mod tests {
         let now: Timestamp = "2026-03-08T00:00:00Z".parse().unwrap();
         let week = ("2026-03-01T00:00:00Z", "2026-03-01T00:00:01Z");
         let month = ("2026-02-06T00:00:00Z", "2026-02-06T00:00:01Z");
-        for (of_set, deletions, miscounts, (due, not_due)) in [
-            (None, OaiDeletions::No, false, week),
-            (None, OaiDeletions::Transient, false, week),
-            (Some("a"), OaiDeletions::Persistent, false, week),
-            (None, OaiDeletions::Persistent, true, week),
+        for (of_set, deletions, is_due_at_first, (due, not_due)) in [
+            (None, OaiDeletions::No, true, week),
+            (None, OaiDeletions::Transient, true, week),
+            (Some("a"), OaiDeletions::Persistent, true, week),
             (None, OaiDeletions::Persistent, false, month),
         ] {
-            let is_due = |swept: Option<&str>| {
+            let is_due = |swept: Option<&str>, compare_soon| {
                 let mut list = list("oai_dc", of_set, deletions);
-                list.progress.miscounts = miscounts;
+                list.progress.compare_soon = compare_soon;
                 list.progress.swept_at = swept.map(|at| at.parse().unwrap());
                 let set = SetRecord { has_baseline: true, oai: Some(Box::new(list)), ..SetRecord::default() };
                 is_sweep_due(&set, now)
             };
-            assert!(is_due(None) && is_due(Some(due)), "{of_set:?} {deletions:?} {miscounts}");
-            assert!(!is_due(Some(not_due)), "{of_set:?} {deletions:?} {miscounts}");
+            assert_eq!(is_due(None, false), is_due_at_first, "{of_set:?} {deletions:?}");
+            assert!(is_due(Some(due), false), "{of_set:?} {deletions:?}");
+            assert!(!is_due(Some(not_due), false), "{of_set:?} {deletions:?}");
+            assert!(is_due(Some(not_due), true), "records were skipped");
         }
         assert!(!is_sweep_due(&SetRecord { has_baseline: true, ..SetRecord::default() }, now));
     }

@@ -301,7 +301,8 @@ impl<'a> List<'a> {
             // identifiers.
             let may_lack = reading.kind == OaiReadingKind::Records && reading.offsets && reading.changed;
             if reading.kind != OaiReadingKind::Changes && !reading.doubtful {
-                self.progress.swept_at = Some(self.clock).filter(|_| !may_lack);
+                self.progress.swept_at = Some(self.clock);
+                self.progress.compare_soon = may_lack;
             }
             // Without a cursor, changes are all records.
             let is_all = reading.kind == OaiReadingKind::Records

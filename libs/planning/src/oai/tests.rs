@@ -134,15 +134,15 @@ fn a_token_behind_the_end_of_a_list_ends_it_if_all_that_was_promised_came() {
 
 #[test]
 fn a_list_of_offsets_that_changed_meanwhile_is_compared_soon() {
-    for (is_offset, newest, is_swept) in
-        [(true, DAYS, false), (true, DAYS - 1, true), (false, DAYS, true), (false, DAYS - 1, true)]
+    for (is_offset, newest, soon) in
+        [(true, DAYS, true), (true, DAYS - 1, false), (false, DAYS, false), (false, DAYS - 1, false)]
     {
         let mut progress = begun(OaiReadingKind::Records);
         let mut list = List::of(&mut progress, span());
         page(&mut list, PageRead { is_offset, ..read(10, Some("10"), Some(20)) }, day(0));
         page(&mut list, PageRead { newest: Some(day(newest)), ..read(10, None, Some(20)) }, day(0));
         list.end();
-        assert_eq!(progress.swept_at.is_some(), is_swept, "{is_offset} {newest}");
+        assert_eq!(progress.compare_soon, soon, "{is_offset} {newest}");
     }
 }
 
