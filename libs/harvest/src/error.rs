@@ -39,14 +39,12 @@ pub enum HarvestError {
     },
     /// What the Source has is compared by other means.
     #[error(
-        "{source_url} is {kind}, which an audit does not read. Run `thresher sync --mode baseline`: it reads all of it \
-         again, and finds what is gone"
+        "{source_url} is a Source of landing pages (Signposting), which an audit does not read. Run `thresher sync \
+         --mode baseline`: it reads all of it again, and finds what is gone"
     )]
     NoAudit {
         /// The entry URL.
         source_url: String,
-        /// Its kind.
-        kind: &'static str,
     },
     /// The catalog has no harvest to compare.
     #[error(

@@ -57,15 +57,6 @@ fn may_audit(
     }
 }
 
-/// The kind of a Source that an audit does not read.
-fn kind_without_audit(set: &SetRecord) -> Option<&'static str> {
-    if set.oai.is_some() {
-        Some("an OAI-PMH repository")
-    } else {
-        set.pages.map(|_| "a Source of landing pages (Signposting)")
-    }
-}
-
 /// The record of a new run.
 fn new_run(parts: &Parts, last: Option<&RunRecord>, now: Timestamp) -> RunRecord {
     let is_audit = parts.options.mode == Some(Mode::Audit);
@@ -122,8 +113,8 @@ impl Harvest {
             may_audit(&parts.entry, last.as_ref(), interrupted.as_ref())?;
         }
         let sets: HashMap<_, _> = catalog.sets().await?.into_iter().collect();
-        if is_audit && let Some(kind) = sets.values().find_map(kind_without_audit) {
-            return Err(HarvestError::NoAudit { source_url: parts.entry.to_string(), kind });
+        if is_audit && sets.values().any(|set| set.pages.is_some()) {
+            return Err(HarvestError::NoAudit { source_url: parts.entry.to_string() });
         }
         let problems = ProblemLedger::open(catalog).await?;
         // An audit changes no setting.

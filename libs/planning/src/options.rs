@@ -21,6 +21,8 @@ pub struct HarvestOptions {
     pub prefer: Option<Prefer>,
     /// Whether an audit queues the differences for repair.
     pub repair: bool,
+    /// Records of a repository that an audit asks for by themselves.
+    pub sample: usize,
     /// Reject deviations that are tolerated by default.
     pub strict: bool,
     /// Which resources to harvest.
@@ -88,6 +90,7 @@ impl Default for HarvestOptions {
             mode: None,
             prefer: None,
             repair: false,
+            sample: 0,
             strict: false,
             filter: Filter::default(),
             jobs_per_origin: NonZeroUsize::new(4).expect("4 is not 0"),

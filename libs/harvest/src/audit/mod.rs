@@ -1,5 +1,6 @@
 //! An audit compares the catalog with the Source's documents (RS-32). It reads documents, and of dumps the manifests
-//! in their packages (`dumps`). It requests no resource, and receives no package.
+//! in their packages (`dumps`). It requests no resource, and receives no package. Of an OAI-PMH repository it reads the
+//! headers of all records (`repository`), and asks for a sample of the records if the operator wants it (`sample`).
 //!
 //! The entries of all documents are sorted by URI on the disk (`entries`) and merge-joined with the catalog, which has
 //! the same order. So each side is read once, whatever the order of documents, and memory is constant. `judge`
@@ -12,6 +13,8 @@ mod judge;
 mod named;
 mod read;
 mod repair;
+mod repository;
+mod sample;
 
 use std::sync::Arc;
 
@@ -35,6 +38,7 @@ pub use differences::{Difference, Differences};
 use differences::{Found, Notes};
 use judge::{Finding, judge};
 use read::{Audited, SpooledLists};
+use sample::Sample;
 
 /// Differences of each kind that are kept for display.
 const SHOWN: u64 = 5;
@@ -70,6 +74,7 @@ struct Comparison {
     counts: AuditCounts,
     first: Vec<Difference>,
     notes: Notes,
+    sample: Sample,
 }
 
 impl Auditor {
@@ -89,18 +94,24 @@ impl Auditor {
                     format!("{id} offers no Resource List and no Resource Dump: what is held of it is not compared")
                 });
             }
-            audited.push(Box::pin(self.read_set(ctx, &mut spooled, id, set)).await?);
+            audited.push(match &set.oai {
+                Some(list) => Box::pin(self.read_repository(ctx, &mut spooled, id, list)).await?,
+                None => Box::pin(self.read_set(ctx, &mut spooled, id, set)).await?,
+            });
         }
         let gaps = self.gaps_after(ctx, &audited, &mut spooled);
-        let SpooledLists { entries, documents, remarks, unread, .. } = spooled;
+        let SpooledLists { entries, documents, mut remarks, unread, .. } = spooled;
         let counts = AuditCounts { unread, gaps, ..AuditCounts::default() };
         let notes = Notes::new()?;
+        let sample = Sample::of(ctx.options.sample);
         let mut comparison =
-            Comparison { sets: audited, documents, is_partial, counts, first: Vec::new(), notes };
+            Comparison { sets: audited, documents, is_partial, counts, first: Vec::new(), notes, sample };
         let records = Records::All(ctx.options.filter.clone());
         let join =
             MergeJoin::begin(&*ctx.catalog().await?, entries.sorted(Counting::Last).await?, records).await?;
         Box::pin(self.compare_all(ctx, &mut comparison, join)).await?;
+        remarks.extend(Box::pin(comparison.compare_sample(ctx)).await?);
+        let unread = comparison.counts.unread;
         let Comparison { sets, counts, first, notes, .. } = comparison;
         let mut audit = Audit { counts, first, all: Arc::new(notes.finish()?), remarks };
         ctx.run.counters.gaps += gaps;
@@ -121,7 +132,12 @@ impl Auditor {
         let known = ctx.catalog().await?.discovery().await?.filter(|known| known.entry == ctx.entry.as_str());
         let known = known.map(|known| known.documents).unwrap_or_default();
         let options = spooled.horizon.options(ReadMode::Tolerant);
-        let (found, _) = discovery::rediscover(&ctx.client, &ctx.entry, &options, known).await?;
+        let (found, _) = match repository::chosen(ctx) {
+            Some(lists) => {
+                discovery::discover_source(&ctx.client, &ctx.entry, &options, known, &lists).await?
+            }
+            None => discovery::rediscover(&ctx.client, &ctx.entry, &options, known).await?,
+        };
         ctx.run.counters.requests += found.requests;
         for document in found.documents.iter().filter(|document| document.entries.is_some()) {
             ctx.run.counters.add_quirks(&names(&document.quirks));
@@ -218,7 +234,12 @@ impl Auditor {
         }
         match judge(&entry, record) {
             Finding::InSync => comparison.counts.agreeing += 1,
-            Finding::WithoutFixity => comparison.counts.without_fixity += 1,
+            Finding::WithoutFixity => {
+                comparison.counts.without_fixity += 1;
+                if let Some(record) = record.filter(|_| is_of_repository(ctx, &entry.listing.set)) {
+                    comparison.sample.offer(&entry, record);
+                }
+            }
             Finding::Newer => comparison.counts.newer += 1,
             Finding::Nothing => {}
             Finding::Differs { kind, decision, why } => {
@@ -245,6 +266,11 @@ impl Auditor {
             return None;
         }
         let of_sets: Vec<usize> = comparison.sets_of(&record).collect();
+        if of_sets.is_empty() && record.sets.iter().any(|set| is_of_repository(ctx, set)) {
+            // Only lists that the options choose no more have it, and these are not read.
+            comparison.counts.unjudged += 1;
+            return None;
+        }
         if comparison.is_partial || of_sets.iter().any(|n| !comparison.sets[*n].is_whole) {
             comparison.counts.unjudged += 1;
             return None;
@@ -306,6 +332,11 @@ impl Comparison {
         }
         Ok(self.notes.add(&found)?)
     }
+}
+
+/// Whether a set is a list of an OAI-PMH repository.
+fn is_of_repository(ctx: &RunContext, set: &SetId) -> bool {
+    ctx.sets.get(set).is_some_and(|set| set.oai.is_some())
 }
 
 /// Whether a set offers documents that contain all its resources.

@@ -71,6 +71,27 @@ pub(crate) async fn mend(
     }
 }
 
+/// What a repository gives when it is asked for a record.
+pub(crate) enum Given {
+    /// Its metadata, as a canonical document, and its datestamp.
+    Live(String, Option<Datetime>),
+    /// It is shown as deleted.
+    Deleted,
+    /// Why it cannot be told.
+    Unknown(String),
+}
+
+/// Asks for one record, to compare it. None if the URI is not that of a record of the harvested lists.
+pub(crate) async fn give(ctx: &mut RunContext, uri: &ResourceUri) -> Option<Given> {
+    let (base, request) = request_of(uri, &formats(ctx))?;
+    Some(match ask(ctx, &base, &request).await {
+        Ok(Came::Live(record, document, _)) => Given::Live(document, record.header.datestamp),
+        Ok(Came::Deleted(_)) => Given::Deleted,
+        Ok(Came::Failed(failure)) => Given::Unknown(failure.message),
+        Err(trouble) => Given::Unknown(trouble.into_failure().message),
+    })
+}
+
 /// The formats that are harvested.
 fn formats(ctx: &RunContext) -> Vec<Format> {
     let lists = ctx.sets.values().filter_map(|set| set.oai.as_ref());

@@ -12,6 +12,7 @@ mod chains;
 mod content;
 mod end;
 mod guard;
+mod headers;
 mod list;
 mod membership;
 mod mend;
@@ -31,7 +32,11 @@ use crate::run::{RunContext, document_queue};
 use crate::settler::Settler;
 
 pub(crate) use guard::guard_deletions;
-pub(crate) use mend::mend;
+pub(crate) use headers::Headers;
+pub(crate) use mend::{Given, give, mend};
+pub(crate) use names::entry;
+pub(crate) use records::entry_context;
+pub(crate) use same::is_same;
 
 /// Records per batch.
 const BATCH: usize = 500;

@@ -1,5 +1,6 @@
 //! `sync` and `audit`.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -76,6 +77,11 @@ pub(crate) struct AuditArgs {
     /// Print every difference instead of the first ones of each kind.
     #[arg(long)]
     pub(crate) list: bool,
+
+    /// Ask an OAI-PMH repository also for N records at random, and compare their metadata: a record may change without
+    /// a new datestamp.
+    #[arg(long, value_name = "N")]
+    pub(crate) sample: Option<NonZeroUsize>,
 
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,

@@ -1,5 +1,6 @@
 //! `thresher audit`: compare the copy with the Source's lists (RS-32).
 
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use harvest::{Difference, Report};
@@ -74,6 +75,7 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
     let options = HarvestOptions {
         mode: Some(Mode::Audit),
         repair: args.repair,
+        sample: args.sample.map_or(0, NonZeroUsize::get),
         terms: Terms::default(),
         jobs_per_origin: args.requests.concurrency,
         limits: args.limits.into(),
@@ -156,7 +158,7 @@ fn summary(report: &Report, counts: AuditCounts, duration: Duration, output: Out
         }
     }];
     let mut row = |n: u64, what: &str| lines.push(format!("  {:>12}  {what}", count(n)));
-    row(counts.agreeing, "match: the declared digest is that of the stored bytes");
+    row(counts.agreeing, "match: the declared digest, or the record itself, is that of the stored bytes");
     for (n, what) in [
         (
             counts.without_fixity,

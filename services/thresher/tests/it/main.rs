@@ -49,6 +49,8 @@ mod metrics;
 mod moves;
 mod named;
 mod oai;
+mod oai_acceptance;
+mod oai_audit;
 mod oai_content;
 mod oai_faults;
 mod oai_fleet;

@@ -303,12 +303,10 @@ async fn pages_that_fail_at_random_lose_nothing_in_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn report_and_ls_know_records_and_an_audit_says_what_to_do() {
+async fn report_and_ls_know_records() {
     let case = Case::in_step(small()).await;
     assert!(case.copy.run("report", &["--json"]).exits(0).json().is_object());
     assert_eq!(case.copy.ls()[&case.uri(0)].state, "present");
-    let refused = case.copy.run("audit", &[&case.repository.base_url()]).exits(3);
-    assert!(refused.stderr.contains("--mode baseline"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
