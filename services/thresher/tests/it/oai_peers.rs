@@ -1,4 +1,5 @@
-//! Third-party OAI-PMH repositories, of PyPI's `pyoai` and `oai-repo`, and the same records as PyPI's `sickle` gets.
+//! Third-party OAI-PMH repositories, of PyPI's `pyoai` and `oai-repo` and of Perl's `HTTP::OAI`, and the same records as
+//! PyPI's `sickle` gets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,17 @@ fn python(script: &str) -> Command {
     let mut command = Command::new(Venv::oai().expect("pip installs what is pinned").program("python"));
     command.arg("-B").arg(script).env("NO_PROXY", "*");
     command
+}
+
+/// The repository of Perl's HTTP::OAI. None where that is not installed.
+fn perl() -> Option<Command> {
+    let script: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perl").join("run_repository.pl");
+    let is_there = Command::new("perl").args(["-MHTTP::OAI", "-e", "1"]).stderr(Stdio::null()).status();
+    is_there.is_ok_and(|status| status.success()).then(|| {
+        let mut command = Command::new("perl");
+        command.arg(script);
+        command
+    })
 }
 
 /// A record as sickle reads it.
@@ -36,7 +48,11 @@ struct Peer {
 
 impl Peer {
     fn start(library: &str) -> Self {
-        let mut process = Process::talk(python("run_repository.py").arg(library).stderr(Stdio::null()));
+        Self::of(python("run_repository.py").arg(library))
+    }
+
+    fn of(command: &mut Command) -> Self {
+        let mut process = Process::talk(command.stderr(Stdio::null()));
         let line = process.hear();
         let base = line.strip_prefix("listening ").unwrap_or_else(|| panic!("not listening: {line}"));
         Self { base: base.to_owned(), process, copy: Destination::directory() }
@@ -124,6 +140,25 @@ fn a_repository_of_pyoai_is_harvested_whole_and_incrementally_as_by_sickle() {
     let run = peer.sync(&["--mode", "baseline"]).exits(0);
     assert_eq!((run.count("stored"), run.count("deleted"), run.count("failed")), (0, 0, 0), "{run}");
     peer.is_what_sickle_gets(&[]);
+}
+
+#[test]
+fn a_repository_of_perl_is_harvested_whole_and_incrementally_as_by_sickle() {
+    let Some(mut command) = perl() else {
+        eprintln!("skipped: Perl has no HTTP::OAI. Debian has it as libhttp-oai-perl");
+        return;
+    };
+    let mut peer = Peer::of(&mut command);
+    let run = peer.sync(&[]).exits(0);
+    assert_eq!((run.count("stored"), run.count("failed"), run.count("gaps")), (900, 0, 0), "{run}");
+    assert_eq!(run.json()["quirks"], serde_json::json!({}), "{run}");
+    peer.is_what_sickle_gets(&[]);
+    peer.change();
+    let run = peer.sync(&[]).exits(0);
+    assert_eq!((run.count("stored"), run.count("deleted"), run.count("failed")), (8, 7, 0), "{run}");
+    peer.is_what_sickle_gets(&[]);
+    let run = peer.sync(&["--mode", "baseline"]).exits(0);
+    assert_eq!((run.count("stored"), run.count("deleted"), run.count("failed")), (0, 0, 0), "{run}");
 }
 
 #[test]
