@@ -6,7 +6,7 @@ use std::sync::Arc;
 use catalog::{Batch, Catalog};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use model::{CapabilityLink, Counters, Mode, Phase, RunId, RunRecord, SetId, SetRecord};
+use model::{CapabilityLink, Counters, Mode, Phase, RunId, RunRecord, SetId};
 use planning::Selection;
 use resourcesync::Capability;
 use tokio::time::Instant;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use catalog::Batch;
-use fixity::{Computed, Sha256};
+use fixity::Computed;
 use model::{
     Assurance, Bitstream, Links, ManifestEntry, MemberOutcome, MemberResult, ProblemReason, ResourceUri,
     SetId, StoredBitstream,
