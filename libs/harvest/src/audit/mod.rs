@@ -134,7 +134,7 @@ impl Auditor {
         let options = spooled.horizon.options(ReadMode::Tolerant);
         let (found, _) = match repository::chosen(ctx) {
             Some(lists) => {
-                discovery::discover_source(&ctx.client, &ctx.entry, &options, known, &lists).await?
+                discovery::discover_source(&ctx.client, &ctx.entry, &options, known, &lists, false).await?
             }
             None => discovery::rediscover(&ctx.client, &ctx.entry, &options, known).await?,
         };

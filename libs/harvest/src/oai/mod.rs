@@ -36,7 +36,7 @@ pub(crate) use headers::Headers;
 pub(crate) use mend::{Given, give, mend};
 pub(crate) use names::entry;
 pub(crate) use records::entry_context;
-pub(crate) use same::is_same;
+pub(crate) use same_form::is_same;
 
 /// Records per batch.
 const BATCH: usize = 500;

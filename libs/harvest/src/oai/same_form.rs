@@ -31,8 +31,7 @@ pub(super) async fn among(store: &Store, records: Vec<(usize, &str, &Bitstream)>
         let stored: Vec<&Bitstream> = now.iter().map(|(_, _, held)| *held).collect();
         for ((n, document, _), read) in now.iter().zip(store.read_batch(&stored).await) {
             let Ok(before) = read else { continue };
-            let form = std::str::from_utf8(&before).ok().and_then(form);
-            if form.is_some() && form == self::form(document) {
+            if std::str::from_utf8(&before).is_ok_and(|before| is_same(document, before)) {
                 same.insert(*n);
             }
         }
@@ -49,7 +48,8 @@ pub(super) async fn as_stored(store: &Store, document: String, held: &Bitstream)
     bytes.and_then(|bytes| String::from_utf8(bytes.into()).ok()).unwrap_or(document)
 }
 
-/// The digest of a record's comparison form; none of what is no record.
-fn form(document: &str) -> Option<[u8; 32]> {
-    comparison_digest(document, &Limits::default()).ok()
+/// Whether two canonical documents are the same metadata.
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    let digest = |document| comparison_digest(document, &Limits::default()).ok();
+    one == other || digest(one).is_some_and(|one| digest(other) == Some(one))
 }
