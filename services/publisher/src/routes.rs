@@ -74,8 +74,9 @@ async fn answer_of(
     body: Body,
 ) -> Response {
     let hub = hub.as_ref().filter(|_| path.as_deref() == Some(paths::HUB));
-    let is_read = matches!(*method, Method::GET | Method::HEAD);
-    if !is_read && !(hub.is_some() && *method == Method::POST) {
+    let is_asked = hub.is_some() && *method == Method::POST;
+    let is_understood = is_asked || matches!(*method, Method::GET | Method::HEAD);
+    if !is_understood {
         return not_understood(if hub.is_some() { "GET, HEAD, POST" } else { "GET, HEAD" });
     }
     let source = &shared.publication().source;

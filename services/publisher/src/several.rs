@@ -161,7 +161,7 @@ impl Several {
         let CollectionDocument { path, media_type, body } = document;
         let etag = format!("\"{}\"", Sha256::of(body));
         let mut headers = HeaderMap::new();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(*media_type));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
         headers.extend(etag.parse().ok().map(|value| (header::ETAG, value)));
         headers.extend(http_date(self.0.since).map(|value| (header::LAST_MODIFIED, value)));
