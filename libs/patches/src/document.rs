@@ -15,6 +15,9 @@ use crate::{Limits, PatchError};
 /// The most bytes of a value that a `test` compares: both sides are read whole for that.
 const MOST_TESTED: usize = 1024 * 1024;
 
+/// The work of parsing a byte, compared with that of finding where values end.
+const PARSING: usize = 10;
+
 /// Where new members of an object are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberOrder {
@@ -191,32 +194,32 @@ impl Document {
             (false, there, _) => there,
         };
         self.depends_on_order |= is_object && place.previous.as_ref().or(next.as_ref()).is_some();
-        let mut child = Vec::with_capacity(value.len() + 64);
-        if is_object {
-            let key = serde_json::to_string(token).map_err(|_| PatchError::NotApplicable)?;
-            child.extend_from_slice(key.as_bytes());
-            child.extend_from_slice(self.style.colon());
-        }
-        self.style.write(value, depth, self.most, &mut child)?;
-        if let Some(next) = next {
-            self.style.comma(depth, &mut child);
-            return self.splice(next.key.start..next.key.start, &child);
-        }
-        let mut text = Vec::with_capacity(child.len() + 64);
-        match place.previous {
-            Some(previous) => {
+        // What is written comes before a child, after the last one, or between the brackets.
+        let mut text = Vec::with_capacity(value.len() + 64);
+        let there = match (&next, &place.previous) {
+            (Some(next), _) => next.key.start..next.key.start,
+            (None, Some(previous)) => {
                 let end = self.scan().value(previous.value)?.end;
                 self.style.comma(depth, &mut text);
-                text.append(&mut child);
-                self.splice(end..end, &text)
+                end..end
             }
-            None => {
+            (None, None) => {
                 self.style.begin_line(depth, &mut text);
-                text.append(&mut child);
-                self.style.begin_line(depth - 1, &mut text);
-                self.splice(container + 1..place.closing, &text)
+                container + 1..place.closing
             }
+        };
+        if is_object {
+            let key = serde_json::to_string(token).map_err(|_| PatchError::NotApplicable)?;
+            text.extend_from_slice(key.as_bytes());
+            text.extend_from_slice(self.style.colon());
         }
+        self.style.write(value, depth, self.most, &mut text)?;
+        if next.is_some() {
+            self.style.comma(depth, &mut text);
+        } else if place.previous.is_none() {
+            self.style.begin_line(depth - 1, &mut text);
+        }
+        self.splice(there, &text)
     }
 
     fn remove(&mut self, path: &[String]) -> Result<(), PatchError> {
@@ -246,7 +249,9 @@ impl Document {
         if self.text.len() - there.len() + text.len() > self.most {
             return Err(PatchError::TooLarge);
         }
-        charge(&self.work, self.text.len() - there.start + text.len())?;
+        charge(&self.work, self.text.len() + text.len())?;
+        // No more memory than it needs: documents may be large.
+        self.text.reserve_exact(text.len().saturating_sub(there.len()));
         self.text.splice(there, text.iter().copied());
         Ok(())
     }
@@ -256,6 +261,8 @@ impl Document {
         if there.len() > MOST_TESTED || expected.len() > MOST_TESTED {
             return Err(PatchError::TooLarge);
         }
+        // They are parsed, which takes longer than to find their ends.
+        charge(&self.work, PARSING * (there.len() + expected.len()))?;
         let there: Result<Value, _> = serde_json::from_slice(&self.text[there]);
         let expected: Result<Value, _> = serde_json::from_str(expected);
         match (there, expected) {

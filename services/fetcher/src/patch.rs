@@ -21,6 +21,10 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 /// Patches in a row that were tried and not applied, after which a job tries no more.
 const MOST_UNUSED: u32 = 5;
 
+/// How often a version may be in memory: as it is stored, as it is edited, twice while it grows, and in part as what an
+/// operation copies and writes.
+const COPIES: u64 = 5;
+
 /// What became of the patches of an item.
 pub(crate) struct Patched {
     /// Requests made.
@@ -86,9 +90,9 @@ impl Fetcher {
         let largest = largest.filter(|largest| *largest <= LARGEST).ok_or(PatchUnused::TooLarge)?;
         let length = patch.steps.iter().try_fold(0_u64, |sum, step| sum.checked_add(step.length));
         let length = length.filter(|bytes| *bytes <= LARGEST).ok_or(PatchUnused::TooLarge)?;
-        // Also what lies between the operations of a patch.
-        let limit = (2 * largest).min(LARGEST);
-        let _room = self.patch_room.take(3 * limit + length).await;
+        // Also of what lies between the operations of a patch.
+        let limit = (largest + length).min(LARGEST);
+        let _room = self.patch_room.take(COPIES * limit + length).await;
 
         // The stored version first: without it, no patch is asked for.
         let mut bytes = self.read(base).await?;

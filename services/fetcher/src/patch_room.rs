@@ -7,7 +7,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// Bytes of a unit.
 const UNIT: u64 = 1024 * 1024;
 /// Units: room for the largest patch.
-const UNITS: u32 = 256;
+const UNITS: u32 = 384;
 /// Bytes of that memory.
 pub(crate) const BYTES: u64 = UNITS as u64 * UNIT;
 
