@@ -55,12 +55,15 @@ impl Heads {
         if self.page.is_none() {
             self.page = self.pages.try_next().await?;
         }
+        if let (Some((resource, record)), Some((page, _))) = (&mut self.resource, &self.page)
+            && page == resource
+        {
+            // It was, or is, taken for a resource too. The links of its entry win.
+            let page = self.page.take();
+            let links = record.listing.links.take();
+            record.listing.links = links.or_else(|| page.and_then(|(_, page)| page.links));
+        }
         let is_page = match (&self.resource, &self.page) {
-            (Some((resource, _)), Some((page, _))) if page == resource => {
-                // A list names the page too, and its record has the links of its entry.
-                self.page = None;
-                false
-            }
             (Some((resource, _)), Some((page, _))) => page.as_str() < resource.as_str(),
             (resource, _) => resource.is_none(),
         };

@@ -180,6 +180,11 @@ async fn sig_1_each_step_leads_to_the_pages() {
     // With it, they are groups, and what was stored of them stays.
     let run = case.sync(&case.source.url(), &["--landing-pages"]).exits(0);
     assert_eq!((run.count("stored"), run.count("deleted")), (9, 0), "{run}");
+    let works = case.works();
+    assert_eq!(
+        works.iter().map(|work| work["files"].as_array().unwrap().len()).collect::<Vec<_>>(),
+        [2, 2, 2]
+    );
 }
 
 /// SIG-1: ResourceSync, then OAI-PMH win where a host has them.
