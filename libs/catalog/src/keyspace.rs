@@ -110,6 +110,7 @@ mod tests {
     use super::*;
     use crate::change_page::Changes;
     use crate::documents::Documents;
+    use crate::held_digests::HeldDigests;
     use crate::meta::Meta;
     use crate::packages::Packages;
     use crate::pages::LandingPages;
@@ -125,6 +126,7 @@ mod tests {
         let prefixes = [
             Changes::PREFIX,
             Documents::PREFIX,
+            HeldDigests::PREFIX,
             History::PREFIX,
             LandingPages::PREFIX,
             Meta::PREFIX,

@@ -9,6 +9,7 @@ mod discovery;
 mod discovery_report;
 mod documents;
 mod error;
+mod held_digests;
 mod in_flight_batches;
 mod keyspace;
 mod lazy_resource;

@@ -14,6 +14,7 @@ use crate::{Batch, CatalogError, Lookups};
 /// 1: a row for each entry of the change log. 2: pages of them; rows of schema 1 can still be read.
 pub const SCHEMA: u32 = Persisted::Catalogs.version() as u32;
 
+pub(crate) const ADOPTS: &str = "adopts";
 pub(crate) const SCHEMA_KEY: &str = "schema";
 pub(crate) const LAST_RUN: &str = "last-run";
 pub(crate) const LAST_SEQ: &str = "last-seq";

@@ -12,6 +12,7 @@ use resourcesync::Capability;
 use tokio::time::Instant;
 use url::Url;
 
+use crate::adopt;
 use crate::audit::{Audit, Auditor};
 use crate::dispatcher::Dispatcher;
 use crate::error::HarvestError;
@@ -120,6 +121,7 @@ impl Harvest {
         // An audit changes no setting.
         let history = History::open(catalog, parts.options.keep_versions.filter(|_| !is_audit)).await?;
         let selection = Selection::of(&parts.options, last.as_ref());
+        let adopts = !is_audit && catalog.adopts().await?;
         let mut planner = Planner::default();
         if let Some(run) = &interrupted {
             let known = catalog.discovery().await?;
@@ -140,6 +142,7 @@ impl Harvest {
             clock: parts.clock,
             options: parts.options,
             selection,
+            adopts,
             stop: parts.stop,
             progress: ProgressReporter::new(parts.progress, interrupted.map(|run| run.counters)),
             run,
@@ -195,12 +198,14 @@ impl Harvest {
                 observer.observe(&self.context.run).await?;
             }
             finish::finish(&mut self.context).await?;
+            adopt::forget_digests(&mut self.context).await?;
         }
         self.report(audit).await
     }
 
     /// Works off the pending records, and those of notifications that arrive meanwhile.
     async fn dispatch(&mut self, is_told_by_hubs: bool) -> Result<(), HarvestError> {
+        Box::pin(adopt::adopt(&mut self.context)).await?;
         Box::pin(oai::mend(&mut self.context, &mut self.planner, &mut self.settler)).await?;
         Box::pin(Dispatcher::run(&mut self.context, &mut self.settler)).await?;
         let until = Instant::now() + change_notifications::LONGEST_STAY;

@@ -90,7 +90,7 @@ pub use persisted::{Area, Persisted, Registered, Role};
 pub use poll::{PollBasis, PollDocument};
 pub use problem::{Ignored, ProblemRecord, Subject};
 pub use problem_reason::{ProblemReason, UnknownReason};
-pub use provenance::{Attempt, Provenance, Why};
+pub use provenance::{Adopted, Attempt, Provenance, Why};
 pub use resource::{
     Absence, Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, HeldBitstream, HeldListing,
     Holding, Listing, ResourceRecord, content_coding,

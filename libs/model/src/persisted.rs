@@ -104,6 +104,8 @@ register! {
     Changes = Catalog "c" 2 [Owner];
     /// Documents: progress, validators, counts.
     Documents = Catalog "d" 1 [Owner];
+    /// Stored digests, after a move of the Source.
+    HeldDigests = Catalog "h" 1 [Owner Operator];
     /// Packages of dumps.
     PackageRecords = Catalog "k" 1 [Owner];
     /// Landing pages, with their links.

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use resourcesync::Change;
 use serde::{Deserialize, Serialize};
 
+use crate::ResourceUri;
 use crate::failure::Failure;
 use crate::mirror::Mirror;
 use crate::patch::PatchUse;
@@ -35,6 +36,18 @@ pub struct Provenance {
     /// What became of the patches that the change links to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<Box<PatchUse>>,
+    /// The stored bytes that were taken after a move of the Source, in place of a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopted: Option<Adopted>,
+}
+
+/// Bytes that were stored before a Source was moved, and that have the digest that the Source declares now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adopted {
+    /// The resource that they are stored of: the same one, or another.
+    pub from: ResourceUri,
+    /// When they were stored.
+    pub stored_at: Timestamp,
 }
 
 /// Why a resource was planned.

@@ -13,13 +13,19 @@ pub fn lines(entry: &ChangeLogEntry) -> Vec<String> {
 
 /// The cause of an event: the document that requested it, and the run that did it.
 pub fn because(entry: &ChangeLogEntry) -> String {
-    let Provenance { why, change, as_of, mirror, patch, .. } = &entry.account;
+    let Provenance { why, change, as_of, mirror, patch, adopted, .. } = &entry.account;
     let change = change.map_or("listed".to_owned(), |change| change.to_string());
     let when = as_of.map_or(String::new(), |time| format!(" as of {time}"));
     let because = why.map_or(String::new(), |why| format!(", because {}", reason(why)));
     let from = mirror.as_ref().map_or(String::new(), |mirror| format!("; from the mirror {}", place(mirror)));
     let patched = patch.as_deref().map_or(String::new(), |used| format!("; {}", patched(used)));
-    format!("{change}{when} by {}{because}{from}{patched}; run {}", entry.document, entry.run)
+    let adopted = adopted.as_ref().map_or(String::new(), |adopted| {
+        format!(
+            "; with the bytes of {}, stored at {}, which have its digest",
+            adopted.from, adopted.stored_at
+        )
+    });
+    format!("{change}{when} by {}{because}{from}{patched}{adopted}; run {}", entry.document, entry.run)
 }
 
 /// What became of the patches of a change.

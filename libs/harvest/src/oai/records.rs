@@ -12,7 +12,7 @@ use model::{
 use oaipmh::{Item, Quirk, RecordHeader};
 use planning::{EntryContext, Horizon};
 use resourcesync::{Change, Datetime, Interval, Metadata};
-use store::{PackMember, Packer};
+use store::{PackMember, Packer, Store};
 
 use crate::error::HarvestError;
 use crate::oai::answer::again;
@@ -206,7 +206,10 @@ async fn stored(
         linked.extend(record.listing.links.is_some().then_some(uri));
         held.extend(record.bitstream.map(|bitstream| (uri, bitstream)));
     }
-    let same = same_as_held(ctx, &came, &uris, &held).await;
+    let unreliable = unreliable(ctx, &known).await?;
+    // Others are stored again, even if they are the same.
+    let reliable = |uri: &ResourceUri| held.get(uri).filter(|_| !unreliable.contains(uri));
+    let same = same_as_held(&ctx.store, &came, &uris, reliable).await;
     let (store, source) = (ctx.store.clone(), ctx.source.clone());
     let mut packer: Packer<'_, usize> = Packer::new(&store, &source, ctx.clock.now());
     let mut outcomes = Vec::with_capacity(came.len());
@@ -227,14 +230,13 @@ async fn stored(
             Content::Bad(why) => MemberResult::Failed(again(ProblemReason::Malformed, why)),
             Content::Live(document) => {
                 let mut computed = Computed::of(document.as_bytes());
-                let before = uri.as_ref().and_then(|uri| held.get(uri)).map(|held| &held.computed);
+                let before = uri.as_ref().and_then(reliable).map(|held| &held.computed);
                 if let Some(before) = before.filter(|_| same.contains(&n)) {
                     computed = before.clone();
                 }
                 declare(&mut metadata, &computed);
                 // The same bytes are not stored again, unless those that are held are damaged.
-                let is_same = before.is_some_and(|before| before.sha256() == computed.sha256());
-                let is_held = is_same && uri.as_ref().is_some_and(|uri| !ctx.may_be_pending(uri));
+                let is_held = before.is_some_and(|before| before.sha256() == computed.sha256());
                 if let Some(uri) =
                     uri.as_ref().filter(|uri| !is_held && ctx.options.filter.takes(uri.as_str()))
                 {
@@ -269,22 +271,34 @@ async fn stored(
     Ok(outcomes)
 }
 
+/// Those of these records whose stored bytes are not to be relied on.
+async fn unreliable(
+    ctx: &mut RunContext,
+    uris: &[ResourceUri],
+) -> Result<HashSet<ResourceUri>, HarvestError> {
+    let pending: Vec<ResourceUri> = uris.iter().filter(|uri| ctx.may_be_pending(uri)).cloned().collect();
+    if pending.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let plans = ctx.catalog().await?.pending_many(&pending).await?;
+    let repairs = pending.into_iter().zip(plans).filter(|(_, plan)| plan.as_ref().is_some_and(|p| p.repair));
+    Ok(repairs.map(|(uri, _)| uri).collect())
+}
+
 /// The places of records whose bytes are new, and whose metadata is what is held: only blank text or the time of the
 /// answer differ.
-async fn same_as_held(
-    ctx: &RunContext,
+async fn same_as_held<'h>(
+    store: &Store,
     came: &[Came],
     uris: &[Option<ResourceUri>],
-    held: &HashMap<&ResourceUri, Bitstream>,
+    held: impl Fn(&ResourceUri) -> Option<&'h Bitstream>,
 ) -> HashSet<usize> {
-    let mut differing = Vec::new();
+    let mut stored = Vec::new();
     for (n, (one, uri)) in came.iter().zip(uris).enumerate() {
         let (Content::Live(document), Some(uri)) = (&one.content, uri) else { continue };
-        if let Some(held) = held.get(uri).filter(|_| !ctx.may_be_pending(uri)) {
-            differing.push((n, document.as_str(), held));
-        }
+        stored.extend(held(uri).map(|held| (n, document.as_str(), held)));
     }
-    same_form::among(&ctx.store, differing).await
+    same_form::among(store, stored).await
 }
 
 /// The metadata of a record, stored.

@@ -14,6 +14,7 @@ use planning::{
 };
 use resourcesync::{Datetime, Entry, Item};
 
+use crate::adopt;
 use crate::error::HarvestError;
 use crate::planner::planned::Plans;
 use crate::planner::{Planner, follow as links, missed_notifications};
@@ -233,6 +234,9 @@ async fn decide_each(
             planned
         };
         let decision = decide(&planned.declaration, &planned.listing, planned.moment, known);
+        let adopted = adopt::to_read_again(ctx, &planned, decision, record);
+        let decision = if adopted.is_some() { Decision::Fetch } else { decision };
+        let taker = adopted.is_some().then(|| uri.clone());
         if !is_linked
             && let Some(change) = missed_notifications::missed(ctx, &planned, decision, record, known.pending)
         {
@@ -250,6 +254,11 @@ async fn decide_each(
         let noted = noted.or(shared).map(|record| (uri, record));
         if !is_left_alone {
             apply(ctx, batch, planned, decision, record, plans);
+        }
+        if let Some((stored, uri)) = adopted.zip(taker)
+            && let Some(plan) = plans.get_mut(&uri)
+        {
+            adopt::take(plan, &uri, stored);
         }
         records.extend(noted);
     }

@@ -34,6 +34,8 @@ pub(crate) struct RunContext {
     pub(crate) options: HarvestOptions,
     /// What was read with another selection is read again.
     pub(crate) selection: Selection,
+    /// Whether the Source was moved, and bytes that are stored are adopted.
+    pub(crate) adopts: bool,
     /// Cancelled to stop the harvest.
     pub(crate) stop: CancellationToken,
     pub(crate) progress: ProgressReporter,

@@ -76,6 +76,8 @@ impl Settler {
         follow_up.any = true;
         let mut pending = pending;
         pending.account.tried(failure, ctx.clock.now());
+        // Bytes that the resource itself has are damaged: the received ones replace them, even if their digest is equal.
+        pending.repair |= pending.account.adopted.take().is_some_and(|adopted| adopted.from == *uri);
         batch.put_pending(uri, &PendingRecord { seq: ctx.next_seq(), candidate: None, ..pending });
     }
 

@@ -206,6 +206,11 @@ impl Settler {
             fresh.location = held.location.clone();
             fresh.stored_at = held.stored_at;
         }
+        if let Some(adopted) = &before.pending.account.adopted
+            && before.pending.candidate.as_ref().is_some_and(|taken| taken.location == fresh.location)
+        {
+            fresh.stored_at = adopted.stored_at;
+        }
         // A repair is no evidence that a list contains the resource.
         let absent =
             before.record.as_ref().filter(|record| repair && record.listing == before.pending.listing);

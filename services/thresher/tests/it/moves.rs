@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use model::SourceId;
 use serde_json::Value;
-use simulated_source::{Changes, Deletions, RepositorySpec, SimulatedRepository, SourceSpec};
+use simulated_source::{Changes, Deletions, RepositorySpec, SimulatedRepository, Size, SourceSpec};
 
 use crate::common::{Destination, Run, Site, resource, source, urlset};
 
@@ -237,4 +237,136 @@ async fn a_repository_whose_site_offers_resourcesync_is_told_of() {
     let found: Value =
         Run::of(crate::common::thresher().args(["discover", &site.uri("/oai"), "--json"])).exits(0).json();
     assert_eq!(found["oai"]["resourcesync"], Value::Null, "{found}");
+}
+
+/// Files of the moves below. `THRESHER_TEST_MOVED=10000` or `50000` tests as many.
+fn files_of_test() -> u64 {
+    std::env::var("THRESHER_TEST_MOVED").map_or(1_000, |count| count.parse().expect("a number"))
+}
+
+/// A repository of records with one file each, harvested with its content.
+async fn with_content(files: u64) -> Case {
+    let spec = RepositorySpec::default()
+        .records(files)
+        .page_size(500)
+        .files(1)
+        .file_size(Size::Range(300, 1_500))
+        .deletions(Deletions::Persistent);
+    let repository = SimulatedRepository::start(spec).await.expect("a free port on loopback");
+    let copy = Destination::directory();
+    let options = ["--follow-links", "content", "--view", "none"];
+    copy.sync_with(&repository.base_url(), &options).exits(0);
+    repository.reset_requests();
+    Case { repository, site: Site::start().await, copy }
+}
+
+/// An entry with the MD5 and the length of these bytes.
+fn by_md5(uri: &str, bytes: &[u8]) -> String {
+    let mut hasher = fixity::Hasher::new([fixity::Algorithm::Md5]);
+    hasher.update(bytes);
+    let computed = hasher.finish();
+    let md5 = computed.get(fixity::Algorithm::Md5).expect("it was asked for");
+    resource(uri, &format!("hash=\"{md5}\" length=\"{}\"", bytes.len()))
+}
+
+/// Requests for files of a repository.
+fn content_requests(repository: &SimulatedRepository) -> u64 {
+    let by_path = repository.requests().by_verb;
+    by_path.iter().filter(|(what, _)| what.starts_with("/files")).map(|(_, times)| times).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn content_of_a_repository_is_adopted_by_its_digest_also_where_it_is_renamed() {
+    let files = files_of_test();
+    let case = with_content(files).await;
+    let (changed, renamed) = (files * 3 / 100, files * 5 / 100);
+    (0..changed).for_each(|index| case.repository.update_file(index, 0));
+    let mut entries = Vec::new();
+    for index in 0..files {
+        let bytes = case.repository.file(index, 0);
+        let is_renamed = (changed..changed + renamed).contains(&index);
+        let uri = if is_renamed {
+            case.site.uri(&format!("/renamed/{index}"))
+        } else {
+            case.repository.file_url(index, 0)
+        };
+        entries.push(by_md5(&uri, &bytes));
+    }
+    let md = "capability=\"resourcelist\" at=\"2026-01-20T00:00:00Z\"";
+    let list = case.site.serve("/list.xml", urlset(md, &entries));
+    let base = case.repository.base_url();
+    let run = to(&case.copy, &base, &list).exits(0);
+    // Records, and the former URIs of what is renamed, are of the former URL only.
+    assert_eq!(counts(&run), (files - changed, changed, files + renamed), "{run}");
+    assert_eq!(content_requests(&case.repository), changed);
+    assert!(case.site.paths().iter().all(|path| !path.starts_with("/renamed")), "{:?}", case.site.paths());
+
+    let new = case.site.uri(&format!("/renamed/{changed}"));
+    let old = case.repository.file_url(changed, 0);
+    assert_eq!(case.copy.cat(&new), case.repository.file(changed, 0));
+    let story = case.copy.explain(&new);
+    assert!(story.contains(&format!("with the bytes of {old}, stored at")), "{story}");
+    assert!(story.contains("its digest matches the declared one"), "{story}");
+    assert_eq!(case.copy.state(&old).as_deref(), Some("present"), "nothing is guessed away");
+
+    // The index is gone, and the next run finds nothing to do.
+    let run = case.copy.sync(&list).exits(0);
+    assert_eq!((run.count("stored"), run.count("failed")), (0, 0), "{run}");
+    case.copy.run("gc", &[]).exits(0);
+    case.copy.run("scrub", &[]).exits(0);
+    back(&case.copy, &base).exits(0);
+    assert_eq!(case.copy.present().len() as u64, 2 * files);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn content_that_a_repository_gave_is_not_fetched_again_from_its_resourcesync() {
+    let files = files_of_test();
+    let case = with_content(files).await;
+    let present = case.copy.present();
+    let entries: Vec<String> = (0..files)
+        .map(|index| {
+            let uri = case.repository.file_url(index, 0);
+            let (length, sha256) = &present[&uri];
+            resource(&uri, &format!("hash=\"sha-256:{sha256}\" length=\"{length}\""))
+        })
+        .collect();
+    let md = "capability=\"resourcelist\" at=\"2026-01-20T00:00:00Z\"";
+    let list = case.site.serve("/list.xml", urlset(md, &entries));
+    let base = case.repository.base_url();
+    let run = to(&case.copy, &base, &list).exits(0);
+    assert_eq!(counts(&run), (files, 0, files), "{run}");
+    assert_eq!(case.repository.requests().by_verb, Default::default(), "0 bytes are fetched again");
+    let uri = case.repository.file_url(7, 0);
+    let story = case.copy.explain(&uri);
+    for text in [format!("which was {base} until it was moved"), "ListRecords".to_owned(), list.clone()] {
+        assert!(story.contains(&text), "{text}: {story}");
+    }
+    assert!(!story.contains("no list names it"), "it is listed now: {story}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_that_were_damaged_before_a_move_are_not_adopted() {
+    let case = with_content(20).await;
+    // Packs of small bitstreams; a byte of each is changed.
+    let mut packs: Vec<PathBuf> = vec![data(&case.copy, "packs")];
+    while let Some(place) = packs.pop() {
+        if place.is_dir() {
+            packs.extend(std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            let mut bytes = std::fs::read(&place).unwrap();
+            let file = case.repository.file(7, 0);
+            if let Some(at) = bytes.windows(file.len()).position(|window| window == file) {
+                bytes[at] ^= 0xff;
+                std::fs::write(&place, bytes).unwrap();
+            }
+        }
+    }
+    let entries: Vec<String> = (0..20)
+        .map(|index| by_md5(&case.repository.file_url(index, 0), &case.repository.file(index, 0)))
+        .collect();
+    let md = "capability=\"resourcelist\" at=\"2026-01-20T00:00:00Z\"";
+    let list = case.site.serve("/list.xml", urlset(md, &entries));
+    to(&case.copy, &case.repository.base_url(), &list).exits(0);
+    assert_eq!(content_requests(&case.repository), 1, "only the damaged one is fetched");
+    assert_eq!(case.copy.cat(&case.repository.file_url(7, 0)), case.repository.file(7, 0));
 }

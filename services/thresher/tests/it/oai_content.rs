@@ -247,6 +247,18 @@ async fn lists_of_identifiers_do_not_make_files_absent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_is_asked_for_by_itself_leads_to_its_files_too() {
+    let case = Case::of(with_files(40)).await;
+    case.repository.set_fault(simulated_source::RepositoryFault::FailingRecord(7, 500));
+    let run = case.sync(&[]).exits(1);
+    assert_eq!(run.count("stored"), 39 * 3, "{run}");
+    case.repository.clear_faults();
+    let run = case.sync(&[]).exits(0);
+    assert_eq!(run.count("stored"), 3, "{run}");
+    case.is_whole();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_beyond_the_limit_of_a_record_are_a_problem_of_that_record() {
     let case = Case::of(with_files(4).files(25)).await;
     let run = case.sync(&[]).exits(1);

@@ -44,6 +44,7 @@ pub(super) async fn copy(store: &Store, left: SourceMarker, to: &Url) -> Result<
     store.copy_catalog(&moved.source, &new).await?;
     let catalog = target::open_catalog(store, &new).await?;
     forget_the_former(&catalog).await?;
+    index_digests(&catalog).await?;
     catalog.close().await?;
     store.note_source(&SourceMarker { source: new, url: moved.to_url.clone() }).await?;
     moved.is_whole = true;
@@ -73,6 +74,20 @@ async fn forget_the_former(catalog: &Catalog) -> Result<(), Failed> {
         batch.delete_problem(&subject);
         commit_many(catalog, &mut batch).await?;
     }
+    Ok(catalog.commit(batch).await?)
+}
+
+/// Records which digests are stored, so that the run that follows finds bytes which the new lists name by another URI.
+async fn index_digests(catalog: &Catalog) -> Result<(), Failed> {
+    let mut batch = Batch::new();
+    let mut resources = catalog.scan_resources(None, None).await?;
+    while let Some((uri, record)) = resources.try_next().await? {
+        for digest in record.bitstream.iter().flat_map(|bitstream| bitstream.computed.digests()) {
+            batch.put_held_digest(&digest.to_string(), &uri);
+        }
+        commit_many(catalog, &mut batch).await?;
+    }
+    batch.put_adopts(true);
     Ok(catalog.commit(batch).await?)
 }
 
