@@ -2,6 +2,7 @@
 
 mod many_sources;
 mod oai;
+mod oai_loss;
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::many_sources::ManySourcesOptions;
 pub(crate) use self::oai::OaiOptions;
+pub(crate) use self::oai_loss::OaiLossOptions;
 use crate::get_all::GetAllArgs;
 use crate::measure::MeasureArgs;
 use crate::read_list::ReadListArgs;
@@ -52,6 +54,9 @@ pub(crate) enum Case {
     /// 1,000,000 records of an OAI-PMH repository, in pages of 100 and of 1,000: thresher, its reader alone, sickle
     /// and oaipmh-scythe.
     Oai(OaiOptions),
+    /// 200,000 records of an OAI-PMH repository, harvested while the process is killed every two seconds, tokens expire,
+    /// pages fail and records change: whether one is lost.
+    OaiLoss(OaiLossOptions),
     /// 100,000 files become a Source, and again after 1 % changed, beside resync-build. `--resources` are files.
     PublishFiles(Options),
     /// A gateway answers for versions of 1,000,000 resources, three of each (Memento).

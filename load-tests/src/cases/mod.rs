@@ -12,6 +12,7 @@ mod million;
 pub(crate) mod million_audit;
 pub(crate) mod million_unchanged;
 pub(crate) mod oai;
+pub(crate) mod oai_loss;
 pub(crate) mod profile;
 pub(crate) mod publish_files;
 pub(crate) mod push_flood;
