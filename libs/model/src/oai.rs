@@ -68,6 +68,9 @@ pub struct OaiProgress {
     /// How it takes resumption tokens.
     #[serde(default, skip_serializing_if = "OaiTokens::are_usual")]
     pub tokens: OaiTokens,
+    /// Whether a token was taken: one that is refused has expired then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tokens_work: bool,
     /// Windows that could not be read. Each run tries them again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<OaiGap>,

@@ -57,6 +57,7 @@ impl Headers {
             miscounts: known.is_some_and(|known| known.miscounts),
             inclusive_bounds: known.is_some_and(|known| known.inclusive_bounds),
             tokens: known.map(|known| known.tokens).unwrap_or_default(),
+            tokens_work: known.is_some_and(|known| known.tokens_work),
             ..OaiProgress::default()
         };
         let mut reading = Reading {

@@ -22,6 +22,8 @@ use crate::run::RunContext;
 /// of twenty years is halved thirty times until it is a second.
 const FAILURES: u32 = 40;
 
+/// How often a window is begun anew until its first token is tried in other ways, where tokens worked before.
+const REFUSED: u32 = 2;
 /// Failures in a row before the first pause.
 const PATIENCE: u32 = 2;
 /// The longest pause, in fifths of a second.
@@ -132,6 +134,7 @@ impl Reading {
             Step::Next | Step::TooManyEmptyPages => {}
         }
         if self.token_of(window).is_some() {
+            self.list.progress.tokens_work = true;
             let quirk = self.tokens.worked(self.list.progress.tokens);
             quirk.into_iter().for_each(|quirk| self.quirk(quirk));
         }
@@ -265,8 +268,10 @@ impl Reading {
             return Some(again(ProblemReason::HttpServerError, message));
         }
         let page = self.token_of(window).map(|page| (page.number, page.token.clone()));
+        let may_be_refused = !self.list.progress.tokens_work || self.restarts_of(window) >= REFUSED;
         if let Some((1, token)) = &page
-            && kind == PageFailure::Token
+            && may_be_refused
+            && (kind == PageFailure::Token || self.tokens.are_tried())
             && let Some(other) = self.tokens.other(self.list.progress.tokens, token)
         {
             self.list.progress.tokens = other;
@@ -282,6 +287,12 @@ impl Reading {
         }
         self.follow(&step);
         None
+    }
+
+    /// How often a window was begun anew.
+    fn restarts_of(&self, window: &OaiWindow) -> u32 {
+        let mut waiting = self.list.progress.reading.iter().flat_map(|reading| &reading.waiting);
+        waiting.find(|other| other.is(window)).map_or(0, |window| window.restarts)
     }
 
     /// The page that a window goes on with.

@@ -9,6 +9,8 @@ use oaipmh::{Quirk, Request, Token, TokenForm, Verb};
 pub(super) struct Tokens {
     /// Whether a token was taken, so that one that is refused has expired.
     work: bool,
+    /// Whether other ways are being tried.
+    is_trying: bool,
     /// Whether every way was tried in vain.
     is_tried: bool,
 }
@@ -27,12 +29,18 @@ impl Tokens {
         }
     }
 
+    /// Whether a way is being tried: then whatever fails may be its fault, such as an error of the server.
+    pub(super) fn are_tried(&self) -> bool {
+        self.is_trying && !self.work
+    }
+
     /// The next way to send the first token of a list, which was refused. None if no other way is left, or it would be no
     /// other one.
     pub(super) fn other(&mut self, way: OaiTokens, token: &str) -> Option<OaiTokens> {
         if self.work || self.is_tried {
             return None;
         }
+        self.is_trying = true;
         let mut next = way;
         loop {
             let Some(other) = next.next() else {
@@ -77,6 +85,7 @@ mod tests {
         }
         use OaiTokens::{Decoded, Encoded, Verbatim, WithPrefix};
         assert_eq!(ways, [Encoded, Decoded, Verbatim, WithPrefix, Encoded]);
+        assert!(tokens.are_tried() && !Tokens::default().are_tried());
         let mut tokens = Tokens::default();
         assert_eq!(tokens.other(Encoded, "abc"), Some(WithPrefix), "no encoding changes it");
     }
