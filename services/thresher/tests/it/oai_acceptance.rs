@@ -169,7 +169,7 @@ async fn answers_without_records_delete_nothing() {
     let run = case.sync(&[]).exits(0);
     assert_eq!((run.json()["in_sync"].as_bool(), run.count("deleted")), (Some(true), 0), "{run}");
 
-    for failure in [Failure::Html(403), Failure::Html(200), Failure::Empty(200), Failure::Cut(300)] {
+    for failure in [Failure::Html(403), Failure::Html(200), Failure::Empty(200)] {
         let case = Case::in_step(spec()).await;
         case.repository.advance(DAY);
         case.repository.fail_next(failure, 1_000);
