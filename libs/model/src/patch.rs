@@ -125,10 +125,15 @@ pub enum PatchUnused {
 }
 
 /// The link to a patch that lies in a package in place of its resource: an entry of a manifest has it, and no path of its
-/// own.
+/// own. Only where a digest of the result is declared: without one no patch is applied, and an earlier version of this
+/// program must not take the patch for the resource.
 pub fn packaged_patch<'l>(metadata: &Metadata, links: &'l [Link]) -> Option<&'l Link> {
+    let is_judged = |hash: &str| !fixity::parse_hashes(hash).known.is_empty();
     let has_resource = metadata.path.is_some() || metadata.change == Some(Change::Deleted);
-    links.iter().find(|link| !has_resource && link.rel == relation::PATCH && link.path.is_some())
+    if has_resource || !metadata.hash.as_deref().is_some_and(is_judged) {
+        return None;
+    }
+    links.iter().find(|link| link.rel == relation::PATCH && link.path.is_some())
 }
 
 impl PatchUnused {
@@ -193,5 +198,21 @@ mod tests {
             assert_eq!(serde_json::to_string(why).unwrap(), format!("\"{why}\""));
         }
         assert_eq!(serde_json::from_str::<PatchUnused>("\"too-new\"").unwrap(), PatchUnused::Unknown);
+    }
+
+    #[test]
+    fn a_patch_lies_in_the_place_of_a_resource_of_which_a_digest_is_declared() {
+        let link = Link { path: Some("/p".to_owned()), ..Link::new(relation::PATCH, "http://h/p") };
+        let hash = Some(format!("sha-256:{}", Sha256::of(b"x")));
+        let judged = Metadata { hash, ..Metadata::default() };
+        let found =
+            |metadata: &Metadata, link: &Link| packaged_patch(metadata, std::slice::from_ref(link)).is_some();
+        assert!(found(&judged, &link));
+        assert!(!found(&Metadata::default(), &link), "nothing would judge the result");
+        assert!(!found(&Metadata { hash: Some("md5:x".to_owned()), ..Metadata::default() }, &link));
+        assert!(!found(&Metadata { path: Some("/a".to_owned()), ..judged.clone() }, &link));
+        assert!(!found(&Metadata { change: Some(Change::Deleted), ..judged.clone() }, &link));
+        assert!(!found(&judged, &Link { path: None, ..link.clone() }));
+        assert!(!found(&judged, &Link { rel: "describedby".to_owned(), ..link }));
     }
 }

@@ -150,19 +150,14 @@ impl<F: FnMut(Option<u32>, &str)> Collector<F> {
         let mut kind = match &entry.metadata.path {
             Some(path) => {
                 (self.named)(Some(number), path);
-                if let Some(path) = entry.links.iter().find_map(patch_path) {
-                    (self.named)(None, path);
-                }
                 Kind::Named
             }
-            None => match packaged_patch(&entry.metadata, &entry.links).and_then(patch_path) {
-                Some(path) => {
-                    (self.named)(Some(number), path);
-                    Kind::Patch
-                }
-                None => Kind::NoMember,
-            },
+            None if packaged_patch(&entry.metadata, &entry.links).is_some() => Kind::Patch,
+            None => Kind::NoMember,
         };
+        if let Some(path) = entry.links.iter().find_map(patch_path) {
+            (self.named)((kind == Kind::Patch).then_some(number), path);
+        }
         match self.counts.entry(digest_of(&entry.loc)) {
             Slot::Vacant(slot) => drop(slot.insert(number)),
             Slot::Occupied(mut slot) => {

@@ -314,3 +314,23 @@ async fn lnk_8_a_patch_that_a_change_dump_names_is_applied() {
         assert_eq!(case.copy().cat(&case.uri("/j")), document(2).as_bytes());
     }
 }
+
+#[tokio::test]
+async fn lnk_8_a_patch_in_a_package_is_never_taken_for_its_resource() {
+    let case = Patched::harvested(&["/j"], declares).await;
+    // Nothing is declared of the resource, which its package does not have.
+    let link = case.patch("/j", &replacing(2)).replace("<rs:ln ", "<rs:ln path=\"/j.p\" ");
+    let md = format!("change=\"updated\" datetime=\"{}\"", time(2));
+    let held = Package::of_changes(&time(1), &time(3)).entry(&case.uri("/j"), &md).linking(&link);
+    let bytes = held.member("j.p", replacing(2)).zip();
+    let entry = package(&case.uri("/1.zip"), &bytes, "");
+    case.site().reply("/1.zip", Reply::ok(bytes));
+    let dump = format!("capability=\"changedump\" from=\"{}\" until=\"{}\"", time(1), time(3));
+    case.site().serve("/dump.xml", urlset(&dump, &[entry]));
+    let offer = resource(&case.uri("/dump.xml"), "capability=\"changedump\"");
+    case.site().serve("/caps.xml", urlset("capability=\"capabilitylist\"", &[offer]));
+    case.site().serve("/j", document(2));
+    let run = case.sync(&["--rediscover-after", "0s"]).exits(0);
+    assert_eq!((run.count("stored"), run.count("patched"), case.asked("/j")), (1, 0, (1, 0)), "{run}");
+    assert_eq!(case.copy().cat(&case.uri("/j")), document(2).as_bytes());
+}
