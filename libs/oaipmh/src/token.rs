@@ -61,8 +61,8 @@ impl Token {
         (decoded != self.0).then(|| decoded.into_owned())
     }
 
-    /// Whether it has this number, as printed, percent-encoded or in base64. Where it is the number of records delivered,
-    /// the token is an offset: of a list that changes meanwhile, records are skipped that did not change.
+    /// Whether it has this number, as printed, percent-encoded or in base64. Where it is the number of records
+    /// delivered, the token is an offset: of a list that changes meanwhile, records are skipped that did not change.
     pub fn has_number(&self, number: u64) -> bool {
         let number = number.to_string();
         let has =

@@ -1,5 +1,5 @@
-//! A random sample of a repository's records, each asked for by itself. A record may change without a new datestamp, and
-//! no list tells that.
+//! A random sample of a repository's records, each asked for by itself. A record may change without a new datestamp,
+//! and no list tells that.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -46,8 +46,8 @@ impl Sample {
 }
 
 impl Comparison {
-    /// Asks for the records of the sample, and compares their metadata with what is stored. Returns remarks on those that
-    /// could not be compared.
+    /// Asks for the records of the sample, and compares their metadata with what is stored. Returns remarks on those
+    /// that could not be compared.
     pub(crate) async fn compare_sample(&mut self, ctx: &mut RunContext) -> Result<Vec<String>, HarvestError> {
         let sample = std::mem::replace(&mut self.sample, Sample::of(0));
         let (mut remarks, mut failures) = (Vec::new(), 0);

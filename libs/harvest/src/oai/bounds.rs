@@ -42,8 +42,8 @@ impl Bounds {
     }
 }
 
-/// Asks for the records of one unit of time, of which one has a record. Asks once in a run, and only if a window is about
-/// to be halved and nothing is known yet.
+/// Asks for the records of one unit of time, of which one has a record. Asks once in a run, and only if a window is
+/// about to be halved and nothing is known yet.
 pub(super) async fn learn(ctx: &mut RunContext, reading: &mut Reading, window: &OaiWindow) {
     let span = reading.span(ctx);
     let Some(newest) = reading.bounds.newest.filter(|_| !reading.bounds.is_asked) else { return };

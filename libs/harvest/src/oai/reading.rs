@@ -301,8 +301,8 @@ impl Reading {
         reading.waiting.iter().find(|other| other.is(window))?.page.as_ref()
     }
 
-    /// Looks at what came: its datestamps, and whether it is of the set. Returns what is of the set. `is_later`: not the
-    /// first page of a window.
+    /// Looks at what came: its datestamps, and whether it is of the set. Returns what is of the set. `is_later`: not
+    /// the first page of a window.
     pub(super) fn see<T: Borrow<Item>>(&mut self, items: Vec<T>, is_later: bool) -> Vec<T> {
         self.bounds.see(&items);
         if self.bounds.is_older_than(self.list.earliest) {

@@ -1,5 +1,5 @@
-//! How a repository takes its tokens. A few refuse them as the protocol sends them; the first token of a list is tried in
-//! each way that could help, and the way that works is remembered.
+//! How a repository takes its tokens. A few refuse them as the protocol sends them; the first token of a list is tried
+//! in each way that could help, and the way that works is remembered.
 
 use model::OaiTokens;
 use oaipmh::{Quirk, Request, Token, TokenForm, Verb};
@@ -34,8 +34,8 @@ impl Tokens {
         self.is_trying && !self.work
     }
 
-    /// The next way to send the first token of a list, which was refused. None if no other way is left, or it would be no
-    /// other one.
+    /// The next way to send the first token of a list, which was refused. None if no other way is left, or it would be
+    /// no other one.
     pub(super) fn other(&mut self, way: OaiTokens, token: &str) -> Option<OaiTokens> {
         if self.work || self.is_tried {
             return None;
