@@ -8,7 +8,6 @@ use slatedb::WriteBatch;
 
 use crate::change_page::Pages;
 use crate::keyspace::{self, Key, KeySpace, LONGEST_KEY};
-use crate::resources::Resources;
 
 /// The usual size of a row, key and record together: some hundred bytes for a pending record, a thousand for
 /// a resource, and the key alone for a removal.
@@ -77,10 +76,10 @@ impl Batch {
         self.pending_done
     }
 
-    /// The URIs of the resources that it writes.
-    pub fn resources(&self) -> impl Iterator<Item = &str> {
+    /// The keys of the records that it writes.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &[u8]> {
         let written = self.writes.iter().filter(|write| write.value.is_some());
-        written.filter_map(|write| Resources::uri_of(&self.bytes[write.key.clone()]))
+        written.map(|write| &self.bytes[write.key.clone()])
     }
 
     pub(crate) fn put<S: KeySpace>(&mut self, key: Key<S>, record: &S::Record) {

@@ -21,7 +21,7 @@ impl Resources {
     }
 
     /// The URI in a key, if it is one of a resource.
-    pub(crate) fn uri_of(key: &[u8]) -> Option<&str> {
+    fn uri_of(key: &[u8]) -> Option<&str> {
         std::str::from_utf8(key.strip_prefix(&[Self::PREFIX])?).ok()
     }
 }
@@ -68,6 +68,11 @@ impl Lookups {
 }
 
 impl Batch {
+    /// The URIs of the resources that it writes.
+    pub fn resources(&self) -> impl Iterator<Item = &str> {
+        self.written().filter_map(Resources::uri_of)
+    }
+
     /// Writes a resource over an earlier record.
     pub fn put_resource(&mut self, uri: &ResourceUri, record: &ResourceRecord) {
         self.put(Resources::key(uri), record);
