@@ -328,6 +328,6 @@ impl Reading {
     pub(super) async fn save(&self, ctx: &mut RunContext) -> Result<(), HarvestError> {
         let mut batch = Batch::new();
         self.put(ctx, &mut batch);
-        ctx.commit_behind(batch).await
+        ctx.commit_next(batch).await
     }
 }

@@ -146,6 +146,17 @@ impl RunContext {
         if self.writer.has_enough() { self.submit().await } else { Ok(()) }
     }
 
+    /// Commits a batch in the background, together with all gathered before it, once what was submitted earlier is
+    /// durable. So a crash costs one such batch, and the work that follows.
+    pub(crate) async fn commit_next(&mut self, batch: Batch) -> Result<(), HarvestError> {
+        let portion = self.writer.complete(&self.run, batch);
+        self.writer.gathered.push(portion);
+        while let Some(oldest) = self.writer.underway.pop_front() {
+            self.landed(oldest).await?;
+        }
+        self.submit().await
+    }
+
     /// Waits until all submitted and gathered batches are durable.
     async fn committed(&mut self) -> Result<(), HarvestError> {
         self.submit().await?;

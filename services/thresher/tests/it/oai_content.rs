@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use simulated_source::{Deletions, FileFormat, RepositorySpec, SimulatedRepository, Size};
+use simulated_source::{Deletions, FileFormat, RepositoryFault, RepositorySpec, SimulatedRepository, Size};
 
 use crate::common::{Destination, Process, Run, thresher};
 
@@ -227,20 +227,30 @@ async fn a_file_that_is_not_served_is_a_problem_until_it_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_of_identifiers_do_not_make_files_absent() {
-    let case = Case::in_step(with_files(40).deletions(Deletions::No)).await;
-    for _ in 0..3 {
-        case.repository.advance(DAY);
-        let run = case.sync(&[]).exits(0);
-        assert_eq!((run.count("absent"), run.count("deleted"), run.count("stored")), (0, 0, 0), "{run}");
-    }
-    assert!(case.requests("ListIdentifiers") >= 3, "{:?}", case.repository.requests().by_verb);
-    assert_eq!(case.requests("/files"), 0);
+    let case = Case::of(with_files(400).latency(Duration::from_millis(20))).await;
+    case.repository.set_fault(RepositoryFault::OffsetTokens);
+    let base = case.repository.base_url();
+    let options = [&base, "--retries", "0", "--follow-links", "content"];
+    let mut sync = Process::start(&mut case.copy.command("sync", &options));
+    assert!(sync.until(|| case.requests("ListRecords") >= 4).await, "it ended too early");
+    // They move to the end of the list. Offsets skip others, so the next run lists all identifiers.
+    (10..15).for_each(|index| case.repository.update(index));
+    assert_eq!(sync.end(), Some(0));
+    case.repository.reset_requests();
+    let run = case.sync(&[]).exits(0);
+    assert_eq!((run.count("absent"), run.count("deleted")), (0, 0), "{run}");
+    assert!(case.requests("ListIdentifiers") > 0, "{:?}", case.repository.requests().by_verb);
     case.is_whole();
-    // A record that vanishes takes its files with it, and keeps them until a second list omits it.
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_vanishes_takes_its_files_with_it() {
+    let case = Case::in_step(with_files(40).deletions(Deletions::No)).await;
     case.repository.delete(3);
+    // It keeps them until a second list omits it.
     for expected in [(3, 0), (0, 3)] {
         case.repository.advance(DAY);
-        let run = case.sync(&[]).exits(0);
+        let run = case.sync(&["--mode", "baseline"]).exits(0);
         assert_eq!((run.count("absent"), run.count("deleted")), expected, "{run}");
     }
     case.is_whole();
@@ -249,7 +259,7 @@ async fn lists_of_identifiers_do_not_make_files_absent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_that_is_asked_for_by_itself_leads_to_its_files_too() {
     let case = Case::of(with_files(40)).await;
-    case.repository.set_fault(simulated_source::RepositoryFault::FailingRecord(7, 500));
+    case.repository.set_fault(RepositoryFault::FailingRecord(7, 500));
     let run = case.sync(&[]).exits(1);
     assert_eq!(run.count("stored"), 39 * 3, "{run}");
     case.repository.clear_faults();

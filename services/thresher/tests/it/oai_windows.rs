@@ -186,7 +186,8 @@ async fn a_record_that_moves_between_windows_while_they_are_read_is_not_absent()
         end
     });
     assert_eq!(end, Some(0));
-    assert_eq!(case.repository.requests().max_open, 3, "it was split");
+    let log = case.repository.requests();
+    assert_eq!(log.max_open, 3, "it was split: {log:?}");
     let gone: Vec<_> = case.copy.ls().into_iter().filter(|(_, held)| held.state != "present").collect();
     assert!(gone.is_empty(), "{gone:?}");
 }
