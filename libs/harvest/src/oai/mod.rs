@@ -11,6 +11,7 @@ mod bounds;
 mod chains;
 mod content;
 mod end;
+mod failures;
 mod guard;
 mod headers;
 mod list;
