@@ -6,6 +6,7 @@ use std::sync::Arc;
 use catalog::Batch;
 use model::{Links, OaiWindow, ProblemReason, ResourceRecord, ResourceUri};
 use oaipmh::{BaseUrl, Item, RecordHeader, Step, Token, Trail, Verb};
+use planning::ByUri;
 use planning::oai::{List, PageEnd};
 use resourcesync::{Entry, Link};
 
@@ -130,20 +131,24 @@ async fn plan_headers(
     let uris: Vec<ResourceUri> = headers.iter().filter_map(|(_, uri)| uri.clone()).collect();
     let mut records = ctx.records_of(&uris).await?.into_iter();
     let mut entries = Vec::with_capacity(headers.len());
+    let mut known = ByUri::default();
     for (header, uri) in headers {
         let is_deleted = header.is_deleted();
         let mut entry = entry(&reading.base, &reading.list.prefix, header, tells_versions);
         let held = uri.as_ref().and_then(|_| records.next().flatten());
         let (links, named) = beside_held(entry.links, held.as_deref());
         entry.links = links;
-        if let Some(uri) = uri.filter(|_| reading.notes_names && !is_deleted) {
-            planner.reconciler.note_name(ctx, &reading.uri, &reading.set, &uri);
-            planner.name_targets(ctx, &reading.uri, &reading.set, Links::of(&named).as_ref());
+        if let Some(uri) = uri {
+            if reading.notes_names && !is_deleted {
+                planner.reconciler.note_name(ctx, &reading.uri, &reading.set, &uri);
+                planner.name_targets(ctx, &reading.uri, &reading.set, Links::of(&named).as_ref());
+            }
+            known.insert(uri, held);
         }
         entries.push(resourcesync::Item::Entry(Box::new(entry)));
     }
     let count = entries.len() as u64;
-    planner.plan_entries(ctx, &mut batch, &context, entries).await?;
+    planner.plan_entries_beside(ctx, &mut batch, &context, entries, known).await?;
     planner.reconciler.make_room(ctx).await;
     ctx.commit(batch).await?;
     Ok(count)

@@ -172,6 +172,14 @@ fn number_of_bad(reading: &Reading) -> u64 {
 }
 
 impl Came {
+    /// Digest and length of its metadata, if it has any.
+    fn computed(&self) -> Option<Computed> {
+        match &self.content {
+            Content::Live(document) => Some(Computed::of(document.as_bytes())),
+            Content::Deleted | Content::Bad(_) => None,
+        }
+    }
+
     fn is_deleted(&self) -> bool {
         matches!(self.content, Content::Deleted)
     }
@@ -209,12 +217,13 @@ async fn stored(
     let unreliable = unreliable(ctx, &known).await?;
     // Others are stored again, even if they are the same.
     let reliable = |uri: &ResourceUri| held.get(uri).filter(|_| !unreliable.contains(uri));
-    let same = same_as_held(&ctx.store, &came, &uris, reliable).await;
+    let computed: Vec<Option<Computed>> = came.iter().map(Came::computed).collect();
+    let same = same_as_held(&ctx.store, &came, &computed, &uris, reliable).await;
     let (store, source) = (ctx.store.clone(), ctx.source.clone());
     let mut packer: Packer<'_, usize> = Packer::new(&store, &source, ctx.clock.now());
     let mut outcomes = Vec::with_capacity(came.len());
     let mut waiting: HashMap<usize, Computed> = HashMap::new();
-    for (n, (one, uri)) in came.into_iter().zip(&uris).enumerate() {
+    for (n, ((one, uri), computed)) in came.into_iter().zip(&uris).zip(computed).enumerate() {
         let is_asked_for = reading.list.set.is_some()
             && one.is_deleted()
             && uri.as_ref().is_some_and(|uri| held.contains_key(uri));
@@ -229,7 +238,7 @@ async fn stored(
             Content::Deleted => MemberResult::NoMember,
             Content::Bad(why) => MemberResult::Failed(again(ProblemReason::Malformed, why)),
             Content::Live(document) => {
-                let mut computed = Computed::of(document.as_bytes());
+                let mut computed = computed.unwrap_or_else(|| Computed::of(document.as_bytes()));
                 let before = uri.as_ref().and_then(reliable).map(|held| &held.computed);
                 if let Some(before) = before.filter(|_| same.contains(&n)) {
                     computed = before.clone();
@@ -276,13 +285,9 @@ async fn unreliable(
     ctx: &mut RunContext,
     uris: &[ResourceUri],
 ) -> Result<HashSet<ResourceUri>, HarvestError> {
-    let pending: Vec<ResourceUri> = uris.iter().filter(|uri| ctx.may_be_pending(uri)).cloned().collect();
-    if pending.is_empty() {
-        return Ok(HashSet::new());
-    }
-    let plans = ctx.catalog().await?.pending_many(&pending).await?;
-    let repairs = pending.into_iter().zip(plans).filter(|(_, plan)| plan.as_ref().is_some_and(|p| p.repair));
-    Ok(repairs.map(|(uri, _)| uri).collect())
+    let plans = ctx.plans_of(uris).await?;
+    let repairs = uris.iter().zip(plans).filter(|(_, plan)| plan.as_ref().is_some_and(|plan| plan.repair));
+    Ok(repairs.map(|(uri, _)| uri.clone()).collect())
 }
 
 /// The places of records whose bytes are new, and whose metadata is what is held: only blank text or the time of the
@@ -290,15 +295,19 @@ async fn unreliable(
 async fn same_as_held<'h>(
     store: &Store,
     came: &[Came],
+    computed: &[Option<Computed>],
     uris: &[Option<ResourceUri>],
     held: impl Fn(&ResourceUri) -> Option<&'h Bitstream>,
 ) -> HashSet<usize> {
-    let mut stored = Vec::new();
-    for (n, (one, uri)) in came.iter().zip(uris).enumerate() {
-        let (Content::Live(document), Some(uri)) = (&one.content, uri) else { continue };
-        stored.extend(held(uri).map(|held| (n, document.as_str(), held)));
+    let mut differing = Vec::new();
+    for (n, ((one, computed), uri)) in came.iter().zip(computed).zip(uris).enumerate() {
+        let (Content::Live(document), Some(computed), Some(uri)) = (&one.content, computed, uri) else {
+            continue;
+        };
+        let held = held(uri).filter(|held| held.computed.sha256() != computed.sha256());
+        differing.extend(held.map(|held| (n, document.as_str(), held)));
     }
-    same_form::among(store, stored).await
+    same_form::among(store, differing).await
 }
 
 /// The metadata of a record, stored.

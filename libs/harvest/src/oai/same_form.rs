@@ -11,13 +11,9 @@ use store::Store;
 /// Bytes of stored records that are read together.
 const TOGETHER: u64 = 8 << 20;
 
-/// Those of the given records whose stored bytes are the same metadata. A stored record that cannot be read is not the
-/// same: the new one replaces it.
-pub(super) async fn among(store: &Store, records: Vec<(usize, &str, &Bitstream)>) -> HashSet<usize> {
-    let is_other =
-        |document: &str, held: &Bitstream| Sha256::of(document.as_bytes()) != held.computed.sha256();
-    let differing: Vec<_> =
-        records.into_iter().filter(|(_, document, held)| is_other(document, held)).collect();
+/// Those of the given records, which differ in bytes from what is stored, that are the same metadata. A stored record
+/// that cannot be read is not the same: the new one replaces it.
+pub(super) async fn among(store: &Store, differing: Vec<(usize, &str, &Bitstream)>) -> HashSet<usize> {
     let mut same = HashSet::new();
     let mut rest = &differing[..];
     while !rest.is_empty() {
@@ -41,11 +37,12 @@ pub(super) async fn among(store: &Store, records: Vec<(usize, &str, &Bitstream)>
 
 /// A record as it is stored, if that is the same metadata; else as it came.
 pub(super) async fn as_stored(store: &Store, document: String, held: &Bitstream) -> String {
-    if among(store, vec![(0, &document, held)]).await.is_empty() {
+    if Sha256::of(document.as_bytes()) == held.computed.sha256() {
         return document;
     }
     let bytes = store.read_batch(&[held]).await.pop().and_then(Result::ok);
-    bytes.and_then(|bytes| String::from_utf8(bytes.into()).ok()).unwrap_or(document)
+    let stored = bytes.and_then(|bytes| String::from_utf8(bytes.into()).ok());
+    stored.filter(|stored| is_same(&document, stored)).unwrap_or(document)
 }
 
 /// Whether two canonical documents are the same metadata.

@@ -42,14 +42,27 @@ impl Planner {
         context: &EntryContext,
         items: Vec<Item>,
     ) -> Result<ChangeTimes, HarvestError> {
+        self.plan_entries_beside(ctx, batch, context, items, ByUri::default()).await
+    }
+
+    /// The same, if the catalog was asked for the records of some resources already.
+    pub(crate) async fn plan_entries_beside(
+        &mut self,
+        ctx: &mut RunContext,
+        batch: &mut Batch,
+        context: &EntryContext,
+        items: Vec<Item>,
+        known: ByUri<Option<Box<ResourceRecord>>>,
+    ) -> Result<ChangeTimes, HarvestError> {
         let (planned, changes) = self.read_entries(ctx, batch, context, items, None);
         let mut uris: Vec<ResourceUri> = planned.iter().map(|planned| planned.uri.clone()).collect();
         uris.sort_unstable();
         uris.dedup();
         let may_be_pending: Vec<_> = uris.iter().filter(|uri| ctx.may_be_pending(uri)).cloned().collect();
+        uris.retain(|uri| !known.contains_key(uri));
         let records = ctx.records_of(&uris).await?;
-        let records =
-            uris.iter().zip(records).filter_map(|(uri, record)| Some((uri.clone(), *record?))).collect();
+        let records = uris.into_iter().zip(records).chain(known);
+        let records = records.filter_map(|(uri, record)| Some((uri, *record?))).collect();
         self.decide_all(ctx, batch, Entries { planned, records, may_be_pending, bytes: 0 }).await?;
         Ok(changes)
     }

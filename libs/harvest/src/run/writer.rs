@@ -245,17 +245,12 @@ impl RunContext {
         &mut self,
         uris: &[ResourceUri],
     ) -> Result<Vec<Option<Box<ResourceRecord>>>, HarvestError> {
-        let asked: Vec<usize> =
-            (0..uris.len()).filter(|&n| self.writer.stored_bound.holds(&uris[n])).collect();
-        let mut records: Vec<_> = uris.iter().map(|_| None).collect();
-        if !asked.is_empty() {
-            let some: Vec<ResourceUri> = asked.iter().map(|&n| uris[n].clone()).collect();
-            let found = self.catalog().await?.resources_many(&some).await?;
-            for (n, record) in asked.into_iter().zip(found) {
-                records[n] = record.map(Box::new);
-            }
+        let (places, asked) = chosen(uris, |uri| self.writer.stored_bound.holds(uri));
+        if asked.is_empty() {
+            return Ok(uris.iter().map(|_| None).collect());
         }
-        Ok(records)
+        let found = self.catalog().await?.resources_many(&asked).await?;
+        Ok(placed(uris.len(), places, found.into_iter().map(|record| record.map(Box::new))))
     }
 
     /// The pending records of these resources. The catalog is asked for those that it may hold.
@@ -263,16 +258,12 @@ impl RunContext {
         &mut self,
         uris: &[ResourceUri],
     ) -> Result<Vec<Option<PendingRecord>>, HarvestError> {
-        let asked: Vec<usize> = (0..uris.len()).filter(|&n| self.may_be_pending(&uris[n])).collect();
-        let mut plans: Vec<_> = uris.iter().map(|_| None).collect();
-        if !asked.is_empty() {
-            let some: Vec<ResourceUri> = asked.iter().map(|&n| uris[n].clone()).collect();
-            let found = self.catalog().await?.pending_many(&some).await?;
-            for (n, plan) in asked.into_iter().zip(found) {
-                plans[n] = plan;
-            }
+        let (places, asked) = chosen(uris, |uri| self.may_be_pending(uri));
+        if asked.is_empty() {
+            return Ok(uris.iter().map(|_| None).collect());
         }
-        Ok(plans)
+        let found = self.catalog().await?.pending_many(&asked).await?;
+        Ok(placed(uris.len(), places, found))
     }
 
     /// Records that what a resource was planned for is done.
@@ -317,6 +308,21 @@ impl RunContext {
     pub(crate) async fn close(&mut self) -> Result<(), HarvestError> {
         Ok(self.catalog().await?.close().await?)
     }
+}
+
+/// Those of the resources that are asked for, and their places among all.
+fn chosen(uris: &[ResourceUri], is_asked: impl Fn(&ResourceUri) -> bool) -> (Vec<usize>, Vec<ResourceUri>) {
+    let asked = uris.iter().enumerate().filter(|(_, uri)| is_asked(uri));
+    asked.map(|(place, uri)| (place, uri.clone())).unzip()
+}
+
+/// What was found, at the places of those that were asked for.
+fn placed<T>(count: usize, places: Vec<usize>, found: impl IntoIterator<Item = Option<T>>) -> Vec<Option<T>> {
+    let mut all: Vec<Option<T>> = (0..count).map(|_| None).collect();
+    for (place, found) in places.into_iter().zip(found) {
+        all[place] = found;
+    }
+    all
 }
 
 /// Submits to the catalog in order, one after the other.
