@@ -109,15 +109,13 @@ impl Catalog {
     /// safe all the same.
     pub async fn close(&self) -> Result<(), CatalogError> {
         let tidy = !self.in_doubt.load(Ordering::Acquire);
-        let options = CloseOptions { flush_type: tidy.then_some(FlushType::MemTable) };
         within(self.path(), "closed", &self.config, async {
+            // Upkeep goes on meanwhile: with too many fresh files, the table waits until some are merged.
+            let options = FlushOptions { flush_type: FlushType::MemTable };
+            let flushed = if tidy { self.db.flush_with_options(options).await } else { Ok(()) };
             self.upkeep.end().await;
-            match self
-                .db
-                .close_with_options(options)
-                .await
-                .map_err(|error| CatalogError::closing(self.path(), error))
-            {
+            let closed = self.db.close_with_options(CloseOptions { flush_type: None }).await;
+            match flushed.and(closed).map_err(|error| CatalogError::closing(self.path(), error)) {
                 Err(CatalogError::Closed { .. }) => Ok(()),
                 other => other,
             }

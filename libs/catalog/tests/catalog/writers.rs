@@ -49,6 +49,25 @@ async fn a_commit_that_is_given_up_leaves_the_catalog_refusing_until_it_is_opene
     assert!(held == ["a", "c"] || held == ["a", "b", "c"], "{held:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_catalog_with_more_fresh_files_than_may_wait_is_closed_when_some_are_merged() {
+    // Each batch fills the table in memory. Writing blocks at 32 files, and merging begins after a while.
+    let config =
+        CatalogConfig { memtable_bytes: 4096, unflushed_bytes: 1024 * 1024, ..CatalogConfig::default() };
+    let store = Arc::new(InMemory::new());
+    let catalog = Catalog::open(store.clone(), "catalogs/a", config).await.unwrap();
+    for n in 0..60 {
+        let mut batch = Batch::new();
+        for m in 0..40 {
+            batch.put_resource(&uri(&format!("{n:02}/{m:02}")), &resource("x"));
+        }
+        catalog.commit(batch).await.unwrap();
+    }
+    catalog.close().await.unwrap();
+    let catalog = open(&store).await;
+    assert_eq!(paths(&catalog, "", None).await.len(), 60 * 40);
+}
+
 #[tokio::test]
 async fn what_is_handed_over_and_not_waited_for_leaves_the_catalog_refusing() {
     let catalog = open(&Arc::new(InMemory::new())).await;
