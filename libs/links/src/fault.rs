@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 macro_rules! faults {
-    ($($(#[$doc:meta])+ $variant:ident = $name:literal,)+) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
         /// A fault in links that a reader tolerates. Names are permanent.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Fault {
-            $($(#[$doc])+ $variant,)+
+            $($(#[doc = $doc])+ $variant,)+
         }
 
         impl Fault {
@@ -19,6 +19,13 @@ macro_rules! faults {
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
+                }
+            }
+
+            /// What it means, and what is done about it.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
                 }
             }
         }

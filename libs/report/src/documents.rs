@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use catalog::{CatalogError, Lookups};
 use futures::TryStreamExt;
 use model::{DiscoveryReport, DocumentRecord, DocumentState, Links, RunId, SetId, VisitedDocument};
-use resourcesync::{Capability, Quirk, Root};
+use resourcesync::{Capability, Force, Root};
 
 use crate::card::{ChangeCoverage, Document, DocumentLink};
 use crate::finding::Findings;
@@ -108,10 +108,10 @@ impl Documents {
         for (name, times) in &document.quirks {
             *self.quirks.entry(name.clone()).or_default() += times;
             // An unknown name comes from another version, and so its meaning is unknown too.
-            if let Some(quirk) = Quirk::named(name)
-                && quirk.force() < resourcesync::Force::Allowed
+            if let Some(quirk) = quirks::named(name)
+                && let Some(rule) = quirk.rule.filter(|rule| rule.force < Force::Allowed)
             {
-                let fact = Fact { name: quirk.as_str(), what: quirk.meaning(), rule: quirk.rule() };
+                let fact = Fact { name: quirk.name, what: quirk.meaning, rule };
                 findings.add(fact, *times).in_document(&place);
             }
         }

@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use model::SourceId;
-use resourcesync::Quirk;
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::Schema;
 use utoipa::{IntoParams, ToSchema};
@@ -98,13 +97,13 @@ pub(crate) async fn card(gateway: &Gateway, id: &SourceId) -> Result<ReportCard,
 #[utoipa::path(get, path = "/v1/quirks", tag = "reports",
     responses((status = 200, description = "All items", body = Page<QuirkInfo>)))]
 pub(crate) async fn quirks() -> Json<Page<QuirkInfo>> {
-    Json(Page::all(Quirk::ALL.iter().map(|quirk| QuirkInfo {
-        name: quirk.as_str(),
-        meaning: quirk.meaning(),
-        casts_doubt: quirk.casts_doubt(),
-        refused_when_strict: quirk.is_refused_when_strict(),
-        severity: quirk.force().as_str(),
-        section: quirk.section().to_string(),
-        advice: quirk.rule().advice,
+    Json(Page::all(::quirks::all().map(|quirk| QuirkInfo {
+        name: quirk.name,
+        meaning: quirk.meaning,
+        casts_doubt: quirk.casts_doubt,
+        refused_when_strict: quirk.refused_when_strict,
+        severity: quirk.rule.map_or("hint", |rule| rule.force.as_str()),
+        section: quirk.rule.map_or_else(String::new, |rule| rule.section.to_string()),
+        advice: quirk.rule.map_or("", |rule| rule.advice),
     })))
 }

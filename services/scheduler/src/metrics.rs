@@ -10,7 +10,6 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use resourcesync::Quirk;
 use service::{Active, Labelled, Metrics, ServiceInfo};
 
 use crate::source_status::SourceStatuses;
@@ -282,7 +281,7 @@ impl SchedulerMetrics {
     /// Counts a quirk under its name, or as `other` if this version does not know it: a later version may have
     /// written the catalog.
     pub(crate) fn quirks(&self, name: &str, count: u64) {
-        let quirk = Quirk::named(name).map_or("other", Quirk::as_str);
+        let quirk = quirks::named(name).map_or("other", |quirk| quirk.name);
         self.quirks.of(quirk).inc_by(count);
     }
 

@@ -8,7 +8,6 @@ use control::{Run as FleetRun, RunStatus, SourceSpec};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use model::RunId;
-use resourcesync::Quirk;
 
 use super::layout::Column::{Number, Text};
 use super::layout::{self, PageContext, source_url};
@@ -200,7 +199,7 @@ fn quirks(last: Option<&Run>) -> Markup {
     let row = |(name, times): (&String, &u64)| {
         html! {
             th scope="row" { (name) }
-            td { (Quirk::named(name).map_or("unknown to this version", Quirk::meaning)) }
+            td { (quirks::named(name).map_or("unknown to this version", |quirk| quirk.meaning)) }
             td.number { (format::count(*times)) }
         }
     };
