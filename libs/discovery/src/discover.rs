@@ -80,11 +80,12 @@ pub(crate) async fn find(
         }
     }
     let is_html = page.as_ref().is_some_and(|page| page.is_html);
-    let (mut catalogs, mut landing) = (Vec::new(), None);
+    let (mut catalogs, mut landing, mut repositories) = (Vec::new(), None, Vec::new());
     if let Some(mut page) = page
         && !search.found.has_sets()
     {
         (catalogs, landing) = (std::mem::take(&mut page.catalogs), page.landing.take());
+        repositories = std::mem::take(&mut page.repositories);
         search.page_links(page).await;
     }
     // A landing page that the operator gives stands for itself, and not for all of its host.
@@ -97,6 +98,13 @@ pub(crate) async fn find(
         && let Some(repository) = search.api_catalog(entry, catalogs).await
     {
         return Ok((repository, None));
+    }
+    if !search.found.has_sets() {
+        for url in repositories {
+            if let Some(repository) = search.repository(&url, Route::HtmlLink).await {
+                return Ok((repository, None));
+            }
+        }
     }
     if (is_site || is_html) && !search.found.has_sets() {
         search.robots(entry).await;

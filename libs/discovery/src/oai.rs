@@ -24,6 +24,10 @@ const LARGEST: u64 = 16 * 1024 * 1024;
 const LARGEST_DESCRIPTION: u64 = 8 * 1024 * 1024;
 /// The format that every repository has.
 const OAI_DC: &str = "oai_dc";
+/// What a link to a repository ends with.
+const IDENTIFY: &str = "verb=Identify";
+/// Repositories of a page that are tried.
+const MOST_LINKED: usize = 2;
 /// Sets that are kept for display.
 const SHOWN_SETS: usize = 1_000;
 
@@ -86,6 +90,7 @@ pub(crate) async fn discover(
             && !sets.is_empty()
             && !sets.iter().any(|known: &OaiSet| known.spec == *spec)
         {
+            asked.count(Quirk::SetVanished);
             found.fail(
                 list_uri(&pasted.base, &prefix, set.as_deref()),
                 format!("ListSets names no set {spec:?}"),
@@ -118,6 +123,27 @@ pub(crate) async fn discover(
         quirks: asked.quirks,
     }));
     Ok(found)
+}
+
+/// The repositories that a web page links to by a request to identify themselves, as many home pages do. Those of other
+/// hosts are not the site's own.
+pub(crate) fn linked(page: &str, base: &Url) -> Vec<Url> {
+    let mut found: Vec<Url> = Vec::new();
+    for (at, request) in page.match_indices(IDENTIFY) {
+        let Some(begin) = page[..at].rfind(['"', '\'', '<', '>']) else { continue };
+        let is_quoted = page[begin..].starts_with(['"', '\'']);
+        let written = page[begin + 1..at + request.len()].replace("&amp;", "&");
+        let url = base.join(written.trim()).ok().filter(|url| is_quoted && url.host() == base.host());
+        let repository =
+            url.and_then(|url| Pasted::read(&url).ok()).map(|pasted| pasted.base.as_url().clone());
+        if let Some(repository) = repository.filter(|repository| !found.contains(repository)) {
+            found.push(repository);
+        }
+        if found.len() >= MOST_LINKED {
+            break;
+        }
+    }
+    found
 }
 
 /// The requests of one discovery.
@@ -269,5 +295,33 @@ fn set(item: Item) -> Option<OaiSet> {
     match item {
         Item::Set(set) => Some(OaiSet { spec: set.spec, name: set.name }),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_repository_that_a_home_page_links_to_is_found() {
+        let base = Url::parse("https://r.example.org/home/").unwrap();
+        let linked = |page: &str| linked(page, &base).iter().map(Url::to_string).collect::<Vec<_>>();
+        for (page, found) in [
+            ("<a href=\"/oai?verb=Identify\">OAI</a>", vec!["https://r.example.org/oai"]),
+            ("<a href='oai2?a=b&amp;verb=Identify'>x</a>", vec!["https://r.example.org/home/oai2?a=b"]),
+            (
+                "<a href=\"http://r.example.org/cgi/oai2?verb=Identify\">",
+                vec!["http://r.example.org/cgi/oai2"],
+            ),
+            ("<a href=\"https://other.org/oai?verb=Identify\">", vec![]),
+            ("Ask https://r.example.org/oai?verb=Identify", vec![]),
+            ("<p>oai?verb=Identify</p>", vec![]),
+            ("verb=Identify", vec![]),
+        ] {
+            assert_eq!(linked(page), found, "{page}");
+        }
+        let many: String = (0..50).map(|n| format!("<a href=\"/oai{n}?verb=Identify\">")).collect();
+        assert_eq!(linked(&many).len(), MOST_LINKED);
+        assert_eq!(linked(&"<a href=\"/oai?verb=Identify\">".repeat(3)).len(), 1);
     }
 }

@@ -13,6 +13,7 @@ use super::document::{Level, MOST_ENTRIES, Parsed, Small};
 use super::fetch::{self, Answer};
 use super::found::{Discovery, Route, SeenPage, Tried, Visited};
 use super::hint::{Hint, HintKind};
+use super::oai;
 
 /// Maximum requests of one discovery; more mean a loop or an attack.
 const MOST_DOCUMENTS: usize = 1_000;
@@ -77,6 +78,8 @@ pub(crate) struct Page {
     pub(crate) title: Option<String>,
     /// Its catalogs of interfaces (RFC 9727).
     pub(crate) catalogs: Vec<Url>,
+    /// OAI-PMH repositories of its host that it links to.
+    pub(crate) repositories: Vec<Url>,
     /// What it says, if it is a landing page with typed links (Signposting).
     pub(crate) landing: Option<Box<SeenPage>>,
 }
@@ -178,7 +181,7 @@ impl<'a> Search<'a> {
             return Ok(Visit::Again(answer.url));
         }
         self.seen.insert(answer.url.clone());
-        let PageLinks { resourcesync: links, catalogs, is_landing } = page_links(&answer);
+        let PageLinks { resourcesync: links, catalogs, repositories, is_landing } = page_links(&answer);
         let Answer { url, parsed, validators, content_length, page, prefetched, link_headers, .. } = answer;
         self.prefetched = prefetched;
         let parsed = match parsed {
@@ -189,7 +192,7 @@ impl<'a> Search<'a> {
                 let requested = step.url.clone();
                 let seen = SeenPage { requested, url, validators, link_headers, html: page };
                 let landing = is_landing.then(|| Box::new(seen));
-                return Ok(Visit::Page(Page { why, is_html, links, title, catalogs, landing }));
+                return Ok(Visit::Page(Page { why, is_html, links, title, catalogs, repositories, landing }));
             }
         };
         self.remember(&step.url, &url, &validators, &parsed);
@@ -275,6 +278,8 @@ struct PageLinks {
     resourcesync: Vec<(Route, Url)>,
     /// Targets of its `api-catalog` links.
     catalogs: Vec<Url>,
+    /// OAI-PMH repositories of its host that it links to.
+    repositories: Vec<Url>,
     /// Whether it has the links of a landing page.
     is_landing: bool,
 }
@@ -288,7 +293,9 @@ fn page_links(answer: &Answer) -> PageLinks {
     let of_header = headers.links.iter().filter(|link| link.is_about(&answer.url));
     let of_header = of_header.map(|link| (Route::LinkHeader, link, link.target_at(&answer.url)));
     let of_head = head.links.links.iter().map(|link| (Route::HtmlLink, link, link.target_at(base)));
-    let mut found = PageLinks { resourcesync: Vec::new(), catalogs: Vec::new(), is_landing: false };
+    let repositories = oai::linked(&answer.page, base);
+    let mut found =
+        PageLinks { resourcesync: Vec::new(), catalogs: Vec::new(), repositories, is_landing: false };
     let mut relations: Vec<&str> = Vec::new();
     for (route, link, url) in of_header.chain(of_head) {
         let Some(url) = url else { continue };

@@ -69,7 +69,7 @@ impl Search<'_> {
         for kind in ORDER {
             for one in interfaces.iter().filter(|one| one.kind == kind) {
                 if kind == Kind::OaiPmh {
-                    if let Some(found) = self.repository(&one.url).await {
+                    if let Some(found) = self.repository(&one.url, Route::ApiCatalog).await {
                         return Some(found);
                     }
                     continue;
@@ -88,8 +88,8 @@ impl Search<'_> {
         None
     }
 
-    /// The OAI-PMH repository that a catalog names.
-    async fn repository(&mut self, url: &Url) -> Option<Discovery> {
+    /// The OAI-PMH repository that a catalog names, or a page.
+    pub(crate) async fn repository(&mut self, url: &Url, route: Route) -> Option<Discovery> {
         let pasted = Pasted::read(url).ok()?;
         match oai::discover(self.client, &pasted, &OaiOptions::default()).await {
             Ok(mut found) => {
@@ -101,7 +101,7 @@ impl Search<'_> {
             }
             Err(error) => {
                 self.found.requests += 1;
-                let tried = Tried { route: Route::ApiCatalog, url: url.to_string(), why: error.to_string() };
+                let tried = Tried { route, url: url.to_string(), why: error.to_string() };
                 self.found.tried.push(tried);
                 None
             }

@@ -25,7 +25,7 @@ mod rescan;
 
 use std::collections::{HashMap, HashSet};
 
-use model::SetId;
+use model::{ResourceUri, SetId};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::planner::reconciler::Reconciler;
@@ -75,6 +75,8 @@ pub(crate) struct ReadingState {
     pub(crate) redirected: HashSet<String>,
     /// Indexes of the edition that was read, although their parts state a later time.
     pub(crate) current_indexes: HashSet<String>,
+    /// Stored records of OAI-PMH repositories that the list of one set showed as deleted: they are asked for.
+    pub(crate) shown_deleted: HashSet<ResourceUri>,
     /// Whether the run's limit of followed links was met, and that is a problem already.
     pub(crate) has_met_links: bool,
     /// Response times of the Source.

@@ -65,6 +65,16 @@ pub struct OaiProgress {
     /// Whether a list from and until the datestamp of a record had that record. Without that proof, windows overlap.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inclusive_bounds: bool,
+    /// Whether a compressed answer came broken. Answers are asked for without compression since then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncompressed: bool,
+    /// The newest datestamp that a list had. Another list of that time without it is an old answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<Timestamp>,
+    /// How late records were in the last lists of changes, in seconds: how long before the cursor a record was stamped
+    /// that no earlier list had. Lists overlap by twice as much, and by a day at least.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late: Vec<u32>,
     /// How it takes resumption tokens.
     #[serde(default, skip_serializing_if = "OaiTokens::are_usual")]
     pub tokens: OaiTokens,
@@ -162,6 +172,12 @@ pub struct OaiReading {
     /// Whether something is in doubt, so that nothing is concluded from what the list omits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub doubtful: bool,
+    /// Whether it is an old answer, of a cache: an earlier list had a newer record.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub old: bool,
+    /// How late its latest record was, in seconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub late: u32,
 }
 
 /// What a list asks for.

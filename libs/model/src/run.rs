@@ -139,10 +139,15 @@ impl Counters {
         (self.listed + self.linked).saturating_sub(ended.iter().sum())
     }
 
+    /// Counts a quirk.
+    pub fn add_quirk(&mut self, name: &str, times: u64) {
+        *self.quirks.entry(name.to_owned()).or_default() += times;
+    }
+
     /// Adds another document's quirks.
     pub fn add_quirks(&mut self, quirks: &BTreeMap<String, u64>) {
         for (name, count) in quirks {
-            *self.quirks.entry(name.clone()).or_default() += count;
+            self.add_quirk(name, *count);
         }
     }
 }

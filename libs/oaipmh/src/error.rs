@@ -133,7 +133,7 @@ pub enum BadReason {
     #[error("it is cut: the next record begins before it ends")]
     Cut,
     /// It has bytes that are not UTF-8: `invalid-utf8`.
-    #[error("{at}: bytes are not UTF-8; if the source uses another encoding, name it with --encoding")]
+    #[error("{at}: bytes are not UTF-8")]
     NotUtf8 {
         /// Where.
         at: Position,

@@ -85,8 +85,8 @@ quirks! {
     DatestampIsNow "datestamp-is-now" false Must RECORD "every record has the time of the request as its datestamp" "Give each record the time of its last change as datestamp.";
     DatestampNotMoved "datestamp-not-moved" true Must RECORD "a record changed without a new datestamp, so that no selective harvest shows it" "Set the datestamp on each change of the metadata, also at the end of an embargo.";
     LateDatestamp "late-datestamp" false Hint SELECTIVE_DATES "a record shows up later than its datestamp says; windows overlap for that" "Set the datestamp when the change becomes visible in lists.";
-    StaleAnswer "stale-answer" true Should SELECTIVE_DATES "an earlier from yields less than a later one, as a stale cache does" "Drop cached answers when records change.";
-    NoSelectiveHarvest "no-selective-harvest" false Must SELECTIVE_DATES "from is ignored or refused; full lists are read instead" "Support from and until in ListRecords and ListIdentifiers.";
+    StaleAnswer "stale-answer" true Should SELECTIVE_DATES "a list lacks the newest record of an earlier list, as where a cache answers; its changes are asked for again" "Drop cached answers when records change.";
+    NoSelectiveHarvest "no-selective-harvest" false Must SELECTIVE_DATES "from is ignored: a list of changes has older records" "Support from and until in ListRecords and ListIdentifiers.";
 
     // Tokens
     TokenLoop "token-loop" true Must FLOW_CONTROL "a token leads back to records that were listed before; the list does not end" "Let each token lead to the next part, and the last part have an empty token.";
@@ -96,7 +96,7 @@ quirks! {
     TokenNotExclusive "token-not-exclusive" false Must FLOW_CONTROL "a token is refused without the metadataPrefix beside it" "Take resumptionToken as the only argument beside the verb.";
     TokenVerbatim "token-verbatim" false Must REQUEST_ENCODING "a percent-encoded token is refused; it is sent as printed" "Decode percent-encoded arguments, tokens too.";
     EncodedToken "encoded-token" false Must REQUEST_ENCODING "a token is printed percent-encoded; it is decoded before it is sent" "Print tokens as they are; harvesters encode them.";
-    ShortTokenLife "short-token-life" false Hint TOKEN_IDEMPOTENCY "tokens expire within minutes" "Let tokens live for a day, so that a harvest can wait and go on.";
+    ShortTokenLife "short-token-life" false Hint TOKEN_IDEMPOTENCY "tokens expire within ten minutes" "Let tokens live for a day, so that a harvest can wait and go on.";
     TokenLosesSet "token-loses-set" true Must FLOW_CONTROL "later pages hold records of other sets; records are filtered by their setSpec" "Keep the set, the dates and the prefix of the first request for all parts of a list.";
     TokenTooLong "token-too-long" false Hint FLOW_CONTROL "a token is longer than many servers take in a URL" "Keep tokens below 2,000 bytes.";
     DeepPageFails "deep-page-fails" true Must FLOW_CONTROL "pages far into a list fail; the window is split" "Let every part of a list be read, whatever its length.";
@@ -116,7 +116,7 @@ quirks! {
     BaseUrlMismatch "base-url-mismatch" false Must IDENTIFY "the baseURL in Identify is not the one that answers" "Let Identify name the base URL that harvesters use.";
     VerbMissing "verb-missing" false Must REQUESTS "a verb is not supported" "Support all six verbs.";
     SetIgnored "set-ignored" false Must SELECTIVE_SETS "records outside of the set are listed; they are filtered by their setSpec" "List only members of the set that is asked for.";
-    SetVanished "set-vanished" true Hint SETS "a set that was harvested is no longer listed" "Keep sets, or tell harvesters before they go.";
+    SetVanished "set-vanished" true Hint SETS "ListSets does not name a set that is harvested" "Keep sets, or tell harvesters before they go.";
     SetsUnreadable "sets-unreadable" false Must LIST_SETS "ListSets fails; the names come from headers" "Let ListSets be read to its end.";
 
     // Records
@@ -124,7 +124,7 @@ quirks! {
     DeletedWithMetadata "deleted-with-metadata" false Must DELETED "a deleted record has metadata; they are ignored" "Leave metadata out of deleted records.";
     OddStatus "odd-status" true Must RECORD "a header has a status other than deleted; the record counts as live" "Use deleted as the only value of status.";
     PromisedDeletesMissing "promised-deletes-missing" true Must DELETED "deletions are promised and never shown" "Announce deletedRecord as no, or keep and show deletions.";
-    DeletedUnknown "deleted-unknown" false Must DELETED "GetRecord of a deleted record says that it does not exist" "Answer GetRecord of a deleted record with its deleted header.";
+    DeletedUnknown "deleted-unknown" false Must DELETED "GetRecord says that a listed record does not exist" "Answer GetRecord of a deleted record with its deleted header.";
     DeletedAndLive "deleted-and-live" true Must DELETED "a record is listed as deleted and as live" "List each record once, as what it is now.";
     DeletedInOneSet "deleted-in-one-set" true Must SELECTIVE_SETS "a record that left a set is shown as deleted" "Show a record as deleted only if it is deleted everywhere.";
     DeletesInFirstList "deletes-in-first-list" false Allowed DELETED "the first list is full of deletions" "Nothing needs to change.";

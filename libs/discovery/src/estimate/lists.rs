@@ -3,7 +3,7 @@
 use model::{OaiList, SetId};
 use oaipmh::{BaseUrl, Granularity, Item, Request, Selection, Window};
 use planning::Cost;
-use planning::oai::{OVERLAP, floor};
+use planning::oai::{floor, next_from};
 use resourcesync::Capability;
 use url::Url;
 use web::Client;
@@ -26,7 +26,7 @@ pub(crate) async fn lists(
     };
     let mut asked = Asked::of(client, &base);
     let mut estimates = Vec::new();
-    let from = list.progress.cursor.and_then(|cursor| cursor.checked_sub(OVERLAP).ok());
+    let from = next_from(&list.progress);
     let windows = [
         (Capability::ResourceList, Some(Window::ALL)),
         (Capability::ChangeList, from.map(|from| Window::since(floor(from, list.by_seconds)))),

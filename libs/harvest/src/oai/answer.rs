@@ -10,11 +10,14 @@ use oaipmh::{
 use url::Url;
 use web::{Client, GetRequest, Response, WebError};
 
-use crate::oai::BATCH;
+use crate::oai::{BATCH, signs};
 use crate::run::RunContext;
 
 /// How far a clock of a repository may be ahead.
 const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(10);
+
+/// The compression that pages of lists are asked for with.
+const GZIP: &str = "gzip";
 
 /// Bytes of metadata that are handed on together.
 const BATCH_BYTES: usize = 4 << 20;
@@ -32,6 +35,15 @@ impl Asker {
         let strictness = if ctx.options.strict { Strictness::Strict } else { Strictness::Tolerant };
         Self { client: ctx.client.clone(), clock: Arc::clone(&ctx.clock), strictness }
     }
+}
+
+/// How an answer is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    /// Whether a failed request is repeated.
+    pub(super) is_patient: bool,
+    /// Whether it may come compressed.
+    pub(super) is_compressed: bool,
 }
 
 /// An answer that is being received.
@@ -53,6 +65,8 @@ pub(super) enum Trouble {
     Server(String),
     /// It refuses a list for its length.
     TooLarge(String),
+    /// A compressed answer is damaged, or ends too early.
+    Compressed(String),
     /// The token expired.
     Token(String),
     /// The repository refuses an argument.
@@ -64,8 +78,13 @@ pub(super) enum Trouble {
 impl AnswerStream {
     /// Sends a request of the run, several times if it `is_patient`, and begins to read the answer.
     pub(super) async fn of(ctx: &mut RunContext, url: &str, is_patient: bool) -> Result<Self, Trouble> {
+        Self::of_page(ctx, url, Asked { is_patient, is_compressed: false }).await
+    }
+
+    /// The same for a page of a list.
+    pub(super) async fn of_page(ctx: &mut RunContext, url: &str, asked: Asked) -> Result<Self, Trouble> {
         let mut requests = 0;
-        let opened = Self::open(&Asker::of(ctx), url, is_patient, &mut requests).await;
+        let opened = Self::open(&Asker::of(ctx), url, asked, &mut requests).await;
         ctx.run.counters.requests += u64::from(requests);
         opened
     }
@@ -74,15 +93,17 @@ impl AnswerStream {
     pub(super) async fn open(
         asker: &Asker,
         url: &str,
-        is_patient: bool,
+        asked: Asked,
         requests: &mut u32,
     ) -> Result<Self, Trouble> {
         let Ok(parsed) = Url::parse(url) else {
             return Err(hold(ProblemReason::BadUri, format!("{url} is no URL"), Evidence::default()));
         };
-        let get = GetRequest { takes_error_documents: true, ..GetRequest::new(parsed) };
+        let encoding = asked.is_compressed.then(|| GZIP.to_owned());
+        let get = GetRequest { takes_error_documents: true, encoding, ..GetRequest::new(parsed) };
         let client = &asker.client;
-        let answered = if is_patient { client.get_with_retries(get).await } else { client.get(get).await };
+        let answered =
+            if asked.is_patient { client.get_with_retries(get).await } else { client.get(get).await };
         match answered {
             Err(error) => {
                 *requests += error.requests();
@@ -148,7 +169,18 @@ impl AnswerStream {
     /// Quirks of the answer, and of the status and the error that it came with.
     pub(super) fn quirks(&self, request: &Request) -> Quirks {
         let answer = self.answer();
-        let mut quirks = answer.quirks.clone();
+        let mut quirks = Quirks::default();
+        for (quirk, times) in answer.quirks.iter() {
+            // Compression that was asked for is no quirk.
+            if quirk != Quirk::Gzip || !self.is_compressed() {
+                quirks.add_many(quirk, times);
+            }
+        }
+        if let (Some(resumption), Some(date)) = (&answer.resumption, &answer.response_date)
+            && signs::is_short_lived(resumption, date)
+        {
+            quirks.add(Quirk::ShortTokenLife);
+        }
         if self.response.status() >= 400 && !answer.errors.is_empty() {
             quirks.add(Quirk::ErrorWithStatus);
         }
@@ -156,6 +188,19 @@ impl AnswerStream {
             quirks.add(Quirk::WrongErrorCode);
         }
         quirks
+    }
+
+    /// Whether it is compressed, and says so.
+    fn is_compressed(&self) -> bool {
+        self.response.content_encoding().is_some_and(|encoding| encoding.eq_ignore_ascii_case(GZIP))
+    }
+
+    /// What a trouble is. Compression may be the reason if the whole body came, and breaks off all the same.
+    pub(super) fn judged(&self, trouble: Trouble) -> Trouble {
+        match trouble {
+            Trouble::Server(why) if self.is_received && self.is_compressed() => Trouble::Compressed(why),
+            trouble => trouble,
+        }
     }
 
     /// What the answer says beside its items.
@@ -186,6 +231,27 @@ impl AnswerStream {
         } else {
             Trouble::Server(said)
         })
+    }
+
+    /// Whether an answer that came to its end says that a list is empty. An answer without a list, and a list that is
+    /// empty without saying `noRecordsMatch`, prove nothing: records would be deleted, or changes missed.
+    pub(super) fn proves(&self, request: &Request) -> Result<(), Trouble> {
+        let answer = self.answer();
+        if !answer.complete || !answer.errors.is_empty() {
+            return Ok(());
+        }
+        let evidence = || self.evidence.clone();
+        if answer.quirks.count(Quirk::MissingVerbElement) > 0 {
+            let why = "the answer has neither a list nor an error".to_owned();
+            return Err(hold(ProblemReason::WrongKind, why, evidence()));
+        }
+        let is_first = matches!(request, Request::List { .. });
+        let has_more = answer.resumption.as_ref().is_some_and(|resumption| resumption.token.is_some());
+        if is_first && answer.items == 0 && !has_more {
+            let why = "the list is empty, and does not say noRecordsMatch".to_owned();
+            return Err(hold(ProblemReason::WrongKind, why, evidence()));
+        }
+        Ok(())
     }
 
     fn broke_off(&mut self, items: Vec<Item>, trouble: Trouble) -> Result<Vec<Item>, Trouble> {
@@ -245,7 +311,9 @@ impl Trouble {
     pub(super) fn into_failure(self) -> Failure {
         match self {
             Self::Hold(failure) => *failure,
-            Self::Server(message) | Self::TooLarge(message) => again(ProblemReason::HttpServerError, message),
+            Self::Server(message) | Self::TooLarge(message) | Self::Compressed(message) => {
+                again(ProblemReason::HttpServerError, message)
+            }
             Self::Token(message) => again(ProblemReason::Malformed, message),
             Self::Argument(message) => again(ProblemReason::WrongKind, message),
             Self::NoRecord(message) => again(ProblemReason::HttpClientError, message),

@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 
 use jiff::Timestamp;
 use model::{OaiReadingKind, OaiWindow};
-use oaipmh::{Item, Quirk, Verb};
+use oaipmh::{Item, Quirk, RecordHeader, Verb};
 use planning::oai::{List, floor};
 
 use crate::oai::answer::{AnswerStream, Trouble};
@@ -16,9 +16,9 @@ use crate::run::RunContext;
 #[derive(Debug, Default)]
 pub(super) struct Bounds {
     /// The newest datestamp of a record that came.
-    newest: Option<Timestamp>,
+    pub(super) newest: Option<Timestamp>,
     /// The oldest one.
-    oldest: Option<Timestamp>,
+    pub(super) oldest: Option<Timestamp>,
     /// Whether an older record than the repository says that its oldest one is was told.
     is_told: bool,
     /// Whether the request was sent.
@@ -86,12 +86,16 @@ async fn has_records_of(ctx: &mut RunContext, reading: &Reading, time: Timestamp
 }
 
 /// The datestamp of a record, or of its header.
-fn datestamp(item: &Item) -> Option<Timestamp> {
-    let header = match item {
-        Item::Record(record) => &record.header,
-        Item::Header(header) => header,
-        Item::Bad(bad) => bad.header.as_ref()?,
-        Item::Set(_) | Item::Format(_) => return None,
-    };
-    Some(header.datestamp.as_ref()?.instant())
+pub(super) fn datestamp(item: &Item) -> Option<Timestamp> {
+    Some(header(item)?.datestamp.as_ref()?.instant())
+}
+
+/// The header of a record, if it is known.
+pub(super) fn header(item: &Item) -> Option<&RecordHeader> {
+    match item {
+        Item::Record(record) => Some(&record.header),
+        Item::Header(header) => Some(header),
+        Item::Bad(bad) => bad.header.as_ref(),
+        Item::Set(_) | Item::Format(_) => None,
+    }
 }

@@ -2,14 +2,13 @@
 //! receives and parses, while the owner of the Source settles what came.
 
 use model::OaiWindow;
-use oaipmh::Trail;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
 use crate::error::HarvestError;
 use crate::oai::answer::Asker;
-use crate::oai::page::{self, Event, HandOn, PageRequest};
+use crate::oai::page::{self, Before, Event, HandOn, PageRequest};
 use crate::run::RunContext;
 
 /// Events that wait for the owner. With the one in hand, and one in each task, they bound the memory of a list.
@@ -21,7 +20,7 @@ pub(super) struct Chains {
     tasks: JoinSet<()>,
     open: Vec<OaiWindow>,
     /// The pages so far of windows that go on.
-    trails: Vec<(OaiWindow, Trail)>,
+    before: Vec<(OaiWindow, Before)>,
     sender: Sender<(OaiWindow, Event)>,
     events: Receiver<(OaiWindow, Event)>,
 }
@@ -29,8 +28,8 @@ pub(super) struct Chains {
 impl Chains {
     pub(super) fn new(ctx: &RunContext) -> Self {
         let (sender, events) = channel(WAITING);
-        let (tasks, open, trails) = (JoinSet::new(), Vec::new(), Vec::new());
-        Self { asker: Asker::of(ctx), tasks, open, trails, sender, events }
+        let (tasks, open, before) = (JoinSet::new(), Vec::new(), Vec::new());
+        Self { asker: Asker::of(ctx), tasks, open, before, sender, events }
     }
 
     /// The windows of which a page is being read.
@@ -39,14 +38,14 @@ impl Chains {
     }
 
     /// The pages of a window so far.
-    pub(super) fn trail(&mut self, window: &OaiWindow) -> Trail {
-        let at = self.trails.iter().position(|(of, _)| of.is(window));
-        at.map_or_else(Trail::default, |at| self.trails.swap_remove(at).1)
+    pub(super) fn before(&mut self, window: &OaiWindow) -> Before {
+        let at = self.before.iter().position(|(of, _)| of.is(window));
+        at.map_or_else(Before::default, |at| self.before.swap_remove(at).1)
     }
 
-    /// Keeps the trail of a window that goes on.
-    pub(super) fn keep(&mut self, window: &OaiWindow, trail: Trail) {
-        self.trails.push((window.clone(), trail));
+    /// Keeps the pages of a window that goes on.
+    pub(super) fn keep(&mut self, window: &OaiWindow, before: Before) {
+        self.before.push((window.clone(), before));
     }
 
     /// Begins to read a page of a window.

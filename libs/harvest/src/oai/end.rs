@@ -5,7 +5,7 @@ use model::{
     DocumentRecord, DocumentState, Failure, OaiGap, OaiReadingKind, ProblemReason, Subject, Validators,
     counted,
 };
-use planning::oai::{List, OVERLAP};
+use planning::oai::{List, next_from};
 
 use crate::error::HarvestError;
 use crate::oai::reading::Reading;
@@ -22,7 +22,8 @@ pub(super) async fn end(
     mut reading: Reading,
     mut record: DocumentRecord,
 ) -> Result<(), HarvestError> {
-    let before = reading.list.progress.cursor;
+    let from = next_from(&reading.list.progress);
+    reading.count_signs(ctx);
     let span = reading.span(ctx);
     let mut batch = Batch::new();
     let Some(done) = List::of(&mut reading.list.progress, span).end() else {
@@ -39,7 +40,7 @@ pub(super) async fn end(
         // Which records changed is not known from it.
         OaiReadingKind::Identifiers => (record.at, record.at_latest) = (done.started, None),
         OaiReadingKind::Changes => {
-            record.from = before.and_then(|cursor| cursor.checked_sub(OVERLAP).ok());
+            record.from = from;
             (record.until, record.until_latest) = (done.started, done.started);
         }
     }

@@ -80,7 +80,9 @@ impl Reading {
         let (kind, why) = match trouble {
             Trouble::Hold(failure) => {
                 match failure.reason {
-                    ProblemReason::UnexpectedHtml => self.quirk(Quirk::Challenged),
+                    ProblemReason::UnexpectedHtml | ProblemReason::Challenged => {
+                        self.quirk(Quirk::Challenged)
+                    }
                     // The next comparison lists records.
                     ProblemReason::WrongKind if self.kind == OaiReadingKind::Identifiers => {
                         self.list.progress.without_identifiers = true;
@@ -91,7 +93,21 @@ impl Reading {
                 return Some(*failure);
             }
             Trouble::Token(why) => (PageFailure::Token, why),
-            Trouble::Server(why) => (PageFailure::Server, why),
+            Trouble::Compressed(why) => {
+                // The same page is asked for once more. If that fails too, compression is not why.
+                let tries = !self.list.progress.uncompressed;
+                (self.list.progress.uncompressed, self.signs.tries_uncompressed) = (tries, tries);
+                if tries {
+                    return None;
+                }
+                (PageFailure::Server, why)
+            }
+            Trouble::Server(why) => {
+                if std::mem::take(&mut self.signs.tries_uncompressed) {
+                    self.list.progress.uncompressed = false;
+                }
+                (PageFailure::Server, why)
+            }
             Trouble::TooLarge(why) => {
                 self.quirk(Quirk::WindowTooLarge);
                 (PageFailure::Server, why)

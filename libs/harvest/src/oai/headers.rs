@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{OaiList, OaiProgress, OaiReadingKind, OaiWindow, SetId};
-use oaipmh::{BaseUrl, Item, Request, Step, Token, Trail};
+use oaipmh::{BaseUrl, Item, Request, Step, Token};
 use planning::oai::{List, Next, PageRead};
 use url::Url;
 
 use crate::error::HarvestError;
 use crate::oai::answer::{AnswerStream, Trouble};
 use crate::oai::bounds::{self, Bounds};
-use crate::oai::page::{self, Seen};
+use crate::oai::page::{self, Before, Seen};
 use crate::oai::reading::Reading;
+use crate::oai::signs::Signs;
 use crate::oai::tokens::Tokens;
 use crate::run::RunContext;
 
@@ -20,7 +21,7 @@ use crate::run::RunContext;
 pub(crate) struct Headers {
     reading: Reading,
     /// The pages of the window so far.
-    trail: Trail,
+    before: Before,
     page: Option<Page>,
     /// Why the list was left.
     failure: Option<String>,
@@ -55,6 +56,7 @@ impl Headers {
         let base = BaseUrl::new(Url::parse(&list.base).ok()?).ok()?;
         let progress = OaiProgress {
             miscounts: known.is_some_and(|known| known.miscounts),
+            uncompressed: known.is_some_and(|known| known.uncompressed),
             inclusive_bounds: known.is_some_and(|known| known.inclusive_bounds),
             tokens: known.map(|known| known.tokens).unwrap_or_default(),
             tokens_work: known.is_some_and(|known| known.tokens_work),
@@ -71,10 +73,11 @@ impl Headers {
             failures: 0,
             bounds: Bounds::default(),
             tokens: Tokens::default(),
+            signs: Signs::default(),
         };
         let span = reading.span(ctx);
         List::of(&mut reading.list.progress, span).begin(reading.kind, ctx.selection.id());
-        Some(Self { reading, trail: Trail::default(), page: None, failure: None })
+        Some(Self { reading, before: Before::default(), page: None, failure: None })
     }
 
     /// The base URL of its records.
@@ -110,13 +113,17 @@ impl Headers {
             };
             let ended = match page.items().await {
                 Ok(Some(items)) => {
-                    let is_later = page.token.is_some();
+                    let items = self.reading.see(&page.window, items);
                     self.page = Some(page);
-                    return Ok(Some(self.reading.see(items, is_later)));
+                    return Ok(Some(items));
                 }
-                Ok(None) => page.end(&mut self.trail),
+                Ok(None) => {
+                    let Page { token, stream, seen, .. } = &mut page;
+                    page::end(stream.answer(), token.as_ref(), &mut self.before, std::mem::take(seen))
+                }
                 Err(trouble) => Err(trouble),
             };
+            let ended = ended.map_err(|trouble| page.stream.judged(trouble));
             let window = page.window.clone();
             // Its response takes a permit of the origin.
             drop(page);
@@ -134,11 +141,12 @@ impl Headers {
         token: Option<String>,
     ) -> Result<Page, Trouble> {
         if token.is_none() {
-            self.trail = Trail::default();
+            self.before = Before::default();
         }
-        let page = self.reading.page_request(&window, token, Trail::default());
-        let stream = AnswerStream::of(ctx, &page.url, page.is_patient).await?;
-        Ok(Page { window, request: page.request, token: page.token, stream, seen: Seen::default() })
+        let page = self.reading.page_request(&window, token, Before::default());
+        let stream = AnswerStream::of_page(ctx, &page.url, page.asked()).await?;
+        let seen = Seen::after(&self.before);
+        Ok(Page { window, request: page.request, token: page.token, stream, seen })
     }
 
     /// Takes the end of a page. Returns whether the list goes on.
@@ -177,11 +185,10 @@ impl Page {
     async fn items(&mut self) -> Result<Option<Vec<Item>>, Trouble> {
         let items = self.stream.next().await?;
         self.stream.refusal(&self.request)?;
+        if items.is_empty() {
+            self.stream.proves(&self.request)?;
+        }
         self.seen.add(&items);
         Ok((!items.is_empty()).then_some(items))
-    }
-
-    fn end(&self, trail: &mut Trail) -> Result<(PageRead, Step), Trouble> {
-        page::end(self.stream.answer(), self.token.as_ref(), trail, &self.seen)
     }
 }

@@ -13,6 +13,7 @@ use crate::oai::bounds::Bounds;
 use crate::oai::chains::Chains;
 use crate::oai::page::Event;
 use crate::oai::reading::Reading;
+use crate::oai::signs::Signs;
 use crate::oai::tokens::Tokens;
 use crate::oai::{bounds, end, names, records, split};
 use crate::planner::Planner;
@@ -40,7 +41,7 @@ pub(super) async fn read_list(
         match List::of(&mut reading.list.progress, span).next(chains.open()) {
             Next::End => return end::end(ctx, planner, reading, record).await,
             Next::Page { window, token } => {
-                let page = reading.page_request(&window, token, chains.trail(&window));
+                let page = reading.page_request(&window, token, chains.before(&window));
                 chains.start(window, page);
                 continue;
             }
@@ -52,15 +53,13 @@ pub(super) async fn read_list(
             }
             Next::Wait => match chains.next(ctx).await? {
                 (window, Event::Items(items)) if reading.kind == OaiReadingKind::Identifiers => {
-                    let is_later = reading.token_of(&window).is_some();
-                    let items = reading.see(items, is_later).into_iter().map(|received| received.item);
+                    let items = reading.see(&window, items).into_iter().map(|received| received.item);
                     let items = items.collect();
                     names::plan(ctx, planner, &mut reading, items).await?;
                     continue;
                 }
                 (window, Event::Items(items)) => {
-                    let is_later = reading.token_of(&window).is_some();
-                    let items = reading.see(items, is_later);
+                    let items = reading.see(&window, items);
                     records::take(ctx, planner, settler, &mut reading, items).await?;
                     continue;
                 }
@@ -128,6 +127,6 @@ async fn take_up(
     let notes_names = planner.reconciler.records_names_of(&set) && kind != OaiReadingKind::Changes;
     let uri = uri.to_owned();
     let quirks = BTreeMap::new();
-    let (bounds, tokens) = (Bounds::default(), Tokens::default());
-    Ok(Some(Reading { uri, set, kind, list, base, notes_names, quirks, failures: 0, bounds, tokens }))
+    let (bounds, tokens, signs) = (Bounds::default(), Tokens::default(), Signs::default());
+    Ok(Some(Reading { uri, set, kind, list, base, notes_names, quirks, failures: 0, bounds, tokens, signs }))
 }

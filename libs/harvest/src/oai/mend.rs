@@ -9,7 +9,7 @@ use futures::TryStreamExt;
 use model::{
     Action, Assurance, Disposition, Failure, Links, PendingRecord, ProblemReason, ResourceRecord, ResourceUri,
 };
-use oaipmh::{BaseUrl, Item, Pasted, Record, Request, Verb};
+use oaipmh::{BaseUrl, Item, Pasted, Quirk, Record, Request, Verb};
 use planning::follow::AfterChange;
 use planning::{Decision, EntryContext, ListedEntry};
 use resourcesync::{Change, Datetime, Entry, Link, Metadata, Position};
@@ -157,7 +157,11 @@ impl Away {
                 came
             }
             Err(trouble) => {
+                // A list had it.
                 let is_answer = matches!(trouble, Trouble::NoRecord(_));
+                if is_answer {
+                    ctx.run.counters.add_quirk(Quirk::DeletedUnknown.as_str(), 1);
+                }
                 let failure = trouble.into_failure();
                 self.failures = if is_answer { 0 } else { self.failures + 1 };
                 if self.failures >= FAILURES
@@ -267,6 +271,9 @@ async fn settle(
         let (record, problem, versions) = prior;
         match one {
             Came::Live(came, mut document, links) => {
+                if planner.reading.shown_deleted.remove(&uri) {
+                    ctx.run.counters.add_quirk(Quirk::DeletedInOneSet.as_str(), 1);
+                }
                 let stored = record.as_ref().and_then(|record| record.bitstream.as_ref());
                 if let Some(stored) = stored.filter(|_| !pending.repair) {
                     document = same_form::as_stored(&store, document, stored).await;

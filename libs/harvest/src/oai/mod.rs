@@ -22,6 +22,7 @@ mod page;
 mod reading;
 mod records;
 mod same_form;
+mod signs;
 mod split;
 mod tokens;
 

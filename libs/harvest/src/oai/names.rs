@@ -60,7 +60,7 @@ pub(super) async fn one_by_one(
             if items.is_empty() {
                 break;
             }
-            let items = reading.see(items, token.is_some());
+            let items = reading.see(window, items);
             delivered += plan_headers(ctx, planner, reading, items, false).await?;
         }
         let answer = stream.answer();

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use model::OaiWindow;
 use oaipmh::{Answer, Item, Quirks, Request, Step, Token, Trail};
 use planning::oai::PageRead;
-use resourcesync::Datetime;
 use tokio::sync::mpsc::Sender;
 
-use crate::oai::answer::{AnswerStream, Asker, Trouble};
+use crate::oai::answer::{AnswerStream, Asked, Asker, Trouble};
+use crate::oai::bounds;
 use crate::oai::content::Received;
 
 /// A page that is to be read.
@@ -20,8 +20,21 @@ pub(super) struct PageRequest {
     pub(super) token: Option<Token>,
     /// Whether a failed request is repeated, before a smaller window is tried.
     pub(super) is_patient: bool,
+    /// Whether a compressed answer is asked for.
+    pub(super) is_compressed: bool,
     /// The pages of the window so far.
-    pub(super) trail: Trail,
+    pub(super) before: Before,
+}
+
+/// What is remembered of the pages of a window.
+#[derive(Default)]
+pub(super) struct Before {
+    trail: Trail,
+    /// The identifiers of the last page.
+    last: HashSet<u64>,
+    state: RandomState,
+    /// Whether a page was asked for again by the same token.
+    pub(super) has_resent: bool,
 }
 
 /// What comes of a page.
@@ -39,7 +52,7 @@ pub(super) struct PageCame {
     /// Whether the repository answered only when it was asked again.
     pub(super) was_asked_again: bool,
     pub(super) quirks: Quirks,
-    pub(super) trail: Trail,
+    pub(super) before: Before,
     /// What it said beside its items, or why it is no basis to go on.
     pub(super) result: Result<(PageRead, Step), Trouble>,
 }
@@ -59,26 +72,29 @@ impl HandOn {
 
 /// Reads a page and hands its items on. A page that breaks off has brought those before the break.
 pub(super) async fn read(asker: Asker, page: PageRequest, hand_on: HandOn) {
-    let PageRequest { request, url, token, is_patient, trail } = page;
     let mut came = PageCame {
         requests: 0,
         was_asked_again: false,
         quirks: Quirks::default(),
-        trail,
+        before: Before::default(),
         result: Ok((PageRead::default(), Step::Next)),
     };
-    match AnswerStream::open(&asker, &url, is_patient, &mut came.requests).await {
+    match AnswerStream::open(&asker, &page.url, page.asked(), &mut came.requests).await {
         Err(trouble) => came.result = Err(trouble),
         Ok(mut stream) => {
+            let PageRequest { request, token, mut before, .. } = page;
             came.was_asked_again = stream.was_asked_again();
-            let seen = items(&mut stream, &request, &hand_on).await;
+            before.has_resent |= came.was_asked_again && token.is_some();
+            let seen = items(&mut stream, &request, Seen::after(&before), &hand_on).await;
             came.quirks = stream.quirks(&request);
-            came.result = match seen {
-                Ok(Some(seen)) => end(stream.answer(), token.as_ref(), &mut came.trail, &seen),
+            let result = match seen {
+                Ok(Some(seen)) => end(stream.answer(), token.as_ref(), &mut before, seen),
                 // The owner has gone.
                 Ok(None) => return,
                 Err(trouble) => Err(trouble),
             };
+            came.result = result.map_err(|trouble| stream.judged(trouble));
+            came.before = before;
         }
     }
     hand_on.send(Event::End(Box::new(came))).await;
@@ -88,13 +104,14 @@ pub(super) async fn read(asker: Asker, page: PageRequest, hand_on: HandOn) {
 async fn items(
     stream: &mut AnswerStream,
     request: &Request,
+    mut seen: Seen,
     hand_on: &HandOn,
 ) -> Result<Option<Seen>, Trouble> {
-    let mut seen = Seen::default();
     loop {
         let items = stream.next().await?;
         stream.refusal(request)?;
         if items.is_empty() {
+            stream.proves(request)?;
             return Ok(Some(seen));
         }
         seen.add(&items);
@@ -109,51 +126,65 @@ async fn items(
 pub(super) fn end(
     answer: &Answer,
     token: Option<&Token>,
-    trail: &mut Trail,
-    seen: &Seen,
+    before: &mut Before,
+    seen: Seen,
 ) -> Result<(PageRead, Step), Trouble> {
     if !answer.complete {
         return Err(Trouble::Server("the answer ends before its root element does".to_owned()));
     }
-    let step = trail.step(token, answer);
+    let step = before.trail.step(token, answer);
     let resumption = answer.resumption.as_ref();
     let read = PageRead {
         records: seen.records,
+        repeated: seen.repeated,
         newest: seen.newest,
         is_offset: false,
+        has_token_element: resumption.is_some(),
         token: resumption
             .and_then(|resumption| resumption.token.as_ref())
             .map(|token| token.as_str().to_owned()),
         complete: resumption.and_then(|resumption| resumption.complete_list_size),
         response_date: answer.response_date.as_ref().map(|date| date.instant()),
     };
+    before.last = seen.hashes;
     Ok((read, step))
+}
+
+impl PageRequest {
+    /// How it is asked for.
+    pub(super) fn asked(&self) -> Asked {
+        Asked { is_patient: self.is_patient, is_compressed: self.is_compressed }
+    }
 }
 
 /// The identifiers of a page, to count each once.
 #[derive(Default)]
 pub(super) struct Seen {
     hashes: HashSet<u64>,
+    /// Those of the page before.
+    last: HashSet<u64>,
     state: RandomState,
     records: u64,
+    repeated: u64,
     /// The newest datestamp.
     newest: Option<Timestamp>,
 }
 
 impl Seen {
+    pub(super) fn after(before: &Before) -> Self {
+        let (last, state) = (before.last.clone(), before.state.clone());
+        Self { last, state, ..Self::default() }
+    }
+
     pub(super) fn add(&mut self, items: &[Item]) {
-        for item in items {
-            let header = match item {
-                Item::Record(record) => Some(&record.header),
-                Item::Header(header) => Some(&**header),
-                Item::Bad(bad) => bad.header.as_ref(),
-                Item::Set(_) | Item::Format(_) => continue,
-            };
-            let is_new =
-                header.is_none_or(|header| self.hashes.insert(self.state.hash_one(&header.identifier)));
+        for item in items.iter().filter(|item| !matches!(item, Item::Set(_) | Item::Format(_))) {
+            let is_new = bounds::header(item).is_none_or(|header| {
+                let hash = self.state.hash_one(&header.identifier);
+                self.hashes.insert(hash) && !self.last.contains(&hash)
+            });
             self.records += u64::from(is_new);
-            let datestamp = header.and_then(|header| header.datestamp.as_ref());
-            self.newest = self.newest.max(datestamp.map(Datetime::instant));
+            self.repeated += u64::from(!is_new);
+            self.newest = self.newest.max(bounds::datestamp(item));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use catalog::Batch;
 use model::{OaiList, OaiPage, OaiReadingKind, OaiWindow, ProblemReason, SetId};
-use oaipmh::{BaseUrl, Granularity, Item, Quirk, Request, Selection, Step, Token, Trail, Verb, Window};
+use oaipmh::{BaseUrl, Granularity, Item, Quirk, Request, Selection, Step, Token, Verb, Window};
 use planning::oai::{List, PageEnd, PageRead, Span};
 
 use crate::error::HarvestError;
@@ -13,7 +13,8 @@ use crate::oai::answer::{Trouble, again};
 use crate::oai::bounds::Bounds;
 use crate::oai::chains::Chains;
 use crate::oai::membership;
-use crate::oai::page::{PageCame, PageRequest};
+use crate::oai::page::{Before, PageCame, PageRequest};
+use crate::oai::signs::{self, Signs};
 use crate::oai::tokens::{self, Tokens};
 use crate::run::RunContext;
 
@@ -34,6 +35,8 @@ pub(super) struct Reading {
     pub(super) bounds: Bounds,
     /// How it takes tokens.
     pub(super) tokens: Tokens,
+    /// What is odd about the whole list.
+    pub(super) signs: Signs,
 }
 
 impl Reading {
@@ -63,14 +66,15 @@ impl Reading {
         &self,
         window: &OaiWindow,
         token: Option<String>,
-        trail: Trail,
+        before: Before,
     ) -> PageRequest {
         let is_sweep = self.kind == OaiReadingKind::Identifiers;
         let verb = if is_sweep { Verb::ListIdentifiers } else { Verb::ListRecords };
         let token = token.as_deref().and_then(Token::new);
         let request = self.request(verb, window, token.clone());
         let url = request.url(&self.base);
-        PageRequest { request, url, token, is_patient: window.halvings == 0, trail }
+        let (is_patient, is_compressed) = (window.halvings == 0, !self.list.progress.uncompressed);
+        PageRequest { request, url, token, is_patient, is_compressed, before }
     }
 
     /// Takes the end of a page. Returns what follows from it.
@@ -85,14 +89,19 @@ impl Reading {
         for (quirk, times) in came.quirks.iter() {
             *self.quirks.entry(quirk.as_str().to_owned()).or_default() += times;
         }
+        if let Some(progress) = self.list.progress.reading.as_mut() {
+            progress.doubtful |= signs::MAY_HIDE.iter().any(|quirk| came.quirks.count(*quirk) > 0);
+        }
         ctx.progress.count_page(came.result.is_ok());
         if came.was_asked_again || matches!(came.result, Err(Trouble::Server(_))) {
             self.ease(ctx);
         }
         let (read, step) = came.result?;
+        let (has_element, has_resent) = (read.has_token_element, came.before.has_resent);
         let end = self.page_ended(ctx, window, read, step)?;
+        self.count_short(&end, has_element, has_resent);
         if end == PageEnd::GoesOn {
-            chains.keep(window, came.trail);
+            chains.keep(window, came.before);
         }
         Ok(end)
     }
@@ -114,6 +123,12 @@ impl Reading {
             Step::UnchangedToken => self.quirk(Quirk::UnchangedToken),
             // Empty pages are counted with the progress.
             Step::Next | Step::TooManyEmptyPages => {}
+        }
+        if read.repeated > 0 {
+            self.quirk(Quirk::RepeatedRecord);
+        }
+        if std::mem::take(&mut self.signs.tries_uncompressed) {
+            self.quirk(Quirk::NoCompression);
         }
         if self.token_of(window).is_some() {
             self.list.progress.tokens_work = true;
@@ -162,16 +177,17 @@ impl Reading {
         reading.waiting.iter().find(|other| other.is(window))?.page.as_ref()
     }
 
-    /// Looks at what came: its datestamps, and whether it is of the set. Returns what is of the set. `is_later`: not
-    /// the first page of a window.
-    pub(super) fn see<T: Borrow<Item>>(&mut self, items: Vec<T>, is_later: bool) -> Vec<T> {
+    /// Looks at what came of a window: its datestamps, and whether it is of the set. Returns what is of the set.
+    pub(super) fn see<T: Borrow<Item>>(&mut self, window: &OaiWindow, items: Vec<T>) -> Vec<T> {
         self.bounds.see(&items);
+        self.signs.see(window, &items, self.list.by_seconds);
         if self.bounds.is_older_than(self.list.earliest) {
             self.quirk(Quirk::LateEarliestDatestamp);
         }
         let Some(set) = &self.list.set else { return items };
         let (items, others) = membership::of_set(items, set);
         if others > 0 {
+            let is_later = self.token_of(window).is_some();
             let quirk = if is_later { Quirk::TokenLosesSet } else { Quirk::SetIgnored };
             *self.quirks.entry(quirk.as_str().to_owned()).or_default() += others;
         }

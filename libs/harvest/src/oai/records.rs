@@ -27,6 +27,9 @@ use crate::settler::Settler;
 /// The media type of all records.
 pub(super) const MEDIA_TYPE: &str = "application/xml";
 
+/// Records that are remembered as shown as deleted by one set.
+const SHOWN_DELETED: usize = 10_000;
+
 /// A record as it came.
 struct Came {
     loc: String,
@@ -65,7 +68,8 @@ pub(super) async fn take(
         }
         planner.reconciler.make_room(ctx).await;
     }
-    let outcomes = stored(ctx, came, reading).await?;
+    let outcomes = stored(ctx, came, reading, &mut planner.reading.shown_deleted).await?;
+    reading.see_new(ctx, &outcomes);
     settle_members(ctx, planner, settler, &mut batch, &context, outcomes).await?;
     ctx.commit_behind(batch).await
 }
@@ -202,6 +206,7 @@ async fn stored(
     ctx: &mut RunContext,
     came: Vec<Came>,
     reading: &Reading,
+    shown_deleted: &mut HashSet<ResourceUri>,
 ) -> Result<Vec<MemberOutcome>, HarvestError> {
     let uris: Vec<Option<ResourceUri>> =
         came.iter().map(|one| ResourceUri::try_from(one.loc.clone()).ok()).collect();
@@ -227,6 +232,9 @@ async fn stored(
         let is_asked_for = reading.list.set.is_some()
             && one.is_deleted()
             && uri.as_ref().is_some_and(|uri| held.contains_key(uri));
+        if is_asked_for && shown_deleted.len() < SHOWN_DELETED {
+            shown_deleted.extend(uri.clone());
+        }
         let content = if is_asked_for {
             Content::Bad("one set shows it as deleted; whether it is, its own answer says".to_owned())
         } else {

@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use catalog::Batch;
 use jiff::Timestamp;
 use model::{
-    Absence, Absent, Action, DocumentRecord, DocumentState, Listing, PageState, PendingRecord, ProblemReason,
-    Provenance, ResourceRecord, ResourceUri, SetId, SetRecord, Subject, Validators, Why,
+    Absence, Absent, Action, DocumentRecord, DocumentState, Listing, OaiDeletions, PageState, PendingRecord,
+    ProblemReason, Provenance, ResourceRecord, ResourceUri, SetId, SetRecord, Subject, Validators, Why,
 };
 use planning::{
     AbsenceCount, GuardReport, Lists, ManyAbsent, is_listed_by_others, is_newer, is_stored_in, strategy,
@@ -147,6 +147,10 @@ impl Planner {
             self.trip(ctx, lists, &count).await?;
         } else if lacks_too_many {
             self.tell_unlisted(ctx, lists, &count).await?;
+        }
+        if count.to_delete > 0 && !is_guarded && ctx.sets.get(set).is_some_and(promises_deletions) {
+            let quirk = oaipmh::Quirk::PromisedDeletesMissing;
+            ctx.run.counters.add_quirk(quirk.as_str(), count.to_delete);
         }
         let Ok(absentees) = absentees.all() else { return Ok(false) };
         let mut batch = Batch::new();
@@ -295,6 +299,11 @@ impl Planner {
         self.guard = Some(guard);
         ctx.commit(batch).await
     }
+}
+
+/// Whether each deletion is to be shown: by a repository that keeps them all, in a list of all its records.
+fn promises_deletions(set: &SetRecord) -> bool {
+    set.oai.as_ref().is_some_and(|list| list.deletions == OaiDeletions::Persistent && list.set.is_none())
 }
 
 /// When this run read the landing page that led to a resource; none if it is not listed any more, or if its sitemap

@@ -15,11 +15,6 @@ names, for each Source. The columns are those of [Quirks](QUIRKS.md). Names that
 
 The reader counts what one answer shows. What takes several answers, such as `short-list`, a harvest counts.
 
-Nothing counts these names yet, and what their rows say of the handling is a plan: `no-compression`,
-`datestamp-is-now`, `late-datestamp`, `stale-answer`, `no-selective-harvest`, `token-missing`, `short-token-life`,
-`token-advances`, `repeated-record`, `set-vanished`, `promised-deletes-missing`, `deleted-unknown`,
-`deleted-in-one-set`, `deletes-in-first-list`, `bare-doi`.
-
 A record that cannot be understood at all is no quirk: it becomes a problem of that record, with its place and reason,
 and the list goes on.
 

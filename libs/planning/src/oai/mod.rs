@@ -11,6 +11,7 @@
 #[cfg(test)]
 mod bounds_tests;
 mod due;
+mod lateness;
 mod reading;
 mod split;
 #[cfg(test)]
@@ -20,8 +21,9 @@ mod tests;
 mod window;
 
 pub use due::{are_wanted, is_sweep_due};
+pub use lateness::{next_from, overlap};
 pub use reading::{
     EMPTY_PAGES, List, Next, OPEN_WINDOWS, PageEnd, PageFailure, PageRead, RESTARTS, UNREAD_WINDOWS,
 };
 pub use split::{MOST_OPEN, PAGES_THAT_PAY, Split, most_open};
-pub use window::{OVERLAP, Span, floor, halves, overlapping_halves};
+pub use window::{Span, floor, halves, overlapping_halves};

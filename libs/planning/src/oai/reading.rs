@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use model::{OaiGap, OaiPage, OaiProgress, OaiReading, OaiReadingKind, OaiWindow, SelectionId};
 
-use super::window::{OVERLAP, Span, floor, halves};
+use super::lateness::next_from;
+use super::window::{Span, floor, halves};
 
 /// How often a window is begun anew before it is halved.
 pub const RESTARTS: u32 = 3;
@@ -20,7 +21,7 @@ pub struct List<'a> {
     pub(super) progress: &'a mut OaiProgress,
     pub(super) span: Span,
     /// The present, by our clock.
-    clock: Timestamp,
+    pub(super) clock: Timestamp,
 }
 
 /// The next step.
@@ -44,8 +45,12 @@ pub enum Next {
 /// What a page said.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PageRead {
-    /// Its records, deleted ones too.
+    /// Its records, deleted ones too. Those of the page before do not count again.
     pub records: u64,
+    /// Records that stand in it twice, or on the page before.
+    pub repeated: u64,
+    /// Whether it has an element for a token, which is empty on the last page of several.
+    pub has_token_element: bool,
     /// The token that it ends with.
     pub token: Option<String>,
     /// Whether the token has the number of records delivered so far.
@@ -115,9 +120,8 @@ impl<'a> List<'a> {
             short_before: gap.short,
             ..OaiWindow::default()
         });
-        let waiting = match (kind, self.progress.cursor) {
-            (OaiReadingKind::Changes, Some(cursor)) => {
-                let from = cursor.checked_sub(OVERLAP).unwrap_or(cursor);
+        let waiting = match (kind, next_from(self.progress)) {
+            (OaiReadingKind::Changes, Some(from)) => {
                 let from = Some(floor(from, self.span.by_seconds));
                 unread.chain([OaiWindow { from, ..OaiWindow::default() }]).collect()
             }
@@ -137,6 +141,8 @@ impl<'a> List<'a> {
             offsets: false,
             changed: false,
             doubtful: false,
+            old: false,
+            late: 0,
         });
         true
     }
@@ -186,6 +192,10 @@ impl<'a> List<'a> {
         // What is of the very unit that the list began in may have changed before.
         let began = reading.started.map(|started| floor(started, by_seconds));
         reading.changed |= read.newest.zip(began).is_some_and(|(newest, began)| newest >= began);
+        if read.repeated > 0 {
+            // The list moved while it was read, so that as many may have been skipped.
+            (reading.offsets, reading.changed) = (true, true);
+        }
         if let Some(token) = read.token {
             reading.offsets |= read.is_offset;
             if empty >= EMPTY_PAGES {
@@ -294,7 +304,10 @@ impl<'a> List<'a> {
         let reading = self.progress.reading.take()?;
         if let Some(started) = reading.started {
             let is_first = self.progress.cursor.is_none();
-            if reading.kind != OaiReadingKind::Identifiers {
+            if reading.kind == OaiReadingKind::Changes {
+                Self::keep_lateness(self.progress, reading.late);
+            }
+            if reading.kind != OaiReadingKind::Identifiers && !reading.old {
                 self.progress.cursor = self.progress.cursor.max(Some(started));
             }
             // Offsets into a list that changed meanwhile skipped records that did not change. The next run compares all

@@ -3,9 +3,6 @@
 use jiff::{SignedDuration, Timestamp};
 use model::OaiWindow;
 
-/// How far the next list begins before the cursor: an index may show a record late.
-pub const OVERLAP: SignedDuration = SignedDuration::from_hours(24);
-
 /// A day, in seconds.
 const DAY: i64 = 86_400;
 /// Where a repository without `earliestDatestamp` is taken to begin: before OAI-PMH there were no datestamps.

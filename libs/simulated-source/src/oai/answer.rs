@@ -62,13 +62,16 @@ fn protocol(inner: &Inner, parts: &Parts, arguments: &[(String, String)], raw: &
         }
         Some(Failure::Html(status)) => return plain(status, "text/html; charset=utf-8", PAGE),
         Some(Failure::Empty(status)) => return plain(status, "text/xml; charset=utf-8", ""),
-        Some(Failure::Cut(_) | Failure::Broken(_)) | None => {}
+        Some(Failure::Cut(_) | Failure::Broken(_) | Failure::Lost(_)) | None => {}
     }
     let (text, status) = match respond(inner, changing, arguments, raw) {
         Reply::Xml(text, status) => (text, status),
         Reply::Html(status) => return plain(status, "text/html; charset=utf-8", PAGE),
         Reply::Status(status) => return plain(status, "text/plain", format!("{status}\n")),
     };
+    if let Some(Failure::Lost(status)) = failure {
+        return plain(status, "text/plain", format!("{status}, as the test wants it\n"));
+    }
     let mut bytes = latin1(text);
     if let Some(Failure::Cut(length)) = failure {
         bytes.truncate(length);

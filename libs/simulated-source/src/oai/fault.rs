@@ -119,6 +119,8 @@ pub enum RepositoryFault {
     DeletedInOneSet,
     /// Records have a DOI without scheme.
     BareDoi,
+    /// Lists are empty, without an error that says so.
+    EmptyLists,
     /// Each page with this record fails with this status, and so does GetRecord.
     FailingRecord(u64, u16),
     /// So many of 1,000 pages fail: with 500, 422, a cut document and a page of HTML in turn.
@@ -138,6 +140,8 @@ pub enum Failure {
     Cut(usize),
     /// The connection ends after this many bytes.
     Broken(usize),
+    /// The answer is prepared, so that a cursor on the server moves on, and then this status is sent.
+    Lost(u16),
 }
 
 /// The faults that are set.

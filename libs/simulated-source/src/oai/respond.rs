@@ -1,5 +1,7 @@
 //! The answers to all verbs, as text.
 
+use std::time::Duration;
+
 use super::arguments::{Asked, Refusal, judge};
 use super::fault::{Faults, RepositoryFault as Fault, value};
 use super::inner::{Changing, Inner};
@@ -233,6 +235,12 @@ fn listed(
         }
     }
     let Changing { world, faults, tokens, .. } = changing;
+    if faults.has(&Fault::EmptyLists) {
+        let mut xml = Xml::new(inner, world, faults, arguments);
+        xml.open(&query.verb);
+        xml.close(&query.verb);
+        return Reply::Xml(xml.end(), 200);
+    }
     let mut token = next_token(faults, tokens, query, &page, sent);
     if faults.has(&Fault::EncodedToken) {
         token = token.map(|token| token.bytes().map(encoded).collect());
@@ -244,13 +252,18 @@ fn listed(
     }
     let is_part = sent.is_some() || token.is_some();
     if is_part && !(token.is_none() && value!(faults, TokenMissing).is_some()) {
-        let attributes = if inner.spec.sizes {
+        let mut attributes = if inner.spec.sizes {
             let drift = value!(faults, WrongCompleteListSize).unwrap_or(0);
             let size = page.size.saturating_add_signed(drift);
             format!(" completeListSize=\"{size}\" cursor=\"{}\"", page.before)
         } else {
             String::new()
         };
+        let life: Option<Duration> = value!(faults, ShortTokenLife);
+        if let Some(life) = life.filter(|_| token.is_some()) {
+            let expires = world.now().plus(life.as_secs().cast_signed());
+            attributes.push_str(&format!(" expirationDate=\"{expires}\""));
+        }
         xml.token(token.as_deref().unwrap_or_default(), &attributes);
     }
     xml.close(&query.verb);

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use simulated_source::{Changes, Deletions, RepositoryFault, RepositorySpec, SimulatedRepository};
+use testkit::scripted::Reply;
 
-use crate::common::{Destination, Process, Run, thresher};
+use crate::common::{Destination, Process, Run, Site, thresher};
 
 const DAY: u32 = 86_400;
 
@@ -108,6 +109,31 @@ async fn records_of_one_set_are_harvested_and_a_pasted_request_names_the_reposit
     let two = Case::of(small()).await;
     let run = two.sync(&["--set", "group:0", "--set", "group:1"]).exits(0);
     assert!(run.count("stored") > of_set as u64 && run.count("stored") < 95, "{run}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_link_of_a_home_page_and_a_catalog_of_interfaces_lead_to_the_repository() {
+    let case = Case::of(small()).await;
+    let home = case.repository.base_url().replace("/oai", "/");
+    let run = case.copy.sync_with(&home, &["--retries", "0"]).exits(0);
+    assert_eq!(run.count("stored"), 95, "{run}");
+    case.is_whole();
+
+    // The catalog of another site, whose repository runs elsewhere (FAIRiCat).
+    let site = Site::start().await;
+    let documentation = "http://www.openarchives.org/OAI/openarchivesprotocol.html";
+    let catalog = format!(
+        r#"{{"linkset": [{{"anchor": "{}", "service-doc": [{{"href": "{documentation}"}}]}}]}}"#,
+        case.repository.base_url()
+    );
+    site.reply("/", Reply::ok("<title>x</title>").header("content-type", "text/html"));
+    site.reply(
+        "/.well-known/api-catalog",
+        Reply::ok(catalog).header("content-type", "application/linkset+json"),
+    );
+    let copy = Destination::directory();
+    let run = copy.sync(&site.uri("/")).exits(0);
+    assert_eq!(run.count("stored"), 95, "{run}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

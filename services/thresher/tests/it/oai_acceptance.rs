@@ -182,6 +182,20 @@ async fn answers_without_records_delete_nothing() {
         case.sync(&["--mode", "baseline"]).exits(0);
         case.is_whole();
     }
+
+    // The lists are there, and have no record.
+    let case = Case::in_step(spec()).await;
+    case.repository.advance(DAY);
+    case.repository.set_fault(RepositoryFault::EmptyLists);
+    for mode in ["incremental", "baseline", "baseline"] {
+        case.repository.advance(DAY);
+        let run = case.sync(&["--mode", mode, "--absent", "delete", "--max-deletes", "100"]).exits(1);
+        assert_eq!(run.json()["in_sync"].as_bool(), Some(false), "{mode} {run}");
+        assert_eq!(case.copy.present().len(), 95, "{mode} {run}");
+    }
+    case.repository.clear_faults();
+    case.sync(&["--mode", "baseline"]).exits(0);
+    case.is_whole();
 }
 
 #[tokio::test(flavor = "multi_thread")]

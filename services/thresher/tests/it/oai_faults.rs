@@ -97,7 +97,8 @@ async fn odd_response_date() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn datestamp_is_now() {
-    let (case, _) = bears_in(small(), Fault::DatestampIsNow).await;
+    let (case, runs) = bears_in(small(), Fault::DatestampIsNow).await;
+    assert_eq!(quirk(&runs[0], "datestamp-is-now"), 1, "{}", runs[0]);
     let run = case.sync(&[]).exits(0);
     assert_eq!(run.count("stored"), 0, "all come again, and none is new: {run}");
 }
@@ -117,9 +118,11 @@ async fn late_datestamp() {
     case.repository.set_fault(Fault::LateIndex(3_600));
     case.repository.advance(DAY);
     case.repository.update(5);
+    case.repository.advance(60);
     assert_eq!(case.sync(&[]).exits(0).count("stored"), 0, "the index does not show it yet");
     case.repository.advance(3_700);
-    assert_eq!(case.sync(&[]).exits(0).count("stored"), 1);
+    let run = case.sync(&[]).exits(0);
+    assert_eq!((run.count("stored"), quirk(&run, "late-datestamp")), (1, 1), "{run}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,11 +136,22 @@ async fn stale_answer() {
     assert_eq!(case.sync(&[]).exits(0).count("stored"), 0, "a cache answers");
     // A list without dates is no answer of that cache.
     assert_eq!(case.sync(&["--mode", "baseline"]).exits(0).count("stored"), 1);
+
+    // The cache answers with what it had before the newest record that is stored.
+    let known = case.repository.now().seconds();
+    case.repository.set_fault(Fault::StaleAnswers(known + i64::from(DAY), before));
+    let run = case.sync(&[]).exits(0);
+    assert_eq!((run.count("deleted"), quirk(&run, "stale-answer")), (0, 1), "{run}");
+    // The fault has gone, and nothing that changed meanwhile is missed.
+    case.repository.update(7);
+    case.repository.clear_faults();
+    assert_eq!(case.sync(&[]).exits(0).count("stored"), 1);
+    case.is_whole();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_selective_harvest() {
-    bears_in(small(), Fault::IgnoresDates).await;
+    bears(Fault::IgnoresDates, "no-selective-harvest").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,7 +180,7 @@ async fn token_missing() {
     case.repository.set_fault(Fault::TokenMissing(3));
     let run = case.sync(&[]).exits(1);
     assert_eq!((run.count("gaps"), run.count("deleted")), (1, 0), "{run}");
-    assert!(quirk(&run, "short-list") > 0, "{run}");
+    assert!(quirk(&run, "short-list") > 0 && quirk(&run, "token-missing") > 0, "{run}");
     case.repository.clear_faults();
     case.sync(&[]).exits(0);
     case.is_whole();
@@ -192,6 +206,7 @@ async fn short_token_life() {
     let case = Case::of(small()).await;
     case.repository.set_fault(Fault::ShortTokenLife(Duration::ZERO));
     let run = case.sync(&[]).exits(0);
+    assert!(quirk(&run, "short-token-life") > 0, "{run}");
     assert_eq!((run.count("stored"), run.count("gaps")), (95, 0), "{run}");
 }
 
@@ -223,6 +238,16 @@ async fn token_advances() {
     let run = case.sync(&[]).exits(0);
     assert_eq!((run.count("stored"), run.count("gaps")), (95, 0), "{run}");
     case.is_whole();
+
+    // The answer to a token is lost before its first byte, so that the token is sent again.
+    let case = Case::of(small()).await;
+    case.repository.set_fault(Fault::TokenAdvances);
+    case.repository.fail_next(Failure::Cut(100_000), 3);
+    case.repository.fail_next(Failure::Lost(503), 1);
+    let run = case.copy.sync(&case.repository.base_url()).exits(0);
+    assert_eq!((run.count("stored"), run.count("gaps")), (95, 0), "{run}");
+    assert!(quirk(&run, "token-advances") > 0, "{run}");
+    case.is_whole();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,7 +273,7 @@ async fn short_list() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn repeated_record() {
-    bears_in(small(), Fault::RepeatedRecord).await;
+    bears(Fault::RepeatedRecord, "repeated-record").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -310,7 +335,11 @@ async fn gzip() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_compression() {
-    bears_in(small().gzip(true), Fault::BrokenGzip).await;
+    let (case, runs) = bears_in(small().gzip(true), Fault::BrokenGzip).await;
+    assert_eq!(quirk(&runs[0], "no-compression"), 1, "{}", runs[0]);
+    let requests = case.requests("ListRecords");
+    assert_eq!(case.sync(&[]).exits(0).count("stored"), 0);
+    assert_eq!(case.requests("ListRecords") - requests, 1, "it is remembered");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -380,7 +409,12 @@ async fn promised_deletes_missing() {
     assert_eq!(case.sync(&[]).exits(0).count("deleted"), 0, "no list shows it");
     for deleted in [0, 1] {
         case.repository.advance(DAY);
-        assert_eq!(case.sync(&["--mode", "baseline"]).exits(0).count("deleted"), deleted);
+        let run = case.sync(&["--mode", "baseline"]).exits(0);
+        assert_eq!(
+            (run.count("deleted"), quirk(&run, "promised-deletes-missing")),
+            (deleted, deleted),
+            "{run}"
+        );
     }
     case.is_whole();
 }
@@ -393,6 +427,15 @@ async fn deleted_unknown() {
     case.repository.delete(5);
     assert_eq!(case.sync(&[]).exits(0).count("deleted"), 1, "its header says so");
     case.is_whole();
+
+    // A list of one set does not prove it, and GetRecord says that there is none.
+    let case = Case::of(small()).await;
+    case.sync(&["--set", "group:1"]).exits(0);
+    case.repository.set_fault(Fault::DeletedUnknown);
+    case.repository.advance(2 * DAY);
+    case.repository.delete(5);
+    let run = case.sync(&["--set", "group:1"]).exits(1);
+    assert_eq!((run.count("deleted"), quirk(&run, "deleted-unknown")), (0, 1), "{run}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -418,6 +461,7 @@ async fn deleted_in_one_set() {
     case.repository.leave_set(1);
     let run = case.sync(&["--set", "group:1"]).exits(0);
     assert_eq!(run.count("deleted"), 0, "it is there, in no set: {run}");
+    assert_eq!(quirk(&run, "deleted-in-one-set"), 1, "{run}");
     assert_eq!(case.copy.state(&case.uri(1)).as_deref(), Some("present"));
     case.repository.advance(DAY);
     case.repository.delete(5);
@@ -429,6 +473,7 @@ async fn deletes_in_first_list() {
     let case = Case::of(small().records(200).deleted_every(2)).await;
     let run = case.sync(&[]).exits(0);
     assert_eq!((run.count("stored"), run.count("failed")), (100, 0), "{run}");
+    assert_eq!(quirk(&run, "deletes-in-first-list"), 1, "{run}");
     assert_eq!(case.requests("GetRecord"), 0);
     case.is_whole();
 }
@@ -452,6 +497,7 @@ async fn set_vanished() {
         for mode in ["incremental", "baseline"] {
             let run = case.sync(&["--set", "group:1", "--mode", mode, "--rediscover"]).exits(1);
             assert_eq!((run.json()["in_sync"].as_bool(), run.count("deleted")), (Some(false), 0), "{run}");
+            assert!(quirk(&run, "set-vanished") > 0, "{run}");
         }
         assert_eq!(case.copy.present().len(), 24);
         let problems = case.copy.run("problems", &[]).stdout;
@@ -476,5 +522,5 @@ async fn verb_missing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bare_doi() {
-    bears_in(small(), Fault::BareDoi).await;
+    bears(Fault::BareDoi, "bare-doi").await;
 }

@@ -103,6 +103,29 @@ async fn pages_take_their_places_at_an_origin_whichever_scheduler_asks_for_them(
 }
 
 #[tokio::test]
+async fn forty_endpoints_on_one_host_are_asked_one_after_the_other_at_its_rate() {
+    let repository = repository(RepositorySpec::default().records(80).sets(40).page_size(10)).await;
+    let fleet = fleet().await;
+    let _schedulers: Vec<_> = (0..2).map(|_| fleet.start(&["scheduler"], "")).collect();
+    let lists: Vec<String> = (0..40)
+        .map(|n| format!("{}?verb=ListRecords&metadataPrefix=oai_dc&set=group:{n}", repository.base_url()))
+        .collect();
+    for list in &lists {
+        fleet.add(list, &["--concurrency", "1", "--max-rate", "20"]);
+        fleet.run("submit", list, &[]).exits(0);
+    }
+    for list in &lists {
+        fleet.watch(list).await.exits(0);
+    }
+    assert_eq!(held(&fleet), live(&repository));
+    let log = repository.requests();
+    assert!(log.count("ListRecords") >= 40, "{:?}", log.by_verb);
+    assert_eq!(log.max_open, 1, "two requests were open at a time");
+    // 50 ms when they are sent, and less when the first of two arrives late.
+    assert!(log.shortest_pause >= Some(Duration::from_millis(20)), "{:?}", log.shortest_pause);
+}
+
+#[tokio::test]
 async fn a_repository_that_asks_for_patience_is_left_alone_for_that_time() {
     let repository = repository(RepositorySpec::default().page_size(50)).await;
     let base = repository.base_url();
