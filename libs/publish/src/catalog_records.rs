@@ -1,5 +1,7 @@
 //! The records of a harvest: its catalog, its change log, and its store.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use catalog::Lookups;
 use futures::{StreamExt as _, TryStreamExt as _, future, stream};
@@ -11,7 +13,7 @@ use store::Store;
 use crate::entry::{hash_of, href, last_modified, media_type};
 use crate::names::{Named, PublishedPath};
 use crate::records::{Body, BodyError, Changes, Pieces, Records, Resources, Stored, Told};
-use crate::{Base, PublishError};
+use crate::{Base, PublishError, links};
 
 /// Entries of the change log whose records are read together.
 const TOGETHER: usize = 1_000;
@@ -37,7 +39,31 @@ impl CatalogRecords {
             let stored = record.as_ref().and_then(|record| stored(&change.uri, record));
             Some(Told { uri: change.uri, kind, at: change.at, stored })
         });
-        Ok(told.collect())
+        let mut told: Vec<Told> = told.collect();
+        self.pass_links(told.iter_mut().filter_map(|told| told.stored.as_mut())).await?;
+        Ok(told)
+    }
+
+    /// Finds out which targets of links are published, too. A link to another format of a resource leads to what is
+    /// published, or is left out.
+    async fn pass_links(&self, stored: impl Iterator<Item = &mut Stored>) -> Result<(), PublishError> {
+        let mut all: Vec<&mut Stored> = stored.collect();
+        let mut targets: Vec<ResourceUri> =
+            all.iter().flat_map(|one| &one.links).filter_map(links::target).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        if targets.is_empty() {
+            return Ok(());
+        }
+        let records = self.catalog.resources_many(&targets).await?;
+        let present: HashSet<ResourceUri> = targets
+            .into_iter()
+            .zip(records)
+            .filter(|(_, record)| record.as_ref().is_some_and(ResourceRecord::is_present))
+            .map(|(uri, _)| uri)
+            .collect();
+        all.iter_mut().for_each(|one| links::lead(&mut one.links, |uri| present.contains(uri)));
+        Ok(())
     }
 }
 
@@ -64,7 +90,12 @@ impl Records for CatalogRecords {
             let stored = stored(&uri, &record);
             future::ready(Ok(stored.map(|stored| (uri, stored))))
         });
-        Ok(present.boxed())
+        let chunks = present.try_chunks(TOGETHER).map_err(|error| error.1);
+        let passed = chunks.and_then(move |mut chunk| async move {
+            self.pass_links(chunk.iter_mut().map(|(_, stored)| stored)).await?;
+            Ok(stream::iter(chunk).map(Ok))
+        });
+        Ok(passed.try_flatten().boxed())
     }
 
     async fn changes<'a>(&'a self, from: u64, end: u64) -> Result<Changes<'a>, PublishError> {
@@ -83,7 +114,10 @@ impl Records for CatalogRecords {
     async fn find(&self, uris: &[ResourceUri]) -> Result<Vec<Option<Stored>>, PublishError> {
         let records = self.catalog.resources_many(uris).await?;
         let found = uris.iter().zip(records);
-        Ok(found.map(|(uri, record)| record.as_ref().and_then(|record| stored(uri, record))).collect())
+        let found = found.map(|(uri, record)| record.as_ref().and_then(|record| stored(uri, record)));
+        let mut found: Vec<Option<Stored>> = found.collect();
+        self.pass_links(found.iter_mut().flatten()).await?;
+        Ok(found)
     }
 
     async fn open(&self, _: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError> {
@@ -122,7 +156,7 @@ fn stored(uri: &ResourceUri, record: &ResourceRecord) -> Option<Stored> {
         length: bitstream.computed.length(),
         media_type: media_type(record, bitstream),
         encoding: bitstream.encoding.clone(),
-        links: vec![first_source(uri, record, bitstream)],
+        links: links::of(record, first_source(uri, record, bitstream)),
         body: Body::Bitstream(Box::new(bitstream.clone())),
     })
 }

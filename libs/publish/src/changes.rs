@@ -46,10 +46,9 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
             list.keep_bytes(work, &uri, stored).await?;
         }
         let at = later(state.last, STEP).max(crate::work::micros(at));
-        let url = records.url(work.base, &uri);
         let told = match stored {
-            Some(stored) => entry::stored(url, &stored),
-            None => entry::deleted(url, records.links_of_deleted(&uri)),
+            Some(stored) => entry::stored(records, work.base, &uri, &stored),
+            None => entry::deleted(records.url(work.base, &uri), records.links_of_deleted(&uri)),
         };
         list.entries.push(&entry::changed(told, kind, at))?;
         state.last = at;

@@ -54,7 +54,7 @@ pub(crate) async fn make(
             state.save(work.place).await?;
             (work.see)(Seen::Part(resources(&draft.parts)));
         }
-        entries.push(&entry::stored(work.records.url(work.base, &uri), &stored))?;
+        entries.push(&entry::stored(work.records, work.base, &uri, &stored))?;
         let is_end = is_end(&work.policy, &entries, &uri);
         if let Some(packages) = &mut draft.packages {
             // A package ends with its part, so that a run that was killed continues with both.

@@ -4,10 +4,15 @@ use jiff::{Timestamp, Unit};
 use model::{Bitstream, ResourceRecord, ResourceUri};
 use resourcesync::{Change, Entry, Link, Metadata};
 
-use crate::records::Stored;
+use crate::Base;
+use crate::records::{Records, Stored};
 
 /// The entry of a resource that is there.
-pub(crate) fn stored(url: String, stored: &Stored) -> Entry {
+pub(crate) fn stored(records: &dyn Records, base: &Base, uri: &ResourceUri, stored: &Stored) -> Entry {
+    let links = stored.links.iter().map(|passed| match &passed.published {
+        Some(target) => Link { href: records.url(base, target), ..passed.link.clone() },
+        None => passed.link.clone(),
+    });
     Entry {
         lastmod: Some(stored.lastmod.into()),
         metadata: Metadata {
@@ -17,8 +22,8 @@ pub(crate) fn stored(url: String, stored: &Stored) -> Entry {
             encoding: stored.encoding.clone(),
             ..Metadata::default()
         },
-        links: stored.links.clone(),
-        ..Entry::new(url)
+        links: links.collect(),
+        ..Entry::new(records.url(base, uri))
     }
 }
 

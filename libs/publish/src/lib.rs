@@ -17,6 +17,7 @@ mod entries;
 mod entry;
 mod error;
 pub mod files;
+mod links;
 mod names;
 mod open_list;
 mod outbox;

@@ -83,7 +83,7 @@ impl Packager {
             let name = member(at);
             match archive.add(work, &name, uri, stored).await? {
                 Ok(()) => {
-                    let mut told = entry::stored(work.records.url(work.base, uri), stored);
+                    let mut told = entry::stored(work.records, work.base, uri, stored);
                     told.metadata.path = Some(format!("/{name}"));
                     manifest.write(&told)?;
                     resources += 1;
@@ -110,7 +110,7 @@ impl Packager {
 fn digest(work: &Work<'_>, held: &[(ResourceUri, Stored)]) -> Result<Sha256, PublishError> {
     let mut writer = Writer::new(Vec::new(), &dump_manifest(work.base, Timestamp::UNIX_EPOCH))?;
     for (uri, stored) in held {
-        let told: Entry = entry::stored(work.records.url(work.base, uri), stored);
+        let told: Entry = entry::stored(work.records, work.base, uri, stored);
         writer.write(&told)?;
     }
     Ok(Sha256::of(&writer.finish()?))

@@ -29,9 +29,18 @@ pub struct Stored {
     /// The Content-Encoding of its bytes.
     pub encoding: Option<String>,
     /// The links of its entry.
-    pub links: Vec<Link>,
+    pub links: Vec<PassedLink>,
     /// Its bytes.
     pub body: Body,
+}
+
+/// A link of an entry, as it is passed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassedLink {
+    /// The link, with its original target.
+    pub link: Link,
+    /// The target, if it is published beside the resource: readers are led to our URL of it.
+    pub published: Option<ResourceUri>,
 }
 
 /// Where the bytes of a resource are.

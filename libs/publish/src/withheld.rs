@@ -1,5 +1,7 @@
 //! Records without those that an operator withdrew.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use futures::{StreamExt as _, TryStreamExt as _, future};
 use jiff::Timestamp;
@@ -7,15 +9,28 @@ use model::ResourceUri;
 use resourcesync::Link;
 
 use crate::names::{Named, PublishedPath};
-use crate::records::{BodyError, Changes, Pieces, Records, Resources, Stored};
+use crate::records::{BodyError, Changes, Pieces, Records, Resources, Stored, Told};
 use crate::scanned::Scanned;
 use crate::takedown::Takedown;
-use crate::{Base, PublishError};
+use crate::{Base, PublishError, links};
 
 /// The records, without some.
 pub(crate) struct Withheld<'a> {
     pub(crate) records: &'a dyn Records,
     pub(crate) takedown: &'a Takedown,
+}
+
+impl Withheld<'_> {
+    /// The resource, without links to our URLs of what is withdrawn.
+    fn without_links(&self, mut stored: Stored) -> Stored {
+        let is_withheld = |uri: &ResourceUri| self.takedown.contains(uri);
+        if stored.links.iter().any(|passed| passed.published.as_ref().is_some_and(is_withheld)) {
+            let published: HashSet<ResourceUri> =
+                stored.links.iter().filter_map(|passed| passed.published.clone()).collect();
+            links::lead(&mut stored.links, |uri| published.contains(uri) && !is_withheld(uri));
+        }
+        stored
+    }
 }
 
 #[async_trait]
@@ -38,12 +53,16 @@ impl Records for Withheld<'_> {
 
     async fn resources<'a>(&'a self, after: Option<&ResourceUri>) -> Result<Resources<'a>, PublishError> {
         let all = self.records.resources(after).await?;
-        Ok(all.try_filter(|(uri, _)| future::ready(!self.takedown.contains(uri))).boxed())
+        let rest = all.try_filter(|(uri, _)| future::ready(!self.takedown.contains(uri)));
+        Ok(rest.map_ok(|(uri, stored)| (uri, self.without_links(stored))).boxed())
     }
 
     async fn changes<'a>(&'a self, from: u64, end: u64) -> Result<Changes<'a>, PublishError> {
         let all = self.records.changes(from, end).await?;
-        Ok(all.try_filter(|told| future::ready(!self.takedown.contains(&told.uri))).boxed())
+        let rest = all.try_filter(|told| future::ready(!self.takedown.contains(&told.uri)));
+        Ok(rest
+            .map_ok(|told| Told { stored: told.stored.map(|stored| self.without_links(stored)), ..told })
+            .boxed())
     }
 
     async fn is_present(&self, uri: &ResourceUri) -> Result<bool, PublishError> {
@@ -52,7 +71,8 @@ impl Records for Withheld<'_> {
 
     async fn find(&self, uris: &[ResourceUri]) -> Result<Vec<Option<Stored>>, PublishError> {
         let found = self.records.find(uris).await?.into_iter().zip(uris);
-        Ok(found.map(|(stored, uri)| stored.filter(|_| !self.takedown.contains(uri))).collect())
+        let rest = found.map(|(stored, uri)| stored.filter(|_| !self.takedown.contains(uri)));
+        Ok(rest.map(|stored| stored.map(|stored| self.without_links(stored))).collect())
     }
 
     async fn open(&self, uri: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError> {

@@ -7,10 +7,11 @@ use catalog::Batch;
 use jiff::Timestamp;
 use model::ResourceUri;
 use reqwest::StatusCode;
+use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use testkit::servers::Venv;
 
-use crate::common::api::{READ, fleet};
+use crate::common::api::{Api, READ, fleet, send};
 use crate::common::{Inside, Site, resource, urlset};
 use fixity::Sha256;
 
@@ -81,4 +82,46 @@ async fn a_memento_client_of_others_finds_the_version_of_each_moment() {
         assert_eq!(beside("next"), (n < 3).then(|| datetime(n + 1)), "{answer}");
     }
     assert_eq!(answers.len(), moments.len());
+    mem_1_moments_are_dates_of_http(&api, &timegate, &uri).await;
+    mem_3_the_time_map_lists_all_versions(&api, &timegate, &uri).await;
+}
+
+/// MEM-1: without a moment, the newest version; a date in another form is refused. MEM-2: a version states its time.
+async fn mem_1_moments_are_dates_of_http(api: &Api, timegate: &str, uri: &str) {
+    let ask = |moment: Option<&str>| {
+        let client =
+            reqwest::Client::builder().no_proxy().redirect(Policy::none()).build().expect("a client");
+        let request = client.get(format!("{timegate}{uri}")).bearer_auth(READ);
+        send(match moment {
+            Some(moment) => request.header("accept-datetime", moment),
+            None => request,
+        })
+    };
+    for wrong in ["2026-01-02T00:00:00Z", "Fri, 02 Jan 2026 00:00:00 +0000", "yesterday"] {
+        assert_eq!(ask(Some(wrong)).await.status, 400, "{wrong}");
+    }
+    let answer = ask(None).await;
+    assert_eq!((answer.status, answer.header("vary")), (302, "accept-datetime"));
+    let location = answer.header("location").to_owned();
+    let version = api.get(location.strip_prefix(&api.base).unwrap_or(&location)).await;
+    assert_eq!((version.status, version.body.as_slice()), (200, &b"version 3"[..]));
+    assert_eq!(version.header("memento-datetime"), "Sat, 03 Jan 2026 00:00:00 GMT");
+    for relation in ["rel=\"original\"", "timegate", "timemap"] {
+        assert!(version.header("link").contains(relation), "{}", version.header("link"));
+    }
+}
+
+/// MEM-3: all versions, oldest first, each with its time.
+async fn mem_3_the_time_map_lists_all_versions(api: &Api, timegate: &str, uri: &str) {
+    let timemap = format!("{}{uri}", timegate.replace("/timegate/", "/timemap/"));
+    let answer = api.get(timemap.strip_prefix(&api.base).expect("of this gateway")).await;
+    assert_eq!(answer.status, 200);
+    assert!(answer.header("content-type").starts_with("application/link-format"), "{answer:?}");
+    let text = String::from_utf8(answer.body).expect("UTF-8");
+    let listed: Vec<&str> =
+        text.match_indices("datetime=\"").map(|(at, _)| &text[at + 10..at + 26]).collect();
+    assert_eq!(listed, ["Thu, 01 Jan 2026", "Fri, 02 Jan 2026", "Sat, 03 Jan 2026"], "{text}");
+    for relation in ["rel=\"original\"", "rel=\"self\"", "rel=\"timegate\""] {
+        assert!(text.contains(relation), "{relation}: {text}");
+    }
 }

@@ -1,5 +1,7 @@
 //! All links of an entry are kept and shown, and a change of them alone fetches nothing.
 
+use std::path::Path;
+
 use super::{Case, declares, linked, ln, time};
 use crate::common::{resource, urlset};
 use serde_json::json;
@@ -171,6 +173,14 @@ async fn lnk_4_an_export_has_a_column_of_links() {
         (&json!("via"), &json!("http://o.test/a"), &json!("md5:x"))
     );
     case.copy.run("export", &[&to, "--as", "resourcedump", "--base", "http://d.test/"]).exits(0);
+    // Manifests of the packages stand beside them, too.
+    let text: String =
+        contents(&dump).iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect();
+    let link = text.split('<').find(|tag| tag.starts_with("rs:ln ") && tag.contains("rel=\"via\""));
+    let link = link.unwrap_or_else(|| panic!("the manifest has no link: {text}"));
+    for part in ["href=\"http://o.test/a\"", "hash=\"md5:x\""] {
+        assert!(link.contains(part), "{link}");
+    }
     let told = case.copy.run("explain", &[&uri]).exits(0);
     assert!(told.stdout.contains("first Source: http://o.test/a"), "{told}");
 }
@@ -191,4 +201,18 @@ async fn lnk_15_an_unknown_relation_is_kept_word_for_word_and_one_without_a_name
     assert_eq!(rels, ["http://x.test/Score", "describedby"]);
     assert_eq!(run.json()["quirks"]["relation-case"], 1, "{run}");
     assert_eq!(case.site.requests_at("/score"), 0);
+}
+
+/// All XML documents below a directory, those in packages as they are stored.
+fn contents(directory: &Path) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).expect("the export is there") {
+        let path = entry.expect("the export is there").path();
+        if path.is_dir() {
+            found.extend(contents(&path));
+        } else {
+            found.push(std::fs::read(&path).expect("a file"));
+        }
+    }
+    found
 }

@@ -101,6 +101,29 @@ async fn lnk_6_t3_preferred_mirrors_leave_the_resources_own_server_alone() {
 }
 
 #[tokio::test]
+async fn lnk_6_spread_shares_resources_among_their_places() {
+    const COUNT: usize = 120;
+    let case = Case::new().await;
+    let mirrors = [Site::start().await, Site::start().await];
+    let entries: Vec<String> = (0..COUNT)
+        .map(|n| {
+            let path = format!("/{n}");
+            let uri = case.site.serve(&path, path.clone());
+            let links =
+                mirrors.each_ref().map(|mirror| ln("duplicate", &mirror.serve(&path, path.clone()), ""));
+            linked(&uri, &declares(&path), &links.each_ref().map(String::as_str))
+        })
+        .collect();
+    let list = case.list(1, &entries);
+    let run = case.sync_from_mirrors(&list, &["--mirrors", "spread"]).exits(0);
+    assert_eq!((run.count("stored"), run.count("failed")), (COUNT as u64, 0), "{run}");
+    let asked = [&case.site, &mirrors[0], &mirrors[1]].map(|site| site.paths().len());
+    // The Source itself has its list in addition.
+    assert_eq!(asked.iter().sum::<usize>(), COUNT + 1, "{asked:?}");
+    assert!(asked.iter().all(|asked| *asked >= COUNT / 6), "{asked:?}");
+}
+
+#[tokio::test]
 async fn lnk_6_a_preferred_mirror_that_fails_leaves_it_to_the_resources_own_server() {
     let case = Case::new().await;
     let mirror = Site::start().await;

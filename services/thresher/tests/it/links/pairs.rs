@@ -31,3 +31,20 @@ async fn lnk_9_t1_explain_of_either_end_names_the_other() {
         assert!(!told.stdout.contains("Linked from"), "{told}");
     }
 }
+
+#[tokio::test]
+async fn lnk_9_metadata_that_change_alone_ask_for_nothing_else() {
+    let case = Case::new().await;
+    let pdf = case.site.serve("/p.pdf", "file");
+    for (day, metadata) in [(1, "first"), (2, "second")] {
+        let dc = case.site.serve("/p.dc", metadata);
+        let entries = [
+            linked(&pdf, &declares("file"), &[&ln("describedby", &dc, "")]),
+            linked(&dc, &declares(metadata), &[&ln("describes", &pdf, "")]),
+        ];
+        let list = case.list(day, &entries);
+        case.sync(&list).exits(0);
+        assert_eq!(case.copy.cat(&dc), metadata.as_bytes());
+    }
+    assert_eq!((case.site.requests_at("/p.pdf"), case.site.requests_at("/p.dc")), (1, 2));
+}

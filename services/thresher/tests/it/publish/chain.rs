@@ -7,7 +7,7 @@ use testkit::servers::S3Fixture;
 use testkit::waiting::until;
 
 use super::{Files, Served, originals};
-use crate::common::{Destination, Run, source, thresher, truth};
+use crate::common::{Destination, Run, Site, source, thresher, truth, urlset};
 
 #[tokio::test]
 async fn a_copy_of_published_files_follows_the_original_through_changes_and_deletions() {
@@ -147,4 +147,71 @@ async fn a_served_dump_is_received_in_ranges() {
     let second = Destination::directory();
     second.sync_with(&served.well_known(), &["--prefer", "dump"]).exits(0);
     assert_eq!(originals(&second, &[&served.base]), originals(&first, &[]));
+}
+
+/// PUB-9: links lead to what is published beside the resource. What is true of the original alone is left out.
+#[tokio::test]
+async fn pub_9_links_are_rewritten_kept_or_dropped() {
+    let site = Site::start().await;
+    let [pdf, dc, html] = ["/p.pdf", "/p.dc", "/p.html"].map(|path| site.serve(path, path));
+    let away = site.uri("/away");
+    let links = [
+        ("describedby", &dc),
+        ("alternate", &html),
+        ("alternate", &away),
+        ("license", &site.uri("/license")),
+        ("collection", &site.uri("/collection")),
+        ("duplicate", &away),
+        ("cite-as", &away),
+        ("http://x.test/unknown", &away),
+    ];
+    let links: String = links
+        .iter()
+        .map(|(rel, href)| format!("<rs:ln rel=\"{rel}\" href=\"{href}\" length=\"1\" pri=\"2\"/>"))
+        .collect();
+    let entries = [
+        format!("<url><loc>{pdf}</loc>{links}</url>"),
+        format!("<url><loc>{dc}</loc><rs:ln rel=\"describes\" href=\"{pdf}\"/></url>"),
+        format!("<url><loc>{html}</loc></url>"),
+    ];
+    let md = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
+    let list = site.serve("/list.xml", urlset(md, &entries));
+    let first = Destination::directory();
+    first.sync(&list).exits(0);
+    let files = Files::start();
+    files.publish(&first).exits(0);
+    let second = Destination::directory();
+    second.sync(&files.base).exits(0);
+    let ours =
+        |uri: &str| format!("{}{}", files.base, publish::PublishedPath::of(&uri.parse().unwrap()).as_str());
+    let links = |copy: &Destination, uri: &str| -> BTreeSet<(String, String)> {
+        let listed = copy.listed();
+        let line = listed.iter().find(|line| line["uri"] == uri).unwrap_or_else(|| panic!("{uri}"));
+        let text = |link: &serde_json::Value, name: &str| link[name].as_str().expect("text").to_owned();
+        let all = line["links"].as_array().expect("links").iter();
+        all.map(|link| (text(link, "rel"), text(link, "href"))).collect()
+    };
+    let link = |rel: &str, href: &str| (rel.to_owned(), href.to_owned());
+    let expected = [
+        link("via", &pdf),
+        link("describedby", &ours(&dc)),
+        link("alternate", &ours(&html)),
+        link("license", &site.uri("/license")),
+    ];
+    assert_eq!(links(&second, &ours(&pdf)), expected.into());
+    assert_eq!(links(&second, &ours(&dc)), [link("via", &dc), link("describes", &ours(&pdf))].into());
+
+    // Where the metadata are withdrawn, those of the original are named.
+    let folder = tempfile::tempdir().unwrap();
+    let takedown = folder.path().join("takedown").display().to_string();
+    std::fs::write(&takedown, format!("{dc}\n")).unwrap();
+    let files = Files::start();
+    let to = files.public().display().to_string();
+    first.run("publish", &["--base", &files.base, "--to", &to, "--takedown", &takedown]).exits(0);
+    let third = Destination::directory();
+    third.sync(&files.base).exits(0);
+    let ours =
+        |uri: &str| format!("{}{}", files.base, publish::PublishedPath::of(&uri.parse().unwrap()).as_str());
+    assert_eq!(third.present().len(), 2);
+    assert!(links(&third, &ours(&pdf)).contains(&link("describedby", &dc)));
 }

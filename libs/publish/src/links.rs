@@ -1,0 +1,71 @@
+//! The links of an entry that are passed on: those that stay true where the copy is published (§14.8).
+
+use model::{Links, ResourceRecord, ResourceUri};
+use resourcesync::{Link, relation};
+
+use crate::records::PassedLink;
+
+/// Relations to another resource that a copy may have, too.
+const TO_RESOURCES: [&str; 3] = [relation::DESCRIBED_BY, relation::DESCRIBES, relation::ALTERNATE];
+/// Relations to something that is the same wherever a copy is.
+const TO_OTHERS: [&str; 2] = [relation::PROFILE, relation::LICENSE];
+
+/// The link to the first Source, and those of the record that are passed on. A mirror, a patch, a version, a collection
+/// and a persistent identifier are the original's; so are digest, length and time of a target.
+pub(crate) fn of(record: &ResourceRecord, first_source: Link) -> Vec<PassedLink> {
+    let own = record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default();
+    let passed = own.into_iter().filter(|link| is_one_of(&TO_RESOURCES, link) || is_one_of(&TO_OTHERS, link));
+    let passed = passed.map(|link| Link { media_type: link.media_type, ..Link::new(link.rel, link.href) });
+    std::iter::once(first_source).chain(passed).map(|link| PassedLink { link, published: None }).collect()
+}
+
+/// The resource that a link may lead to.
+pub(crate) fn target(passed: &PassedLink) -> Option<ResourceUri> {
+    is_one_of(&TO_RESOURCES, &passed.link).then(|| passed.link.href.parse().ok()).flatten()
+}
+
+/// Leads links to what is published. An alternate that is not is left out: readers would find another Source's.
+pub(crate) fn lead(links: &mut Vec<PassedLink>, is_published: impl Fn(&ResourceUri) -> bool) {
+    links.retain_mut(|passed| {
+        passed.published = target(passed).filter(&is_published);
+        passed.published.is_some() || passed.link.rel != relation::ALTERNATE
+    });
+}
+
+fn is_one_of(relations: &[&str], link: &Link) -> bool {
+    relations.contains(&link.rel.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed(rel: &str, href: &str) -> PassedLink {
+        PassedLink { link: Link::new(rel, href), published: None }
+    }
+
+    #[test]
+    fn links_lead_to_what_is_published_and_no_alternate_leads_elsewhere() {
+        let mut links = ["describedby", "describes", "alternate", "license", "via"]
+            .iter()
+            .flat_map(|rel| ["http://e.org/here", "http://e.org/away"].map(|href| passed(rel, href)))
+            .collect();
+        lead(&mut links, |uri| uri.as_str().ends_with("here"));
+        let led: Vec<_> = links
+            .iter()
+            .map(|passed| (passed.link.rel.as_str(), &passed.link.href[13..], passed.published.is_some()))
+            .collect();
+        let expected = [
+            ("describedby", "here", true),
+            ("describedby", "away", false),
+            ("describes", "here", true),
+            ("describes", "away", false),
+            ("alternate", "here", true),
+            ("license", "here", false),
+            ("license", "away", false),
+            ("via", "here", false),
+            ("via", "away", false),
+        ];
+        assert_eq!(led, expected);
+    }
+}
