@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 
 use documents::BodyPrefix;
-use links::landing::{Finding, MOST_LINKS, Place, TypedLink, Union};
-use links::linkset::{self, Format};
+use links::landing::{Finding, Place, TypedLink, Union};
+use links::linkset::Format;
 use links::{Fault, Faults, Limits, Links, header, html};
 use model::Validators;
 use url::Url;
 use web::{Client, GetRequest, RequestPurpose, Response, WebError};
 
 use crate::found::SeenPage;
+use crate::link_set::{SetError, read_set, request_set};
+use crate::link_set_memory::{HeldMemory, LinkSetMemory, SMALL};
 
 /// Maximum link sets of a page that are read.
 const MOST_SETS: usize = 8;
 /// Maximum bytes of a page that are examined.
 const MOST_OF_A_PAGE: usize = 256 * 1024;
-/// The forms of a link set, the best one first.
-const ACCEPT: &str = "application/linkset+json, application/linkset;q=0.9, application/json;q=0.5";
 
 /// A landing page to read.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct PageRequest {
 }
 
 /// The answer of a landing page.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum PageAnswer {
     /// It is the version that is known.
     Unchanged {
@@ -42,8 +42,9 @@ pub enum PageAnswer {
     Read(Box<Landing>),
 }
 
-/// What a landing page, or a link set, says.
-#[derive(Debug, Clone)]
+/// What a landing page, or a link set, says. Until it is dropped, no other page that shares its memory can hold large
+/// link sets, if it does.
+#[derive(Debug)]
 pub struct Landing {
     /// Its final URL.
     pub url: Url,
@@ -61,13 +62,7 @@ pub struct Landing {
     pub findings: Vec<Finding>,
     /// Requests made.
     pub requests: u64,
-}
-
-impl PageRequest {
-    /// A page of which nothing is known.
-    pub fn new(url: Url) -> Self {
-        Self { url, validators: Validators::default(), link_sets: Vec::new() }
-    }
+    _memory: HeldMemory,
 }
 
 /// Reads the typed links of a page, and of the link sets that it names. A link set may be given as well; then all of
@@ -77,23 +72,30 @@ impl PageRequest {
 /// When the page cannot be requested. A link set that cannot be read is named in the result.
 pub async fn landing(client: &Client, page: &Url) -> Result<Landing, WebError> {
     let response = client.get_with_retries(GetRequest::new(page.clone())).await?;
-    read_response(client, page, response).await
+    read_response(client, page, response, LinkSetMemory::default()).await
 }
 
-/// The same for a page of which a version may be known. It is one request, and one more for each link set.
+/// The same for a page of which a version may be known. It is one request, and one more for each link set; two for a
+/// large one that comes while another page holds the memory for large ones.
 ///
 /// # Errors
 /// When the page cannot be requested, and no link set is known instead.
-pub async fn read_page(client: &Client, page: PageRequest) -> Result<PageAnswer, WebError> {
+pub async fn read_page(
+    client: &Client,
+    page: PageRequest,
+    memory: LinkSetMemory,
+) -> Result<PageAnswer, WebError> {
     let PageRequest { url, validators, link_sets } = page;
     let request = GetRequest { validators, ..GetRequest::new(url.clone()) };
     match client.get_with_retries(request).await {
         Ok(response) if response.status() == 304 => {
             Ok(PageAnswer::Unchanged { requests: u64::from(response.requests()) })
         }
-        Ok(response) => read_response(client, &url, response).await.map(Box::new).map(PageAnswer::Read),
+        Ok(response) => {
+            read_response(client, &url, response, memory).await.map(Box::new).map(PageAnswer::Read)
+        }
         Err(error) if may_be_its_header(&error) && !link_sets.is_empty() => {
-            let mut reading = Reading::of(Union::new(url), u64::from(error.requests()));
+            let mut reading = Reading::of(Union::new(url), u64::from(error.requests()), memory);
             reading.faults.add(Fault::NoPage);
             reading.sets(client, link_sets).await;
             Ok(PageAnswer::Read(Box::new(reading.end(Validators::default(), false))))
@@ -108,9 +110,9 @@ fn may_be_its_header(error: &WebError) -> bool {
 }
 
 /// The same for a page that discovery has received: no request, and one for each link set.
-pub async fn read_seen(client: &Client, page: SeenPage) -> Landing {
+pub async fn read_seen(client: &Client, page: SeenPage, memory: LinkSetMemory) -> Landing {
     let SeenPage { requested, url, validators, link_headers, html } = page;
-    let mut reading = Reading::of(Union::new(url.clone()).also(requested), 0);
+    let mut reading = Reading::of(Union::new(url.clone()).also(requested), 0, memory);
     let headers = header::read(link_headers.iter().map(String::as_str), &Limits::HEADER);
     reading.add(Place::Header, &url, &headers);
     reading.add_head(&url, &html);
@@ -119,24 +121,33 @@ pub async fn read_seen(client: &Client, page: SeenPage) -> Landing {
     reading.end(validators, false)
 }
 
-async fn read_response(client: &Client, page: &Url, mut response: Response) -> Result<Landing, WebError> {
+async fn read_response(
+    client: &Client,
+    page: &Url,
+    mut response: Response,
+    memory: LinkSetMemory,
+) -> Result<Landing, WebError> {
     let url = response.final_url().clone();
     let validators = response.validators();
-    let mut reading = Reading::of(Union::new(url.clone()).also(page.clone()), u64::from(response.requests()));
+    let union = Union::new(url.clone()).also(page.clone());
+    let mut reading = Reading::of(union, u64::from(response.requests()), memory);
     let headers = header::read(response.header_values("link"), &Limits::HEADER);
     reading.add(Place::Header, &url, &headers);
     let is_set = response.media_type().and_then(|said| Format::of(&said)).is_some();
+    let mut own = None;
     if is_set {
-        match read_set(&mut response, None).await {
-            Ok(links) => reading.add(Place::LinkSet, &url, &links),
-            Err(why) => reading.unread.push((url.clone(), why)),
-        }
+        own = Some(read_set(&mut response, None, &mut reading.memory).await);
     } else if response.is_html() {
         let html = beginning(&mut response).await?;
         reading.add_head(&url, &html);
     }
     // An open response takes a permit of its origin.
     drop(response);
+    match own {
+        Some(Err(SetError::NoMemory)) => reading.sets(client, vec![(url.clone(), None)]).await,
+        Some(read) => reading.take_set(&url, read.map(|links| (url.clone(), links))).await,
+        None => {}
+    }
     let sets = reading.union.link_sets();
     reading.sets(client, sets).await;
     Ok(reading.end(validators, is_set))
@@ -148,27 +159,29 @@ struct Reading {
     faults: Faults,
     unread: Vec<(Url, String)>,
     requests: u64,
-    /// The first place with more links than are read.
+    /// A place with more links than are read: a link set, if there is one.
     beyond: Option<(Place, Url)>,
     /// Whether a link set was read.
     has_set: bool,
+    memory: HeldMemory,
 }
 
 impl Reading {
-    fn of(union: Union, requests: u64) -> Self {
-        let (faults, unread) = (Faults::default(), Vec::new());
-        Self { union, faults, unread, requests, beyond: None, has_set: false }
+    fn of(union: Union, requests: u64, memory: LinkSetMemory) -> Self {
+        let (faults, unread, memory) = (Faults::default(), Vec::new(), HeldMemory::of(memory));
+        Self { union, faults, unread, requests, beyond: None, has_set: false, memory }
     }
 
     fn add(&mut self, place: Place, base: &Url, links: &Links) {
         self.faults.merge(&links.faults);
         let is_cut =
             [Fault::TooManyLinks, Fault::TooManyBytes].iter().any(|fault| links.faults.count(*fault) > 0);
-        self.has_set |= place == Place::LinkSet;
-        if is_cut {
-            self.beyond.get_or_insert_with(|| (place, base.clone()));
+        let is_set = place == Place::LinkSet;
+        self.has_set |= is_set;
+        let had_room = self.union.add(place, base, links);
+        if (is_cut || !had_room) && (is_set || self.beyond.is_none()) {
+            self.beyond = Some((place, base.clone()));
         }
-        self.union.add(place, base, links);
     }
 
     /// Adds the links of the head of an HTML page at `url`.
@@ -184,23 +197,32 @@ impl Reading {
         }
         for (set, declared) in sets {
             let crawling = RequestPurpose::Crawling;
-            let (made, read) = request_set(client, &set, declared.as_deref(), crawling).await;
+            let (made, read) =
+                request_set(client, &set, declared.as_deref(), crawling, &mut self.memory).await;
             self.requests += made;
-            match read {
-                Ok((at, links)) => self.add(Place::LinkSet, &at, &links),
-                Err(why) => self.unread.push((set, why)),
+            self.take_set(&set, read).await;
+        }
+    }
+
+    /// Takes what was read of a link set. No response may be open.
+    async fn take_set(&mut self, set: &Url, read: Result<(Url, Links), SetError>) {
+        match read {
+            Ok((at, links)) => {
+                if links.size() > SMALL {
+                    self.memory.grow().await;
+                }
+                self.add(Place::LinkSet, &at, &links);
             }
+            Err(error) => self.unread.push((set.clone(), error.to_string())),
         }
     }
 
     fn end(self, validators: Validators, is_set: bool) -> Landing {
-        let Self { union, faults, mut unread, requests, beyond, has_set } = self;
+        let Self { union, faults, mut unread, requests, beyond, has_set, memory } = self;
         let links: Vec<_> = if is_set { union.links().to_vec() } else { union.counting().cloned().collect() };
         // A link set completes what is cut elsewhere.
         if let Some((_, url)) = beyond.filter(|(place, _)| *place == Place::LinkSet || !has_set) {
             unread.push((url, "it has more links than are read".to_owned()));
-        } else if union.links().len() >= MOST_LINKS && union.left_out() > 0 {
-            unread.push((union.page().clone(), format!("it has more than {MOST_LINKS} links")));
         }
         Landing {
             url: union.page().clone(),
@@ -211,71 +233,9 @@ impl Reading {
             faults: faults.iter().map(|(fault, times)| (fault.as_str(), times)).collect(),
             findings: if is_set { Vec::new() } else { union.findings().into_iter().collect() },
             requests,
+            _memory: memory,
         }
     }
-}
-
-/// Requests a link set. A server that refuses the media types is asked once more for any.
-pub(crate) async fn request_set(
-    client: &Client,
-    set: &Url,
-    declared: Option<&str>,
-    errand: RequestPurpose,
-) -> (u64, Result<(Url, Links), String>) {
-    let request = |accept| GetRequest {
-        accept: Some(accept),
-        errand,
-        largest: Some(Limits::BODY.bytes as u64),
-        ..GetRequest::new(set.clone())
-    };
-    let mut requests = 0;
-    let mut is_refused = false;
-    let mut found = client.get_with_retries(request(ACCEPT)).await;
-    if let Err(error) = &found
-        && error.status() == Some(406)
-    {
-        requests += u64::from(error.requests());
-        is_refused = true;
-        found = client.get_with_retries(request("*/*")).await;
-    }
-    match found {
-        Ok(mut response) => {
-            requests += u64::from(response.requests());
-            let at = response.final_url().clone();
-            let read = read_set(&mut response, declared).await.map(|mut links| {
-                if is_refused {
-                    links.faults.add(Fault::NotAcceptable);
-                }
-                (at, links)
-            });
-            (requests, read)
-        }
-        Err(error) => (requests + u64::from(error.requests()), Err(error.to_string())),
-    }
-}
-
-/// Reads a response as a link set. `declared` is the media type that the page says it has.
-async fn read_set(response: &mut Response, declared: Option<&str>) -> Result<Links, String> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| error.to_string())? {
-        if body.len() + chunk.len() > Limits::BODY.bytes {
-            return Err(format!("it has more than {} bytes", Limits::BODY.bytes));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    let sent = response.media_type().and_then(|said| Format::of(&said));
-    // A wrong media type is no reason to lose the links, if the shape fits.
-    let format = match (sent, declared.and_then(Format::of)) {
-        (Some((format, _)), _) => format,
-        (None, Some((format, _))) => format,
-        (None, None) if body.trim_ascii_start().starts_with(b"{") => Format::Json,
-        (None, None) => return Err("it is of no media type of link sets".to_owned()),
-    };
-    let mut links = linkset::read(&body, format, &Limits::BODY).map_err(|error| error.to_string())?;
-    if !sent.is_some_and(|(_, is_registered)| is_registered) {
-        links.faults.add(Fault::OddMediaType);
-    }
-    Ok(links)
 }
 
 /// The beginning of a page.

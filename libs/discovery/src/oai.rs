@@ -34,7 +34,7 @@ const SHOWN_SETS: usize = 1_000;
 /// Finds the lists of a repository.
 ///
 /// # Errors
-/// When it cannot be reached, or does not answer Identify, or does not offer what is wanted.
+/// When it cannot be reached, or does not answer Identify, or does not offer what the options choose.
 pub(crate) async fn discover(
     client: &Client,
     pasted: &Pasted,

@@ -8,8 +8,10 @@ use resourcesync::Capability;
 use url::Url;
 use web::RequestPurpose;
 
+use crate::error::DiscoverError;
 use crate::found::{Discovery, FoundInterface, Route, SeenPage, Tried};
-use crate::landing::request_set;
+use crate::link_set::{SetError, request_set};
+use crate::link_set_memory::{HeldMemory, LinkSetMemory};
 use crate::oai;
 use crate::search::{Search, Step, Visit};
 
@@ -49,15 +51,20 @@ impl Search<'_> {
         self.prefetched = None;
         let well_known = entry.join(catalog::WELL_KNOWN).ok().filter(|_| named.is_empty());
         let mut interfaces = Vec::new();
+        let mut memory = HeldMemory::of(LinkSetMemory::default());
         for url in named.into_iter().chain(well_known).take(MOST_CATALOGS) {
             if self.has_seen(&url) || !self.has_room(&url) {
                 continue;
             }
-            let (requests, read) = request_set(self.client, &url, None, RequestPurpose::Invited).await;
+            let (requests, read) =
+                request_set(self.client, &url, None, RequestPurpose::Invited, &mut memory).await;
             self.found.requests += requests;
             match read {
                 Ok((at, links)) => interfaces.extend(catalog::interfaces(&links, &at)),
-                Err(why) => {
+                // It says what kind of Source the host is: where it may answer tomorrow, that is not known today.
+                Err(SetError::Web(error)) => self.tried(Route::ApiCatalog, &url, &error),
+                Err(error) => {
+                    let why = error.to_string();
                     self.found.tried.push(Tried { route: Route::ApiCatalog, url: url.to_string(), why });
                 }
             }
@@ -98,6 +105,11 @@ impl Search<'_> {
                 found.tried = std::mem::take(&mut self.found.tried);
                 found.title = self.found.title.take();
                 Some(found)
+            }
+            Err(DiscoverError::Unreachable(error)) => {
+                self.found.requests += u64::from(error.requests());
+                self.tried(Route::ApiCatalog, url, &error);
+                None
             }
             Err(error) => {
                 self.found.requests += 1;

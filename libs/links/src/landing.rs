@@ -21,6 +21,12 @@ use crate::link::Links;
 
 /// Maximum links of one page. More are left out, and counted.
 pub const MOST_LINKS: usize = 100_000;
+/// Maximum bytes of the links of one page, with a copy of both ends for each. More are left out likewise.
+const MOST_BYTES: usize = 32 * 1024 * 1024;
+/// The same for its headers and its HTML.
+const MOST_BYTES_OF_PAGE: usize = 4 * 1024 * 1024;
+/// Maximum relations of one link. More are left out likewise.
+const MOST_RELATIONS: usize = 32;
 
 /// Where a link was written. Attributes of an earlier place win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -87,6 +93,7 @@ pub struct Union {
     also: Vec<Url>,
     links: Vec<TypedLink>,
     known: HashMap<(Url, String, Url), usize>,
+    bytes: usize,
     left_out: u64,
 }
 
@@ -108,12 +115,18 @@ impl TypedLink {
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
+
+    /// The bytes of its texts.
+    fn size(&self) -> usize {
+        let attributes: usize = self.attributes.iter().map(|(name, value)| name.len() + value.len()).sum();
+        self.context.as_str().len() + self.rel.len() + self.target.as_str().len() + attributes
+    }
 }
 
 impl Union {
     /// An empty union for the page at this URL.
     pub fn new(page: Url) -> Self {
-        Self { page, also: Vec::new(), links: Vec::new(), known: HashMap::new(), left_out: 0 }
+        Self { page, also: Vec::new(), links: Vec::new(), known: HashMap::new(), bytes: 0, left_out: 0 }
     }
 
     /// The same page is also known by this URL, such as the one that redirects to it. Links about it are about the page.
@@ -125,7 +138,10 @@ impl Union {
 
     /// Adds links that were read in a place. `base` is the URL of that place: of the page, of the link set, or the
     /// `<base>` of the HTML, against which targets are resolved. In a page, a link without an anchor is about the page.
-    pub fn add(&mut self, place: Place, base: &Url, links: &Links) {
+    /// Returns whether there was room for all.
+    pub fn add(&mut self, place: Place, base: &Url, links: &Links) -> bool {
+        let mut had_room = true;
+        let most_bytes = if place == Place::LinkSet { MOST_BYTES } else { MOST_BYTES_OF_PAGE };
         for link in &links.links {
             let own = if place == Place::LinkSet { base } else { &self.page };
             let ends = link.context_at(own).zip(link.target_at(base));
@@ -134,7 +150,10 @@ impl Union {
                 continue;
             };
             let context = if self.also.contains(&context) { self.page.clone() } else { context };
-            for rel in link.relations() {
+            let rest = link.relations().skip(MOST_RELATIONS).count() as u64;
+            self.left_out += rest;
+            had_room &= rest == 0;
+            for rel in link.relations().take(MOST_RELATIONS) {
                 let rel = if rel.contains(':') { rel.to_owned() } else { rel.to_ascii_lowercase() };
                 let found = TypedLink {
                     context: context.clone(),
@@ -143,22 +162,33 @@ impl Union {
                     attributes: link.attributes.clone(),
                     places: BTreeSet::from([place]),
                 };
-                self.merge(found, place);
+                if !self.merge(found, place, most_bytes) {
+                    self.left_out += 1;
+                    had_room = false;
+                }
             }
         }
+        had_room
     }
 
-    fn merge(&mut self, found: TypedLink, place: Place) {
+    /// Adds a link, or its attributes to the same link from another place. Returns whether there was room.
+    fn merge(&mut self, found: TypedLink, place: Place, most_bytes: usize) -> bool {
         let key = (found.context.clone(), found.rel.clone(), found.target.clone());
         let Some(known) = self.known.get(&key).map(|&at| &mut self.links[at]) else {
-            if self.links.len() < MOST_LINKS {
-                self.known.insert(key, self.links.len());
-                self.links.push(found);
-            } else {
-                self.left_out += 1;
+            let bytes = self.bytes + found.size();
+            if self.links.len() >= MOST_LINKS || bytes > most_bytes {
+                return false;
             }
-            return;
+            self.bytes = bytes;
+            self.known.insert(key, self.links.len());
+            self.links.push(found);
+            return true;
         };
+        if self.bytes + found.size() > most_bytes {
+            known.places.insert(place);
+            return false;
+        }
+        self.bytes -= known.size();
         let is_better = known.places.first().is_some_and(|best| place < *best);
         let before = std::mem::take(&mut known.attributes);
         let (mut first, second) =
@@ -168,6 +198,8 @@ impl Union {
         first.truncate(crate::MOST_ATTRIBUTES);
         known.attributes = first;
         known.places.insert(place);
+        self.bytes += known.size();
+        true
     }
 
     /// The URL of the page.
@@ -345,6 +377,28 @@ mod tests {
         let mut union = Union::new(url("http://s.test/w")).also(old.clone());
         set(&mut union, r#"{"linkset": [{"anchor": "http://s.test/old", "item": [{"href": "/f"}]}]}"#);
         assert_eq!(targets(union.of_page("item")), ["/f"]);
+    }
+
+    /// A few bytes of input may stand for many of output: relations, anchors and bases are copied to each link.
+    #[test]
+    fn links_take_bounded_memory_however_short_their_text_is() {
+        let page = url("http://s.test/w");
+        let (rel, long) = ("a ".repeat(2_000), "x".repeat(8_000));
+        let mut union = Union::new(page.clone());
+        let many = format!("</f>; rel=\"{rel}\"; title=\"{long}\"");
+        let had_room = union.add(Place::Header, &page, &header::read([many.as_str()], &Limits::HEADER));
+        assert_eq!((union.links().len(), union.left_out(), had_room), (1, 1_968, false));
+
+        let mut union = Union::new(page.clone());
+        let base = url(&format!("http://s.test/{long}/"));
+        let items: Vec<_> = (0..5_000).map(|n| format!("<{n}>; rel=item")).collect();
+        let links = header::read([items.join(", ").as_str()], &Limits::HEADER);
+        assert!(!union.add(Place::Head, &base, &links));
+        let bytes: usize = union.links().iter().map(TypedLink::size).sum();
+        assert!(bytes <= MOST_BYTES_OF_PAGE && union.links().len() > 400);
+        assert!(!union.add(Place::LinkSet, &base, &links));
+        assert_eq!(union.bytes, union.links().iter().map(TypedLink::size).sum::<usize>());
+        assert!(union.bytes <= MOST_BYTES && union.links().len() > 2_000);
     }
 
     #[test]

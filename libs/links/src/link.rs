@@ -43,6 +43,12 @@ impl Link {
         self.rel.split_ascii_whitespace()
     }
 
+    /// The bytes of its texts.
+    pub fn size(&self) -> usize {
+        let attributes: usize = self.attributes.iter().map(|(name, value)| name.len() + value.len()).sum();
+        self.target.len() + self.rel.len() + self.anchor.as_ref().map_or(0, String::len) + attributes
+    }
+
     /// The first value of an attribute. `name` is in lower case.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -114,6 +120,11 @@ impl Links {
         self.links.iter().filter(move |link| link.is(relation) && link.is_about(base))
     }
 
+    /// The bytes of all texts of the links.
+    pub fn size(&self) -> usize {
+        self.links.iter().map(Link::size).sum()
+    }
+
     /// Takes a link that was read, or counts why not. Whether another one may follow.
     pub(crate) fn take(&mut self, link: Link, limits: &Limits) -> bool {
         let is_long = |text: &str| text.len() > limits.value_bytes;
@@ -145,7 +156,7 @@ pub(crate) fn add_attribute(
 ) {
     if !is_token(name) {
         faults.add(Fault::BadAttribute);
-    } else if value.len() > limits.value_bytes {
+    } else if name.len().max(value.len()) > limits.value_bytes {
         faults.add(Fault::TooLong);
     } else if link.attributes.len() >= MOST_ATTRIBUTES {
         faults.add(Fault::TooManyAttributes);

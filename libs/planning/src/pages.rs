@@ -29,7 +29,7 @@ const MOST_KEPT: usize = 1024 * 1024;
 pub struct PageRules<'a> {
     /// The operator's rules for links.
     pub follow: &'a FollowRules,
-    /// Which resources are wanted.
+    /// The operator's conditions on resources.
     pub filter: &'a Filter,
 }
 

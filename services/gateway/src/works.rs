@@ -16,11 +16,11 @@ use crate::state::Gateway;
 
 /// The kind of cursors.
 const KIND: &str = "works";
-/// The most resources of a Source whose works are told: each page reads the links of all of them.
+/// The most resources and landing pages of a Source whose works are told: each page reads the links of all of them.
 const MOST_RESOURCES: u64 = 250_000;
 
 /// Works, in the byte order of their heads' URIs: a head, such as a landing page, with its metadata and files. Only of
-/// Sources with at most 250,000 resources.
+/// Sources with at most 250,000 resources and landing pages.
 #[utoipa::path(get, path = "/v1/sources/{source}/works", tag = "resources",
     params(SourcePath, ListParams),
     responses((status = 200, description = "One page", body = Page<serde_json::Value>)))]
@@ -51,8 +51,8 @@ fn refused(error: WorksError) -> ApiError {
     match error {
         WorksError::Catalog(error) => error.into(),
         WorksError::TooMany(most) => ApiError::bad_request(format!(
-            "the Source has more than {most} resources, and each page would read them all; run `thresher ls --group \
-             --into …` beside its store"
+            "the Source has more than {most} resources and landing pages, and each page would read them all; run \
+             `thresher ls --group --into …` beside its store"
         )),
         error @ WorksError::Spool(_) => ApiError::internal(error.to_string()),
     }

@@ -54,15 +54,15 @@ impl Planner {
                     continue;
                 }
                 let pieces = self.pieces(ctx, &archives, &archive).await?;
-                let mut wanted = HashSet::new();
+                let mut chosen = HashSet::new();
                 open.retain(|gap| match continuity::covering(*gap, pieces.iter().map(|piece| piece.times)) {
                     Some(covering) => {
-                        wanted.extend(covering);
+                        chosen.extend(covering);
                         false
                     }
                     None => true,
                 });
-                for (_, piece) in pieces.iter().enumerate().filter(|(n, _)| wanted.contains(n)) {
+                for (_, piece) in pieces.iter().enumerate().filter(|(n, _)| chosen.contains(n)) {
                     self.queue_piece(ctx, &mut batch, id, &kind, piece).await?;
                     queued.push(piece.uri.clone());
                 }

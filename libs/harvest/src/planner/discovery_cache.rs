@@ -126,7 +126,10 @@ impl Planner {
             known.capabilities.clone_from(&set.capabilities);
             known.doubtful = set.doubtful;
             known.left_out = false;
-            known.pages = set.pages;
+            // What did not answer may be the catalog that calls a sitemap one of landing pages.
+            if set.pages.is_some() || found.failures.is_empty() {
+                known.pages = set.pages;
+            }
             keep_progress(known, set);
             sets.push(id.clone());
         }

@@ -1,6 +1,6 @@
 //! Reads a link set in JSON, in one pass and without a tree of its values.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -14,6 +14,10 @@ use crate::link::{Link, Links, add_attribute};
 const WRAPPERS: [&str; 2] = ["data", "result"];
 /// Maximum such objects, one in the other.
 const MOST_WRAPPERS: usize = 2;
+
+/// Maximum bytes of the links for each byte of the body. The relation and the anchor are written once, and each link
+/// has a copy of them.
+const MOST_COPIES: usize = 32;
 
 /// Reads a link set. On stray commas, reads it again without them.
 pub(super) fn read(body: &[u8], limits: &Limits) -> Result<Links, LinksetError> {
@@ -38,7 +42,9 @@ pub(super) fn read(body: &[u8], limits: &Limits) -> Result<Links, LinksetError> 
 }
 
 fn read_once(body: &[u8], limits: &Limits) -> Result<Option<Links>, serde_json::Error> {
-    let reading = Reading { found: RefCell::default(), has_set: RefCell::new(false), limits };
+    let room = body.len().saturating_mul(MOST_COPIES).min(2 * limits.bytes);
+    let reading =
+        Reading { found: RefCell::default(), has_set: RefCell::new(false), room: Cell::new(room), limits };
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     deserializer.deserialize_any(Outer { reading: &reading, depth: 0 })?;
     deserializer.end()?;
@@ -49,12 +55,21 @@ fn read_once(body: &[u8], limits: &Limits) -> Result<Option<Links>, serde_json::
 struct Reading<'a> {
     found: RefCell<Links>,
     has_set: RefCell<bool>,
+    /// How many more bytes of links are taken.
+    room: Cell<usize>,
     limits: &'a Limits,
 }
 
 impl Reading<'_> {
     fn fault(&self, fault: Fault) {
         self.found.borrow_mut().faults.add(fault);
+    }
+
+    /// Counts these bytes, if there is room for them.
+    fn has_room(&self, bytes: usize) -> bool {
+        let left = self.room.get().checked_sub(bytes);
+        self.room.set(left.unwrap_or(self.room.get()));
+        left.is_some()
     }
 }
 
@@ -213,11 +228,17 @@ impl<'de> Visitor<'de> for Context<'_> {
             Some(_) => {}
         }
         // The anchor may be the last member.
-        let links = &mut reading.found.borrow_mut().links;
+        let found = &mut *reading.found.borrow_mut();
         if is_long {
-            links.truncate(first);
-        } else {
-            links[first..].iter_mut().for_each(|link| link.anchor.clone_from(&anchor));
+            found.links.truncate(first);
+        } else if let Some(anchor) = anchor {
+            let mut links = found.links[first..].iter_mut();
+            let taken = links.by_ref().take_while(|_| reading.has_room(anchor.len()));
+            let taken = taken.map(|link| link.anchor = Some(anchor.clone())).count();
+            if first + taken < found.links.len() {
+                found.links.truncate(first + taken);
+                found.faults.add(Fault::TooManyBytes);
+            }
         }
         Ok(())
     }
@@ -234,6 +255,8 @@ impl Target<'_> {
         let found = &mut *self.reading.found.borrow_mut();
         if link.target.trim().is_empty() {
             found.faults.add(Fault::NoTarget);
+        } else if !self.reading.has_room(link.size()) {
+            found.faults.add(Fault::TooManyBytes);
         } else {
             found.take(link, self.reading.limits);
         }

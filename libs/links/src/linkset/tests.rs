@@ -121,6 +121,20 @@ fn reading_stops_at_its_limits() {
     assert_eq!((set.links.len(), set.faults.count(Fault::TooLong)), (0, 1));
 }
 
+/// An anchor and a relation are written once, and each link has a copy of them.
+#[test]
+fn copies_of_a_long_anchor_or_relation_count() {
+    let long = "x".repeat(8_000);
+    let targets = vec![r#"{"href":"a"}"#; 10_000].join(",");
+    for (anchor, rel) in [(long.as_str(), "item"), ("http://a/", long.as_str())] {
+        let body = format!(r#"{{"linkset": [{{"{rel}": [{targets}], "anchor": "{anchor}"}}]}}"#);
+        let set = read(body.as_bytes(), Format::Json, &Limits::BODY).unwrap();
+        assert!(set.size() <= 32 * body.len() && !set.links.is_empty(), "{}", set.size());
+        assert!(set.faults.count(Fault::TooManyBytes) > 0 && set.faults.has_left_out());
+        assert!(set.links.iter().all(|link| link.anchor.as_deref() == Some(anchor)));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 

@@ -13,6 +13,8 @@ use super::{MOST_MEMBERS, Member, Orphan, Part, Work, WorksError};
 
 /// Resources that are looked up together, at least.
 const LOOKED_UP: usize = 512;
+/// Landing pages that are looked up together: the links of each may have a megabyte.
+const PAGES_LOOKED_UP: usize = 32;
 /// HTML is the form of landing pages.
 const HTML: [&str; 2] = ["text/html", "application/xhtml+xml"];
 
@@ -178,9 +180,11 @@ async fn look_up(catalog: &Lookups, candidates: &[Candidate]) -> Result<HashMap<
     for some in uris.chunks(LOOKED_UP) {
         let records = catalog.resources_many(some).await?;
         let found = some.iter().zip(records).filter_map(|(uri, record)| Some((uri, record?)));
-        let pages = catalog.pages_many(some).await?;
-        let pages = some.iter().zip(pages).filter(|(_, page)| page.is_some());
-        known.extend(pages.map(|(uri, _)| (uri.to_string(), Known::of_page())));
+        for few in some.chunks(PAGES_LOOKED_UP) {
+            let pages = catalog.pages_many(few).await?;
+            let pages = few.iter().zip(pages).filter(|(_, page)| page.is_some());
+            known.extend(pages.map(|(uri, _)| (uri.to_string(), Known::of_page())));
+        }
         known.extend(found.map(|(uri, record)| (uri.to_string(), Known::of(&record))));
     }
     Ok(known)

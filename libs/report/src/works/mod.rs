@@ -116,15 +116,15 @@ pub enum WorksError {
         "links cannot be sorted in the temporary folder: {0}; make room, or set TMPDIR to another folder"
     )]
     Spool(#[from] io::Error),
-    /// There are more resources than the caller allows.
-    #[error("it has more than {0} resources")]
+    /// There are more resources and landing pages than the caller allows.
+    #[error("it has more than {0} resources and landing pages")]
     TooMany(u64),
 }
 
 /// The works of a Source, in the byte order of their heads' URIs.
 ///
-/// Only those whose head begins with `prefix` and comes after `after`. With `most`, at most that many resources are
-/// read.
+/// Only those whose head begins with `prefix` and comes after `after`. With `most`, at most that many resources and
+/// landing pages are read.
 ///
 /// # Errors
 /// [`WorksError`]; the stream itself fails where a record cannot be read.
@@ -154,6 +154,10 @@ pub async fn scan<'a>(
     }
     let mut pages = catalog.scan_pages("", None).await?;
     while let Some((uri, page)) = pages.try_next().await? {
+        read += 1;
+        if let Some(most) = most.filter(|most| read > *most) {
+            return Err(WorksError::TooMany(most));
+        }
         if let Some(links) = &page.links {
             claims_of(uri.as_str(), links).try_for_each(|claim| sorter.add(claim))?;
         }
@@ -170,4 +174,30 @@ pub async fn scan<'a>(
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use catalog::{Batch, Catalog, CatalogConfig};
+    use model::{PageRecord, SetId};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn landing_pages_count_as_what_is_read() {
+        let store = Arc::new(object_store::memory::InMemory::new());
+        let catalog = Catalog::open(store, "catalogs/one", CatalogConfig::default()).await.unwrap();
+        let run = "01KA9ZZZZZ0000000000000000".parse().unwrap();
+        let mut batch = Batch::new();
+        for uri in ["http://h/1", "http://h/2"] {
+            let page = PageRecord::new(SetId::new("http://h/list"), "http://h/list", run);
+            batch.put_page(&uri.parse().unwrap(), &page);
+        }
+        catalog.commit(batch).await.unwrap();
+        assert!(matches!(scan(&catalog, "", None, Some(1)).await.err(), Some(WorksError::TooMany(1))));
+        assert!(scan(&catalog, "", None, Some(2)).await.is_ok());
+        catalog.close().await.unwrap();
+    }
 }

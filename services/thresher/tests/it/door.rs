@@ -420,6 +420,85 @@ async fn a_fleet_harvests_landing_pages_as_a_laptop_does() {
     assert_eq!(fleet.destination().present(), digests(&case.source.expected()));
 }
 
+/// A site whose sitemap lists this many pages, with one file each.
+async fn site_of_pages(pages: u32, link_set: Option<&str>) -> (Site, String) {
+    let site = Site::start().await;
+    let rel = link_set.map_or("item", |_| "linkset");
+    let mut entries = String::new();
+    for page in 0..pages {
+        let file = site.serve(&format!("/f/{page}"), page.to_string());
+        let target = link_set.map_or_else(|| file.clone(), |_| site.uri(&format!("/ls/{page}")));
+        let reply = Reply::ok("<title>w</title>").header("content-type", "text/html");
+        let uri = site.reply(
+            &format!("/w/{page}"),
+            reply.header("link", format!("<{target}>; rel={rel}; type=\"text/plain\"")),
+        );
+        if let Some(others) = link_set {
+            let set = format!(
+                r#"{{"linkset": [{{"anchor": "{uri}", "item": [{{"href": "{file}"}}], "author": [{others}]}}]}}"#
+            );
+            let reply = Reply::ok(set).header("content-type", "application/linkset+json");
+            site.reply(&format!("/ls/{page}"), reply);
+        }
+        entries += &format!("<url><loc>{uri}</loc></url>");
+    }
+    let sitemap =
+        format!(r#"<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>"#);
+    let sitemap = site.serve("/sitemap.xml", sitemap);
+    (site, sitemap)
+}
+
+#[tokio::test]
+async fn a_slow_page_does_not_hold_up_the_others() {
+    let (site, sitemap) = site_of_pages(40, None).await;
+    site.next("/w/0", Reply::status(503).delay(std::time::Duration::from_secs(600)));
+    let copy = Destination::directory();
+    let process = Process::start(&mut copy.command("sync", &[&sitemap, "--landing-pages"]));
+    process.kill_when(|| (1..40).all(|page| site.requests_at(&format!("/w/{page}")) > 0)).await;
+    let run = copy.sync_with(&sitemap, &["--landing-pages"]).exits(0);
+    assert_eq!((copy.present().len(), run.json()["in_sync"].as_bool()), (40, Some(true)), "{run}");
+}
+
+/// Of pages that are read at the same time, one holds a large link set; the others wait for it.
+#[tokio::test]
+async fn large_link_sets_at_the_same_time_are_all_read() {
+    let authors: Vec<String> = (0..30_000).map(|n| format!(r#"{{"href": "/a/{n}"}}"#)).collect();
+    let (site, sitemap) = site_of_pages(6, Some(&authors.join(","))).await;
+    let copy = Destination::directory();
+    let run = copy.sync_with(&sitemap, &["--landing-pages"]).exits(0);
+    assert_eq!(copy.present().len(), 6, "{run}");
+    for page in 0..6 {
+        assert!((1..=2).contains(&site.requests_at(&format!("/ls/{page}"))), "{page}: {run}");
+    }
+}
+
+/// A catalog that does not answer for once does not make resources of landing pages.
+#[tokio::test]
+async fn a_catalog_that_fails_once_changes_nothing_of_what_a_sitemap_is() {
+    let (site, sitemap) = site_of_pages(2, None).await;
+    site.reply("/", Reply::ok("<title>x</title>").header("content-type", "text/html"));
+    site.reply("/.well-known/resourcesync", Reply::status(404));
+    site.serve("/robots.txt", format!("Sitemap: {sitemap}\n"));
+    let interface = |url: &str, documentation: &str| {
+        format!(r#"{{"anchor": "{url}", "service-doc": [{{"href": "{documentation}"}}]}}"#)
+    };
+    let interfaces = [
+        interface(&site.uri("/w/0"), "https://signposting.org/FAIR/"),
+        interface(&sitemap, "https://www.sitemaps.org/protocol.html"),
+    ];
+    let catalog = Reply::ok(format!(r#"{{"linkset": [{}]}}"#, interfaces.join(", ")));
+    site.reply("/.well-known/api-catalog", catalog.header("content-type", "application/linkset+json"));
+    let copy = Destination::directory();
+    let options = ["--retries", "0", "--rediscover"];
+    copy.sync_with(&site.uri("/"), &options).exits(0);
+    let held = copy.present();
+    assert_eq!(held.len(), 2);
+    site.next("/.well-known/api-catalog", Reply::status(503));
+    let run = copy.sync_with(&site.uri("/"), &options).exits(1);
+    assert_eq!((copy.present(), run.count("absent")), (held, 0), "{run}");
+    assert_eq!(copy.sync_with(&site.uri("/"), &options).exits(0).json()["in_sync"], true);
+}
+
 /// SIG-5: a link set beyond a limit is a problem of its page, by name, and what came before it is held.
 #[tokio::test]
 async fn sig_5_a_link_set_beyond_a_limit_is_a_problem_of_its_page() {

@@ -1,6 +1,6 @@
 //! Asks for one landing page, beside the owner of the Source: the owner plans its links as they come.
 
-use discovery::{Landing, PageAnswer, PageRequest, SeenPage, read_page, read_seen};
+use discovery::{Landing, LinkSetMemory, PageAnswer, PageRequest, SeenPage, read_page, read_seen};
 use model::{Links, PageRecord, PageState, ResourceUri, Validators};
 use planning::pages::LINK_SET;
 use url::Url;
@@ -27,19 +27,20 @@ pub(super) async fn ask(
     uri: ResourceUri,
     page: PageRecord,
     seen: Option<Box<SeenPage>>,
+    memory: LinkSetMemory,
 ) -> (ResourceUri, PageRecord, Came) {
     if page.state == PageState::Known {
         return (uri, page, Came::Known);
     }
     if let Some(seen) = seen {
-        let landing = Box::new(read_seen(&client, *seen).await);
+        let landing = Box::new(read_seen(&client, *seen, memory).await);
         return (uri, page, Came::Read(landing));
     }
     let link_sets = link_sets(&page);
     // A page may stay the same while its link set changes.
     let validators = if link_sets.is_empty() { page.validators.clone() } else { Validators::default() };
     let request = PageRequest { url: uri.to_url(), validators, link_sets };
-    let came = match read_page(&client, request).await {
+    let came = match read_page(&client, request, memory).await {
         Ok(PageAnswer::Unchanged { requests }) => Came::Unchanged { requests },
         Ok(PageAnswer::Read(landing)) => Came::Read(landing),
         Err(error) => Came::Failed(Box::new(error)),
