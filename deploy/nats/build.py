@@ -12,8 +12,8 @@ NAMESPACE = "thresher"
 STAGES = ["fetch", "verify", "open", "unpack", "outcomes", "notices", "dead"]
 # Buckets of libs/control; `lanes` and `places` are those of libs/bus.
 CONTROL = [
-    "sources", "names", "runs", "runs-past", "leases", "members", "rests", "sessions", "submissions", "words", "plans", "hints",
-    "outbox", "readings", "subscriptions", "samples",
+    "sources", "names", "runs", "tasks", "runs-past", "leases", "members", "rests", "sessions", "submissions", "words",
+    "plans", "hints", "outbox", "readings", "subscriptions", "samples",
 ]
 BUS = ["lanes", "places"]
 
@@ -28,8 +28,9 @@ USERS = {
         "sends": ["fetch", "verify", "open", "unpack", "outcomes", "notices", "dead"],
         "manages": ["fetch"],
         "purges": ["fetch"],
-        "reads": [name for name in CONTROL if name not in ("sessions", "names", "samples")] + BUS,
-        "writes": [name for name in CONTROL if name not in ("sessions", "submissions", "names", "samples")] + BUS,
+        # A move of a Source takes its name along.
+        "reads": [name for name in CONTROL if name not in ("sessions", "samples")] + BUS,
+        "writes": [name for name in CONTROL if name not in ("sessions", "submissions", "samples")] + BUS,
     },
     "fetcher": {
         "takes": ["fetch"],
@@ -47,8 +48,8 @@ USERS = {
         "sees": CONTROL,
         "reads": CONTROL + BUS,
         "writes": [
-            "sources", "names", "runs", "runs-past", "sessions", "submissions", "words", "plans", "hints", "subscriptions",
-            "samples",
+            "sources", "names", "runs", "tasks", "runs-past", "sessions", "submissions", "words", "plans", "hints",
+            "subscriptions", "samples",
         ],
     },
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::Schema;
 
-use crate::Counters;
 use crate::schema::{one_of, state};
+use crate::{BackfillRun, Counters, MoveRun};
 
 /// A request for a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -72,7 +72,7 @@ pub struct Run {
     /// The state of the run.
     #[schema(schema_with = state)]
     pub state: Cow<'static, str>,
-    /// Whether all that the Source lists is stored, once the run is finished.
+    /// Whether all that the Source lists is stored, once the run is finished. Not of a backfill or a move.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub in_sync: Option<bool>,
@@ -91,6 +91,14 @@ pub struct Run {
     /// The mode of the run.
     #[schema(schema_with = mode)]
     pub mode: RunMode,
+    /// What the run does as a backfill, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub backfill: Option<BackfillRun>,
+    /// Where the run moves its Source to, if it does.
+    #[serde(default, rename = "move", skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub moved: Option<MoveRun>,
     /// Whether the run may delete more than the deletion guard allows.
     pub allow_deletes: bool,
     /// Who requested the run.
@@ -159,7 +167,7 @@ impl Run {
             _ => (None, None),
         };
         let in_sync = match status {
-            RunStatus::Finished { in_sync } => Some(*in_sync),
+            RunStatus::Finished { in_sync } if !run.is_task() => Some(*in_sync),
             _ => None,
         };
         Self {
@@ -172,6 +180,8 @@ impl Run {
             waiting,
             owner,
             mode: run.spec.mode,
+            backfill: BackfillRun::of(run),
+            moved: MoveRun::of(run),
             allow_deletes: run.spec.allow_deletes,
             requested_by: run.spec.asked_by,
             requested_at: run.spec.asked_at,

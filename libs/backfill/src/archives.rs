@@ -22,8 +22,6 @@ use crate::resource::place;
 const MOST_DOCUMENTS: usize = 2_000;
 /// Maximum nesting of indexes.
 const MOST_LEVELS: usize = 3;
-/// Maximum versions that are held in memory.
-const MOST_VERSIONS: usize = 500_000;
 
 /// What the Archives of a Source name.
 #[derive(Debug, Default)]
@@ -31,6 +29,8 @@ pub(crate) struct Archived {
     /// The versions of each resource, in no order.
     pub(crate) versions: HashMap<ResourceUri, Vec<Candidate>>,
     count: usize,
+    /// Maximum versions that are held in memory.
+    most: usize,
     /// Documents that were asked for: what fails counts too, so that failures have an end.
     tried: usize,
     /// Limits that were met. Each is told once.
@@ -53,7 +53,8 @@ struct Next {
 }
 
 /// Reads the Archives of all sets: of Resource Lists the newest one from before `since` and all later ones, of Change
-/// Lists those that reach beyond it. Failures of the Source are part of the result.
+/// Lists those that reach beyond it. At most `most` versions are held in memory. Failures of the Source are part of the
+/// result.
 ///
 /// # Errors
 /// Those of the catalog.
@@ -62,8 +63,9 @@ pub(crate) async fn read(
     catalog: &Lookups,
     since: Option<Timestamp>,
     now: Timestamp,
+    most: usize,
 ) -> Result<Archived, BackfillError> {
-    let mut found = Archived::default();
+    let mut found = Archived { most, ..Archived::default() };
     for (set, record) in catalog.sets().await? {
         for link in record.capabilities.iter().filter(|link| link.capability.is_archive()) {
             match link.capability {
@@ -225,9 +227,10 @@ impl Archived {
 
     /// Notes the version that an entry names. A deletion is no version.
     fn note(&mut self, next: &Next, header: &Header, entry: Entry, now: Timestamp) {
-        if self.count >= MOST_VERSIONS {
+        let most = self.most;
+        if self.count >= most {
             self.meet(&next.url, "limit-entries", || {
-                format!("more than {MOST_VERSIONS} versions; --since reads fewer lists")
+                format!("more than {most} versions; a later `since` reads fewer lists")
             });
             return;
         }

@@ -12,4 +12,7 @@ pub enum BackfillError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The caller stopped it. All that was fetched is committed.
+    #[error("it was stopped; the same backfill goes on from there")]
+    Stopped,
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use catalog::{Batch, Catalog};
 use fixity::Computed;
 use model::{
-    Assurance, Bitstream, Clock, Declaration, Listing, Location, ResourceUri, SourceId, Validators, Version,
+    Assurance, BackfillCounts, Bitstream, Clock, Declaration, Listing, Location, ResourceUri, SourceId,
+    Validators, Version,
 };
 use store::{PackMember, Packer, Store};
 
@@ -14,7 +15,6 @@ use crate::candidate::Candidate;
 use crate::error::BackfillError;
 use crate::fetch::Fetched;
 use crate::receive::Body;
-use crate::report::Report;
 use crate::resource::Resource;
 
 /// Versions in one commit. A crash costs their requests at most.
@@ -56,13 +56,18 @@ impl<'a> Keeper<'a> {
         Self { store, catalog, source, clock, keep, packer, placed: Vec::new(), collected: 0 }
     }
 
+    /// Whether all that was taken is committed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.collected == 0
+    }
+
     /// Takes a version, and commits what was collected when that is enough.
     pub(crate) async fn take(
         &mut self,
         resource: Arc<Resource>,
         candidate: Candidate,
         fetched: Fetched,
-        report: &mut Report,
+        report: &mut BackfillCounts,
     ) -> Result<(), BackfillError> {
         let Fetched { body, assurance, media_type, encoding, final_url } = fetched;
         let computed = body.computed().clone();
@@ -100,7 +105,7 @@ impl<'a> Keeper<'a> {
         resource: Arc<Resource>,
         candidate: Candidate,
         held: Bitstream,
-        report: &mut Report,
+        report: &mut BackfillCounts,
     ) -> Result<(), BackfillError> {
         let Bitstream { location, computed, media_type, encoding, final_url, .. } = held;
         let assurance = Assurance::Digest;
@@ -109,14 +114,14 @@ impl<'a> Keeper<'a> {
         self.commit_if_enough(report).await
     }
 
-    async fn commit_if_enough(&mut self, report: &mut Report) -> Result<(), BackfillError> {
+    async fn commit_if_enough(&mut self, report: &mut BackfillCounts) -> Result<(), BackfillError> {
         self.collected += 1;
         if self.collected >= VERSIONS_PER_COMMIT { self.commit(report).await } else { Ok(()) }
     }
 
     /// Stores the open pack, then adds the collected versions to the history in one batch. A crash in between leaves a
     /// pack without a record, which gc removes.
-    pub(crate) async fn commit(&mut self, report: &mut Report) -> Result<(), BackfillError> {
+    pub(crate) async fn commit(&mut self, report: &mut BackfillCounts) -> Result<(), BackfillError> {
         let next = Packer::new(self.store, self.source, self.clock.now());
         let packed = std::mem::replace(&mut self.packer, next).finish().await?;
         let mut by_uri: BTreeMap<ResourceUri, Vec<Version>> = BTreeMap::new();

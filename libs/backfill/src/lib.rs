@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod archives;
+mod bounds;
 mod candidate;
 mod error;
 mod fetch;
@@ -11,6 +12,7 @@ mod resource;
 mod run;
 mod timemap;
 
+pub use bounds::Bounds;
 pub use error::BackfillError;
-pub use report::{Remark, Report};
-pub use run::{Options, Parts, run};
+pub use report::Remark;
+pub use run::{Checkpoint, Options, Parts, run};

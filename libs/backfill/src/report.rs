@@ -1,49 +1,9 @@
 //! What a backfill did.
 
-use std::collections::BTreeMap;
-
 use links::Faults;
-use model::ResourceUri;
+use model::{BackfillCounts, ResourceUri};
 use secrets::redacted;
-use serde::Serialize;
 use url::Url;
-
-/// The counts of a backfill.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
-    /// Resources whose entry links to versions, or of which Archives have some.
-    pub resources: u64,
-    /// Pages of TimeMaps that were read.
-    pub timemaps: u64,
-    /// Documents of Archives that were read.
-    pub archive_documents: u64,
-    /// Archives of dumps, which are not read.
-    pub dump_archives: u64,
-    /// Versions that are known, each once.
-    pub known: u64,
-    /// Of these: held already, or the stored version.
-    pub held: u64,
-    /// Of these: newer than the stored version. The next sync fetches what is current.
-    pub newer: u64,
-    /// Of these: older than the newest N, or not had since the time that was asked for.
-    pub older: u64,
-    /// Of these: wanted, but no URL is named, and no version with their digest is held.
-    pub not_held: u64,
-    /// Versions that were verified and added to the history.
-    pub stored: u64,
-    /// Of these: not fetched, because a version with their digest was held.
-    pub copied: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Versions that were left out: on another host, and without a digest to judge them by.
-    pub left_out: u64,
-    /// Documents, TimeMaps and versions that could not be used, by the reason.
-    pub failed: BTreeMap<&'static str, u64>,
-    /// Tolerated faults of TimeMaps, by name.
-    pub faults: BTreeMap<&'static str, u64>,
-    /// Requests, with redirects, retries and robots.txt.
-    pub requests: u64,
-}
 
 /// Why a document, a TimeMap or a version was not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,26 +35,37 @@ impl Unread {
     }
 }
 
-impl Report {
-    /// How many could not be used.
-    pub fn failures(&self) -> u64 {
-        self.failed.values().sum()
-    }
-
-    pub(crate) fn note(&mut self, remark: &Remark) {
-        if remark.is_left_out {
-            self.left_out += 1;
-        } else {
-            *self.failed.entry(remark.reason).or_default() += 1;
-        }
-    }
+/// Counts what comes of a backfill's requests.
+pub(crate) trait Count {
+    /// Counts what was not used.
+    fn note(&mut self, remark: &Remark);
 
     /// Counts what was not read, and tells it.
-    pub(crate) fn add_unread(
+    fn add_unread(
         &mut self,
         uri: Option<&ResourceUri>,
         unread: Vec<Unread>,
-        told: &mut dyn FnMut(&Remark),
+        told: &mut (dyn FnMut(&Remark) + Send),
+    );
+
+    /// Counts tolerated faults of TimeMaps.
+    fn add_faults(&mut self, faults: &Faults);
+}
+
+impl Count for BackfillCounts {
+    fn note(&mut self, remark: &Remark) {
+        if remark.is_left_out {
+            self.left_out += 1;
+        } else {
+            *self.failed.entry(remark.reason.to_owned()).or_default() += 1;
+        }
+    }
+
+    fn add_unread(
+        &mut self,
+        uri: Option<&ResourceUri>,
+        unread: Vec<Unread>,
+        told: &mut (dyn FnMut(&Remark) + Send),
     ) {
         for Unread { at, reason, message } in unread {
             let remark = Remark { uri: uri.cloned(), at, reason, message, is_left_out: false };
@@ -103,9 +74,9 @@ impl Report {
         }
     }
 
-    pub(crate) fn add_faults(&mut self, faults: &Faults) {
+    fn add_faults(&mut self, faults: &Faults) {
         for (fault, times) in faults.iter() {
-            *self.faults.entry(fault.as_str()).or_default() += times;
+            *self.faults.entry(fault.as_str().to_owned()).or_default() += times;
         }
     }
 }

@@ -7,26 +7,26 @@ use catalog::{Batch, Catalog};
 use fixity::Verdict;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
-use model::{Bitstream, Clock, Declaration, ResourceUri, SourceId, Versions};
+use model::{BackfillCounts, Bitstream, Clock, Declaration, ResourceUri, SourceId, Versions};
 use resourcesync::relation;
 use secrets::redacted;
 use store::Store;
+use tokio_util::sync::CancellationToken;
 use url::Url;
 use web::Client;
 
 use crate::archives::{self, Archived};
+use crate::bounds::Bounds;
 use crate::candidate::{Candidate, Choice, Wanted, choose};
 use crate::error::BackfillError;
 use crate::fetch::{Refused, fetch};
 use crate::keep::Keeper;
-use crate::report::{Remark, Report};
+use crate::report::{Count as _, Remark};
 use crate::resource::Resource;
 use crate::timemap::{self, Pages};
 
 /// Maximum TimeMaps of a resource that are read.
 const MOST_TIMEMAPS: usize = 4;
-/// Resources whose versions are chosen together, and then fetched.
-const RESOURCES_PLANNED: usize = 32;
 
 /// What a backfill works with.
 pub struct Parts<'a> {
@@ -40,6 +40,8 @@ pub struct Parts<'a> {
     pub client: &'a Client,
     /// The time.
     pub clock: &'a dyn Clock,
+    /// Stops the backfill: it commits, and ends with [`BackfillError::Stopped`].
+    pub stop: &'a CancellationToken,
 }
 
 /// Which versions to fetch, and how.
@@ -55,6 +57,17 @@ pub struct Options {
     pub archives: bool,
     /// How many TimeMaps are read at a time, and how many versions are fetched.
     pub at_a_time: usize,
+    /// How much it has in memory.
+    pub bounds: Bounds,
+}
+
+/// How far a backfill is. Another one with the same options goes on from there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The last resource whose versions are all committed, in the byte order of the URIs.
+    pub after: Option<ResourceUri>,
+    /// What was done until then.
+    pub counts: BackfillCounts,
 }
 
 /// What was planned for a resource.
@@ -70,15 +83,18 @@ struct Plan {
     not_held: u64,
 }
 
-/// Fetches earlier versions of a Source's stored resources into their history. `told` gets what was not used, and why.
+/// Fetches earlier versions of a Source's stored resources into their history, from a checkpoint on. `told` gets what was
+/// not used, and why; `committed` gets each further checkpoint.
 ///
 /// # Errors
 /// [`BackfillError`]. Failures of servers are counted in the report instead.
 pub async fn run(
     parts: &Parts<'_>,
     options: Options,
-    told: &mut dyn FnMut(&Remark),
-) -> Result<Report, BackfillError> {
+    from: Checkpoint,
+    told: &mut (dyn FnMut(&Remark) + Send),
+    committed: &mut (dyn FnMut(&Checkpoint) + Send),
+) -> Result<BackfillCounts, BackfillError> {
     let Parts { source, catalog, store, clock, .. } = *parts;
     let noted = catalog.history().await?.unwrap_or_default();
     let keep = noted.max(options.versions);
@@ -89,34 +105,51 @@ pub async fn run(
         catalog.commit(batch).await?;
     }
     let wanted = Wanted { versions: options.versions, keep, since: options.since };
-    let mut report = Report::default();
+    let Checkpoint { mut after, counts: mut report } = from;
     let mut archived = if options.archives {
-        archives::read(parts.client, catalog, options.since, clock.now()).await?
+        let most = options.bounds.archived;
+        // It may take many requests, and nothing of it is kept.
+        tokio::select! {
+            read = archives::read(parts.client, catalog, options.since, clock.now(), most) => read?,
+            () = parts.stop.cancelled() => return Err(BackfillError::Stopped),
+        }
     } else {
         Archived::default()
     };
-    report.add_archives(&mut archived, told);
+    if after.is_none() {
+        add_archives(&mut report, &mut archived, told);
+    } else {
+        // They were counted, and are read once more.
+        report.requests += archived.requests;
+    }
     let archived = &archived.versions;
     let mut keeper = Keeper::new(store, catalog, source, clock, keep);
-    let resources = catalog.scan_resources(None, None).await?.err_into::<BackfillError>();
+    let resources = catalog.scan_resources(None, after.as_ref()).await?.err_into::<BackfillError>();
     let mut resources = Box::pin(resources.try_filter_map(|(uri, record)| {
         let is_archived = archived.contains_key(&uri);
         std::future::ready(Ok(Resource::of(uri, record, is_archived)))
     }));
+    let mut groups = 0;
     loop {
-        let some: Vec<Resource> = resources.by_ref().take(RESOURCES_PLANNED).try_collect().await?;
-        if some.is_empty() {
-            break;
+        if parts.stop.is_cancelled() {
+            keeper.commit(&mut report).await?;
+            if after.is_some() {
+                committed(&Checkpoint { after, counts: report });
+            }
+            return Err(BackfillError::Stopped);
         }
+        let some: Vec<Resource> = resources.by_ref().take(options.bounds.resources).try_collect().await?;
+        let Some(last) = some.last().map(|resource| resource.uri.clone()) else { break };
         // All is planned before anything is fetched: a TimeMap that is being received keeps a permit of its origin. The
         // backfill would not receive it while its fetches wait for permits.
-        let plans = stream::iter(some).map(|resource| plan(parts, resource, archived, wanted));
+        let plans =
+            stream::iter(some).map(|resource| plan(parts, resource, archived, wanted, &options.bounds));
         let plans: Vec<Plan> = plans.buffered(options.at_a_time).try_collect().await?;
         let mut fetches = Vec::new();
         for plan in plans {
             let Plan { resource, pages, choice, copies, fetches: of_one, not_held } = plan;
             report.not_held += not_held;
-            report.add_plan(&resource, pages, &choice, told);
+            add_plan(&mut report, &resource, pages, &choice, told);
             for (candidate, held) in copies {
                 report.copied += 1;
                 keeper.take_held(Arc::clone(&resource), candidate, held, &mut report).await?;
@@ -144,6 +177,15 @@ pub async fn run(
                 }
             }
         }
+        groups += 1;
+        if groups >= options.bounds.groups_per_commit {
+            keeper.commit(&mut report).await?;
+        }
+        after = Some(last);
+        if keeper.is_empty() {
+            groups = 0;
+            committed(&Checkpoint { after: after.clone(), counts: report.clone() });
+        }
     }
     keeper.commit(&mut report).await?;
     Ok(report)
@@ -155,6 +197,7 @@ async fn plan(
     resource: Resource,
     archived: &HashMap<ResourceUri, Vec<Candidate>>,
     wanted: Wanted,
+    bounds: &Bounds,
 ) -> Result<Plan, BackfillError> {
     let mut candidates: Vec<Candidate> =
         resource.links_of(relation::MEMENTO).filter_map(|link| resource.candidate(link)).collect();
@@ -162,7 +205,7 @@ async fn plan(
     let mut pages = Vec::new();
     let timemaps = resource.links_of(relation::TIMEMAP).filter_map(|link| Url::parse(&link.href).ok());
     for url in timemaps.take(MOST_TIMEMAPS) {
-        let mut read = timemap::read(parts.client, url, &resource.url).await;
+        let mut read = timemap::read(parts.client, url, &resource.url, &bounds.timemap).await;
         candidates.extend(std::mem::take(&mut read.versions).into_iter().map(|named| Candidate {
             time: named.time,
             url: Some(named.url),
@@ -207,33 +250,35 @@ fn held_bytes(declared: &Declaration, resource: &Resource, versions: &Versions) 
     held.find(is_it).cloned()
 }
 
-impl Report {
-    /// Counts what was read of Archives.
-    fn add_archives(&mut self, archived: &mut Archived, told: &mut dyn FnMut(&Remark)) {
-        self.archive_documents += archived.documents;
-        self.dump_archives += archived.dumps;
-        self.requests += archived.requests;
-        self.add_unread(None, std::mem::take(&mut archived.unread), told);
-    }
+/// Counts what was read of Archives.
+fn add_archives(
+    counts: &mut BackfillCounts,
+    archived: &mut Archived,
+    told: &mut (dyn FnMut(&Remark) + Send),
+) {
+    counts.archive_documents += archived.documents;
+    counts.dump_archives += archived.dumps;
+    counts.requests += archived.requests;
+    counts.add_unread(None, std::mem::take(&mut archived.unread), told);
+}
 
-    /// Counts what was planned.
-    fn add_plan(
-        &mut self,
-        resource: &Resource,
-        pages: Vec<Pages>,
-        choice: &Choice,
-        told: &mut dyn FnMut(&Remark),
-    ) {
-        self.resources += 1;
-        self.known += choice.known;
-        self.held += choice.held;
-        self.newer += choice.newer;
-        self.older += choice.older;
-        for read in pages {
-            self.timemaps += read.pages;
-            self.requests += read.requests;
-            self.add_faults(&read.faults);
-            self.add_unread(Some(&resource.uri), read.unread, told);
-        }
+/// Counts what was planned.
+fn add_plan(
+    counts: &mut BackfillCounts,
+    resource: &Resource,
+    pages: Vec<Pages>,
+    choice: &Choice,
+    told: &mut (dyn FnMut(&Remark) + Send),
+) {
+    counts.resources += 1;
+    counts.known += choice.known;
+    counts.held += choice.held;
+    counts.newer += choice.newer;
+    counts.older += choice.older;
+    for read in pages {
+        counts.timemaps += read.pages;
+        counts.requests += read.requests;
+        counts.add_faults(&read.faults);
+        counts.add_unread(Some(&resource.uri), read.unread, told);
     }
 }

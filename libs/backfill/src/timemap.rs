@@ -12,8 +12,6 @@ use crate::report::Unread;
 
 /// Maximum pages of a TimeMap.
 pub(crate) const MOST_PAGES: usize = 100;
-/// Maximum versions of a TimeMap over all pages.
-const MOST_VERSIONS: usize = 100_000;
 const ACCEPT: &str = "application/link-format, application/json;q=0.5";
 
 /// A version, and the page that names it.
@@ -34,21 +32,21 @@ pub(crate) struct Pages {
     pub(crate) unread: Vec<Unread>,
 }
 
-/// Reads a TimeMap and its pages. `original` is the resource.
-pub(crate) async fn read(client: &Client, first: Url, original: &Url) -> Pages {
+/// Reads a TimeMap and its pages, within the limits of each page. `original` is the resource.
+pub(crate) async fn read(client: &Client, first: Url, original: &Url, limits: &Limits) -> Pages {
     let mut found = Pages::default();
     let mut seen = HashSet::from([first.clone()]);
     let mut next = VecDeque::from([first]);
     // What fails counts too, so that failures have an end.
     let mut tried = 0;
     while let Some(page) = next.pop_front() {
-        if tried >= MOST_PAGES || found.versions.len() >= MOST_VERSIONS {
-            let limits = format!("at most {MOST_PAGES} pages and {MOST_VERSIONS} versions are read");
-            found.give_up(&page, "timemap-too-long", limits);
+        if tried >= MOST_PAGES || found.versions.len() >= limits.links {
+            let why = format!("at most {MOST_PAGES} pages and {} versions are read", limits.links);
+            found.give_up(&page, "timemap-too-long", why);
             break;
         }
         tried += 1;
-        let (base, map) = match read_page(client, &page, &mut found.requests).await {
+        let (base, map) = match read_page(client, &page, limits, &mut found.requests).await {
             Ok(read) => read,
             Err((reason, message)) => {
                 found.give_up(&page, reason, message);
@@ -97,10 +95,11 @@ impl Pages {
 async fn read_page(
     client: &Client,
     page: &Url,
+    limits: &Limits,
     requests: &mut u64,
 ) -> Result<(Url, TimeMap), (&'static str, String)> {
     let failed = |error: WebError| (error.reason().as_str(), error.to_string());
-    let largest = Some(Limits::BODY.bytes as u64);
+    let largest = Some(limits.bytes as u64);
     let request = GetRequest { accept: Some(ACCEPT), largest, ..GetRequest::new(page.clone()) };
     let mut response = match client.get_with_retries(request).await {
         Ok(response) => response,
@@ -120,7 +119,7 @@ async fn read_page(
         let is = media_type.as_deref().unwrap_or("without a media type");
         return Err(("no-timemap", format!("it is no TimeMap, but {is}")));
     };
-    let map = timemap::read(&body, format, &Limits::BODY);
+    let map = timemap::read(&body, format, limits);
     let map = map.map_err(|error| ("no-timemap", error.to_string()))?;
     Ok((response.final_url().clone(), map))
 }

@@ -48,6 +48,7 @@ pub struct Control {
     replicas: usize,
     sources: Sources,
     runs: Runs,
+    tasks: Runs,
     leases: Leases,
     members: Members,
     cooldowns: Cooldowns,
@@ -107,13 +108,15 @@ impl Control {
         let runs = buckets.table(Persisted::Runs, "The present or last run of each Source").await?;
         let past =
             buckets.open(Persisted::PastRuns, config.runs_kept, "Runs that were followed by others").await?;
+        let tasks = buckets.table(Persisted::Tasks, "The present or last task of each Source").await?;
         let leases = buckets.table(Persisted::Leases, "Who owns which Source").await?;
         let members = buckets.table(Persisted::Members, "Which processes are there").await?;
         let specs = buckets.table(Persisted::SourceSpecs, "What is wanted of each Source").await?;
         let names = buckets.table(Persisted::SourceNames, "Which Source bears which name").await?;
         Ok(Self {
             sources: Sources::new(specs, names),
-            runs: Runs::new(runs, past),
+            runs: Runs::new(runs, past.clone()),
+            tasks: Runs::new(tasks, past),
             leases: Leases::new(leases, config.lease_ttl()),
             members: Members::new(members, config.member_ttl()),
             cooldowns: buckets.table(Persisted::Cooldowns, "Which origins want to be left alone").await?,
@@ -147,6 +150,11 @@ impl Control {
     /// The runs.
     pub fn runs(&self) -> &Runs {
         &self.runs
+    }
+
+    /// The runs that are no syncs, but tasks, such as backfills.
+    pub fn tasks(&self) -> &Runs {
+        &self.tasks
     }
 
     /// The leases, which record the owner of each Source.

@@ -43,8 +43,9 @@ pub use outbox::{Change, Outbox, OutboxMessage, OutboxState};
 pub use plans::{Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, Plans};
 pub use problem_actions::{ActionKind, ActionSelector, ProblemActionRequest, ProblemActions};
 pub use runs::{
-    AskedBy, DesiredState, InSync, InvalidTransition, PollState, Problems, Progress, Run, RunFailure,
-    RunSpec, RunState, RunStatus, RunTransition, RunWait, Runs, SyncSummary, WaitReason, Why,
+    AskedBy, Backfill, DesiredState, InSync, InvalidTransition, PollState, Problems, Progress, Run,
+    RunFailure, RunSpec, RunState, RunStatus, RunTransition, RunWait, Runs, SyncSummary, Task, TaskProgress,
+    WaitReason, Why,
 };
 pub use samples::{Sample, SampledRuns, SampledSources, Samples};
 pub use schedule::{PaceError, PollInterval, Schedule, ScheduleError, Times};

@@ -8,15 +8,15 @@ use std::fmt::Debug;
 use std::fs;
 
 use control::{
-    ActionKind, ActionSelector, AdvertisedChannel, AskedBy, AskedMode, Change, Cooldown, DeliveryStats, Hint,
-    HubRequest, InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member, NameClaim, OutboxMessage, Plan,
-    PlanEstimate, PlanState, PlanUnread, PlanWay, PollInterval, ProblemActionRequest, Problems, Progress,
-    Revision, Role, Run, RunFailure, RunSpec, RunTransition, RunWait, Sample, SampledRuns, SampledSources,
-    Schedule, Session, SourceSpec, Submission, Subscription, SubscriptionId, SubscriptionState, SyncSummary,
-    WaitReason,
+    ActionKind, ActionSelector, AdvertisedChannel, AskedBy, AskedMode, Backfill, Change, Cooldown,
+    DeliveryStats, Hint, HubRequest, InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member, NameClaim,
+    OutboxMessage, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, PollInterval, ProblemActionRequest,
+    Problems, Progress, Revision, Role, Run, RunFailure, RunSpec, RunTransition, RunWait, Sample,
+    SampledRuns, SampledSources, Schedule, Session, SourceSpec, Submission, Subscription, SubscriptionId,
+    SubscriptionState, SyncSummary, Task, TaskProgress, WaitReason,
 };
 use jiff::Timestamp;
-use model::{Absent, Phase, Prefer, ProblemReason, Robots, RunMode, SetId, SourceId};
+use model::{Absent, BackfillCounts, Phase, Prefer, ProblemReason, Robots, RunMode, SetId, SourceId};
 use serde_json::Value;
 use url::Url;
 
@@ -69,6 +69,7 @@ fn run() -> Run {
         asked_at: at("2026-03-01T12:00:00Z"),
         allow_deletes: false,
         repair: false,
+        task: None,
     })
 }
 
@@ -179,6 +180,20 @@ fn runs() {
     let title = Some("The example".to_owned());
     let progress = Progress { title: title.clone(), ..progress };
     golden("run-titled", &Run { progress, before: SyncSummary { title, ..before }, ..running() });
+    let asked = Backfill {
+        versions: 5.try_into().ok(),
+        since: Some(at("2025-01-01T00:00:00Z")),
+        archives: true,
+        any_host: true,
+    };
+    let mut counts =
+        BackfillCounts { resources: 2, known: 7, stored: 4, bytes: 12, ..BackfillCounts::default() };
+    counts.failed.insert("memento-undated".to_owned(), 1);
+    let after = "https://example.org/a".parse().ok();
+    let mut backfill = running();
+    backfill.spec.task = Some(Task::Backfill(asked));
+    backfill.progress.task = Some(TaskProgress::Backfill { after, counts });
+    golden("run-backfill", &backfill);
     golden("run-paused", &run().step(RunTransition::Pause, at("2026-03-01T12:10:00Z")).unwrap());
     golden("run-cancelled", &run().step(RunTransition::Cancel, at("2026-03-01T12:10:00Z")).unwrap());
 }

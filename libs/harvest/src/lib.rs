@@ -19,6 +19,7 @@ mod restore;
 mod run;
 mod run_observer;
 mod settler;
+mod source_move;
 
 pub use audit::{Audit, Difference, Differences};
 pub use cancel::cancel;
@@ -33,3 +34,4 @@ pub use restore::{Restored, restore};
 pub use run::progress::{DocumentCounts, Progress};
 pub use run::push_lag::PushLag;
 pub use run_observer::{ObserverError, RunObserver};
+pub use source_move::{may_move, move_source, take_move_back};

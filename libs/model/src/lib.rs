@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod audit;
+mod backfill;
 mod change_notification;
 mod clock;
 mod counted;
@@ -52,6 +53,7 @@ mod version;
 mod wire;
 
 pub use audit::{AuditCounts, DifferenceKind};
+pub use backfill::BackfillCounts;
 pub use change_notification::ChangeNotification;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use counted::{bytes, count, counted, plural};

@@ -126,11 +126,13 @@ register! {
     Problems = Catalog "x" 1 [Owner Operator];
 
     /// Specs of Sources.
-    SourceSpecs = Bucket "sources" 1 [Gateway Operator];
+    SourceSpecs = Bucket "sources" 1 [Gateway Operator Scheduler];
     /// Which Source bears which name.
-    SourceNames = Bucket "names" 1 [Gateway];
+    SourceNames = Bucket "names" 1 [Gateway Scheduler];
     /// The present or last run of each Source.
     Runs = Bucket "runs" 1 [Gateway Operator Scheduler];
+    /// The present or last task of each Source, such as a backfill.
+    Tasks = Bucket "tasks" 1 [Gateway Operator Scheduler];
     /// Earlier runs, as revisions.
     PastRuns = Bucket "runs-past" 1 [Gateway Operator Scheduler];
     /// Leases of Sources.

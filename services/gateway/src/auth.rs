@@ -132,7 +132,9 @@ pub(crate) fn required_role(method: &Method, route: &str) -> Role {
     };
     if matches!(*method, Method::GET | Method::HEAD) {
         Role::Read
-    } else if *method == Method::POST && (below("/runs") || below("/problems") || path == "/runs:batch") {
+    } else if *method == Method::POST
+        && (below("/runs") || below("/backfill") || below("/problems") || path == "/runs:batch")
+    {
         Role::Operate
     } else {
         Role::Admin
@@ -164,6 +166,7 @@ mod tests {
         assert_eq!(role(Method::POST, "/v1/sources:batch"), Role::Admin);
         assert_eq!(role(Method::POST, "/v1/runs:batch"), Role::Operate);
         assert_eq!(role(Method::POST, "/console/runs:batch"), Role::Operate);
+        assert_eq!(role(Method::POST, "/v1/sources/{source}/backfill"), Role::Operate);
         assert_eq!(role(Method::POST, "/v1/sources/{source}/runsaway"), Role::Admin);
         assert_eq!(role(Method::PUT, "/v1/sources/{source}"), Role::Admin);
         assert_eq!(role(Method::DELETE, "/v1/sources/{source}/runs"), Role::Admin);

@@ -13,7 +13,7 @@ use futures::{Stream, StreamExt as _, stream};
 use crate::access;
 use crate::api_error::ApiError;
 use crate::extract::{BatchBody, Query};
-use crate::runs;
+use crate::runs::{self, Requested};
 use crate::sources::{DryRunParams, as_precondition};
 use crate::state::Gateway;
 use crate::tokens::Caller;
@@ -194,5 +194,5 @@ async fn request_run(
     request: &RunRequest,
 ) -> Result<Run, ApiError> {
     let source = access::source(gateway, caller, source).await?;
-    runs::submit_once(gateway, caller, key, &source, request).await?.read()
+    runs::submit_once(gateway, caller, key, &source, Requested::Run(request)).await?.read()
 }

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use crate::api_error::ApiError;
 use crate::extract::RunPath;
-use crate::runs;
+use crate::runs::{self, lookup};
 use crate::state::Gateway;
 use crate::tokens::Caller;
 
@@ -43,18 +43,15 @@ pub(crate) async fn events(
     RunPath { source, run }: RunPath,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     // The views lag by a moment, so a run that was just requested may be missing there.
-    let runs = gateway.control.runs();
-    if runs.get(&source).await?.is_none_or(|found| found.spec.id != run) {
-        let past = runs.past(&source).await?;
-        let past = past.into_iter().find(|past| past.spec.id == run);
-        let past = past.ok_or_else(|| runs::no_run(&source, run))?;
+    let Some((_, view)) = lookup::current(&gateway, &source, run).await? else {
+        let past = lookup::earlier(&gateway, &source, run).await?;
         let only = event(&runs::present(&gateway, &past)).map(|(_, event)| Ok(event));
         return Ok(sse(stream::iter(only).left_stream()));
-    }
+    };
     let events = RunEventStream {
         source,
         id: run,
-        runs: gateway.views.runs.clone(),
+        runs: view.clone(),
         leases: gateway.views.leases.clone(),
         changes: gateway.tokens.changes(),
         gateway,

@@ -1,18 +1,24 @@
 //! `/v1/runs`, `/v1/sources/{source}/runs`: requests for runs, and their progress.
 
+pub(crate) mod backfill;
+pub(crate) mod lookup;
+pub(crate) mod moving;
 pub(crate) mod transitions;
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use api::schema::STATES;
-use api::{Page, Run, RunRequest};
+use api::{BackfillRequest, Page, Run, RunRequest};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use control::{AskedBy, ControlError, Run as FleetRun, RunSpec, Selector, Submission, SubmissionKey};
-use model::{RunId, SourceId};
-use serde::Deserialize;
+use control::{
+    AskedBy, ControlError, Run as FleetRun, RunSpec, Selector, SourceSpec, Submission, SubmissionKey, Task,
+};
+use model::{RunId, RunMode, SourceId};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::IntoParams;
 
@@ -76,7 +82,7 @@ pub(crate) async fn all(
         .map(Json)
 }
 
-/// The stored runs of a Source, the newest first.
+/// The stored runs of a Source, backfills included: those that are not over, then the newest first.
 #[utoipa::path(get, path = "/v1/sources/{source}/runs", tag = "runs", params(SourcePath),
     responses((status = 200, description = "All items", body = Page<Run>)))]
 pub(crate) async fn list(
@@ -92,8 +98,12 @@ pub(crate) async fn list(
         // The Source may not exist.
         gateway.control.sources().get(&source).await?;
     }
-    let all = last.iter().map(|run| &**run).chain(&past);
-    Ok(Json(Page::all(all.map(|run| present(&gateway, run)))))
+    let task = gateway.control.tasks().get(&source).await?;
+    past.retain(|past| task.as_ref().is_none_or(|task| task.spec.id != past.spec.id));
+    let mut all: Vec<&FleetRun> = last.iter().chain(&task).map(|run| &*run.value).chain(&past).collect();
+    // A sync before a task: commands that name no run mean the sync.
+    all.sort_by_key(|run| (run.state.is_over(), run.state.is_over().then_some(Reverse(run.spec.id))));
+    Ok(Json(Page::all(all.into_iter().map(|run| present(&gateway, run)))))
 }
 
 /// Requests a run. With an `Idempotency-Key`, a repeated request gets the same response and starts no second run.
@@ -112,7 +122,21 @@ pub(crate) async fn submit(
     JsonBody(request): JsonBody<RunRequest>,
 ) -> Result<Response, ApiError> {
     let key = headers.get("idempotency-key").map(key_text).transpose()?;
-    Ok(submit_once(&gateway, &caller, key, &source, &request).await?.into_response(&source))
+    Ok(submit_once(&gateway, &caller, key, &source, Requested::Run(&request)).await?.into_response(&source))
+}
+
+/// What an operator requests of a Source.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Requested<'a> {
+    /// A sync, or an audit.
+    Run(&'a RunRequest),
+    /// Earlier versions.
+    Backfill(&'a BackfillRequest),
+    /// A move to the entry URL of this spec.
+    Move { to: &'a SourceSpec },
+    /// Taking a move back to the Source of this spec.
+    MoveBack { back_to: &'a SourceSpec },
 }
 
 /// A requested run, and the response that the request got.
@@ -150,13 +174,13 @@ fn internal(error: serde_json::Error) -> ApiError {
 /// Requests a run of a Source. With a key, a repeated request gets the same response.
 ///
 /// # Errors
-/// When there is no such Source, its last run is not over, or the key was used for another request.
+/// When there is no such Source, its last run of that kind is not over, or the key was used for another request.
 pub(crate) async fn submit_once(
     gateway: &Gateway,
     caller: &Caller,
     key: Option<&str>,
     source: &SourceId,
-    request: &RunRequest,
+    request: Requested<'_>,
 ) -> Result<SubmittedRun, ApiError> {
     let Some(key) = key else {
         return submit_run(gateway, caller, source, RunId::fresh(), request).await;
@@ -199,22 +223,49 @@ async fn submit_run(
     caller: &Caller,
     source: &SourceId,
     id: RunId,
-    request: &RunRequest,
+    request: Requested<'_>,
 ) -> Result<SubmittedRun, ApiError> {
     // Refuse here, because no scheduler would ever start a run of a missing Source.
-    gateway.control.sources().get(source).await?;
+    let found = gateway.control.sources().get(source).await?;
     let spec = RunSpec {
         id,
         source: source.clone(),
-        mode: request.mode,
+        mode: RunMode::Auto,
         asked_by: AskedBy::Operator,
         asked_at: gateway.now(),
-        allow_deletes: request.allow_deletes,
-        repair: request.repair,
+        allow_deletes: false,
+        repair: false,
+        task: None,
     };
-    let run = gateway.control.runs().submit(spec).await?;
-    let allow_deletes = request.allow_deletes;
-    tracing::info!(source.id = %source, run.id = %id, allow_deletes, token = caller.name(), "run requested");
+    let run = match request {
+        Requested::Run(&RunRequest { mode, allow_deletes, repair }) => {
+            tracing::info!(source.id = %source, run.id = %id, allow_deletes, token = caller.name(), "run requested");
+            gateway.control.runs().submit(RunSpec { mode, allow_deletes, repair, ..spec }).await?
+        }
+        Requested::Backfill(request) => {
+            if let Some((versions, keep)) = request.versions.zip(found.keep_versions)
+                && keep < versions.get()
+            {
+                return Err(ApiError::invalid(format!(
+                    "the syncs of {source} keep {keep} earlier versions, and would drop the others of {versions}; set \
+                     its keep_versions to {versions} or more first"
+                )));
+            }
+            tracing::info!(source.id = %source, run.id = %id, token = caller.name(), "backfill requested");
+            let task = Some(Task::Backfill(request.into()));
+            gateway.control.tasks().submit(RunSpec { task, ..spec }).await?
+        }
+        Requested::Move { to } => {
+            tracing::info!(source.id = %source, run.id = %id, to = %to.id, token = caller.name(), "move requested");
+            let task = Some(Task::Move { to: Box::new(to.clone()) });
+            gateway.control.tasks().submit(RunSpec { task, ..spec }).await?
+        }
+        Requested::MoveBack { back_to } => {
+            tracing::info!(source.id = %source, run.id = %id, to = %back_to.id, token = caller.name(), "move back requested");
+            let task = Some(Task::MoveBack { to: Box::new(back_to.clone()) });
+            gateway.control.tasks().submit(RunSpec { task, ..spec }).await?
+        }
+    };
     SubmittedRun::new(gateway, &run)
 }
 
@@ -225,13 +276,10 @@ pub(crate) async fn read(
     State(gateway): State<Gateway>,
     RunPath { source, run }: RunPath,
 ) -> Result<Json<Run>, ApiError> {
-    let runs = gateway.control.runs();
-    if let Some(last) = runs.get(&source).await?.filter(|last| last.spec.id == run) {
-        return Ok(Json(present(&gateway, &last)));
+    if let Some((found, _)) = lookup::current(&gateway, &source, run).await? {
+        return Ok(Json(present(&gateway, &found)));
     }
-    let past = runs.past(&source).await?;
-    let found = past.iter().find(|past| past.spec.id == run).ok_or_else(|| no_run(&source, run))?;
-    Ok(Json(present(&gateway, found)))
+    Ok(Json(present(&gateway, &lookup::earlier(&gateway, &source, run).await?)))
 }
 
 pub(crate) fn no_run(source: &SourceId, run: RunId) -> ApiError {

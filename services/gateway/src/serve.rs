@@ -159,6 +159,7 @@ async fn views(control: &Control) -> Result<Views, ControlError> {
     Ok(Views {
         sources: control.sources().view().await?,
         runs: control.runs().view().await?,
+        tasks: control.tasks().view().await?,
         leases: control.leases().view().await?,
         plans: control.plans().view().await?,
         subscriptions: control.subscriptions().view().await?,

@@ -224,14 +224,16 @@ fn check_if_match(headers: &HeaderMap, found: &Versioned<SourceSpec>) -> Result<
 }
 
 async fn check_no_active_run(gateway: &Gateway, id: &SourceId) -> Result<(), ApiError> {
-    match gateway.control.runs().get(id).await? {
-        Some(run) if !run.state.is_over() => Err(ApiError::conflict(format!(
-            "the run {} of {id} is {}: cancel it first, and wait until it is over",
-            run.spec.id,
-            run.state.name()
-        ))),
-        _ => Ok(()),
+    for runs in [gateway.control.runs(), gateway.control.tasks()] {
+        if let Some(run) = runs.get(id).await?.filter(|run| !run.state.is_over()) {
+            return Err(ApiError::conflict(format!(
+                "the run {} of {id} is {}: cancel it first, and wait until it is over",
+                run.spec.id,
+                run.state.name()
+            )));
+        }
     }
+    Ok(())
 }
 
 /// The refusal for a change that another client made first.

@@ -49,6 +49,7 @@ pub(crate) struct Parts {
 pub(crate) struct Views {
     pub(crate) sources: WatchCache<SourceSpec>,
     pub(crate) runs: WatchCache<Run>,
+    pub(crate) tasks: WatchCache<Run>,
     pub(crate) leases: WatchCache<LeaseRecord>,
     pub(crate) plans: WatchCache<Plan>,
     pub(crate) subscriptions: WatchCache<Subscription>,

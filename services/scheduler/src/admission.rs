@@ -2,7 +2,8 @@
 //!
 //! Runs of operators come before scheduled ones. A run that has used its first turn is long: long runs are sure of a
 //! quarter of memory and places, and take at most half while others wait. Within a priority, hosts take turns, and no
-//! host has more than half while others wait. Nor has any value of a label that the operator has chosen.
+//! host has more than half while others wait. Nor has any value of a label that the operator has chosen. Tasks come last,
+//! and one of them has a place in any case.
 
 mod queue;
 mod usage;
@@ -27,6 +28,8 @@ pub(crate) enum Priority {
     Scheduled,
     /// It has used its first turn: a large first harvest, or a slow Source.
     Long,
+    /// It is a task, such as a backfill: no copy is outdated while it waits.
+    Task,
 }
 
 /// A run that waits for a place, or has one.
@@ -56,6 +59,9 @@ pub(crate) struct Admission {
     urgent: Queue,
     scheduled: Queue,
     long: Queue,
+    tasks: Queue,
+    /// Tasks in places.
+    tasks_placed: usize,
     /// Where each waits.
     waiting: HashMap<SourceId, Waiting>,
     /// How many of each owner wait.
@@ -85,6 +91,8 @@ impl Admission {
             urgent: Queue::default(),
             scheduled: Queue::default(),
             long: Queue::default(),
+            tasks: Queue::default(),
+            tasks_placed: 0,
             waiting: HashMap::new(),
             waiting_of: HashMap::new(),
             grants: 0,
@@ -92,10 +100,14 @@ impl Admission {
         }
     }
 
-    /// Adds a run that waits. A Source waits once.
+    /// Adds a run that waits. A Source waits once: with its sync or with its task.
     pub(crate) fn wait(&mut self, candidate: Candidate) {
-        if self.waiting.contains_key(&candidate.source) {
-            return;
+        if let Some(waiting) = self.waiting.get(&candidate.source) {
+            let is_task = |priority| priority == Priority::Task;
+            if is_task(waiting.priority) == is_task(candidate.priority) {
+                return;
+            }
+            self.withdraw(&candidate.source);
         }
         let Candidate { source, priority, host, owner, .. } = &candidate;
         let at = Waiting { priority: *priority, host: host.clone(), owner: owner.clone() };
@@ -153,6 +165,7 @@ impl Admission {
         if granted.priority == Priority::Long {
             self.used_by_long = self.used_by_long.with(granted.bytes);
         }
+        self.tasks_placed += usize::from(granted.priority == Priority::Task);
         Some(granted)
     }
 
@@ -162,6 +175,7 @@ impl Admission {
         if place.priority == Priority::Long {
             self.used_by_long = self.used_by_long.without(place.bytes);
         }
+        self.tasks_placed -= usize::from(place.priority == Priority::Task);
         self.used_by_host.remove(&place.host, place.bytes);
         if let Some(owner) = &place.owner {
             self.used_by_owner.remove(owner, place.bytes);
@@ -190,18 +204,22 @@ impl Admission {
     pub(crate) fn should_yield(&self, place: &Candidate) -> bool {
         let waits_at_host = |queue: &Queue| queue.has_host(&place.host);
         let waits_of_owner = place.owner.as_ref().is_some_and(|owner| self.waiting_of.contains_key(owner));
-        let keeps_others = self.is_full
-            || waits_of_owner
-            || [&self.urgent, &self.scheduled, &self.long].into_iter().any(waits_at_host);
-        let is_sure = place.priority == Priority::Long
-            && self.used_by_long.is_within(self.capacity.part(4))
-            && self.long.is_empty();
+        let keeps_at_host =
+            [&self.urgent, &self.scheduled, &self.long, &self.tasks].into_iter().any(waits_at_host);
+        let keeps_others = self.is_full || waits_of_owner || keeps_at_host;
+        let is_sure = match place.priority {
+            Priority::Urgent | Priority::Scheduled => false,
+            Priority::Long => self.used_by_long.is_within(self.capacity.part(4)) && self.long.is_empty(),
+            Priority::Task => {
+                self.tasks_placed == 1 && self.tasks.is_empty() && !waits_of_owner && !keeps_at_host
+            }
+        };
         !self.waiting.is_empty() && keeps_others && !is_sure
     }
 
     /// The priorities, the next to be served first.
     fn order(&self) -> Vec<Priority> {
-        use Priority::{Long, Scheduled, Urgent};
+        use Priority::{Long, Scheduled, Task, Urgent};
         let short = if (self.grants + 1).is_multiple_of(SCHEDULED_FIRST) {
             [Scheduled, Urgent]
         } else {
@@ -211,11 +229,15 @@ impl Admission {
         let has_less = self.used_by_long.runs < quarter.runs && self.used_by_long.bytes < quarter.bytes;
         let is_long_due = has_less && self.grants.is_multiple_of(2);
         let [first, second] = short;
-        if is_long_due { vec![Long, first, second] } else { vec![first, second, Long] }
+        if is_long_due { vec![Long, first, second, Task] } else { vec![first, second, Long, Task] }
     }
 
     fn grant_of(&mut self, priority: Priority) -> Option<Candidate> {
         let only_long = self.urgent.is_empty() && self.scheduled.is_empty();
+        let others_wait_for_tasks = !only_long || !self.long.is_empty();
+        if priority == Priority::Task && others_wait_for_tasks && self.tasks_placed > 0 {
+            return None;
+        }
         let hosts = self.used_by_host.len();
         let is_alone = self.used.runs == 0;
         let free = self.capacity.bytes.saturating_sub(self.used.bytes);
@@ -232,6 +254,7 @@ impl Admission {
             Priority::Urgent => &mut self.urgent,
             Priority::Scheduled => &mut self.scheduled,
             Priority::Long => &mut self.long,
+            Priority::Task => &mut self.tasks,
         };
         let other_hosts_wait = queue.hosts() > 1 || hosts > 1;
         let mut is_full = false;
@@ -258,6 +281,7 @@ impl Admission {
             Priority::Urgent => &mut self.urgent,
             Priority::Scheduled => &mut self.scheduled,
             Priority::Long => &mut self.long,
+            Priority::Task => &mut self.tasks,
         }
     }
 }

@@ -22,6 +22,7 @@ pub(crate) struct SchedulerContext {
     pub(crate) control: Control,
     pub(crate) sources: WatchCache<SourceSpec>,
     pub(crate) runs: WatchCache<Run>,
+    pub(crate) tasks: WatchCache<Run>,
     pub(crate) leases: WatchCache<control::LeaseRecord>,
     pub(crate) hints: WatchCache<Hint>,
     pub(crate) subscriptions: WatchCache<Subscription>,
@@ -37,4 +38,11 @@ pub(crate) struct SchedulerContext {
     pub(crate) catalogs: CatalogConfig,
     pub(crate) settings: Arc<Settings>,
     pub(crate) metrics: SchedulerMetrics,
+}
+
+impl SchedulerContext {
+    /// The view that shows this run: that of syncs, or that of tasks.
+    pub(crate) fn view_of(&self, run: &Run) -> WatchCache<Run> {
+        if run.is_task() { self.tasks.clone() } else { self.runs.clone() }
+    }
 }

@@ -146,12 +146,12 @@ pub(crate) fn fresh_until(spec: &SourceSpec, last_success: Timestamp) -> Option<
 /// Whether a run polled the Source, without a notification that started it.
 pub(crate) fn was_poll(run: &Run) -> bool {
     let is_told = matches!(run.spec.asked_by, AskedBy::Notification | AskedBy::Hint);
-    !is_told && run.spec.mode != RunMode::Audit
+    !is_told && run.spec.mode != RunMode::Audit && !run.is_task()
 }
 
 /// Whether a run finished and brought its Source in sync, except for recorded problems.
 pub(crate) fn was_success(run: &Run) -> bool {
-    matches!(run.state, RunState::Finished { .. }) && run.spec.mode != RunMode::Audit
+    matches!(run.state, RunState::Finished { .. }) && run.spec.mode != RunMode::Audit && !run.is_task()
 }
 
 #[cfg(test)]
@@ -178,6 +178,7 @@ mod tests {
             asked_at: at(started),
             allow_deletes: false,
             repair: false,
+            task: None,
         };
         Run {
             state: RunState::Finished { in_sync: true },

@@ -103,6 +103,7 @@ async fn estimate_of(context: &SchedulerContext, source: &SourceSpec) -> anyhow:
         asked_at: now,
         allow_deletes: false,
         repair: false,
+        task: None,
     };
     let options = run::with_neighbours(context, source, run_options::options(source, &spec)?);
     let client = run::client(context, &options)?;

@@ -175,7 +175,7 @@ impl SchedulerMetrics {
                 "scheduler_runs",
                 "Runs this scheduler ended, by result",
                 "result",
-                &["in-sync", "with-problems", "failed"],
+                &["in-sync", "with-problems", "failed", "task"],
             ),
             problems: gauges(
                 "scheduler_problems",

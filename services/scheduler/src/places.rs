@@ -19,6 +19,9 @@ const SMALL_BYTES: usize = 8 * MIB;
 /// Memory of a large run beside its catalog: the document that is being read, the window, the batches.
 const LARGE_EXTRA: usize = 32 * MIB;
 
+/// Memory of a task beside its catalog: what TimeMaps and Archives name, two bodies, a pack.
+const TASK_EXTRA: usize = 64 * MIB;
+
 /// The places of one scheduler. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
@@ -75,13 +78,14 @@ impl Places {
         let candidate = Candidate {
             source: spec.id.clone(),
             priority: match run.spec.asked_by {
+                _ if run.is_task() => Priority::Task,
                 _ if is_long || size == RunSize::Large => Priority::Long,
                 AskedBy::Operator => Priority::Urgent,
                 AskedBy::Schedule | AskedBy::Notification | AskedBy::Hint => Priority::Scheduled,
             },
             host: spec.entry.host_str().unwrap_or_default().to_owned(),
             owner: self.share_label.as_ref().and_then(|key| Some(spec.labels.get(key)?.as_str().into())),
-            bytes: size.bytes(),
+            bytes: if run.is_task() { task_bytes() } else { size.bytes() },
         };
         self.shared.lock().wait(candidate);
     }
@@ -91,11 +95,12 @@ impl Places {
         self.shared.lock().withdraw(source);
     }
 
-    /// Gives the next run its place, if there is one. Returns its Source. `turns_before`: the turns that it has had.
-    pub(crate) fn grant(&self, turns_before: impl FnOnce(&SourceId) -> u32) -> Option<Place> {
+    /// Gives the next run its place, if there is one. `turns_before`: the turns that the sync of a Source has had, or its
+    /// task.
+    pub(crate) fn grant(&self, turns_before: impl FnOnce(&SourceId, bool) -> u32) -> Option<Place> {
         let candidate = self.shared.lock().grant()?;
         let size = if candidate.bytes > SMALL_BYTES as u64 { RunSize::Large } else { RunSize::Small };
-        let turn = match turns_before(&candidate.source) {
+        let turn = match turns_before(&candidate.source, candidate.priority == Priority::Task) {
             0 => self.turns.first,
             before => self.turns.later.saturating_mul(1 << (before - 1).min(16)),
         };
@@ -127,6 +132,11 @@ impl Place {
         &self.candidate.source
     }
 
+    /// Whether it is the place of a task.
+    pub(crate) fn is_of_task(&self) -> bool {
+        self.candidate.priority == Priority::Task
+    }
+
     /// Whether the run should leave its place now: its turn is over and others wait, or it has more `entries` than a
     /// small run, and there is no memory for a large one.
     pub(crate) fn should_yield(&mut self, entries: u64) -> bool {
@@ -149,6 +159,11 @@ impl Drop for Place {
         self.shared.lock().release(&self.candidate);
         self.shared.freed.notify_one();
     }
+}
+
+/// Upper bound of the memory of a task, in bytes.
+fn task_bytes() -> u64 {
+    (CatalogConfig::default().unflushed_bytes + TASK_EXTRA) as u64
 }
 
 impl RunSize {

@@ -1,13 +1,17 @@
 //! Executes one run of a Source, from its start to its end or until another scheduler must continue it.
 
 mod attend;
+mod backfill;
 mod finish;
 mod harvesting;
 mod leave;
+mod moving;
+mod task;
 mod terms;
 
 use control::{
-    ControlError, DesiredState, Lease, PollState, Problems, Run, RunState, RunWait, SourceSpec, Versioned,
+    ControlError, DesiredState, Lease, PollState, Problems, Run, RunState, RunWait, Runs, SourceSpec, Task,
+    TaskProgress, Versioned,
 };
 use harvest::{HarvestError, Progress};
 use model::{Counters, RunId};
@@ -47,14 +51,20 @@ pub(crate) struct RunExecutor<'a> {
     lease: &'a Lease,
     /// Cancelled when this scheduler must release the Source.
     keep: &'a CancellationToken,
+    /// Cancelled when a task must leave its place to a sync of the Source.
+    preempt: &'a CancellationToken,
     place: &'a mut Place,
     source: Versioned<SourceSpec>,
     id: RunId,
+    /// What it does, if it is no sync.
+    kind: Option<Task>,
     /// Why it waited before, if it did.
     waited: Option<RunWait>,
     /// Since when it is to leave its place to others.
     leaves_since: Option<Instant>,
     progress: watch::Sender<Progress>,
+    /// How far the task is.
+    task: watch::Sender<Option<TaskProgress>>,
     meter: Meter,
     /// The problems of the Source, once counted.
     problems: Option<Problems>,
@@ -72,6 +82,7 @@ impl<'a> RunExecutor<'a> {
         lease: &'a Lease,
         source: Versioned<SourceSpec>,
         run: &Run,
+        preempt: &'a CancellationToken,
         keep: &'a CancellationToken,
         place: &'a mut Place,
     ) -> Self {
@@ -81,18 +92,31 @@ impl<'a> RunExecutor<'a> {
             context,
             lease,
             keep,
+            preempt,
             place,
             source,
             id: run.spec.id,
+            kind: run.spec.task.clone(),
             waited: run.waiting.clone(),
             leaves_since: None,
             progress,
+            task: watch::Sender::new(run.progress.task.clone()),
             meter,
             problems: None,
             title: None,
             poll: None,
             waits_for: None,
         }
+    }
+
+    /// Where its state is written: among the syncs, or among the tasks.
+    fn runs(&self) -> &'a Runs {
+        let control = &self.context.control;
+        if self.is_task() { control.tasks() } else { control.runs() }
+    }
+
+    fn is_task(&self) -> bool {
+        self.kind.is_some()
     }
 
     /// Executes the run until it is left.
@@ -105,15 +129,14 @@ impl<'a> RunExecutor<'a> {
         {
             return self.not_given_up(&error).await;
         }
-        let started =
-            match self.context.control.runs().start(self.lease, self.id, self.context.clock.now()).await {
-                // The view of all runs lags a little: this run has ended since. The next check finds its status.
-                Err(ControlError::Refused(refused)) => {
-                    tracing::debug!(run.id = %self.id, %refused, "the run is no work any more");
-                    return Ok(RunExit::Later);
-                }
-                started => started?,
-            };
+        let started = match self.runs().start(self.lease, self.id, self.context.clock.now()).await {
+            // The view of all runs lags a little: this run has ended since. The next check finds its status.
+            Err(ControlError::Refused(refused)) => {
+                tracing::debug!(run.id = %self.id, %refused, "the run is no work any more");
+                return Ok(RunExit::Later);
+            }
+            started => started?,
+        };
         if !matches!(started.state, RunState::Running { .. }) {
             return Ok(RunExit::Settled);
         }
@@ -128,6 +151,11 @@ impl<'a> RunExecutor<'a> {
             Ok(client) => client,
             Err(error) => return self.fail(format!("it cannot be asked as it is to be: {error}")).await,
         };
+        if let Some(task) = self.kind.clone() {
+            tracing::info!(run.id = %self.id, "the task begins");
+            let _in_hand = self.context.metrics.begin();
+            return Box::pin(self.execute_task(&task, client, &options)).await;
+        }
         tracing::info!(run.id = %self.id, "the run begins");
         let _in_hand = self.context.metrics.begin();
         let done_before = done(&run.progress.counters);

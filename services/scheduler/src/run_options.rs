@@ -102,6 +102,7 @@ mod tests {
             asked_at: Timestamp::UNIX_EPOCH,
             allow_deletes: false,
             repair: false,
+            task: None,
         };
         change(&mut source, &mut run);
         options(&source, &run)

@@ -59,7 +59,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let _rests = fleet::share_cooldowns(&client, &control, Arc::clone(&clock), &readiness, &stop).await?;
     let (cache_blocks, cache_indexes) = settings.cache_bytes();
-    let Views { sources, runs, leases, members, plans, hints, outbox, readings, subscriptions } =
+    let Views { sources, runs, tasks, leases, members, plans, hints, outbox, readings, subscriptions } =
         Box::pin(Views::open(&control, &readiness, &stop)).await?;
     let shown = Shown {
         statuses: counted.statuses.clone(),
@@ -76,6 +76,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         rates: Arc::new(OriginRates::new(sources.clone())),
         sources,
         runs,
+        tasks,
         leases,
         hints,
         subscriptions,

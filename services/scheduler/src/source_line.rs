@@ -35,6 +35,8 @@ pub(crate) struct SourceLine {
 pub(crate) struct Facts<'a> {
     pub(crate) spec: Option<&'a SourceSpec>,
     pub(crate) run: Option<&'a Run>,
+    /// Its last task. It has its turn when no run is due.
+    pub(crate) task: Option<&'a Run>,
     pub(crate) hint: Option<&'a Hint>,
     /// Whether a hub tells of the Source.
     pub(crate) is_subscribed: bool,
@@ -53,6 +55,8 @@ pub(crate) enum Step {
     Submit(AskedBy),
     /// A run is due, but a poll can prove that it would find nothing.
     Poll,
+    /// Its task needs a place.
+    Task,
     /// Nothing before this time.
     At(Timestamp),
     /// Nothing until something changes.
@@ -73,11 +77,14 @@ impl SourceLine {
                 step => step,
             },
             (Some(_), Some(run)) if !run.state.is_over() => Step::Rest,
+            (Some(_), _) if facts.task.is_some_and(|task| task.is_move() && task.wants_work()) => {
+                task_until(facts.task, None, now)
+            }
             (Some(spec), last) => match self.due(spec, last, facts, settings, now) {
                 (Due::Now, AskedBy::Schedule) if may_poll(last, facts, now) => Step::Poll,
                 (Due::Now, asked_by) => Step::Submit(asked_by),
-                (Due::In(wait), _) => Step::At(after(now, wait.min(LONGEST_REST))),
-                (Due::Never, _) => Step::Rest,
+                (Due::In(wait), _) => task_until(facts.task, Some(after(now, wait.min(LONGEST_REST))), now),
+                (Due::Never, _) => task_until(facts.task, None, now),
             },
         }
     }
@@ -144,6 +151,15 @@ fn may_poll(last: Option<&Run>, facts: Facts<'_>, now: Timestamp) -> bool {
     facts.hint.is_none() && basis.is_some()
 }
 
+/// What is to be done until the next run is due, at `next`.
+fn task_until(task: Option<&Run>, next: Option<Timestamp>, now: Timestamp) -> Step {
+    let Some(task) = task.filter(|task| task.wants_work()) else { return next.map_or(Step::Rest, Step::At) };
+    match task.waiting.as_ref().map(|wait| wait.until).filter(|until| *until > now) {
+        Some(until) => Step::At(next.map_or(until, |next| next.min(until))),
+        None => Step::Task,
+    }
+}
+
 /// What is to be done for a run that needs work.
 fn work(run: &Run, now: Timestamp) -> Step {
     match (&run.state, &run.waiting) {
@@ -164,7 +180,7 @@ pub(crate) fn after(now: Timestamp, wait: Duration) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use control::{RunSpec, RunWait, Schedule, Spec};
+    use control::{Backfill, RunSpec, RunWait, Schedule, Spec, Task};
     use model::RunMode;
 
     use super::*;
@@ -186,12 +202,49 @@ mod tests {
             asked_at: at(0),
             allow_deletes: false,
             repair: false,
+            task: None,
         })
     }
 
     fn next(line: &SourceLine, spec: Option<&SourceSpec>, run: Option<&Run>, now: i64) -> Step {
-        let facts = Facts { spec, run, hint: None, is_subscribed: false, has_push: false };
+        with_task(line, spec, run, None, now)
+    }
+
+    fn with_task(
+        line: &SourceLine,
+        spec: Option<&SourceSpec>,
+        run: Option<&Run>,
+        task: Option<&Run>,
+        now: i64,
+    ) -> Step {
+        let facts = Facts { spec, run, task, hint: None, is_subscribed: false, has_push: false };
         line.next(facts, &Settings::default(), at(now))
+    }
+
+    #[test]
+    fn a_task_has_its_turn_when_no_run_is_due() {
+        let spec = SourceSpec::from(Spec { schedule: Some(Schedule::every(60).jitter(0)), ..source().spec });
+        let line = SourceLine::default();
+        let mut task = queued(&spec);
+        task.spec.task = Some(Task::Backfill(Backfill::default()));
+        let mut last = queued(&spec);
+        let next = |last: &Run, task: &Run, now| with_task(&line, Some(&spec), Some(last), Some(task), now);
+        assert_eq!(next(&last, &task, 0), Step::Probe, "the run comes first");
+        last.state = RunState::Paused;
+        assert_eq!(next(&last, &task, 0), Step::Rest, "the run waits for the operator");
+        last.state = RunState::Finished { in_sync: true };
+        last.started_at = Some(at(0));
+        assert_eq!(next(&last, &task, 1), Step::Task);
+        assert_eq!(next(&last, &task, 60), Step::Submit(AskedBy::Schedule));
+        task.waiting = Some(RunWait::retry_after(None, "503".to_owned(), at(20), at(1)));
+        assert_eq!(next(&last, &task, 1), Step::At(at(20)));
+        assert_eq!(next(&last, &task, 20), Step::Task);
+        let moves = Task::Move { to: Box::new(spec.clone()) };
+        let moving = Run { spec: RunSpec { task: Some(moves), ..task.spec.clone() }, ..task.clone() };
+        assert_eq!(next(&last, &moving, 60), Step::Task, "no sync comes before a move");
+        task.state = RunState::Paused;
+        assert_eq!(next(&last, &task, 20), Step::At(at(60)));
+        assert_eq!(with_task(&line, None, Some(&last), Some(&queued(&spec)), 1), Step::Rest);
     }
 
     #[test]

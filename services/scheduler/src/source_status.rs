@@ -332,6 +332,7 @@ mod tests {
             asked_at: at(-400),
             allow_deletes: false,
             repair: false,
+            task: None,
         };
         let mut run = Run::submitted(asked);
         assert_eq!(row(None, Some(&run)).work_age, 400.0);

@@ -80,6 +80,10 @@ struct Owned {
     /// Cancelled when this scheduler must release the Source.
     keep: CancellationToken,
     is_busy: bool,
+    /// Stops the task that is under way, so that a run of the Source comes first.
+    task: Option<CancellationToken>,
+    /// Whether a hub has delivered something since the task began.
+    is_noticed: bool,
 }
 
 impl Supervisor {
@@ -88,6 +92,7 @@ impl Supervisor {
         // Before the first look, so that no later change is missed.
         let mut sources = context.sources.changed_keys();
         let mut runs = context.runs.changed_keys();
+        let mut tasks = context.tasks.changed_keys();
         let mut hints = context.hints.changed_keys();
         let mut subscriptions = context.subscriptions.clone();
         let mut members = self.members.clone();
@@ -102,6 +107,7 @@ impl Supervisor {
             tokio::select! {
                 changed = sources.next() => self.sources_changed(&changed),
                 changed = runs.next() => self.changed(&changed),
+                changed = tasks.next() => self.changed(&changed),
                 changed = hints.next() => self.changed(&changed),
                 () = members.changed() => self.share(),
                 () = wait_for_change(&mut subscriptions, next_check) => {
@@ -121,21 +127,34 @@ impl Supervisor {
 
     /// Begins the runs that have places.
     fn begin_runs(&mut self) {
-        let runs = self.context.runs.clone();
-        let turns = |source: &SourceId| {
-            let run = runs.get(source)?;
+        let (runs, tasks) = (self.context.runs.clone(), self.context.tasks.clone());
+        let view = |is_task| if is_task { &tasks } else { &runs };
+        let turns = |source: &SourceId, is_task: bool| {
+            let run = view(is_task).get(source)?;
             let wait = run.waiting.as_ref()?;
             (wait.reason == control::WaitReason::Turn).then_some(wait.tries)
         };
-        while let Some(place) = self.places.grant(|source| turns(source).unwrap_or_default()) {
+        while let Some(place) =
+            self.places.grant(|source, is_task| turns(source, is_task).unwrap_or_default())
+        {
             let source = place.source().clone();
             let spec = self.context.sources.get(&source);
-            let run = self.context.runs.get(&source);
+            let is_task = place.is_of_task();
+            let run = view(is_task).get(&source);
             if let Some((spec, run)) = spec.zip(run)
                 && self.owned.get(&source).is_some_and(|owned| !owned.is_busy)
             {
                 let context = self.context.clone();
-                self.spawn(&source, |keep| jobs::run(context, spec, run.value, place, keep));
+                let preempt = CancellationToken::new();
+                let task = (is_task && !run.is_move()).then(|| preempt.clone());
+                self.spawn(&source, |keep| jobs::run(context, spec, run.value, place, preempt, keep));
+                if task.is_some()
+                    && let Some(owned) = self.owned.get_mut(&source)
+                {
+                    owned.task = task;
+                    // What is due later interrupts it.
+                    self.look_at(&source);
+                }
             }
         }
         let (waiting, used) = self.places.usage();
@@ -165,6 +184,8 @@ impl Supervisor {
         let now = self.context.clock.now();
         let Some(owned) = self.owned.get_mut(&source) else { return };
         owned.is_busy = false;
+        owned.task = None;
+        let is_noticed = std::mem::take(&mut owned.is_noticed);
         if owned.keep.is_cancelled() {
             return self.forget(&source);
         }
@@ -179,6 +200,9 @@ impl Supervisor {
                 }
             }
             Some(Outcome::Failed) | None => owned.line.not_before = Some(after(now, AFTER_TROUBLE)),
+        }
+        if is_noticed {
+            self.noticed(&source);
         }
         self.look_at(&source);
     }

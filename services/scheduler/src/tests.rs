@@ -42,7 +42,7 @@ pub(crate) async fn context(folder: &Path) -> SchedulerContext {
     let readiness = Readiness::default();
     let stop = CancellationToken::new();
     let control = open_control(&config, &Vars::default(), &readiness, &stop).await.unwrap();
-    let Views { sources, runs, leases, hints, subscriptions, .. } =
+    let Views { sources, runs, tasks, leases, hints, subscriptions, .. } =
         Views::open(&control, &readiness, &stop).await.unwrap();
     let target = StoreTarget::Directory(folder.to_owned());
     let bus: Arc<dyn Bus> = Arc::new(bus::MemoryBus::new(16));
@@ -52,6 +52,7 @@ pub(crate) async fn context(folder: &Path) -> SchedulerContext {
         rates: Arc::new(OriginRates::new(sources.clone())),
         sources,
         runs,
+        tasks,
         leases,
         hints,
         subscriptions,
@@ -92,6 +93,7 @@ async fn half_cancelled(context: &SchedulerContext) -> SourceId {
         asked_at: now,
         allow_deletes: false,
         repair: false,
+        task: None,
     };
     context.control.runs().submit(run).await.unwrap();
     let gone = MemberId::fresh("gone");
@@ -191,7 +193,16 @@ async fn a_hint_is_taken_up_by_a_run_that_begins_and_by_no_other() {
     let asked = async |mode, asked_by| {
         let id = RunId::fresh();
         let source = source.clone();
-        let run = RunSpec { id, source, mode, asked_by, asked_at: now, allow_deletes: false, repair: false };
+        let run = RunSpec {
+            id,
+            source,
+            mode,
+            asked_by,
+            asked_at: now,
+            allow_deletes: false,
+            repair: false,
+            task: None,
+        };
         context.control.runs().submit(run).await.unwrap()
     };
     let waits = async || context.control.hints().get(&source).await.unwrap().is_some();
@@ -241,6 +252,7 @@ async fn a_run_that_has_ended_since_the_view_of_runs_was_told_is_no_trouble() {
         asked_at: now,
         allow_deletes: false,
         repair: false,
+        task: None,
     };
     let run = context.control.runs().submit(asked).await.unwrap();
     let Claim::Taken(lease) = context.control.leases().acquire(&source, &me, now).await.unwrap() else {
@@ -252,9 +264,10 @@ async fn a_run_that_has_ended_since_the_view_of_runs_was_told_is_no_trouble() {
     let keep = CancellationToken::new();
     let places = Places::new(u64::MAX, 1, context.settings.turns(), None);
     places.wait(&spec, &run);
-    let mut place = places.grant(|_| 0).unwrap();
+    let mut place = places.grant(|_, _| 0).unwrap();
     let spec = context.control.sources().get(&source).await.unwrap();
-    let executor = run::RunExecutor::new(&context, &lease, spec, &run, &keep, &mut place);
+    let preempt = CancellationToken::new();
+    let executor = run::RunExecutor::new(&context, &lease, spec, &run, &preempt, &keep, &mut place);
     let left = executor.tend(&run).await.unwrap();
     assert_eq!(left, run::RunExit::Later, "the next look finds what is so");
     lease.release().await;

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Views {
     pub(crate) sources: WatchCache<SourceSpec>,
     pub(crate) runs: WatchCache<Run>,
+    pub(crate) tasks: WatchCache<Run>,
     pub(crate) leases: WatchCache<LeaseRecord>,
     pub(crate) members: WatchCache<Member>,
     pub(crate) plans: WatchCache<Plan>,
@@ -36,6 +37,7 @@ impl Views {
             sources: fleet::connect("sources", readiness, stop, temporary, || control.sources().view())
                 .await?,
             runs: fleet::connect("runs", readiness, stop, temporary, || control.runs().view()).await?,
+            tasks: fleet::connect("tasks", readiness, stop, temporary, || control.tasks().view()).await?,
             leases: fleet::connect("leases", readiness, stop, temporary, || control.leases().view()).await?,
             members: fleet::connect("members", readiness, stop, temporary, || control.members().view())
                 .await?,

@@ -30,7 +30,7 @@ fn version(url: &str, day: u8) -> String {
 }
 
 async fn read_at(client: &Client, base: &Url) -> Pages {
-    read(client, base.join("/tm").unwrap(), &original(base)).await
+    read(client, base.join("/tm").unwrap(), &original(base), &Limits::BODY).await
 }
 
 fn paths(pages: &Pages) -> Vec<String> {

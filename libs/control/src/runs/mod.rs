@@ -2,6 +2,7 @@
 
 mod run;
 mod step;
+mod task;
 mod wait;
 
 use jiff::Timestamp;
@@ -19,9 +20,11 @@ pub use run::{
     SyncSummary,
 };
 pub use step::{InSync, InvalidTransition, RunTransition, Why};
+pub use task::{Backfill, Task, TaskProgress};
 pub use wait::{RunWait, WaitReason};
 
-/// The runs of all Sources: for each its current or last one, and some before it.
+/// The syncs, or the tasks, of all Sources: for each its current or last one, and some before it. The earlier ones of both
+/// are stored together.
 #[derive(Debug, Clone)]
 pub struct Runs {
     table: Table<Run>,
@@ -242,7 +245,8 @@ impl Runs {
         self.table.find(source).await
     }
 
-    /// The earlier runs of a Source, newest first, as many as are stored. They are over, and newer runs followed.
+    /// The earlier runs of a Source, syncs and tasks, newest first, as many as are stored. They are over, and newer runs
+    /// followed.
     ///
     /// # Errors
     /// [`ControlError::Unavailable`].

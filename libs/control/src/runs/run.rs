@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::kept::Kept;
 use crate::lease::LeaseTerm;
 use crate::members::MemberId;
+use crate::runs::task::{Task, TaskProgress};
 use crate::runs::wait::RunWait;
 use crate::sources::{Spec, SpecDigest};
 
@@ -29,6 +30,9 @@ pub struct RunSpec {
     /// Whether an audit repairs what differs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repair: bool,
+    /// What it does, if it is a task and no sync.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Task>,
 }
 
 /// The origin of a request for a run.
@@ -46,7 +50,7 @@ pub enum AskedBy {
     Hint,
 }
 
-/// A run of a Source, with its desired and its observed state. Each Source has at most one at a time.
+/// A run of a Source, with its desired and its observed state. Each Source has at most one sync and one task at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// The request.
@@ -100,7 +104,7 @@ pub enum RunState {
     Paused,
     /// It went to its end.
     Finished {
-        /// Whether all that the Source lists is stored; if not, there are problems.
+        /// Whether all that the Source lists is stored; if not, there are problems. Of a task: whether nothing failed.
         in_sync: bool,
     },
     /// It could not go on.
@@ -158,6 +162,9 @@ pub struct Progress {
     /// What a poll compares instead of the next run, once the run has finished and everything is settled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<PollState>,
+    /// How far its task is, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskProgress>,
 }
 
 /// What a poll of an idle Source compares, and when the last one found it unchanged.
@@ -253,6 +260,10 @@ impl Run {
     /// The results that the next run carries over. With them, the condition of a Source is known without opening its
     /// catalog.
     pub fn leaves(&self) -> SyncSummary {
+        if self.spec.task.is_some() {
+            // A task says nothing of how far the Source is in sync.
+            return self.before.clone();
+        }
         let is_in_sync = matches!(self.state, RunState::Finished { in_sync: true });
         let began = self.started_at.unwrap_or(self.spec.asked_at);
         let began = self.polled_at().map_or(began, |polled| polled.max(began));
@@ -261,6 +272,16 @@ impl Run {
             problems: self.progress.problems.or(self.before.problems),
             title: self.proposed_title().map(str::to_owned),
         }
+    }
+
+    /// Whether it is a task, and no sync.
+    pub fn is_task(&self) -> bool {
+        self.spec.task.is_some()
+    }
+
+    /// Whether it moves its Source to another entry URL, or back. No sync comes before that.
+    pub fn is_move(&self) -> bool {
+        matches!(self.spec.task, Some(Task::Move { .. } | Task::MoveBack { .. }))
     }
 
     /// The title that discovery proposes for the Source.

@@ -21,6 +21,7 @@ fn run() -> Run {
         asked_at: now(),
         allow_deletes: false,
         repair: false,
+        task: None,
     })
 }
 

@@ -55,6 +55,7 @@ pub(crate) fn asked(n: usize) -> RunSpec {
         asked_at: now(),
         allow_deletes: false,
         repair: false,
+        task: None,
     }
 }
 

@@ -81,6 +81,7 @@ async fn run_once(
         asked_at: now,
         allow_deletes: false,
         repair: false,
+        task: None,
     };
     control.runs().submit(spec).await?;
     let Claim::Taken(lease) = control.leases().acquire(&source, &MemberId::fresh("load-test"), now).await?
@@ -199,6 +200,7 @@ fn problem(now: Timestamp) -> ProblemRecord {
         declaration: None,
         listing: None,
         repair: false,
+        task: None,
     }
 }
 

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use control::Run as FleetRun;
 use jiff::Timestamp;
 use maud::{Markup, html};
-use model::Phase;
+use model::{BackfillCounts, Phase};
 use serde::Deserialize;
 
 use super::layout::{PageContext, source_url};
@@ -51,7 +51,7 @@ pub(super) async fn page(context: PageContext, path: RunPath) -> Result<Markup, 
             h2 #asked { "Request" }
             dl {
                 dt { "Run ID" } dd { code { (run.run) } }
-                dt { "Mode" } dd { (chart::name(&run.mode)) }
+                dt { "Mode" } dd { (source::mode(&run)) }
                 dt { "Requested by" } dd { (chart::name(&run.requested_by)) ", " (format::time(run.requested_at)) }
                 dt { "Deletions" } dd { (if run.allow_deletes { "approved" } else { "limited by the deletion guard" }) }
                 @if let Some(owner) = &run.owner { dt { "Owner" } dd { (owner) } }
@@ -90,6 +90,13 @@ fn figures(gateway: &Gateway, run: &Run, here: &str, now: Timestamp) -> Markup {
     let phase = last(gateway, run).filter(|_| !run.is_over()).and_then(|last| last.progress.phase);
     let counted = &run.counters;
     let took = run.started_at.map(|began| run.finished_at.unwrap_or(now).duration_since(began).as_secs());
+    if let Some(backfill) = &run.backfill {
+        return html! {
+            div #progress hx-get=[polled.as_deref()] hx-trigger=[polled.as_ref().map(|_| POLL_EVERY)] hx-swap="outerHTML" {
+                (backfill_figures(&backfill.counts, took))
+            }
+        };
+    }
     html! {
         div #progress hx-get=[polled.as_deref()] hx-trigger=[polled.as_ref().map(|_| POLL_EVERY)] hx-swap="outerHTML" {
             @if let Some(phase) = phase { p { (phase_text(phase)) } }
@@ -120,6 +127,21 @@ fn figures(gateway: &Gateway, run: &Run, here: &str, now: Timestamp) -> Markup {
                     dt { "Queued for repair" } dd { (format::count(found.queued)) }
                 }
             }
+        }
+    }
+}
+
+fn backfill_figures(counts: &BackfillCounts, took: Option<i64>) -> Markup {
+    html! {
+        dl.figures {
+            dt { "Duration" } dd { (took.map_or("not started".to_owned(), format::span)) }
+            dt { "Resources with known versions" } dd { (format::count(counts.resources)) }
+            dt { "Known versions" } dd { (format::count(counts.known)) }
+            dt { "Stored before" } dd { (format::count(counts.held)) }
+            dt { "Added" } dd { (format::count(counts.stored)) }
+            dt { "Received" } dd { (format::bytes(counts.bytes)) }
+            dt { "Requests" } dd { (format::count(counts.requests)) }
+            @for (reason, count) in &counts.failed { dt { "Not usable: " (reason) } dd { (format::count(*count)) } }
         }
     }
 }

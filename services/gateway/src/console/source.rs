@@ -24,6 +24,8 @@ pub(super) async fn page(context: PageContext, SourcePath(source): SourcePath) -
     let gateway = &context.gateway;
     let spec = gateway.control.sources().get(&source).await?;
     let Json(Page { items: runs, .. }) = runs::list(context.state(), SourcePath(source.clone())).await?;
+    let is_sync = |run: &&Run| run.backfill.is_none() && run.moved.is_none();
+    let syncs: Vec<Run> = runs.iter().filter(is_sync).cloned().collect();
     let all = PageParams { limit: Some(crate::pagination::MOST), cursor: None };
     let Json(Page { items: subscribed, .. }) =
         subscriptions::list(context.state(), SourcePath(source.clone()), Query(all)).await?;
@@ -49,9 +51,9 @@ pub(super) async fn page(context: PageContext, SourcePath(source): SourcePath) -
         (status(&spec, last.as_deref(), run_status.as_ref(), &here, now))
         @if context.may(Role::Operate) { (start_run(&here)) }
         (table(&runs, &here, now))
-        (chart::section(&runs))
+        (chart::section(&syncs))
         (channels::section(&subscribed, now))
-        (quirks(runs.first()))
+        (quirks(syncs.first()))
         (settings::section(&spec, context.may(Role::Admin)))
     };
     Ok(context.page(layout::called(&spec), content))
@@ -155,7 +157,7 @@ fn table(runs: &[Run], here: &str, now: Timestamp) -> Markup {
         html! {
             th scope="row" { a href={ (here) "/runs/" (run.run) } { (format::ago(now, run.requested_at)) } }
             td { (state(run)) }
-            td { (chart::name(&run.mode)) }
+            td { (mode(run)) }
             td { (chart::name(&run.requested_by)) }
             td { (took(run, now)) }
             td.number { (format::count(run.counters.stored)) }
@@ -177,6 +179,7 @@ fn table(runs: &[Run], here: &str, now: Timestamp) -> Markup {
 pub(super) fn state(run: &Run) -> Markup {
     let (severity, words) = match (&*run.state, run.in_sync) {
         ("finished", Some(true)) => ("good", "finished, in sync"),
+        ("finished", None) => ("good", "finished"),
         ("finished", _) => ("doubtful", "finished, with problems"),
         ("failed", _) => ("bad", "failed"),
         ("interrupted", _) => ("bad", "interrupted"),
@@ -184,6 +187,16 @@ pub(super) fn state(run: &Run) -> Markup {
         (other, _) => ("open", other),
     };
     html! { span class={ "state " (severity) } { (words) } }
+}
+
+/// The mode of a run, as tables show it.
+pub(super) fn mode(run: &Run) -> String {
+    match &run.moved {
+        Some(moved) if moved.back => "move back".to_owned(),
+        Some(_) => "move".to_owned(),
+        None if run.backfill.is_some() => "backfill".to_owned(),
+        None => chart::name(&run.mode),
+    }
 }
 
 /// How long a run took, or has taken so far.

@@ -183,6 +183,7 @@ async fn gateway(store: Store) -> Gateway {
         views: Views {
             sources: control.sources().view().await.unwrap(),
             runs: control.runs().view().await.unwrap(),
+            tasks: control.tasks().view().await.unwrap(),
             leases: control.leases().view().await.unwrap(),
             plans: control.plans().view().await.unwrap(),
             subscriptions: control.subscriptions().view().await.unwrap(),

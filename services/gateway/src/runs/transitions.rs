@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use model::RunId;
 
-use super::{no_run, present, submit_run};
+use super::{Requested, lookup, no_run, present, submit_run};
 use crate::api_error::ApiError;
 use crate::extract::RunPath;
 use crate::state::Gateway;
@@ -19,7 +19,7 @@ pub(crate) async fn pause(
     State(gateway): State<Gateway>,
     RunPath { source, run }: RunPath,
 ) -> Result<Json<Run>, ApiError> {
-    let run = gateway.control.runs().pause(&source, run, gateway.now()).await?;
+    let run = lookup::table(&gateway, &source, run).await?.pause(&source, run, gateway.now()).await?;
     Ok(Json(present(&gateway, &run)))
 }
 
@@ -30,7 +30,7 @@ pub(crate) async fn resume(
     State(gateway): State<Gateway>,
     RunPath { source, run }: RunPath,
 ) -> Result<Json<Run>, ApiError> {
-    let run = gateway.control.runs().resume(&source, run, gateway.now()).await?;
+    let run = lookup::table(&gateway, &source, run).await?.resume(&source, run, gateway.now()).await?;
     Ok(Json(present(&gateway, &run)))
 }
 
@@ -41,7 +41,7 @@ pub(crate) async fn cancel(
     State(gateway): State<Gateway>,
     RunPath { source, run }: RunPath,
 ) -> Result<Json<Run>, ApiError> {
-    let run = gateway.control.runs().cancel(&source, run, gateway.now()).await?;
+    let run = lookup::table(&gateway, &source, run).await?.cancel(&source, run, gateway.now()).await?;
     Ok(Json(present(&gateway, &run)))
 }
 
@@ -57,5 +57,6 @@ pub(crate) async fn approve(
 ) -> Result<Response, ApiError> {
     let last = gateway.control.runs().get(&source).await?.ok_or_else(|| no_run(&source, run))?;
     let request = RunRequest::approving(run, &last).map_err(ApiError::conflict)?;
-    Ok(submit_run(&gateway, &caller, &source, RunId::fresh(), &request).await?.into_response(&source))
+    let request = Requested::Run(&request);
+    Ok(submit_run(&gateway, &caller, &source, RunId::fresh(), request).await?.into_response(&source))
 }

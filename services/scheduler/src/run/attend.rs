@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use control::{ControlError, DesiredState, Progress};
+use control::{ControlError, DesiredState, Progress, TaskProgress};
 use harvest::HarvestError;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
@@ -11,10 +11,6 @@ use super::{RunExecutor, RunExit};
 
 /// How often progress is reported and the operator's requests are read.
 const TELL: Duration = Duration::from_secs(1);
-/// How long a run that leaves its place has for the end of its batch. After that it is dropped, and resumed like one
-/// whose process died.
-const LONGEST_LEAVING: Duration = Duration::from_secs(10);
-
 /// How the awaited future ended.
 pub(super) enum Attended<T> {
     Ended(Result<T, HarvestError>),
@@ -48,6 +44,10 @@ impl RunExecutor<'_> {
                     }
                 }
                 () = self.keep.cancelled(), if !stop.is_cancelled() => stop.cancel(),
+                () = self.preempt.cancelled(), if !stop.is_cancelled() => {
+                    self.leaves_since = Some(Instant::now());
+                    stop.cancel();
+                }
             }
             if stop.is_cancelled() && self.waits_for.is_some() {
                 // No work is in progress that must end first.
@@ -65,13 +65,17 @@ impl RunExecutor<'_> {
             self.leaves_since = Some(Instant::now());
             stop.cancel();
         }
-        self.leaves_since.is_some_and(|since| since.elapsed() >= LONGEST_LEAVING)
+        if self.is_task() && stop.is_cancelled() {
+            // It stops between two groups of resources, and a slow origin may hold that up.
+            self.leaves_since.get_or_insert_with(Instant::now);
+        }
+        self.leaves_since.is_some_and(|since| since.elapsed() >= self.longest_leaving())
     }
 
     /// Reports progress; returns whether the run is still wanted. While the control store is unavailable, it is.
     pub(super) async fn tell(&self) -> Result<bool, ControlError> {
         let now = self.context.clock.now();
-        match self.context.control.runs().tell(self.lease, self.id, self.progress_now(), now).await {
+        match self.runs().tell(self.lease, self.id, self.progress_now(), now).await {
             Ok(run) => Ok(run.wanted == DesiredState::Run),
             Err(error) if error.is_temporary() => Ok(true),
             Err(error) => Err(error),
@@ -80,8 +84,17 @@ impl RunExecutor<'_> {
 
     /// The progress as it is reported.
     pub(super) fn progress_now(&self) -> Progress {
-        let now = self.progress.borrow().clone();
-        self.meter.note(&now);
+        let mut now = self.progress.borrow().clone();
+        let task = self.task.borrow().clone();
+        match &task {
+            // Versions are no resources: the metrics of resources do not count them.
+            Some(TaskProgress::Backfill { counts, .. }) => {
+                let counters = &mut now.counters;
+                (counters.stored, counters.failed) = (counts.stored, counts.failures());
+                (counters.bytes, counters.requests) = (counts.bytes, counts.requests);
+            }
+            None => self.meter.note(&now),
+        }
         Progress {
             phase: now.phase,
             counters: now.counters,
@@ -91,6 +104,7 @@ impl RunExecutor<'_> {
             problems: self.problems,
             title: self.title.clone(),
             poll: self.poll.clone(),
+            task,
         }
     }
 }

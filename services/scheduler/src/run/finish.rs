@@ -27,8 +27,7 @@ impl RunExecutor<'_> {
         }
         let in_sync = InSync(report.in_sync());
         let (progress, now) = (self.progress_now(), self.context.clock.now());
-        let finished =
-            self.context.control.runs().finish(self.lease, self.id, progress, in_sync, now).await?;
+        let finished = self.runs().finish(self.lease, self.id, progress, in_sync, now).await?;
         if was_success(&finished) {
             let began = finished.started_at;
             self.context.metrics.statuses.note(&self.source.id, |status| status.last_success = began);
@@ -67,7 +66,7 @@ impl RunExecutor<'_> {
     pub(super) async fn stop(&self, stopped: RunFailure) -> Result<RunExit, ControlError> {
         tracing::error!(run.id = %self.id, why = stopped.why, by_guard = stopped.by_guard, "the run cannot go on");
         self.context.metrics.ended("failed");
-        self.context.control.runs().fail(self.lease, self.id, stopped, self.context.clock.now()).await?;
+        self.runs().fail(self.lease, self.id, stopped, self.context.clock.now()).await?;
         Ok(RunExit::Settled)
     }
 }

@@ -18,19 +18,19 @@ impl RunExecutor<'_> {
         }
         tracing::info!(run.id = %self.id, reason = wait.reason.as_str(), until = %wait.until, "the run waits");
         let now = self.context.clock.now();
-        self.context.control.runs().park(self.lease, self.id, wait, now).await?;
+        self.runs().park(self.lease, self.id, wait, now).await?;
         Ok(RunExit::Parked)
     }
 
     /// It stopped on request.
     pub(super) async fn stopped(&self) -> Result<RunExit, ControlError> {
-        let wanted = self.context.control.runs().get(self.lease.source()).await?.map(|run| run.wanted);
+        let wanted = self.runs().get(self.lease.source()).await?.map(|run| run.wanted);
         if wanted == Some(DesiredState::Cancel)
             && let Err(error) = self.cancel().await
         {
             return self.not_given_up(&error).await;
         }
-        self.context.control.runs().let_go(self.lease, self.id, self.context.clock.now()).await?;
+        self.runs().let_go(self.lease, self.id, self.context.clock.now()).await?;
         tracing::info!(run.id = %self.id, ?wanted, "the run is let go");
         Ok(if self.keep.is_cancelled() { RunExit::Stopping } else { RunExit::Settled })
     }
@@ -48,6 +48,10 @@ impl RunExecutor<'_> {
     }
 
     pub(super) async fn cancel(&self) -> Result<(), HarvestError> {
+        if self.is_task() {
+            // It leaves nothing half done.
+            return Ok(());
+        }
         let path = Key::Catalog(self.source.id.clone()).to_string();
         let opened =
             Catalog::open(self.context.store.object_store(), &path, self.context.catalogs.clone()).await;

@@ -78,7 +78,8 @@ pub(super) async fn look_back(
             () = keep.cancelled() => Ok(Vec::new()),
         };
         match past {
-            Ok(past) => runs.extend(past),
+            // Tasks say nothing of when the Source was polled.
+            Ok(past) => runs.extend(past.into_iter().filter(|run| !run.is_task())),
             Err(error) => {
                 tracing::debug!(source.id = %source, %error, "it is not known when the Source was last in sync");
             }
@@ -117,6 +118,7 @@ pub(super) async fn submit(
             asked_at: context.clock.now(),
             allow_deletes: false,
             repair: false,
+            task: None,
         };
         match context.control.runs().submit(spec).await {
             // The operator was quicker.

@@ -29,25 +29,44 @@ impl Supervisor {
 
     /// Decides what is to be done for a Source, and begins it.
     pub(super) fn look_at(&mut self, source: &SourceId) {
-        let Some(owned) = self.owned.get(source).filter(|owned| !owned.is_busy) else { return };
+        let Some(owned) = self.owned.get(source) else { return };
+        if owned.is_busy && owned.task.is_none() {
+            return;
+        }
         let now = self.context.clock.now();
         let spec = self.context.sources.get(source);
         let run = self.context.runs.get(source);
+        let task = self.context.tasks.get(source).filter(|_| !owned.is_busy);
         let hint = self.context.hints.get(source);
         let facts = Facts {
             spec: spec.as_ref().map(|spec| &*spec.value),
             run: run.as_ref().map(|run| &*run.value),
+            task: task.as_ref().map(|task| &*task.value),
             hint: hint.as_ref().map(|hint| &*hint.value),
             is_subscribed: self.subscribed.get(source).is_some_and(|is_ending| !is_ending),
             has_push: self.context.push.is_some(),
         };
         let step = owned.line.next(facts, &self.context.settings, now);
         self.agenda.clear(source);
-        if step != Step::Run {
+        if let Some(task) = &owned.task {
+            match step {
+                Step::At(at) => self.agenda.set(source, at),
+                Step::Rest => {}
+                // A run comes first. The task goes on after it.
+                _ => task.cancel(),
+            }
+            return self.listen(source);
+        }
+        if !matches!(step, Step::Run | Step::Task) {
             self.places.withdraw(source);
         }
         match (step, spec, run) {
             (Step::Run, Some(spec), Some(run)) => self.places.wait(&spec.value, &run.value),
+            (Step::Task, Some(spec), _) => {
+                if let Some(task) = task {
+                    self.places.wait(&spec.value, &task.value);
+                }
+            }
             (Step::Probe, Some(spec), Some(run)) => {
                 let context = self.context.clone();
                 let limit = self.limits.probes.clone();

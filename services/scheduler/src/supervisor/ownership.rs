@@ -62,7 +62,7 @@ impl Supervisor {
         // A job of an earlier ownership may still end.
         let is_busy = self.owned.get(source).is_some_and(|owned| owned.is_busy);
         let line = SourceLine { polled_at: self.context.clock.now(), ..SourceLine::default() };
-        self.owned.insert(source.clone(), Owned { line, keep, is_busy });
+        self.owned.insert(source.clone(), Owned { line, keep, is_busy, task: None, is_noticed: false });
         if !is_busy {
             self.look_back(source);
         }

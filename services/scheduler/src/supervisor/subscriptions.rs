@@ -8,11 +8,12 @@ use model::SourceId;
 use super::{Supervisor, jobs};
 
 impl Supervisor {
-    /// Listens for what hubs deliver, while no run of the Source is under way.
+    /// Listens for what hubs deliver, while no run of the Source is under way. A task gives way to it.
     pub(super) fn listen(&mut self, source: &SourceId) {
         let Some(owned) = self.owned.get(source) else { return };
         let last = self.context.runs.get(source);
-        let is_idle = !owned.is_busy && last.as_ref().is_none_or(|run| run.state.is_over());
+        let is_free = !owned.is_busy || owned.task.is_some();
+        let is_idle = is_free && last.as_ref().is_none_or(|run| run.state.is_over());
         let is_enabled = self.context.sources.get(source).is_some_and(|spec| spec.enabled);
         if is_idle && is_enabled && self.subscribed.contains_key(source) {
             let pause = self.context.settings.hint_pause();
@@ -26,7 +27,13 @@ impl Supervisor {
     /// A hub has delivered something for an idle Source.
     pub(super) fn noticed(&mut self, source: &SourceId) {
         self.notices.end(source);
-        if self.owned.get(source).is_some_and(|owned| !owned.is_busy && !owned.keep.is_cancelled()) {
+        let Some(owned) = self.owned.get_mut(source).filter(|owned| !owned.keep.is_cancelled()) else {
+            return;
+        };
+        if let Some(task) = &owned.task {
+            owned.is_noticed = true;
+            task.cancel();
+        } else if !owned.is_busy {
             let context = self.context.clone();
             let limit = self.limits.submissions.clone();
             let id = source.clone();

@@ -16,7 +16,7 @@ pub(crate) struct BackfillArgs {
     #[command(flatten)]
     pub(crate) location: LocationArgs,
 
-    /// Only this Source: its URL or its ID. Default: all Sources of the harvest
+    /// Only this Source: its URL or its ID; with a gateway also its name. Default: all Sources
     #[arg(long)]
     pub(crate) source: Option<String>,
 
@@ -38,11 +38,12 @@ pub(crate) struct BackfillArgs {
     #[arg(long)]
     pub(crate) any_host: bool,
 
-    /// The largest version: 500MB, 20GiB. Default: 16GiB
+    /// The largest version: 500MB, 20GiB. Default: 16GiB. With a gateway, the Source has that setting
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) max_size: Option<NonZeroU64>,
 
-    /// Required in s3://, where it confirms exclusive access: stop the fleet and all other syncs into this store first.
+    /// Required with --into s3://, where it confirms exclusive access: stop the fleet and all other syncs into this store
+    /// first. With a gateway, the fleet fetches the versions between its syncs.
     #[arg(long)]
     pub(crate) exclusive: bool,
 

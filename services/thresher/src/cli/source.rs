@@ -39,7 +39,7 @@ pub(crate) enum SourceCommand {
     /// Enable Sources again.
     Resume(SourceTargetArgs),
     /// Harvest a Source from another URL from now on, such as by ResourceSync instead of OAI-PMH. What is stored and is
-    /// the same there is kept without a request. For a harvest with --into; a fleet is not asked.
+    /// the same there is kept without a request. A Source of a fleet, or of a harvest with --into.
     Move(Box<SourceMoveArgs>),
     /// Remove a Source from the fleet. Its stored data stays.
     Rm {

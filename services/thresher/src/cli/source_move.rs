@@ -5,12 +5,13 @@ use url::Url;
 
 use super::spec::{ConcurrencyArgs, LimitArgs, SpecArgs};
 use super::sync::ViewArg;
+use crate::client::GatewayArgs;
 use crate::http::HttpArgs;
 
 /// `source move`.
 #[derive(Debug, Args)]
 pub(crate) struct SourceMoveArgs {
-    /// The Source of the harvest: its URL or its ID.
+    /// The Source: its URL or its ID; in a fleet also its name.
     pub(crate) source: String,
 
     /// The new entry URL, as for `thresher sync`.
@@ -21,9 +22,13 @@ pub(crate) struct SourceMoveArgs {
     #[arg(long)]
     pub(crate) back: bool,
 
-    /// The harvest: a directory, or s3://bucket/prefix. No fleet may harvest into it.
-    #[arg(long)]
-    pub(crate) into: String,
+    /// The harvest: a directory, or s3://bucket/prefix. No fleet may harvest into it. Default: the Source is one of a
+    /// fleet, whose scheduler moves it with its settings; then only --to, --back and --json count.
+    #[arg(long, conflicts_with_all = ["server", "profile", "token_file"])]
+    pub(crate) into: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) gateway: GatewayArgs,
 
     #[command(flatten)]
     pub(crate) spec: SpecArgs,

@@ -9,10 +9,11 @@ pub(crate) mod local;
 mod profiles;
 mod sources;
 
-use api::{Page, Run, RunRequest, Source, Spec, Subscription};
+use api::{BackfillRequest, MoveRequest, Page, Run, RunRequest, Source, Spec, Subscription};
 use control::Selector;
 use futures::TryStreamExt as _;
 use model::{RunId, SourceId};
+use url::Url;
 
 pub(crate) use self::endpoint::{ReadFrom, named, read_from};
 pub(crate) use self::events::Events;
@@ -21,6 +22,7 @@ pub(crate) use self::http::OperatorClient;
 pub(crate) use self::sources::{SourceRef, called, no_source};
 use crate::client_error::{ClientError, Kind};
 use crate::exit::Failed;
+use crate::terminal::note;
 
 impl OperatorClient {
     /// The client of the named gateway. By default, that of `thresher serve` on this machine.
@@ -82,6 +84,45 @@ impl OperatorClient {
         // If the response is lost, the same request has no further effect.
         let key = ulid::Ulid::new().to_string();
         self.post(&["sources", id.as_str(), "runs"], &[], submit, Some(&key)).await
+    }
+
+    /// Requests earlier versions of a Source's resources.
+    pub(crate) async fn backfill(
+        &self,
+        id: &SourceId,
+        request: &BackfillRequest,
+    ) -> Result<Run, ClientError> {
+        let key = ulid::Ulid::new().to_string();
+        self.post(&["sources", id.as_str(), "backfill"], &[], request, Some(&key)).await
+    }
+
+    /// Requests that a Source is harvested from another URL.
+    pub(crate) async fn move_source(&self, id: &SourceId, to: &Url) -> Result<Run, ClientError> {
+        let key = ulid::Ulid::new().to_string();
+        self.post(&["sources", id.as_str(), "move"], &[], &MoveRequest { to: to.clone() }, Some(&key)).await
+    }
+
+    /// Requests that the move of a Source is taken back.
+    pub(crate) async fn take_move_back(&self, id: &SourceId) -> Result<Run, ClientError> {
+        let key = ulid::Ulid::new().to_string();
+        self.post(&["sources", id.as_str(), "move", "back"], &[], &(), Some(&key)).await
+    }
+
+    /// Waits for the end of a run, and tells what it waits for.
+    pub(crate) async fn until_over(&self, mut run: Run) -> Result<Run, ClientError> {
+        let mut events = self.follow(&run.source.clone(), run.run);
+        let mut waits = None;
+        while !run.is_over() {
+            run = events.next().await?;
+            let why = run.message.clone().filter(|_| !run.is_over());
+            if why != waits {
+                if let Some(why) = &why {
+                    note!("{}: {why}", run.source);
+                }
+                waits = why;
+            }
+        }
+        Ok(run)
     }
 
     /// An action on a run, as the API calls it: pause, resume or cancel; approve returns the run that may delete more.

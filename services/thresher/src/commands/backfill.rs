@@ -1,13 +1,17 @@
 //! `thresher backfill`: fetch earlier versions that a Source or a web archive still has.
 
+mod fleet;
+mod show;
+
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use ::backfill::{Options, Parts, Remark, Report};
-use indicatif::{HumanBytes, HumanDuration};
-use model::{Phase, SystemClock, counted};
+use ::backfill::{Bounds, Checkpoint, Options, Parts, Remark};
+use indicatif::HumanDuration;
+use model::{BackfillCounts, Phase, SystemClock};
 use serde::Serialize;
 use store::{SourceMarker, StoreTarget};
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::cli::BackfillArgs;
@@ -24,9 +28,11 @@ const REMARKS_SHOWN: u64 = 20;
 struct Outcome<'a> {
     source: &'a str,
     url: &'a str,
-    versions: u32,
+    /// How many versions of each resource were chosen; none if the Source decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    versions: Option<u32>,
     #[serde(flatten)]
-    report: &'a Report,
+    report: &'a BackfillCounts,
     duration_ms: u128,
 }
 
@@ -34,12 +40,7 @@ struct Outcome<'a> {
 pub(crate) async fn run(args: BackfillArgs) -> CommandResult {
     let into = match client::read_from(&args.location)? {
         ReadFrom::Store(into) => into,
-        ReadFrom::Gateway(_) => {
-            return Err(usage(
-                "a fleet does not backfill, because a backfill needs the catalogs for itself: stop the fleet, then pass \
-                 --into s3://bucket/prefix --exclusive",
-            ));
-        }
+        ReadFrom::Gateway(client) => return fleet::run(&client, &args).await,
     };
     let place = target::parse(&into)?;
     if !args.exclusive && !matches!(place, StoreTarget::Directory(_)) {
@@ -61,13 +62,13 @@ pub(crate) async fn run(args: BackfillArgs) -> CommandResult {
             let outcome = Outcome {
                 source: source.source.as_str(),
                 url: &source.url,
-                versions,
+                versions: Some(versions),
                 report: &report,
                 duration_ms: duration.as_millis(),
             };
             terminal::json(&outcome)?;
         } else {
-            show(source, versions, &report)?;
+            show::counts(&source.url, &report)?;
             say!("in {}", HumanDuration(duration))?;
         }
     }
@@ -75,7 +76,11 @@ pub(crate) async fn run(args: BackfillArgs) -> CommandResult {
 }
 
 /// Backfills one Source. Returns how many versions were wanted, and what was done.
-async fn one(args: &BackfillArgs, place: &StoreTarget, note: &SourceMarker) -> Result<(u32, Report), Failed> {
+async fn one(
+    args: &BackfillArgs,
+    place: &StoreTarget,
+    note: &SourceMarker,
+) -> Result<(u32, BackfillCounts), Failed> {
     let entry: Url = note.url.parse().map_err(usage)?;
     let store = target::open_store(place).await?;
     let reader = target::read_catalog(&store, &note.source).await?;
@@ -109,12 +114,22 @@ async fn one(args: &BackfillArgs, place: &StoreTarget, note: &SourceMarker) -> R
         store: &store,
         client: &client,
         clock: &SystemClock,
+        stop: &CancellationToken::new(),
     };
-    let options =
-        Options { versions, since: args.since, any_host: args.any_host, archives: args.archives, at_a_time };
+    let options = Options {
+        versions,
+        since: args.since,
+        any_host: args.any_host,
+        archives: args.archives,
+        at_a_time,
+        bounds: Bounds::COMMAND,
+    };
     let mut remarks = Remarks::default();
     let mut told = |remark: &Remark| remarks.print(remark);
-    let work = Box::pin(::backfill::run(&parts, options, &mut told));
+    // After a crash, the history itself says what is still to be fetched.
+    let mut committed = |_: &Checkpoint| {};
+    let work = ::backfill::run(&parts, options, Checkpoint::default(), &mut told, &mut committed);
+    let work = Box::pin(work);
     let report = crawl_delays::print_during(&client, work).await;
     remarks.print_rest();
     // What was committed is safe, whether closing succeeds or not.
@@ -148,51 +163,4 @@ impl Remarks {
             }
         }
     }
-}
-
-fn show(source: &SourceMarker, versions: u32, report: &Report) -> std::io::Result<()> {
-    let Report { resources, known, held, newer, older, stored, bytes, left_out, requests, .. } = report;
-    if *resources == 0 {
-        return say!("{}: no earlier version of a stored resource is named", source.url);
-    }
-    say!(
-        "{}: {} added ({}), with {}",
-        source.url,
-        counted(*stored, "earlier version", "earlier versions"),
-        HumanBytes(*bytes),
-        counted(*requests, "request", "requests")
-    )?;
-    say!(
-        "{} with {}: {held} held before, {older} older than the newest {versions} or than --since, {newer} newer than \
-         the stored version",
-        counted(*resources, "resource", "resources"),
-        counted(*known, "known version", "known versions")
-    )?;
-    if report.archive_documents > 0 || report.not_held > 0 {
-        say!(
-            "{} of Archives read; {} without fetching, since the same bytes are held; {} known, but held nowhere",
-            counted(report.archive_documents, "document", "documents"),
-            counted(report.copied, "version added", "versions added"),
-            counted(report.not_held, "version is", "versions are")
-        )?;
-    }
-    if report.dump_archives > 0 {
-        say!(
-            "{} not read: `backfill` reads archived lists",
-            counted(report.dump_archives, "Archive of dumps", "Archives of dumps")
-        )?;
-    }
-    if *left_out > 0 {
-        say!(
-            "{} left out: on other hosts, and no digest is declared. --any-host takes them",
-            counted(*left_out, "version", "versions")
-        )?;
-    }
-    for (reason, count) in &report.failed {
-        say!("not usable: {count} {reason}")?;
-    }
-    for (fault, count) in &report.faults {
-        say!("tolerated in TimeMaps: {count} {fault}")?;
-    }
-    Ok(())
 }

@@ -119,7 +119,12 @@ async fn control(target: &RunTargetArgs, action: &str) -> CommandResult {
 }
 
 /// Prints each change of a run until it is over.
-async fn follow(client: &OperatorClient, source: &SourceId, id: RunId, json: bool) -> CommandResult {
+pub(super) async fn follow(
+    client: &OperatorClient,
+    source: &SourceId,
+    id: RunId,
+    json: bool,
+) -> CommandResult {
     let mut events = client.follow(source, id);
     let mut before = String::new();
     loop {
@@ -132,6 +137,9 @@ async fn follow(client: &OperatorClient, source: &SourceId, id: RunId, json: boo
         }
         match (&*run.state, run.in_sync) {
             ("finished", Some(true)) => return Ok(Exit::Good),
+            ("finished", None) if run.backfill.as_ref().is_none_or(|one| one.counts.failures() == 0) => {
+                return Ok(Exit::Good);
+            }
             ("finished", _) => return Ok(Exit::Problems),
             _ if run.is_over() => return Ok(Exit::Failed),
             _ => {}

@@ -1,9 +1,10 @@
 //! `thresher source move`: harvest a Source from another entry URL, and keep what is stored (docs/adr/0067).
 
 mod back;
+mod fleet;
 mod outcome;
-mod prepare;
 
+use catalog::CatalogConfig;
 use model::SourceId;
 use planning::HarvestOptions;
 use store::{SourceMarker, SourceMove, Store};
@@ -18,23 +19,24 @@ use crate::{crawl_delays, http, show, target};
 
 /// Runs the command.
 pub(crate) async fn run(args: SourceMoveArgs) -> CommandResult {
-    let place = target::parse(&args.into)?;
+    let Some(into) = args.into.clone() else { return fleet::run(args).await };
+    let place = target::parse(&into)?;
     target::must_hold_a_harvest(&place)?;
     let store = target::open_store(&place).await?;
     match &args.to {
         Some(to) => {
             let to = to.clone();
-            go(&store, args, to).await
+            go(&store, args, &into, to).await
         }
-        None => back::run(&store, &args).await,
+        None => back::run(&store, &args, &into).await,
     }
 }
 
 /// Moves a Source, and syncs it from its new entry URL.
-async fn go(store: &Store, args: SourceMoveArgs, to: Url) -> CommandResult {
+async fn go(store: &Store, args: SourceMoveArgs, into: &str, to: Url) -> CommandResult {
     http::without_secret(&to)?;
     let start = std::time::Instant::now();
-    let moved = begin(store, &args, &to).await?;
+    let moved = begin(store, &args, into, &to).await?;
     let web = args.requests.web(&args.http, &to)?;
     let options = HarvestOptions {
         jobs_per_origin: args.requests.concurrency,
@@ -47,7 +49,7 @@ async fn go(store: &Store, args: SourceMoveArgs, to: Url) -> CommandResult {
         None if !had_view(store, &moved.to).await? => Some(ViewArg::None),
         view => view,
     };
-    let request = sync::Request { url: to, into: args.into.clone(), view, web, options };
+    let request = sync::Request { url: to, into: into.to_owned(), view, web, options };
     let (report, store) = sync::harvest(request).await.inspect_err(|_| {
         note!(
             "{} is moved, but not synced yet: repeat the command, or take the move back with --back",
@@ -63,7 +65,7 @@ async fn go(store: &Store, args: SourceMoveArgs, to: Url) -> CommandResult {
     };
     show::summary(&report, &target::place(&store), start.elapsed());
     let outcome = Outcome::of(&store, &moved, &report).await?;
-    outcome.tell(&args.into);
+    outcome.tell(into);
     if args.json {
         terminal::json(&outcome)?;
     }
@@ -71,7 +73,7 @@ async fn go(store: &Store, args: SourceMoveArgs, to: Url) -> CommandResult {
 }
 
 /// Makes the copy that the new Source begins with, unless an earlier command did.
-async fn begin(store: &Store, args: &SourceMoveArgs, to: &Url) -> Result<SourceMove, Failed> {
+async fn begin(store: &Store, args: &SourceMoveArgs, into: &str, to: &Url) -> Result<SourceMove, Failed> {
     let left = find(store, &args.source).await?;
     let new = SourceId::of_entry(to);
     if new == left.source {
@@ -97,7 +99,12 @@ async fn begin(store: &Store, args: &SourceMoveArgs, to: &Url) -> Result<SourceM
             target::place(store)
         )));
     }
-    prepare::may_move(store, &left, &args.into).await?;
+    if !harvest::may_move(store, &left.source, CatalogConfig::default()).await? {
+        return Err(usage(format!(
+            "{} has a run that is not finished; finish it first, with `thresher sync {} --into {into}`",
+            left.source, left.url
+        )));
+    }
     // A URL that leads to nothing changes nothing.
     let client = http::client(args.requests.web(&args.http, to)?)?;
     let options = documents::read_options(resourcesync::Mode::Tolerant, jiff::Timestamp::now());
@@ -108,7 +115,8 @@ async fn begin(store: &Store, args: &SourceMoveArgs, to: &Url) -> Result<SourceM
     if found.sets.is_empty() {
         return Err(usage(format!("{to} offers nothing to harvest; `thresher discover {to}` shows why")));
     }
-    prepare::copy(store, left, to).await
+    let moved = harvest::move_source(store, left, to, jiff::Timestamp::now(), CatalogConfig::default());
+    Ok(Box::pin(moved).await?)
 }
 
 /// The marker of the named Source.

@@ -99,6 +99,7 @@ async fn submit(control: &Control, source: &SourceSpec) -> RunId {
         asked_at: Timestamp::now(),
         allow_deletes: false,
         repair: false,
+        task: None,
     };
     control.runs().submit(spec).await.expect("it is queued").spec.id
 }

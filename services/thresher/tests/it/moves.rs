@@ -1,5 +1,7 @@
 //! `source move`: a Source is harvested from another URL, and what is stored stays.
 
+mod fleet;
+
 use std::path::{Path, PathBuf};
 
 use model::SourceId;

@@ -19,6 +19,7 @@ fn runs(of: &[(u64, bool)]) -> Vec<Run> {
                 asked_at: began,
                 allow_deletes: false,
                 repair: false,
+                task: None,
             };
             let mut run = FleetRun {
                 state: RunState::Finished { in_sync },

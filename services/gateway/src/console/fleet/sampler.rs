@@ -138,6 +138,7 @@ mod tests {
             asked_at: Timestamp::UNIX_EPOCH,
             allow_deletes: false,
             repair: false,
+            task: None,
         };
         stored_by(Run::submitted(spec), stored)
     }

@@ -23,6 +23,7 @@ fn run(state: RunState, open: u64) -> Run {
         asked_at: at(0),
         allow_deletes: false,
         repair: false,
+        task: None,
     };
     let mut run = Run { state, started_at: Some(at(0)), ..Run::submitted(spec) };
     run.progress.problems = Some(Problems { open, ignored: 0 });

@@ -19,25 +19,29 @@ const LEASE_PATIENCE: Duration = Duration::from_secs(5);
 /// Pause between two requests for a lease that another scheduler holds.
 const BETWEEN_CLAIMS: Duration = Duration::from_millis(250);
 
-/// Executes a run that has a place.
+/// Executes a run that has a place. With `preempt`, a task leaves it to a run of the Source.
 pub(in crate::supervisor) async fn run(
     context: SchedulerContext,
     spec: Versioned<SourceSpec>,
     run: Arc<Run>,
     mut place: Place,
+    preempt: CancellationToken,
     keep: CancellationToken,
 ) -> Outcome {
     let source = spec.id.clone();
-    match execute(&context, &spec, &run, &mut place, &keep).await {
+    match execute(&context, &spec, &run, &mut place, &preempt, &keep).await {
         Ok(RunExit::Settled) => {
             drop(place);
-            shown(&mut context.runs.clone(), &source, |now| !is_same_running(now, &run)).await;
+            shown(&mut context.view_of(&run), &source, |now| !is_same_running(now, &run)).await;
+            if run.is_task() {
+                return Outcome::Ended(None);
+            }
             let ended = context.runs.get(&source).map(|now| (Arc::clone(&spec.value), now.value));
             Outcome::Ended(ended.filter(|(_, now)| now.spec.id == run.spec.id))
         }
         Ok(RunExit::Parked | RunExit::Stopping) => {
             drop(place);
-            shown(&mut context.runs.clone(), &source, |now| !is_same_running(now, &run)).await;
+            shown(&mut context.view_of(&run), &source, |now| !is_same_running(now, &run)).await;
             Outcome::Ended(None)
         }
         // The run still needs work. Without a pause it would be retried at once, and for ever.
@@ -54,15 +58,18 @@ async fn execute(
     spec: &Versioned<SourceSpec>,
     run: &Run,
     place: &mut Place,
+    preempt: &CancellationToken,
     keep: &CancellationToken,
 ) -> Result<RunExit, ControlError> {
     let source = &spec.id;
     let Some(lease) = acquire(context, source, keep).await? else { return Ok(RunExit::Later) };
     context.metrics.lease("acquired");
-    if let Err(error) = hints::take_up(context, source, run).await {
+    if !run.is_task()
+        && let Err(error) = hints::take_up(context, source, run).await
+    {
         tracing::warn!(source.id = %source, %error, "a hint cannot be taken up now: there will be one more run");
     }
-    let executor = RunExecutor::new(context, &lease, spec.clone(), run, keep, place);
+    let executor = RunExecutor::new(context, &lease, spec.clone(), run, preempt, keep, place);
     // Boxed: the stages of a run, in one future, overflow the stack of a debug build's worker.
     let tended = Box::pin(executor.tend(run)).await;
     context.metrics.lease(if lease.lost().is_cancelled() { "lost" } else { "released" });

@@ -1,5 +1,7 @@
 //! Earlier versions are fetched into the history, from TimeMaps and `memento` links.
 
+mod fleet;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::Version;
 
 use super::{Case, declares, linked, ln, time};
-use crate::common::{Inside, Process, Run, Site, resource, thresher, urlset};
+use crate::common::{Inside, Process, Run, Site, resource, urlset};
 use testkit::scripted::Reply;
 
 /// Sizes of the long test.
@@ -145,8 +147,6 @@ async fn lnk_11_t1_the_newest_versions_of_a_timemap_are_fetched_and_the_others_t
     let list = case.list(9, &[case.with_past("/v", &[1, 2, 3, 4, 5])]);
     case.sync(&list).exits(0);
     case.copy.run("backfill", &[]).exits(2).complains(&["keep no earlier versions"], &["--versions n"]);
-    let asked = Run::of(thresher().args(["backfill", "--server", "http://127.0.0.1:9"]));
-    asked.exits(2).complains(&["a fleet does not backfill"], &["--into s3://", "--exclusive"]);
     let run = case.backfill(&["--versions", "2"]).exits(0);
     let counts = ["resources", "timemaps", "known", "held", "newer", "older", "stored", "left_out"];
     assert_eq!(counts.map(|name| run.count(name)), [1, 1, 5, 1, 0, 2, 2, 0], "{run}");
@@ -159,6 +159,16 @@ async fn lnk_11_t1_the_newest_versions_of_a_timemap_are_fetched_and_the_others_t
     assert_eq!(case.had("/v", "2026-01-02T12:00:00Z"), None);
     assert_eq!(case.copy.cat(&case.site.uri("/v")), body("/v", 5).as_bytes(), "the stored version stays");
     assert_eq!([1, 2, 5].map(|day| case.site.requests_at(&format!("/{day}/v"))), [0; 3]);
+    let listed = case.copy.listed()[0]["versions"].clone();
+    let times =
+        |n: usize| ["source_from", "source_until"].map(|name| listed[n][name].as_str().map(str::to_owned));
+    assert_eq!(times(0), [3, 4].map(|day| Some(time(day))), "{listed}");
+    assert_eq!(times(1), [4, 5].map(|day| Some(time(day))), "{listed}");
+    assert_eq!(listed[0]["sha256"], Sha256::of(body("/v", 3).as_bytes()).to_string());
+    assert_eq!(
+        (listed.as_array().map(Vec::len), &listed[0]["stored_from"]),
+        (Some(2), &serde_json::Value::Null)
+    );
     let story = case.copy.explain(&case.site.uri("/v"));
     assert!(story.contains("Kept versions") && story.contains(&case.site.uri("/4/v")), "{story}");
 

@@ -24,6 +24,7 @@ fn run(source: &SourceSpec, state: RunState, asked: i64) -> Run {
         asked_at: at(asked),
         allow_deletes: false,
         repair: false,
+        task: None,
     };
     Run { state, ..Run::submitted(spec) }
 }
