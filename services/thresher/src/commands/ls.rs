@@ -1,5 +1,6 @@
 //! `thresher ls`: list resources and their state, or works.
 
+mod versions;
 mod works;
 
 use std::io;
@@ -8,7 +9,7 @@ use std::pin::pin;
 use api::Resource;
 use catalog::{CatalogError, CatalogReader, ResourceSummary};
 use futures::stream;
-use futures::{Stream, StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt as _, TryStreamExt};
 use jiff::Timestamp;
 use model::moment::{self, At};
 use model::{
@@ -17,6 +18,7 @@ use model::{
 };
 use serde::Serialize;
 
+use self::versions::{KeptVersions, VersionLine};
 use crate::cli::LsArgs;
 use crate::client::{self, OperatorClient, ReadFrom, SourceRef};
 use crate::exit::{CommandResult, Exit, Failed, usage};
@@ -48,6 +50,12 @@ struct Line {
     /// The link that leads to it, if no list names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     linked: Option<Box<Linked>>,
+    /// Its kept versions, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    versions: Vec<VersionLine>,
+    /// Since when the Source has the stored version.
+    #[serde(skip)]
+    present_since: Option<Timestamp>,
 }
 
 /// Runs the command.
@@ -82,6 +90,9 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
             (None, Some(time)) => Some((time, moment::at_source as AtMoment)),
             (None, None) => None,
         };
+        // Only the present state has versions beside it.
+        let has_versions = args.json && past.is_none() && catalog.history().await?.is_some();
+        let mut kept = if has_versions { Some(KeptVersions::scan(catalog, prefix).await?) } else { None };
         let lines = match past {
             Some((time, at)) => versions_at(catalog, prefix, time, at).await?.left_stream(),
             None => {
@@ -89,8 +100,11 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
             }
         };
         let mut lines = pin!(lines);
-        while let Some(line) = lines.try_next().await? {
+        while let Some(mut line) = lines.try_next().await? {
             if wanted.is_none_or(|wanted| wanted.is_among(line.links.as_ref())) {
+                if let Some(kept) = &mut kept {
+                    line.versions = versions::lines(&kept.of(&line.uri).await?, line.present_since);
+                }
                 line.marked(&home).print(&mut out, args.json)?;
             }
         }
@@ -131,17 +145,10 @@ async fn versions_at<'a>(
     at: AtMoment,
 ) -> Result<impl Stream<Item = Result<Line, CatalogError>> + 'a, CatalogError> {
     let resources = catalog.scan_resources(Some(prefix), None).await?;
-    let versions = Box::pin(catalog.scan_versions(Some(prefix)).await?.peekable());
-    let streams = (resources, versions);
+    let streams = (resources, KeptVersions::scan(catalog, prefix).await?);
     let lines = stream::try_unfold(streams, move |(mut resources, mut versions)| async move {
         while let Some((uri, record)) = resources.try_next().await? {
-            // A resource with versions has a record, before the scans or after. An error is taken out as it comes.
-            let is_before =
-                |next: &Result<(ResourceUri, _), _>| next.as_ref().map_or(true, |next| next.0 < uri);
-            while versions.as_mut().next_if(is_before).await.transpose()?.is_some() {}
-            let is_of_it = |next: &Result<(ResourceUri, _), _>| next.as_ref().is_ok_and(|next| next.0 == uri);
-            let kept = versions.as_mut().next_if(is_of_it).await.transpose()?;
-            let kept = kept.map(|(_, kept)| kept).unwrap_or_default();
+            let kept = versions.of(uri.as_str()).await?;
             if let At::Stored(bitstream, listing, declaration) = at(&record, &kept, moment) {
                 let change_time = listing.change_time.or(declaration.lastmod);
                 let line = Line::new(&uri, ResourceState::Present, Some(bitstream), change_time);
@@ -170,6 +177,8 @@ impl From<Resource> for Line {
             uri: resource.uri,
             links: resource.links,
             linked: resource.linked,
+            versions: Vec::new(),
+            present_since: None,
         }
     }
 }
@@ -194,6 +203,8 @@ impl Line {
             links: None,
             oai: None,
             linked: None,
+            versions: Vec::new(),
+            present_since: None,
         }
     }
 
@@ -204,7 +215,10 @@ impl Line {
         let bitstream = record.and_then(|record| record.bitstream.as_ref());
         let line = Self::new(&known.uri, known.state(), bitstream, change_time);
         match record {
-            Some(record) => line.linked(&record.listing),
+            Some(record) => {
+                let present_since = moment::source_time(&record.listing, &record.declaration);
+                Self { present_since, ..line.linked(&record.listing) }
+            }
             None => line,
         }
     }
