@@ -1,58 +1,39 @@
 //! A document while operations are applied to its text.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
 use serde_json::Value;
 
 use crate::operation::Operation;
-use crate::pointer::{Index, index};
-use crate::scan::{Child, Scan, charge};
+use crate::place::MemberOrder;
+use crate::scan::{Scan, charge};
 use crate::style::Style;
 use crate::{Limits, PatchError};
 
-/// The most bytes of a value that a `test` compares: both sides are read whole for that.
-const MOST_TESTED: usize = 1024 * 1024;
+/// The most bytes of a value that a `test` compares: both sides are parsed for that.
+const MOST_TESTED: usize = 16 * 1024;
+/// The most memory of both. A list of one element takes room for four, and two bytes of text.
+pub(crate) const TESTED: usize = 2 * MOST_TESTED * (4 * size_of::<Value>() / 2);
 
 /// The work of parsing a byte, compared with that of finding where values end.
 const PARSING: usize = 10;
 
-/// Where new members of an object are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberOrder {
-    /// After the others.
-    Appended,
-    /// In the order of keys, where the other members have it.
-    Sorted,
-}
-
 /// A document, as text.
-pub(crate) struct Document {
-    text: Vec<u8>,
+pub(crate) struct Document<'w> {
+    pub(crate) text: Vec<u8>,
     style: Style,
-    order: MemberOrder,
+    pub(crate) order: MemberOrder,
     /// Whether another order of new members could give another text.
     depends_on_order: bool,
     most: usize,
-    work: Cell<u64>,
+    work: &'w Cell<u64>,
 }
 
-/// The place that a pointer names in an existing container.
-struct Place {
-    /// The child that is there; none in the place after the last element, or for a new member.
-    child: Option<Child>,
-    /// The child before it.
-    previous: Option<Child>,
-    /// The child after it, or that a new member comes before.
-    next: Option<Child>,
-    /// The closing bracket, if no child comes after it.
-    closing: usize,
-}
-
-impl Document {
-    pub(crate) fn new(text: &[u8], order: MemberOrder, limits: &Limits) -> Self {
-        let (style, work) = (Style::of(text), Cell::new(limits.work));
+impl<'w> Document<'w> {
+    /// `work` are the bytes that may still be read and moved.
+    pub(crate) fn new(text: &[u8], order: MemberOrder, limits: &Limits, work: &'w Cell<u64>) -> Self {
+        let style = Style::of(text);
         Self { text: text.to_vec(), style, order, depends_on_order: false, most: limits.bytes, work }
     }
 
@@ -67,32 +48,37 @@ impl Document {
     /// Applies an operation.
     pub(crate) fn apply(&mut self, operation: &Operation<'_>) -> Result<(), PatchError> {
         match operation {
-            Operation::Add { path, value } => self.add(path, value.as_bytes()),
-            Operation::Remove { path } => self.remove(path),
+            Operation::Add { path, value } => self.add(&path.tokens()?, value.as_bytes()),
+            Operation::Remove { path } => self.remove(&path.tokens()?),
             Operation::Replace { path, value } => {
-                let there = self.value_at(path)?;
+                let path = path.tokens()?;
+                let there = self.value_at(&path)?;
                 self.put(there, value.as_bytes(), path.len())
             }
-            // The whole document cannot be removed, not even to come back.
-            Operation::Move { from, path } if from == path && !path.is_empty() => {
-                self.value_at(from).map(|_| ())
-            }
-            Operation::Move { from, path } if path.starts_with(from) => Err(PatchError::NotApplicable),
-            Operation::Move { from, path } => {
-                let value = self.text[self.value_at(from)?].to_vec();
-                self.remove(from)?;
-                self.add(path, &value)
-            }
+            Operation::Move { from, path } => self.move_value(&from.tokens()?, &path.tokens()?),
             Operation::Copy { from, path } => {
-                let value = self.text[self.value_at(from)?].to_vec();
-                self.add(path, &value)
+                let value = self.text[self.value_at(&from.tokens()?)?].to_vec();
+                self.add(&path.tokens()?, &value)
             }
-            Operation::Test { path, value } => self.test(path, value),
+            Operation::Test { path, value } => self.test(&path.tokens()?, value),
         }
     }
 
-    fn scan(&self) -> Scan<'_> {
-        Scan::new(&self.text, &self.work)
+    fn move_value(&mut self, from: &[String], path: &[String]) -> Result<(), PatchError> {
+        // The whole document cannot be removed, not even to come back.
+        if from == path && !path.is_empty() {
+            return self.value_at(from).map(|_| ());
+        }
+        if path.starts_with(from) {
+            return Err(PatchError::NotApplicable);
+        }
+        let value = self.text[self.value_at(from)?].to_vec();
+        self.remove(from)?;
+        self.add(path, &value)
+    }
+
+    pub(crate) fn scan(&self) -> Scan<'_> {
+        Scan::new(&self.text, self.work)
     }
 
     /// The value that a pointer names.
@@ -108,71 +94,6 @@ impl Document {
             start = place.child.ok_or(PatchError::NotApplicable)?.value;
         }
         Ok(start)
-    }
-
-    /// The place that a token names in the container that begins at `container`. What comes after an existing child is
-    /// read only if `has_next` asks for it.
-    fn place(&self, container: usize, token: &str, has_next: bool) -> Result<Place, PatchError> {
-        let scan = self.scan();
-        let is_object = scan.byte(container) == Some(b'{');
-        let mut children = scan.children(container).ok_or(PatchError::NotApplicable)?;
-        let wanted = if is_object { None } else { Some(index(token).ok_or(PatchError::NotApplicable)?) };
-        let mut place = Place { child: None, previous: None, next: None, closing: container };
-        // Where a new member comes in the order of keys: before this one, after that one.
-        let mut before: Option<(Child, Option<Child>)> = None;
-        let mut is_sorted = true;
-        let mut last: Option<Child> = None;
-        let mut n = 0;
-        while let Some(child) = children.next()? {
-            if place.child.is_some() {
-                place.next = Some(child);
-                return Ok(place);
-            }
-            let is_it = match wanted {
-                Some(wanted) => wanted == Index::At(n),
-                None => {
-                    let key = self.key(&child)?;
-                    if before.is_none() && *key > *token {
-                        before = Some((child.clone(), last.clone()));
-                    }
-                    if let Some(last) = &last {
-                        is_sorted &= self.key(last)? <= key;
-                    }
-                    *key == *token
-                }
-            };
-            if is_it {
-                (place.previous, place.child) = (last.take(), Some(child));
-                if !has_next {
-                    return Ok(place);
-                }
-            } else {
-                last = Some(child);
-            }
-            n += 1;
-        }
-        place.closing = children.end;
-        if place.child.is_some() {
-            return Ok(place);
-        }
-        match (wanted, before) {
-            (Some(Index::At(at)), _) if at != n => return Err(PatchError::NotApplicable),
-            (None, Some((next, previous))) if is_sorted && self.order == MemberOrder::Sorted => {
-                (place.previous, place.next) = (previous, Some(next));
-            }
-            _ => place.previous = last,
-        }
-        Ok(place)
-    }
-
-    /// The name of a member, decoded.
-    fn key(&self, child: &Child) -> Result<Cow<'_, str>, PatchError> {
-        let written = &self.text[child.key.clone()];
-        if !written.contains(&b'\\') {
-            let inner = written.get(1..written.len() - 1).unwrap_or_default();
-            return std::str::from_utf8(inner).map(Cow::Borrowed).map_err(|_| PatchError::NotApplicable);
-        }
-        serde_json::from_slice(written).map(Cow::Owned).map_err(|_| PatchError::NotApplicable)
     }
 
     fn add(&mut self, path: &[String], value: &[u8]) -> Result<(), PatchError> {
@@ -249,7 +170,7 @@ impl Document {
         if self.text.len() - there.len() + text.len() > self.most {
             return Err(PatchError::TooLarge);
         }
-        charge(&self.work, self.text.len() + text.len())?;
+        charge(self.work, self.text.len() + text.len())?;
         // No more memory than it needs: documents may be large.
         self.text.reserve_exact(text.len().saturating_sub(there.len()));
         self.text.splice(there, text.iter().copied());
@@ -262,7 +183,7 @@ impl Document {
             return Err(PatchError::TooLarge);
         }
         // They are parsed, which takes longer than to find their ends.
-        charge(&self.work, PARSING * (there.len() + expected.len()))?;
+        charge(self.work, PARSING * (there.len() + expected.len()))?;
         let there: Result<Value, _> = serde_json::from_slice(&self.text[there]);
         let expected: Result<Value, _> = serde_json::from_str(expected);
         match (there, expected) {

@@ -2,16 +2,26 @@
 
 mod document;
 mod operation;
+mod place;
 mod pointer;
 mod scan;
 mod style;
 
+use std::cell::Cell;
+
 use document::Document;
-pub use document::MemberOrder;
 use operation::operations;
+pub use place::MemberOrder;
 
 /// The media types of JSON Patch: the registered one, and the one in the specification's example 27.
 const JSON_PATCH: [&str; 2] = ["application/json-patch+json", "application/json-patch"];
+
+/// The largest version that patches are applied to, or make, in bytes.
+pub const LARGEST: u64 = 64 * 1024 * 1024;
+/// The most operations of a patch.
+const MOST_OPERATIONS: usize = 10_000;
+/// The most memory of operations and of values that a `test` compares, beside texts, in bytes.
+pub const PARSED: u64 = (document::TESTED + MOST_OPERATIONS * operation::SIZE) as u64;
 
 /// Bounds of applying a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +36,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes: 64 * 1024 * 1024, operations: 10_000, work: 4 * 1024 * 1024 * 1024 }
+        Self { bytes: LARGEST as usize, operations: MOST_OPERATIONS, work: 4 * 1024 * 1024 * 1024 }
     }
 }
 
@@ -65,8 +75,10 @@ pub fn apply(
         return Err(PatchError::TooLarge);
     }
     let operations = operations(patch, limits.operations)?;
+    // Of all orders together.
+    let work = Cell::new(limits.work);
     for order in [MemberOrder::Appended, MemberOrder::Sorted] {
-        let mut document = Document::new(before, order, limits);
+        let mut document = Document::new(before, order, limits, &work);
         for operation in &operations {
             document.apply(operation)?;
         }

@@ -8,18 +8,21 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::PatchError;
-use crate::pointer::tokens;
+use crate::pointer::Pointer;
 
 /// An operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Operation<'p> {
-    Add { path: Vec<String>, value: &'p str },
-    Remove { path: Vec<String> },
-    Replace { path: Vec<String>, value: &'p str },
-    Move { from: Vec<String>, path: Vec<String> },
-    Copy { from: Vec<String>, path: Vec<String> },
-    Test { path: Vec<String>, value: &'p str },
+    Add { path: Pointer<'p>, value: &'p str },
+    Remove { path: Pointer<'p> },
+    Replace { path: Pointer<'p>, value: &'p str },
+    Move { from: Pointer<'p>, path: Pointer<'p> },
+    Copy { from: Pointer<'p>, path: Pointer<'p> },
+    Test { path: Pointer<'p>, value: &'p str },
 }
+
+/// The memory of an operation while a patch is read, beside its texts.
+pub(crate) const SIZE: usize = size_of::<Written<'_>>() + size_of::<Operation<'_>>();
 
 #[derive(Deserialize)]
 struct Written<'p> {
@@ -48,8 +51,8 @@ pub(crate) fn operations(patch: &[u8], most: usize) -> Result<Vec<Operation<'_>>
 }
 
 fn read(written: Written<'_>) -> Result<Operation<'_>, PatchError> {
-    let path = tokens(&written.path)?;
-    let from = written.from.as_deref().map(tokens).transpose()?;
+    let path = Pointer::read(written.path)?;
+    let from = written.from.map(Pointer::read).transpose()?;
     let value = written.value.map(RawValue::get);
     let operation = match &*written.op {
         "add" => value.map(|value| Operation::Add { path, value }),
@@ -94,7 +97,7 @@ mod tests {
     #[test]
     fn a_null_is_a_value_and_unknown_members_are_left_alone() {
         let patch = br#"[{"op":"add","path":"/a","value":null,"x":1}]"#;
-        let path = vec!["a".to_owned()];
+        let path = Pointer::read("/a".into()).unwrap();
         assert_eq!(operations(patch, 1), Ok(vec![Operation::Add { path, value: "null" }]));
     }
 

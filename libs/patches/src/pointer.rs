@@ -1,12 +1,31 @@
 //! JSON Pointers (RFC 6901).
 
+use std::borrow::Cow;
+
 use crate::PatchError;
 
-/// The most tokens of a pointer: deeper documents are no documents of anybody.
+/// The most tokens of a pointer. This bounds what following one takes, however deep a document is.
 const MOST_TOKENS: usize = 256;
 
-/// The tokens of a pointer, decoded.
-pub(crate) fn tokens(pointer: &str) -> Result<Vec<String>, PatchError> {
+/// A pointer, as it is written. It is decoded when it is followed: the tokens of all pointers of a patch would take
+/// many times its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pointer<'p>(Cow<'p, str>);
+
+impl<'p> Pointer<'p> {
+    /// A pointer that is well written.
+    pub(crate) fn read(text: Cow<'p, str>) -> Result<Self, PatchError> {
+        tokens(&text)?;
+        Ok(Self(text))
+    }
+
+    /// Its tokens, decoded.
+    pub(crate) fn tokens(&self) -> Result<Vec<String>, PatchError> {
+        tokens(&self.0)
+    }
+}
+
+fn tokens(pointer: &str) -> Result<Vec<String>, PatchError> {
     if pointer.is_empty() {
         return Ok(Vec::new());
     }
@@ -67,6 +86,14 @@ mod tests {
             assert_eq!(tokens(odd), Err(PatchError::NotApplicable), "{odd}");
         }
         assert_eq!(tokens(&"/".repeat(300)), Err(PatchError::TooLarge));
+    }
+
+    #[test]
+    fn a_pointer_is_kept_as_it_is_written() {
+        let pointer = Pointer::read(Cow::Borrowed("/a~1b/c")).unwrap();
+        assert!(matches!(pointer.0, Cow::Borrowed("/a~1b/c")));
+        assert_eq!(pointer.tokens(), Ok(vec!["a/b".to_owned(), "c".to_owned()]));
+        assert_eq!(Pointer::read("/~".into()), Err(PatchError::NotApplicable));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) struct Children<'s, 't> {
     is_object: bool,
     at: usize,
     is_first: bool,
-    /// The value of the last child, which was not read to its end yet: perhaps nobody needs to know where it ends.
+    /// Where the value of the last child begins. Its end is searched only when the next child is asked for.
     unread: Option<usize>,
     /// Where the container's closing bracket is, when all children were read.
     pub(crate) end: usize,

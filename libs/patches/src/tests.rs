@@ -88,10 +88,23 @@ fn limits_bound_the_result_the_operations_and_the_work() {
     assert_eq!(with(Limits { operations: 39, ..small() }), Err(PatchError::TooLarge));
     assert_eq!(with(Limits { work: 2_000, ..small() }), Err(PatchError::TooLarge));
     assert!(with(small()).is_ok());
+    // The work of both orders of new members counts.
+    let least = (0..)
+        .find(|&work| apply(br#"{"a":1}"#, grows.as_bytes(), &Limits { work, ..small() }, |_| true).is_ok());
+    let both = |work| apply(br#"{"a":1}"#, grows.as_bytes(), &Limits { work, ..small() }, |_| false);
+    assert_eq!(both(least.unwrap()), Err(PatchError::TooLarge));
+    assert_eq!(both(100_000), Err(PatchError::OtherResult));
     assert_eq!(
         apply(before.as_bytes(), b"[]", &Limits { bytes: 9, ..small() }, |_| true),
         Err(PatchError::TooLarge)
     );
+}
+
+#[test]
+fn a_test_of_a_large_value_is_too_large() {
+    let value = format!("[{}0]", "0,".repeat(10_000));
+    assert_eq!(first(&value, &op("test", "", &value)), Err(PatchError::TooLarge));
+    assert!(PARSED <= 4 * 1024 * 1024, "64 jobs have room at once: {PARSED}");
 }
 
 #[test]
