@@ -55,7 +55,7 @@ impl Dispatcher {
         if !ctx.is_anything_planned() {
             return Ok(());
         }
-        settler.begin_dispatch(ctx).await?;
+        settler.begin_dispatch(ctx);
         ctx.open_queues().await?;
         let window =
             Window::within(ctx.options.window, ctx.options.jobs_per_origin.get(), ctx.run.counters.planned);
@@ -299,7 +299,7 @@ async fn send_candidates(
 async fn add_validators(ctx: &mut RunContext, items: &mut [FetchItem]) -> Result<(), HarvestError> {
     let bare: Vec<usize> = (0..items.len()).filter(|&n| items[n].declaration.digests.is_empty()).collect();
     let uris: Vec<ResourceUri> = bare.iter().map(|&n| items[n].uri.clone()).collect();
-    for (n, record) in bare.into_iter().zip(ctx.catalog().await?.resources_many(&uris).await?) {
+    for (n, record) in bare.into_iter().zip(ctx.records_of(&uris).await?) {
         let Some(bitstream) = record.and_then(|record| record.bitstream) else { continue };
         let item = &mut items[n];
         if !item.repair && item.held.is_empty() && item.from.is_none() {

@@ -1,6 +1,5 @@
 //! Settling: turns outcomes into records, in atomic batches.
 
-use crate::error::HarvestError;
 use crate::run::RunContext;
 
 pub(crate) mod candidate;
@@ -12,7 +11,6 @@ mod view;
 
 use std::collections::{HashMap, HashSet};
 
-use catalog::CatalogError;
 use model::Origin;
 use store::View;
 
@@ -40,10 +38,8 @@ impl Settler {
     }
 
     /// Prepares for the outcomes of a dispatch.
-    pub(crate) async fn begin_dispatch(&mut self, ctx: &mut RunContext) -> Result<(), HarvestError> {
-        let is_empty: Result<bool, CatalogError> = ctx.catalog().await?.holds_no_resource().await;
-        self.is_first_dispatch = is_empty?;
-        Ok(())
+    pub(crate) fn begin_dispatch(&mut self, ctx: &RunContext) {
+        self.is_first_dispatch = ctx.is_catalog_empty();
     }
 
     /// A dispatch is over: later outcomes may be about resources that it stored.

@@ -86,7 +86,9 @@ pub use package::{
     Contents, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, PackageJob, PackageOutcome,
     PackageRecord, PackageResult, PackageState, SettledPackage, SliceSet,
 };
-pub use patch::{Patch, PatchBase, PatchItem, PatchPlan, PatchUnused, PatchUse, packaged_patch};
+pub use patch::{
+    MOST_PATCHES_IN_VAIN, Patch, PatchBase, PatchItem, PatchPlan, PatchUnused, PatchUse, packaged_patch,
+};
 pub use pending::{Action, PendingRecord};
 pub use persisted::{Area, Persisted, Registered, Role};
 pub use poll::{PollBasis, PollDocument};

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
-use fixity::{Computed, Digest, Sha256};
+use fixity::{Computed, Digest};
 use resourcesync::{Change, Link, Metadata, relation};
 use serde::{Deserialize, Serialize};
 
 use crate::{Location, ResourceUri};
+
+/// Patches in a row that were tried in vain, after which a job or a run tries no more.
+pub const MOST_PATCHES_IN_VAIN: u32 = 5;
 
 /// A patch, and the version that it makes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,9 +33,6 @@ pub struct Patch {
 /// How the planned version of a resource may be made from the stored one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatchPlan {
-    /// The SHA-256 of the stored version when this was planned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<Sha256>,
     /// The patches, in the order in which they are applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Patch>,
@@ -119,6 +119,8 @@ pub enum PatchUnused {
     OtherResult,
     /// Several patches of this run in a row were of no use.
     GivenUp,
+    /// Other patches have taken the memory that all share.
+    NoRoom,
     /// A reason that this version does not know.
     #[serde(other)]
     Unknown,
@@ -159,6 +161,7 @@ impl PatchUnused {
             Self::NotApplicable => "it does not fit the stored version",
             Self::OtherResult => "it makes other bytes than declared",
             Self::GivenUp => "earlier patches of this run were of no use",
+            Self::NoRoom => "patches of other resources have taken the memory that all share",
             Self::Unknown => "a later version of this program knows why",
         }
     }
@@ -184,10 +187,19 @@ impl PatchUse {
             Self::Unused(why) => why.as_str(),
         }
     }
+
+    /// How many patches in a row were tried in vain, with these; `before` were so before them.
+    pub fn in_vain_after(&self, before: u32) -> u32 {
+        match self {
+            Self::Applied { .. } => 0,
+            Self::Unused(why) => before + u32::from(why.was_tried()),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use fixity::Sha256;
     use strum::VariantArray as _;
 
     use super::*;

@@ -1,7 +1,4 @@
-use std::fmt;
-
-use resourcesync::{Force, QuirkCounts, QuirkKind, QuirkSetOf, Rule, Section};
-use serde::{Serialize, Serializer};
+use resourcesync::{Force, QuirkCounts, QuirkSetOf, Rule, Section};
 
 use crate::section;
 
@@ -132,11 +129,6 @@ quirks! {
 }
 
 impl Quirk {
-    /// The quirk of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|quirk| quirk.as_str() == name)
-    }
-
     /// The section of the specification that it violates, or that is about the subject.
     pub fn section(self) -> Section {
         self.rule().section
@@ -153,35 +145,7 @@ impl Quirk {
     }
 }
 
-impl fmt::Display for Quirk {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for Quirk {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-const _: () = assert!(Quirk::ALL.len() <= u128::BITS as usize, "QuirkSet has a bit for each quirk");
-
-impl QuirkKind for Quirk {
-    const EVERY: &'static [Self] = Self::ALL;
-
-    fn bit(self) -> u128 {
-        1 << self as u32
-    }
-
-    fn name(self) -> &'static str {
-        self.as_str()
-    }
-
-    fn is_doubtful(self) -> bool {
-        self.casts_doubt()
-    }
-}
+resourcesync::quirk_kind!(Quirk);
 
 /// The set of quirks of one value, without counts.
 pub type QuirkSet = QuirkSetOf<Quirk>;

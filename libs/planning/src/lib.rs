@@ -9,6 +9,8 @@ mod document;
 mod entry;
 mod filter;
 mod fixity_check;
+#[cfg(test)]
+mod fixtures;
 pub mod follow;
 mod horizon;
 mod limits;

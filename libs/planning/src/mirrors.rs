@@ -139,9 +139,10 @@ fn contradicts(link: &Link, declaration: &Declaration) -> bool {
 #[cfg(test)]
 mod tests {
     use fixity::Sha256;
-    use model::{Disposition, HomeSite, Links, SetId};
+    use model::{Disposition, HomeSite};
 
     use super::*;
+    use crate::fixtures::listing;
 
     fn declares(content: &[u8]) -> Declaration {
         Declaration {
@@ -153,19 +154,6 @@ mod tests {
 
     fn duplicate(href: &str, pri: Option<u32>) -> Link {
         Link { pri, ..Link::new(relation::DUPLICATE, href) }
-    }
-
-    fn listing(links: &[Link], change: Option<Change>) -> Listing {
-        Listing {
-            document: "http://h/list".into(),
-            set: SetId::new("s"),
-            change,
-            change_time: None,
-            as_of: None,
-            latest: None,
-            links: Links::of(links),
-            linked: None,
-        }
     }
 
     fn uri() -> ResourceUri {

@@ -1,5 +1,6 @@
 //! Whether a version can be made from the stored one and the patches that changes link to. Pure.
 
+use ::patches::LARGEST;
 use model::{
     Action, Assurance, Declaration, Listing, Patch, PatchPlan, PatchUnused, Patches, PendingRecord,
     ResourceRecord, ResourceUri,
@@ -10,8 +11,6 @@ use resourcesync::{Change, Link, relation};
 const MOST_STEPS: usize = 8;
 /// The most bytes of their URLs together.
 const MOST_URL_BYTES: usize = 4 * 1024;
-/// The largest version that a patch is applied to, or makes, in bytes.
-const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// How the version of an updated resource may be made from the stored one: by the patch that its entry links to, after
 /// those of earlier changes that were planned and not fetched yet. None where the entry links to no patch.
@@ -43,7 +42,7 @@ pub fn plan(
 }
 
 fn without(why: PatchUnused) -> PatchPlan {
-    PatchPlan { base: None, steps: Vec::new(), unused: Some(why) }
+    PatchPlan { steps: Vec::new(), unused: Some(why) }
 }
 
 /// The patch of an entry, if it may be applied.
@@ -88,7 +87,7 @@ fn after(
         if held.computed.length() > LARGEST {
             return Err(PatchUnused::TooLarge);
         }
-        return Ok(PatchPlan { base: Some(held.computed.sha256()), steps: vec![step], unused: None });
+        return Ok(PatchPlan { steps: vec![step], unused: None });
     };
     let plan = earlier.patch.as_deref().filter(|plan| {
         matches!(earlier.action, Action::Fetch { .. }) && plan.unused.is_none() && !earlier.repair
@@ -110,9 +109,10 @@ fn after(
 mod tests {
     use fixity::{Computed, Sha256};
     use jiff::Timestamp;
-    use model::{Bitstream, Links, Location, Provenance, Seq, SetId, Validators};
+    use model::{Bitstream, Location, Provenance, Seq, Validators};
 
     use super::*;
+    use crate::fixtures::listing;
 
     const TYPE: &str = "application/json-patch+json";
 
@@ -127,19 +127,6 @@ mod tests {
 
     fn patch(href: &str) -> Link {
         Link { length: Some(49), media_type: Some(TYPE.to_owned()), ..Link::new(relation::PATCH, href) }
-    }
-
-    fn listing(links: &[Link], change: Option<Change>) -> Listing {
-        Listing {
-            document: "http://h/changes".into(),
-            set: SetId::new("s"),
-            change,
-            change_time: None,
-            as_of: None,
-            latest: None,
-            links: Links::of(links),
-            linked: None,
-        }
     }
 
     fn held(assurance: Assurance) -> ResourceRecord {
@@ -186,7 +173,7 @@ mod tests {
     #[test]
     fn a_patch_that_meets_each_condition_is_planned() {
         let found = planned(patch("http://h/a.p"), &declares("second")).unwrap();
-        assert_eq!((found.base, found.unused, found.steps.len()), (Some(Sha256::of(b"first")), None, 1));
+        assert_eq!((found.unused, found.steps.len()), (None, 1));
         assert_eq!((found.steps[0].length, found.steps[0].makes_length), (49, 100));
     }
 

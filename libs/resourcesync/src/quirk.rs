@@ -1,8 +1,4 @@
-use std::fmt;
-
-use serde::{Serialize, Serializer};
-
-use crate::quirk_counts::{QuirkCounts, QuirkKind, QuirkSetOf};
+use crate::quirk_counts::{QuirkCounts, QuirkSetOf};
 
 /// One row per quirk: variant, name, whether it casts doubt, whether strict mode refuses it, meaning.
 macro_rules! quirks {
@@ -22,11 +18,6 @@ macro_rules! quirks {
             /// The stable name, in kebab-case.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
-            }
-
-            /// The quirk of this name.
-            pub fn named(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|quirk| quirk.as_str() == name)
             }
 
             /// What it means, in one line.
@@ -126,35 +117,7 @@ quirks! {
     ReversedInterval "reversed-interval" true true "an interval ends before it begins";
 }
 
-impl fmt::Display for Quirk {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for Quirk {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-const _: () = assert!(Quirk::ALL.len() <= u128::BITS as usize, "QuirkSet has a bit for each quirk");
-
-impl QuirkKind for Quirk {
-    const EVERY: &'static [Self] = Self::ALL;
-
-    fn bit(self) -> u128 {
-        1 << self as u32
-    }
-
-    fn name(self) -> &'static str {
-        self.as_str()
-    }
-
-    fn is_doubtful(self) -> bool {
-        self.casts_doubt()
-    }
-}
+crate::quirk_kind!(Quirk);
 
 /// The set of quirks of one value, without counts.
 pub type QuirkSet = QuirkSetOf<Quirk>;

@@ -20,6 +20,50 @@ pub trait QuirkKind: Copy + Ord + 'static {
     fn is_doubtful(self) -> bool;
 }
 
+/// Gives the quirks of a format what all formats have alike: the look-up by name, the name as text and in JSON, and
+/// [`QuirkKind`]. The enum has no values of its own, and `ALL`, `as_str` and `casts_doubt`.
+#[macro_export]
+macro_rules! quirk_kind {
+    ($quirk:ident) => {
+        impl $quirk {
+            /// The quirk of this name.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|quirk| quirk.as_str() == name)
+            }
+        }
+
+        impl ::std::fmt::Display for $quirk {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl ::serde::Serialize for $quirk {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        const _: () = assert!($quirk::ALL.len() <= u128::BITS as usize, "a set has a bit for each quirk");
+
+        impl $crate::QuirkKind for $quirk {
+            const EVERY: &'static [Self] = Self::ALL;
+
+            fn bit(self) -> u128 {
+                1 << self as u32
+            }
+
+            fn name(self) -> &'static str {
+                self.as_str()
+            }
+
+            fn is_doubtful(self) -> bool {
+                self.casts_doubt()
+            }
+        }
+    };
+}
+
 /// The set of quirks of one value, without counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuirkSetOf<Q>(u128, PhantomData<Q>);

@@ -103,7 +103,7 @@ impl Fetcher {
         let mut patches = vec![None; items.len()];
         let mut requests = 0;
         let mut unanswered = 0;
-        let mut patches_unused = 0;
+        let mut patches_in_vain = 0;
         for (n, item) in items.iter().enumerate() {
             if start.elapsed() >= self.config.job_time() || unanswered >= UNANSWERED {
                 results.push(FetchedResult::Deferred);
@@ -112,9 +112,9 @@ impl Fetcher {
             let now = self.clock.now();
             let accepts_html = terms.accept_html;
             let timer = self.time_request(origin);
-            if let Some(patched) = self.patch(item, patches_unused).await? {
+            if let Some(patched) = self.patch(item, patches_in_vain).await? {
                 requests += patched.requests;
-                patches_unused = patched.unused_after(patches_unused);
+                patches_in_vain = patched.in_vain_after(patches_in_vain);
                 patches[n] = Some(Box::new(patched.used));
                 if let Some(fresh) = patched.fresh {
                     sink.take(n, item, fresh).await?;

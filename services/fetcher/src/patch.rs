@@ -2,24 +2,27 @@
 //!
 //! Whatever goes wrong is no failure: the resource itself is requested then. Only the store's failures are errors.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use fixity::{Computed, Digest, Hasher, Verdict};
 use jiff::Timestamp;
 use model::{
-    Assurance, Bitstream, FetchItem, Patch, PatchBase, PatchItem, PatchUnused, PatchUse, Validators,
+    Assurance, Bitstream, FetchItem, MOST_PATCHES_IN_VAIN, Patch, PatchBase, PatchItem, PatchUnused,
+    PatchUse, Validators,
 };
-use patches::{Limits, PatchError};
+use patches::{LARGEST, Limits, PatchError};
 use store::StoreError;
+use tokio::time::{Instant, timeout_at};
 use web::{ErrorKind, GetRequest, WebError};
 
 use crate::body::{Body, Receiving};
 use crate::fetcher::Fetcher;
 use crate::resource::Fresh;
 
-/// The largest version that patches are applied to, or make, in bytes.
-const LARGEST: u64 = 64 * 1024 * 1024;
-/// Patches in a row that were tried and not applied, after which a job tries no more.
-const MOST_UNUSED: u32 = 5;
+/// The longest time until all patches of an item have come. They take memory that all Sources share, so no server may
+/// hold it for as long as a resource may take.
+const RECEIVED_WITHIN: Duration = Duration::from_secs(60);
 
 /// How often a version may be in memory: as it is stored, as it is edited, twice while it grows, and in part as what an
 /// operation copies and writes.
@@ -35,11 +38,12 @@ pub(crate) struct Patched {
 }
 
 impl Patched {
-    /// How many patches in a row were tried and not applied, with these.
-    pub(crate) fn unused_after(&self, before: u32) -> u32 {
+    /// How many patches in a row were tried in vain, with these.
+    pub(crate) fn in_vain_after(&self, before: u32) -> u32 {
         match &self.used {
-            PatchUse::Applied { .. } => 0,
-            PatchUse::Unused(why) => before + u32::from(why.was_tried()),
+            // The rest of the job would wait as long, each item again.
+            PatchUse::Unused(PatchUnused::NoRoom) => MOST_PATCHES_IN_VAIN,
+            used => used.in_vain_after(before),
         }
     }
 }
@@ -57,16 +61,16 @@ impl From<PatchUnused> for Break {
 }
 
 impl Fetcher {
-    /// Applies the patches of an item; none if it has none. `unused` patches before it in the job were of no use.
+    /// Applies the patches of an item; none if it has none. `in_vain` patches before it in the job were tried in vain.
     ///
     /// # Errors
     /// Only when the store fails.
-    pub(crate) async fn patch(&self, item: &FetchItem, unused: u32) -> Result<Option<Patched>, StoreError> {
+    pub(crate) async fn patch(&self, item: &FetchItem, in_vain: u32) -> Result<Option<Patched>, StoreError> {
         let Some(patch) = item.patch.as_deref() else { return Ok(None) };
         let mut requests = 0;
         let made = match patch.unused {
             Some(why) => Err(why.into()),
-            None if unused >= MOST_UNUSED => Err(PatchUnused::GivenUp.into()),
+            None if in_vain >= MOST_PATCHES_IN_VAIN => Err(PatchUnused::GivenUp.into()),
             // Boxed: few items have patches.
             None => Box::pin(self.make(item, patch, &mut requests)).await,
         };
@@ -92,7 +96,9 @@ impl Fetcher {
         let length = length.filter(|bytes| *bytes <= LARGEST).ok_or(PatchUnused::TooLarge)?;
         // Also of what lies between the operations of a patch.
         let limit = (largest + length).min(LARGEST);
-        let _room = self.patch_room.take(COPIES * limit + length).await;
+        let room = self.patch_room.take(COPIES * limit + length + patches::PARSED).await;
+        let _room = room.ok_or(PatchUnused::NoRoom)?;
+        let deadline = Instant::now() + RECEIVED_WITHIN;
 
         // The stored version first: without it, no patch is asked for.
         let mut bytes = self.read(base).await?;
@@ -102,7 +108,7 @@ impl Fetcher {
                 Some(stored) => stored,
                 None => {
                     received += step.length;
-                    self.receive_patch(step, requests).await?
+                    self.receive_patch(step, deadline, requests).await?
                 }
             };
             bytes = apply(bytes, patch, step.clone(), limit).await?;
@@ -159,18 +165,28 @@ impl Fetcher {
     }
 
     /// Requests a patch, and judges it by its own declaration.
-    async fn receive_patch(&self, step: &Patch, requests: &mut u64) -> Result<Bytes, PatchUnused> {
+    async fn receive_patch(
+        &self,
+        step: &Patch,
+        deadline: Instant,
+        requests: &mut u64,
+    ) -> Result<Bytes, PatchUnused> {
         // The job has permits of this origin only.
         let request = GetRequest {
             within_origin: true,
             largest: Some(step.length),
             ..GetRequest::new(step.url.to_url())
         };
-        let mut response = match self.client.get(request).await {
-            Ok(response) => response,
-            Err(error) => {
+        let mut response = match timeout_at(deadline, self.client.get(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => {
                 *requests += u64::from(error.requests());
                 return Err(unreceived(&error));
+            }
+            Err(_) => {
+                // It may have been sent.
+                *requests += 1;
+                return Err(PatchUnused::NotReceived);
             }
         };
         *requests += u64::from(response.requests());
@@ -179,10 +195,11 @@ impl Fetcher {
         }
         let mut bytes = BytesMut::new();
         loop {
-            match response.chunk().await {
-                Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
-                Ok(None) => break,
-                Err(error) => return Err(unreceived(&error)),
+            match timeout_at(deadline, response.chunk()).await {
+                Ok(Ok(Some(chunk))) => bytes.extend_from_slice(&chunk),
+                Ok(Ok(None)) => break,
+                Ok(Err(error)) => return Err(unreceived(&error)),
+                Err(_) => return Err(PatchUnused::NotReceived),
             }
         }
         let is_it = bytes.len() as u64 == step.length && !contradicts(&step.digests, &bytes);

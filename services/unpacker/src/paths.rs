@@ -18,7 +18,7 @@ pub(crate) struct Naming {
     pub(crate) entries: Vec<u32>,
     /// Whether an overtaken entry names it, which a later entry of the resource replaces, or a link does. Then the member
     /// is not unlisted, and is not needed.
-    pub(crate) is_otherwise: bool,
+    pub(crate) is_named_otherwise: bool,
 }
 
 impl Paths {
@@ -40,13 +40,13 @@ impl Paths {
         let mut naming = Naming::default();
         for &(_, entry) in self.0[start..].iter().take_while(|(other, _)| *other == digest) {
             if entry == LINKED {
-                naming.is_otherwise = true;
+                naming.is_named_otherwise = true;
                 continue;
             }
             match entries.kind(entry) {
                 Kind::Named | Kind::Earlier => naming.entries.push(entry),
                 // A patch is not read from a tar: it is requested.
-                Kind::Overtaken | Kind::Patch => naming.is_otherwise = true,
+                Kind::Overtaken | Kind::Patch => naming.is_named_otherwise = true,
                 Kind::NoMember | Kind::Bad => {}
             }
         }

@@ -73,11 +73,11 @@ impl Unpacker {
                 Item::Member(member) => (member.name().into_owned(), None),
                 Item::Refused(error) => (refused_name(error).unwrap_or_default().to_owned(), Some(error)),
             };
-            let Naming { entries: mut naming, is_otherwise } = paths.naming(&name, &entries);
+            let Naming { entries: mut naming, is_named_otherwise } = paths.naming(&name, &entries);
             naming.retain(|&entry| !std::mem::replace(&mut done[entry as usize], true));
             if naming.is_empty() {
                 let is_manifest = matches!(&item, Item::Member(member) if member.index == manifest);
-                if !is_manifest && !is_otherwise {
+                if !is_manifest && !is_named_otherwise {
                     unlisted.see(&name);
                 }
                 continue;

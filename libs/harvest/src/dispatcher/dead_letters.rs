@@ -41,7 +41,7 @@ impl Dispatcher {
         let letter = read(delivery);
         let job = letter.id.job();
         let uris = job.map_or_else(Vec::new, |job| self.window.resources_of(job).to_vec());
-        let pending = ctx.catalog().await?.pending_many(&uris).await?;
+        let pending = ctx.plans_of(&uris).await?;
         let mut batch = Batch::new();
         let mut given_up = 0;
         for (uri, pending) in uris.into_iter().zip(pending) {

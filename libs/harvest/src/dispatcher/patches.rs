@@ -1,17 +1,17 @@
 //! Patches of the resources in a job: the stored versions that they are applied to, and when to stop trying.
 
-use model::{Assurance, FetchItem, PatchBase, PatchItem, PatchPlan, PatchUnused, PatchUse, ResourceUri};
+use model::{
+    Assurance, FetchItem, MOST_PATCHES_IN_VAIN, PatchBase, PatchItem, PatchPlan, PatchUnused, PatchUse,
+    ResourceUri,
+};
 
 use crate::error::HarvestError;
 use crate::run::RunContext;
 
-/// Patches in a row that were tried and not applied, after which a run tries no more.
-const MOST_UNUSED: u32 = 5;
-
-/// How many patches in a row were of no use.
+/// How many patches in a row were tried in vain.
 #[derive(Debug, Default)]
 pub(crate) struct PatchStreak {
-    unused: u32,
+    in_vain: u32,
 }
 
 /// The patches of a plan for the fetcher, without what they are applied to.
@@ -22,16 +22,14 @@ pub(crate) fn item(plan: &PatchPlan) -> PatchItem {
 impl PatchStreak {
     /// Records what became of patches.
     pub(crate) fn note(&mut self, used: Option<&PatchUse>) {
-        match used {
-            Some(PatchUse::Applied { .. }) => self.unused = 0,
-            Some(PatchUse::Unused(why)) if why.was_tried() => self.unused += 1,
-            Some(PatchUse::Unused(_)) | None => {}
+        if let Some(used) = used {
+            self.in_vain = used.in_vain_after(self.in_vain);
         }
     }
 
     /// Why a patch is not tried any more in this run.
     fn given_up(&self) -> Option<PatchUnused> {
-        (self.unused >= MOST_UNUSED).then_some(PatchUnused::GivenUp)
+        (self.in_vain >= MOST_PATCHES_IN_VAIN).then_some(PatchUnused::GivenUp)
     }
 
     /// Adds the stored versions that patches are applied to, to the items of a job that is about to be sent. They are
@@ -47,9 +45,7 @@ impl PatchStreak {
             None => tried.iter().map(|&n| items[n].uri.clone()).collect(),
             Some(_) => Vec::new(),
         };
-        let records =
-            if uris.is_empty() { Vec::new() } else { ctx.catalog().await?.resources_many(&uris).await? };
-        let mut records = records.into_iter();
+        let mut records = ctx.records_of(&uris).await?.into_iter();
         for n in tried {
             let Some(patch) = items[n].patch.as_mut() else { continue };
             let held = records.next().flatten().and_then(|record| record.bitstream);

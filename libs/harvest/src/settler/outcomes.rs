@@ -292,7 +292,7 @@ impl Settler {
             return Ok(());
         }
         let uris: Vec<ResourceUri> = deletions.iter().map(|(uri, _)| uri.clone()).collect();
-        let records = ctx.catalog().await?.resources_many(&uris).await?;
+        let records = ctx.records_of(&uris).await?;
         let versions = self.versions_of(ctx, &uris).await?;
         self.remove_from_view(&uris).await?;
         let now = ctx.clock.now();
@@ -301,7 +301,7 @@ impl Settler {
             debug_assert_eq!(pending.action, Action::Delete);
             ctx.push.note_settled(&pending.listing);
             let absent = pending.listing.change.is_none();
-            if let Some(ended) = before.as_ref().filter(|record| record.is_present()) {
+            if let Some(ended) = before.as_deref().filter(|record| record.is_present()) {
                 ctx.run.counters.deleted += 1;
                 // The tombstone keeps the last version, whether that is a kept version too or not.
                 let held = ended.bitstream.as_ref().map(|held| &held.location);
@@ -319,7 +319,7 @@ impl Settler {
             let listing = Listing { links, ..pending.listing.clone() };
             let tombstone = ResourceRecord {
                 bitstream: None,
-                sets: sets_of(before.as_ref(), &pending.listing.set),
+                sets: sets_of(before.as_deref(), &pending.listing.set),
                 collected: before
                     .as_ref()
                     .filter(|record| !record.is_present())
@@ -366,7 +366,7 @@ async fn pending_of(
         return Ok(plans);
     }
     let asked: Vec<ResourceUri> = unknown.iter().map(|&n| uris[n].clone()).collect();
-    for (n, plan) in unknown.into_iter().zip(ctx.catalog().await?.pending_many(&asked).await?) {
+    for (n, plan) in unknown.into_iter().zip(ctx.plans_of(&asked).await?) {
         plans[n] = plan.map(Box::new);
     }
     Ok(plans)
