@@ -4,6 +4,7 @@
 //! several times the entry's size.
 
 use futures::{StreamExt, TryStreamExt, future, stream};
+use jiff::Timestamp;
 use model::{ChangeLogEntry, ResourceUri};
 
 use crate::batch::Batch;
@@ -41,6 +42,25 @@ impl Lookups {
         Ok(Scan::new(
             entries.try_flatten().try_filter(move |(number, _)| future::ready(*number >= from)).boxed(),
         ))
+    }
+
+    /// The number of the first entry of the change log that is not before this time. Times rise with the numbers, except
+    /// where a clock went back: subtract from `time` what clocks may differ, and skip entries that are too early.
+    ///
+    /// It reads an entry for each halving of the log: some twenty for a million.
+    ///
+    /// # Errors
+    /// As [`scan_changes`](Self::scan_changes).
+    pub async fn first_change_since(&self, time: Timestamp) -> Result<u64, CatalogError> {
+        let (mut low, mut high) = (0, self.next_change().await?);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.scan_changes(middle).await?.try_next().await? {
+                Some((number, entry)) if number < high && entry.at < time => low = number + 1,
+                _ => high = middle,
+            }
+        }
+        Ok(low)
     }
 
     /// The events of one resource, oldest first.

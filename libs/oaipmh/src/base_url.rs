@@ -1,6 +1,6 @@
 use std::fmt;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -61,6 +61,26 @@ impl BaseUrl {
         self.with_arguments([("verb", "GetRecord"), ("identifier", identifier), ("metadataPrefix", prefix)])
     }
 
+    /// Identifier and prefix of the record with this URI, as [`record_uri`](Self::record_uri) makes it.
+    pub fn record_of(&self, uri: &str) -> Option<(String, String)> {
+        let rest = self.arguments_of(uri)?.strip_prefix("verb=GetRecord&identifier=")?;
+        let (identifier, prefix) = rest.split_once("&metadataPrefix=")?;
+        let (identifier, prefix) = (decoded(identifier)?, decoded(prefix)?);
+        (self.record_uri(&identifier, &prefix) == uri).then_some((identifier, prefix))
+    }
+
+    /// The `setSpec` in the URL of a list of this repository.
+    pub fn set_of(&self, list: &str) -> Option<String> {
+        let arguments = self.arguments_of(list)?.strip_prefix("verb=ListRecords&")?;
+        arguments.split('&').find_map(|argument| decoded(argument.strip_prefix("set=")?))
+    }
+
+    /// The arguments of a request to this repository.
+    fn arguments_of<'u>(&self, url: &'u str) -> Option<&'u str> {
+        let separator = if self.0.query().is_some() { '&' } else { '?' };
+        url.strip_prefix(self.0.as_str())?.strip_prefix(separator)
+    }
+
     /// This URL with arguments behind its own query, percent-encoded.
     pub(crate) fn with_arguments<'a>(
         &self,
@@ -77,6 +97,10 @@ impl BaseUrl {
         }
         text
     }
+}
+
+fn decoded(value: &str) -> Option<String> {
+    percent_decode_str(value).decode_utf8().ok().map(|value| value.into_owned())
 }
 
 impl fmt::Display for BaseUrl {

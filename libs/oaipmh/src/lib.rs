@@ -15,6 +15,7 @@ mod position;
 mod protocol_error;
 mod quirk;
 mod reader;
+mod received;
 mod record;
 mod request;
 mod scope;

@@ -30,6 +30,14 @@ impl CatalogRecords {
         Self { catalog: catalog.clone(), store: store.clone() }
     }
 
+    pub(crate) fn catalog(&self) -> &Lookups {
+        &self.catalog
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// The changes among some entries of the log.
     async fn told(&self, entries: Vec<(u64, ChangeLogEntry)>) -> Result<Vec<Told>, PublishError> {
         let uris: Vec<_> = entries.iter().map(|(_, change)| change.uri.clone()).collect();

@@ -33,6 +33,8 @@ pub const ROBOTS: &str = "robots.txt";
 
 /// The name of a document that begins at a moment. Names sort as their times, since some readers take parts in that
 /// order.
+/// The OAI-PMH repository beside a set whose Source is one. It is served, and never laid down.
+pub const OAI: &str = "oai";
 pub(crate) fn name_of(folder: &str, at: Timestamp, number: usize) -> String {
     name_with(folder, at, number, ".xml")
 }

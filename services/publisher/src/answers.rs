@@ -14,8 +14,18 @@ pub(crate) fn withdrawn() -> Response {
     (StatusCode::GONE, "The resource was withdrawn.\n").into_response()
 }
 
+/// A status, and what it means here.
+pub(crate) fn said(status: StatusCode, text: &str) -> Response {
+    (status, format!("{text}\n")).into_response()
+}
+
+/// Too many ask for the same: later there is room.
+pub(crate) fn later(text: &str) -> Response {
+    let pause = [(header::RETRY_AFTER, HeaderValue::from_static("60"))];
+    (StatusCode::SERVICE_UNAVAILABLE, pause, format!("{text}\n")).into_response()
+}
+
 /// Something cannot be read, or is damaged: a later attempt may succeed.
 pub(crate) fn unavailable() -> Response {
-    let pause = [(header::RETRY_AFTER, HeaderValue::from_static("60"))];
-    (StatusCode::SERVICE_UNAVAILABLE, pause, "This cannot be read now.\n").into_response()
+    later("This cannot be read now.")
 }

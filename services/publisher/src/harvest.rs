@@ -4,16 +4,23 @@ use std::sync::Arc;
 
 use catalog::{CatalogConfig, CatalogError, CatalogReader};
 use model::SourceId;
-use publish::CatalogRecords;
+use publish::{CatalogRecords, SeenSets};
 use serving::VerifiedCache;
 use store::{Key, Store};
-use tokio::sync::RwLock;
+use tokio::sync::{Mutex, RwLock, Semaphore};
+
+/// Requests of OAI-PMH that are answered at the same time: each may have a page in memory.
+pub(crate) const OAI_AT_A_TIME: usize = 4;
 
 /// A harvest.
 pub(crate) struct Harvest {
     path: String,
     pub(crate) store: Store,
     pub(crate) verified: VerifiedCache,
+    /// Turns of requests of OAI-PMH.
+    pub(crate) oai_turns: Semaphore,
+    /// The sets that records of OAI-PMH were seen to name.
+    pub(crate) oai_sets: Mutex<SeenSets>,
     catalog: RwLock<Arc<CatalogReader>>,
 }
 
@@ -21,7 +28,14 @@ impl Harvest {
     pub(crate) async fn open(store: Store, source: &SourceId) -> Result<Self, CatalogError> {
         let path = Key::Catalog(source.clone()).to_string();
         let catalog = RwLock::new(reader(&store, &path).await?);
-        Ok(Self { path, store, verified: VerifiedCache::default(), catalog })
+        Ok(Self {
+            path,
+            store,
+            verified: VerifiedCache::default(),
+            oai_turns: Semaphore::new(OAI_AT_A_TIME),
+            oai_sets: Mutex::default(),
+            catalog,
+        })
     }
 
     /// The catalog. It shows commits of its writer with a delay of at most one second.

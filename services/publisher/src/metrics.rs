@@ -12,6 +12,7 @@ pub struct PublisherMetrics {
     deliveries: Labelled<Counter>,
     verifications: Labelled<Counter>,
     ended: Labelled<Counter>,
+    oai: Labelled<Counter>,
 }
 
 impl Default for PublisherMetrics {
@@ -50,7 +51,13 @@ impl PublisherMetrics {
             "reason",
             &["unsubscribed", "lease-over", "gone", "failed"],
         );
-        Self { publications, subscribers, deliveries, verifications, ended }
+        let oai = metrics.add_labelled(
+            "publisher_oai_requests",
+            "Requests of OAI-PMH, by what came of them",
+            "result",
+            &["answered", "refused", "busy", "failed"],
+        );
+        Self { publications, subscribers, deliveries, verifications, ended, oai }
     }
 
     /// A publication, if there were changes.
@@ -77,6 +84,11 @@ impl PublisherMetrics {
 
     pub(crate) fn ended(&self, reason: &'static str) {
         self.ended.of(reason).inc();
+    }
+
+    /// A request of OAI-PMH.
+    pub(crate) fn oai_answered(&self, result: &'static str) {
+        self.oai.of(result).inc();
     }
 
     /// The counts of the hub, by name: of all hubs of the process.

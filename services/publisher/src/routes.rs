@@ -14,7 +14,7 @@ use crate::hub;
 use crate::set::Set;
 use crate::several::{Found, Several};
 use crate::shared::OpenRecords;
-use crate::{documents, files, resources, topic};
+use crate::{documents, files, repositories, resources, topic};
 
 /// The longest path that is looked at: longer than any that is published.
 const LONGEST_PATH: usize = 8 * 1024;
@@ -42,22 +42,24 @@ async fn answer(
     let several = match routes {
         Routes::One(set) => {
             let path = path_of(uri.path(), set.shared.publication().base.path());
-            return answer_of(&set, path, &method, &headers, body).await;
+            return answer_of(&set, path, &uri, &method, &headers, body).await;
         }
         Routes::Several(several) => several,
     };
     let found = path_of(uri.path(), several.path()).map_or(Found::Nothing, |path| several.find(&path));
     if let Found::InSet(set, path) = found {
-        return answer_of(&set, Some(path), &method, &headers, body).await;
+        return answer_of(&set, Some(path), &uri, &method, &headers, body).await;
     }
-    if !matches!(method, Method::GET | Method::HEAD) {
-        return not_understood("GET, HEAD");
+    let takes_forms = matches!(found, Found::Repository);
+    if !is_understood(&method, takes_forms) {
+        return not_understood(takes_forms);
     }
     if let Some(refused) = several.tokens().and_then(|tokens| refusal(tokens.access(&headers, None))) {
         return refused;
     }
     let mut response = match found {
         Found::Document(document) => several.answer(&document, &method, &headers),
+        Found::Repository => repositories::of_all(&several, &uri, &method, &headers, body).await,
         Found::Unready => unavailable(),
         Found::InSet(..) | Found::Nothing => not_found(),
     };
@@ -69,15 +71,16 @@ async fn answer(
 async fn answer_of(
     Set { shared, hub }: &Set,
     path: Option<String>,
+    uri: &Uri,
     method: &Method,
     headers: &HeaderMap,
     body: Body,
 ) -> Response {
     let hub = hub.as_ref().filter(|_| path.as_deref() == Some(paths::HUB));
-    let is_asked = hub.is_some() && *method == Method::POST;
-    let is_understood = is_asked || matches!(*method, Method::GET | Method::HEAD);
-    if !is_understood {
-        return not_understood(if hub.is_some() { "GET, HEAD, POST" } else { "GET, HEAD" });
+    let is_oai = path.as_deref() == Some(paths::OAI);
+    let takes_forms = hub.is_some() || is_oai;
+    if !is_understood(method, takes_forms) {
+        return not_understood(takes_forms);
     }
     let source = &shared.publication().source;
     if let Some(refused) = shared.tokens().and_then(|tokens| refusal(tokens.access(headers, Some(source)))) {
@@ -88,6 +91,7 @@ async fn answer_of(
     }
     let mut response = match path {
         Some(path) if path == paths::TOPIC => topic::answer(shared, method),
+        Some(_) if is_oai => repositories::of_set(shared, uri, method, headers, body).await,
         Some(path) if paths::is_document(&path) => documents::answer(shared, &path, method, headers).await,
         Some(path) => match shared.records() {
             OpenRecords::Harvest(harvest) => resources::answer(shared, harvest, &path, method, headers).await,
@@ -95,7 +99,8 @@ async fn answer_of(
         },
         None => not_found(),
     };
-    if let Some(link) = shared.link() {
+    // Who asks by OAI-PMH is to be answered by it, and not led away.
+    if let Some(link) = shared.link().filter(|_| !is_oai) {
         response.headers_mut().append(header::LINK, link);
     }
     finish(&mut response, shared.tokens().is_some());
@@ -111,7 +116,12 @@ fn finish(response: &mut Response, is_private: bool) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-fn not_understood(allow: &'static str) -> Response {
+fn is_understood(method: &Method, takes_forms: bool) -> bool {
+    matches!(*method, Method::GET | Method::HEAD) || takes_forms && *method == Method::POST
+}
+
+fn not_understood(takes_forms: bool) -> Response {
+    let allow = if takes_forms { "GET, HEAD, POST" } else { "GET, HEAD" };
     let allow = [(header::ALLOW, HeaderValue::from_static(allow))];
     let text = "This method is not understood here.\n";
     (StatusCode::METHOD_NOT_ALLOWED, allow, text).into_response()

@@ -12,14 +12,17 @@ use jiff::Timestamp;
 use model::{Clock as _, SystemClock};
 use publish::{Collection, CollectionDocument, Publication, PublishError, Published, paths};
 use store::Store;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::access::Tokens;
 use crate::conditions::{Condition, condition, http_date};
+use crate::harvest::OAI_AT_A_TIME;
+use crate::metrics::PublisherMetrics;
 use crate::set::{self, Set};
 use crate::settings::Settings;
-use crate::shared::Held;
+use crate::shared::{Held, Shared};
 
 /// The pause after a set could not be opened.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -33,8 +36,17 @@ struct Parts {
     documents: Vec<CollectionDocument>,
     since: Timestamp,
     tokens: Option<Tokens>,
+    oai: OfAll,
     /// None for a set that cannot be opened yet.
     sets: RwLock<BTreeMap<String, Option<Set>>>,
+}
+
+/// The OAI-PMH repository of all sets.
+pub(crate) struct OfAll {
+    pub(crate) url: String,
+    pub(crate) contact: String,
+    pub(crate) turns: Semaphore,
+    pub(crate) metrics: PublisherMetrics,
 }
 
 /// What is at a path below the base.
@@ -43,6 +55,8 @@ pub(crate) enum Found {
     Document(CollectionDocument),
     /// A path below the base of a set.
     InSet(Set, String),
+    /// The OAI-PMH repository of all sets.
+    Repository,
     /// A set that cannot be read now.
     Unready,
     /// Nothing.
@@ -67,6 +81,12 @@ impl Several {
             documents: collection.documents()?,
             since: SystemClock.now(),
             tokens: settings.tokens.clone(),
+            oai: OfAll {
+                url: collection.base().url(paths::OAI),
+                contact: settings.contact_at(collection.base()),
+                turns: Semaphore::new(OAI_AT_A_TIME),
+                metrics: settings.metrics.clone(),
+            },
             sets: RwLock::new(names.map(|name| (name, None)).collect()),
         }));
         let mut done = Published::default();
@@ -136,10 +156,24 @@ impl Several {
         self.0.tokens.as_ref()
     }
 
+    /// The OAI-PMH repository of all sets.
+    pub(crate) fn oai(&self) -> &OfAll {
+        &self.0.oai
+    }
+
+    /// All sets, in the order of their IDs. None while one cannot be read.
+    pub(crate) fn ready(&self) -> Option<Vec<Shared>> {
+        let sets = self.0.sets.read().unwrap_or_else(PoisonError::into_inner);
+        sets.values().map(|set| set.as_ref().map(|set| set.shared.clone())).collect()
+    }
+
     /// What is at a path below the base.
     pub(crate) fn find(&self, path: &str) -> Found {
         if let Some(document) = self.0.documents.iter().find(|document| document.path == path) {
             return Found::Document(document.clone());
+        }
+        if path == paths::OAI {
+            return Found::Repository;
         }
         let Some((name, rest)) = path.split_once('/') else { return Found::Nothing };
         let sets = self.0.sets.read().unwrap_or_else(PoisonError::into_inner);

@@ -4,11 +4,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::HeaderValue;
 use bytes::Bytes;
-use catalog::CatalogError;
 use jiff::Timestamp;
 use model::{Clock as _, ResourceUri, SystemClock};
 use publish::files::FileRecords;
-use publish::{Publication, PublishError, Published, Seen};
+use publish::{Publication, PublishError, Published, Seen, Takedown, Withdrawals};
 use store::Store;
 use tokio::sync::watch;
 
@@ -36,6 +35,9 @@ struct Parts {
     tokens: Option<Tokens>,
     takedowns: Option<Takedowns>,
     metrics: PublisherMetrics,
+    contact: String,
+    /// When resources were withdrawn.
+    withdrawals: RwLock<Arc<Withdrawals>>,
     link: Option<HeaderValue>,
     /// The newest payload that a hub took, and its end.
     newest: RwLock<(Timestamp, Bytes)>,
@@ -53,7 +55,7 @@ impl Shared {
         publication: Publication,
         held: Held,
         settings: &Settings,
-    ) -> Result<Self, CatalogError> {
+    ) -> Result<Self, PublishError> {
         let records = match held {
             Held::Harvest(store) => {
                 OpenRecords::Harvest(Harvest::open(store, &publication.source.source).await?)
@@ -61,6 +63,11 @@ impl Shared {
             Held::Files(files) => OpenRecords::Files(Arc::new(files)),
         };
         let capabilities = publication.base.url(publish::paths::CAPABILITIES);
+        let withdrawals = match &records {
+            OpenRecords::Harvest(_) => publication.withdrawals().await?,
+            OpenRecords::Files(_) => Withdrawals::default(),
+        };
+        let contact = settings.contact_at(&publication.base);
         let link = format!("<{capabilities}>; rel=\"resourcesync\"").parse().ok();
         Ok(Self(Arc::new(Parts {
             publication,
@@ -68,6 +75,8 @@ impl Shared {
             tokens: settings.tokens.clone(),
             takedowns: settings.takedowns.clone(),
             metrics: settings.metrics.clone(),
+            contact,
+            withdrawals: RwLock::new(Arc::new(withdrawals)),
             link,
             newest: RwLock::new((Timestamp::MIN, Bytes::new())),
             published: watch::Sender::new(()),
@@ -95,6 +104,21 @@ impl Shared {
     /// The list of what is withdrawn, if there is one.
     pub(crate) fn takedowns(&self) -> Option<&Takedowns> {
         self.0.takedowns.as_ref()
+    }
+
+    /// What is withdrawn.
+    pub(crate) fn takedown(&self) -> Takedown {
+        self.takedowns().map(Takedowns::now).unwrap_or_default()
+    }
+
+    /// When resources were withdrawn.
+    pub(crate) fn withdrawals(&self) -> Arc<Withdrawals> {
+        Arc::clone(&self.0.withdrawals.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The mail address of the administrator.
+    pub(crate) fn contact(&self) -> &str {
+        &self.0.contact
     }
 
     /// Whether a resource is withdrawn.
@@ -125,13 +149,24 @@ impl Shared {
         self.0.link.clone()
     }
 
+    /// Notes since when resources are withdrawn. A response that does not know it yet has an earlier time.
+    async fn note_withdrawals(&self, takedown: &Takedown) -> Result<(), PublishError> {
+        let Some(updated) = self.withdrawals().updated(takedown, SystemClock.now()) else { return Ok(()) };
+        let updated = Arc::new(updated);
+        *self.0.withdrawals.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&updated);
+        self.publication().save_withdrawals(&updated).await
+    }
+
     /// Publishes what there is by now.
     pub(crate) async fn publish(
         &self,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<Published, PublishError> {
         let now = SystemClock.now();
-        let takedown = self.takedowns().map(Takedowns::now).unwrap_or_default();
+        let takedown = self.takedown();
+        if let OpenRecords::Harvest(_) = self.records() {
+            self.note_withdrawals(&takedown).await?;
+        }
         let publication = Publication { takedown, ..self.publication().clone() };
         let done = match self.records() {
             OpenRecords::Harvest(harvest) => publication.run(&harvest.records().await, now, see).await,

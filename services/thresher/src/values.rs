@@ -86,6 +86,18 @@ pub(crate) fn glob(text: &str) -> Result<Regex, regex::Error> {
     Regex::new(&format!("(?s)^{pattern}$"))
 }
 
+/// A mail address, as OAI-PMH takes it.
+pub(crate) fn mail(text: &str) -> Result<String, String> {
+    let is_one = text.split_once('@').is_some_and(|(name, host)| {
+        let ends = |host: &str| !host.starts_with('.') && !host.ends_with('.');
+        !name.is_empty() && host.contains('.') && ends(host)
+    });
+    if is_one && !text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Ok(text.to_owned());
+    }
+    Err("give a mail address, such as archive@example.org".to_owned())
+}
+
 /// A share in percent, with its sign or without.
 pub(crate) fn percent(text: &str) -> Result<u8, String> {
     let number = text.strip_suffix('%').unwrap_or(text);
@@ -168,6 +180,15 @@ mod tests {
         for (wrong, why) in [("country", "country=jp"), ("=jp", "key"), ("a=b=c", "value"), ("a b=c", "key")]
         {
             assert!(read(wrong).unwrap_err().contains(why), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn mail_addresses_have_a_name_and_a_host_with_a_dot() {
+        assert_eq!(mail("archive@example.org").as_deref(), Ok("archive@example.org"));
+        for wrong in ["", "archive", "@example.org", "archive@localhost", "a b@example.org", "a@.org", "a@b."]
+        {
+            assert!(mail(wrong).unwrap_err().contains("example.org"), "{wrong}");
         }
     }
 

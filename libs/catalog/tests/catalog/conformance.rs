@@ -5,7 +5,11 @@ use std::time::Duration;
 
 use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
 use futures::{StreamExt, TryStreamExt};
-use model::{DiscoveryReport, ResourceRecord, ResourceState, ResourceUri, Seq, SetId, SetRecord, Subject};
+use jiff::Timestamp;
+use model::{
+    ChangeLogEntry, DiscoveryReport, ResourceRecord, ResourceState, ResourceUri, Seq, SetId, SetRecord,
+    Subject,
+};
 use object_store::ObjectStore;
 use slatedb::Db;
 use testkit::waiting::found;
@@ -24,6 +28,7 @@ pub(crate) async fn all(store: Store) {
     commits::what_was_committed_survives_a_crash_and_nothing_else(&store).await;
     the_change_log_counts_on_over_openings(&store).await;
     the_change_log_is_read_from_any_entry_on_and_costs_a_row_for_many(&store).await;
+    the_change_log_is_searched_by_time(&store).await;
     a_change_log_without_pages_is_read_and_goes_on_with_them(&store).await;
     a_reader_sees_the_writers_commits_and_writes_nothing(&store).await;
     a_reader_of_nothing_creates_nothing(&store).await;
@@ -243,6 +248,22 @@ async fn the_change_log_is_read_from_any_entry_on_and_costs_a_row_for_many(store
     }
     let of_one: Vec<_> = catalog.changes_of(&uri("2/7")).await.unwrap().try_collect().await.unwrap();
     assert_eq!(of_one.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [407]);
+    catalog.close().await.unwrap();
+}
+
+async fn the_change_log_is_searched_by_time(store: &Store) {
+    let catalog = open(store, "catalogs/times").await;
+    let at = |second: u64| Timestamp::from_second(second as i64).unwrap();
+    assert_eq!(catalog.first_change_since(at(0)).await.unwrap(), 0);
+    let mut batch = Batch::new();
+    // Three entries each second.
+    (0..900).for_each(|n| {
+        batch.append_change(&ChangeLogEntry { at: at(n / 3), ..change(&n.to_string()) });
+    });
+    catalog.commit(batch).await.unwrap();
+    for (second, number) in [(0, 0), (1, 3), (150, 450), (299, 897), (300, 900), (9_999, 900)] {
+        assert_eq!(catalog.first_change_since(at(second)).await.unwrap(), number, "{second}");
+    }
     catalog.close().await.unwrap();
 }
 

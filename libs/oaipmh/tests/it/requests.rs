@@ -1,7 +1,10 @@
 //! Requests, pasted URLs, windows and stateless tokens.
 
 use jiff::Timestamp;
-use oaipmh::{BaseUrl, Granularity, Pasted, Request, Selection, StatelessToken, Token, Verb, Window};
+use oaipmh::{
+    BaseUrl, ErrorCode, Granularity, Pasted, ProtocolError, Request, Selection, StatelessToken, Token, Verb,
+    Window,
+};
 
 fn base(text: &str) -> BaseUrl {
     BaseUrl::new(text.parse().unwrap()).unwrap()
@@ -47,6 +50,88 @@ fn every_verb_has_its_url() {
         base.record_uri("oai:e.org:1~a", "oai_dc"),
         "https://e.org/cgi?db=1&verb=GetRecord&identifier=oai%3Ae.org%3A1~a&metadataPrefix=oai_dc"
     );
+}
+
+#[test]
+fn the_uri_of_a_record_leads_back_to_it() {
+    for base in [base("https://e.org/cgi?db=1"), base("https://e.org/oai")] {
+        for (identifier, prefix) in [("oai:e.org:1~a", "oai_dc"), ("é&metadataPrefix=a b+", "marc:21")] {
+            let uri = base.record_uri(identifier, prefix);
+            let found = base.record_of(&uri);
+            assert_eq!(found, Some((identifier.to_owned(), prefix.to_owned())), "{uri}");
+        }
+        let uri = base.record_uri("a:b", "oai_dc");
+        for other in [uri.replace("%3A", ":"), format!("{uri}&x=1"), uri.replace("e.org", "f.org")] {
+            assert_eq!(base.record_of(&other), None, "{other}");
+        }
+        let selection = Selection { set: Some("a:b c".to_owned()), ..Selection::all("oai_dc") };
+        let list = Request::list_records(selection, Granularity::Day).url(&base);
+        assert_eq!(base.set_of(&list).as_deref(), Some("a:b c"));
+        let list = Request::list_records(Selection::all("oai_dc"), Granularity::Day).url(&base);
+        assert_eq!(base.set_of(&list), None);
+        assert_eq!(base.set_of("https://f.org/oai?verb=ListRecords&set=a"), None);
+    }
+}
+
+#[test]
+fn a_request_is_received_as_it_was_sent() {
+    let window = Window::between(time("2026-01-01T00:00:00Z"), time("2026-01-02T03:04:05Z"));
+    let selection = Selection { prefix: "oai_dc".to_owned(), set: Some("a:b c".to_owned()), window };
+    for request in [
+        Request::Identify,
+        Request::ListSets,
+        Request::ListMetadataFormats { identifier: None },
+        Request::ListMetadataFormats { identifier: Some("oai:e/1".to_owned()) },
+        Request::list_records(selection.clone(), Granularity::Second),
+        Request::list_identifiers(selection, Granularity::Second),
+        Request::resume(Verb::ListSets, Token::new("a+b/c").unwrap()),
+        Request::get_record("é&=", "oai_dc"),
+    ] {
+        let arguments: Vec<(String, String)> =
+            request.arguments().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        assert_eq!(Request::received(&arguments), Ok(request));
+    }
+}
+
+#[test]
+fn a_day_that_ends_a_window_is_in_it_whole() {
+    let pairs =
+        [("verb", "ListRecords"), ("metadataPrefix", "a"), ("from", "2026-01-01"), ("until", "2026-01-01")];
+    let Request::List { selection, .. } = received(&pairs).unwrap() else { panic!("a list") };
+    assert_eq!(selection.window, Window::between(time("2026-01-01T00:00:00Z"), time("2026-01-01T23:59:59Z")));
+}
+
+fn received(pairs: &[(&str, &str)]) -> Result<Request, ProtocolError> {
+    let pairs: Vec<_> = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Request::received(&pairs)
+}
+
+#[test]
+fn requests_that_are_none_are_refused_as_the_protocol_says() {
+    let list = ("verb", "ListRecords");
+    let prefix = ("metadataPrefix", "oai_dc");
+    for (pairs, code) in [
+        (vec![], ErrorCode::BadVerb),
+        (vec![("verb", "listrecords")], ErrorCode::BadVerb),
+        (vec![("verb", "Identify"), ("verb", "Identify")], ErrorCode::BadVerb),
+        (vec![("verb", "Identify"), ("x", "1")], ErrorCode::BadArgument),
+        (vec![list], ErrorCode::BadArgument),
+        (vec![list, prefix, prefix], ErrorCode::BadArgument),
+        (vec![list, prefix, ("set", "")], ErrorCode::BadArgument),
+        (vec![list, prefix, ("set", "\u{1}")], ErrorCode::BadArgument),
+        (vec![list, prefix, ("from", "2026-1-1")], ErrorCode::BadArgument),
+        (vec![list, prefix, ("from", "2026-01-01T00:00:00.5Z")], ErrorCode::BadArgument),
+        (vec![list, prefix, ("from", "2026-01-02"), ("until", "2026-01-01")], ErrorCode::BadArgument),
+        (
+            vec![list, prefix, ("from", "2026-01-01"), ("until", "2026-01-01T00:00:00Z")],
+            ErrorCode::BadArgument,
+        ),
+        (vec![list, prefix, ("resumptionToken", "x")], ErrorCode::BadArgument),
+        (vec![("verb", "GetRecord"), prefix], ErrorCode::BadArgument),
+        (vec![("verb", "GetRecord"), ("identifier", "a")], ErrorCode::BadArgument),
+    ] {
+        assert_eq!(received(&pairs).map_err(|error| error.code), Err(code), "{pairs:?}");
+    }
 }
 
 #[test]

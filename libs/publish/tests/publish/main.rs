@@ -6,6 +6,7 @@ mod files;
 mod folder;
 mod incremental;
 mod killed;
+mod oai;
 mod reader;
 mod readers;
 mod takedown;

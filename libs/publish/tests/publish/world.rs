@@ -9,12 +9,13 @@ use fixity::{Hasher, Sha256};
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use model::{
-    Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Listing, Location, ResourceRecord,
+    Assurance, Bitstream, ChangeEvent, ChangeLogEntry, Declaration, Links, Listing, Location, ResourceRecord,
     ResourceUri, RunId, SetId, SourceId, Validators,
 };
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Published, Seen, Takedown};
+use resourcesync::Link;
 use store::{Key, SourceMarker, Store};
 
 pub(crate) const BASE: &str = "https://mirror.example/one/";
@@ -26,6 +27,8 @@ pub(crate) struct World {
     pub(crate) publication: Publication,
     /// Seconds since the begin.
     pub(crate) clock: i64,
+    /// The links of the entries that are stored next.
+    pub(crate) links: Vec<Link>,
 }
 
 pub(crate) fn uri(name: &str) -> ResourceUri {
@@ -63,7 +66,7 @@ impl World {
             takedown: Takedown::default(),
             policy,
         };
-        Self { store, catalog, objects, publication, clock: 0 }
+        Self { store, catalog, objects, publication, clock: 0, links: Vec::new() }
     }
 
     /// With this many resources.
@@ -127,7 +130,7 @@ impl World {
             change_time: None,
             as_of: None,
             latest: None,
-            links: None,
+            links: Links::of(&self.links),
             linked: None,
         };
         let lastmod = Some("2025-12-01T00:00:00Z".parse().unwrap());

@@ -9,7 +9,7 @@ use model::Network;
 use url::Url;
 
 use super::harvest::HarvestArgs;
-use crate::values::duration;
+use crate::values::{duration, mail};
 
 /// `publish`.
 #[derive(Debug, Args)]
@@ -96,6 +96,10 @@ pub(crate) struct PublishArgs {
     /// With --listen: readers need a token of this file, a YAML list with name, and token or sha256.
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) tokens: Option<PathBuf>,
+    /// With --listen: the mail address of an administrator, which the OAI-PMH repository of a set shows. [default:
+    /// postmaster at the base's host]
+    #[arg(long, value_name = "MAIL", requires = "listen", value_parser = mail)]
+    pub(crate) contact: Option<String>,
     /// With --listen: serve metrics and probes at this address, such as 127.0.0.1:9600.
     #[arg(long, value_name = "ADDRESS", requires = "listen")]
     pub(crate) metrics: Option<SocketAddr>,

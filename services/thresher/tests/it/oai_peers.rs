@@ -31,12 +31,31 @@ fn perl() -> Option<Command> {
 
 /// A record as sickle reads it.
 #[derive(Debug, Deserialize)]
-struct Harvested {
-    identifier: String,
-    datestamp: String,
-    deleted: bool,
+pub(crate) struct Harvested {
+    pub(crate) identifier: String,
+    pub(crate) datestamp: String,
+    pub(crate) deleted: bool,
+    pub(crate) sets: Vec<String>,
     /// The element as it came.
-    metadata: Option<String>,
+    pub(crate) metadata: Option<String>,
+}
+
+impl Harvested {
+    /// Its metadata in canonical form.
+    #[track_caller]
+    pub(crate) fn canonical(&self) -> String {
+        let metadata = self.metadata.as_ref().unwrap_or_else(|| panic!("{} is deleted", self.identifier));
+        canonicalize(metadata, &Limits::default()).expect("well-formed metadata").document
+    }
+}
+
+/// All records of a repository in `oai_dc` as sickle gets them, by identifier.
+pub(crate) fn with_sickle(base: &str) -> BTreeMap<String, Harvested> {
+    let output = python("harvest_records.py").args([base, "oai_dc"]).output().expect("python runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("JSON");
+    let all = text.lines().map(|line| serde_json::from_str::<Harvested>(line).expect("a record"));
+    all.map(|record| (record.identifier.clone(), record)).collect()
 }
 
 /// A repository of 1,000 records, of which 100 are deleted, and a copy of it.
@@ -78,12 +97,9 @@ impl Peer {
 
     /// All records as sickle gets them, by the URI that they have in the copy.
     fn harvested(&self) -> BTreeMap<String, Harvested> {
-        let output = python("harvest_records.py").args([&self.base, "oai_dc"]).output().expect("python runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let base = BaseUrl::new(self.base.parse().expect("a URL")).expect("a base URL");
-        let text = String::from_utf8(output.stdout).expect("JSON");
-        let all = text.lines().map(|line| serde_json::from_str::<Harvested>(line).expect("a record"));
-        all.map(|record| (base.record_uri(&record.identifier, "oai_dc"), record)).collect()
+        let all = with_sickle(&self.base).into_iter();
+        all.map(|(identifier, record)| (base.record_uri(&identifier, "oai_dc"), record)).collect()
     }
 
     /// Checks that the copy has the records that sickle gets, byte for byte in canonical form, with their datestamps,
@@ -100,11 +116,8 @@ impl Peer {
                 continue;
             }
             let record = harvested.get(&uri).unwrap_or_else(|| panic!("sickle does not get {uri}"));
-            let metadata = record.metadata.as_ref().unwrap_or_else(|| panic!("{uri} is deleted"));
-            let canonical =
-                canonicalize(metadata, &Limits::default()).expect("well-formed metadata").document;
             let stored = self.copy.file(&uri).unwrap_or_else(|| panic!("{uri} has no file"));
-            assert_eq!(String::from_utf8_lossy(&stored), canonical, "{uri}");
+            assert_eq!(String::from_utf8_lossy(&stored), record.canonical(), "{uri}");
             assert_eq!(line["change_time"], record.datestamp, "{uri}");
             seen.insert(uri);
         }

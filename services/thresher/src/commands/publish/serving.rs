@@ -45,6 +45,7 @@ pub(super) async fn serve(
         metrics: PublisherMetrics::register(&metrics),
         tokens,
         takedowns: takedowns(args)?,
+        contact: args.contact.clone(),
         hub: hub_limits(args)?,
         connections: args.connections as usize,
         rescan: Duration::from_secs(args.rescan.into()),

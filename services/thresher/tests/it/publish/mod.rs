@@ -5,6 +5,8 @@ mod change_dumps;
 mod documents;
 mod files;
 mod hubs;
+mod oai;
+mod oai_requests;
 mod own_hub;
 mod own_hub_readers;
 mod peers;
@@ -173,6 +175,11 @@ impl Served {
         };
         self.relay.lead_to(format!("http://{address}"));
         self.server = Some(server);
+    }
+
+    /// The base URL of its OAI-PMH repository.
+    fn oai(&self) -> String {
+        format!("{}oai", self.base)
     }
 
     pub(crate) fn well_known(&self) -> String {

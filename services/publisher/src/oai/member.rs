@@ -1,0 +1,92 @@
+//! The records of one Source in a repository: of one set alone, or of one among several.
+
+use oaipmh::{RecordHeader, Selection, SetItem};
+use publish::{OaiRecords, PublishError, SeenSets};
+use tokio::sync::Mutex;
+
+use crate::harvest::Harvest;
+use crate::shared::{OpenRecords, Shared};
+
+/// The records of one Source.
+pub(super) struct Member<'s> {
+    /// The ID of the Source, which is a set of the repository. None where the repository has this Source only.
+    name: Option<&'s str>,
+    /// The URL of the Source.
+    pub(super) url: &'s str,
+    pub(super) records: OaiRecords,
+    /// The sets that its records were seen to name so far.
+    pub(super) seen: &'s Mutex<SeenSets>,
+}
+
+impl<'s> Member<'s> {
+    /// The records of a publication. None if its Source is no OAI-PMH repository.
+    ///
+    /// # Errors
+    /// When the catalog fails.
+    pub(super) async fn of(shared: &'s Shared, is_alone: bool) -> Result<Option<Self>, PublishError> {
+        let OpenRecords::Harvest(harvest) = shared.records() else { return Ok(None) };
+        let harvest: &Harvest = harvest;
+        let records =
+            OaiRecords::of(harvest.records().await, shared.withdrawals(), shared.takedown()).await?;
+        let source = &shared.publication().source;
+        Ok(records.map(|records| Self {
+            name: (!is_alone).then(|| source.source.as_str()),
+            url: &source.url,
+            records,
+            seen: &harvest.oai_sets,
+        }))
+    }
+
+    /// What a list of the repository selects of this Source. None if it selects nothing.
+    pub(super) fn selection(&self, selection: &Selection) -> Option<Selection> {
+        if !self.has_format(&selection.prefix) {
+            return None;
+        }
+        let set = match (self.name, selection.set.as_deref()) {
+            (None, set) => set,
+            (Some(_), None) => None,
+            (Some(name), Some(set)) => match set.strip_prefix(name)? {
+                "" => None,
+                rest => Some(rest.strip_prefix(':')?),
+            },
+        };
+        Some(Selection { set: set.map(str::to_owned), ..selection.clone() })
+    }
+
+    pub(super) fn has_format(&self, prefix: &str) -> bool {
+        self.records.formats().iter().any(|format| format.prefix == prefix)
+    }
+
+    /// A header as the repository gives it: among several Sources, its sets are below the Source.
+    pub(super) fn header(&self, header: RecordHeader) -> RecordHeader {
+        let Some(name) = self.name else { return header };
+        let sets = match header.sets.is_empty() {
+            true => vec![name.to_owned()],
+            false => header.sets.iter().map(|set| format!("{name}:{set}")).collect(),
+        };
+        RecordHeader { sets, ..header }
+    }
+
+    /// Its sets, as the repository gives them.
+    pub(super) fn sets(&self, seen: &SeenSets) -> Vec<SetItem> {
+        let own = self.records.sets(seen);
+        let Some(name) = self.name else { return own };
+        let title = self.records.name().unwrap_or(self.url).to_owned();
+        let below =
+            own.into_iter().map(|set| SetItem { spec: format!("{name}:{}", set.spec), name: set.name });
+        std::iter::once(SetItem { spec: name.to_owned(), name: title }).chain(below).collect()
+    }
+
+    /// A position of its list as one of the repository.
+    pub(super) fn position(&self, own: &str) -> String {
+        self.name.map_or_else(|| own.to_owned(), |name| format!("{name}/{own}"))
+    }
+
+    /// Its own part of a position, if the position is in its list. Empty at the begin.
+    pub(super) fn own_position<'p>(&self, position: &'p str) -> Option<&'p str> {
+        match self.name {
+            None => Some(position),
+            Some(name) => position.strip_prefix(name)?.strip_prefix('/'),
+        }
+    }
+}
