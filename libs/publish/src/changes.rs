@@ -47,7 +47,7 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
         }
         let at = later(state.last, STEP).max(crate::work::micros(at));
         let told = match stored {
-            Some(stored) => entry::stored(records, work.base, &uri, &stored),
+            Some(stored) => work.entry(&uri, &stored),
             None => entry::deleted(records.url(work.base, &uri), records.links_of_deleted(&uri)),
         };
         list.entries.push(&entry::changed(told, kind, at))?;

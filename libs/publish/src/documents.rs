@@ -8,7 +8,10 @@ use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, Writer, rela
 use url::Url;
 
 use crate::change_record::ChangeListRecord;
-use crate::paths::{CAPABILITIES, CHANGE_DUMP, CHANGES, DESCRIPTION, DUMP, PAGE, RESOURCES, ROBOTS, TOPIC};
+use crate::paths::{
+    CAPABILITIES, CHANGE_DUMP, CHANGES, CHANGES_ARCHIVE, DESCRIPTION, DUMP, PAGE, RESOURCES,
+    RESOURCES_ARCHIVE, ROBOTS, TOPIC,
+};
 use crate::place::{About, Place, xml};
 use crate::state::{Edition, State};
 use crate::{Base, PublishError};
@@ -94,10 +97,16 @@ pub(crate) async fn put_above(
     let lists = [(RESOURCES, Capability::ResourceList), (CHANGES, Capability::ChangeList)];
     let dump = state.dump.as_ref().map(|_| (DUMP, Capability::ResourceDump));
     let changes = state.fixed.contains_key(CHANGE_DUMP).then_some((CHANGE_DUMP, Capability::ChangeDump));
+    let archives = [
+        (RESOURCES_ARCHIVE, Capability::ResourceListArchive),
+        (CHANGES_ARCHIVE, Capability::ChangeListArchive),
+    ];
+    let archives: Vec<_> = archives.into_iter().filter(|(path, _)| state.fixed.contains_key(*path)).collect();
     let lists = lists
         .into_iter()
         .chain(dump)
         .chain(changes)
+        .chain(archives)
         .map(|(path, capability)| leads_to(base, path, capability));
     let hub = |hub: &Url| Link::new(relation::HUB, hub.as_str());
     let topic = (!hubs.is_empty()).then(|| Entry {

@@ -14,7 +14,7 @@ use crate::paths::{RESOURCE_PARTS, RESOURCES, name_of};
 use crate::place::xml;
 use crate::state::{Draft, Dump, Edition, Part, Retired, State};
 use crate::work::{Seen, Work, before, is_chosen};
-use crate::{Policy, PublishError, changes, dump, entry};
+use crate::{Policy, PublishError, changes, dump, past};
 
 /// A part whose document is not written yet: its header depends on whether it is the only one.
 struct Held {
@@ -54,7 +54,7 @@ pub(crate) async fn make(
             state.save(work.place).await?;
             (work.see)(Seen::Part(resources(&draft.parts)));
         }
-        entries.push(&entry::stored(work.records, work.base, &uri, &stored))?;
+        entries.push(&work.entry(&uri, &stored))?;
         let is_end = is_end(&work.policy, &entries, &uri);
         if let Some(packages) = &mut draft.packages {
             // A package ends with its part, so that a run that was killed continues with both.
@@ -79,6 +79,7 @@ pub(crate) async fn make(
     changes::tell(work, state).await?;
     state.save(work.place).await?;
     changes::settle(work, state).await?;
+    past::keep_edition(work, state).await?;
     if draft.parts.is_empty() {
         put_only(work, &mut draft, last).await?;
     } else if last.count > 0 {

@@ -22,10 +22,19 @@ pub const CHANGE_DUMP_PARTS: &str = "changedump";
 pub const RESOURCE_PARTS: &str = "resourcelist";
 /// The folder of Change Lists.
 pub const CHANGE_PARTS: &str = "changelist";
+/// The Archive of Resource Lists that were replaced.
+pub const RESOURCES_ARCHIVE: &str = "resourcelist-archive.xml";
+/// The Archive of Change Lists that left the index.
+pub const CHANGES_ARCHIVE: &str = "changelist-archive.xml";
+/// The folder of versions of resources: each is at its digest, then at the path of its resource. It is served, and never
+/// laid down.
+pub const VERSIONS: &str = "versions";
 /// The topic of Change Notifications. It is served, and never laid down.
 pub const TOPIC: &str = "notifications.xml";
 /// The publisher's own hub, if it has one. It is no document.
 pub const HUB: &str = "hub";
+/// The OAI-PMH repository beside a set whose Source is one. It is served, and never laid down.
+pub const OAI: &str = "oai";
 /// The page for people.
 pub const PAGE: &str = "index.html";
 /// The file for crawlers; servers find it where the base is a whole host.
@@ -33,8 +42,6 @@ pub const ROBOTS: &str = "robots.txt";
 
 /// The name of a document that begins at a moment. Names sort as their times, since some readers take parts in that
 /// order.
-/// The OAI-PMH repository beside a set whose Source is one. It is served, and never laid down.
-pub const OAI: &str = "oai";
 pub(crate) fn name_of(folder: &str, at: Timestamp, number: usize) -> String {
     name_with(folder, at, number, ".xml")
 }
@@ -49,6 +56,7 @@ pub(crate) fn name_with(folder: &str, at: Timestamp, number: usize, ending: &str
 /// Whether a path is that of a document, so that it may be served. Everything else at a place is the publisher's own.
 pub fn is_document(path: &str) -> bool {
     [DESCRIPTION, CAPABILITIES, RESOURCES, CHANGES, DUMP, CHANGE_DUMP, PAGE, ROBOTS].contains(&path)
+        || [RESOURCES_ARCHIVE, CHANGES_ARCHIVE].contains(&path)
         || [RESOURCE_PARTS, CHANGE_PARTS, DUMP_PARTS, CHANGE_DUMP_PARTS]
             .iter()
             .any(|folder| is_in(path, folder, ".xml"))
@@ -93,6 +101,7 @@ mod tests {
         for good in [
             DESCRIPTION,
             RESOURCES,
+            RESOURCES_ARCHIVE,
             ROBOTS,
             &name_of(RESOURCE_PARTS, Timestamp::UNIX_EPOCH, 3),
             &name_with(CHANGE_DUMP_PARTS, Timestamp::UNIX_EPOCH, 0, "-0a1b.zip"),

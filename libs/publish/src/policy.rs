@@ -4,6 +4,18 @@ use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
+/// How long documents of the past stay, listed in Archives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Archive {
+    /// No longer than their readers may need: they are in no Archive.
+    #[default]
+    Off,
+    /// For this time after they were replaced, or ended.
+    For(Duration),
+    /// As long as there is room for them.
+    All,
+}
+
 /// Sizes and times of a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
@@ -40,6 +52,10 @@ pub struct Policy {
     pub keep_changes: Duration,
     /// What a replaced document names stays this long.
     pub keep_replaced: Duration,
+    /// How long documents of the past stay beyond that, in Archives.
+    pub archive: Archive,
+    /// Whether entries link to the versions that they are about, at URLs that stay: a server has them.
+    pub version_links: bool,
 }
 
 impl Default for Policy {
@@ -62,6 +78,8 @@ impl Default for Policy {
             dumped_list_age: Duration::from_secs(3_600),
             keep_changes: 30 * DAY,
             keep_replaced: 2 * DAY,
+            archive: Archive::Off,
+            version_links: false,
         }
     }
 }

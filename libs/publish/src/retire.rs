@@ -6,10 +6,11 @@ use resourcesync::Change;
 use crate::bytes::spelled;
 use crate::change_record::ChangeListRecord;
 use crate::names::Named;
+use crate::policy::Archive;
 use crate::published::{copy, each_entry};
 use crate::state::{Retired, State};
 use crate::work::{Work, before};
-use crate::{PublishError, paths};
+use crate::{PublishError, past, paths};
 
 /// Files of deleted resources are looked for at most this often: it reads Change Lists.
 const SWEEP_EVERY: std::time::Duration = std::time::Duration::from_secs(3_600);
@@ -17,6 +18,7 @@ const SWEEP_EVERY: std::time::Duration = std::time::Duration::from_secs(3_600);
 /// Takes old Change Lists from the index, and removes files whose time is over.
 pub(crate) async fn retire(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
     retire_lists(work, state);
+    past::settle(work, state).await?;
     let over = before(work.now, work.policy.keep_replaced);
     sweep(work, state, over).await?;
     let retired = std::mem::take(&mut state.retired);
@@ -44,7 +46,11 @@ fn retire_lists(work: &Work<'_>, state: &mut State) {
         until.min(if state.with_bytes { state.swept_to.unwrap_or(Timestamp::MIN) } else { Timestamp::MAX });
     let is_over = |list: &ChangeListRecord| list.closed && list.until.is_some_and(|end| end <= until);
     let count = state.lists.iter().take_while(|list| is_over(list)).count();
-    let gone = state.lists.drain(..count).flat_map(ChangeListRecord::into_files);
+    let gone: Vec<ChangeListRecord> = state.lists.drain(..count).collect();
+    if work.policy.archive != Archive::Off {
+        state.past.take_lists(&gone);
+    }
+    let gone = gone.into_iter().flat_map(ChangeListRecord::into_files);
     state.retired.extend(gone.map(|path| Retired { path, since: work.now }));
 }
 

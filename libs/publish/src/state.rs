@@ -8,6 +8,7 @@ use model::{ResourceUri, SourceId};
 use serde::{Deserialize, Serialize};
 
 use crate::change_record::{ChangeListRecord, is_zero};
+use crate::past_record::Past;
 use crate::place::{About, Place};
 use crate::{Base, PublishError};
 
@@ -65,6 +66,9 @@ pub(crate) struct State {
     /// Documents that no list names any more. They stay for a while.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) retired: Vec<Retired>,
+    /// Documents of the past that stay.
+    #[serde(default, skip_serializing_if = "Past::is_empty")]
+    pub(crate) past: Past,
     /// Until when the files of deleted resources were removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) swept_to: Option<Timestamp>,
@@ -197,6 +201,7 @@ impl State {
             purge: false,
             fixed: BTreeMap::new(),
             retired: Vec::new(),
+            past: Past::default(),
             swept_to: None,
         }
     }

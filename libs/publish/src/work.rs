@@ -3,15 +3,17 @@
 use fixity::Sha256;
 use jiff::Timestamp;
 use model::ResourceUri;
+use resourcesync::{Entry, Link, relation};
 use tempfile::NamedTempFile;
 
 use crate::bytes::Layer;
+use crate::paths::VERSIONS;
 use crate::place::xml;
-use crate::records::{BodyError, Records};
+use crate::records::{Body, BodyError, Records, Stored};
 use crate::scanned::Scanned;
 use crate::state::State;
 use crate::takedown::Takedown;
-use crate::{Base, Place, Policy, PublishError};
+use crate::{Base, Place, Policy, PublishError, entry};
 
 /// Totals of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -93,6 +95,17 @@ impl<'a> Work<'a> {
     /// Lays down bytes.
     pub(crate) fn layer(&self) -> Layer<'a> {
         Layer { records: self.records, place: self.place, with_bytes: self.with_bytes }
+    }
+
+    /// The entry of a resource that is there.
+    pub(crate) fn entry(&self, uri: &ResourceUri, stored: &Stored) -> Entry {
+        let mut entry = entry::stored(self.records, self.base, uri, stored);
+        if let (true, Body::Bitstream(bitstream)) = (self.policy.version_links, &stored.body) {
+            let path = self.records.path(uri);
+            let version = format!("{VERSIONS}/{}/{}", bitstream.computed.sha256(), path.as_str());
+            entry.links.push(Link::new(relation::MEMENTO, self.base.url(&version)));
+        }
+        entry
     }
 
     /// Counts the laid bytes of a resource. Returns false if it is to be left out.

@@ -4,7 +4,9 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use data_encoding::BASE64;
+use fixity::Sha256;
 use model::{Bitstream, ResourceRecord, ResourceUri};
+use publish::paths::VERSIONS;
 use publish::{Publication, PublishError, last_modified, media_type};
 use serving::range::{self, Part};
 
@@ -26,31 +28,61 @@ pub(crate) async fn answer(
     method: &Method,
     asked: &HeaderMap,
 ) -> Response {
-    let found = match find(shared.publication(), harvest, path).await {
+    let (version, path) = versioned(path);
+    let found = match find(shared.publication(), harvest, path, version).await {
         Ok(found) => found,
         Err(error) => {
             tracing::error!(%error, path, "a resource cannot be looked up");
             return unavailable();
         }
     };
-    let Some((uri, record)) = found else { return not_found() };
+    let Some((uri, record, bitstream)) = found else { return not_found() };
     if shared.is_withdrawn(&uri) {
         return withdrawn();
     }
-    match &record.bitstream {
+    match &bitstream {
         Some(bitstream) => send(harvest, &record, bitstream, method, asked).await,
+        None if version.is_some() => (StatusCode::GONE, "This version is not kept.\n").into_response(),
         None => (StatusCode::GONE, "The resource was deleted.\n").into_response(),
     }
 }
 
+/// The version that a path names, and the path of its resource.
+fn versioned(path: &str) -> (Option<Sha256>, &str) {
+    let named = path.strip_prefix(VERSIONS).and_then(|rest| rest.strip_prefix('/'));
+    let named = named.and_then(|rest| rest.split_once('/'));
+    match named.and_then(|(digest, rest)| Some((digest.parse::<Sha256>().ok()?, rest))) {
+        Some((sha256, rest)) => (Some(sha256), rest),
+        None => (None, path),
+    }
+}
+
+/// The resource at a path, its record, and the bytes of it, or of one version of it.
 async fn find(
     publication: &Publication,
     harvest: &Harvest,
     path: &str,
-) -> Result<Option<(ResourceUri, ResourceRecord)>, PublishError> {
+    version: Option<Sha256>,
+) -> Result<Option<(ResourceUri, ResourceRecord, Option<Bitstream>)>, PublishError> {
     let Some(uri) = publication.resource_at(path).await? else { return Ok(None) };
-    let record = harvest.catalog().await.resource(&uri).await?;
-    Ok(record.map(|record| (uri, record)))
+    let catalog = harvest.catalog().await;
+    let Some(record) = catalog.resource(&uri).await? else { return Ok(None) };
+    let present = record.bitstream.clone();
+    let bitstream = match version {
+        None => present,
+        Some(sha256) => {
+            let is_it = |stored: &Bitstream| stored.computed.sha256() == sha256;
+            match present.filter(is_it) {
+                Some(present) => Some(present),
+                None => {
+                    let kept = catalog.versions(&uri).await?.unwrap_or_default().kept.into_iter();
+                    let kept = kept.filter(|version| version.lost.is_none()).map(|version| version.bitstream);
+                    kept.rev().find(is_it)
+                }
+            }
+        }
+    };
+    Ok(Some((uri, record, bitstream)))
 }
 
 async fn send(

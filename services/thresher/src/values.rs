@@ -8,6 +8,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use model::SourceId;
+use publish::Archive;
 use regex::Regex;
 
 use crate::exit::{Failed, usage};
@@ -84,6 +85,22 @@ pub(crate) fn label(text: &str) -> Result<(LabelKey, LabelValue), String> {
 pub(crate) fn glob(text: &str) -> Result<Regex, regex::Error> {
     let pattern = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
     Regex::new(&format!("(?s)^{pattern}$"))
+}
+
+/// How long documents of the past stay: a length of time, `all` or `off`.
+pub(crate) fn archive(text: &str) -> Result<Archive, String> {
+    match text {
+        "off" => Ok(Archive::Off),
+        "all" => Ok(Archive::All),
+        time => {
+            let years = time.strip_suffix('y').and_then(|years| years.parse::<i64>().ok());
+            let years = years.and_then(|years| SignedDuration::try_from_hours(years.checked_mul(365 * 24)?));
+            let time = years.or_else(|| retention(time).ok()).filter(SignedDuration::is_positive);
+            let time = time.and_then(|time| Duration::try_from(time).ok());
+            time.map(Archive::For)
+                .ok_or_else(|| "give a length of time such as 1y or 90days, or all, or off".to_owned())
+        }
+    }
 }
 
 /// A mail address, as OAI-PMH takes it.
@@ -180,6 +197,17 @@ mod tests {
         for (wrong, why) in [("country", "country=jp"), ("=jp", "key"), ("a=b=c", "value"), ("a b=c", "key")]
         {
             assert!(read(wrong).unwrap_err().contains(why), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn archives_stay_for_a_time_or_for_ever() {
+        assert_eq!((archive("off"), archive("all")), (Ok(Archive::Off), Ok(Archive::All)));
+        for year in ["365days", "1y"] {
+            assert_eq!(archive(year), Ok(Archive::For(Duration::from_secs(365 * 86_400))));
+        }
+        for wrong in ["", "0s", "0y", "-1y", "on"] {
+            assert!(archive(wrong).unwrap_err().contains("90days"), "{wrong}");
         }
     }
 

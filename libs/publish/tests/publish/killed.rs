@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use futures::stream::BoxStream;
 use object_store::memory::InMemory;
@@ -10,8 +11,9 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
-use publish::{Place, Policy};
+use publish::{Archive, Place, Policy};
 
+use crate::past::are_readable;
 use crate::reader::Follower;
 use crate::world::{World, small};
 
@@ -119,6 +121,7 @@ async fn killed_after(writes: i64, policy: Policy) -> i64 {
         let mut fresh = Follower::new(&world.objects);
         fresh.follow().await;
         assert_eq!(fresh.held, stored, "killed after {writes}, round {round}");
+        are_readable(&world).await;
         for number in 0..6 {
             world.put(&format!("{number:03}"), &format!("{number} in round {round}")).await;
         }
@@ -130,7 +133,14 @@ async fn killed_after(writes: i64, policy: Policy) -> i64 {
 
 #[tokio::test]
 async fn acc_4_a_publisher_killed_after_any_write_continues_and_readers_miss_nothing() {
-    for policy in [small(), Policy { changed_percent: 1_000_000, ..small() }, Policy::default()] {
+    let archive = Archive::All;
+    for policy in [
+        small(),
+        Policy { changed_percent: 1_000_000, ..small() },
+        Policy::default(),
+        Policy { archive, ..small() },
+        Policy { archive, edition_pause: Duration::ZERO, ..Policy::default() },
+    ] {
         let mut writes = 0;
         while killed_after(writes, policy).await > 0 {
             writes += 1;

@@ -7,6 +7,7 @@ mod folder;
 mod incremental;
 mod killed;
 mod oai;
+mod past;
 mod reader;
 mod readers;
 mod takedown;

@@ -179,7 +179,7 @@ fn via(entry: &Entry) -> String {
     entry.link(relation::VIA).map_or(&entry.loc, |via| &via.href).clone()
 }
 
-fn declared(entry: &Entry) -> (String, String) {
+pub(crate) fn declared(entry: &Entry) -> (String, String) {
     let hash = entry.metadata.hash.as_deref().expect("a hash");
     (via(entry), hash.strip_prefix("sha-256:").expect("sha-256").to_owned())
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use model::Network;
+use publish::Archive;
 use url::Url;
 
 use super::harvest::HarvestArgs;
-use crate::values::{duration, mail};
+use crate::values::{archive, duration, mail};
 
 /// `publish`.
 #[derive(Debug, Args)]
@@ -47,6 +48,11 @@ pub(crate) struct PublishArgs {
     /// more.
     #[arg(long)]
     pub(crate) dumps: bool,
+    /// Keep Resource Lists that were replaced, and Change Lists that left the index, and list them in ResourceSync
+    /// Archives: for this time, such as 1y or 90days, or `all`. With --listen, entries link to the versions that they are
+    /// about; sync with --keep-versions to have these.
+    #[arg(long, value_name = "TIME|all|off", default_value = "off", value_parser = archive)]
+    pub(crate) archive: Archive,
     /// Close a Change List after this time; with --dumps, its changes are a package then. [default: 24h; with --dumps
     /// 1h]
     #[arg(long, value_name = "TIME", value_parser = duration)]

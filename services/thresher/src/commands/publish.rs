@@ -10,7 +10,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use model::{SourceId, counted};
 use publish::files::{FOLDER, FileRecords};
-use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Records, Seen, Takedown};
+use publish::{
+    Archive, Base, CatalogRecords, Place, Policy, Publication, PublishError, Records, Seen, Takedown,
+};
 use publisher::{Held, Site, Takedowns};
 use store::{PublicationPlace, SourceMarker};
 use url::Url;
@@ -68,11 +70,14 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
 
 /// Sizes and times, as the operator wants them.
 fn policy(args: &PublishArgs) -> Result<Policy, Failed> {
-    let Some(age) = args.close_after else { return Ok(Policy::default()) };
+    // The bytes of a directory's files are those of today only.
+    let version_links = args.archive != Archive::Off && args.listen.is_some() && args.from.is_none();
+    let policy = Policy { archive: args.archive, version_links, ..Policy::default() };
+    let Some(age) = args.close_after else { return Ok(policy) };
     if args.listen.is_some() && age < LEAST_CLOSE_AFTER {
         return Err(usage("with --listen, --close-after is at least 1min: each closed list is a document"));
     }
-    Ok(Policy { change_list_age: age, dumped_list_age: age, ..Policy::default() })
+    Ok(Policy { change_list_age: age, dumped_list_age: age, ..policy })
 }
 
 /// What the operator withdraws.

@@ -1,5 +1,6 @@
 //! `thresher publish`: what a harvest stores, as a Source of its own.
 
+mod archives;
 mod chain;
 mod change_dumps;
 mod documents;
