@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::operation::Operation;
-use crate::place::MemberOrder;
+use crate::place::{MemberOrder, Place, find};
 use crate::scan::{Scan, charge};
 use crate::style::Style;
 use crate::{Limits, PatchError};
@@ -21,9 +21,9 @@ const PARSING: usize = 10;
 
 /// A document, as text.
 pub(crate) struct Document<'w> {
-    pub(crate) text: Vec<u8>,
+    text: Vec<u8>,
     style: Style,
-    pub(crate) order: MemberOrder,
+    order: MemberOrder,
     /// Whether another order of new members could give another text.
     depends_on_order: bool,
     most: usize,
@@ -77,8 +77,13 @@ impl<'w> Document<'w> {
         self.add(path, &value)
     }
 
-    pub(crate) fn scan(&self) -> Scan<'_> {
+    fn scan(&self) -> Scan<'_> {
         Scan::new(&self.text, self.work)
+    }
+
+    /// The place that a token names in a container. See [`find`].
+    fn place(&self, container: usize, token: &str, has_next: bool) -> Result<Place, PatchError> {
+        find(&self.scan(), self.order, container, token, has_next)
     }
 
     /// The value that a pointer names.

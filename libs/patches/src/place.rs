@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use crate::PatchError;
-use crate::document::Document;
 use crate::pointer::{Index, index};
-use crate::scan::Child;
+use crate::scan::{Child, Scan};
 
 /// Where new members of an object are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,69 +27,72 @@ pub(crate) struct Place {
     pub(crate) closing: usize,
 }
 
-impl Document<'_> {
-    /// The place that a token names in the container that begins at `container`. What comes after an existing child is
-    /// read only if `has_next` asks for it.
-    pub(crate) fn place(&self, container: usize, token: &str, has_next: bool) -> Result<Place, PatchError> {
-        let scan = self.scan();
-        let is_object = scan.byte(container) == Some(b'{');
-        let mut children = scan.children(container).ok_or(PatchError::NotApplicable)?;
-        let wanted = if is_object { None } else { Some(index(token).ok_or(PatchError::NotApplicable)?) };
-        let mut place = Place { child: None, previous: None, next: None, closing: container };
-        // Where a new member comes in the order of keys: before this one, after that one.
-        let mut before: Option<(Child, Option<Child>)> = None;
-        let mut is_sorted = true;
-        let mut last: Option<Child> = None;
-        let mut n = 0;
-        while let Some(child) = children.next()? {
-            if place.child.is_some() {
-                place.next = Some(child);
-                return Ok(place);
-            }
-            let is_it = match wanted {
-                Some(wanted) => wanted == Index::At(n),
-                None => {
-                    let key = self.key(&child)?;
-                    if before.is_none() && *key > *token {
-                        before = Some((child.clone(), last.clone()));
-                    }
-                    if let Some(last) = &last {
-                        is_sorted &= self.key(last)? <= key;
-                    }
-                    *key == *token
-                }
-            };
-            if is_it {
-                (place.previous, place.child) = (last.take(), Some(child));
-                if !has_next {
-                    return Ok(place);
-                }
-            } else {
-                last = Some(child);
-            }
-            n += 1;
-        }
-        place.closing = children.end;
+/// The place that a token names in the container that begins at `container`. What comes after an existing child is
+/// read only if `has_next` asks for it.
+pub(crate) fn find(
+    scan: &Scan<'_>,
+    order: MemberOrder,
+    container: usize,
+    token: &str,
+    has_next: bool,
+) -> Result<Place, PatchError> {
+    let is_object = scan.byte(container) == Some(b'{');
+    let mut children = scan.children(container).ok_or(PatchError::NotApplicable)?;
+    let wanted = if is_object { None } else { Some(index(token).ok_or(PatchError::NotApplicable)?) };
+    let mut place = Place { child: None, previous: None, next: None, closing: container };
+    // Where a new member comes in the order of keys: before this one, after that one.
+    let mut before: Option<(Child, Option<Child>)> = None;
+    let mut is_sorted = true;
+    let mut last: Option<Child> = None;
+    let mut n = 0;
+    while let Some(child) = children.next()? {
         if place.child.is_some() {
+            place.next = Some(child);
             return Ok(place);
         }
-        match (wanted, before) {
-            (Some(Index::At(at)), _) if at != n => return Err(PatchError::NotApplicable),
-            (None, Some((next, previous))) if is_sorted && self.order == MemberOrder::Sorted => {
-                (place.previous, place.next) = (previous, Some(next));
+        let is_it = match wanted {
+            Some(wanted) => wanted == Index::At(n),
+            None => {
+                let key = key_of(scan, &child)?;
+                if before.is_none() && *key > *token {
+                    before = Some((child.clone(), last.clone()));
+                }
+                if let Some(last) = &last {
+                    is_sorted &= key_of(scan, last)? <= key;
+                }
+                *key == *token
             }
-            _ => place.previous = last,
+        };
+        if is_it {
+            (place.previous, place.child) = (last.take(), Some(child));
+            if !has_next {
+                return Ok(place);
+            }
+        } else {
+            last = Some(child);
         }
-        Ok(place)
+        n += 1;
     }
+    place.closing = children.end;
+    if place.child.is_some() {
+        return Ok(place);
+    }
+    match (wanted, before) {
+        (Some(Index::At(at)), _) if at != n => return Err(PatchError::NotApplicable),
+        (None, Some((next, previous))) if is_sorted && order == MemberOrder::Sorted => {
+            (place.previous, place.next) = (previous, Some(next));
+        }
+        _ => place.previous = last,
+    }
+    Ok(place)
+}
 
-    /// The name of a member, decoded.
-    fn key(&self, child: &Child) -> Result<Cow<'_, str>, PatchError> {
-        let written = &self.text[child.key.clone()];
-        if !written.contains(&b'\\') {
-            let inner = written.get(1..written.len() - 1).unwrap_or_default();
-            return std::str::from_utf8(inner).map(Cow::Borrowed).map_err(|_| PatchError::NotApplicable);
-        }
-        serde_json::from_slice(written).map(Cow::Owned).map_err(|_| PatchError::NotApplicable)
+/// The name of a member, decoded.
+fn key_of<'t>(scan: &Scan<'t>, child: &Child) -> Result<Cow<'t, str>, PatchError> {
+    let written = scan.text(child.key.clone());
+    if !written.contains(&b'\\') {
+        let inner = written.get(1..written.len() - 1).unwrap_or_default();
+        return std::str::from_utf8(inner).map(Cow::Borrowed).map_err(|_| PatchError::NotApplicable);
     }
+    serde_json::from_slice(written).map(Cow::Owned).map_err(|_| PatchError::NotApplicable)
 }

@@ -42,6 +42,11 @@ impl<'t> Scan<'t> {
         self.text.get(at).copied()
     }
 
+    /// The text of a part that was found.
+    pub(crate) fn text(&self, part: Range<usize>) -> &'t [u8] {
+        &self.text[part]
+    }
+
     /// The position after white space.
     pub(crate) fn skip_space(&self, at: usize) -> usize {
         let rest = self.text.get(at..).unwrap_or_default();

@@ -11,16 +11,14 @@ use anyhow::{Context as _, ensure};
 use serde_json::json;
 use testkit::servers::{NatsServer, SeaweedServer};
 
-use super::{interleaved, unchecked};
+use super::{interleaved, of_fleet};
 use crate::check::Check;
 use crate::cli::ConsoleOptions;
 use crate::fleet::{Fleet, FleetStore};
 use crate::folder::WorkFolder;
 use crate::machine::Machine;
-use crate::measure::Usage;
-use crate::meter;
 use crate::report::{Report, Round};
-use crate::stats::{Spread, rounded};
+use crate::stats::Spread;
 use crate::thresher::Thresher;
 use filled::Filled;
 use visitor::Visitor;
@@ -105,28 +103,18 @@ fn s3_and_fixture(s3: SeaweedServer) -> (SeaweedServer, testkit::servers::S3Fixt
 impl Bench {
     /// The same page, repeatedly, each time from its head to its last byte.
     fn run(&self, path: &str) -> anyhow::Result<Round> {
-        let machine = meter::machine_cpu_seconds()?;
-        let working = self.fleet.cpu_seconds();
-        let start = Instant::now();
         let mut millis = Vec::with_capacity(self.requests);
         let mut bytes = 0;
-        for _ in 0..self.requests {
-            let asked = Instant::now();
-            let page = self.visitor.get(path)?;
-            millis.push(asked.elapsed().as_secs_f64() * 1e3);
-            ensure!(page.status == 200, "{path} is answered with {}", page.status);
-            bytes = page.bytes;
-        }
-        let seconds = start.elapsed().as_secs_f64();
-        let used = self.fleet.cpu_seconds() - working;
-        let all = meter::machine_cpu_seconds()? - machine;
-        let usage = Usage {
-            seconds: rounded(seconds),
-            cpu_seconds: rounded(used),
-            peak_rss_bytes: self.fleet.peak_rss_bytes(),
-            exit_status: Some(0),
-        };
-        let mut done = unchecked(usage, 0.0, all);
+        let mut done = of_fleet(&self.fleet, || {
+            for _ in 0..self.requests {
+                let asked = Instant::now();
+                let page = self.visitor.get(path)?;
+                millis.push(asked.elapsed().as_secs_f64() * 1e3);
+                ensure!(page.status == 200, "{path} is answered with {}", page.status);
+                bytes = page.bytes;
+            }
+            Ok(())
+        })?;
         let spread = Spread::of(millis).context("at least one request")?;
         // Rounded up to whole milliseconds, so that no figure is better than measured.
         let told = |millis: f64| millis.ceil() as u64;

@@ -85,6 +85,23 @@ fn measured(command: &CommandLine, folder: &Path, source: Option<&Source>) -> an
     Ok((ended, round))
 }
 
+/// Measures work that a fleet does: its services, and all other processes.
+fn of_fleet(fleet: &Fleet, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Round> {
+    let (machine, working) = (meter::machine_cpu_seconds()?, fleet.cpu_seconds());
+    let start = Instant::now();
+    work()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let used = fleet.cpu_seconds() - working;
+    let all = meter::machine_cpu_seconds()? - machine;
+    let usage = Usage {
+        seconds: rounded(seconds),
+        cpu_seconds: rounded(used),
+        peak_rss_bytes: fleet.peak_rss_bytes(),
+        exit_status: Some(0),
+    };
+    Ok(unchecked(usage, 0.0, all))
+}
+
 /// Harvests an added Source by a fleet, and measures its services, the Source and all other processes,
 /// including the servers of bus and store.
 fn harvested(fleet: &Fleet, source: &Source) -> anyhow::Result<Round> {

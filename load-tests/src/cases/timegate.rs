@@ -12,18 +12,17 @@ use anyhow::{Context as _, ensure};
 use serde_json::json;
 use testkit::servers::{NatsServer, SeaweedServer};
 
-use self::asker::{Answer, Asker};
+use self::asker::Asker;
 use self::filled::{Filled, VERSIONS};
-use super::{interleaved, unchecked};
+use super::{interleaved, of_fleet};
+use crate::answer::Answer;
 use crate::check::Check;
 use crate::cli::Options;
 use crate::fleet::{Fleet, FleetStore};
 use crate::folder::WorkFolder;
 use crate::machine::Machine;
-use crate::measure::Usage;
-use crate::meter;
 use crate::report::{Report, Round};
-use crate::stats::{percentile, rounded};
+use crate::stats::percentile;
 use crate::thresher::Thresher;
 
 const RESOURCES: u64 = 1_000_000;
@@ -146,25 +145,15 @@ impl Bench {
 
     /// Measures requests one after another, each from its first byte to the last of the answer.
     fn measured(&self, mut ask: impl FnMut(u64) -> anyhow::Result<Answer>) -> anyhow::Result<Round> {
-        let machine = meter::machine_cpu_seconds()?;
-        let working = self.fleet.cpu_seconds();
-        let start = Instant::now();
         let mut micros = Vec::with_capacity(REQUESTS as usize);
-        for number in 0..REQUESTS {
-            let asked = Instant::now();
-            ask(number)?;
-            micros.push(asked.elapsed().as_secs_f64() * 1e6);
-        }
-        let seconds = start.elapsed().as_secs_f64();
-        let used = self.fleet.cpu_seconds() - working;
-        let all = meter::machine_cpu_seconds()? - machine;
-        let usage = Usage {
-            seconds: rounded(seconds),
-            cpu_seconds: rounded(used),
-            peak_rss_bytes: self.fleet.peak_rss_bytes(),
-            exit_status: Some(0),
-        };
-        let mut done = unchecked(usage, 0.0, all);
+        let mut done = of_fleet(&self.fleet, || {
+            for number in 0..REQUESTS {
+                let asked = Instant::now();
+                ask(number)?;
+                micros.push(asked.elapsed().as_secs_f64() * 1e6);
+            }
+            Ok(())
+        })?;
         // Rounded up, so that no figure is better than measured.
         let told = |percent| percentile(&micros, percent).map_or(0, |micros| micros.ceil() as u64);
         done.counted = BTreeMap::from([("p50_us".to_owned(), told(50)), ("p99_us".to_owned(), told(99))]);

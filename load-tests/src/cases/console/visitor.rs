@@ -1,22 +1,13 @@
 //! A client that requests pages, each over a connection of its own, so that no response waits for another.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-
 use anyhow::{Context as _, ensure};
+
+use crate::answer::{Answer, ask};
 
 /// A visitor that has signed in.
 pub(super) struct Visitor {
     address: String,
     cookie: String,
-}
-
-/// A page, read to its end.
-pub(super) struct Answer {
-    pub(super) status: u16,
-    /// Of the whole response, its head included.
-    pub(super) bytes: u64,
-    head: String,
 }
 
 impl Visitor {
@@ -30,8 +21,8 @@ impl Visitor {
         );
         let answer = ask(address, &request)?;
         ensure!(answer.status == 303, "signing in is answered with {}", answer.status);
-        let cookie = answer.head.lines().find_map(|line| line.strip_prefix("set-cookie: "));
-        let cookie = cookie.and_then(|cookie| cookie.split(';').next()).context("no cookie is set")?;
+        let cookie = answer.header("set-cookie").and_then(|cookie| cookie.split(';').next());
+        let cookie = cookie.context("no cookie is set")?;
         Ok(Self { address: address.to_owned(), cookie: cookie.to_owned() })
     }
 
@@ -44,16 +35,4 @@ impl Visitor {
         );
         ask(address, &head)
     }
-}
-
-fn ask(address: &str, request: &str) -> anyhow::Result<Answer> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_nodelay(true)?;
-    stream.write_all(request.as_bytes())?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").context("the answer has no head")?;
-    let head = String::from_utf8_lossy(&answer[..end]).into_owned();
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    Ok(Answer { status: status.context("the answer has no status")?, bytes: answer.len() as u64, head })
 }
