@@ -135,10 +135,9 @@ async fn killed_after(writes: i64, policy: Policy) -> i64 {
 async fn acc_4_a_publisher_killed_after_any_write_continues_and_readers_miss_nothing() {
     let archive = Archive::All;
     for policy in [
-        small(),
+        Policy { archive, ..small() },
         Policy { changed_percent: 1_000_000, ..small() },
         Policy::default(),
-        Policy { archive, ..small() },
         Policy { archive, edition_pause: Duration::ZERO, ..Policy::default() },
     ] {
         let mut writes = 0;
