@@ -26,6 +26,8 @@ use crate::stats::percentile;
 use crate::thresher::Thresher;
 
 const RESOURCES: u64 = 1_000_000;
+/// The longest 99th percentile of a round: 50 ms.
+const MOST_P99_MICROS: u64 = 50_000;
 /// Requests of a row in a round.
 const REQUESTS: u64 = 2_000;
 /// Answers of a round that are compared with `thresher cat --at`.
@@ -156,6 +158,7 @@ impl Bench {
         })?;
         // Rounded up, so that no figure is better than measured.
         let told = |percent| percentile(&micros, percent).map_or(0, |micros| micros.ceil() as u64);
+        done.checks.push(Check::at_most("99th percentile in µs", MOST_P99_MICROS, told(99)));
         done.counted = BTreeMap::from([("p50_us".to_owned(), told(50)), ("p99_us".to_owned(), told(99))]);
         Ok(done)
     }

@@ -268,7 +268,9 @@ async fn two_changes_of_one_day_are_held_where_a_repository_knows_only_days() {
         assert_eq!(run.count("stored"), 1, "{run}");
     }
     let log = case.repository.requests().requests;
-    assert!(log.iter().all(|request| !request.contains("T00")), "{log:?}");
+    let from = log.iter().filter_map(|request| request.split_once("from=")?.1.split('&').next());
+    let from: Vec<&str> = from.collect();
+    assert!(!from.is_empty() && from.iter().all(|from| from.len() == "2026-01-01".len()), "{from:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
