@@ -57,6 +57,9 @@ pub(crate) enum Case {
     /// 200,000 records of an OAI-PMH repository, harvested while the process is killed every two seconds, tokens expire,
     /// pages fail and records change: whether one is lost.
     OaiLoss(OaiLossOptions),
+    /// 10,000,000 resources that are held are published, and again after changes; a server beside nginx. `--rounds` are
+    /// those of the server.
+    Publish(Options),
     /// 100,000 files become a Source, and again after 1 % changed, beside resync-build. `--resources` are files.
     PublishFiles(Options),
     /// A gateway answers for versions of 1,000,000 resources, three of each (Memento).

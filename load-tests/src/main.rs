@@ -52,6 +52,7 @@ fn main() -> ExitCode {
         Case::ReadLists(options) => print(&options, cases::read_lists::run(&options)),
         Case::Oai(options) => print(&options.common, cases::oai::run(&options)),
         Case::OaiLoss(options) => print_figures(&options.common, cases::oai_loss::run(&options)),
+        Case::Publish(options) => print(&options, cases::publish::run(&options)),
         Case::PublishFiles(options) => print(&options, cases::publish_files::run(&options)),
         Case::Timegate(options) => print_figures(&options, cases::timegate::run(&options)),
         Case::ScaleOut(options) => print(&options, cases::scale_out::run(&options)),

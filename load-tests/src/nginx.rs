@@ -143,7 +143,7 @@ impl Drop for Nginx {
     }
 }
 
-fn free_port() -> anyhow::Result<u16> {
+pub(crate) fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .context("no port of 127.0.0.1 is free")?
         .local_addr()?

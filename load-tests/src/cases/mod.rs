@@ -14,6 +14,7 @@ pub(crate) mod million_unchanged;
 pub(crate) mod oai;
 pub(crate) mod oai_loss;
 pub(crate) mod profile;
+pub(crate) mod publish;
 pub(crate) mod publish_files;
 pub(crate) mod push_flood;
 pub(crate) mod push_lag;

@@ -200,7 +200,6 @@ fn problem(now: Timestamp) -> ProblemRecord {
         declaration: None,
         listing: None,
         repair: false,
-        task: None,
     }
 }
 

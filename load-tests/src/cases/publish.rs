@@ -1,0 +1,168 @@
+//! `publish`: a harvest of 10,000,000 resources is published, and again after changes; and a server of the
+//! publication answers beside nginx.
+
+mod held;
+mod served;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use serde::Deserialize;
+use serde_json::json;
+
+use self::held::Held;
+use super::{interleaved, measured};
+use crate::check::{self, Check};
+use crate::cli::Options;
+use crate::folder::{WorkFolder, files_below};
+use crate::machine::Machine;
+use crate::process::CommandLine;
+use crate::report::{Report, Round, Row};
+use crate::thresher::Thresher;
+
+const RESOURCES: u64 = 10_000_000;
+/// The base of the publication. It is at a port of this machine, so that a server can answer for it.
+const BASE: &str = "http://127.0.0.1/";
+/// Of 1,000 resources, how many change: too few for a new Resource List, and then enough for one.
+const FEW: u64 = 10;
+const MANY: u64 = 60;
+/// The most documents that few changes write.
+const MOST_WRITTEN: u64 = 12;
+const FIRST: &str = "first Resource List";
+const CHANGES: &str = "changes of 1 %";
+const NEXT: &str = "next Resource List, after 6 %";
+const IDLE: &str = "nothing new";
+
+/// The last line of `publish --json`, as far as it is checked here.
+#[derive(Debug, Deserialize)]
+struct Published {
+    resources: u64,
+    changes: u64,
+    documents: u64,
+}
+
+/// A file of the publication: its length, inode and time of change.
+type State = BTreeMap<PathBuf, (u64, u64, i64)>;
+
+/// State that every run needs.
+struct Bench {
+    thresher: Thresher,
+    held: Held,
+    /// The harvest.
+    into: PathBuf,
+    public: PathBuf,
+    work: WorkFolder,
+}
+
+/// Runs the case.
+pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
+    options.only_all_rows()?;
+    let resources = options.resources.unwrap_or(RESOURCES);
+    let thresher = Thresher::get(options)?;
+    let work = WorkFolder::new(options, "publish")?;
+    let machine = Machine::here(work.path());
+    let into = work.make("into")?;
+    eprintln!("filling in {resources} resources");
+    let runtime = tokio::runtime::Runtime::new()?;
+    let held = runtime.block_on(Held::fill(&into, resources))?;
+    let public = work.path().join("public");
+    let mut bench = Bench { thresher, held, into, public, work };
+    let versions = vec![bench.thresher.version.clone()];
+    let mut rows = Vec::new();
+    for (name, per_mille) in [(FIRST, 0), (CHANGES, FEW), (NEXT, MANY), (IDLE, 0)] {
+        eprintln!("{name}");
+        let changed = runtime.block_on(bench.held.change(resources * per_mille / 1_000))?;
+        let mut row = Row::new(name, if name == FIRST || name == NEXT { resources } else { changed.max(1) });
+        let (command, done) = bench.publish(name, changed)?;
+        row.command = command;
+        row.rounds.push(done);
+        rows.push(row);
+    }
+    rows.extend(served::rows(&bench, options)?);
+    let setup = BTreeMap::from([
+        ("resources", json!(resources)),
+        ("changed_per_mille", json!([FEW, MANY])),
+        ("rounds", json!("one of the publications, since each needs the one before")),
+        ("transport", json!("HTTP/1.1 over loopback")),
+    ]);
+    let finished_at = jiff::Timestamp::now();
+    let report = Report { case: "publish", finished_at, machine, setup, versions, rows };
+    Ok(report.summed_up(&[served::NGINX]))
+}
+
+impl Bench {
+    /// Publishes what there is by now, without the bytes.
+    fn publish(&self, name: &str, changed: u64) -> anyhow::Result<(String, Round)> {
+        let before = state(&self.public)?;
+        let command = self.command().args(["--documents-only", "--json"]);
+        let (ended, mut done) = measured(&command, self.work.path(), None)?;
+        ended.succeeded()?;
+        let output = ended.output()?;
+        let last = output.lines().last().unwrap_or_default();
+        let told: Published =
+            serde_json::from_str(last).with_context(|| format!("the last line of thresher is {last:?}"))?;
+        let after = state(&self.public)?;
+        let is_new = |(path, state): &(&PathBuf, &(u64, u64, i64))| before.get(*path) != Some(*state);
+        let written = after.iter().filter(is_new).count() as u64;
+        let again: Vec<&PathBuf> = after
+            .iter()
+            .filter(|(path, state)| is_new(&(path, state)) && before.contains_key(*path) && !is_mutable(path))
+            .map(|(path, _)| path)
+            .collect();
+        ensure!(again.is_empty(), "documents that never change were written again: {again:?}");
+        done.checks = vec![
+            Check::equal("resources", self.held.resources(), told.resources),
+            Check::equal("changes", changed, told.changes),
+            check::resident(ended.usage.peak_rss_bytes),
+        ];
+        match name {
+            CHANGES => done.checks.push(Check::at_most("documents written", MOST_WRITTEN, written)),
+            IDLE => done.checks.push(Check::equal("documents written", 0, told.documents)),
+            _ => {}
+        }
+        done.counted = BTreeMap::from([("documents_written".to_owned(), written)]);
+        Ok((command.shown(self.work.path()), done))
+    }
+
+    /// `thresher publish` to the directory.
+    fn command(&self) -> CommandLine {
+        let command = self.thresher.measured().args(["publish", "--base", BASE, "--into"]);
+        command.arg(&self.into).arg("--to").arg(&self.public)
+    }
+}
+
+/// Whether a document has a name that stays, and changes.
+fn is_mutable(path: &Path) -> bool {
+    let is_own = path.components().any(|part| part.as_os_str() == ".thresher");
+    let is_named = path.file_name().is_some_and(|name| {
+        let name = name.to_string_lossy();
+        [
+            "resourcelist.xml",
+            "changelist.xml",
+            "capabilitylist.xml",
+            "index.html",
+            "robots.txt",
+            "resourcesync",
+        ]
+        .contains(&name.as_ref())
+    });
+    // The open Change List is written until it is closed.
+    is_own || is_named || path.components().any(|part| part.as_os_str() == "changelist")
+}
+
+/// The files of a publication.
+fn state(public: &Path) -> anyhow::Result<State> {
+    if !public.exists() {
+        return Ok(State::new());
+    }
+    let files = files_below(public).map(|found| {
+        let found = found?;
+        let about = fs::metadata(found.path())?;
+        let changed = about.mtime() * 1_000_000_000 + about.mtime_nsec();
+        anyhow::Ok((found.path(), (about.len(), about.ino(), changed)))
+    });
+    files.collect()
+}
