@@ -2,6 +2,7 @@
 
 use fixity::Sha256;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use resourcesync::Change;
 
 use crate::bytes::AT_A_TIME;
 use crate::change_dump;
@@ -35,6 +36,10 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
     let mut laid = laid.buffered(AT_A_TIME);
     let mut open = None;
     while let Some((Told { uri, kind, at, stored }, laid)) = laid.try_next().await? {
+        if kind == Change::Deleted && state.takedown.contains(&uri) {
+            // It was told as deleted when it was withdrawn.
+            continue;
+        }
         if stored.is_none() {
             state.note_missing(&uri, false)?;
         }

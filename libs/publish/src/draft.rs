@@ -3,17 +3,20 @@
 use jiff::Timestamp;
 
 use crate::change_record::ChangeListRecord;
-use crate::state::{Draft, Retired, State};
+use crate::state::{Draft, Dump, Retired, State};
 use crate::work::{Work, before, later, micros};
 use crate::{PublishError, changes, dump, withdraw};
 
 /// The draft of the first Resource List; a draft that was begun before goes on. The first Change List is there before
 /// it.
 pub(crate) async fn first_draft(work: &mut Work<'_>, state: &mut State) -> Result<Draft, PublishError> {
-    if state.draft.is_some() && state.takedown != *work.takedown.all() {
-        // Its parts are of other resources. Nothing was published yet, so it begins again.
-        withdraw::settle(work, state).await?;
-        withdraw::purge(work, state);
+    let was_published = !state.fixed.is_empty();
+    if (state.draft.is_some() || was_published) && state.takedown != *work.takedown.all() {
+        // The parts of a draft are of other resources, so it begins again. Where the records were made anew, bytes of
+        // what is withdrawn are at the place.
+        if withdraw::settle(work, state).await? || state.draft.is_some() {
+            withdraw::purge(work, state);
+        }
     }
     let draft = match state.draft.clone() {
         Some(draft) => draft,
@@ -70,9 +73,9 @@ pub(crate) fn start_over(state: &mut State, now: Timestamp) {
     let lists = state.lists.drain(..).flat_map(ChangeListRecord::into_files);
     let old = parts.filter(|path| path != crate::paths::RESOURCES).chain(lists);
     state.retired.extend(old.map(|path| Retired { path, since: now }));
-    let packages = state.dump.take().into_iter().flat_map(|dump| dump.packages);
-    let old = packages.flat_map(|package| [package.path, package.contents]);
-    state.retired.extend(old.map(|path| Retired { path, since: now }));
+    let dump = state.dump.take();
+    let old = dump.iter().flat_map(Dump::paths);
+    state.retired.extend(old.map(|path| Retired { path: path.to_owned(), since: now }));
     state.changes_since_dump = 0;
     state.draft = None;
     state.changes = 0;

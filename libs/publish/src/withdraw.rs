@@ -22,7 +22,7 @@ pub(crate) async fn changes(work: &Work<'_>, state: &State) -> Result<Vec<Told>,
     }
     let found = work.all.find(&uris).await?;
     let told = uris.into_iter().zip(found).filter_map(|(uri, stored)| {
-        // One that is not stored was told as deleted when it was.
+        // One that is not stored any more is told as deleted by the records.
         let stored = stored?;
         let is_withdrawn = now.contains(&uri);
         let kind = if is_withdrawn { Change::Deleted } else { Change::Created };

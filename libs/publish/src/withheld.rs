@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures::{StreamExt as _, TryStreamExt as _, future};
 use jiff::Timestamp;
 use model::ResourceUri;
-use resourcesync::Link;
+use resourcesync::{Change, Link};
 
 use crate::names::{Named, PublishedPath};
 use crate::records::{BodyError, Changes, Pieces, Records, Resources, Stored, Told};
@@ -57,9 +57,11 @@ impl Records for Withheld<'_> {
         Ok(rest.map_ok(|(uri, stored)| (uri, self.without_links(stored))).boxed())
     }
 
+    /// Deletions are told: what was deleted before it was withdrawn is not found in the records any more.
     async fn changes<'a>(&'a self, from: u64, end: u64) -> Result<Changes<'a>, PublishError> {
         let all = self.records.changes(from, end).await?;
-        let rest = all.try_filter(|told| future::ready(!self.takedown.contains(&told.uri)));
+        let is_told = |told: &Told| told.kind == Change::Deleted || !self.takedown.contains(&told.uri);
+        let rest = all.try_filter(move |told| future::ready(is_told(told)));
         Ok(rest
             .map_ok(|told| Told { stored: told.stored.map(|stored| self.without_links(stored)), ..told })
             .boxed())

@@ -89,6 +89,40 @@ async fn what_is_withdrawn_is_told_as_deleted_and_its_bytes_are_nowhere() {
 }
 
 #[tokio::test]
+async fn what_was_deleted_and_withdrawn_between_two_runs_is_told_as_deleted() {
+    let mut world = World::with(4, small()).await;
+    world.publish().await;
+    let mut reader = Follower::new(&world.objects);
+    reader.follow().await;
+    world.delete("001").await;
+    world.publication.takedown = withdrawn(&["001"]);
+    assert_eq!(world.publish().await.changes, 1);
+    reader.follow().await;
+    assert_eq!(reader.held, world.stored().await);
+    assert_eq!(world.publish().await.changes, 0, "once");
+}
+
+#[tokio::test]
+async fn what_is_withdrawn_when_the_catalog_was_made_anew_leaves_no_bytes() {
+    let policy = Policy { package_entries: 4, ..small() };
+    let world = with_dumps(9, policy).await;
+    world.publish().await;
+    assert!(has_bytes(&world, "body 1").await);
+    let (place, objects) = (world.publication.place.clone(), Arc::clone(&world.objects));
+    let mut anew = World::at(place, objects, policy).await;
+    anew.clock = world.clock;
+    anew.publication.dumps = true;
+    for name in ["001", "002"] {
+        anew.put(name, &format!("anew {name}")).await;
+    }
+    anew.publication.takedown = withdrawn(&["001"]);
+    anew.publish().await;
+    for body in ["body 1", "anew 001"] {
+        assert!(!has_bytes(&anew, body).await, "{body}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_withdrawn_from_the_beginning_is_never_named() {
     let mut world = World::with(6, small()).await;
     world.publication.takedown = withdrawn(&["002"]);
