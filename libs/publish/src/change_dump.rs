@@ -48,7 +48,7 @@ pub(crate) async fn settle(work: &mut Work<'_>, state: &mut State) -> Result<(),
     let Some(from) = first else { return Ok(()) };
     let document = change_dump(work.base, from, packed.iter().copied())?;
     work.place.flush().await?;
-    work.done.documents += put_fixed(work.place, state, CHANGE_DUMP, document, &xml()).await?;
+    work.done.documents += put_fixed(work.place, &mut state.fixed, CHANGE_DUMP, document, &xml()).await?;
     // One that was given up may be taken up again.
     state.retired.retain(|file| file.path != CHANGE_DUMP);
     Ok(())

@@ -129,7 +129,7 @@ async fn close(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishErro
         return Ok(());
     }
     work.place.flush().await?;
-    work.done.documents += put_fixed(work.place, state, CHANGES, index, &xml()).await?;
+    work.done.documents += put_fixed(work.place, &mut state.fixed, CHANGES, index, &xml()).await?;
     for at in 0..state.lists.len() {
         let record = state.lists[at].clone();
         if record.is_settled() {

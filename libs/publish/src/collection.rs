@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use fixity::Sha256;
-use maud::{DOCTYPE, html};
+use maud::html;
 use model::SourceId;
 use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, relation};
 use serde::{Deserialize, Serialize};
 
-use crate::documents::document;
+use crate::documents::{document, put_fixed};
+use crate::page::html_page;
 use crate::paths::{CAPABILITIES, DESCRIPTION, PAGE, RESOURCES, ROBOTS};
 use crate::place::{About, OWN, Place};
 use crate::{Base, PublishError};
@@ -152,14 +153,8 @@ impl Collection {
         };
         let mut written = 0;
         for CollectionDocument { path, media_type, body } in self.documents()? {
-            let sha256 = Sha256::of(&body);
-            if state.fixed.get(path) == Some(&sha256) {
-                continue;
-            }
             let about = About { media_type: Some(media_type.to_owned()), ..About::default() };
-            place.put(path, body, &about).await?;
-            state.fixed.insert(path.to_owned(), sha256);
-            written += 1;
+            written += put_fixed(place, &mut state.fixed, path, body, &about).await?;
         }
         if written > 0 {
             self.save(place, &state).await?;
@@ -193,29 +188,19 @@ impl Collection {
     /// The page for people.
     fn page(&self) -> String {
         let title = "Copies of several Sources";
-        html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width";
-                    title { (title) }
-                }
-                body {
-                    h1 { (title) }
-                    p {
-                        "This server publishes verified copies by ResourceSync (ANSI/NISO Z39.99), a set for each "
-                        "Source. Give its address to a harvester, or that of one set: " code { (self.base) }
-                    }
-                    ul {
-                        @for set in &self.sets {
-                            li { a href=(self.base.url(&format!("{}/{PAGE}", set.source))) { (set.url) } }
-                        }
-                        li { a href=(self.description()) { "Source Description" } }
-                    }
-                }
+        let none = html! {};
+        let body = html! {
+            p {
+                "This server publishes verified copies by ResourceSync (ANSI/NISO Z39.99), a set for each Source. Give "
+                "its address to a harvester, or that of one set: " code { (self.base) }
             }
-        }
-        .into_string()
+            ul {
+                @for set in &self.sets {
+                    li { a href=(self.base.url(&format!("{}/{PAGE}", set.source))) { (set.url) } }
+                }
+                li { a href=(self.description()) { "Source Description" } }
+            }
+        };
+        html_page(title, &none, &body)
     }
 }

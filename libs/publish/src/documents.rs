@@ -1,5 +1,7 @@
 //! Names and headers of the documents, and the documents above the lists.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use fixity::Sha256;
 use jiff::Timestamp;
@@ -83,10 +85,10 @@ pub(crate) async fn put_above(
     let described = || Link::new(relation::DESCRIBED_BY, base.url(PAGE));
     let html = About { media_type: Some("text/html; charset=utf-8".to_owned()), ..About::default() };
     let text = About { media_type: Some("text/plain; charset=utf-8".to_owned()), ..About::default() };
-    written += put_fixed(place, state, PAGE, page.to_owned().into(), &html).await?;
+    written += put_fixed(place, &mut state.fixed, PAGE, page.to_owned().into(), &html).await?;
     if description.is_none() {
         let robots = format!("User-agent: *\nAllow: /\nSitemap: {}\n", base.url(RESOURCES));
-        written += put_fixed(place, state, ROBOTS, robots.into(), &text).await?;
+        written += put_fixed(place, &mut state.fixed, ROBOTS, robots.into(), &text).await?;
     }
 
     let above = description.map_or_else(|| base.url(DESCRIPTION), str::to_owned);
@@ -114,7 +116,8 @@ pub(crate) async fn put_above(
         ..leads_to(base, TOPIC, Capability::ChangeNotification)
     });
     let lists = lists.chain(topic);
-    written += put_fixed(place, state, CAPABILITIES, document(&capabilities, lists)?, &xml()).await?;
+    written +=
+        put_fixed(place, &mut state.fixed, CAPABILITIES, document(&capabilities, lists)?, &xml()).await?;
 
     if description.is_some() {
         // The collection has the Source Description.
@@ -123,24 +126,26 @@ pub(crate) async fn put_above(
     let description =
         Header { links: vec![described()], ..Header::new(Root::UrlSet, Some(Capability::Description)) };
     let set = Entry { links: vec![described()], ..leads_to(base, CAPABILITIES, Capability::CapabilityList) };
-    written += put_fixed(place, state, DESCRIPTION, document(&description, [set])?, &xml()).await?;
+    written +=
+        put_fixed(place, &mut state.fixed, DESCRIPTION, document(&description, [set])?, &xml()).await?;
     Ok(written)
 }
 
-/// Writes a document with a fixed name, if it differs from the one that is there. Returns 1 if it was written.
+/// Writes a document with a fixed name, if it differs from the one that is there, by the digests in `fixed`. Returns 1 if
+/// it was written.
 pub(crate) async fn put_fixed(
     place: &Place,
-    state: &mut State,
+    fixed: &mut BTreeMap<String, Sha256>,
     path: &str,
     bytes: Bytes,
     about: &About,
 ) -> Result<u64, PublishError> {
     let sha256 = Sha256::of(&bytes);
-    if state.fixed.get(path) == Some(&sha256) {
+    if fixed.get(path) == Some(&sha256) {
         return Ok(0);
     }
     place.put(path, bytes, about).await?;
-    state.fixed.insert(path.to_owned(), sha256);
+    fixed.insert(path.to_owned(), sha256);
     Ok(1)
 }
 

@@ -39,7 +39,7 @@ pub(crate) async fn switch(
     }
     work.place.flush().await?;
     let document = resource_dump(work.base, &dump)?;
-    work.done.documents += put_fixed(work.place, state, DUMP, document, &xml()).await?;
+    work.done.documents += put_fixed(work.place, &mut state.fixed, DUMP, document, &xml()).await?;
     let kept: HashSet<&str> = dump.paths().collect();
     let old = state.dump.iter().flat_map(Dump::paths).filter(|path| !kept.contains(path));
     // What was withdrawn is in none of those that stay.

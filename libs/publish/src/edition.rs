@@ -156,7 +156,7 @@ async fn switch(work: &mut Work<'_>, state: &mut State, draft: Draft) -> Result<
     if is_index {
         work.place.flush().await?;
         let index = resource_index(work.base, &edition)?;
-        work.done.documents += put_fixed(work.place, state, RESOURCES, index, &xml()).await?;
+        work.done.documents += put_fixed(work.place, &mut state.fixed, RESOURCES, index, &xml()).await?;
     } else {
         state.fixed.remove(RESOURCES);
     }

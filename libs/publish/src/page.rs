@@ -1,6 +1,6 @@
 //! The page for people who open the base in a browser.
 
-use maud::{DOCTYPE, html};
+use maud::{DOCTYPE, Markup, html};
 
 use crate::Base;
 use crate::paths::{CAPABILITIES, CHANGES, DESCRIPTION, RESOURCES};
@@ -16,6 +16,31 @@ pub(crate) fn page(base: &Base, entry_url: &str, description: Option<&str>, are_
         ("Resource List", base.url(RESOURCES)),
         ("Change Lists", base.url(CHANGES)),
     ];
+    let head = html! {
+        link rel="resourcesync" href=(base.url(CAPABILITIES));
+    };
+    let body = html! {
+        @if are_copies {
+            p {
+                "This server publishes verified copies of the resources of " (entry_url)
+                " by ResourceSync (ANSI/NISO Z39.99). Each entry has a link with the relation "
+                code { "via" } " to the original."
+            }
+        } @else {
+            p { "The resources at " (entry_url) " are published by ResourceSync (ANSI/NISO Z39.99)." }
+        }
+        p { "Give this address to a harvester: " code { (base) } }
+        ul {
+            @for (name, url) in documents {
+                li { a href=(url) { (name) } }
+            }
+        }
+    };
+    html_page(&title, &head, &body)
+}
+
+/// A page with this title, and more for its head and its body.
+pub(crate) fn html_page(title: &str, head: &Markup, body: &Markup) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -23,25 +48,11 @@ pub(crate) fn page(base: &Base, entry_url: &str, description: Option<&str>, are_
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width";
                 title { (title) }
-                link rel="resourcesync" href=(base.url(CAPABILITIES));
+                (head)
             }
             body {
                 h1 { (title) }
-                @if are_copies {
-                    p {
-                        "This server publishes verified copies of the resources of " (entry_url)
-                        " by ResourceSync (ANSI/NISO Z39.99). Each entry has a link with the relation "
-                        code { "via" } " to the original."
-                    }
-                } @else {
-                    p { "The resources at " (entry_url) " are published by ResourceSync (ANSI/NISO Z39.99)." }
-                }
-                p { "Give this address to a harvester: " code { (base) } }
-                ul {
-                    @for (name, url) in documents {
-                        li { a href=(url) { (name) } }
-                    }
-                }
+                (body)
             }
         }
     }

@@ -84,6 +84,7 @@ async fn put(
     state.retired.retain(|file| file.path != path);
     let header = Header { links: links(work.base, None), ..Header::new(Root::UrlSet, Some(capability)) };
     work.place.flush().await?;
-    work.done.documents += put_fixed(work.place, state, path, document(&header, entries)?, &xml()).await?;
+    work.done.documents +=
+        put_fixed(work.place, &mut state.fixed, path, document(&header, entries)?, &xml()).await?;
     Ok(())
 }
