@@ -80,13 +80,17 @@ impl Archive {
         }
     }
 
-    /// Adds all members of another archive. Returns their names.
-    pub(crate) fn join(&mut self, other: File) -> Result<Vec<String>, PublishError> {
-        let archive = ZipArchive::new(BufReader::new(other)).map_err(failed)?;
-        let names = archive.file_names().map(|name| Ok(name?.into_owned()));
-        let names = names.collect::<Result<_, ZipError>>().map_err(failed)?;
-        self.zip.merge_archive(archive).map_err(failed)?;
-        Ok(names)
+    /// Adds all members of another archive. Returns their names. It copies without leaving its thread, so it has one of
+    /// its own: a server answers meanwhile.
+    pub(crate) async fn join(mut self, other: File) -> Result<(Self, Vec<String>), PublishError> {
+        let joined = tokio::task::spawn_blocking(move || {
+            let archive = ZipArchive::new(BufReader::new(other))?;
+            let names = archive.file_names().map(|name| Ok(name?.into_owned()));
+            let names = names.collect::<Result<_, ZipError>>()?;
+            self.zip.merge_archive(archive)?;
+            Ok((self, names))
+        });
+        joined.await.map_err(|error| PublishError::place("a package", error))?.map_err(failed)
     }
 
     /// All of it, as a temporary file.

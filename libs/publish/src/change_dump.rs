@@ -26,8 +26,8 @@ pub(crate) async fn settle(work: &mut Work<'_>, state: &mut State) -> Result<(),
     }
     let mut is_new = false;
     for at in 0..state.lists.len() {
-        let list = state.lists[at].clone();
-        if list.dumped && list.closed && list.package.is_none() {
+        if state.lists[at].is_to_be_packed() {
+            let list = state.lists[at].clone();
             state.lists[at].package = Some(pack(work, &list).await?);
             is_new = true;
         }
@@ -59,7 +59,9 @@ async fn pack(work: &mut Work<'_>, list: &ChangeListRecord) -> Result<ChangePack
     let mut archive = Archive::begin(work.place)?;
     let mut members = HashSet::new();
     for segment in &list.segments {
-        members.extend(archive.join(copy(work, segment).await?)?);
+        let (joined, names) = archive.join(copy(work, segment).await?).await?;
+        archive = joined;
+        members.extend(names);
     }
     let header = change_manifest(work.base, list);
     let mut manifest = Writer::new(BufWriter::new(work.place.temporary()?), &header)?;

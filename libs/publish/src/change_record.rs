@@ -63,6 +63,11 @@ impl ChangeListRecord {
         self.closed || self.until.is_none()
     }
 
+    /// Whether its package is to be made.
+    pub(crate) fn is_to_be_packed(&self) -> bool {
+        self.dumped && self.closed && self.package.is_none()
+    }
+
     /// Gives up its part of the Change Dump. Returns the files that are not needed any more.
     pub(crate) fn give_up_package(&mut self) -> Vec<String> {
         self.dumped = false;

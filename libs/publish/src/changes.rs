@@ -131,10 +131,10 @@ async fn close(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishErro
     work.place.flush().await?;
     work.done.documents += put_fixed(work.place, &mut state.fixed, CHANGES, index, &xml()).await?;
     for at in 0..state.lists.len() {
-        let record = state.lists[at].clone();
-        if record.is_settled() {
+        if state.lists[at].is_settled() {
             continue;
         }
+        let record = state.lists[at].clone();
         let mut entries = entries_of(work, &record).await?.finish()?;
         let document = entries.document(work.place, &change_list(work.base, &record))?;
         work.put_document(&record.path, document).await?;
