@@ -25,7 +25,8 @@ pub async fn follow(
     stop: CancellationToken,
     take: impl Fn(&str) -> anyhow::Result<()>,
 ) {
-    let mut last = read(&path, what).unwrap_or_default();
+    // What was read before this began may be an earlier content: the first one is applied whatever it is.
+    let mut last: Option<String> = None;
     let mut complained = String::new();
     let mut complain = |error: Option<anyhow::Error>| {
         let said = error.map(|error| format!("{error:#}")).unwrap_or_default();
@@ -41,13 +42,15 @@ pub async fn follow(
         }
         let (place, name) = (path.clone(), what.to_owned());
         let Ok(text) = tokio::task::spawn_blocking(move || read(&place, &name)).await else { return };
-        match text.map(|text| (text != last).then_some(text)) {
+        match text.map(|text| (last.as_ref() != Some(&text)).then_some(text)) {
             Ok(None) => complain(None),
             Ok(Some(text)) => match take(&text) {
                 Ok(()) => {
-                    tracing::info!(file = %path.display(), "the {what} were read again");
+                    if last.is_some() {
+                        tracing::info!(file = %path.display(), "the {what} were read again");
+                    }
                     complain(None);
-                    last = text;
+                    last = Some(text);
                 }
                 Err(error) => complain(Some(error)),
             },

@@ -24,20 +24,9 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
     };
     let etag = etag(&found.meta);
     let modified = Timestamp::from_second(found.meta.last_modified.timestamp()).unwrap_or_default();
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type(path)));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(lifetime(path)));
-    headers.extend(etag.parse().ok().map(|value| (header::ETAG, value)));
-    headers.extend(http_date(modified).map(|value| (header::LAST_MODIFIED, value)));
-    if path == paths::PAGE {
-        // It has no scripts, no styles, no images.
-        let policy = HeaderValue::from_static("default-src 'none'");
-        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
-    }
-    match condition(asked, &etag, modified) {
-        Condition::NotModified => return (StatusCode::NOT_MODIFIED, headers).into_response(),
-        Condition::Failed => return StatusCode::PRECONDITION_FAILED.into_response(),
-        Condition::Met => {}
+    let mut headers = described(path, &etag, modified);
+    if let Some(answer) = unmet(asked, &etag, modified, &headers) {
+        return answer;
     }
     let length = found.meta.size;
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
@@ -72,6 +61,35 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
             tracing::error!(%error, path, "a document cannot be read");
             unavailable()
         }
+    }
+}
+
+/// The headers of a document.
+pub(crate) fn described(path: &str, etag: &str, modified: Timestamp) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type(path)));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(lifetime(path)));
+    headers.extend(etag.parse().ok().map(|value| (header::ETAG, value)));
+    headers.extend(http_date(modified).map(|value| (header::LAST_MODIFIED, value)));
+    if path == paths::PAGE {
+        // It has no scripts, no styles, no images.
+        let policy = HeaderValue::from_static("default-src 'none'");
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    headers
+}
+
+/// The answer to a reader that has this version, or asks for another one. None if it is to get the document.
+pub(crate) fn unmet(
+    asked: &HeaderMap,
+    etag: &str,
+    modified: Timestamp,
+    headers: &HeaderMap,
+) -> Option<Response> {
+    match condition(asked, etag, modified) {
+        Condition::NotModified => Some((StatusCode::NOT_MODIFIED, headers.clone()).into_response()),
+        Condition::Failed => Some(StatusCode::PRECONDITION_FAILED.into_response()),
+        Condition::Met => None,
     }
 }
 

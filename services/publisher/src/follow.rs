@@ -7,7 +7,6 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::shared::{OpenRecords, Shared};
-use crate::takedowns::Takedowns;
 
 /// How often the catalog is asked for changes.
 const EVERY: Duration = Duration::from_secs(1);
@@ -38,8 +37,13 @@ pub(crate) async fn publish(shared: &Shared) -> Result<Published, PublishError> 
     shared.publish(&mut see).await
 }
 
-/// Publishes each change, until `stop`. A directory is scanned again after `rescan`.
-pub(crate) async fn follow(shared: Shared, rescan: Duration, stop: CancellationToken) {
+/// Publishes each change, and what is withdrawn, until `stop`. A directory is scanned again after `rescan`.
+pub(crate) async fn follow(
+    shared: Shared,
+    mut takedowns: Option<watch::Receiver<Takedown>>,
+    rescan: Duration,
+    stop: CancellationToken,
+) {
     let mut published = None;
     let every = match shared.records() {
         OpenRecords::Harvest(_) => EVERY,
@@ -47,7 +51,6 @@ pub(crate) async fn follow(shared: Shared, rescan: Duration, stop: CancellationT
     };
     let mut pause = every;
     let mut tidied = tokio::time::Instant::now();
-    let mut takedowns = shared.takedowns().map(Takedowns::changes);
     loop {
         // What is withdrawn is no change of the catalog, and waits for no scan of a directory.
         let is_withdrawn = tokio::select! {

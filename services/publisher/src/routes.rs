@@ -58,7 +58,7 @@ async fn answer(
         return refused;
     }
     let mut response = match found {
-        Found::Document(document) => several.answer(&document, &method, &headers),
+        Found::Document(etag, document) => several.answer(&etag, &document, &method, &headers),
         Found::Repository => repositories::of_all(&several, &uri, &method, &headers, body).await,
         Found::Unready => unavailable(),
         Found::InSet(..) | Found::Nothing => not_found(),

@@ -9,10 +9,9 @@ use serving::connections::{self, ConnectionEvents, ConnectionLimits};
 use store::Store;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::routes::{self, Routes};
-use crate::set;
+use crate::set::{self, Server};
 use crate::settings::Settings;
 use crate::several::Several;
 use crate::shared::Held;
@@ -51,15 +50,23 @@ pub async fn serve(
     ready: impl FnOnce(Published),
     stop: CancellationToken,
 ) -> Result<(), PublishError> {
-    let tasks = TaskTracker::new();
+    let server = Server::new(settings, stop.clone())?;
+    let Settings { connections, head_time, stall_time, tokens, takedowns, .. } = server.settings.clone();
+    // The files are followed from the begin: a first publication may take hours.
+    if let Some(takedowns) = takedowns {
+        server.tasks.spawn(takedowns.follow(stop.clone()));
+    }
+    if let Some(tokens) = tokens {
+        server.tasks.spawn(tokens.follow(stop.clone()));
+    }
     let starting = async {
         match site {
             Site::One(publication, held) => {
-                let (set, done) = set::start(*publication, held, &settings, &tasks, &stop).await?;
+                let (set, done) = set::start(*publication, held, &server).await?;
                 Ok::<_, PublishError>((Routes::One(set), done))
             }
             Site::Several(collection, sets) => {
-                let (all, done) = Several::start(&collection, sets, &settings, &tasks, &stop).await?;
+                let (all, done) = Several::start(&collection, sets, &server).await?;
                 Ok((Routes::Several(all), done))
             }
         }
@@ -69,16 +76,9 @@ pub async fn serve(
         () = stop.cancelled() => return Ok(()),
     };
     ready(done);
-    let Settings { connections, head_time, stall_time, tokens, takedowns, .. } = settings;
-    if let Some(takedowns) = takedowns {
-        tasks.spawn(takedowns.follow(stop.clone()));
-    }
-    if let Some(tokens) = tokens {
-        tasks.spawn(tokens.follow(stop.clone()));
-    }
     let limits = ConnectionLimits { most: connections, head_time, stall_time: Some(stall_time) };
     connections::serve(listener, routes::router(routes), limits, Uncounted, stop).await;
-    tasks.close();
-    tasks.wait().await;
+    server.tasks.close();
+    server.tasks.wait().await;
     Ok(())
 }

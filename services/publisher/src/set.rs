@@ -4,12 +4,15 @@ use publish::{Publication, PublishError, Published};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
+use web::Client;
 
 use crate::follow;
-use crate::hub::Hub;
+use crate::hub::{self, Hub};
+use crate::hub_limits::HubLimits;
 use crate::notify;
 use crate::settings::Settings;
 use crate::shared::{Held, Shared};
+use crate::takedowns::Takedowns;
 
 /// A publication that is served. Cheap to clone.
 #[derive(Clone)]
@@ -19,6 +22,26 @@ pub(crate) struct Set {
     pub(crate) hub: Option<Hub>,
 }
 
+/// What the sets of one server have in common. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Server {
+    pub(crate) settings: Settings,
+    /// The limits of a set's own hub, and the client that calls the subscribers of all.
+    hub: Option<(Client, HubLimits)>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Server {
+    pub(crate) fn new(settings: Settings, stop: CancellationToken) -> Result<Self, PublishError> {
+        let hub = match settings.hub.clone() {
+            Some(limits) => Some((hub::client(&limits)?, limits)),
+            None => None,
+        };
+        Ok(Self { settings, hub, tasks: TaskTracker::new(), stop })
+    }
+}
+
 /// Publishes once, and begins the tasks that follow what is stored and tell hubs. They end with `stop`.
 ///
 /// # Errors
@@ -26,25 +49,26 @@ pub(crate) struct Set {
 pub(crate) async fn start(
     mut publication: Publication,
     held: Held,
-    settings: &Settings,
-    tasks: &TaskTracker,
-    stop: &CancellationToken,
+    server: &Server,
 ) -> Result<(Set, Published), PublishError> {
     let others = publication.hubs.clone();
-    let own = settings.hub.clone().map(|limits| (own_hub(&publication), limits));
-    if let Some((url, _)) = &own {
+    let Server { settings, hub, tasks, stop } = server;
+    let own = hub.clone().map(|(client, limits)| (own_hub(&publication), limits, client));
+    if let Some((url, ..)) = &own {
         publication.hubs.insert(0, url.clone());
     }
     let shared = Shared::open(publication, held, settings).await?;
+    // From here on each change of the list is seen, also one during the first publication.
+    let takedowns = shared.takedowns().map(Takedowns::changes);
     let done = follow::publish(&shared).await?;
     let hub = match own {
-        Some((url, limits)) => Some(Hub::open(&shared, &url, limits, stop.clone()).await?),
+        Some((url, limits, client)) => Some(Hub::open(&shared, &url, limits, client, stop.clone()).await?),
         None => None,
     };
     if let Some(hub) = hub.clone() {
         tasks.spawn(hub.run(shared.published()));
     }
-    tasks.spawn(follow::follow(shared.clone(), settings.rescan, stop.clone()));
+    tasks.spawn(follow::follow(shared.clone(), takedowns, settings.rescan, stop.clone()));
     for hub in others {
         tasks.spawn(notify::tell(shared.clone(), hub, shared.published(), stop.clone()));
     }

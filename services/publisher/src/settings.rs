@@ -18,6 +18,8 @@ pub struct Settings {
     pub head_time: Duration,
     /// How long a client may take no bytes of a response.
     pub stall_time: Duration,
+    /// How long several Sources have for their first publication before the others are served.
+    pub start_time: Duration,
     /// How often a directory is scanned for changes.
     pub rescan: Duration,
     /// The tokens of readers; none if everybody may read.
@@ -38,6 +40,7 @@ impl Default for Settings {
             connections: 512,
             head_time: Duration::from_secs(30),
             stall_time: Duration::from_secs(60),
+            start_time: Duration::from_secs(30),
             rescan: Duration::from_secs(60),
             tokens: None,
             takedowns: None,

@@ -5,27 +5,26 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, header};
 use axum::response::{IntoResponse as _, Response};
 use fixity::Sha256;
 use jiff::Timestamp;
 use model::{Clock as _, SystemClock};
 use publish::{Collection, CollectionDocument, Publication, PublishError, Published, paths};
 use store::Store;
-use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::access::Tokens;
-use crate::conditions::{Condition, condition, http_date};
+use crate::documents::{described, unmet};
 use crate::harvest::OAI_AT_A_TIME;
 use crate::metrics::PublisherMetrics;
-use crate::set::{self, Set};
-use crate::settings::Settings;
+use crate::set::{self, Server, Set};
 use crate::shared::{Held, Shared};
 
 /// The pause after a set could not be opened.
 const PAUSE: Duration = Duration::from_secs(60);
+/// Sets that are opened at the same time.
+const AT_A_TIME: usize = 16;
 
 /// The sets and the documents above them. Cheap to clone.
 #[derive(Clone)]
@@ -33,7 +32,8 @@ pub(crate) struct Several(Arc<Parts>);
 
 struct Parts {
     path: String,
-    documents: Vec<CollectionDocument>,
+    /// Each with its entity tag.
+    documents: Vec<(String, CollectionDocument)>,
     since: Timestamp,
     tokens: Option<Tokens>,
     oai: OfAll,
@@ -51,8 +51,8 @@ pub(crate) struct OfAll {
 
 /// What is at a path below the base.
 pub(crate) enum Found {
-    /// A document above the sets.
-    Document(CollectionDocument),
+    /// A document above the sets, with its entity tag.
+    Document(String, CollectionDocument),
     /// A path below the base of a set.
     InSet(Set, String),
     /// The OAI-PMH repository of all sets.
@@ -64,41 +64,52 @@ pub(crate) enum Found {
 }
 
 impl Several {
-    /// Starts all sets. One that cannot be opened is tried again later, and keeps no other from being served.
+    /// Starts all sets, some at a time, and waits for them; but for one that takes longer than the start time of the
+    /// settings, no other waits. One that cannot be opened is tried again later. Returns what was published meanwhile.
     ///
     /// # Errors
     /// When a document above the sets cannot be made.
     pub(crate) async fn start(
         collection: &Collection,
         sets: Vec<(Publication, Store)>,
-        settings: &Settings,
-        tasks: &TaskTracker,
-        stop: &CancellationToken,
+        server: &Server,
     ) -> Result<(Self, Published), PublishError> {
         let names = sets.iter().map(|(publication, _)| publication.source.source.to_string());
+        let documents = collection.documents()?.into_iter();
         let all = Self(Arc::new(Parts {
             path: collection.base().path().to_owned(),
-            documents: collection.documents()?,
+            documents: documents.map(|document| (etag(&document), document)).collect(),
             since: SystemClock.now(),
-            tokens: settings.tokens.clone(),
+            tokens: server.settings.tokens.clone(),
             oai: OfAll {
                 url: collection.base().url(paths::OAI),
-                contact: settings.contact_at(collection.base()),
+                contact: server.settings.contact_at(collection.base()),
                 turns: Semaphore::new(OAI_AT_A_TIME),
-                metrics: settings.metrics.clone(),
+                metrics: server.settings.metrics.clone(),
             },
             sets: RwLock::new(names.map(|name| (name, None)).collect()),
         }));
-        let mut done = Published::default();
+        let turns = Arc::new(Semaphore::new(AT_A_TIME));
+        // One message for each set.
+        let (tried, mut results) = mpsc::unbounded_channel();
         for (publication, store) in sets {
-            match all.open(&publication, &store, settings, tasks, stop).await {
-                Ok(published) => done += published,
-                Err(error) => {
-                    let source = publication.source.source.as_str();
-                    tracing::error!(%error, source, "a Source cannot be published now: it is tried again");
-                    let (all, settings, stop) = (all.clone(), settings.clone(), stop.clone());
-                    let more = tasks.clone();
-                    tasks.spawn(all.keep_opening(publication, store, settings, more, stop));
+            let (all, server, turns) = (all.clone(), server.clone(), Arc::clone(&turns));
+            let tasks = server.tasks.clone();
+            tasks.spawn(all.keep_opening(publication, store, server, turns, tried.clone()));
+        }
+        drop(tried);
+        let mut done = Published::default();
+        let over = tokio::time::sleep(server.settings.start_time);
+        tokio::pin!(over);
+        loop {
+            tokio::select! {
+                result = results.recv() => match result {
+                    Some(published) => done += published,
+                    None => break,
+                },
+                () = &mut over => {
+                    tracing::warn!("some Sources are not published yet: they are answered by 503 until then");
+                    break;
                 }
             }
         }
@@ -109,39 +120,50 @@ impl Several {
         &self,
         publication: &Publication,
         store: &Store,
-        settings: &Settings,
-        tasks: &TaskTracker,
-        stop: &CancellationToken,
+        server: &Server,
     ) -> Result<Published, PublishError> {
-        let held = Held::Harvest(store.clone());
-        let (set, done) = set::start(publication.clone(), held, settings, tasks, stop).await?;
+        let (set, done) = set::start(publication.clone(), Held::Harvest(store.clone()), server).await?;
         let name = publication.source.source.to_string();
         self.0.sets.write().unwrap_or_else(PoisonError::into_inner).insert(name, Some(set));
         Ok(done)
     }
 
+    /// Opens a set; one that cannot be opened is tried again, after a pause. The first result goes to `tried`.
     async fn keep_opening(
         self,
         publication: Publication,
         store: Store,
-        settings: Settings,
-        tasks: TaskTracker,
-        stop: CancellationToken,
+        server: Server,
+        turns: Arc<Semaphore>,
+        tried: mpsc::UnboundedSender<Published>,
     ) {
-        let source = publication.source.source.clone();
+        let source = publication.source.source.as_str();
+        let mut tried = Some(tried);
         loop {
-            tokio::select! {
-                () = tokio::time::sleep(PAUSE) => {}
-                () = stop.cancelled() => return,
-            }
-            match self.open(&publication, &store, &settings, &tasks, &stop).await {
-                Ok(_) => {
-                    tracing::info!(source = source.as_str(), "a Source is published now");
+            let opened = async {
+                let _turn = turns.acquire().await;
+                self.open(&publication, &store, &server).await
+            };
+            let opened = tokio::select! {
+                opened = opened => opened,
+                () = server.stop.cancelled() => return,
+            };
+            let is_first = tried.is_some();
+            match (opened, tried.take()) {
+                (Ok(published), tried) => {
+                    tracing::info!(source, "a Source is published now");
+                    // Without a receiver, the server did not wait for it.
+                    let _ = tried.map(|tried| tried.send(published));
                     return;
                 }
-                Err(error) => {
-                    tracing::warn!(%error, source = source.as_str(), "a Source cannot be published yet")
+                (Err(error), _) if is_first => {
+                    tracing::error!(%error, source, "a Source cannot be published now: it is tried again");
                 }
+                (Err(error), _) => tracing::warn!(%error, source, "a Source cannot be published yet"),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(PAUSE) => {}
+                () = server.stop.cancelled() => return,
             }
         }
     }
@@ -169,8 +191,8 @@ impl Several {
 
     /// What is at a path below the base.
     pub(crate) fn find(&self, path: &str) -> Found {
-        if let Some(document) = self.0.documents.iter().find(|document| document.path == path) {
-            return Found::Document(document.clone());
+        if let Some((etag, document)) = self.0.documents.iter().find(|(_, document)| document.path == path) {
+            return Found::Document(etag.clone(), document.clone());
         }
         if path == paths::OAI {
             return Found::Repository;
@@ -188,27 +210,22 @@ impl Several {
     /// Answers with a document above the sets.
     pub(crate) fn answer(
         &self,
+        etag: &str,
         document: &CollectionDocument,
         method: &Method,
         asked: &HeaderMap,
     ) -> Response {
-        let CollectionDocument { path, media_type, body } = document;
-        let etag = format!("\"{}\"", Sha256::of(body));
-        let mut headers = HeaderMap::new();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
-        headers.extend(etag.parse().ok().map(|value| (header::ETAG, value)));
-        headers.extend(http_date(self.0.since).map(|value| (header::LAST_MODIFIED, value)));
-        if *path == paths::PAGE {
-            headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'"));
-        }
-        match condition(asked, &etag, self.0.since) {
-            Condition::NotModified => return (StatusCode::NOT_MODIFIED, headers).into_response(),
-            Condition::Failed => return StatusCode::PRECONDITION_FAILED.into_response(),
-            Condition::Met => {}
+        let CollectionDocument { path, body, .. } = document;
+        let mut headers = described(path, etag, self.0.since);
+        if let Some(answer) = unmet(asked, etag, self.0.since, &headers) {
+            return answer;
         }
         headers.insert(header::CONTENT_LENGTH, body.len().into());
         let body = if *method == Method::HEAD { Body::empty() } else { Body::from(body.clone()) };
         (headers, body).into_response()
     }
+}
+
+fn etag(document: &CollectionDocument) -> String {
+    format!("\"{}\"", Sha256::of(&document.body))
 }

@@ -48,3 +48,23 @@ impl Takedowns {
         .await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_the_list_gets_before_it_is_followed_counts() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let list = Takedowns::of_file(file.path()).unwrap();
+        let mut changes = list.changes();
+        std::fs::write(file.path(), "http://e.org/a\n").unwrap();
+        let stop = CancellationToken::new();
+        let following = tokio::spawn(list.clone().follow(stop.clone()));
+        let a = "http://e.org/a".parse().unwrap();
+        let found = changes.wait_for(|list| list.contains(&a));
+        tokio::time::timeout(std::time::Duration::from_secs(60), found).await.unwrap().unwrap();
+        stop.cancel();
+        following.await.unwrap();
+    }
+}

@@ -12,11 +12,11 @@ use model::SourceId;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use publish::files::{FileRecords, Scanned};
-use publish::{Base, Place, Policy, Publication, PublishError, Published, Seen, Takedown};
+use publish::{Place, Policy, Publication, PublishError, Published, Seen};
 use store::SourceMarker;
 use tempfile::TempDir;
 
-use crate::world::BASE;
+use crate::world::{BASE, publication};
 
 pub(crate) struct Folder {
     folder: TempDir,
@@ -35,21 +35,10 @@ impl Folder {
     pub(crate) fn at(objects: Arc<dyn ObjectStore>, policy: Policy) -> Self {
         let folder = TempDir::with_prefix("files-").unwrap();
         let place = Place::bucket("memory", Arc::clone(&objects));
-        let base = Base::new(BASE.parse().unwrap()).unwrap();
         let url = format!("{BASE}files/");
         let files = FileRecords::new(folder.path(), &url.parse().unwrap(), &place).unwrap();
         let source = SourceMarker { source: "files".parse::<SourceId>().unwrap(), url };
-        let publication = Publication {
-            place,
-            base,
-            source,
-            with_bytes: true,
-            dumps: false,
-            hubs: Vec::new(),
-            description: None,
-            takedown: Takedown::default(),
-            policy,
-        };
+        let publication = publication(place, source, policy);
         Self { folder, objects, publication, files, clock: 0 }
     }
 

@@ -41,6 +41,21 @@ pub(crate) fn small() -> Policy {
     Policy { least_entries: 2, one_in: 3, most_entries: 4, small: 0, edition_pause, ..Policy::default() }
 }
 
+/// A publication with bytes, without dumps.
+pub(crate) fn publication(place: Place, source: SourceMarker, policy: Policy) -> Publication {
+    Publication {
+        place,
+        base: Base::new(BASE.parse().unwrap()).unwrap(),
+        source,
+        with_bytes: true,
+        dumps: false,
+        hubs: Vec::new(),
+        description: None,
+        takedown: Takedown::default(),
+        policy,
+    }
+}
+
 impl World {
     pub(crate) async fn new(policy: Policy) -> Self {
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -53,19 +68,8 @@ impl World {
         let source = "case".parse::<SourceId>().unwrap();
         let path = Key::Catalog(source.clone()).to_string();
         let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await.unwrap();
-        let base = Base::new(BASE.parse().unwrap()).unwrap();
         let source = SourceMarker { source, url: "http://e.org/".to_owned() };
-        let publication = Publication {
-            place,
-            base,
-            source,
-            with_bytes: true,
-            dumps: false,
-            hubs: Vec::new(),
-            description: None,
-            takedown: Takedown::default(),
-            policy,
-        };
+        let publication = publication(place, source, policy);
         Self { store, catalog, objects, publication, clock: 0, links: Vec::new() }
     }
 

@@ -1,11 +1,13 @@
 //! The client that calls subscribers: behind the address guard, and without redirects.
 
-use web::{Client, WebConfig, WebError};
+use publish::PublishError;
+use web::{Client, WebConfig};
 
 use crate::hub_limits::HubLimits;
 
-pub(super) fn client(limits: &HubLimits) -> Result<Client, WebError> {
-    Client::new(WebConfig {
+/// Makes the client of a server. All its hubs share it, so an origin has one budget however many sets there are.
+pub(crate) fn client(limits: &HubLimits) -> Result<Client, PublishError> {
+    let client = Client::new(WebConfig {
         connect_timeout: limits.answer_time,
         first_byte_timeout: limits.answer_time,
         stall_timeout: limits.answer_time,
@@ -15,5 +17,6 @@ pub(super) fn client(limits: &HubLimits) -> Result<Client, WebError> {
         retry_budget: limits.answer_time,
         addresses: limits.addresses.clone(),
         ..WebConfig::default()
-    })
+    });
+    client.map_err(|error| PublishError::Refused(format!("no subscriber can be called from here: {error}")))
 }

@@ -77,7 +77,8 @@ pub(super) async fn deliver(hub: Hub, subscription: Arc<Subscription>) {
     }
 }
 
-/// Delivers whatever comes. None once somebody else has ended the subscription.
+/// Delivers each payload until the subscription is to end, and returns why. None if an unsubscription has ended it, or
+/// the hub stops.
 async fn deliver_all(hub: &Hub, subscription: &Subscription) -> Option<Ending> {
     let limits = &hub.0.limits;
     let mut newest = hub.0.payloads.newest();

@@ -23,6 +23,7 @@ use crate::hub_limits::HubLimits;
 use crate::metrics::PublisherMetrics;
 use crate::shared::Shared;
 
+pub(crate) use client::client;
 pub(crate) use request::answer;
 
 use payloads::Payloads;
@@ -53,17 +54,15 @@ struct Parts {
 }
 
 impl Hub {
-    /// Opens the hub with the subscribers of before. `url` is its own.
+    /// Opens the hub with the subscribers of before. `url` is its own; `client` calls the subscribers.
     pub(crate) async fn open(
         shared: &Shared,
         url: &Url,
         limits: HubLimits,
+        client: Client,
         stop: CancellationToken,
     ) -> Result<Self, PublishError> {
         let publication = shared.publication();
-        let client = client::client(&limits).map_err(|error| {
-            PublishError::Refused(format!("no subscriber can be called from here: {error}"))
-        })?;
         let channel = crate::notify::channel(shared, url);
         let until = publication.told_until(url).await?;
         let known = publication.subscribers(MOST_KNOWN).await?;

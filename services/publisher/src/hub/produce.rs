@@ -1,5 +1,5 @@
-//! Makes the payloads of what is published. The Change Lists are the outbox; until when they were told is noted before
-//! a payload is delivered, so that nobody was told of more than is noted.
+//! Makes the payloads of what is published. The Change Lists are the outbox. The end of a payload is noted before the
+//! payload is delivered: after a kill, no subscriber was told of changes behind the noted time.
 
 use std::time::Duration;
 

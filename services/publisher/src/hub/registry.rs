@@ -26,6 +26,9 @@ pub(super) struct Subscription {
 #[derive(Default)]
 pub(super) struct Registry {
     all: Mutex<HashMap<Url, Arc<Subscription>>>,
+    /// Held from the look for room to the entry in `all`: of requests that are confirmed at the same time, each sees
+    /// those before.
+    joining: tokio::sync::Mutex<()>,
 }
 
 /// Why there is no room for another subscriber.
@@ -76,12 +79,17 @@ impl Hub {
         if same >= limits.per_host { Err(Full::Host(limits.per_host)) } else { Ok(()) }
     }
 
-    /// Begins or renews the subscription of a verified request. It is on the disk when this returns.
+    /// Begins or renews the subscription of a verified request. It is at the place when this returns. The inner error
+    /// says that there is no room.
     pub(super) async fn subscribe(
         &self,
         request: &SubscriptionRequest,
         lease: Duration,
-    ) -> Result<(), PublishError> {
+    ) -> Result<Result<(), Full>, PublishError> {
+        let _joining = self.0.registry.joining.lock().await;
+        if let Err(full) = self.has_room(&request.callback) {
+            return Ok(Err(full));
+        }
         let lease_until = SystemClock.now().saturating_add(lease).unwrap_or(Timestamp::MAX);
         let secret = request.secret.clone();
         if let Some(known) = self.0.registry.find(&request.callback) {
@@ -90,7 +98,7 @@ impl Hub {
                 subscriber.secret = secret.clone();
             });
             if renewed.await? {
-                return Ok(());
+                return Ok(Ok(()));
             }
         }
         let subscriber = Subscriber {
@@ -102,7 +110,7 @@ impl Hub {
         };
         self.0.shared.publication().put_subscriber(&subscriber).await?;
         self.take(subscriber);
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Takes a subscriber, and begins its task.

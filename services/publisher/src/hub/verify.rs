@@ -85,20 +85,17 @@ impl Hub {
             }
         }
         let done = match request.mode {
-            Mode::Subscribe => match self.has_room(&request.callback) {
-                Ok(()) => self.subscribe(&request, lease).await,
-                Err(full) => {
-                    self.0.metrics.no_room();
-                    let url = denial(&request.callback, &request.topic, &full.to_string());
-                    // It is told once.
-                    let _ = self.0.client.get(GetRequest::new(url)).await;
-                    return;
-                }
-            },
-            Mode::Unsubscribe => self.unsubscribe(&request.callback).await,
+            Mode::Subscribe => self.subscribe(&request, lease).await,
+            Mode::Unsubscribe => self.unsubscribe(&request.callback).await.map(Ok),
         };
         match done {
-            Ok(()) => tracing::info!(host, mode, "a subscriber has confirmed a request"),
+            Ok(Ok(())) => tracing::info!(host, mode, "a subscriber has confirmed a request"),
+            Ok(Err(full)) => {
+                self.0.metrics.no_room();
+                let url = denial(&request.callback, &request.topic, &full.to_string());
+                // The subscriber is told once. If it cannot be reached, it has no subscription all the same.
+                let _ = self.0.client.get(GetRequest::new(url)).await;
+            }
             Err(error) => tracing::error!(host, mode, %error, "a confirmed request cannot be noted now"),
         }
     }
@@ -109,7 +106,7 @@ impl Hub {
         request: &SubscriptionRequest,
         lease: Option<std::time::Duration>,
     ) -> Result<bool, WebError> {
-        // Used once, and nobody can guess it.
+        // 160 random bits, used once: only the server of the callback learns it.
         let challenge = format!("{:020x}{:020x}", Ulid::new().random(), Ulid::new().random());
         let url = verification(&request.callback, request.mode, &request.topic, &challenge, lease);
         let mut get = GetRequest::new(url);

@@ -68,7 +68,7 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     lay_down(&args, &publication, &records).await
 }
 
-/// Sizes and times, as the operator wants them.
+/// Sizes and times: the default ones, or those of `--close-after`.
 fn policy(args: &PublishArgs) -> Result<Policy, Failed> {
     // The bytes of a directory's files are those of today only.
     let version_links = args.archive != Archive::Off && args.listen.is_some() && args.from.is_none();

@@ -61,7 +61,7 @@ pub(super) async fn serve(
     Ok(Exit::Good)
 }
 
-/// The limits of the publisher's own hub, if it is wanted.
+/// The limits of the publisher's own hub. None without `--own-hub`.
 fn hub_limits(args: &PublishArgs) -> Result<Option<HubLimits>, Failed> {
     if !args.own_hub {
         return Ok(None);

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use model::counted;
 use publish::{
     Base, CatalogRecords, Collection, CollectionSet, Policy, Publication, PublishError, Published, Seen,
+    Takedown,
 };
 use publisher::Site;
 use store::{PublicationPlace, SourceMarker, Store};
@@ -24,8 +25,11 @@ pub(super) async fn run(args: &PublishArgs, base: Base, policy: Policy) -> Comma
     let sets =
         sources.iter().map(|marker| CollectionSet { source: marker.source.clone(), url: marker.url.clone() });
     let collection = Collection::new(base, sets.collect()).map_err(failed)?;
-    let publications =
-        sources.into_iter().map(|source| publication(args, &store, &collection, source, policy));
+    let takedown = takedown(args)?;
+    let publications = sources.into_iter().map(|source| {
+        let publication = publication(args, &store, &collection, source, policy)?;
+        Ok::<_, Failed>(Publication { takedown: takedown.clone(), ..publication })
+    });
     let publications: Vec<Publication> = publications.collect::<Result<_, _>>()?;
     match args.listen {
         Some(listen) => {
@@ -77,7 +81,7 @@ fn publication(
         dumps: args.dumps,
         hubs: args.hub.clone(),
         description: Some(collection.description()),
-        takedown: takedown(args)?,
+        takedown: Takedown::default(),
         policy,
     })
 }

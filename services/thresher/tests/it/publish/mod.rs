@@ -13,6 +13,7 @@ mod own_hub_readers;
 mod peers;
 mod requests;
 mod sets;
+mod slow_set;
 mod takedown;
 
 use std::collections::BTreeMap;
@@ -97,17 +98,19 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    fn start(copy: &Destination) -> Self {
+    /// None yet, behind its relay.
+    fn idle() -> Self {
         let relay = Relay::start().unwrap();
-        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None };
-        served.restart(copy);
-        served
+        Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None }
+    }
+
+    fn start(copy: &Destination) -> Self {
+        Self::with(copy, &[])
     }
 
     /// Serves a copy with these options.
     fn with(copy: &Destination, options: &[&str]) -> Self {
-        let relay = Relay::start().unwrap();
-        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None };
+        let mut served = Self::idle();
         served.restart_with(copy, options);
         served
     }
@@ -119,37 +122,27 @@ impl Served {
 
     /// Serves a copy to those with a token of a file.
     fn with_tokens(copy: &Destination, tokens: &Path) -> Self {
-        let relay = Relay::start().unwrap();
-        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None };
-        served.run(copy.command("publish", &["--tokens", tokens.to_str().unwrap()]));
-        served
+        Self::with(copy, &["--tokens", tokens.to_str().unwrap()])
     }
 
     /// Serves a copy, and tells a hub.
     pub(crate) fn with_hub(copy: &Destination, hub: &str) -> Self {
-        let relay = Relay::start().unwrap();
-        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None };
-        served.restart_with_hub(copy, hub);
-        served
+        Self::with(copy, &["--hub", hub])
     }
 
     /// Kills it with SIGKILL, and starts it again.
     fn restart_with_hub(&mut self, copy: &Destination, hub: &str) {
-        self.run(copy.command("publish", &["--hub", hub]));
+        self.restart_with(copy, &["--hub", hub]);
     }
 
     /// Serves a copy with a Resource Dump.
     fn with_dumps(copy: &Destination) -> Self {
-        let relay = Relay::start().unwrap();
-        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None };
-        served.run(copy.command("publish", &["--dumps"]));
-        served
+        Self::with(copy, &["--dumps"])
     }
 
     /// Serves the files of a directory, scanned each second.
     fn files(from: &Path, state: &Path) -> Self {
-        let relay = Relay::start().unwrap();
-        let mut served = Self { base: format!("{}/", relay.url()), relay, server: None, metrics: None };
+        let mut served = Self::idle();
         let mut command = thresher();
         command.args(["publish", "--rescan", "1", "--from"]).arg(from).arg("--state").arg(state);
         served.run(command);
@@ -158,7 +151,7 @@ impl Served {
 
     /// Kills the publisher with SIGKILL, and starts it again at another port.
     fn restart(&mut self, copy: &Destination) {
-        self.run(copy.command("publish", &[]));
+        self.restart_with(copy, &[]);
     }
 
     fn run(&mut self, mut command: Command) {

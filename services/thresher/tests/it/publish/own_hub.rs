@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::join_all;
 use jiff::Timestamp;
 use reqwest::{Client, Response, StatusCode};
 use resourcesync::Change;
@@ -278,6 +279,17 @@ async fn subscribers_are_bounded_and_callbacks_are_guarded() {
     assert_eq!(guarded.ask("subscribe", "/a", &[]).await.status(), StatusCode::ACCEPTED);
     guarded.status("unverified", |count| count == 1).await;
     assert!(guarded.callbacks.asked("/a").is_empty(), "no request reached the loopback address");
+}
+
+#[tokio::test]
+async fn subscriptions_that_are_confirmed_at_the_same_time_keep_to_the_limit() {
+    let mut options = LOOPBACK.to_vec();
+    options.extend(["--hub-subscribers-per-host", "2"]);
+    let case = Case::new(&options).await;
+    let paths: Vec<String> = (0..8).map(|number| format!("/{number}")).collect();
+    join_all(paths.iter().map(|path| case.ask("subscribe", path, &[]))).await;
+    case.status("refused", |count| count == 6).await;
+    case.status("subscribers", |count| count == 2).await;
 }
 
 #[tokio::test]

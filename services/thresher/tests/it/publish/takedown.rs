@@ -41,7 +41,7 @@ async fn acc_7_readers_of_one_set_get_403_on_the_other() {
         (200, 200, 401)
     );
     let path = ".well-known/resourcesync";
-    assert_eq!((status(path, one).await, status(path, "another-token-of-nobody").await), (200, 401));
+    assert_eq!((status(path, one).await, status(path, "a-token-that-is-not-in-the-file").await), (200, 401));
 }
 
 #[tokio::test]

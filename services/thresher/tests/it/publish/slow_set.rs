@@ -1,0 +1,74 @@
+//! A server of several Sources, one of which takes long to publish.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::{Catalog, CatalogConfig};
+use model::SourceId;
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use publish::{Base, Collection, CollectionSet, Place, Policy, Publication, Takedown};
+use publisher::{Settings, Site};
+use reqwest::Client;
+use store::{Key, SourceMarker, Store};
+use testkit::gated::GatedObjects;
+use testkit::waiting::found;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+fn publication(collection: &Collection, id: &SourceId, objects: Arc<dyn ObjectStore>) -> Publication {
+    Publication {
+        place: Place::bucket(id.as_str(), objects),
+        base: collection.base_of(id).unwrap(),
+        source: SourceMarker { source: id.clone(), url: format!("http://{id}.test/") },
+        with_bytes: false,
+        dumps: false,
+        hubs: Vec::new(),
+        description: Some(collection.description()),
+        takedown: Takedown::default(),
+        policy: Policy::default(),
+    }
+}
+
+#[tokio::test]
+async fn a_first_publication_that_takes_long_keeps_no_other_set_from_being_served() {
+    let store = Store::in_memory();
+    let [slow, quick] = ["slow", "quick"].map(|id| id.parse::<SourceId>().unwrap());
+    for id in [&slow, &quick] {
+        let path = Key::Catalog(id.clone()).to_string();
+        let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await.unwrap();
+        catalog.close().await.unwrap();
+    }
+    let sets =
+        [&slow, &quick].map(|id| CollectionSet { source: id.clone(), url: format!("http://{id}.test/") });
+    let base = Base::new("http://mirror.example/".parse().unwrap()).unwrap();
+    let collection = Collection::new(base, sets.to_vec()).unwrap();
+    let (objects, gate) = GatedObjects::closed();
+    let publications = [
+        publication(&collection, &slow, objects),
+        publication(&collection, &quick, Arc::new(InMemory::new())),
+    ];
+    let site = Site::Several(collection, publications.map(|one| (one, store.clone())).to_vec());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    let settings = Settings { start_time: Duration::ZERO, ..Settings::default() };
+    let serving = tokio::spawn(publisher::serve(listener, site, settings, |_| {}, stop.clone()));
+
+    let client = Client::builder().no_proxy().build().unwrap();
+    let answers = async |set: &SourceId, status: u16| {
+        found(format!("{set} is answered by {status}"), async || {
+            let url = format!("http://{address}/{set}/resourcelist.xml");
+            let answer = client.get(url).send().await.ok()?;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            (answer.status() == status).then_some(())
+        })
+        .await;
+    };
+    answers(&quick, 200).await;
+    answers(&slow, 503).await;
+    gate.open(1_000);
+    answers(&slow, 200).await;
+    stop.cancel();
+    serving.await.unwrap().unwrap();
+}
