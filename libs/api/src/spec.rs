@@ -27,7 +27,7 @@ mod tests {
             "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "push": "off", "max_body_bytes": 1_048_576, "notify": ["https://index.example.com/"],
-            "inbox": "https://registry.example.com/inbox/",
+            "inbox": "https://registry.example.com/inbox/", "publish": "networks", "publish_networks": ["10.2.0.0/16"],
         });
         let given: Spec = serde_json::from_value(all.clone()).unwrap();
         assert_eq!(serde_json::to_value(&given).unwrap(), all);
@@ -45,7 +45,9 @@ mod tests {
     #[test]
     fn the_names_in_the_description_are_those_that_are_understood() {
         let schema = serde_json::to_value(Spec::schema()).unwrap();
-        for field in ["mode", "prefer", "absent", "origins", "mirrors", "patches", "robots", "push"] {
+        for field in
+            ["mode", "prefer", "absent", "origins", "mirrors", "patches", "robots", "push", "publish"]
+        {
             for name in schema["properties"][field]["enum"].as_array().unwrap() {
                 let body = json!({"entry": "https://example.org/", field: name});
                 assert!(serde_json::from_value::<Spec>(body).is_ok(), "{field}: {name}");

@@ -59,6 +59,10 @@ pub(crate) fn patches() -> Schema {
     one_of(&["verified", "off"])
 }
 
+pub(crate) fn publish() -> Schema {
+    one_of(&["off", "public", "tokens", "networks"])
+}
+
 pub(crate) fn push() -> Schema {
     one_of(&["auto", "unsigned", "off"])
 }

@@ -79,7 +79,7 @@ pub use oai::{
     OaiRepository, OaiSet, OaiTokens, OaiWindow,
 };
 pub use only::{Only, OnlyError, Scope, WantedLink};
-pub use options::{Absent, Mirrors, OaiOptions, Origins, Patches, Prefer, Push, Robots, RunMode};
+pub use options::{Absent, Mirrors, OaiOptions, Origins, Patches, Prefer, Publish, Push, Robots, RunMode};
 pub use origin::{Origin, OriginError};
 pub use outcome::{Outcome, OutcomeResult, Outcomes};
 pub use package::{

@@ -112,6 +112,22 @@ pub enum Push {
     Off,
 }
 
+/// Whether the publisher of a fleet publishes what is stored of a Source, and who may read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Publish {
+    /// It is not published.
+    #[default]
+    Off,
+    /// Everybody may read it.
+    Public,
+    /// Readers need a token of the publisher's file.
+    Tokens,
+    /// Readers are in one of the networks of the Source's publication.
+    Networks,
+}
+
 /// What to harvest of an OAI-PMH repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct OaiOptions {
@@ -163,6 +179,13 @@ impl Patches {
     /// Whether this is the default.
     pub fn is_verified(&self) -> bool {
         *self == Self::Verified
+    }
+}
+
+impl Publish {
+    /// Whether this is the default.
+    pub fn is_off(&self) -> bool {
+        *self == Self::Off
     }
 }
 

@@ -1,6 +1,6 @@
 //! Validates the spec of a Source.
 
-use model::{Origin, SourceId, displayed};
+use model::{Origin, Publish, SourceId, displayed};
 use regex::Regex;
 use url::Url;
 
@@ -107,6 +107,17 @@ impl SourceSpec {
                 "allow_networks",
                 format!("{networks} are named, and {MOST_NETWORKS} at most can be; name larger ones"),
             );
+        }
+        if self.publish_networks.len() > MOST_NETWORKS {
+            let networks = self.publish_networks.len();
+            refuse(
+                "publish_networks",
+                format!("{networks} are named, and {MOST_NETWORKS} at most can be; name larger ones"),
+            );
+        }
+        if (self.publish == Publish::Networks) == self.publish_networks.is_empty() {
+            let why = "networks are named where publish is networks, and only there, such as 10.2.0.0/16";
+            refuse("publish_networks", why.to_owned());
         }
         if self.notify.len() > MOST_TARGETS {
             refuse("notify", format!("{} are told, and {MOST_TARGETS} at most can be", self.notify.len()));
@@ -276,6 +287,23 @@ mod tests {
         };
         assert_eq!(fields(&networks(64)), [""; 0]);
         assert_eq!(fields(&networks(65)), ["allow_networks"]);
+    }
+
+    #[test]
+    fn a_publication_to_networks_names_some_and_another_names_none() {
+        let published = |publish: Publish, networks: u8| {
+            let mut source = spec("https://example.org/");
+            source.publish = publish;
+            source.publish_networks =
+                (0..networks).map(|n| format!("10.{n}.0.0/16").parse().unwrap()).collect();
+            fields(&source)
+        };
+        assert_eq!(published(Publish::Networks, 64), [""; 0]);
+        assert_eq!(published(Publish::Tokens, 0), [""; 0]);
+        for (publish, networks) in [(Publish::Networks, 0), (Publish::Networks, 65), (Publish::Off, 1)] {
+            assert_eq!(published(publish, networks), ["publish_networks"], "{publish:?}");
+        }
+        assert_eq!(published(Publish::Public, 1), ["publish_networks"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::Publish;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -29,6 +30,8 @@ impl Spec {
             schedule: None,
             follow: None,
             notify: Vec::new(),
+            publish: Publish::Off,
+            publish_networks: Vec::new(),
             ..self.clone()
         };
         // A spec is serialized to be stored at all; without its bytes, no two specs are the same.
@@ -54,7 +57,9 @@ mod tests {
         let plain = spec(serde_json::json!({}));
         let other = Spec {
             schedule: Some(Schedule::every(60)),
-            ..spec(serde_json::json!({"name": "zenodo", "labels": {"country": "jp"}, "enabled": false}))
+            ..spec(
+                serde_json::json!({"name": "zenodo", "labels": {"country": "jp"}, "enabled": false, "publish": "public"}),
+            )
         };
         assert_eq!(plain.run_digest(), other.run_digest());
         for change in [

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use model::{
     Absent, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins, Patches, Persisted,
-    Prefer, Push, Robots, RunMode, SourceId,
+    Prefer, Publish, Push, Robots, RunMode, SourceId,
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -181,6 +181,15 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = "uri", required = false))]
     pub inbox: Option<Url>,
+    /// Whether the publisher publishes what is stored of the Source, and who may read it: `off`, `public`, `tokens` (those
+    /// with a token of the publisher's file), or `networks` (those in `publish_networks`).
+    #[serde(default, skip_serializing_if = "Publish::is_off")]
+    #[cfg_attr(feature = "openapi", schema(schema_with = schema::publish))]
+    pub publish: Publish,
+    /// The networks whose readers get the publication, where `publish` is `networks`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 64, example = json!(["10.2.0.0/16"])))]
+    pub publish_networks: Vec<Network>,
 }
 
 /// A Source: its ID and its spec.
@@ -305,6 +314,8 @@ impl Spec {
             push: Push::default(),
             notify: Vec::new(),
             inbox: None,
+            publish: Publish::default(),
+            publish_networks: Vec::new(),
         }
     }
 }

@@ -51,6 +51,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "robots.txt" } dd { (name(&spec.robots).replace('-', " ")) }
             dt { "Our contact" } dd { (or(spec.contact.clone(), "default")) }
             dt { "Credential" } dd { (or(spec.credential.as_ref().map(ToString::to_string), "none")) }
+            dt { "Published for" } dd { (published(spec)) }
             dt { "Allowed networks" } dd { (or(networks(spec), "public addresses, and those of the configuration")) }
         }
     }
@@ -70,8 +71,20 @@ fn followed(spec: &SourceSpec) -> Option<String> {
 }
 
 fn networks(spec: &SourceSpec) -> Option<String> {
-    let names: Vec<String> = spec.allow_networks.iter().map(ToString::to_string).collect();
-    (!names.is_empty()).then(|| names.join(", "))
+    (!spec.allow_networks.is_empty()).then(|| joined(&spec.allow_networks))
+}
+
+fn joined(networks: &[model::Network]) -> String {
+    networks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn published(spec: &SourceSpec) -> String {
+    match spec.publish {
+        model::Publish::Off => "nobody".to_owned(),
+        model::Publish::Public => "everybody".to_owned(),
+        model::Publish::Tokens => "readers with a token".to_owned(),
+        model::Publish::Networks => format!("readers in {}", joined(&spec.publish_networks)),
+    }
 }
 
 fn schedule(spec: &SourceSpec) -> String {

@@ -9,7 +9,7 @@ use super::form::Fields;
 use crate::api_error::ApiError;
 
 /// Fields that are strings in the API too, under the same names.
-const TEXTS: [&str; 18] = [
+const TEXTS: [&str; 19] = [
     "entry",
     "name",
     "title",
@@ -28,6 +28,7 @@ const TEXTS: [&str; 18] = [
     "contact",
     "credential",
     "inbox",
+    "publish",
 ];
 /// Fields that are numbers in the API.
 const NUMBERS: [&str; 6] = [
@@ -39,7 +40,8 @@ const NUMBERS: [&str; 6] = [
     "follow_max",
 ];
 /// Fields that are lists of strings in the API. The form separates their items by spaces.
-const LISTS: [&str; 6] = ["only", "allow_networks", "notify", "sets", "follow_links", "follow_types"];
+const LISTS: [&str; 7] =
+    ["only", "allow_networks", "notify", "sets", "follow_links", "follow_types", "publish_networks"];
 
 /// The field with the labels, an object in the API. The form separates them by spaces.
 const LABELS: &str = "labels";
@@ -221,7 +223,7 @@ mod tests {
             "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "notify": ["https://index.example.com/", "https://other.example.com/a%20b"],
-            "inbox": "https://registry.example.com/inbox/", "max_body_bytes": 1_048_576,
+            "inbox": "https://registry.example.com/inbox/", "max_body_bytes": 1_048_576, "publish": "networks", "publish_networks": ["10.2.0.0/16"],
         });
         for body in [plain, every, all] {
             let spec: Spec = serde_json::from_value(body).unwrap();

@@ -43,6 +43,7 @@ impl SpecInputs<'_> {
             (self.schedule())
             (self.runs())
             (self.requests())
+            (self.publication())
         }
     }
 
@@ -120,6 +121,16 @@ impl SpecInputs<'_> {
                 (self.input("allow_networks", "text", "Allowed networks", "Such as 10.1.0.0/16, with spaces between them. Public addresses are always allowed."))
                 (self.input("notify", "text", "Inboxes to notify of changes", "URLs of pages that have inboxes for Linked Data Notifications, with spaces between them."))
                 (self.input("inbox", "url", "Inbox to poll", "An inbox of others for Linked Data Notifications, or a page that advertises one."))
+            }
+        }
+    }
+
+    fn publication(&self) -> Markup {
+        html! {
+            fieldset {
+                legend { "Publication" }
+                (self.choice("publish", "Publish what is stored, for", &[("off", "nobody: it is not published"), ("public", "everybody"), ("tokens", "readers with a token"), ("networks", "readers in these networks")]))
+                (self.input("publish_networks", "text", "Networks of readers", "Such as 10.2.0.0/16, with spaces between them."))
             }
         }
     }

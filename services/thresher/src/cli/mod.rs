@@ -30,7 +30,7 @@ pub(crate) use self::serve::{DemoArgs, ServeArgs, ServiceArg};
 pub(crate) use self::source::{ApplyArgs, ListArgs, SourceAddArgs, SourceCommand};
 pub(crate) use self::source_move::SourceMoveArgs;
 pub(crate) use self::source_set::{
-    DescriptionArgs, SourceSetArgs, SourceTargetArgs, UnsetField, WhichSourcesArgs,
+    DescriptionArgs, PublicationArgs, SourceSetArgs, SourceTargetArgs, UnsetField, WhichSourcesArgs,
 };
 pub(crate) use self::spec::{FollowArgs, ScopeArgs, SpecArgs};
 pub(crate) use self::store::{GcArgs, ScrubArgs};

@@ -10,7 +10,7 @@ use model::{Network, Push, Robots};
 use url::Url;
 
 use super::source_move::SourceMoveArgs;
-use super::source_set::{DescriptionArgs, SourceSetArgs, SourceTargetArgs};
+use super::source_set::{DescriptionArgs, PublicationArgs, SourceSetArgs, SourceTargetArgs};
 use super::spec::SpecArgs;
 use crate::client::GatewayArgs;
 use crate::values::interval;
@@ -32,7 +32,8 @@ pub(crate) enum SourceCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Change what describes a Source: its name, title, labels, notes and contact; and which links are followed.
+    /// Change what describes a Source: its name, title, labels, notes and contact; which links are followed; and whether
+    /// it is published.
     Set(Box<SourceSetArgs>),
     /// Disable Sources: they have no scheduled runs until they are resumed. A current run goes on.
     Pause(SourceTargetArgs),
@@ -121,6 +122,8 @@ pub(crate) struct SourceAddArgs {
     /// Poll this inbox (Linked Data Notifications) for news about the Source. A page that names its inbox works too.
     #[arg(long, value_name = "URL")]
     pub(crate) inbox: Option<Url>,
+    #[command(flatten)]
+    pub(crate) publication: PublicationArgs,
 }
 
 /// `apply`.

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use control::{LabelKey, LabelValue, Selector, SourceName};
+use model::{Network, Publish};
 
 use super::spec::FollowArgs;
 use crate::client::GatewayArgs;
@@ -28,6 +29,25 @@ pub(crate) struct DescriptionArgs {
     pub(crate) source_contact: Option<String>,
 }
 
+/// Whether the publisher of the fleet publishes what is stored of a Source, and who may read it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PublicationArgs {
+    /// Let the fleet's publisher publish what is stored of the Source. --publish=tokens: for readers with a token of the
+    /// publisher's file only.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "READERS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "public"
+    )]
+    pub(crate) publish: Option<Publish>,
+    /// Publish it for readers in this network only: 10.2.0.0/16. Repeatable.
+    #[arg(long = "publish-network", value_name = "CIDR")]
+    pub(crate) publish_networks: Vec<Network>,
+}
+
 /// `source set`.
 #[derive(Debug, Args)]
 pub(crate) struct SourceSetArgs {
@@ -37,6 +57,11 @@ pub(crate) struct SourceSetArgs {
     pub(crate) description: DescriptionArgs,
     #[command(flatten)]
     pub(crate) follow: FollowArgs,
+    #[command(flatten)]
+    pub(crate) publication: PublicationArgs,
+    /// Publish it no longer: its documents answer 404. What the fleet stores of it stays.
+    #[arg(long, conflicts_with_all = ["publish", "publish_networks"])]
+    pub(crate) no_publish: bool,
     /// Remove the label with this key. Repeatable.
     #[arg(long, value_name = "KEY")]
     pub(crate) unlabel: Vec<LabelKey>,

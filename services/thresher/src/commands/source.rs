@@ -183,6 +183,7 @@ fn spec(args: &SourceAddArgs) -> Result<Spec, Failed> {
     };
     let mut plain = plain(&args.url, &args.spec);
     source_set::describe(&mut plain, &args.description);
+    source_set::publication(&mut plain, &args.publication);
     Ok(Spec {
         enabled: !args.disabled,
         schedule,

@@ -1,8 +1,10 @@
-//! `thresher source set`: change what describes a Source to people, and which of its links are followed.
+//! `thresher source set`: change what describes a Source to people, which of its links are followed, and whether it is
+//! published.
 
 use api::Spec;
+use model::Publish;
 
-use crate::cli::{DescriptionArgs, FollowArgs, SourceSetArgs, UnsetField};
+use crate::cli::{DescriptionArgs, FollowArgs, PublicationArgs, SourceSetArgs, UnsetField};
 use crate::client::{OperatorClient, called, no_source};
 use crate::exit::{CommandResult, Exit, usage};
 use crate::terminal::say;
@@ -11,8 +13,8 @@ use crate::terminal::say;
 pub(super) async fn run(args: SourceSetArgs) -> CommandResult {
     if !changes_anything(&args) {
         return Err(usage(
-            "nothing to change; pass --name, --title, --label, --notes, --source-contact, --follow-links, --unlabel or \
-             --unset",
+            "nothing to change; pass --name, --title, --label, --notes, --source-contact, --follow-links, --publish, \
+             --no-publish, --unlabel or --unset",
         ));
     }
     let client = OperatorClient::of(&args.gateway)?;
@@ -28,6 +30,10 @@ pub(super) async fn run(args: SourceSetArgs) -> CommandResult {
     }
     describe(&mut spec, &args.description);
     follow(&mut spec, &args.follow);
+    if args.no_publish {
+        (spec.publish, spec.publish_networks) = (Publish::Off, Vec::new());
+    }
+    publication(&mut spec, &args.publication);
     if spec == found.spec {
         say!("{} unchanged", called(spec.name.as_ref(), id.as_str()))?;
         return Ok(Exit::Good);
@@ -40,7 +46,11 @@ pub(super) async fn run(args: SourceSetArgs) -> CommandResult {
 fn changes_anything(args: &SourceSetArgs) -> bool {
     let DescriptionArgs { name, title, labels, notes, source_contact } = &args.description;
     let texts = [title, notes, source_contact];
+    let PublicationArgs { publish, publish_networks } = &args.publication;
     name.is_some()
+        || args.no_publish
+        || publish.is_some()
+        || !publish_networks.is_empty()
         || !args.follow.follow_links.is_empty()
         || texts.iter().any(|text| text.is_some())
         || !(labels.is_empty() && args.unlabel.is_empty() && args.unset.is_empty())
@@ -54,6 +64,15 @@ pub(super) fn describe(spec: &mut Spec, args: &DescriptionArgs) {
     spec.notes = notes.or(spec.notes.take());
     spec.source_contact = source_contact.or(spec.source_contact.take());
     spec.labels.extend(labels);
+}
+
+/// Sets whether what is stored is published, and for whom: these belong together.
+pub(super) fn publication(spec: &mut Spec, args: &PublicationArgs) {
+    let PublicationArgs { publish, publish_networks } = args.clone();
+    let publish = publish.or((!publish_networks.is_empty()).then_some(Publish::Networks));
+    if let Some(publish) = publish {
+        (spec.publish, spec.publish_networks) = (publish, publish_networks);
+    }
 }
 
 /// Sets which links are followed, with their types and their limit: these belong together.

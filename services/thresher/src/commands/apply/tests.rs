@@ -77,7 +77,7 @@ fn what_source_show_prints_is_what_apply_reads() {
         "max_deletes_percent": 3, "keep_versions": 2, "metadata_prefix": "mets", "sets": ["col_1", "a:b"], "landing_pages": true, "include": "^a: #", "exclude": "yes", "origins": "same", "mirrors": "prefer", "patches": "off", "only": ["type=application/pdf", "collection=https://example.org/c"],
             "follow_links": ["item", "http://t/r"], "follow_types": ["application/pdf"], "follow_max": 5, "strict": true, "accept_html": true, "concurrency": 7,
         "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
-        "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
+        "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"], "publish": "networks", "publish_networks": ["10.2.0.0/16"],
     });
     let wanted: Spec = serde_json::from_value(all).unwrap();
     let shown = serde_saphyr::to_string(&wanted).unwrap();
