@@ -12,8 +12,8 @@ NAMESPACE = "thresher"
 STAGES = ["fetch", "verify", "open", "unpack", "outcomes", "notices", "dead"]
 # Buckets of libs/control; `lanes` and `places` are those of libs/bus.
 CONTROL = [
-    "sources", "names", "runs", "tasks", "runs-past", "leases", "members", "rests", "sessions", "submissions", "words",
-    "plans", "hints", "outbox", "readings", "subscriptions", "samples",
+    "sources", "names", "runs", "tasks", "runs-past", "leases", "publications", "members", "rests", "sessions",
+    "submissions", "words", "plans", "hints", "outbox", "readings", "subscriptions", "samples",
 ]
 BUS = ["lanes", "places"]
 
@@ -29,8 +29,10 @@ USERS = {
         "manages": ["fetch"],
         "purges": ["fetch"],
         # A move of a Source takes its name along.
-        "reads": [name for name in CONTROL if name not in ("sessions", "samples")] + BUS,
-        "writes": [name for name in CONTROL if name not in ("sessions", "submissions", "samples")] + BUS,
+        "reads": [name for name in CONTROL if name not in ("sessions", "samples", "publications")] + BUS,
+        "writes": [
+            name for name in CONTROL if name not in ("sessions", "submissions", "samples", "publications")
+        ] + BUS,
     },
     "fetcher": {
         "takes": ["fetch"],
@@ -51,6 +53,12 @@ USERS = {
             "sources", "names", "runs", "tasks", "runs-past", "sessions", "submissions", "words", "plans", "hints",
             "subscriptions", "samples",
         ],
+    },
+    # It sends no messages, and receives none: it has no connection to the bus.
+    "publisher": {
+        "sees": CONTROL,
+        "reads": ["sources", "runs", "publications", "members"],
+        "writes": ["publications", "members"],
     },
 }
 

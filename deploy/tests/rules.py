@@ -150,7 +150,7 @@ def network(objects):
     policies = {name_of(one): one["spec"] for one in objects if one["kind"] == "NetworkPolicy"}
     if policies.get("default-deny") != {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}:
         yield "nothing is denied by default"
-    for needed in ("to-dns", "to-nats", "to-store", "to-sources", "to-gateway", "from-prometheus"):
+    for needed in ("to-dns", "to-nats", "to-store", "to-sources", "to-gateway", "to-publisher", "from-prometheus"):
         if needed not in policies:
             yield f"there is no policy {needed}"
     for name, spec in policies.items():
@@ -185,11 +185,15 @@ def encrypted(objects):
         yield f"nats-tls: {told['nats-tls']} neither requires encryption nor names an authority"
 
 
+# Keys of the store for services that need not do everything there.
+KEYS = {"gateway": "thresher-s3-reading", "publisher": "thresher-s3-publishing"}
+
+
 def least_keys(objects):
-    """The gateway, which strangers reach, has a key that only reads the store, and it alone has that key."""
+    """The gateway and the publisher, which strangers reach, have keys of their own, which may do less."""
     for one in filter(is_service, workloads(objects)):
         names = {secret for secret, _ in secrets([one]) if secret.startswith("thresher-s3")}
-        wanted = {"thresher-s3-reading" if name_of(one) == "gateway" else "thresher-s3"}
+        wanted = {KEYS.get(name_of(one), "thresher-s3")}
         if names != wanted:
             yield f"{name_of(one)} has the keys {sorted(names)} and not {sorted(wanted)}"
 

@@ -350,7 +350,7 @@ impl World {
         let bus = Arc::clone(bus);
         let stop = effects.stop();
         async move {
-            let note = SourceMarker { source: source.clone(), url: entry.to_string() };
+            let note = SourceMarker::new(source.clone(), entry.as_str());
             let path = Key::Catalog(source.clone()).to_string();
             let client =
                 Client::over(config, clock.clone(), line).expect("a configuration that makes a client");

@@ -61,7 +61,7 @@ pub(crate) async fn open(place: &StoreTarget, entry: &ResourceUri) -> anyhow::Re
     let entry = Url::parse(entry.as_str())?;
     let source = SourceId::of_entry(&entry);
     let store = Store::open(place, StoreOptions::default()).await?;
-    store.note_source(&SourceMarker { source: source.clone(), url: entry.to_string() }).await?;
+    store.note_source(&SourceMarker::new(source.clone(), entry.to_string())).await?;
     let path = Key::Catalog(source.clone()).to_string();
     let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await?;
     let (sender, packed) = mpsc::channel(SETTLED_TOGETHER);

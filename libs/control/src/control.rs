@@ -50,6 +50,7 @@ pub struct Control {
     runs: Runs,
     tasks: Runs,
     leases: Leases,
+    publication_leases: Leases,
     members: Members,
     cooldowns: Cooldowns,
     sessions: Sessions,
@@ -110,6 +111,8 @@ impl Control {
             buckets.open(Persisted::PastRuns, config.runs_kept, "Runs that were followed by others").await?;
         let tasks = buckets.table(Persisted::Tasks, "The present or last task of each Source").await?;
         let leases = buckets.table(Persisted::Leases, "Who owns which Source").await?;
+        let publications =
+            buckets.table(Persisted::PublicationLeases, "Who writes which publication").await?;
         let members = buckets.table(Persisted::Members, "Which processes are there").await?;
         let specs = buckets.table(Persisted::SourceSpecs, "What is wanted of each Source").await?;
         let names = buckets.table(Persisted::SourceNames, "Which Source bears which name").await?;
@@ -118,6 +121,7 @@ impl Control {
             runs: Runs::new(runs, past.clone()),
             tasks: Runs::new(tasks, past),
             leases: Leases::new(leases, config.lease_ttl()),
+            publication_leases: Leases::new(publications, config.lease_ttl()),
             members: Members::new(members, config.member_ttl()),
             cooldowns: buckets.table(Persisted::Cooldowns, "Which origins want to be left alone").await?,
             sessions: buckets.table(Persisted::Sessions, "Who has shown a token to a page").await?,
@@ -160,6 +164,11 @@ impl Control {
     /// The leases, which record the owner of each Source.
     pub fn leases(&self) -> &Leases {
         &self.leases
+    }
+
+    /// The leases of publications: one process at a time writes that of a Source.
+    pub fn publication_leases(&self) -> &Leases {
+        &self.publication_leases
     }
 
     /// The processes of the fleet.

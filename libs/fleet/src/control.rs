@@ -1,13 +1,18 @@
 //! The control store, which schedulers, gateways and operators share.
 
+use std::time::Duration;
+
 use bus::BusError;
 use control::{Config as ControlConfig, Control, ControlError, MemberId, Membership, Role};
 use jiff::Timestamp;
 use secrets::Vars;
-use service::Readiness;
+use service::{Latch, Readiness};
 use tokio_util::sync::CancellationToken;
 
 use crate::{NatsConfig, connect};
+
+/// The interval of checks whether the control store is reachable.
+const PROBE_EVERY: Duration = Duration::from_secs(2);
 
 /// Connects to the control store as soon as it is reachable. It is on the servers of the message bus, and has a
 /// connection of its own.
@@ -52,6 +57,28 @@ pub async fn become_member(
     let members = control.members();
     connect("membership", readiness, stop, ControlError::is_temporary, || members.join(id.clone(), role, now))
         .await
+}
+
+/// Marks the service as not ready, with the reason, while the control store is unreachable. Ends with `stop`.
+pub async fn watch_control(control: Control, readiness: Readiness, stop: CancellationToken) {
+    let mut latch: Option<Latch> = None;
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(PROBE_EVERY) => {}
+            () = stop.cancelled() => return,
+        }
+        match control.health().await {
+            Ok(()) => {
+                if let Some(held) = latch.take() {
+                    held.release();
+                }
+            }
+            Err(error) => {
+                let held = latch.get_or_insert_with(|| readiness.latch("control", "it cannot be reached"));
+                held.waits_for(&error.to_string());
+            }
+        }
+    }
 }
 
 /// An error in the configuration applies to both connections.

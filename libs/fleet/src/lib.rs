@@ -17,7 +17,7 @@ mod store;
 mod terms;
 
 pub use self::bus::NatsConfig;
-pub use self::control::{become_member, open_control};
+pub use self::control::{become_member, open_control, watch_control};
 pub use cooldowns::{SharedRests, share_cooldowns};
 pub use counted_http::count_requests;
 pub use http::HttpConfig;

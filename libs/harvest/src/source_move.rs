@@ -53,7 +53,9 @@ pub async fn move_source(
     forget_the_former(&catalog).await?;
     index_digests(&catalog).await?;
     catalog.close().await?;
-    store.note_source(&SourceMarker { source: new, url: moved.to_url.clone() }).await?;
+    // The Source keeps its labels, whatever its URL is.
+    let labels = store.source(&moved.source).await?.map(|left| left.labels).unwrap_or_default();
+    store.note_source(&SourceMarker { labels, ..SourceMarker::new(new, moved.to_url.as_str()) }).await?;
     moved.is_whole = true;
     store.note_move(&moved).await?;
     Ok(moved)

@@ -31,6 +31,8 @@ pub enum Role {
     Verifier,
     /// Any gateway.
     Gateway,
+    /// Any publisher.
+    Publisher,
     /// A command of the operator beside the services: `gc`, `scrub`, `restore`.
     Operator,
 }
@@ -95,8 +97,8 @@ register! {
     Damaged = Object "damaged" 1 [Operator];
     /// The test of conditional puts.
     Probe = Object "probe/conditional-put" 1 [Owner Fetcher Unpacker Operator];
-    /// Documents that `thresher publish --listen` serves, and the state of the publication.
-    Publications = Object "publications" 1 [Operator];
+    /// Documents that publishers serve, and the state of each publication.
+    Publications = Object "publications" 1 [Operator Publisher];
     /// The lock of a removal.
     SweepLock = Object "gc/sweeping" 1 [Operator];
 
@@ -137,8 +139,10 @@ register! {
     PastRuns = Bucket "runs-past" 1 [Gateway Operator Scheduler];
     /// Leases of Sources.
     Leases = Bucket "leases" 1 [Scheduler];
+    /// Leases of publications: which publisher writes one now.
+    PublicationLeases = Bucket "publications" 1 [Publisher];
     /// Live processes.
-    Members = Bucket "members" 1 [Scheduler Fetcher];
+    Members = Bucket "members" 1 [Scheduler Fetcher Publisher];
     /// Cooldowns of origins.
     Cooldowns = Bucket "rests" 1 [Scheduler Fetcher];
     /// Queued actions on problems.

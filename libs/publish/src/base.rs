@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use model::SourceId;
 use url::Url;
 
 use crate::PublishError;
@@ -40,6 +41,15 @@ impl Base {
             url.set_path(&format!("{}/", url.path()));
         }
         Ok(Self(url.into()))
+    }
+
+    /// The base of a set: a folder below it, named by the Source's ID.
+    ///
+    /// # Errors
+    /// [`PublishError::Refused`] if it is too long.
+    pub fn of_set(&self, source: &SourceId) -> Result<Self, PublishError> {
+        let url = self.url(&format!("{source}/")).parse();
+        Self::new(url.map_err(|error| PublishError::Refused(format!("the base of {source}: {error}")))?)
     }
 
     /// The URL of a path below it.

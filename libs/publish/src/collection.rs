@@ -15,8 +15,8 @@ use crate::paths::{CAPABILITIES, DESCRIPTION, PAGE, RESOURCES, ROBOTS};
 use crate::place::{About, OWN, Place};
 use crate::{Base, PublishError};
 
-/// The most sets: each has an open catalog.
-const MOST_SETS: usize = 1_000;
+/// The most sets: the entries of one document (§7).
+pub const MOST_SETS: usize = 50_000;
 /// What is remembered of a collection at its place.
 const STATE: &str = ".thresher/collection.json";
 /// The version that is written. A later one is refused.
@@ -80,15 +80,6 @@ impl Collection {
     /// Its base.
     pub fn base(&self) -> &Base {
         &self.base
-    }
-
-    /// The base of a set.
-    ///
-    /// # Errors
-    /// [`PublishError::Refused`] if it is too long.
-    pub fn base_of(&self, source: &SourceId) -> Result<Base, PublishError> {
-        let url = self.base.url(&format!("{source}/")).parse();
-        Base::new(url.map_err(|error| PublishError::Refused(format!("the base of {source}: {error}")))?)
     }
 
     /// The URL of the Source Description, to which the Capability List of each set leads up.

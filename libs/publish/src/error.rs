@@ -1,6 +1,7 @@
 //! Why a publication failed.
 
 use std::io;
+use std::sync::Arc;
 
 use catalog::CatalogError;
 use resourcesync::{ReadError, WriteError};
@@ -18,6 +19,9 @@ pub enum PublishError {
     /// The catalog cannot be read.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    /// The catalog cannot be opened.
+    #[error(transparent)]
+    Open(#[from] Arc<CatalogError>),
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),

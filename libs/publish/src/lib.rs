@@ -44,11 +44,11 @@ mod work;
 
 pub use base::Base;
 pub use catalog_records::CatalogRecords;
-pub use collection::{Collection, CollectionDocument, CollectionSet};
+pub use collection::{Collection, CollectionDocument, CollectionSet, MOST_SETS};
 pub use entry::{last_modified, media_type};
 pub use error::PublishError;
 pub use names::{Named, PublishedPath};
-pub use oai::{OaiLimits, OaiPage, OaiRecord, OaiRecords, SeenSets, Withdrawals};
+pub use oai::{LATEST_COMMIT, OaiLimits, OaiPage, OaiRecord, OaiRecords, SeenSets, Withdrawals};
 pub use outbox::Untold;
 pub use place::Place;
 pub use policy::{Archive, Policy};

@@ -14,6 +14,7 @@ use crate::draft;
 use crate::dump;
 use crate::edition;
 use crate::names::Named;
+use crate::paths::CAPABILITIES;
 use crate::records::Records;
 use crate::state::State;
 use crate::takedown::Takedown;
@@ -131,6 +132,17 @@ impl Publication {
         Ok(work.done)
     }
 
+    /// Whether it was published at its place before, at this base, as far as its Capability List.
+    ///
+    /// # Errors
+    /// [`PublishError::Refused`] when the place has another publication; else the error of the place.
+    pub async fn is_there(&self) -> Result<bool, PublishError> {
+        let Self { place, base, source, with_bytes, .. } = self;
+        let Some(state) = State::load(place).await? else { return Ok(false) };
+        state.check(place, &source.source, base, *with_bytes)?;
+        Ok(state.fixed.contains_key(CAPABILITIES))
+    }
+
     /// The resource at a path below the base.
     ///
     /// # Errors
@@ -149,7 +161,7 @@ impl Publication {
 
     async fn state(&self) -> Result<State, PublishError> {
         let Self { place, base, source, with_bytes, .. } = self;
-        if let Some(state) = State::load(place).await? {
+        if let Some(state) = State::load_to_continue(place).await? {
             state.check(place, &source.source, base, *with_bytes)?;
             return Ok(state);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use fixity::Sha256;
 use jiff::Timestamp;
 use model::{ResourceUri, SourceId};
@@ -208,7 +209,16 @@ impl State {
 
     /// The state at a place, if something was published there.
     pub(crate) async fn load(place: &Place) -> Result<Option<Self>, PublishError> {
-        let Some(bytes) = place.read(STATE).await? else { return Ok(None) };
+        Self::parse(place, place.read(STATE).await?)
+    }
+
+    /// The same, to be continued by the process that writes the publication now.
+    pub(crate) async fn load_to_continue(place: &Place) -> Result<Option<Self>, PublishError> {
+        Self::parse(place, place.read_to_replace(STATE).await?)
+    }
+
+    fn parse(place: &Place, bytes: Option<Bytes>) -> Result<Option<Self>, PublishError> {
+        let Some(bytes) = bytes else { return Ok(None) };
         let state: Self =
             serde_json::from_slice(&bytes).map_err(|error| PublishError::changed(STATE, error))?;
         if state.version > VERSION {
@@ -253,6 +263,6 @@ impl State {
         let about = About { media_type: Some("application/json".to_owned()), ..About::default() };
         // What it names must survive a loss of power, too.
         place.flush().await?;
-        place.put(STATE, json.into(), &about).await
+        place.replace(STATE, json.into(), &about).await
     }
 }

@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+mod catalogs;
+pub mod client;
 mod conditions;
 pub mod connections;
 pub mod range;
@@ -7,5 +9,6 @@ mod stall;
 pub mod token_file;
 mod verified_cache;
 
+pub use catalogs::Catalogs;
 pub use conditions::etag_matches;
 pub use verified_cache::VerifiedCache;

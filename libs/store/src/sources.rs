@@ -1,5 +1,7 @@
 //! The Sources of a store.
 
+use std::collections::BTreeMap;
+
 use futures::TryStreamExt;
 use model::SourceId;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode};
@@ -14,6 +16,16 @@ pub struct SourceMarker {
     pub source: SourceId,
     /// The URL the operator gave.
     pub url: String,
+    /// The labels that the operator gave, as of the last run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+}
+
+impl SourceMarker {
+    /// A marker without labels.
+    pub fn new(source: SourceId, url: impl Into<String>) -> Self {
+        Self { source, url: url.into(), labels: BTreeMap::new() }
+    }
 }
 
 impl Store {

@@ -6,7 +6,6 @@ mod api_error;
 mod auth;
 mod batch;
 mod body;
-mod catalogs;
 mod client;
 mod config;
 mod connections;

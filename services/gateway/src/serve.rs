@@ -1,19 +1,17 @@
 //! The gateway as a service of the fleet. It reads catalogs and the control store, and writes what operators request.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use control::{Control, ControlError};
 use futures::future::BoxFuture;
 use model::{Clock as _, SystemClock};
-use service::{Context, Latch, Metrics, Readiness};
-use serving::VerifiedCache;
+use service::{Context, Metrics};
+use serving::{Catalogs, VerifiedCache};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::catalogs::Catalogs;
 use crate::config::{Config, Settings};
 use crate::inbox::{Inbox, Senders};
 use crate::metrics::GatewayMetrics;
@@ -22,9 +20,6 @@ use crate::state::{Gateway, Parts, Views};
 use crate::tokens::Tokens;
 use crate::wrong_tokens::WrongTokens;
 use crate::{api, batch, connections, console};
-
-/// The interval of checks whether the control store is reachable.
-const PROBE_EVERY: Duration = Duration::from_secs(2);
 
 /// Serves requests until the service is to stop, then completes the requests under way.
 ///
@@ -67,7 +62,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         }
         None => None,
     };
-    tokio::spawn(watch(control.clone(), readiness.clone(), stop.clone()));
+    tokio::spawn(fleet::watch_control(control.clone(), readiness.clone(), stop.clone()));
 
     let callbacks = push.zip(bus).map(|(push, bus)| {
         let fleet = Fleet {
@@ -166,26 +161,4 @@ async fn views(control: &Control) -> Result<Views, ControlError> {
         members: control.members().view().await?,
         samples: control.samples().view().await?,
     })
-}
-
-/// Marks the service as not ready, with the reason, while the control store is unreachable. Ends with `stop`.
-async fn watch(control: Control, readiness: Readiness, stop: CancellationToken) {
-    let mut latch: Option<Latch> = None;
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(PROBE_EVERY) => {}
-            () = stop.cancelled() => return,
-        }
-        match control.health().await {
-            Ok(()) => {
-                if let Some(held) = latch.take() {
-                    held.release();
-                }
-            }
-            Err(error) => {
-                let held = latch.get_or_insert_with(|| readiness.latch("control", "it cannot be reached"));
-                held.waits_for(&error.to_string());
-            }
-        }
-    }
 }

@@ -11,12 +11,11 @@ use store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::catalogs::Catalogs;
 use crate::config::Settings;
 use crate::metrics::GatewayMetrics;
 use crate::tokens::Tokens;
 use crate::wrong_tokens::WrongTokens;
-use serving::VerifiedCache;
+use serving::{Catalogs, VerifiedCache};
 
 /// State that all handlers share. Cheap to clone.
 #[derive(Debug, Clone)]

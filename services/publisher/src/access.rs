@@ -1,4 +1,4 @@
-//! Who may read: everybody, or those with a token, perhaps for some sets only.
+//! Tokens of readers, perhaps for some sets only.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -62,6 +62,11 @@ impl Tokens {
         Ok(Self { path: path.to_owned(), known: Arc::new(RwLock::new(known)) })
     }
 
+    /// No token at all: every request is refused.
+    pub fn none() -> Self {
+        Self { path: PathBuf::new(), known: Arc::default() }
+    }
+
     /// Whether a request has a token for a set. Each token opens what is above all sets.
     pub(crate) fn access(&self, headers: &HeaderMap, set: Option<&SourceMarker>) -> Access {
         let Some(token) = bearer(headers) else { return Access::Unknown };
@@ -75,6 +80,9 @@ impl Tokens {
 
     /// Reads the file again when it changes, until `stop`.
     pub(crate) async fn follow(self, stop: CancellationToken) {
+        if self.path.as_os_str().is_empty() {
+            return;
+        }
         follow(self.path.clone(), "tokens", stop, |text| {
             *self.known.write().unwrap_or_else(PoisonError::into_inner) = parse(text)?;
             Ok(())
@@ -166,7 +174,7 @@ mod tests {
         let tokens = tokens(text).unwrap();
         let headers =
             HeaderMap::from_iter([(header::AUTHORIZATION, "Bearer correct horse battery".parse().unwrap())]);
-        let set = |id: &str, url: &str| SourceMarker { source: id.parse().unwrap(), url: url.to_owned() };
+        let set = |id: &str, url: &str| SourceMarker::new(id.parse().unwrap(), url);
         for (set, expected) in [
             (set("one", "http://one.test/"), Access::Granted),
             (set("two", "http://two.test/"), Access::Granted),

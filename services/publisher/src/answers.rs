@@ -3,6 +3,8 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
+use crate::access::keep_private;
+
 /// The answer where nothing is.
 pub(crate) fn not_found() -> Response {
     let text = "Nothing is published here. The Source Description at /.well-known/resourcesync leads to all lists.\n";
@@ -28,4 +30,13 @@ pub(crate) fn later(text: &str) -> Response {
 /// Something cannot be read, or is damaged: a later attempt may succeed.
 pub(crate) fn unavailable() -> Response {
     later("This cannot be read now.")
+}
+
+/// Headers of all answers.
+pub(crate) fn finish(response: &mut Response, is_private: bool) {
+    let headers = response.headers_mut();
+    if is_private {
+        keep_private(headers);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }

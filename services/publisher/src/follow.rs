@@ -61,7 +61,7 @@ pub(crate) async fn follow(
         let begun = tokio::time::Instant::now();
         let is_due = tidied.elapsed() >= TIDY_EVERY || is_withdrawn;
         match look(&shared, published.filter(|_| !is_due)).await {
-            Ok(next_change) => {
+            Ok((next_change, _)) => {
                 if published != next_change || is_due {
                     tidied = tokio::time::Instant::now();
                 }
@@ -72,18 +72,13 @@ pub(crate) async fn follow(
                 published = None;
                 pause = (pause * 2).min(LONGEST_PAUSE.max(every));
                 tracing::error!(%error, pause_seconds = pause.as_secs(), "changes cannot be published now");
-                if let OpenRecords::Harvest(harvest) = shared.records()
-                    && let Err(error) = harvest.open_again().await
-                {
-                    tracing::error!(%error, "the catalog cannot be opened again");
-                }
             }
         }
     }
 }
 
 /// Waits until the list of what is withdrawn changes; for ever without one.
-async fn changed(takedowns: &mut Option<watch::Receiver<Takedown>>) {
+pub(crate) async fn changed(takedowns: &mut Option<watch::Receiver<Takedown>>) {
     if let Some(list) = takedowns
         && list.changed().await.is_ok()
     {
@@ -92,19 +87,22 @@ async fn changed(takedowns: &mut Option<watch::Receiver<Takedown>>) {
     std::future::pending().await
 }
 
-/// Publishes if the catalog has other changes than `published`; returns the number of its next change. A directory has
-/// none: only a scan tells.
-async fn look(shared: &Shared, published: Option<u64>) -> Result<Option<u64>, PublishError> {
+/// Publishes if the catalog has other changes than `published`. Returns the number of its next change, and how many were
+/// told. A directory has no such number: only a scan tells.
+pub(crate) async fn look(
+    shared: &Shared,
+    published: Option<u64>,
+) -> Result<(Option<u64>, u64), PublishError> {
     let next_change = match shared.records() {
-        OpenRecords::Harvest(harvest) => Some(harvest.catalog().await.next_change().await?),
+        OpenRecords::Harvest(harvest) => Some(harvest.catalog().await?.next_change().await?),
         OpenRecords::Files(_) => None,
     };
     if published.is_some() && published == next_change {
-        return Ok(next_change);
+        return Ok((next_change, 0));
     }
     let done = publish(shared).await?;
     if done.changes > 0 {
         tracing::info!(changes = done.changes, documents = done.documents, "changes are published");
     }
-    Ok(next_change)
+    Ok((next_change, done.changes))
 }

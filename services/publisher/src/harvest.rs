@@ -2,60 +2,53 @@
 
 use std::sync::Arc;
 
-use catalog::{CatalogConfig, CatalogError, CatalogReader};
+use catalog::{CatalogError, CatalogReader};
 use model::SourceId;
-use publish::{CatalogRecords, SeenSets};
-use serving::VerifiedCache;
-use store::{Key, Store};
-use tokio::sync::{Mutex, RwLock, Semaphore};
+use publish::{CatalogRecords, PublishError, SeenSets};
+use serving::{Catalogs, VerifiedCache};
+use store::Store;
+use tokio::sync::{Mutex, Semaphore};
 
-/// Requests of OAI-PMH that are answered at the same time: each may have a page in memory.
+/// Requests of OAI-PMH for one repository that are answered at the same time.
 pub(crate) const OAI_AT_A_TIME: usize = 4;
 
 /// A harvest.
 pub(crate) struct Harvest {
-    path: String,
-    pub(crate) store: Store,
+    source: SourceId,
+    catalogs: Catalogs,
     pub(crate) verified: VerifiedCache,
     /// Turns of requests of OAI-PMH.
     pub(crate) oai_turns: Semaphore,
     /// The sets that records of OAI-PMH were seen to name.
     pub(crate) oai_sets: Mutex<SeenSets>,
-    catalog: RwLock<Arc<CatalogReader>>,
 }
 
 impl Harvest {
-    pub(crate) async fn open(store: Store, source: &SourceId) -> Result<Self, CatalogError> {
-        let path = Key::Catalog(source.clone()).to_string();
-        let catalog = RwLock::new(reader(&store, &path).await?);
-        Ok(Self {
-            path,
-            store,
-            verified: VerifiedCache::default(),
-            oai_turns: Semaphore::new(OAI_AT_A_TIME),
-            oai_sets: Mutex::default(),
-            catalog,
-        })
+    pub(crate) fn new(source: SourceId, catalogs: Catalogs, verified: VerifiedCache) -> Self {
+        let oai_turns = Semaphore::new(OAI_AT_A_TIME);
+        Self { source, catalogs, verified, oai_turns, oai_sets: Mutex::default() }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        self.catalogs.store()
     }
 
     /// The catalog. It shows commits of its writer with a delay of at most one second.
-    pub(crate) async fn catalog(&self) -> Arc<CatalogReader> {
-        Arc::clone(&*self.catalog.read().await)
+    ///
+    /// # Errors
+    /// [`CatalogError::NotFound`] when nothing of the Source is stored; else the error of the store.
+    pub(crate) async fn catalog(&self) -> Result<Arc<CatalogReader>, Arc<CatalogError>> {
+        // Boxed: nested futures would overflow the stack of a worker thread.
+        Box::pin(self.catalogs.get(&self.source)).await
     }
 
-    /// What it stores, to be published.
-    pub(crate) async fn records(&self) -> CatalogRecords {
-        CatalogRecords::new(&**self.catalog().await, &self.store)
-    }
-
-    /// Opens the catalog again: a reader whose background task failed fails for ever.
-    pub(crate) async fn open_again(&self) -> Result<(), CatalogError> {
-        let fresh = reader(&self.store, &self.path).await?;
-        *self.catalog.write().await = fresh;
-        Ok(())
+    /// What a catalog has, to be published.
+    pub(crate) fn records(&self, catalog: &CatalogReader) -> CatalogRecords {
+        CatalogRecords::new(catalog, self.store())
     }
 }
 
-async fn reader(store: &Store, path: &str) -> Result<Arc<CatalogReader>, CatalogError> {
-    CatalogReader::open(store.object_store(), path, CatalogConfig::default()).await.map(Arc::new)
+/// Whether nothing of a Source is stored yet.
+pub(crate) fn is_missing(error: &PublishError) -> bool {
+    matches!(error, PublishError::Open(error) if matches!(**error, CatalogError::NotFound { .. }))
 }

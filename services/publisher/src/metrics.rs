@@ -8,6 +8,8 @@ use service::{Labelled, Metrics, ServiceInfo};
 #[derive(Debug, Clone)]
 pub struct PublisherMetrics {
     publications: Labelled<Counter>,
+    sets: Gauge,
+    failing: Gauge,
     pub(crate) subscribers: Gauge,
     deliveries: Labelled<Counter>,
     verifications: Labelled<Counter>,
@@ -30,6 +32,12 @@ impl PublisherMetrics {
             "Publications of changes, by what came of them",
             "result",
             &["published", "unchanged", "failed"],
+        );
+        let sets = metrics.add("publisher_sets", "Publications that are served as sets", Gauge::default());
+        let failing = metrics.add(
+            "publisher_sets_failing",
+            "Sets of this publisher to make whose last publication failed",
+            Gauge::default(),
         );
         let subscribers =
             metrics.add("publisher_subscribers", "Subscribers of its own hub", Gauge::default());
@@ -57,7 +65,13 @@ impl PublisherMetrics {
             "result",
             &["answered", "refused", "busy", "failed"],
         );
-        Self { publications, subscribers, deliveries, verifications, ended, oai }
+        Self { publications, sets, failing, subscribers, deliveries, verifications, ended, oai }
+    }
+
+    /// How many sets there are, and of how many the last publication failed.
+    pub(crate) fn sets(&self, sets: usize, failing: usize) {
+        self.sets.set(sets as i64);
+        self.failing.set(failing as i64);
     }
 
     /// A publication, if there were changes.

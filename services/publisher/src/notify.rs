@@ -72,7 +72,8 @@ pub(crate) async fn tell(
                     return;
                 }
             }
-            () = tokio::time::sleep(pause.unwrap_or(LONGEST_PAUSE)) => {}
+            // Without a failure, only a publication brings anything to tell.
+            () = tokio::time::sleep(pause.unwrap_or_default()), if pause.is_some() => {}
             () = stop.cancelled() => return,
         }
     }

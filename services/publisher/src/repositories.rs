@@ -1,14 +1,14 @@
-//! Which sets a repository of OAI-PMH has: that of a set, and that of all sets a reader may see.
+//! Which sets a repository of OAI-PMH has: that of a set, and that of all sets a reader may read.
 
 use axum::body::Body;
-use axum::http::{HeaderMap, Method, Uri};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::Response;
 use publish::paths;
 
-use crate::access::{Access, refusal};
-use crate::answers::{not_found, unavailable};
+use crate::answers::{finish, not_found, said, unavailable};
 use crate::oai::{self, Site};
-use crate::several::Several;
+use crate::readers::Reader;
+use crate::several::{Asked, Several};
 use crate::shared::{OpenRecords, Shared};
 
 /// Answers for the repository of one set. Its readers are known.
@@ -26,37 +26,51 @@ pub(crate) async fn of_set(
         sets: vec![shared],
         is_of_one: true,
         turns: &harvest.oai_turns,
+        server_turns: shared.oai_turns(),
         metrics: shared.metrics(),
     };
     oai::answer(&site, method, uri.query(), headers, body).await
 }
 
-/// Answers for the repository of all sets. While one cannot be read, none is: a list without its records would look
-/// complete.
+/// Answers for the repository of all sets that the reader may read. While one of them cannot be read, none is: a list
+/// without its records would look complete.
 pub(crate) async fn of_all(
     several: &Several,
     uri: &Uri,
     method: &Method,
-    headers: &HeaderMap,
+    reader: Reader<'_>,
     body: Body,
 ) -> Response {
-    let Some(mut all) = several.ready() else { return unavailable() };
-    if let Some(tokens) = several.tokens() {
-        let is_open = |shared: &Shared| tokens.access(headers, Some(&shared.publication().source));
-        let refused = all.iter().map(is_open).find(|access| *access != Access::Granted);
-        all.retain(|shared| is_open(shared) == Access::Granted);
-        if all.is_empty() {
-            return refused.and_then(refusal).unwrap_or_else(not_found);
+    let (mut response, are_private) = match readable(several, reader) {
+        Ok((sets, are_private)) => {
+            let oai = several.oai();
+            let site = Site {
+                url: oai.url.clone(),
+                contact: &oai.contact,
+                sets: sets.iter().collect(),
+                is_of_one: false,
+                turns: &oai.turns,
+                server_turns: &oai.server_turns,
+                metrics: &oai.metrics,
+            };
+            (oai::answer(&site, method, uri.query(), reader.headers, body).await, are_private)
         }
-    }
-    let oai = several.oai();
-    let site = Site {
-        url: oai.url.clone(),
-        contact: &oai.contact,
-        sets: all.iter().collect(),
-        is_of_one: false,
-        turns: &oai.turns,
-        metrics: &oai.metrics,
+        Err(answer) => (*answer, true),
     };
-    oai::answer(&site, method, uri.query(), headers, body).await
+    finish(&mut response, are_private);
+    response
+}
+
+/// The sets that a reader may read, and whether others read other ones; or the answer to one who may read none, or not
+/// all of them now.
+fn readable(several: &Several, reader: Reader<'_>) -> Result<(Vec<Shared>, bool), Box<Response>> {
+    let visible = several.visible(reader, Asked::Content)?;
+    if visible.members.len() > several.oai().most {
+        let text =
+            "One repository would have too many Sources: each has one of its own, at oai below its folder.";
+        return Err(Box::new(said(StatusCode::NOT_FOUND, text)));
+    }
+    let sets = visible.members.into_iter().map(|member| Some(member.set?.shared));
+    let sets: Option<Vec<Shared>> = sets.collect();
+    sets.map(|sets| (sets, visible.are_private)).ok_or_else(|| Box::new(unavailable()))
 }

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use catalog::CatalogError;
 use data_encoding::BASE64;
 use fixity::Sha256;
 use model::{Bitstream, ResourceRecord, ResourceUri};
@@ -65,7 +66,12 @@ async fn find(
     version: Option<Sha256>,
 ) -> Result<Option<(ResourceUri, ResourceRecord, Option<Bitstream>)>, PublishError> {
     let Some(uri) = publication.resource_at(path).await? else { return Ok(None) };
-    let catalog = harvest.catalog().await;
+    let catalog = match harvest.catalog().await {
+        Ok(catalog) => catalog,
+        // Nothing of the Source is stored yet.
+        Err(error) if matches!(*error, CatalogError::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
     let Some(record) = catalog.resource(&uri).await? else { return Ok(None) };
     let present = record.bitstream.clone();
     let bitstream = match version {
@@ -120,7 +126,7 @@ async fn send(
     if *method == Method::HEAD {
         return (status, headers).into_response();
     }
-    match harvest.verified.open(&harvest.store, bitstream, range).await {
+    match harvest.verified.open(harvest.store(), bitstream, range).await {
         Ok(bytes) => (status, headers, Body::from_stream(bytes)).into_response(),
         Err(error) => {
             tracing::error!(%error, "the bytes of a resource cannot be read");

@@ -1,18 +1,20 @@
 //! Which request is for what.
 
-use axum::Router;
+use std::net::IpAddr;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Router};
 use percent_encoding::percent_decode_str;
 use publish::paths;
 
-use crate::access::{keep_private, refusal};
-use crate::answers::{not_found, unavailable};
+use crate::answers::{finish, not_found, unavailable};
 use crate::hub;
+use crate::readers::{Reader, Readers};
 use crate::set::Set;
-use crate::several::{Found, Several};
+use crate::several::{Found, Member, Several};
 use crate::shared::OpenRecords;
 use crate::{documents, files, repositories, resources, topic};
 
@@ -22,11 +24,15 @@ const LONGEST_PATH: usize = 8 * 1024;
 /// What requests reach.
 #[derive(Clone)]
 pub(crate) enum Routes {
-    /// A publication.
-    One(Set),
+    /// A publication, and its readers.
+    One(Set, Readers),
     /// The sets of several.
     Several(Several),
 }
+
+/// The address of the client of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClientAddress(pub(crate) IpAddr);
 
 pub(crate) fn router(routes: Routes) -> Router {
     Router::new().fallback(answer).with_state(routes)
@@ -34,48 +40,49 @@ pub(crate) fn router(routes: Routes) -> Router {
 
 async fn answer(
     State(routes): State<Routes>,
+    Extension(ClientAddress(address)): Extension<ClientAddress>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
+    let reader = Reader { address, headers: &headers };
     let several = match routes {
-        Routes::One(set) => {
+        Routes::One(set, readers) => {
             let path = path_of(uri.path(), set.shared.publication().base.path());
-            return answer_of(&set, path, &uri, &method, &headers, body).await;
+            return answer_of(&set, &readers, path, &uri, &method, reader, body).await;
         }
         Routes::Several(several) => several,
     };
-    let found = path_of(uri.path(), several.path()).map_or(Found::Nothing, |path| several.find(&path));
-    if let Found::InSet(set, path) = found {
-        return answer_of(&set, Some(path), &uri, &method, &headers, body).await;
-    }
-    let takes_forms = matches!(found, Found::Repository);
-    if !is_understood(&method, takes_forms) {
-        return not_understood(takes_forms);
-    }
-    if let Some(refused) = several.tokens().and_then(|tokens| refusal(tokens.access(&headers, None))) {
-        return refused;
-    }
-    let mut response = match found {
-        Found::Document(etag, document) => several.answer(&etag, &document, &method, &headers),
-        Found::Repository => repositories::of_all(&several, &uri, &method, &headers, body).await,
-        Found::Unready => unavailable(),
-        Found::InSet(..) | Found::Nothing => not_found(),
+    let path = path_of(uri.path(), several.base().path());
+    let Some(Found { member, path }) = path.as_deref().and_then(|path| several.find(path)) else {
+        let is_oai = path.as_deref() == Some(paths::OAI);
+        if !is_understood(&method, is_oai) {
+            return not_understood(is_oai);
+        }
+        if is_oai {
+            return repositories::of_all(&several, &uri, &method, reader, body).await;
+        }
+        return several.answer(path.as_deref(), &method, reader);
     };
-    finish(&mut response, several.tokens().is_some());
-    response
+    let Member { marker, readers, set } = member;
+    match set {
+        Some(set) => answer_of(&set, &readers, Some(path), &uri, &method, reader, body).await,
+        None => readers.refusal(reader, Some(&marker)).unwrap_or_else(unavailable),
+    }
 }
 
 /// The answer of a publication, for a path below its base.
 async fn answer_of(
     Set { shared, hub }: &Set,
+    readers: &Readers,
     path: Option<String>,
     uri: &Uri,
     method: &Method,
-    headers: &HeaderMap,
+    reader: Reader<'_>,
     body: Body,
 ) -> Response {
+    let headers = reader.headers;
     let hub = hub.as_ref().filter(|_| path.as_deref() == Some(paths::HUB));
     let is_oai = path.as_deref() == Some(paths::OAI);
     let takes_forms = hub.is_some() || is_oai;
@@ -83,13 +90,15 @@ async fn answer_of(
         return not_understood(takes_forms);
     }
     let source = &shared.publication().source;
-    if let Some(refused) = shared.tokens().and_then(|tokens| refusal(tokens.access(headers, Some(source)))) {
+    if let Some(refused) = readers.refusal(reader, Some(source)) {
         return refused;
     }
     if let Some(hub) = hub {
         return hub::answer(hub, method, headers, body).await;
     }
     let mut response = match path {
+        // Its first publication is not made yet.
+        Some(_) if !shared.is_published().await => unavailable(),
         Some(path) if path == paths::TOPIC => topic::answer(shared, method),
         Some(_) if is_oai => repositories::of_set(shared, uri, method, headers, body).await,
         Some(path) if paths::is_document(&path) => documents::answer(shared, &path, method, headers).await,
@@ -103,17 +112,8 @@ async fn answer_of(
     if let Some(link) = shared.link().filter(|_| !is_oai) {
         response.headers_mut().append(header::LINK, link);
     }
-    finish(&mut response, shared.tokens().is_some());
+    finish(&mut response, readers.are_some());
     response
-}
-
-/// Headers of all answers.
-fn finish(response: &mut Response, is_private: bool) {
-    let headers = response.headers_mut();
-    if is_private {
-        keep_private(headers);
-    }
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
 fn is_understood(method: &Method, takes_forms: bool) -> bool {

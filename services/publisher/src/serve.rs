@@ -1,25 +1,33 @@
 //! The server: its port, its limits, and the task that follows what is published.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use hyper::Request;
 use hyper::body::Incoming;
-use publish::{Collection, Publication, PublishError, Published};
+use model::Network;
+use publish::{Base, Publication, PublishError, Published};
+use serving::client;
 use serving::connections::{self, ConnectionEvents, ConnectionLimits};
 use store::Store;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::routes::{self, Routes};
+use crate::opening;
+use crate::readers::Readers;
+use crate::routes::{self, ClientAddress, Routes};
 use crate::set::{self, Server};
 use crate::settings::Settings;
 use crate::several::Several;
-use crate::shared::Held;
+use crate::shared::{Held, Shared};
 
+/// Tells requests the address of their client.
 #[derive(Clone)]
-struct Uncounted;
+struct Addressed {
+    proxies: Arc<[Network]>,
+}
 
-impl ConnectionEvents for Uncounted {
+impl ConnectionEvents for Addressed {
     type Open = ();
 
     fn opened(&self) {}
@@ -28,15 +36,25 @@ impl ConnectionEvents for Uncounted {
         tracing::debug!("all connections are in use");
     }
 
-    fn prepare(&self, _: IpAddr, _: &mut Request<Incoming>) {}
+    fn prepare(&self, peer: IpAddr, request: &mut Request<Incoming>) {
+        let address = client::address(peer, request.headers(), &self.proxies);
+        request.extensions_mut().insert(ClientAddress(address));
+    }
 }
 
 /// What is served.
 pub enum Site {
     /// One publication, and what it publishes.
     One(Box<Publication>, Held),
-    /// Publications of several Sources, each with the store of its harvest, as the sets of one Source.
-    Several(Collection, Vec<(Publication, Store)>),
+    /// Publications of several Sources of a harvest, each with its readers, as the sets of one Source.
+    Several {
+        /// The base of all.
+        base: Base,
+        /// What is published, each below the base, in a folder named by the Source's ID.
+        sets: Vec<(Publication, Readers)>,
+        /// The store of the harvest.
+        store: Store,
+    },
 }
 
 /// Publishes, calls `ready`, and serves until `stop`. Changes are published as they come.
@@ -51,22 +69,24 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> Result<(), PublishError> {
     let server = Server::new(settings, stop.clone())?;
-    let Settings { connections, head_time, stall_time, tokens, takedowns, .. } = server.settings.clone();
+    let takedowns = server.settings.takedowns.clone();
     // The files are followed from the begin: a first publication may take hours.
     if let Some(takedowns) = takedowns {
         server.tasks.spawn(takedowns.follow(stop.clone()));
     }
-    if let Some(tokens) = tokens {
+    if let Some(tokens) = server.settings.readers.tokens.clone() {
         server.tasks.spawn(tokens.follow(stop.clone()));
     }
     let starting = async {
         match site {
             Site::One(publication, held) => {
-                let (set, done) = set::start(*publication, held, &server).await?;
-                Ok::<_, PublishError>((Routes::One(set), done))
+                let open = |publication| Shared::of_held(publication, held, &server.settings);
+                let (set, done) = set::start(*publication, open, &server).await?;
+                Ok::<_, PublishError>((Routes::One(set, server.settings.readers.clone()), done))
             }
-            Site::Several(collection, sets) => {
-                let (all, done) = Several::start(&collection, sets, &server).await?;
+            Site::Several { base, sets, store } => {
+                let all = Several::new(base, opening::MOST_SETS, &server.settings);
+                let done = opening::open_all(&all, sets, store, &server).await?;
                 Ok((Routes::Several(all), done))
             }
         }
@@ -76,9 +96,16 @@ pub async fn serve(
         () = stop.cancelled() => return Ok(()),
     };
     ready(done);
-    let limits = ConnectionLimits { most: connections, head_time, stall_time: Some(stall_time) };
-    connections::serve(listener, routes::router(routes), limits, Uncounted, stop).await;
+    answer(listener, routes, &server).await;
     server.tasks.close();
     server.tasks.wait().await;
     Ok(())
+}
+
+/// Answers requests until the server is to stop, then completes those under way.
+pub(crate) async fn answer(listener: TcpListener, routes: Routes, server: &Server) {
+    let Settings { connections, head_time, stall_time, proxies, .. } = server.settings.clone();
+    let limits = ConnectionLimits { most: connections, head_time, stall_time: Some(stall_time) };
+    let addressed = Addressed { proxies };
+    connections::serve(listener, routes::router(routes), limits, addressed, server.stop.clone()).await;
 }

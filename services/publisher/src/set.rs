@@ -11,8 +11,9 @@ use crate::hub::{self, Hub};
 use crate::hub_limits::HubLimits;
 use crate::notify;
 use crate::settings::Settings;
-use crate::shared::{Held, Shared};
+use crate::shared::Shared;
 use crate::takedowns::Takedowns;
+use crate::turns::Turns;
 
 /// A publication that is served. Cheap to clone.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub(crate) struct Set {
 #[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) settings: Settings,
+    /// The turns of its publications.
+    pub(crate) turns: Turns,
     /// The limits of a set's own hub, and the client that calls the subscribers of all.
     hub: Option<(Client, HubLimits)>,
     pub(crate) tasks: TaskTracker,
@@ -38,26 +41,28 @@ impl Server {
             Some(limits) => Some((hub::client(&limits)?, limits)),
             None => None,
         };
-        Ok(Self { settings, hub, tasks: TaskTracker::new(), stop })
+        let turns = Turns::new(settings.turns, settings.turn_time);
+        Ok(Self { settings, turns, hub, tasks: TaskTracker::new(), stop })
     }
 }
 
-/// Publishes once, and begins the tasks that follow what is stored and tell hubs. They end with `stop`.
+/// Publishes once, and begins the tasks that follow what is stored and tell hubs. They end with `stop`. It may be
+/// dropped, and called again.
 ///
 /// # Errors
 /// When the first publication fails.
 pub(crate) async fn start(
     mut publication: Publication,
-    held: Held,
+    open: impl FnOnce(Publication) -> Shared,
     server: &Server,
 ) -> Result<(Set, Published), PublishError> {
     let others = publication.hubs.clone();
-    let Server { settings, hub, tasks, stop } = server;
+    let Server { settings, hub, tasks, stop, .. } = server;
     let own = hub.clone().map(|(client, limits)| (own_hub(&publication), limits, client));
     if let Some((url, ..)) = &own {
         publication.hubs.insert(0, url.clone());
     }
-    let shared = Shared::open(publication, held, settings).await?;
+    let shared = open(publication);
     // From here on each change of the list is seen, also one during the first publication.
     let takedowns = shared.takedowns().map(Takedowns::changes);
     let done = follow::publish(&shared).await?;

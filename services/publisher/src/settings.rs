@@ -1,13 +1,19 @@
 //! Limits of the server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use model::Network;
 use publish::Base;
+use tokio::sync::Semaphore;
 
-use crate::access::Tokens;
 use crate::hub_limits::HubLimits;
 use crate::metrics::PublisherMetrics;
+use crate::readers::Readers;
 use crate::takedowns::Takedowns;
+
+/// Requests of OAI-PMH that a server answers at the same time.
+pub(crate) const OAI_TURNS: usize = 8;
 
 /// Limits of the server.
 #[derive(Debug, Clone)]
@@ -22,14 +28,22 @@ pub struct Settings {
     pub start_time: Duration,
     /// How often a directory is scanned for changes.
     pub rescan: Duration,
-    /// The tokens of readers; none if everybody may read.
-    pub tokens: Option<Tokens>,
+    /// Publications that are made at a time, and a quarter more of those that take longer than `turn_time`.
+    pub turns: usize,
+    /// How long a publication may take before it goes on in a turn of those that take long.
+    pub turn_time: Duration,
+    /// Who may read a publication that stands alone.
+    pub readers: Readers,
+    /// Reverse proxies before the server. Their header `X-Forwarded-For` names the client.
+    pub proxies: Arc<[Network]>,
     /// Resources that are withdrawn; none without a list.
     pub takedowns: Option<Takedowns>,
     /// What it counts.
     pub metrics: PublisherMetrics,
     /// The mail address of the administrator, shown by the OAI-PMH repository. None: `postmaster` at the base's host.
     pub contact: Option<String>,
+    /// Turns of requests of OAI-PMH, of all repositories of the server. Clones share them.
+    pub oai_turns: Arc<Semaphore>,
     /// The limits of a hub of its own; none without one.
     pub hub: Option<HubLimits>,
 }
@@ -42,10 +56,14 @@ impl Default for Settings {
             stall_time: Duration::from_secs(60),
             start_time: Duration::from_secs(30),
             rescan: Duration::from_secs(60),
-            tokens: None,
+            turns: 16,
+            turn_time: Duration::from_secs(30),
+            readers: Readers::default(),
+            proxies: Arc::default(),
             takedowns: None,
             metrics: PublisherMetrics::default(),
             contact: None,
+            oai_turns: Arc::new(Semaphore::new(OAI_TURNS)),
             hub: None,
         }
     }
@@ -56,6 +74,14 @@ impl Settings {
     pub(crate) fn contact_at(&self, base: &Base) -> String {
         self.contact.clone().unwrap_or_else(|| postmaster(base))
     }
+}
+
+/// Whether it is a mail address, as OAI-PMH takes it.
+pub fn is_mail(text: &str) -> bool {
+    let ends = |host: &str| !host.starts_with('.') && !host.ends_with('.');
+    let parts = text.split_once('@');
+    parts.is_some_and(|(name, host)| !name.is_empty() && host.contains('.') && ends(host))
+        && !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
 /// The address that each mail server must have (RFC 5321, section 4.5.1).

@@ -1,181 +1,112 @@
-//! Several publications as the sets of one Source: its documents, and the sets by their folder.
+//! Several publications as the sets of one Source: its documents, and the sets by their folder. Sets may come and go.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use axum::body::Body;
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{Method, header};
 use axum::response::{IntoResponse as _, Response};
 use fixity::Sha256;
 use jiff::Timestamp;
 use model::{Clock as _, SystemClock};
-use publish::{Collection, CollectionDocument, Publication, PublishError, Published, paths};
-use store::Store;
-use tokio::sync::{Semaphore, mpsc};
+use publish::{Base, Collection, CollectionDocument, CollectionSet, PublishError, paths};
+use store::SourceMarker;
+use tokio::sync::Semaphore;
 
-use crate::access::Tokens;
+use crate::answers::{finish, not_found, unavailable};
 use crate::documents::{described, unmet};
 use crate::harvest::OAI_AT_A_TIME;
 use crate::metrics::PublisherMetrics;
-use crate::set::{self, Server, Set};
-use crate::shared::{Held, Shared};
+use crate::readers::{Reader, Readers};
+use crate::set::Set;
+use crate::settings::Settings;
 
-/// The pause after a set could not be opened.
-const PAUSE: Duration = Duration::from_secs(60);
-/// Sets that are opened at the same time.
-const AT_A_TIME: usize = 16;
-
-/// The sets and the documents above them. Cheap to clone.
+/// The sets, and the documents above them. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Several(Arc<Parts>);
 
 struct Parts {
-    path: String,
-    /// Each with its entity tag.
-    documents: Vec<(String, CollectionDocument)>,
-    since: Timestamp,
-    tokens: Option<Tokens>,
+    base: Base,
     oai: OfAll,
-    /// None for a set that cannot be opened yet.
-    sets: RwLock<BTreeMap<String, Option<Set>>>,
+    sets: RwLock<Sets>,
 }
 
 /// The OAI-PMH repository of all sets.
 pub(crate) struct OfAll {
     pub(crate) url: String,
     pub(crate) contact: String,
+    /// The most sets that a reader finds in it: each request reads the catalogs of all.
+    pub(crate) most: usize,
     pub(crate) turns: Semaphore,
+    pub(crate) server_turns: Arc<Semaphore>,
     pub(crate) metrics: PublisherMetrics,
 }
 
-/// What is at a path below the base.
-pub(crate) enum Found {
-    /// A document above the sets, with its entity tag.
-    Document(String, CollectionDocument),
-    /// A path below the base of a set.
-    InSet(Set, String),
-    /// The OAI-PMH repository of all sets.
-    Repository,
-    /// A set that cannot be read now.
-    Unready,
-    /// Nothing.
-    Nothing,
+struct Sets {
+    /// By the folder, which is the Source's ID.
+    members: BTreeMap<String, Member>,
+    /// When the last set came or went.
+    since: Timestamp,
+    /// The documents for readers of all sets, once they were asked for.
+    documents: Option<Documents>,
 }
 
+/// A set.
+#[derive(Clone)]
+pub(crate) struct Member {
+    /// The Source.
+    pub(crate) marker: SourceMarker,
+    pub(crate) readers: Readers,
+    /// None for a set that cannot be opened yet.
+    pub(crate) set: Option<Set>,
+}
+
+/// What is at a path below the base: a set, and a path below its own base.
+pub(crate) struct Found {
+    pub(crate) member: Member,
+    pub(crate) path: String,
+}
+
+/// The sets that a reader may read.
+pub(crate) struct Visible {
+    /// In the order of their IDs.
+    pub(crate) members: Vec<Member>,
+    /// Whether these are all sets that there are.
+    are_all: bool,
+    /// Whether others may read other ones.
+    pub(crate) are_private: bool,
+}
+
+/// Which rules of a set its reader is to meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Those for what is above the set: a token may be one for other sets.
+    Name,
+    /// Those for its content.
+    Content,
+}
+
+/// The documents above the sets, each with its entity tag.
+type Documents = Arc<Vec<(String, CollectionDocument)>>;
+
 impl Several {
-    /// Starts all sets, some at a time, and waits for them; but for one that takes longer than the start time of the
-    /// settings, no other waits. One that cannot be opened is tried again later. Returns what was published meanwhile.
-    ///
-    /// # Errors
-    /// When a document above the sets cannot be made.
-    pub(crate) async fn start(
-        collection: &Collection,
-        sets: Vec<(Publication, Store)>,
-        server: &Server,
-    ) -> Result<(Self, Published), PublishError> {
-        let names = sets.iter().map(|(publication, _)| publication.source.source.to_string());
-        let documents = collection.documents()?.into_iter();
-        let all = Self(Arc::new(Parts {
-            path: collection.base().path().to_owned(),
-            documents: documents.map(|document| (etag(&document), document)).collect(),
-            since: SystemClock.now(),
-            tokens: server.settings.tokens.clone(),
-            oai: OfAll {
-                url: collection.base().url(paths::OAI),
-                contact: server.settings.contact_at(collection.base()),
-                turns: Semaphore::new(OAI_AT_A_TIME),
-                metrics: server.settings.metrics.clone(),
-            },
-            sets: RwLock::new(names.map(|name| (name, None)).collect()),
-        }));
-        let turns = Arc::new(Semaphore::new(AT_A_TIME));
-        // One message for each set.
-        let (tried, mut results) = mpsc::unbounded_channel();
-        for (publication, store) in sets {
-            let (all, server, turns) = (all.clone(), server.clone(), Arc::clone(&turns));
-            let tasks = server.tasks.clone();
-            tasks.spawn(all.keep_opening(publication, store, server, turns, tried.clone()));
-        }
-        drop(tried);
-        let mut done = Published::default();
-        let over = tokio::time::sleep(server.settings.start_time);
-        tokio::pin!(over);
-        loop {
-            tokio::select! {
-                result = results.recv() => match result {
-                    Some(published) => done += published,
-                    None => break,
-                },
-                () = &mut over => {
-                    tracing::warn!("some Sources are not published yet: they are answered by 503 until then");
-                    break;
-                }
-            }
-        }
-        Ok((all, done))
+    /// Without any set. A repository of all has at most `most`.
+    pub(crate) fn new(base: Base, most: usize, settings: &Settings) -> Self {
+        let oai = OfAll {
+            url: base.url(paths::OAI),
+            contact: settings.contact_at(&base),
+            most,
+            turns: Semaphore::new(OAI_AT_A_TIME),
+            server_turns: Arc::clone(&settings.oai_turns),
+            metrics: settings.metrics.clone(),
+        };
+        let sets = Sets { members: BTreeMap::new(), since: SystemClock.now(), documents: None };
+        Self(Arc::new(Parts { base, oai, sets: RwLock::new(sets) }))
     }
 
-    async fn open(
-        &self,
-        publication: &Publication,
-        store: &Store,
-        server: &Server,
-    ) -> Result<Published, PublishError> {
-        let (set, done) = set::start(publication.clone(), Held::Harvest(store.clone()), server).await?;
-        let name = publication.source.source.to_string();
-        self.0.sets.write().unwrap_or_else(PoisonError::into_inner).insert(name, Some(set));
-        Ok(done)
-    }
-
-    /// Opens a set; one that cannot be opened is tried again, after a pause. The first result goes to `tried`.
-    async fn keep_opening(
-        self,
-        publication: Publication,
-        store: Store,
-        server: Server,
-        turns: Arc<Semaphore>,
-        tried: mpsc::UnboundedSender<Published>,
-    ) {
-        let source = publication.source.source.as_str();
-        let mut tried = Some(tried);
-        loop {
-            let opened = async {
-                let _turn = turns.acquire().await;
-                self.open(&publication, &store, &server).await
-            };
-            let opened = tokio::select! {
-                opened = opened => opened,
-                () = server.stop.cancelled() => return,
-            };
-            let is_first = tried.is_some();
-            match (opened, tried.take()) {
-                (Ok(published), tried) => {
-                    tracing::info!(source, "a Source is published now");
-                    // Without a receiver, the server did not wait for it.
-                    let _ = tried.map(|tried| tried.send(published));
-                    return;
-                }
-                (Err(error), _) if is_first => {
-                    tracing::error!(%error, source, "a Source cannot be published now: it is tried again");
-                }
-                (Err(error), _) => tracing::warn!(%error, source, "a Source cannot be published yet"),
-            }
-            tokio::select! {
-                () = tokio::time::sleep(PAUSE) => {}
-                () = server.stop.cancelled() => return,
-            }
-        }
-    }
-
-    /// The path of the base at the server.
-    pub(crate) fn path(&self) -> &str {
-        &self.0.path
-    }
-
-    /// The tokens of readers; none if everybody may read.
-    pub(crate) fn tokens(&self) -> Option<&Tokens> {
-        self.0.tokens.as_ref()
+    /// The base of all sets.
+    pub(crate) fn base(&self) -> &Base {
+        &self.0.base
     }
 
     /// The OAI-PMH repository of all sets.
@@ -183,47 +114,144 @@ impl Several {
         &self.0.oai
     }
 
-    /// All sets, in the order of their IDs. None while one cannot be read.
-    pub(crate) fn ready(&self) -> Option<Vec<Shared>> {
-        let sets = self.0.sets.read().unwrap_or_else(PoisonError::into_inner);
-        sets.values().map(|set| set.as_ref().map(|set| set.shared.clone())).collect()
-    }
-
-    /// What is at a path below the base.
-    pub(crate) fn find(&self, path: &str) -> Found {
-        if let Some((etag, document)) = self.0.documents.iter().find(|(_, document)| document.path == path) {
-            return Found::Document(etag.clone(), document.clone());
-        }
-        if path == paths::OAI {
-            return Found::Repository;
-        }
-        let Some((name, rest)) = path.split_once('/') else { return Found::Nothing };
-        let sets = self.0.sets.read().unwrap_or_else(PoisonError::into_inner);
-        let rest = if rest.is_empty() { paths::PAGE } else { rest };
-        match sets.get(name) {
-            Some(Some(set)) => Found::InSet(set.clone(), rest.to_owned()),
-            Some(None) => Found::Unready,
-            None => Found::Nothing,
+    /// Takes a set, in place of the one of the same Source.
+    pub(crate) fn put(&self, member: Member) {
+        let name = member.marker.source.to_string();
+        let mut sets = self.write();
+        let before = sets.members.insert(name, member);
+        if before.is_none() {
+            sets.note_change();
         }
     }
 
-    /// Answers with a document above the sets.
-    pub(crate) fn answer(
-        &self,
-        etag: &str,
-        document: &CollectionDocument,
-        method: &Method,
-        asked: &HeaderMap,
-    ) -> Response {
-        let CollectionDocument { path, body, .. } = document;
-        let mut headers = described(path, etag, self.0.since);
-        if let Some(answer) = unmet(asked, etag, self.0.since, &headers) {
-            return answer;
+    /// Gives a set other readers.
+    pub(crate) fn set_readers(&self, source: &str, readers: Readers) {
+        if let Some(member) = self.write().members.get_mut(source) {
+            member.readers = readers;
         }
-        headers.insert(header::CONTENT_LENGTH, body.len().into());
-        let body = if *method == Method::HEAD { Body::empty() } else { Body::from(body.clone()) };
-        (headers, body).into_response()
     }
+
+    /// Serves a set no longer.
+    pub(crate) fn remove(&self, source: &str) {
+        let mut sets = self.write();
+        if sets.members.remove(source).is_some() {
+            sets.note_change();
+        }
+    }
+
+    /// The set at a path below the base; none for a path that no set has.
+    pub(crate) fn find(&self, path: &str) -> Option<Found> {
+        let (name, rest) = path.split_once('/')?;
+        let member = self.read().members.get(name)?.clone();
+        let path = if rest.is_empty() { paths::PAGE } else { rest }.to_owned();
+        Some(Found { member, path })
+    }
+
+    /// Answers for what is above the sets. The documents name the sets that the reader may read.
+    pub(crate) fn answer(&self, path: Option<&str>, method: &Method, reader: Reader<'_>) -> Response {
+        let documents = match self.documents(reader) {
+            Ok(documents) => documents,
+            Err(answer) => return *answer,
+        };
+        let found = documents.documents.iter().find(|(_, document)| path == Some(document.path));
+        let mut response = match found {
+            Some((etag, document)) => send(etag, document, documents.since, method, reader),
+            None => not_found(),
+        };
+        finish(&mut response, documents.are_private);
+        response
+    }
+
+    /// The sets that a reader may read, or the answer to one who may read none.
+    pub(crate) fn visible(&self, reader: Reader<'_>, asked: Asked) -> Result<Visible, Box<Response>> {
+        self.read().visible(reader, asked)
+    }
+
+    /// The documents for a reader, or the answer to one who may read no set.
+    fn documents(&self, reader: Reader<'_>) -> Result<Above, Box<Response>> {
+        let (Visible { members, are_all, are_private }, since, known) = {
+            let sets = self.read();
+            (sets.visible(reader, Asked::Name)?, sets.since, sets.documents.clone())
+        };
+        if let Some(documents) = known.filter(|_| are_all) {
+            return Ok(Above { documents, since, are_private });
+        }
+        let documents = write(&self.0.base, members).map_err(|error| {
+            tracing::error!(%error, "the documents above the sets cannot be written");
+            Box::new(unavailable())
+        })?;
+        let mut sets = self.write();
+        if are_all && sets.since == since {
+            sets.documents = Some(Arc::clone(&documents));
+        }
+        Ok(Above { documents, since, are_private })
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Sets> {
+        self.0.sets.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Sets> {
+        self.0.sets.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The documents above the sets, for one reader.
+struct Above {
+    documents: Documents,
+    since: Timestamp,
+    are_private: bool,
+}
+
+impl Sets {
+    fn visible(&self, reader: Reader<'_>, asked: Asked) -> Result<Visible, Box<Response>> {
+        let mut refused = None;
+        let mut members = Vec::new();
+        for member in self.members.values() {
+            match member.readers.refusal(reader, (asked == Asked::Content).then_some(&member.marker)) {
+                None => members.push(member.clone()),
+                // Whom a token helps is told so.
+                Some(answer) if answer.status() == 401 || refused.is_none() => refused = Some(answer),
+                Some(_) => {}
+            }
+        }
+        if members.is_empty() {
+            return Err(Box::new(refused.unwrap_or_else(not_found)));
+        }
+        let are_all = members.len() == self.members.len();
+        let are_private = self.members.values().any(|member| member.readers.are_some());
+        Ok(Visible { members, are_all, are_private })
+    }
+
+    fn note_change(&mut self) {
+        // Strictly rising: it identifies what the documents name.
+        let next = self.since.checked_add(jiff::SignedDuration::from_nanos(1)).unwrap_or(self.since);
+        self.since = SystemClock.now().max(next);
+        self.documents = None;
+    }
+}
+
+fn write(base: &Base, members: Vec<Member>) -> Result<Documents, PublishError> {
+    let markers = members.into_iter().map(|member| member.marker);
+    let sets = markers.map(|marker| CollectionSet { source: marker.source, url: marker.url });
+    let documents = Collection::new(base.clone(), sets.collect())?.documents()?.into_iter();
+    Ok(Arc::new(documents.map(|document| (etag(&document), document)).collect()))
+}
+
+fn send(
+    etag: &str,
+    CollectionDocument { path, body, .. }: &CollectionDocument,
+    since: Timestamp,
+    method: &Method,
+    reader: Reader<'_>,
+) -> Response {
+    let mut headers = described(path, etag, since);
+    if let Some(answer) = unmet(reader.headers, etag, since, &headers) {
+        return answer;
+    }
+    headers.insert(header::CONTENT_LENGTH, body.len().into());
+    let body = if *method == Method::HEAD { Body::empty() } else { Body::from(body.clone()) };
+    (headers, body).into_response()
 }
 
 fn etag(document: &CollectionDocument) -> String {

@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::HeaderValue;
@@ -8,14 +9,15 @@ use jiff::Timestamp;
 use model::{Clock as _, ResourceUri, SystemClock};
 use publish::files::FileRecords;
 use publish::{Publication, PublishError, Published, Seen, Takedown, Withdrawals};
+use serving::{Catalogs, VerifiedCache};
 use store::Store;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
-use crate::access::Tokens;
 use crate::harvest::Harvest;
 use crate::metrics::PublisherMetrics;
 use crate::settings::Settings;
 use crate::takedowns::Takedowns;
+use crate::withdrawn::Withdrawn;
 
 /// What is published: a harvest, or the files of a directory.
 pub enum Held {
@@ -32,55 +34,59 @@ pub(crate) struct Shared(Arc<Parts>);
 struct Parts {
     publication: Publication,
     records: OpenRecords,
-    tokens: Option<Tokens>,
     takedowns: Option<Takedowns>,
     metrics: PublisherMetrics,
     contact: String,
-    /// When resources were withdrawn.
-    withdrawals: RwLock<Arc<Withdrawals>>,
+    oai_turns: Arc<Semaphore>,
+    withdrawn: Withdrawn,
     link: Option<HeaderValue>,
     /// The newest payload that a hub took, and its end.
     newest: RwLock<(Timestamp, Bytes)>,
     published: watch::Sender<()>,
+    /// Whether its documents are known to be at the place.
+    is_there: AtomicBool,
 }
+
+/// Memory for parts of the catalog of a publication that stands alone.
+const CACHE_BYTES: usize = 64 * 1024 * 1024;
 
 /// The records, open.
 pub(crate) enum OpenRecords {
-    Harvest(Harvest),
+    Harvest(Box<Harvest>),
     Files(Arc<FileRecords>),
 }
 
 impl Shared {
-    pub(crate) async fn open(
-        publication: Publication,
-        held: Held,
-        settings: &Settings,
-    ) -> Result<Self, PublishError> {
+    /// What a store holds of a Source, or files. Nothing is read yet.
+    pub(crate) fn of_held(publication: Publication, held: Held, settings: &Settings) -> Self {
         let records = match held {
             Held::Harvest(store) => {
-                OpenRecords::Harvest(Harvest::open(store, &publication.source.source).await?)
+                let catalogs = Catalogs::new(store, 1, CACHE_BYTES);
+                let source = publication.source.source.clone();
+                OpenRecords::Harvest(Box::new(Harvest::new(source, catalogs, VerifiedCache::default())))
             }
             Held::Files(files) => OpenRecords::Files(Arc::new(files)),
         };
+        Self::new(publication, records, settings)
+    }
+
+    pub(crate) fn new(publication: Publication, records: OpenRecords, settings: &Settings) -> Self {
         let capabilities = publication.base.url(publish::paths::CAPABILITIES);
-        let withdrawals = match &records {
-            OpenRecords::Harvest(_) => publication.withdrawals().await?,
-            OpenRecords::Files(_) => Withdrawals::default(),
-        };
         let contact = settings.contact_at(&publication.base);
         let link = format!("<{capabilities}>; rel=\"resourcesync\"").parse().ok();
-        Ok(Self(Arc::new(Parts {
+        Self(Arc::new(Parts {
             publication,
             records,
-            tokens: settings.tokens.clone(),
             takedowns: settings.takedowns.clone(),
             metrics: settings.metrics.clone(),
             contact,
-            withdrawals: RwLock::new(Arc::new(withdrawals)),
+            oai_turns: Arc::clone(&settings.oai_turns),
+            withdrawn: Withdrawn::default(),
             link,
             newest: RwLock::new((Timestamp::MIN, Bytes::new())),
             published: watch::Sender::new(()),
-        })))
+            is_there: AtomicBool::new(false),
+        }))
     }
 
     pub(crate) fn publication(&self) -> &Publication {
@@ -89,11 +95,6 @@ impl Shared {
 
     pub(crate) fn records(&self) -> &OpenRecords {
         &self.0.records
-    }
-
-    /// The tokens of readers; none if everybody may read.
-    pub(crate) fn tokens(&self) -> Option<&Tokens> {
-        self.0.tokens.as_ref()
     }
 
     /// What it counts.
@@ -111,9 +112,17 @@ impl Shared {
         self.takedowns().map(Takedowns::now).unwrap_or_default()
     }
 
-    /// When resources were withdrawn.
-    pub(crate) fn withdrawals(&self) -> Arc<Withdrawals> {
-        Arc::clone(&self.0.withdrawals.read().unwrap_or_else(PoisonError::into_inner))
+    /// When resources were withdrawn, and the time up to which all withdrawals are known.
+    ///
+    /// # Errors
+    /// When the place fails.
+    pub(crate) async fn withdrawals(&self) -> Result<(Arc<Withdrawals>, Timestamp), PublishError> {
+        self.0.withdrawn.get(self.publication()).await
+    }
+
+    /// Turns of requests of OAI-PMH, of all repositories of the server.
+    pub(crate) fn oai_turns(&self) -> &Semaphore {
+        &self.0.oai_turns
     }
 
     /// The mail address of the administrator.
@@ -149,12 +158,23 @@ impl Shared {
         self.0.link.clone()
     }
 
-    /// Notes since when resources are withdrawn. A response that does not know it yet has an earlier time.
-    async fn note_withdrawals(&self, takedown: &Takedown) -> Result<(), PublishError> {
-        let Some(updated) = self.withdrawals().updated(takedown, SystemClock.now()) else { return Ok(()) };
-        let updated = Arc::new(updated);
-        *self.0.withdrawals.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&updated);
-        self.publication().save_withdrawals(&updated).await
+    /// Whether it was published, by this process or another one. False if that cannot be told now.
+    pub(crate) async fn is_published(&self) -> bool {
+        if self.0.is_there.load(Ordering::Relaxed) {
+            return true;
+        }
+        let is_there = match self.publication().is_there().await {
+            Ok(is_there) => is_there,
+            Err(error) => {
+                let source = self.publication().source.source.as_str();
+                tracing::warn!(%error, source, "it cannot be told whether a Source is published");
+                false
+            }
+        };
+        if is_there {
+            self.0.is_there.store(true, Ordering::Relaxed);
+        }
+        is_there
     }
 
     /// Publishes what there is by now.
@@ -163,20 +183,29 @@ impl Shared {
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<Published, PublishError> {
         let now = SystemClock.now();
-        let takedown = self.takedown();
-        if let OpenRecords::Harvest(_) = self.records() {
-            self.note_withdrawals(&takedown).await?;
-        }
-        let publication = Publication { takedown, ..self.publication().clone() };
+        let publication = Publication { takedown: self.takedown(), ..self.publication().clone() };
         let done = match self.records() {
-            OpenRecords::Harvest(harvest) => publication.run(&harvest.records().await, now, see).await,
+            OpenRecords::Harvest(harvest) => self.publish_harvest(harvest, &publication, now, see).await,
             OpenRecords::Files(files) => publication.run(&**files, now, see).await,
         };
         self.metrics().published(done.as_ref().ok().map(|done| done.changes));
         let done = done?;
+        self.0.is_there.store(true, Ordering::Relaxed);
         if done.changes > 0 {
             self.0.published.send_replace(());
         }
         Ok(done)
+    }
+
+    async fn publish_harvest(
+        &self,
+        harvest: &Harvest,
+        publication: &Publication,
+        now: Timestamp,
+        see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
+    ) -> Result<Published, PublishError> {
+        let catalog = harvest.catalog().await?;
+        self.0.withdrawn.note(publication, &publication.takedown).await?;
+        publication.run(&harvest.records(&catalog), now, see).await
     }
 }

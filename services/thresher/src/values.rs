@@ -7,7 +7,7 @@ use control::{LabelKey, LabelValue};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
-use model::SourceId;
+use model::{Network, SourceId};
 use publish::Archive;
 use regex::Regex;
 
@@ -74,6 +74,27 @@ pub(crate) fn source_id(text: &str) -> Result<SourceId, Failed> {
     text.parse().map_err(usage)
 }
 
+/// A network of readers: of all sets, or of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReaderNetwork {
+    /// The Source of the set; none for all.
+    pub(crate) source: Option<SourceId>,
+    /// The network.
+    pub(crate) network: Network,
+}
+
+/// A network of readers, such as `10.2.0.0/16`, or `repository-example-org-0123456789ab=10.2.0.0/16`.
+pub(crate) fn reader_network(text: &str) -> Result<ReaderNetwork, String> {
+    let (source, network) = match text.rsplit_once('=') {
+        None => (None, text),
+        Some((source, network)) => {
+            (Some(source_id(source).map_err(|failed| failed.error.to_string())?), network)
+        }
+    };
+    let network = network.parse::<Network>().map_err(|error| error.to_string())?;
+    Ok(ReaderNetwork { source, network })
+}
+
 /// A label: its key and its value.
 pub(crate) fn label(text: &str) -> Result<(LabelKey, LabelValue), String> {
     let (key, value) = text.split_once('=').ok_or("write a key and a value, such as country=jp")?;
@@ -105,11 +126,7 @@ pub(crate) fn archive(text: &str) -> Result<Archive, String> {
 
 /// A mail address, as OAI-PMH takes it.
 pub(crate) fn mail(text: &str) -> Result<String, String> {
-    let is_one = text.split_once('@').is_some_and(|(name, host)| {
-        let ends = |host: &str| !host.starts_with('.') && !host.ends_with('.');
-        !name.is_empty() && host.contains('.') && ends(host)
-    });
-    if is_one && !text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+    if publisher::is_mail(text) {
         return Ok(text.to_owned());
     }
     Err("give a mail address, such as archive@example.org".to_owned())
@@ -217,6 +234,19 @@ mod tests {
         for wrong in ["", "archive", "@example.org", "archive@localhost", "a b@example.org", "a@.org", "a@b."]
         {
             assert!(mail(wrong).unwrap_err().contains("example.org"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn networks_of_readers_are_read_with_a_source_or_without() {
+        let all = reader_network("10.2.0.0/16").unwrap();
+        assert_eq!((all.source, all.network), (None, "10.2.0.0/16".parse().unwrap()));
+        let url = "https://repository.example/?set=a";
+        let one = reader_network(&format!("{url}=fd00:2::/32")).unwrap();
+        assert_eq!(one.source, Some(SourceId::of_entry(&url.parse().unwrap())));
+        assert_eq!(reader_network("one=192.0.2.7").unwrap().source, Some("one".parse().unwrap()));
+        for wrong in ["", "one", "one=", "=10.2.0.0/16", "10.2.0.0/33"] {
+            assert!(reader_network(wrong).is_err(), "{wrong}");
         }
     }
 

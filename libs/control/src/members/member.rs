@@ -28,6 +28,8 @@ pub enum Role {
     Scheduler,
     /// It requests resources.
     Fetcher,
+    /// It publishes what is stored of Sources.
+    Publisher,
 }
 
 /// A process that is alive. It sends heartbeats; without them, the record expires.
@@ -67,6 +69,7 @@ impl Role {
         match self {
             Self::Scheduler => "scheduler",
             Self::Fetcher => "fetcher",
+            Self::Publisher => "publisher",
         }
     }
 }

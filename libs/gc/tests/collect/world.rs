@@ -47,7 +47,7 @@ impl World {
     pub(crate) async fn source(&self, name: &str) -> Held {
         let held = Held::open(&self.store, name).await;
         held.run(Phase::Finished, Timestamp::now()).await;
-        let note = SourceMarker { source: held.source.clone(), url: format!("http://{name}/") };
+        let note = SourceMarker::new(held.source.clone(), format!("http://{name}/"));
         self.store.note_source(&note).await.unwrap();
         held
     }

@@ -14,6 +14,6 @@ mod withdrawals;
 
 pub use page::{OaiLimits, OaiPage};
 pub use record::OaiRecord;
-pub use records::OaiRecords;
+pub use records::{LATEST_COMMIT, OaiRecords};
 pub use seen_sets::SeenSets;
 pub use withdrawals::Withdrawals;

@@ -20,7 +20,7 @@ use crate::takedown::Takedown;
 use crate::work::before;
 
 /// A change is settled some time before it is committed and seen by readers: longer than this, the commit has failed.
-const LATEST_COMMIT: Duration = Duration::from_secs(300);
+pub const LATEST_COMMIT: Duration = Duration::from_secs(300);
 /// How far from the time in its record the last change of a record is looked for.
 const NEAR: Duration = Duration::from_secs(2);
 /// The most entries of the change log that are read for that.

@@ -91,7 +91,7 @@ impl Bucket {
 }
 
 /// What the server tells of an object.
-fn attributes(about: &About) -> Attributes {
+pub(super) fn attributes(about: &About) -> Attributes {
     let media_type = about.media_type.as_deref().unwrap_or("application/octet-stream");
     let mut attributes = Attributes::from_iter([(Attribute::ContentType, media_type.to_owned())]);
     if let Some(encoding) = &about.encoding {

@@ -2,6 +2,7 @@
 
 mod bucket;
 mod directory;
+mod guard;
 
 use std::convert::Infallible;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -15,11 +16,15 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use object_store::path::Path as Key;
-use object_store::{GetOptions, GetResult, ObjectStore, ObjectStoreExt as _};
+use object_store::{
+    GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutOptions, UpdateVersion,
+};
+use store::PublicationPlace;
 use tempfile::NamedTempFile;
 
 use self::bucket::Bucket;
 use self::directory::Directory;
+use self::guard::Guard;
 use crate::PublishError;
 
 /// The folder of files that belong to the publisher alone. Servers need not serve it.
@@ -31,6 +36,8 @@ pub struct Place {
     name: Arc<str>,
     objects: Arc<dyn ObjectStore>,
     kind: Kind,
+    /// Of the state of the publication, in a bucket that several processes may write.
+    guard: Option<Guard>,
 }
 
 #[derive(Debug, Clone)]
@@ -71,12 +78,37 @@ impl Place {
     /// [`PublishError::Place`] when it cannot be created.
     pub fn directory(directory: &Path, objects: Arc<dyn ObjectStore>) -> Result<Self, PublishError> {
         let name = directory.display().to_string().into();
-        Ok(Self { name, objects, kind: Kind::Directory(Directory::create(directory)?) })
+        let kind = Kind::Directory(Directory::create(directory)?);
+        Ok(Self { name, objects, kind, guard: None })
     }
 
     /// A bucket, or a prefix of one. `name` is for messages.
     pub fn bucket(name: &str, objects: Arc<dyn ObjectStore>) -> Self {
-        Self { name: name.into(), objects: Arc::clone(&objects), kind: Kind::Bucket(Bucket::new(objects)) }
+        let kind = Kind::Bucket(Bucket::new(Arc::clone(&objects)));
+        Self { name: name.into(), objects, kind, guard: None }
+    }
+
+    /// A place of a store, or beside one.
+    ///
+    /// # Errors
+    /// [`PublishError::Place`] when a directory cannot be created.
+    pub fn of(PublicationPlace { name, directory, objects }: PublicationPlace) -> Result<Self, PublishError> {
+        match directory {
+            Some(directory) => Self::directory(&directory, objects),
+            None => Ok(Self::bucket(&name, objects)),
+        }
+    }
+
+    /// The same place, for several processes, of which one writes at a time: the state of the publication is replaced
+    /// only as it was read. So one that another has overtaken fails. The bucket needs conditional puts.
+    pub fn guarded(self) -> Self {
+        let guard = matches!(self.kind, Kind::Bucket(_)).then(Guard::default);
+        Self { guard, ..self }
+    }
+
+    /// Whether several processes may write it ([`Place::guarded`]).
+    pub fn is_guarded(&self) -> bool {
+        self.guard.is_some()
     }
 
     /// The local directory, if it is one.
@@ -121,6 +153,38 @@ impl Place {
     pub(crate) async fn read(&self, path: &str) -> Result<Option<Bytes>, PublishError> {
         let Some(found) = self.open(path).await? else { return Ok(None) };
         found.bytes().await.map(Some).map_err(|error| self.failed(path, error))
+    }
+
+    /// A small file that is [replaced](Self::replace) later.
+    pub(crate) async fn read_to_replace(&self, path: &str) -> Result<Option<Bytes>, PublishError> {
+        let Some(guard) = &self.guard else { return self.read(path).await };
+        let Some(found) = self.open(path).await? else {
+            guard.note(None);
+            return Ok(None);
+        };
+        let ObjectMeta { e_tag, version, .. } = found.meta.clone();
+        guard.note(Some(UpdateVersion { e_tag, version }));
+        found.bytes().await.map(Some).map_err(|error| self.failed(path, error))
+    }
+
+    /// Replaces a small file that was read before.
+    ///
+    /// # Errors
+    /// [`PublishError::Busy`] when another process has replaced it meanwhile.
+    pub(crate) async fn replace(&self, path: &str, bytes: Bytes, about: &About) -> Result<(), PublishError> {
+        let Some(guard) = &self.guard else { return self.put(path, bytes, about).await };
+        let attributes = bucket::attributes(about);
+        let options = PutOptions { mode: guard.mode(), attributes, ..PutOptions::default() };
+        match self.objects.put_opts(&key(path), bytes.into(), options).await {
+            Ok(written) => {
+                guard.note(Some(written.into()));
+                Ok(())
+            }
+            Err(object_store::Error::Precondition { .. } | object_store::Error::AlreadyExists { .. }) => {
+                Err(PublishError::Busy(self.name.to_string()))
+            }
+            Err(error) => Err(self.failed(path, error)),
+        }
     }
 
     /// The paths of at most so many files of a folder.

@@ -37,7 +37,7 @@ impl Folder {
         let place = Place::bucket("memory", Arc::clone(&objects));
         let url = format!("{BASE}files/");
         let files = FileRecords::new(folder.path(), &url.parse().unwrap(), &place).unwrap();
-        let source = SourceMarker { source: "files".parse::<SourceId>().unwrap(), url };
+        let source = SourceMarker::new("files".parse::<SourceId>().unwrap(), url);
         let publication = publication(place, source, policy);
         Self { folder, objects, publication, files, clock: 0 }
     }

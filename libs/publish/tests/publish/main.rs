@@ -4,6 +4,7 @@ mod change_dumps;
 mod dumps;
 mod files;
 mod folder;
+mod guarded;
 mod incremental;
 mod killed;
 mod oai;

@@ -167,7 +167,7 @@ async fn what_is_something_else_is_refused() {
     world.publication.base = Base::new("https://other.example/".parse().unwrap()).unwrap();
     assert!(refused(world.try_publish().await).contains(BASE));
     world.publication = good.clone();
-    let marker = SourceMarker { source: "other".parse().unwrap(), url: "http://o.org/".to_owned() };
+    let marker = SourceMarker::new("other".parse().unwrap(), "http://o.org/");
     world.publication.source = marker;
     assert!(refused(world.try_publish().await).contains("another Source"));
     world.publication = good;

@@ -68,7 +68,7 @@ impl World {
         let source = "case".parse::<SourceId>().unwrap();
         let path = Key::Catalog(source.clone()).to_string();
         let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await.unwrap();
-        let source = SourceMarker { source, url: "http://e.org/".to_owned() };
+        let source = SourceMarker::new(source, "http://e.org/");
         let publication = publication(place, source, policy);
         Self { store, catalog, objects, publication, clock: 0, links: Vec::new() }
     }

@@ -258,7 +258,7 @@ pub(crate) async fn existence_is_judged_by_length(store: &Store) {
 
 pub(crate) async fn sources_are_noted_and_listed(store: &Store) {
     assert_eq!(store.sources().await.unwrap(), []);
-    let note = |id: &str, url: &str| SourceMarker { source: id.parse().unwrap(), url: url.into() };
+    let note = |id: &str, url: &str| SourceMarker::new(id.parse().unwrap(), url);
     let a = note("a-1", "http://a/");
     let b = note("b-2", "http://b/");
     for note in [&b, &a, &a] {

@@ -41,7 +41,7 @@ pub(super) async fn fill(
     let source = spec.id;
     let variables = place.environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
     let store = Store::open_with(&place.into.parse()?, variables, StoreOptions::default()).await?;
-    store.note_source(&SourceMarker { source: source.clone(), url: ENTRY.to_owned() }).await?;
+    store.note_source(&SourceMarker::new(source.clone(), ENTRY)).await?;
     for number in 0..DIFFERENT.min(resources) {
         for version in 0..VERSIONS {
             let bytes = content(number, version);

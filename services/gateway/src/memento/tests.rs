@@ -14,7 +14,7 @@ use hyper_util::service::TowerToHyperService;
 use links::{Limits, header, timemap};
 use model::{Assurance, Bitstream, Declaration, Listing, RunId, SetId, SystemClock, Validators, Version};
 use service::{Metrics, Readiness, ServiceInfo};
-use serving::VerifiedCache;
+use serving::{Catalogs, VerifiedCache};
 use store::{Key, NewBitstream, Store};
 use testkit::servers::NatsFixture;
 use tokio::sync::Semaphore;
@@ -22,7 +22,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::api;
-use crate::catalogs::Catalogs;
 use crate::config::Settings;
 use crate::metrics::GatewayMetrics;
 use crate::state::{Parts as GatewayParts, Views};

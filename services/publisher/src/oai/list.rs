@@ -57,8 +57,8 @@ impl Repository<'_> {
             None => (0, None),
             Some(after) => {
                 let found = self.members.iter().enumerate();
-                let found = found.filter_map(|(at, member)| Some((at, member.own_position(after)?)));
-                let (at, own) = found.last().ok_or_else(bad_token)?;
+                let mut found = found.filter_map(|(at, member)| Some((at, member.own_position(after)?)));
+                let (at, own) = found.next_back().ok_or_else(bad_token)?;
                 (at, (!own.is_empty()).then_some(own))
             }
         };

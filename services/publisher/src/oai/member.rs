@@ -1,5 +1,6 @@
 //! The records of one Source in a repository: of one set alone, or of one among several.
 
+use jiff::Timestamp;
 use oaipmh::{RecordHeader, Selection, SetItem};
 use publish::{OaiRecords, PublishError, SeenSets};
 use tokio::sync::Mutex;
@@ -14,6 +15,8 @@ pub(super) struct Member<'s> {
     /// The URL of the Source.
     pub(super) url: &'s str,
     pub(super) records: OaiRecords,
+    /// The time up to which all withdrawals are known.
+    pub(super) withdrawn_until: Timestamp,
     /// The sets that its records were seen to name so far.
     pub(super) seen: &'s Mutex<SeenSets>,
 }
@@ -22,17 +25,20 @@ impl<'s> Member<'s> {
     /// The records of a publication. None if its Source is no OAI-PMH repository.
     ///
     /// # Errors
-    /// When the catalog fails.
+    /// When the catalog or the place fails, or there is no catalog yet.
     pub(super) async fn of(shared: &'s Shared, is_alone: bool) -> Result<Option<Self>, PublishError> {
         let OpenRecords::Harvest(harvest) = shared.records() else { return Ok(None) };
         let harvest: &Harvest = harvest;
-        let records =
-            OaiRecords::of(harvest.records().await, shared.withdrawals(), shared.takedown()).await?;
+        // Before the catalog: what is withdrawn later has a later time than all that is read from it.
+        let (withdrawals, withdrawn_until) = shared.withdrawals().await?;
+        let held = harvest.records(&*harvest.catalog().await?);
+        let records = OaiRecords::of(held, withdrawals, shared.takedown()).await?;
         let source = &shared.publication().source;
         Ok(records.map(|records| Self {
             name: (!is_alone).then(|| source.source.as_str()),
             url: &source.url,
             records,
+            withdrawn_until,
             seen: &harvest.oai_sets,
         }))
     }
@@ -60,9 +66,10 @@ impl<'s> Member<'s> {
     /// A header as the repository gives it: among several Sources, its sets are below the Source.
     pub(super) fn header(&self, header: RecordHeader) -> RecordHeader {
         let Some(name) = self.name else { return header };
-        let sets = match header.sets.is_empty() {
-            true => vec![name.to_owned()],
-            false => header.sets.iter().map(|set| format!("{name}:{set}")).collect(),
+        let sets = if header.sets.is_empty() {
+            vec![name.to_owned()]
+        } else {
+            header.sets.iter().map(|set| format!("{name}:{set}")).collect()
         };
         RecordHeader { sets, ..header }
     }

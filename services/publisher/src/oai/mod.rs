@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use model::{Clock as _, SystemClock};
-use publish::PublishError;
+use publish::{LATEST_COMMIT, PublishError};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -18,6 +18,7 @@ use self::member::Member;
 use self::repository::{Answered, Repository};
 use crate::answers::{later, said, unavailable};
 use crate::form;
+use crate::harvest::is_missing;
 use crate::metrics::PublisherMetrics;
 use crate::shared::Shared;
 
@@ -38,6 +39,8 @@ pub(crate) struct Site<'s> {
     pub(crate) is_of_one: bool,
     /// Turns of its requests.
     pub(crate) turns: &'s Semaphore,
+    /// Turns of the requests for all repositories of the server: each may have a page in memory.
+    pub(crate) server_turns: &'s Semaphore,
     pub(crate) metrics: &'s PublisherMetrics,
 }
 
@@ -59,14 +62,16 @@ pub(crate) async fn answer(
     if arguments.len() > MOST_BYTES {
         return said(StatusCode::URI_TOO_LONG, "the request is too long");
     }
-    let Ok(Ok(_turn)) = timeout(TURN, site.turns.acquire()).await else {
+    // Its own turn first: a repository that many ask leaves turns of the server to others.
+    let turns = async { (site.turns.acquire().await, site.server_turns.acquire().await) };
+    let Ok((Ok(_own), Ok(_turn))) = timeout(TURN, turns).await else {
         site.metrics.oai_answered("busy");
         return later("Many ask for lists now.");
     };
     // Its steps are large: none of them is to be a part of the server's stack.
     match Box::pin(respond(site, &arguments)).await {
         Ok(Some(Answered::Content(text) | Answered::Refused(text))) => sent(text, method),
-        Ok(Some(Answered::Later)) => later("The sets are being collected."),
+        Ok(Some(Answered::Later)) => later("What this needs is being collected."),
         Ok(None) => {
             said(StatusCode::NOT_FOUND, "Nothing here has records: no Source of it is an OAI-PMH repository.")
         }
@@ -82,13 +87,23 @@ pub(crate) async fn answer(
 async fn respond(site: &Site<'_>, arguments: &str) -> Result<Option<Answered>, PublishError> {
     let now = SystemClock.now();
     let mut members = Vec::with_capacity(site.sets.len());
+    let mut others = now;
     for shared in &site.sets {
-        members.extend(Member::of(shared, site.is_of_one).await?);
+        match Member::of(shared, site.is_of_one).await {
+            Ok(member) => members.extend(member),
+            // Its first run may store something at any moment: that is later than this.
+            Err(error) if is_missing(&error) => others = now.checked_sub(LATEST_COMMIT).unwrap_or(now),
+            Err(error) => return Err(error),
+        }
     }
     if members.is_empty() {
-        return Ok(None);
+        let is_empty_yet = others < now;
+        if is_empty_yet {
+            site.metrics.oai_answered("busy");
+        }
+        return Ok(is_empty_yet.then_some(Answered::Later));
     }
-    let repository = Repository::new(site.url.clone(), site.contact, members, now).await?;
+    let repository = Repository::new(site.url.clone(), site.contact, members, now, others).await?;
     let answered = repository.answer(arguments).await?;
     site.metrics.oai_answered(match answered {
         Answered::Content(_) => "answered",

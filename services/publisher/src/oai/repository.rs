@@ -64,7 +64,7 @@ impl From<WriteError> for Refusal {
 }
 
 impl<'s> Repository<'s> {
-    /// A repository of these Sources, at this moment.
+    /// A repository of these Sources, at this moment, which has all that others have up to a time.
     ///
     /// # Errors
     /// When a catalog fails.
@@ -73,10 +73,11 @@ impl<'s> Repository<'s> {
         contact: &'s str,
         members: Vec<Member<'s>>,
         now: Timestamp,
+        others: Timestamp,
     ) -> Result<Self, PublishError> {
-        let mut date = now;
+        let mut date = now.min(others);
         for member in &members {
-            date = date.min(member.records.complete_until(now).await?);
+            date = date.min(member.records.complete_until(now).await?).min(member.withdrawn_until);
         }
         Ok(Self { base_url, contact, members, date })
     }

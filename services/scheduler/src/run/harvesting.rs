@@ -48,7 +48,11 @@ impl RunExecutor<'_> {
                 stop,
             };
             let harvest = Harvest::open(parts).await?;
-            let note = SourceMarker { source: source.id.clone(), url: source.entry.to_string() };
+            let labels = source.labels.iter().map(|(key, value)| (key.to_string(), value.to_string()));
+            let note = SourceMarker {
+                labels: labels.collect(),
+                ..SourceMarker::new(source.id.clone(), source.entry.as_str())
+            };
             context.store.note_source(&note).await?;
             Box::pin(harvest.run()).await
         }

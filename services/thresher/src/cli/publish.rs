@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
+use control::Selector;
 use model::Network;
 use publish::Archive;
 use url::Url;
 
 use super::harvest::HarvestArgs;
-use crate::values::{archive, duration, mail};
+use crate::values::{ReaderNetwork, archive, duration, mail, reader_network};
 
 /// `publish`.
 #[derive(Debug, Args)]
@@ -106,6 +107,14 @@ pub(crate) struct PublishArgs {
     /// postmaster at the base's host]
     #[arg(long, value_name = "MAIL", requires = "listen", value_parser = mail)]
     pub(crate) contact: Option<String>,
+    /// With --listen: readers are in this network; others get 403. With SOURCE=, its URL or its ID, for that set alone.
+    /// Repeatable. With --tokens, a reader needs both.
+    #[arg(long, value_name = "[SOURCE=]CIDR", requires = "listen", value_parser = reader_network)]
+    pub(crate) allow_readers: Vec<ReaderNetwork>,
+    /// With --listen: a reverse proxy before the server, as an address or a network. Its header X-Forwarded-For names the
+    /// reader for --allow-readers. Repeatable.
+    #[arg(long, value_name = "CIDR", requires = "listen")]
+    pub(crate) trusted_proxy: Vec<Network>,
     /// With --listen: serve metrics and probes at this address, such as 127.0.0.1:9600.
     #[arg(long, value_name = "ADDRESS", requires = "listen")]
     pub(crate) metrics: Option<SocketAddr>,
@@ -120,6 +129,10 @@ pub(crate) struct PublishArgs {
     /// Publish all Sources of the harvest as the sets of one.
     #[arg(long, conflicts_with_all = ["source", "from"])]
     pub(crate) all_sources: bool,
+    /// Publish the Sources with this label as the sets of one: country=jp, or country. Labels are those of the last run:
+    /// of `sync --label`, or of the Source in a fleet.
+    #[arg(long, value_name = "NAME[=VALUE]", conflicts_with_all = ["source", "all_sources", "from"])]
+    pub(crate) label: Option<Selector>,
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
     /// Print the totals as a JSON object.

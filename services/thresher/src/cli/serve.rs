@@ -29,6 +29,8 @@ pub(crate) enum ServiceArg {
     Verifier,
     /// Serves the HTTP API and the console.
     Gateway,
+    /// Publishes the Sources that say so. It runs where the configuration has a section `publisher`.
+    Publisher,
 }
 
 /// `demo`.

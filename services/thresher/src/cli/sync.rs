@@ -4,11 +4,12 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use control::{LabelKey, LabelValue};
 use url::Url;
 
 use super::spec::{ConcurrencyArgs, LimitArgs, ScopeArgs, SpecArgs};
 use crate::http::HttpArgs;
-use crate::values::duration;
+use crate::values::{duration, label};
 
 /// `sync`.
 #[derive(Debug, Args)]
@@ -23,6 +24,11 @@ pub(crate) struct SyncArgs {
 
     #[command(flatten)]
     pub(crate) spec: SpecArgs,
+
+    /// A label of the Source, such as country=jp: `publish --label` selects by it. Repeatable. Default: those of the last
+    /// run
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    pub(crate) labels: Vec<(LabelKey, LabelValue)>,
 
     /// Discover the Source again, even if the cached result is still valid.
     #[arg(long)]

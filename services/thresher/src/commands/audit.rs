@@ -1,5 +1,6 @@
 //! `thresher audit`: compare the copy with the Source's lists (RS-32).
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
@@ -82,7 +83,7 @@ pub(crate) async fn run(args: AuditArgs) -> CommandResult {
         retries: args.http.retry_policy(),
         ..sync::within(args.scope, &url)
     };
-    let request = Request { url: url.clone(), into, view: None, web, options };
+    let request = Request { url: url.clone(), into, view: None, web, options, labels: BTreeMap::new() };
     let (report, _) = sync::harvest(request).await?;
     print(
         &url,

@@ -1,5 +1,6 @@
 //! `thresher demo`: harvest a simulated Source, with each step explained. Needs no server and no network.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -92,6 +93,7 @@ async fn harvest(source: &SimulatedSource, into: &str) -> Result<(Report, Store)
         view: None,
         web: WebConfig { per_origin: CONCURRENCY, ..WebConfig::default() },
         options: HarvestOptions::default(),
+        labels: BTreeMap::new(),
     };
     let start = Instant::now();
     let (report, store) = sync::harvest(request).await?;

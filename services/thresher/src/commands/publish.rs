@@ -24,7 +24,7 @@ use crate::target;
 use crate::terminal::note;
 
 use self::output::{print, show_problems, well_known_hint};
-use self::serving::serve;
+use self::serving::{readers, serve, tokens};
 
 /// The least time after which a server closes a Change List: the index of those of 30 days fits into one document.
 const LEAST_CLOSE_AFTER: Duration = Duration::from_secs(60);
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     if let Some(directory) = &args.from {
         return from_files(&args, directory, base, policy).await;
     }
-    if args.all_sources || args.source.len() > 1 {
+    if args.all_sources || args.label.is_some() || args.source.len() > 1 {
         return several::run(&args, base, policy).await;
     }
     let named = args.source.first().map(String::as_str);
@@ -60,9 +60,10 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     };
     if let Some(listen) = args.listen {
         catalog.close().await?;
-        let base = publication.base.clone();
+        let (base, source) = (publication.base.clone(), publication.source.source.clone());
         let site = Site::One(Box::new(publication), Held::Harvest(store));
-        return serve(&args, listen, base, site).await;
+        let readers = readers(&args, tokens(&args)?.as_ref(), &source);
+        return serve(&args, listen, base, site, readers).await;
     }
     let records = CatalogRecords::new(&catalog, &store);
     lay_down(&args, &publication, &records).await
@@ -116,7 +117,7 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Po
     let files = files.allow_deletes(args.allow_deletes);
     let with_bytes = args.to.is_some() && !args.documents_only && args.files_url.is_none();
     let url = files.directory_url().to_owned();
-    let source = SourceMarker { source: SourceId::of_entry(&url.parse()?), url };
+    let source = SourceMarker::new(SourceId::of_entry(&url.parse()?), url);
     let publication = Publication {
         place,
         base: base.clone(),
@@ -129,7 +130,10 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Po
         policy,
     };
     match args.listen {
-        Some(listen) => serve(args, listen, base, Site::One(Box::new(publication), Held::Files(files))).await,
+        Some(listen) => {
+            let readers = readers(args, tokens(args)?.as_ref(), &publication.source.source);
+            serve(args, listen, base, Site::One(Box::new(publication), Held::Files(files)), readers).await
+        }
         None => lay_down(args, &publication, &files).await,
     }
 }
@@ -160,11 +164,7 @@ async fn lay_down(args: &PublishArgs, publication: &Publication, records: &dyn R
 }
 
 fn place_of(place: PublicationPlace) -> Result<Place, Failed> {
-    let PublicationPlace { name, directory, objects } = place;
-    Ok(match directory {
-        Some(directory) => Place::directory(&directory, objects).map_err(failed)?,
-        None => Place::bucket(&name, objects),
-    })
+    Place::of(place).map_err(failed)
 }
 
 fn failed(error: PublishError) -> Failed {

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use anyhow::bail;
 use fleet::{HttpConfig, NatsConfig, PushConfig, StoreConfig};
 use secrets::Vars;
 use serde::Deserialize;
@@ -39,6 +40,9 @@ pub(crate) struct Config {
     /// Without this section, the gateway listens on loopback, for this user only.
     #[serde(default)]
     gateway: gateway::Settings,
+    /// Without this section, nothing is published.
+    #[serde(default)]
+    publisher: Option<publisher::DaemonSettings>,
 }
 
 impl ServiceConfig for Config {
@@ -67,8 +71,22 @@ pub(crate) async fn run(args: ServeArgs) -> ExitCode {
 async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Result<()> {
     let runs = |service| only.is_empty() || only.contains(&service);
     let mut services = JoinSet::new();
-    let Config { service, nats, store, http, scheduler, fetcher, unpacker, verifier, push, mut gateway } =
-        context.config.clone();
+    let Config {
+        service,
+        nats,
+        store,
+        http,
+        scheduler,
+        fetcher,
+        unpacker,
+        verifier,
+        push,
+        mut gateway,
+        publisher,
+    } = context.config.clone();
+    if publisher.is_none() && only.contains(&ServiceArg::Publisher) {
+        bail!("the publisher needs its section, with its base: add `publisher: {{base: https://…/}}`");
+    }
     let access = if runs(ServiceArg::Gateway) && needs_token(&gateway) {
         let access = LocalAccess::open(gateway.listen, &context.vars)?;
         gateway.tokens = Some(access.tokens());
@@ -104,6 +122,11 @@ async fn serve(context: Context<Config>, only: Vec<ServiceArg>) -> anyhow::Resul
         let (service, nats, store) = shared();
         let config = gateway::Config { service, nats, store, push, gateway };
         services.spawn(gateway::serve(with(&context, config)));
+    }
+    if let Some(publisher) = publisher.filter(|_| runs(ServiceArg::Publisher)) {
+        let (service, nats, store) = shared();
+        let config = publisher::Config { service, nats, store, publisher };
+        services.spawn(publisher::serve_fleet(with(&context, config)));
     }
 
     let mut ended = Ok(());

@@ -4,6 +4,8 @@ mod back;
 mod fleet;
 mod outcome;
 
+use std::collections::BTreeMap;
+
 use catalog::CatalogConfig;
 use model::SourceId;
 use planning::HarvestOptions;
@@ -49,7 +51,9 @@ async fn go(store: &Store, args: SourceMoveArgs, into: &str, to: Url) -> Command
         None if !had_view(store, &moved.to).await? => Some(ViewArg::None),
         view => view,
     };
-    let request = sync::Request { url: to, into: into.to_owned(), view, web, options };
+    // Those of the former Source were taken along.
+    let labels = BTreeMap::new();
+    let request = sync::Request { url: to, into: into.to_owned(), view, web, options, labels };
     let (report, store) = sync::harvest(request).await.inspect_err(|_| {
         note!(
             "{} is moved, but not synced yet: repeat the command, or take the move back with --back",

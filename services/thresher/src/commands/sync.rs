@@ -75,6 +75,8 @@ pub(crate) struct Request {
     pub(crate) view: Option<ViewArg>,
     pub(crate) web: WebConfig,
     pub(crate) options: HarvestOptions,
+    /// Labels of the Source. None: those of the last run.
+    pub(crate) labels: BTreeMap<String, String>,
 }
 
 /// Runs the command.
@@ -85,6 +87,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         None => target::default_directory(&args.url)?,
     };
     let web = args.requests.web(&args.http, &args.url)?;
+    let labels = args.labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     let options = HarvestOptions {
         rediscover: args.rediscover,
         rediscover_after: args.rediscover_after,
@@ -93,7 +96,7 @@ pub(crate) async fn run(args: SyncArgs) -> CommandResult {
         retries: args.http.retry_policy(),
         ..wanted(args.spec, &args.url)
     };
-    let request = Request { url: args.url.clone(), into, view: args.view, web, options };
+    let request = Request { url: args.url.clone(), into, view: args.view, web, options, labels };
     let (report, store) = harvest(request).await?;
     let duration = start.elapsed();
     if report.run.counters.audit.is_some() {
@@ -222,7 +225,14 @@ async fn harvest_over(
         (true, Some(run)) => view.filter(|_| run.view),
         _ => view,
     };
-    let note = SourceMarker { source: source.clone(), url: request.url.to_string() };
+    let labels = match request.labels {
+        // Those of the last run stay.
+        labels if labels.is_empty() => {
+            store.source(&source).await?.map(|known| known.labels).unwrap_or_default()
+        }
+        labels => labels,
+    };
+    let note = SourceMarker { labels, ..SourceMarker::new(source.clone(), request.url.as_str()) };
 
     let watched_client = client.clone();
     let (stop, at_once) = stop_on_interrupt();

@@ -122,12 +122,16 @@ fn what_the_manifests_tell_each_service_is_read_by_it() {
         assert_eq!(scheduler.http, fetcher.http, "Sources are asked alike, whoever asks");
         assert_eq!(scheduler.push, gateway.push, "{overlay}: hubs reach whoever was told by who asked them");
         assert_eq!(gateway.push.public_url.is_some(), overlay == "production");
+        let publisher: publisher::Config = read("publisher", &take("publisher"));
+        assert!(publisher.publisher.listen.ip().is_unspecified() && publisher.publisher.tokens.is_some());
+        assert_eq!(publisher.publisher.trusted_proxies, gateway.gateway.trusted_proxies);
         for (user, nats) in [
             ("scheduler", &scheduler.nats),
             ("fetcher", &fetcher.nats),
             ("unpacker", &unpacker.nats),
             ("verifier", &verifier.nats),
             ("gateway", &gateway.nats),
+            ("publisher", &publisher.nats),
         ] {
             nats.check().unwrap();
             assert_eq!(nats.credentials.user.as_deref(), Some(user), "{overlay}: a user of its own");
@@ -138,7 +142,7 @@ fn what_the_manifests_tell_each_service_is_read_by_it() {
             let alike = NatsConfig { credentials, make_streams, ..scheduler.nats.clone() };
             assert_eq!(nats, &alike, "{overlay}: one message bus");
         }
-        for store in [&fetcher.store, &unpacker.store, &verifier.store, &gateway.store] {
+        for store in [&fetcher.store, &unpacker.store, &verifier.store, &gateway.store, &publisher.store] {
             assert_eq!(store, &scheduler.store, "{overlay}: one store");
         }
         assert_eq!(scheduler.store.spool_directory, Some("/spool".into()));
@@ -193,6 +197,13 @@ async fn each_service_may_take_the_memory_that_it_says_is_its_bound() {
             command.env("THRESHER_SERVE__GATEWAY__TOKENS", tokens);
             command.env("THRESHER_SERVE__GATEWAY__LISTEN", "127.0.0.1:0");
             // It opens the store before it connects to the message bus.
+            command.env("THRESHER_SERVE__STORE__URL", folder.path());
+        }
+        if name == "publisher" {
+            let tokens = folder.path().join("tokens.yaml");
+            std::fs::write(&tokens, "[{name: me, token: only-for-this-test-of-bounds}]").unwrap();
+            command.env("THRESHER_SERVE__PUBLISHER__TOKENS", tokens);
+            command.env("THRESHER_SERVE__PUBLISHER__LISTEN", "127.0.0.1:0");
             command.env("THRESHER_SERVE__STORE__URL", folder.path());
         }
         command.env("AWS_ACCESS_KEY_ID", "a").env("AWS_SECRET_ACCESS_KEY", "b");

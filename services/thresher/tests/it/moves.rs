@@ -42,10 +42,13 @@ async fn all_that_another_url_lists_with_the_same_digest_is_adopted_without_a_re
     let source = source(SourceSpec::default().resources(40)).await;
     let copy = Destination::directory();
     let old = source.resource_list();
-    copy.sync(&old).exits(0);
+    copy.sync_with(&old, &["--label", "country=jp"]).exits(0);
     source.reset_requests();
     let run = to(&copy, &old, &source.well_known()).exits(0);
     assert_eq!(counts(&run), (40, 0, 0), "{run}");
+    let marker = data(&copy, &format!("sources/{}.json", id(&source.well_known())));
+    let marker: Value = serde_json::from_slice(&std::fs::read(marker).unwrap()).unwrap();
+    assert_eq!(marker["labels"], serde_json::json!({ "country": "jp" }), "the labels move along");
     assert_eq!(source.requests().resources, 0, "no resource is requested again");
     copy.mirrors(&source);
 

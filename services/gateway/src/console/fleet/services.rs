@@ -72,7 +72,7 @@ fn row(member: &Member, overview: &Overview, now: Timestamp) -> Markup {
         td { (format::ago(now, member.since)) }
         td.number { @match member.role {
             Role::Scheduler => (format::count(overview.places.get(&member.id).copied().unwrap_or(0))),
-            Role::Fetcher => "–",
+            Role::Fetcher | Role::Publisher => "–",
         } }
     }
 }
@@ -81,5 +81,6 @@ fn rank(role: Role) -> u8 {
     match role {
         Role::Scheduler => 0,
         Role::Fetcher => 1,
+        Role::Publisher => 2,
     }
 }

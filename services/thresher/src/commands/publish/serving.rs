@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use model::{Network, SourceId};
 use publish::{Base, Published};
-use publisher::{HubLimits, PublisherMetrics, Settings, Site, Tokens};
+use publisher::{HubLimits, PublisherMetrics, Readers, Settings, Site, Tokens};
 use service::admin::Admin;
 use service::{Metrics, Readiness, ServiceInfo};
 use tokio::net::TcpListener;
@@ -15,6 +16,7 @@ use crate::cli::PublishArgs;
 use crate::commands::sync::stop_on_interrupt;
 use crate::exit::{CommandResult, Exit, Failed, usage};
 use crate::terminal::say;
+use crate::values::ReaderNetwork;
 
 /// Serves until it is interrupted.
 pub(super) async fn serve(
@@ -22,14 +24,13 @@ pub(super) async fn serve(
     listen: std::net::SocketAddr,
     base: Base,
     site: Site,
+    readers: Readers,
 ) -> CommandResult {
     let listener = TcpListener::bind(listen).await.map_err(|error| {
         usage(format!("cannot listen on {listen}: {error}; pass another address with --listen"))
     })?;
     let address = listener.local_addr()?;
     let (stop, _) = stop_on_interrupt();
-    let tokens = args.tokens.as_deref().map(Tokens::of_file).transpose();
-    let tokens = tokens.map_err(|error| usage(format!("{error:#}; repair the file of --tokens")))?;
     let metrics = Metrics::new(ServiceInfo { name: "publisher", version: env!("CARGO_PKG_VERSION") });
     let readiness = Readiness::default();
     let latch = readiness.latch("publication", "not published yet");
@@ -43,7 +44,8 @@ pub(super) async fn serve(
     }
     let settings = Settings {
         metrics: PublisherMetrics::register(&metrics),
-        tokens,
+        readers,
+        proxies: args.trusted_proxy.clone().into(),
         takedowns: takedowns(args)?,
         contact: args.contact.clone(),
         hub: hub_limits(args)?,
@@ -59,6 +61,20 @@ pub(super) async fn serve(
     };
     Box::pin(publisher::serve(listener, site, settings, ready, stop)).await.map_err(failed)?;
     Ok(Exit::Good)
+}
+
+/// The tokens of readers; none where they need none.
+pub(super) fn tokens(args: &PublishArgs) -> Result<Option<Tokens>, Failed> {
+    let tokens = args.tokens.as_deref().map(Tokens::of_file).transpose();
+    tokens.map_err(|error| usage(format!("{error:#}; repair the file of --tokens")))
+}
+
+/// Who may read the publication of a Source: with one of these tokens, if they are needed, and in one of its networks.
+pub(super) fn readers(args: &PublishArgs, tokens: Option<&Tokens>, source: &SourceId) -> Readers {
+    let is_for_it = |allowed: &&ReaderNetwork| allowed.source.as_ref().is_none_or(|named| named == source);
+    let networks: Vec<Network> =
+        args.allow_readers.iter().filter(is_for_it).map(|allowed| allowed.network).collect();
+    Readers { tokens: tokens.cloned(), networks: (!networks.is_empty()).then(|| networks.into()) }
 }
 
 /// The limits of the publisher's own hub. None without `--own-hub`.

@@ -1,16 +1,19 @@
 //! Several Sources of a harvest as the sets of one.
 
+use std::collections::BTreeMap;
+
+use control::{LabelKey, LabelValue};
 use jiff::Timestamp;
 use model::counted;
 use publish::{
     Base, CatalogRecords, Collection, CollectionSet, Policy, Publication, PublishError, Published, Seen,
     Takedown,
 };
-use publisher::Site;
+use publisher::{Readers, Site};
 use store::{PublicationPlace, SourceMarker, Store};
 
 use super::output::{print, well_known_hint};
-use super::serving::serve;
+use super::serving::{readers, serve, tokens};
 use super::{failed, place_of, takedown};
 use crate::cli::PublishArgs;
 use crate::commands::sync::stop_on_interrupt;
@@ -34,8 +37,15 @@ pub(super) async fn run(args: &PublishArgs, base: Base, policy: Policy) -> Comma
     match args.listen {
         Some(listen) => {
             let base = collection.base().clone();
-            let sets = publications.into_iter().map(|publication| (publication, store.clone())).collect();
-            serve(args, listen, base, Site::Several(collection, sets)).await
+            let tokens = tokens(args)?;
+            let sets = publications.into_iter().map(|publication| {
+                let readers = readers(args, tokens.as_ref(), &publication.source.source);
+                (publication, readers)
+            });
+            let site = Site::Several { base: base.clone(), sets: sets.collect(), store };
+            // Each set has its own networks; the tokens are those of all.
+            let all = Readers { tokens, networks: None };
+            serve(args, listen, base, site, all).await
         }
         None => lay_down(args, &store, &collection, &publications).await,
     }
@@ -44,6 +54,17 @@ pub(super) async fn run(args: &PublishArgs, base: Base, policy: Policy) -> Comma
 /// The Sources that the operator names.
 async fn find(args: &PublishArgs) -> Result<(Store, Vec<SourceMarker>), Failed> {
     let (store, all) = target::find_sources(&args.harvest.into, None).await?;
+    if let Some(label) = &args.label {
+        let labelled: Vec<_> = all.into_iter().filter(|marker| label.matches(&labels(marker))).collect();
+        if labelled.is_empty() {
+            return Err(usage(format!(
+                "{} has no Source with the label {label}; `sync --label` gives it one, or in a fleet `source set --label` \
+                 and its next run",
+                target::place(&store)
+            )));
+        }
+        return Ok((store, labelled));
+    }
     if args.all_sources {
         return Ok((store, all));
     }
@@ -57,6 +78,12 @@ async fn find(args: &PublishArgs) -> Result<(Store, Vec<SourceMarker>), Failed> 
         named.push(found.clone());
     }
     Ok((store, named))
+}
+
+/// The labels of a Source. What is none by the rules of labels matches nothing.
+fn labels(marker: &SourceMarker) -> BTreeMap<LabelKey, LabelValue> {
+    let label = |(key, value): (&String, &String)| Some((key.parse().ok()?, value.parse().ok()?));
+    marker.labels.iter().filter_map(label).collect()
 }
 
 fn publication(
@@ -75,7 +102,7 @@ fn publication(
     };
     Ok(Publication {
         place: place_of(place)?,
-        base: collection.base_of(&source.source).map_err(failed)?,
+        base: collection.base().of_set(&source.source).map_err(failed)?,
         source,
         with_bytes: args.to.is_some() && !args.documents_only,
         dumps: args.dumps,

@@ -9,6 +9,7 @@ mod site;
 mod tars;
 mod zips;
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -238,7 +239,7 @@ impl Bench {
         let web = WebConfig { per_origin: 2, ..WebConfig::default() };
         let url = Url::parse(&self.source.url()).expect("a URL");
         let options = HarvestOptions::default();
-        let request = Request { url, into: self.into(), view: None, web, options };
+        let request = Request { url, into: self.into(), view: None, web, options, labels: BTreeMap::new() };
         Ok(harvest_over(bus, request, watch::Sender::new(Progress::default())).await?.0)
     }
 

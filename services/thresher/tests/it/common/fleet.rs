@@ -222,15 +222,25 @@ impl Service {
     }
 
     /// The URL of its gateway, as soon as it has logged it.
-    #[expect(clippy::disallowed_methods, reason = "commands of the fleet block their thread too")]
     fn api(&self) -> String {
+        self.url("api")
+    }
+
+    /// The URL of its publications, as soon as it has logged it.
+    pub(crate) fn publications(&self) -> String {
+        self.url("publisher")
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "commands of the fleet block their thread too")]
+    fn url(&self, of: &str) -> String {
+        let field = format!("{of}.address=");
         let began = Instant::now();
         loop {
-            if let Some((_, rest)) = self.log().split_once("api.address=") {
+            if let Some((_, rest)) = self.log().split_once(&field) {
                 let address = rest.split_whitespace().next().expect("an address");
                 return format!("http://{address}");
             }
-            assert!(began.elapsed() < PATIENCE, "the gateway does not start: {}", self.log());
+            assert!(began.elapsed() < PATIENCE, "it does not start: {}", self.log());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -243,11 +253,12 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
+        let ended = self.ended();
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            eprintln!("--- log of process {}\n{}", self.id(), self.log());
+            eprintln!("--- log of process {}, which ended by itself: {ended:?}\n{}", self.id(), self.log());
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::common::api::{ADMIN, Api};
 use crate::common::console::Visitor;
 use crate::common::{Fleet, Package, Service, Site, asked_for, package, resource, source, truth, urlset};
 
-const USERS: [&str; 5] = ["scheduler", "fetcher", "unpacker", "verifier", "gateway"];
+const USERS: [&str; 6] = ["scheduler", "fetcher", "unpacker", "verifier", "gateway", "publisher"];
 const AT: &str = "2026-01-01T00:00:00Z";
 /// The server's log line when it refuses a subject.
 const REFUSED: &str = "Violation";
@@ -67,9 +67,13 @@ async fn a_fleet_does_all_its_work_with_users_and_keys_that_may_do_nothing_else(
     services.push(fleet.start(&["scheduler"], &format!("push: {key_of_push}")));
     let api = Api::of(&gateway).await;
     services.push(gateway);
+    let section = "publisher: {base: 'http://mirror.example/', listen: '127.0.0.1:0'}";
+    let publisher = fleet.start(&["publisher"], section);
+    let published = publisher.publications();
+    services.push(publisher);
 
     // A harvest that is paused, resumes, and follows changes; a dump; an audit.
-    fleet.add(&url, &[]);
+    fleet.add(&url, &["--publish"]);
     fleet.run("submit", &url, &[]).exits(0);
     asked_for(&source, 20).await;
     fleet.run("pause", &url, &[]).exits(0);
@@ -106,6 +110,16 @@ async fn a_fleet_does_all_its_work_with_users_and_keys_that_may_do_nothing_else(
     api.ask(&["ignore", &missing, "--source", &list, "--note", "gone"]).await.exits(0);
     api.ask(&["retry", &missing, "--source", &list]).await.exits(0);
     Visitor::of(&api).signed_in(ADMIN).await.page("/console").await;
+
+    // The publisher, with its lease and its membership.
+    let id = model::SourceId::of_entry(&url.parse().unwrap());
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    testkit::waiting::found("it is published", async || {
+        let list = client.get(format!("{published}/{id}/changelist.xml")).send().await.ok()?;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        (list.status() == StatusCode::OK).then_some(())
+    })
+    .await;
 
     assert_eq!(refusals(&nats), Vec::<String>::new());
     for service in &services {

@@ -52,7 +52,7 @@ impl Two {
 }
 
 /// What a copy of the sets holds, by the URI of the original.
-fn of_sets(copy: &Destination, base: &str) -> BTreeMap<String, Held> {
+pub(super) fn of_sets(copy: &Destination, base: &str) -> BTreeMap<String, Held> {
     let held = copy.ls().into_iter().map(|(uri, held)| {
         let (_, path) = uri.strip_prefix(base).and_then(|path| path.split_once('/')).expect("below a set");
         let Some(Named::Resource(uri)) = Named::at(path) else { panic!("{path} is no resource") };
@@ -125,6 +125,65 @@ async fn one_server_serves_all_sets_and_follows_them_through_a_kill() {
     {
         assert_eq!(status(bad).await, StatusCode::NOT_FOUND, "{bad}");
     }
+}
+
+#[tokio::test]
+async fn each_set_is_for_readers_in_its_networks() {
+    let two = Two::new().await;
+    let [first, second] = two.ids();
+    let near = format!("{first}=10.2.0.0/16");
+    let options = ["--all-sources", "--own-hub", "--allow-readers", &near, "--trusted-proxy", "127.0.0.0/8"];
+    let served = Served::with(&two.copy, &options);
+    let client = Client::builder().no_proxy().build().unwrap();
+    let uri: ResourceUri = two.sources[0].resource_uri(1).parse().unwrap();
+    let resource = publish::PublishedPath::of(&uri);
+    for path in ["resourcelist.xml", "notifications.xml", "hub", "", resource.as_str()] {
+        for (set, from, expected) in
+            [(&first, "10.2.0.1", 200), (&first, "10.3.0.1", 403), (&second, "10.3.0.1", 200)]
+        {
+            if set == &second && path == resource.as_str() {
+                continue;
+            }
+            let url = format!("{}{set}/{path}", served.base);
+            let answer = client.get(url).header("x-forwarded-for", from).send().await.unwrap();
+            assert_eq!(answer.status(), expected, "{path} {from}");
+        }
+    }
+    let subscribe = client.post(format!("{}{first}/hub", served.base)).header("x-forwarded-for", "10.3.0.1");
+    assert_eq!(subscribe.body("").send().await.unwrap().status(), 403);
+
+    // Without a proxy that is trusted, the header of a reader says nothing.
+    let served = Served::with(&two.copy, &["--all-sources", "--allow-readers", "10.2.0.0/16"]);
+    let list = client.get(format!("{}{second}/resourcelist.xml", served.base));
+    assert_eq!(list.header("x-forwarded-for", "10.2.0.1").send().await.unwrap().status(), 403);
+}
+
+#[tokio::test]
+async fn sources_are_chosen_by_a_label_that_stays_with_them() {
+    let two = Two::new().await;
+    let [first, second] = two.ids();
+    let files = Files::start();
+    let to = files.public().display().to_string();
+    let publish = |label: &str| {
+        two.copy.run("publish", &["--base", &files.base, "--to", &to, "--label", label, "--json"])
+    };
+    assert!(publish("country=jp").exits(2).stderr.contains("no Source with the label country=jp"));
+    let sync = |number: usize, options: &[&str]| {
+        let fixed = ["--view", "none"];
+        two.copy.sync_with(&two.sources[number].well_known(), &[&fixed[..], options].concat()).exits(0);
+    };
+    sync(0, &["--label", "country=jp", "--label", "tier=1"]);
+    sync(1, &["--label", "country=de"]);
+    assert_eq!(publish("country=jp").exits(0).count("resources"), 12);
+    assert!(files.public().join(&first).is_dir() && !files.public().join(&second).exists());
+    // A run without labels keeps them.
+    sync(0, &[]);
+    assert_eq!(publish("tier").exits(0).count("resources"), 12);
+    assert_eq!(publish("country").exits(0).count("resources"), 19);
+    let reader = Destination::directory();
+    reader.sync(&files.base).exits(0);
+    assert_eq!(of_sets(&reader, &files.base), originals(&two.copy, &[]));
+    publish("no label").exits(2);
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use catalog::{Catalog, CatalogConfig};
 use model::SourceId;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use publish::{Base, Collection, CollectionSet, Place, Policy, Publication, Takedown};
-use publisher::{Settings, Site};
+use publish::{Base, Place, Policy, Publication, Takedown, paths};
+use publisher::{Readers, Settings, Site};
 use reqwest::Client;
 use store::{Key, SourceMarker, Store};
 use testkit::gated::GatedObjects;
@@ -16,15 +16,15 @@ use testkit::waiting::found;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-fn publication(collection: &Collection, id: &SourceId, objects: Arc<dyn ObjectStore>) -> Publication {
+fn publication(base: &Base, id: &SourceId, objects: Arc<dyn ObjectStore>) -> Publication {
     Publication {
         place: Place::bucket(id.as_str(), objects),
-        base: collection.base_of(id).unwrap(),
-        source: SourceMarker { source: id.clone(), url: format!("http://{id}.test/") },
+        base: base.of_set(id).unwrap(),
+        source: SourceMarker::new(id.clone(), format!("http://{id}.test/")),
         with_bytes: false,
         dumps: false,
         hubs: Vec::new(),
-        description: Some(collection.description()),
+        description: Some(base.url(paths::DESCRIPTION)),
         takedown: Takedown::default(),
         policy: Policy::default(),
     }
@@ -39,16 +39,12 @@ async fn a_first_publication_that_takes_long_keeps_no_other_set_from_being_serve
         let catalog = Catalog::open(store.object_store(), &path, CatalogConfig::default()).await.unwrap();
         catalog.close().await.unwrap();
     }
-    let sets =
-        [&slow, &quick].map(|id| CollectionSet { source: id.clone(), url: format!("http://{id}.test/") });
     let base = Base::new("http://mirror.example/".parse().unwrap()).unwrap();
-    let collection = Collection::new(base, sets.to_vec()).unwrap();
     let (objects, gate) = GatedObjects::closed();
-    let publications = [
-        publication(&collection, &slow, objects),
-        publication(&collection, &quick, Arc::new(InMemory::new())),
-    ];
-    let site = Site::Several(collection, publications.map(|one| (one, store.clone())).to_vec());
+    let publications =
+        [publication(&base, &slow, objects), publication(&base, &quick, Arc::new(InMemory::new()))];
+    let sets = publications.map(|one| (one, Readers::default())).to_vec();
+    let site = Site::Several { base, sets, store };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let stop = CancellationToken::new();

@@ -60,8 +60,14 @@ impl Dump {
 
     async fn harvest_with(&self, options: HarvestOptions, bus: Arc<dyn Bus>) -> Report {
         let url = self.url.clone();
-        let request =
-            Request { url, into: self.into(), view: Some(ViewArg::None), web: Self::web(), options };
+        let request = Request {
+            url,
+            into: self.into(),
+            view: Some(ViewArg::None),
+            web: Self::web(),
+            options,
+            labels: std::collections::BTreeMap::new(),
+        };
         harvest_over(bus, request, watch::Sender::new(Progress::default())).await.expect("a run that ends").0
     }
 

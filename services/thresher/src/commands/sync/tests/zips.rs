@@ -18,7 +18,14 @@ async fn harvest(url: &str, into: &str, bus: Arc<dyn Bus>) -> Report {
     let web = WebConfig { per_origin: 2, ..WebConfig::default() };
     let url = Url::parse(url).unwrap();
     let into = into.to_owned();
-    let request = Request { url, into, view: Some(ViewArg::None), web, options: HarvestOptions::default() };
+    let request = Request {
+        url,
+        into,
+        view: Some(ViewArg::None),
+        web,
+        options: HarvestOptions::default(),
+        labels: std::collections::BTreeMap::new(),
+    };
     harvest_over(bus, request, watch::Sender::new(Progress::default())).await.expect("a run that ends").0
 }
 

@@ -1,4 +1,4 @@
-//! Open readers of the catalogs that requests used lately.
+//! Open readers of the catalogs that were used lately.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use moka::policy::EvictionPolicy;
 use store::{Key, Store};
 use tokio_util::sync::CancellationToken;
 
-/// A reader without requests for this long is closed. An open reader polls the store every second for new commits, and
+/// A reader that is not used for this long is closed. An open reader polls the store every second for new commits, and
 /// each poll is a request.
 const IDLE: Duration = Duration::from_secs(60);
-/// How often the gateway looks for idle readers.
+/// How often idle readers are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
 /// A bounded number of catalog readers. Clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct Catalogs {
+pub struct Catalogs {
     store: Store,
     config: CatalogConfig,
     open: Cache<SourceId, Arc<CatalogReader>>,
@@ -26,7 +26,7 @@ pub(crate) struct Catalogs {
 
 impl Catalogs {
     /// Starts without open readers. All of them share `cache_bytes` of cache.
-    pub(crate) fn new(store: Store, most: usize, cache_bytes: usize) -> Self {
+    pub fn new(store: Store, most: usize, cache_bytes: usize) -> Self {
         // The larger share is for indexes and filters, which every lookup needs.
         let cache = CacheBudget::new(cache_bytes * 2 / 5, cache_bytes * 3 / 5);
         let config = CatalogConfig { cache, ..CatalogConfig::default() };
@@ -38,11 +38,16 @@ impl Catalogs {
         Self { store, config, open }
     }
 
+    /// The store of the catalogs.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// The catalog of a Source. It shows commits of its writer with a delay of at most one second.
     ///
     /// # Errors
     /// [`CatalogError::NotFound`] when nothing of the Source is stored; else the error of the store.
-    pub(crate) async fn get(&self, source: &SourceId) -> Result<Arc<CatalogReader>, Arc<CatalogError>> {
+    pub async fn get(&self, source: &SourceId) -> Result<Arc<CatalogReader>, Arc<CatalogError>> {
         let reader = self.reader(source).await?;
         // A background task of the reader may have failed since. Such a reader fails for ever.
         match reader.last_seq().await {
@@ -62,7 +67,8 @@ impl Catalogs {
             let reader = CatalogReader::open(self.store.object_store(), &path, self.config.clone()).await?;
             Ok(Arc::new(reader))
         };
-        let entry = self.open.entry_by_ref(source).or_try_insert_with(open).await?;
+        // Boxed: nested futures would overflow the stack of a worker thread.
+        let entry = self.open.entry_by_ref(source).or_try_insert_with(Box::pin(open)).await?;
         if entry.is_fresh() {
             // The cache would else close a reader beyond the limit only later.
             self.open.run_pending_tasks().await;
@@ -71,7 +77,7 @@ impl Catalogs {
     }
 
     /// Closes idle readers, until `stop`.
-    pub(crate) async fn sweep(self, stop: CancellationToken) {
+    pub async fn sweep(self, stop: CancellationToken) {
         loop {
             tokio::select! {
                 () = tokio::time::sleep(SWEEP_EVERY) => self.open.run_pending_tasks().await,

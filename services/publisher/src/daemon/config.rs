@@ -1,0 +1,290 @@
+//! Configuration of the daemon.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use control::Selector;
+use fixity::Sha256;
+use fleet::{NatsConfig, StoreConfig};
+use model::{Network, Publish};
+use publish::Base;
+use serde::Deserialize;
+use service::{FrameConfig, Metrics, ServiceConfig};
+use serving::connections::ConnectionLimits;
+use url::Url;
+
+use crate::access::Tokens;
+use crate::metrics::PublisherMetrics;
+use crate::readers::Readers;
+use crate::settings::{OAI_TURNS, Settings, is_mail};
+use crate::takedowns::Takedowns;
+
+/// Memory of a publication in the making: three parts of an upload of 8 MiB each, and the pass over the catalog.
+const PUBLICATION_BYTES: usize = 32 * 1024 * 1024;
+
+/// Memory of a request of OAI-PMH: a page of 8 MiB, read and written, and its buffers.
+const OAI_BYTES: usize = 24 * 1024 * 1024;
+
+/// The configuration of the daemon.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Admin port, log, drain deadline.
+    #[serde(default)]
+    pub service: FrameConfig,
+    /// The control store.
+    #[serde(default)]
+    pub nats: NatsConfig,
+    /// The store. The publisher reads it, and writes publications.
+    pub store: StoreConfig,
+    /// Settings of the publisher itself.
+    pub publisher: DaemonSettings,
+}
+
+/// Settings of the publisher of a fleet.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DaemonSettings {
+    /// The URL at which readers find the publications, of this server or the proxy before it. Each Source has a folder
+    /// below it, named by its ID. It cannot change later, since all documents name it.
+    pub base: Url,
+    /// Where readers are served. A reverse proxy before it terminates TLS.
+    #[serde(default = "listen")]
+    pub listen: SocketAddr,
+    /// Only Sources whose labels match are published, of those that say so.
+    #[serde(default, rename = "match")]
+    pub matching: Option<Selector>,
+    /// The file with the tokens of readers, for Sources that are published for these. It is read again when it changes.
+    #[serde(default)]
+    pub tokens: Option<PathBuf>,
+    /// The file with URIs to withdraw, one a line. It is read again when it changes.
+    #[serde(default)]
+    pub takedown: Option<PathBuf>,
+    /// Reverse proxies before the publisher, as addresses or networks. Their header `X-Forwarded-For` names the client.
+    /// Without this setting, the networks of a publication are compared with the address of the proxy.
+    #[serde(default)]
+    pub trusted_proxies: Vec<Network>,
+    /// WebSub hubs that are told of each publication.
+    #[serde(default)]
+    pub hubs: Vec<Url>,
+    /// The mail address of the administrator, which OAI-PMH repositories show. Without it, `postmaster` at the base's
+    /// host.
+    #[serde(default)]
+    pub contact: Option<String>,
+    /// Whether Resource Dumps and Change Dumps are made: packages have all bytes once more.
+    #[serde(default)]
+    pub dumps: bool,
+    /// The most connections at a time, 8 to 65536.
+    #[serde(default = "connections")]
+    pub connections: usize,
+    /// The time limit for the head of a request, in seconds, 1 to 3600.
+    #[serde(default = "header_timeout_seconds")]
+    pub header_timeout_seconds: u64,
+    /// How long a client may take no bytes of a response, in seconds, 1 to 3600.
+    #[serde(default = "stall_timeout_seconds")]
+    pub stall_timeout_seconds: u64,
+    /// Publications that are made at a time, 1 to 256, and a quarter more of those that take long.
+    #[serde(default = "max_concurrent_publications")]
+    pub max_concurrent_publications: usize,
+    /// How long a publication may take before it counts as one that takes long, in seconds, 1 to 3600.
+    #[serde(default = "turn_seconds")]
+    pub turn_seconds: u64,
+    /// How many catalogs stay open for reading. Each polls for new commits every second until it was idle for a minute.
+    #[serde(default = "max_open_catalogs")]
+    pub max_open_catalogs: usize,
+    /// Cache for recently read parts of catalogs, in megabytes.
+    #[serde(default = "cache_megabytes")]
+    pub cache_megabytes: usize,
+}
+
+fn listen() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 8090))
+}
+
+fn connections() -> usize {
+    512
+}
+
+fn header_timeout_seconds() -> u64 {
+    30
+}
+
+fn stall_timeout_seconds() -> u64 {
+    60
+}
+
+fn max_concurrent_publications() -> usize {
+    4
+}
+
+fn turn_seconds() -> u64 {
+    30
+}
+
+fn max_open_catalogs() -> usize {
+    64
+}
+
+fn cache_megabytes() -> usize {
+    64
+}
+
+impl ServiceConfig for Config {
+    fn frame(&self) -> &FrameConfig {
+        &self.service
+    }
+}
+
+impl DaemonSettings {
+    /// Refuses what no publisher can do.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        for hub in &self.hubs {
+            let is_plain = hub.username().is_empty() && hub.password().is_none();
+            ensure!(is_plain, "publisher.hubs: a URL cannot have a user or a password, since readers see it");
+            let is_hub = matches!(hub.scheme(), "http" | "https") && hub.has_host();
+            ensure!(is_hub, "publisher.hubs: {hub} cannot be a hub; name an http or https URL");
+        }
+        if let Some(contact) = &self.contact {
+            ensure!(is_mail(contact), "publisher.contact is a mail address, such as archive@example.org");
+        }
+        let ranges = [
+            ("connections", self.connections as u64, 8, 65_536),
+            ("header_timeout_seconds", self.header_timeout_seconds, 1, 3_600),
+            ("stall_timeout_seconds", self.stall_timeout_seconds, 1, 3_600),
+            ("max_concurrent_publications", self.max_concurrent_publications as u64, 1, 256),
+            ("turn_seconds", self.turn_seconds, 1, 3_600),
+            ("max_open_catalogs", self.max_open_catalogs as u64, 1, 10_000),
+        ];
+        for (field, value, least, most) in ranges {
+            ensure!((least..=most).contains(&value), "publisher.{field} is {least} to {most}, not {value}");
+        }
+        Ok(())
+    }
+
+    /// The base of all publications.
+    pub(crate) fn base(&self) -> anyhow::Result<Base> {
+        Base::new(self.base.clone()).context("publisher.base")
+    }
+
+    /// How the IDs of publishers begin that publish the same Sources: those with the same base and labels.
+    pub(crate) fn name(&self) -> String {
+        let matching = self.matching.as_ref().map(ToString::to_string).unwrap_or_default();
+        let digest = Sha256::of(format!("{} {matching}", self.base).as_bytes()).to_string();
+        format!("publisher-{}-", &digest[..12])
+    }
+
+    /// The bytes of the cache for parts of catalogs.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        self.cache_megabytes.max(1) * 1024 * 1024
+    }
+
+    /// Declares the most memory that each part takes.
+    pub(crate) fn bound_memory(&self, metrics: &Metrics) {
+        let slow = (self.max_concurrent_publications / 4).max(1);
+        let publications = (self.max_concurrent_publications + slow) * PUBLICATION_BYTES;
+        let limits = ConnectionLimits {
+            most: self.connections,
+            head_time: Duration::from_secs(self.header_timeout_seconds),
+            stall_time: None,
+        };
+        metrics.bound_memory("publisher-publications", publications as u64);
+        metrics.bound_memory("publisher-connections", limits.memory_bytes(0) as u64);
+        metrics.bound_memory("publisher-oai", (OAI_TURNS * OAI_BYTES) as u64);
+        metrics.bound_memory("publisher-cache", self.cache_bytes() as u64);
+    }
+
+    /// The limits of the server, and the files that it reads.
+    pub(crate) fn of_server(&self, metrics: PublisherMetrics) -> anyhow::Result<Settings> {
+        let tokens = self.tokens.as_deref().map(Tokens::of_file).transpose().context("publisher.tokens")?;
+        let takedowns = self.takedown.as_deref().map(Takedowns::of_file).transpose();
+        Ok(Settings {
+            connections: self.connections,
+            head_time: Duration::from_secs(self.header_timeout_seconds),
+            stall_time: Duration::from_secs(self.stall_timeout_seconds),
+            turns: self.max_concurrent_publications,
+            turn_time: Duration::from_secs(self.turn_seconds),
+            // Without a file no token is known, so nobody reads what is published for those with tokens.
+            readers: Readers { tokens: Some(tokens.unwrap_or_else(Tokens::none)), networks: None },
+            proxies: self.trusted_proxies.clone().into(),
+            takedowns: takedowns.context("publisher.takedown")?,
+            metrics,
+            contact: self.contact.clone(),
+            ..Settings::default()
+        })
+    }
+}
+
+/// The readers of a Source's publication; none if it is not published.
+pub(crate) fn readers(spec: &control::Spec, tokens: Option<&Tokens>) -> Option<Readers> {
+    match spec.publish {
+        Publish::Off => None,
+        Publish::Public => Some(Readers::default()),
+        Publish::Tokens => Some(Readers { tokens: tokens.cloned(), networks: None }),
+        Publish::Networks => {
+            Some(Readers { tokens: None, networks: Some(spec.publish_networks.clone().into()) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrets::Vars;
+    use service::config;
+
+    use super::*;
+
+    #[test]
+    fn the_sample_configuration_is_read_and_says_what_the_defaults_say() {
+        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/config/publisher.yaml");
+        let vars = Vars::default().with("THRESHER_PUBLISHER_CONFIG", sample);
+        let config: Config = config::load("publisher", &vars).unwrap();
+        let base = config.publisher.base.as_str();
+        let plain: DaemonSettings = serde_saphyr::from_str(&format!("base: '{base}'")).unwrap();
+        assert!(config.publisher.tokens.is_some());
+        assert_eq!(DaemonSettings { tokens: None, ..config.publisher }, plain);
+        plain.check().unwrap();
+        plain.base().unwrap();
+    }
+
+    #[test]
+    fn limits_and_hubs_that_make_no_sense_are_refused_by_name() {
+        for (line, name) in [
+            ("connections: 0", "connections"),
+            ("max_concurrent_publications: 0", "max_concurrent_publications"),
+            ("turn_seconds: 0", "turn_seconds"),
+            ("hubs: ['https://user:hunter2@hub.example/']", "hubs"),
+            ("hubs: ['ftp://hub.example/']", "hubs"),
+            ("contact: archive", "contact"),
+        ] {
+            let text = format!("base: 'https://mirror.example/'\n{line}\n");
+            let settings: DaemonSettings = serde_saphyr::from_str(&text).unwrap();
+            let said = settings.check().unwrap_err().to_string();
+            assert!(said.contains(name) && !said.contains("hunter2"), "{said}");
+        }
+    }
+
+    #[test]
+    fn publishers_of_the_same_sources_have_names_that_begin_alike() {
+        let name = |text: &str| serde_saphyr::from_str::<DaemonSettings>(text).unwrap().name();
+        let plain = name("base: 'https://mirror.example/'");
+        assert_eq!(plain, name("base: 'https://mirror.example'\nlisten: 127.0.0.1:1\n"));
+        assert_ne!(plain, name("base: 'https://other.example/'"));
+        assert_ne!(plain, name("base: 'https://mirror.example/'\nmatch: country=jp\n"));
+        let id = control::MemberId::fresh(&plain);
+        assert!(id.as_str().starts_with(&plain), "{id}");
+    }
+
+    #[test]
+    fn what_needs_a_token_is_closed_where_no_token_is_known() {
+        let mut spec = control::Spec::new("https://example.org/".parse().unwrap());
+        assert!(readers(&spec, None).is_none());
+        spec.publish = Publish::Tokens;
+        let tokens = Tokens::none();
+        assert!(readers(&spec, Some(&tokens)).unwrap().tokens.is_some());
+        spec.publish = Publish::Networks;
+        spec.publish_networks = vec!["10.2.0.0/16".parse().unwrap()];
+        assert_eq!(readers(&spec, Some(&tokens)).unwrap().networks.unwrap().len(), 1);
+    }
+}

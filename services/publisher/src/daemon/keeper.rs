@@ -1,0 +1,256 @@
+//! Keeps the publications of a fleet: which there are, for whom, who makes them, and when.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use control::{ChangedKey, Member as Process, MemberId, Role, Run, Selector, SourceSpec, WatchCache, assign};
+use model::SourceId;
+use publish::{MOST_SETS, Place, Publication, PublishError, Takedown};
+use serving::{Catalogs, VerifiedCache};
+use store::SourceMarker;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use url::Url;
+
+use super::agenda::{Agenda, Looked};
+use super::config::readers;
+use super::look::Looker;
+use super::mark::Mark;
+use crate::follow;
+use crate::harvest::Harvest;
+use crate::notify;
+use crate::readers::Readers;
+use crate::set::{Server, Set};
+use crate::several::{Member, Several};
+use crate::shared::{OpenRecords, Shared};
+use crate::takedowns::Takedowns;
+
+/// How long changes of specs are gathered: many may come at once.
+const GATHER: Duration = Duration::from_millis(100);
+/// Results that wait to be noted. Looks beyond wait with theirs.
+const RESULTS: usize = 64;
+
+/// Views of the control store, which follow its changes.
+pub(crate) struct Views {
+    pub(crate) sources: WatchCache<SourceSpec>,
+    pub(crate) runs: WatchCache<Run>,
+    pub(crate) members: WatchCache<Process>,
+}
+
+/// What publications are made of.
+pub(crate) struct Recipe {
+    /// How the IDs of publishers begin that publish the same Sources.
+    pub(crate) name: String,
+    pub(crate) catalogs: Catalogs,
+    pub(crate) matching: Option<Selector>,
+    pub(crate) dumps: bool,
+    pub(crate) hubs: Vec<Url>,
+}
+
+/// Keeps the publications.
+pub(crate) struct Keeper {
+    all: Several,
+    server: Server,
+    views: Views,
+    recipe: Recipe,
+    verified: VerifiedCache,
+    looker: Looker,
+    agenda: Agenda,
+    /// The publishers that are alive, as of the last time that they shared the Sources.
+    publishers: Vec<MemberId>,
+    looked: mpsc::Sender<(SourceId, Looked, bool)>,
+    results: mpsc::Receiver<(SourceId, Looked, bool)>,
+}
+
+impl Keeper {
+    pub(crate) fn new(all: Several, server: Server, views: Views, recipe: Recipe, looker: Looker) -> Self {
+        let (looked, results) = mpsc::channel(RESULTS);
+        let (verified, agenda) = (VerifiedCache::default(), Agenda::default());
+        let publishers = Vec::new();
+        Self { all, server, views, recipe, verified, looker, agenda, publishers, looked, results }
+    }
+
+    /// Keeps the publications until the server is to stop. Calls `ready` when the sets are served.
+    pub(crate) async fn keep(mut self, ready: impl FnOnce()) {
+        let stop = self.server.stop.clone();
+        let mut runs = self.views.runs.changed_keys();
+        let mut takedowns = self.server.settings.takedowns.as_ref().map(Takedowns::changes);
+        self.views.sources.mark_seen();
+        self.views.members.mark_seen();
+        self.take_sources();
+        ready();
+        loop {
+            let next = self.agenda.next();
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = self.views.sources.changed() => {
+                    tokio::time::sleep(GATHER).await;
+                    self.views.sources.mark_seen();
+                    self.take_sources();
+                }
+                // Each heartbeat is a change.
+                () = self.views.members.changed() => {
+                    if self.alike() != self.publishers {
+                        self.share();
+                    }
+                }
+                changed = runs.next() => self.note_runs(&changed),
+                Some((source, looked, is_slow)) = self.results.recv() => {
+                    self.agenda.end(&source, looked, is_slow);
+                    self.count();
+                }
+                () = follow::changed(&mut takedowns) => {
+                    for source in self.agenda.sources() {
+                        self.agenda.look_anew(&source);
+                    }
+                }
+                () = tokio::time::sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {
+                    while let Some(source) = self.agenda.take_due() {
+                        self.begin(source);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the Sources that are to be published now, and leaves the others.
+    fn take_sources(&mut self) {
+        let tokens = self.server.settings.readers.tokens.clone();
+        let mut wanted: BTreeMap<SourceId, (SourceMarker, Readers)> = BTreeMap::new();
+        let mut beyond = 0_usize;
+        let matching = self.recipe.matching.as_ref();
+        self.views.sources.for_each(|source| {
+            let Some(readers) = readers(source, tokens.as_ref()) else { return };
+            if matching.is_some_and(|matching| !matching.matches(&source.labels)) {
+                return;
+            }
+            if wanted.len() == MOST_SETS {
+                beyond += 1;
+                return;
+            }
+            let marker = SourceMarker::new(source.id.clone(), source.entry.as_str());
+            wanted.insert(source.id.clone(), (marker, readers));
+        });
+        if beyond > 0 {
+            tracing::error!(
+                beyond,
+                most = MOST_SETS,
+                "more Sources are to be published than one publisher can"
+            );
+        }
+        for source in self.agenda.sources() {
+            if !wanted.contains_key(&source) {
+                tracing::info!(source.id = %source, "a Source is published no longer");
+                self.agenda.remove(&source);
+                self.all.remove(source.as_str());
+            }
+        }
+        for (source, (marker, readers)) in wanted {
+            if self.agenda.get(&source).is_some() {
+                self.all.set_readers(source.as_str(), readers);
+                continue;
+            }
+            match self.open(&marker) {
+                Ok(set) => {
+                    tracing::info!(source.id = %source, "a Source is published from now on");
+                    self.agenda.add(source, set.clone());
+                    self.all.put(Member { marker, readers, set: Some(set) });
+                }
+                Err(error) => tracing::error!(source.id = %source, %error, "a Source cannot be published"),
+            }
+        }
+        self.share();
+    }
+
+    /// Makes a set, which reads nothing yet.
+    fn open(&self, marker: &SourceMarker) -> Result<Set, PublishError> {
+        let source = &marker.source;
+        let catalogs = &self.recipe.catalogs;
+        let publication = Publication {
+            place: Place::of(catalogs.store().publication(source))?.guarded(),
+            base: self.all.base().of_set(source)?,
+            source: marker.clone(),
+            with_bytes: false,
+            dumps: self.recipe.dumps,
+            hubs: self.recipe.hubs.clone(),
+            description: Some(self.all.base().url(publish::paths::DESCRIPTION)),
+            takedown: Takedown::default(),
+            policy: publish::Policy::default(),
+        };
+        let harvest = Harvest::new(source.clone(), catalogs.clone(), self.verified.clone());
+        let shared = Shared::new(publication, OpenRecords::Harvest(Box::new(harvest)), &self.server.settings);
+        Ok(Set { shared, hub: None })
+    }
+
+    /// Shares the publications with the other publishers: each makes those that are assigned to it.
+    fn share(&mut self) {
+        self.publishers = self.alike();
+        for source in self.agenda.sources() {
+            let is_mine = assign(&self.publishers, &source) == Some(&self.looker.me);
+            let Some(item) = self.agenda.get(&source) else { continue };
+            if std::mem::replace(&mut item.is_mine, is_mine) == is_mine {
+                continue;
+            }
+            if is_mine {
+                let tells = item.hubs.insert(self.server.stop.child_token()).clone();
+                for hub in &self.recipe.hubs {
+                    let shared = item.set.shared.clone();
+                    let published = shared.published();
+                    self.server.tasks.spawn(notify::tell(shared, hub.clone(), published, tells.clone()));
+                }
+                self.agenda.look_anew(&source);
+            } else {
+                if let Some(hubs) = item.hubs.take() {
+                    hubs.cancel();
+                }
+                self.agenda.rest(&source);
+            }
+        }
+        self.count();
+    }
+
+    /// The publishers that are alive and publish the same Sources.
+    fn alike(&self) -> Vec<MemberId> {
+        let mut publishers = self.views.members.of(Role::Publisher);
+        publishers.retain(|id| id.as_str().starts_with(&self.recipe.name));
+        publishers
+    }
+
+    /// Notes what runs tell of their Sources.
+    fn note_runs(&mut self, changed: &ChangedKey) {
+        match changed {
+            ChangedKey::One(key) => {
+                if let Some(run) = self.views.runs.row(key) {
+                    self.agenda.note_run(&run.spec.source, &Mark::of(&run));
+                }
+            }
+            // Any of them may have changed.
+            ChangedKey::Any => {
+                let agenda = &mut self.agenda;
+                self.views.runs.for_each(|run| agenda.note_run(&run.spec.source, &Mark::of(run)));
+            }
+        }
+    }
+
+    fn begin(&mut self, source: SourceId) {
+        let mark = self.views.runs.get(&source).map(|run| Mark::of(&run));
+        let Some(look) = self.agenda.begin(&source, mark) else { return };
+        let (looker, looked, stop) = (self.looker.clone(), self.looked.clone(), self.server.stop.clone());
+        self.server.tasks.spawn(async move {
+            tokio::select! {
+                (result, is_slow) = looker.look(&source, &look) => {
+                    // Without a receiver, the server stops.
+                    let _ = looked.send((source, result, is_slow)).await;
+                }
+                // The next publisher continues.
+                () = stop.cancelled() => {}
+            }
+        });
+    }
+
+    fn count(&self) {
+        let mine = self.agenda.items().filter(|(_, item)| item.is_mine);
+        let failing = mine.filter(|(_, item)| item.has_failed).count();
+        self.server.settings.metrics.sets(self.agenda.items().count(), failing);
+    }
+}

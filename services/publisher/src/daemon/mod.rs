@@ -1,0 +1,97 @@
+//! The publisher of a fleet: a service that publishes the Sources whose specs say so.
+
+mod agenda;
+mod config;
+mod keeper;
+mod look;
+mod mark;
+
+use anyhow::Context as _;
+use control::{Control, ControlError, MemberId, Role};
+use futures::future::BoxFuture;
+use model::{Clock as _, SystemClock};
+use service::Context;
+use serving::Catalogs;
+use tokio::net::TcpListener;
+
+use crate::metrics::PublisherMetrics;
+use crate::routes::Routes;
+use crate::set::Server;
+use crate::several::Several;
+
+pub use config::{Config, DaemonSettings};
+
+use keeper::{Keeper, Recipe, Views};
+use look::Looker;
+
+/// Publishes and serves until the service is to stop, then completes the requests under way.
+///
+/// # Errors
+/// When the configuration is wrong, or the port cannot be opened.
+pub fn serve_fleet(context: Context<Config>) -> BoxFuture<'static, anyhow::Result<()>> {
+    // Boxed here, so that the service is compiled in this crate, and not once more in each of its users.
+    Box::pin(run(context))
+}
+
+async fn run(context: Context<Config>) -> anyhow::Result<()> {
+    fleet::unless_stopped(work(context).await)
+}
+
+async fn work(context: Context<Config>) -> anyhow::Result<()> {
+    let settings = context.config.publisher.clone();
+    settings.check()?;
+    settings.bound_memory(&context.metrics);
+    let base = settings.base()?;
+    let server =
+        Server::new(settings.of_server(PublisherMetrics::register(&context.metrics))?, context.stop.clone())?;
+    let latch = context.readiness.latch("publication", "what they depend on is being opened");
+    // It writes publications alone, and lets schedulers find out what the store can do.
+    let store = fleet::open_for_reading(&context, &context.config.store).await?;
+    let Context { config, vars, readiness, stop, .. } = context;
+    let control = fleet::open_control(&config.nats, &vars, &readiness, &stop).await?;
+    let name = settings.name();
+    let me = MemberId::fresh(&name);
+    let member =
+        fleet::become_member(&control, &me, Role::Publisher, SystemClock.now(), &readiness, &stop).await?;
+    let views =
+        fleet::connect("views", &readiness, &stop, ControlError::is_temporary, || views(&control)).await?;
+    tokio::spawn(fleet::watch_control(control.clone(), readiness.clone(), stop.clone()));
+
+    let listen = settings.listen;
+    let listener = TcpListener::bind(listen).await.with_context(|| {
+        format!("cannot listen on {listen} for readers; set another address in `publisher.listen`")
+    })?;
+    let address = listener.local_addr()?;
+    if let Some(takedowns) = server.settings.takedowns.clone() {
+        server.tasks.spawn(takedowns.follow(stop.clone()));
+    }
+    if let Some(tokens) = server.settings.readers.tokens.clone() {
+        server.tasks.spawn(tokens.follow(stop.clone()));
+    }
+    let catalogs = Catalogs::new(store, settings.max_open_catalogs, settings.cache_bytes());
+    tokio::spawn(catalogs.clone().sweep(stop.clone()));
+    let recipe =
+        Recipe { name, catalogs, matching: settings.matching, dumps: settings.dumps, hubs: settings.hubs };
+    let leases = control.publication_leases().clone();
+    let looker = Looker { turns: server.turns.clone(), leases, me };
+    let all = Several::new(base, settings.max_open_catalogs, &server.settings);
+    let keeper = Keeper::new(all.clone(), server.clone(), views, recipe, looker);
+    server.tasks.spawn(keeper.keep(move || {
+        tracing::info!(publisher.address = %address, "publications are served");
+        latch.release();
+    }));
+    crate::serve::answer(listener, Routes::Several(all), &server).await;
+    server.tasks.close();
+    server.tasks.wait().await;
+    // Another publisher takes over what was this one's.
+    member.leave().await;
+    Ok(())
+}
+
+async fn views(control: &Control) -> Result<Views, ControlError> {
+    Ok(Views {
+        sources: control.sources().view().await?,
+        runs: control.runs().view().await?,
+        members: control.members().view().await?,
+    })
+}

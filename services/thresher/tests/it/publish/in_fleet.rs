@@ -1,0 +1,312 @@
+//! The publisher of a fleet: it publishes the Sources that say so, over real NATS and S3 servers.
+
+use std::collections::BTreeMap;
+
+use reqwest::{Client, Response, StatusCode};
+use simulated_source::{Changes, RepositorySpec, SimulatedRepository, SimulatedSource, SourceSpec};
+use testkit::relay::Relay;
+use testkit::waiting::{found, until};
+
+use super::sets::of_sets;
+use super::{Held, originals};
+use crate::common::{Destination, Fleet, Run, Service, source};
+use crate::fleet::{ALL, fleet};
+use crate::metrics::get;
+
+/// A fleet with publishers, whose base is a relay that leads to one of them.
+struct Publishing {
+    fleet: Fleet,
+    relay: Relay,
+    base: String,
+    client: Client,
+    _services: Vec<Service>,
+}
+
+impl Publishing {
+    async fn new() -> Self {
+        let fleet = fleet().await;
+        let services = ALL.iter().map(|service| fleet.start(&[service], "")).collect();
+        let relay = Relay::start().unwrap();
+        let base = format!("{}/", relay.url());
+        let client = Client::builder().no_proxy().build().unwrap();
+        Self { fleet, relay, base, client, _services: services }
+    }
+
+    /// Starts a publisher with more settings, and leads readers to it.
+    fn publisher(&self, more: &str) -> Service {
+        let section = format!("publisher: {{base: '{}', listen: '127.0.0.1:0'{more}}}", self.base);
+        let publisher = self.fleet.start(&["publisher"], &section);
+        self.relay.lead_to(publisher.publications());
+        publisher
+    }
+
+    /// Harvests a Source, which is added before.
+    async fn harvest(&self, source: &SimulatedSource) {
+        self.fleet.harvest(&source.well_known()).await.exits(0);
+    }
+
+    #[track_caller]
+    fn set(&self, source: &SimulatedSource, options: &[&str]) {
+        let mut command = self.fleet.command("source");
+        Run::of(command.args(["set", &source.well_known()]).args(options)).exits(0);
+    }
+
+    /// The status of a path below the base.
+    async fn status(&self, path: &str) -> StatusCode {
+        self.client.get(format!("{}{path}", self.base)).send().await.unwrap().status()
+    }
+
+    /// Waits until a document of a set is answered so.
+    async fn answers(&self, set: &str, status: StatusCode) {
+        found(format!("{set} is answered by {status}"), async || {
+            let found = self.status(&format!("{set}/capabilitylist.xml")).await;
+
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            (found == status).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until a reader has all that these Sources have.
+    async fn reader_has(&self, reader: &Destination, sources: &[&SimulatedSource]) {
+        let mut all: BTreeMap<String, Held> = BTreeMap::new();
+        for source in sources {
+            let copy = Destination::directory();
+            copy.sync_with(&source.well_known(), &["--view", "none"]).exits(0);
+            let present = originals(&copy, &[]).into_iter().filter(|(_, (state, ..))| state == "present");
+            all.extend(present);
+        }
+        until("the reader has all changes", || {
+            // Sets come and go, so what the reader knows of them is asked for again.
+            let options = ["--view", "none", "--rediscover"];
+            reader.sync_with(&format!("{}.well-known/resourcesync", self.base), &options).exits(0);
+            let held = of_sets(reader, &self.base).into_iter().filter(|(_, (state, ..))| state == "present");
+            held.collect::<BTreeMap<_, _>>() == all
+        })
+        .await;
+    }
+}
+
+fn id(source: &SimulatedSource) -> String {
+    model::SourceId::of_entry(&source.well_known().parse().unwrap()).to_string()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a small body of our own server")]
+async fn text(answer: Response) -> String {
+    answer.text().await.unwrap()
+}
+
+const CHANGES: Changes = Changes { create: 2, update: 3, delete: 1 };
+
+#[tokio::test]
+async fn a_fleet_publishes_the_sources_that_say_so_and_tells_their_changes() {
+    let (one, two) =
+        (source(SourceSpec::default().resources(12)).await, source(SourceSpec::default().seed(2)).await);
+    let all = Publishing::new().await;
+    let publisher = all.publisher("");
+    assert_eq!(all.status(".well-known/resourcesync").await, StatusCode::NOT_FOUND, "nothing is published");
+    all.fleet.add(&one.well_known(), &["--publish"]);
+    all.fleet.add(&two.well_known(), &[]);
+    all.answers(&id(&one), StatusCode::SERVICE_UNAVAILABLE).await;
+    all.harvest(&one).await;
+    all.harvest(&two).await;
+    all.answers(&id(&one), StatusCode::OK).await;
+    let reader = Destination::directory();
+    all.reader_has(&reader, &[&one]).await;
+    assert_eq!(all.status(&format!("{}/resourcelist.xml", id(&two))).await, StatusCode::NOT_FOUND);
+
+    // A change at the Source is told by the Change List: the reader fetches what has changed, and nothing else.
+    one.change(CHANGES);
+    all.harvest(&one).await;
+    all.reader_has(&reader, &[&one]).await;
+    let run = reader.sync_with(&format!("{}.well-known/resourcesync", all.base), &["--view", "none"]);
+    assert_eq!(run.exits(0).json()["mode"], "incremental");
+
+    // Another Source joins the sets, and one leaves them.
+    all.set(&two, &["--publish"]);
+    all.answers(&id(&two), StatusCode::OK).await;
+    all.reader_has(&Destination::directory(), &[&one, &two]).await;
+    all.set(&one, &["--no-publish"]);
+    all.answers(&id(&one), StatusCode::NOT_FOUND).await;
+    all.reader_has(&Destination::directory(), &[&two]).await;
+
+    // It comes back with the changes that it missed.
+    one.change(CHANGES);
+    all.harvest(&one).await;
+    all.set(&one, &["--publish"]);
+    all.answers(&id(&one), StatusCode::OK).await;
+    all.reader_has(&reader, &[&one, &two]).await;
+    assert_eq!(publisher.terminate().await, Some(0));
+}
+
+#[tokio::test]
+async fn a_publisher_that_is_killed_is_followed_by_one_that_misses_no_change() {
+    let one = source(SourceSpec::default().resources(12)).await;
+    let all = Publishing::new().await;
+    all.fleet.add(&one.well_known(), &["--publish"]);
+    let mut publisher = all.publisher("");
+    all.harvest(&one).await;
+    all.answers(&id(&one), StatusCode::OK).await;
+    let reader = Destination::directory();
+    all.reader_has(&reader, &[&one]).await;
+    for _ in 0..3 {
+        one.change(CHANGES);
+        all.harvest(&one).await;
+        // It may be in the middle of the publication.
+        publisher.kill();
+        publisher = all.publisher("");
+        all.reader_has(&reader, &[&one]).await;
+    }
+}
+
+/// How many publications a publisher has made or tried, by its metrics.
+fn publications(publisher: &Service) -> u64 {
+    let metrics = get(&publisher.admin(), "/metrics");
+    let counts = metrics.lines().filter(|line| line.starts_with("thresher_publisher_publications_total{"));
+    counts.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+#[tokio::test]
+async fn of_two_publishers_one_makes_a_publication_and_both_serve_it() {
+    let one = source(SourceSpec::default().resources(12)).await;
+    let all = Publishing::new().await;
+    let [first, second] = [all.publisher(""), all.publisher("")];
+    all.fleet.add(&one.well_known(), &["--publish"]);
+    all.harvest(&one).await;
+    for publisher in [&first, &second] {
+        all.relay.lead_to(publisher.publications());
+        all.answers(&id(&one), StatusCode::OK).await;
+        all.reader_has(&Destination::directory(), &[&one]).await;
+    }
+    let made = [publications(&first), publications(&second)];
+    assert!(made.contains(&0) && made != [0, 0], "one of them makes it: {made:?}");
+
+    // Whoever makes it, the other one takes over.
+    let (maker, other) = if made[0] > 0 { (first, second) } else { (second, first) };
+    all.relay.lead_to(other.publications());
+    let reader = Destination::directory();
+    all.reader_has(&reader, &[&one]).await;
+    maker.kill();
+    one.change(CHANGES);
+    all.harvest(&one).await;
+    all.reader_has(&reader, &[&one]).await;
+    assert!(publications(&other) > 0);
+}
+
+#[tokio::test]
+async fn each_source_has_its_own_readers() {
+    let sources = [
+        source(SourceSpec::default().resources(2)).await,
+        source(SourceSpec::default().seed(2).resources(2)).await,
+        source(SourceSpec::default().seed(3).resources(2)).await,
+    ];
+    let [open, by_token, near] = sources.each_ref().map(id);
+    let all = Publishing::new().await;
+    let tokens = all.fleet.path("readers.yaml");
+    std::fs::write(&tokens, "- {name: one, token: a-token-of-a-reader}\n").unwrap();
+    let more = format!(", trusted_proxies: ['127.0.0.0/8'], tokens: '{}'", tokens.display());
+    let publisher = all.publisher(&more);
+    for (source, options) in sources.iter().zip([
+        &["--publish"][..],
+        &["--publish=tokens"],
+        &["--publish-network", "10.2.0.0/16", "--publish-network", "fd00:2::/32"],
+    ]) {
+        all.fleet.add(&source.well_known(), options);
+        all.harvest(source).await;
+    }
+    let get = async |path: &str, token: bool, from: &str| {
+        let request = all.client.get(format!("{}/{path}", publisher.publications()));
+        let request = if token { request.bearer_auth("a-token-of-a-reader") } else { request };
+        request.header("x-forwarded-for", from).send().await.unwrap()
+    };
+    let resource = |source: &SimulatedSource| {
+        let uri: model::ResourceUri = source.resource_uri(0).parse().unwrap();
+        format!("{}/{}", id(source), publish::PublishedPath::of(&uri).as_str())
+    };
+    found("all are published", async || {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        for source in &sources {
+            let list = format!("{}/resourcelist.xml", id(source));
+            for path in [list, resource(source)] {
+                (get(&path, true, "10.2.0.1").await.status() == 200).then_some(())?;
+            }
+        }
+        Some(())
+    })
+    .await;
+    for (source, token, from, expected) in [
+        (&sources[0], false, "192.0.2.1", 200),
+        (&sources[1], false, "192.0.2.1", 401),
+        (&sources[1], false, "10.2.0.1", 401),
+        (&sources[1], true, "192.0.2.1", 200),
+        (&sources[2], false, "192.0.2.1", 403),
+        (&sources[2], true, "10.3.0.1", 403),
+        (&sources[2], false, "10.2.0.1", 200),
+        (&sources[2], false, "fd00:2::1", 200),
+    ] {
+        let document = format!("{}/resourcelist.xml", id(source));
+        for path in [document, resource(source)] {
+            assert_eq!(get(&path, token, from).await.status(), expected, "{path} {token} {from}");
+        }
+        let topic = format!("{}/notifications.xml", id(source));
+        let expected = if expected == 200 { 404 } else { expected };
+        assert_eq!(get(&topic, token, from).await.status(), expected, "no hub, so no topic");
+    }
+    // The Source Description leads to what its reader may read.
+    for (token, from, sets) in [
+        (false, "192.0.2.1", [true, false, false]),
+        (true, "192.0.2.1", [true, true, false]),
+        (true, "10.2.0.1", [true, true, true]),
+    ] {
+        let description = get(".well-known/resourcesync", token, from).await;
+        assert!(description.headers()["cache-control"].to_str().unwrap().starts_with("private"));
+        let text = text(description).await;
+        assert_eq!([&open, &by_token, &near].map(|set| text.contains(set.as_str())), sets, "{from}: {text}");
+    }
+
+    // Readers change without a new publication.
+    all.set(&sources[0], &["--publish=tokens"]);
+    let list = format!("{open}/resourcelist.xml");
+    found("the open one needs a token", async || {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        (get(&list, false, "192.0.2.1").await.status() == 401).then_some(())
+    })
+    .await;
+    assert_eq!(get(&list, true, "192.0.2.1").await.status(), 200);
+}
+
+#[tokio::test]
+async fn records_are_served_by_oai_to_those_who_may_read_their_source() {
+    let files = source(SourceSpec::default().resources(2)).await;
+    let repository = SimulatedRepository::start(RepositorySpec::default().records(20)).await.unwrap();
+    let entry = repository.base_url();
+    let records = model::SourceId::of_entry(&entry.parse().unwrap()).to_string();
+    let all = Publishing::new().await;
+    let more = ", trusted_proxies: ['127.0.0.0/8'], contact: archive@example.org";
+    let [first, second] = [all.publisher(more), all.publisher(more)];
+    all.fleet.add(&files.well_known(), &["--publish"]);
+    all.fleet.add(&entry, &["--publish-network", "10.2.0.0/16"]);
+    all.harvest(&files).await;
+    all.fleet.harvest(&entry).await.exits(0);
+    let ask = async |publisher: &Service, path: &str, from: &str| {
+        let request = all.client.get(format!("{}/{path}", publisher.publications()));
+        let answer = request.header("x-forwarded-for", from).send().await.unwrap();
+        (answer.status().as_u16(), text(answer).await)
+    };
+    let list = "oai?verb=ListIdentifiers&metadataPrefix=oai_dc";
+    let of_set = format!("{records}/{list}");
+    for publisher in [&first, &second] {
+        for path in [list, &of_set] {
+            found("the records are served", async || {
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                let (status, text) = ask(publisher, path, "10.2.0.1").await;
+                (status == 200 && text.matches("<identifier>").count() == 20).then_some(())
+            })
+            .await;
+        }
+        let (_, text) = ask(publisher, "oai?verb=Identify", "10.2.0.1").await;
+        assert!(text.contains("<adminEmail>archive@example.org</adminEmail>"), "{text}");
+        assert_eq!(ask(publisher, list, "10.3.0.1").await.0, 404, "what it may read has no records");
+        assert_eq!(ask(publisher, &of_set, "10.3.0.1").await.0, 403);
+    }
+}
