@@ -1,5 +1,8 @@
 //! The records of one Source in a repository: of one set alone, or of one among several.
 
+use std::sync::Arc;
+
+use catalog::CatalogReader;
 use jiff::Timestamp;
 use oaipmh::{RecordHeader, Selection, SetItem};
 use publish::{OaiRecords, PublishError, SeenSets};
@@ -19,6 +22,8 @@ pub(super) struct Member<'s> {
     pub(super) withdrawn_until: Timestamp,
     /// The sets that its records were seen to name so far.
     pub(super) seen: &'s Mutex<SeenSets>,
+    /// Held while the records are read: a server of many sets may close it else, to make room for others.
+    _catalog: Arc<CatalogReader>,
 }
 
 impl<'s> Member<'s> {
@@ -31,8 +36,8 @@ impl<'s> Member<'s> {
         let harvest: &Harvest = harvest;
         // Before the catalog: what is withdrawn later has a later time than all that is read from it.
         let (withdrawals, withdrawn_until) = shared.withdrawals().await?;
-        let held = harvest.records(&*harvest.catalog().await?);
-        let records = OaiRecords::of(held, withdrawals, shared.takedown()).await?;
+        let catalog = harvest.catalog().await?;
+        let records = OaiRecords::of(harvest.records(&catalog), withdrawals, shared.takedown()).await?;
         let source = &shared.publication().source;
         Ok(records.map(|records| Self {
             name: (!is_alone).then(|| source.source.as_str()),
@@ -40,6 +45,7 @@ impl<'s> Member<'s> {
             records,
             withdrawn_until,
             seen: &harvest.oai_sets,
+            _catalog: catalog,
         }))
     }
 
