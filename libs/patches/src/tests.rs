@@ -104,7 +104,7 @@ fn limits_bound_the_result_the_operations_and_the_work() {
 fn a_test_of_a_large_value_is_too_large() {
     let value = format!("[{}0]", "0,".repeat(10_000));
     assert_eq!(first(&value, &op("test", "", &value)), Err(PatchError::TooLarge));
-    assert!(PARSED <= 4 * 1024 * 1024, "64 jobs have room at once: {PARSED}");
+    const { assert!(PARSED <= 4 * 1024 * 1024, "64 jobs have room at once") };
 }
 
 #[test]

@@ -1,10 +1,12 @@
-//! Documents of the past stay, listed in Archives (ResourceSync Archives): Resource Lists that were replaced, and closed
-//! Change Lists that left the index.
+//! Documents of the past stay, listed in Archives (ResourceSync Archives): Resource Lists that were replaced, and
+//! closed Change Lists that left the index.
 
 use std::collections::HashSet;
-use std::io;
+use std::fs::File;
+use std::io::{self, BufReader, Seek as _};
 
-use resourcesync::{Capability, Entry, Header, Root};
+use jiff::Timestamp;
+use resourcesync::{Capability, Entry, Header, Options, Reader, Root};
 
 use crate::PublishError;
 use crate::documents::{document, links, put_fixed, resource_index};
@@ -16,8 +18,8 @@ use crate::published::copy;
 use crate::state::{Edition, Retired, State};
 use crate::work::Work;
 
-/// Keeps the present Resource List under a name of its own, before another one takes its place. It is done once: after a
-/// kill there may be the next one in its place.
+/// Keeps the present Resource List under a name of its own, before another one takes its place. It is done once: after
+/// a kill there may be the next one in its place.
 pub(crate) async fn keep_edition(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
     let Some(edition) = state.edition.clone() else { return Ok(()) };
     let is_kept = state.past.editions.last().is_some_and(|last| last.at >= edition.at);
@@ -29,6 +31,11 @@ pub(crate) async fn keep_edition(work: &mut Work<'_>, state: &mut State) -> Resu
     let parts: Vec<String> = parts.collect();
     if parts.is_empty() {
         let mut present = copy(work, RESOURCES).await?;
+        if at_of(&present)? != Some(edition.at) {
+            // A run without an Archive was killed behind the next one.
+            return Ok(());
+        }
+        present.rewind()?;
         let mut kept = work.place.temporary()?;
         io::copy(&mut present, &mut kept)?;
         work.put_document(&path, kept).await?;
@@ -39,6 +46,14 @@ pub(crate) async fn keep_edition(work: &mut Work<'_>, state: &mut State) -> Resu
     let Edition { at, completed, .. } = edition;
     state.past.editions.push(PastEdition { path, at, completed, replaced: work.now, parts });
     state.save(work.place).await
+}
+
+/// The `at` of a Resource List.
+fn at_of(list: &File) -> Result<Option<Timestamp>, PublishError> {
+    let unreadable = |error| PublishError::unreadable(RESOURCES, &error);
+    let mut reader = Reader::new(BufReader::new(list), Options::default()).map_err(unreadable)?;
+    let header = reader.header().map_err(unreadable)?;
+    Ok(header.at.map(|at| at.instant()))
 }
 
 /// Retires what is over, takes back from removal what is of the past, and writes the Archives.

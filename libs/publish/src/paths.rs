@@ -26,8 +26,8 @@ pub const CHANGE_PARTS: &str = "changelist";
 pub const RESOURCES_ARCHIVE: &str = "resourcelist-archive.xml";
 /// The Archive of Change Lists that left the index.
 pub const CHANGES_ARCHIVE: &str = "changelist-archive.xml";
-/// The folder of versions of resources: each is at its digest, then at the path of its resource. It is served, and never
-/// laid down.
+/// The folder of versions of resources: each is at its digest, then at the path of its resource. It is served, and
+/// never laid down.
 pub const VERSIONS: &str = "versions";
 /// The topic of Change Notifications. It is served, and never laid down.
 pub const TOPIC: &str = "notifications.xml";

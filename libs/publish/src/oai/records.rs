@@ -154,8 +154,8 @@ impl OaiRecords {
         Ok(record.map(|record| (uri, record)))
     }
 
-    /// Since when a record is as it is: the time of its last change in the log. The log has no index of resources, so it
-    /// is looked for near the times of the record. One that was deleted before it was ever stored has no entry.
+    /// Since when a record is as it is: the time of its last change in the log. The log has no index of resources, so
+    /// it is looked for near the times of the record. One that was deleted before it was ever stored has no entry.
     async fn since(&self, uri: &ResourceUri, record: &ResourceRecord) -> Result<Timestamp, PublishError> {
         let mut since = None;
         for moment in moments(record) {

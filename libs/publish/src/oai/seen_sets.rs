@@ -57,8 +57,8 @@ impl OaiRecords {
         Ok(true)
     }
 
-    /// The sets: those that records were seen to name with their ancestors, those that the repository lists on one page,
-    /// and those that are harvested.
+    /// The sets: those that records were seen to name with their ancestors, those that the repository lists on one
+    /// page, and those that are harvested.
     pub fn sets(&self, seen: &SeenSets) -> Vec<SetItem> {
         let mut sets = self.known_sets.clone();
         let unknown =

@@ -147,3 +147,26 @@ async fn acc_4_a_publisher_killed_after_any_write_continues_and_readers_miss_not
         assert!(writes > 15, "{writes}");
     }
 }
+
+#[tokio::test]
+async fn an_archive_that_begins_after_a_kill_has_no_list_of_another_time() {
+    let policy = Policy { edition_pause: Duration::ZERO, ..Policy::default() };
+    for writes in 0..12 {
+        let failing = Failing::new();
+        let objects: Arc<dyn ObjectStore> = Arc::clone(&failing) as _;
+        let mut world = World::at(Place::bucket("failing", Arc::clone(&objects)), objects, policy).await;
+        world.put("001", "first").await;
+        world.publish().await;
+        world.put("001", "second").await;
+        failing.left.store(writes, Ordering::Relaxed);
+        let _ = world.try_publish().await;
+        failing.left.store(i64::MAX, Ordering::Relaxed);
+        world.publication.policy.archive = Archive::All;
+        world.put("001", "third").await;
+        world.publish().await;
+        are_readable(&world).await;
+        world.put("001", "fourth").await;
+        world.publish().await;
+        are_readable(&world).await;
+    }
+}

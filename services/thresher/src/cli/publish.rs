@@ -50,8 +50,8 @@ pub(crate) struct PublishArgs {
     #[arg(long)]
     pub(crate) dumps: bool,
     /// Keep Resource Lists that were replaced, and Change Lists that left the index, and list them in ResourceSync
-    /// Archives: for this time, such as 1y or 90days, or `all`. With --listen, entries link to the versions that they are
-    /// about; sync with --keep-versions to have these.
+    /// Archives: for this time, such as 1y or 90days, or `all`. With --listen, entries link to the versions that they
+    /// are about; sync with --keep-versions to have these.
     #[arg(long, value_name = "TIME|all|off", default_value = "off", value_parser = archive)]
     pub(crate) archive: Archive,
     /// Close a Change List after this time; with --dumps, its changes are a package then. [default: 24h; with --dumps

@@ -7,9 +7,9 @@ use model::ResourceUri;
 use publish::PublishedPath;
 use reqwest::{Client, StatusCode};
 use simulated_source::{Changes, SourceSpec};
-use testkit::waiting::{found, until};
+use testkit::waiting::found;
 
-use super::Served;
+use super::{Served, a_second_passes};
 use crate::common::{Destination, Run, source, thresher};
 
 /// The digest of each resource that a copy holds, by the URL that it is published at.
@@ -32,12 +32,6 @@ fn state_at(reader: &Destination, time: Timestamp) -> BTreeMap<String, String> {
 async fn lists(client: &Client, archive: &str) -> Option<usize> {
     let text = client.get(archive).send().await.ok()?.text().await.ok()?;
     Some(text.matches("<url>").count())
-}
-
-/// Times of entries have seconds: states of one second could not be told apart.
-async fn a_second_passes() {
-    let begun = Timestamp::now().as_second();
-    until("a later second", || Timestamp::now().as_second() > begun + 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

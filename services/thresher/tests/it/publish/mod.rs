@@ -23,16 +23,24 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use jiff::Timestamp;
 use model::ResourceUri;
 use publish::Named;
 use tempfile::TempDir;
 use testkit::relay::Relay;
 use testkit::servers::Venv;
+use testkit::waiting::until;
 
 use crate::common::{Destination, Process, Run, thresher};
 
 /// A resource of `ls --json`: its state, length and SHA-256.
 pub(crate) type Held = (String, Option<u64>, Option<String>);
+
+/// Times of entries and datestamps have seconds: what is of one second cannot be told apart.
+async fn a_second_passes() {
+    let begun = Timestamp::now().as_second();
+    until("a later second", || Timestamp::now().as_second() > begun + 1).await;
+}
 
 /// What a copy holds, by the URI of the original after `hops` publications.
 #[track_caller]
