@@ -32,7 +32,7 @@ impl Held {
         let target = into.display().to_string().parse()?;
         let store = Store::open_with(&target, [], StoreOptions::default()).await?;
         let source = SourceId::of_entry(&ENTRY.parse()?);
-        store.note_source(&SourceMarker { source: source.clone(), url: ENTRY.to_owned() }).await?;
+        store.note_source(&SourceMarker::new(source.clone(), ENTRY)).await?;
         let catalog_path = Key::Catalog(source).to_string();
         let mut held = Self { catalog_path, store, resources, edition: 0, next: 0 };
         held.write(resources, true).await?;
@@ -74,7 +74,7 @@ impl Held {
                 let at = settled(self.edition);
                 let document = record.listing.document.clone();
                 batch.put_resource(&uri, &record);
-                batch.append_change(&ChangeLogEntry::new(uri, event, at, run.clone(), document));
+                batch.append_change(&ChangeLogEntry::new(uri, event, at, run, document));
             }
             catalog.commit(batch).await?;
             if is_first && first % 1_000_000 == 0 {

@@ -25,6 +25,8 @@ const REQUESTS: u64 = 100_000;
 const AT_ONCE: u32 = 64;
 /// The document that is asked for.
 const DOCUMENT: &str = "capabilitylist.xml";
+/// The pause between two looks for the server.
+const LOOK: Duration = Duration::from_millis(50);
 /// How long the server may take to begin.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -41,7 +43,8 @@ impl Drop for Server {
 /// Measures both.
 pub(super) fn rows(bench: &Bench, options: &Options) -> anyhow::Result<Vec<Row>> {
     let into = bench.work.make("small")?;
-    tokio::runtime::Runtime::new()?.block_on(Held::fill(&into, RESOURCES))?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(Held::fill(&into, RESOURCES))?;
     let port = free_port()?;
     let address = format!("127.0.0.1:{port}");
     let base = format!("http://{address}/");
@@ -58,7 +61,7 @@ pub(super) fn rows(bench: &Bench, options: &Options) -> anyhow::Result<Vec<Row>>
     let start = Instant::now();
     while plain_http::get(&address, &format!("/{DOCUMENT}")).is_err() {
         ensure!(start.elapsed() < PATIENCE, "thresher publish serves nothing after {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(50));
+        runtime.block_on(async { tokio::time::sleep(LOOK).await });
     }
     let same = fs::read_to_string(public.join(DOCUMENT))?;
 
