@@ -41,7 +41,10 @@ pub(super) async fn end(
         OaiReadingKind::Identifiers => (record.at, record.at_latest) = (done.started, None),
         OaiReadingKind::Changes => {
             record.from = from;
-            (record.until, record.until_latest) = (done.started, done.started);
+            // What an old answer says nothing of is still to be told.
+            if !done.old {
+                (record.until, record.until_latest) = (done.started, done.started);
+            }
         }
     }
     ctx.run.counters.add_quirks(&record.quirks);
