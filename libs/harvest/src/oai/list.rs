@@ -127,6 +127,6 @@ async fn take_up(
     let notes_names = planner.reconciler.records_names_of(&set) && kind != OaiReadingKind::Changes;
     let uri = uri.to_owned();
     let quirks = BTreeMap::new();
-    let (bounds, tokens, signs) = (Bounds::default(), Tokens::default(), Signs::default());
+    let (bounds, tokens, signs) = (Bounds::default(), Tokens::default(), Signs::of(begins));
     Ok(Some(Reading { uri, set, kind, list, base, notes_names, quirks, failures: 0, bounds, tokens, signs }))
 }

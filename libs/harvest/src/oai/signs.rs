@@ -23,6 +23,8 @@ pub(super) const MAY_HIDE: [Quirk; 4] =
 /// What was seen of a list.
 #[derive(Debug, Default)]
 pub(super) struct Signs {
+    /// Whether it was begun by this process. Of another list, the pages of before are not known.
+    is_whole: bool,
     records: u64,
     deleted: u64,
     /// Records that are older than `from`.
@@ -32,6 +34,11 @@ pub(super) struct Signs {
 }
 
 impl Signs {
+    /// Nothing yet, of a list that is read from its begin, or taken up.
+    pub(super) fn of(is_whole: bool) -> Self {
+        Self { is_whole, ..Self::default() }
+    }
+
     /// Looks at records of a window.
     pub(super) fn see<T: Borrow<Item>>(&mut self, window: &OaiWindow, items: &[T], by_seconds: bool) {
         for header in items.iter().filter_map(|item| bounds::header(item.borrow())) {
@@ -77,13 +84,16 @@ impl Reading {
     pub(super) fn count_signs(&mut self, ctx: &RunContext) {
         let span = self.span(ctx);
         let (newest, oldest) = (self.bounds.newest, self.bounds.oldest);
+        if !self.signs.is_whole {
+            return;
+        }
         let mut list = List::of(&mut self.list.progress, span);
         let is_old = list.is_old(newest);
         let Some(read) = &self.list.progress.reading else { return };
-        let is_whole = read.kind != OaiReadingKind::Changes;
+        let is_of_all = read.kind != OaiReadingKind::Changes;
         let is_first = read.kind == OaiReadingKind::Records && self.list.progress.cursor.is_none();
         let Signs { records, deleted, before_from, .. } = self.signs;
-        let is_now = is_whole
+        let is_now = is_of_all
             && self.list.by_seconds
             && records >= MANY
             && oldest.zip(read.started).is_some_and(|(oldest, started)| oldest >= started);
