@@ -19,37 +19,55 @@ pub struct KnownQuirk {
 
 /// The quirk of a name; none if this version does not know it.
 pub fn named(name: &str) -> Option<KnownQuirk> {
-    all().find(|quirk| quirk.name == name)
+    let of_document = resourcesync::Quirk::named(name).map(of_document);
+    let of_answer = || oaipmh::Quirk::named(name).map(of_answer);
+    let of_link =
+        || links::Fault::ALL.iter().find(|fault| fault.as_str() == name).map(|fault| of_link(*fault));
+    of_document.or_else(of_answer).or_else(of_link)
 }
 
 /// All quirks, each name once. A name that several readers count means the same in each.
 pub fn all() -> impl Iterator<Item = KnownQuirk> {
-    let of_documents = resourcesync::Quirk::ALL.iter().map(|quirk| KnownQuirk {
+    let is_of_documents = |name: &str| resourcesync::Quirk::named(name).is_some();
+    let is_of_answers = |name: &str| oaipmh::Quirk::named(name).is_some();
+    let of_answers = oaipmh::Quirk::ALL.iter().copied().map(of_answer);
+    let of_links = links::Fault::ALL.iter().copied().map(of_link);
+    resourcesync::Quirk::ALL
+        .iter()
+        .copied()
+        .map(of_document)
+        .chain(of_answers.filter(move |quirk| !is_of_documents(quirk.name)))
+        .chain(of_links.filter(move |quirk| !is_of_documents(quirk.name) && !is_of_answers(quirk.name)))
+}
+
+fn of_document(quirk: resourcesync::Quirk) -> KnownQuirk {
+    KnownQuirk {
         name: quirk.as_str(),
         meaning: quirk.meaning(),
         casts_doubt: quirk.casts_doubt(),
         refused_when_strict: quirk.is_refused_when_strict(),
         rule: Some(quirk.rule()),
-    });
-    let of_answers = oaipmh::Quirk::ALL.iter().map(|quirk| KnownQuirk {
+    }
+}
+
+fn of_answer(quirk: oaipmh::Quirk) -> KnownQuirk {
+    KnownQuirk {
         name: quirk.as_str(),
         meaning: quirk.meaning(),
         casts_doubt: quirk.casts_doubt(),
         refused_when_strict: quirk.is_refused_when_strict(),
         rule: Some(quirk.rule()),
-    });
-    let of_links = links::Fault::ALL.iter().map(|fault| KnownQuirk {
+    }
+}
+
+fn of_link(fault: links::Fault) -> KnownQuirk {
+    KnownQuirk {
         name: fault.as_str(),
         meaning: fault.meaning(),
         casts_doubt: false,
         refused_when_strict: false,
         rule: None,
-    });
-    let is_of_documents = |quirk: &KnownQuirk| resourcesync::Quirk::named(quirk.name).is_some();
-    let is_of_answers = |quirk: &KnownQuirk| oaipmh::Quirk::named(quirk.name).is_some();
-    of_documents
-        .chain(of_answers.filter(move |quirk| !is_of_documents(quirk)))
-        .chain(of_links.filter(move |quirk| !is_of_documents(quirk) && !is_of_answers(quirk)))
+    }
 }
 
 #[cfg(test)]
