@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use catalog::Lookups;
 use futures::{StreamExt as _, TryStreamExt as _, future, stream};
 use jiff::Timestamp;
-use model::{Bitstream, ChangeEvent, ChangeLogEntry, ResourceRecord, ResourceUri};
+use model::{Bitstream, ChangeEvent, ChangeLogEntry, Links, ResourceRecord, ResourceUri};
 use resourcesync::{Change, Link, relation};
 use store::Store;
 
@@ -158,13 +158,16 @@ impl Records for CatalogRecords {
 /// What the entry of a stored resource says. Its times are ours: those of the Source are in the `via` link (§14.8).
 fn stored(uri: &ResourceUri, record: &ResourceRecord) -> Option<Stored> {
     let bitstream = record.bitstream.as_ref()?;
+    let own = record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default();
+    let first = own.iter().find(|link| link.rel == relation::VIA).cloned();
+    let passed = links::of(own, first.unwrap_or_else(|| first_source(uri, record, bitstream)));
     Some(Stored {
         lastmod: last_modified(bitstream),
         hash: hash_of(bitstream),
         length: bitstream.computed.length(),
         media_type: media_type(record, bitstream),
         encoding: bitstream.encoding.clone(),
-        links: links::of(record, first_source(uri, record, bitstream)),
+        links: passed,
         body: Body::Bitstream(Box::new(bitstream.clone())),
     })
 }
@@ -185,13 +188,9 @@ fn kind(event: &ChangeEvent, record: Option<&ResourceRecord>) -> Option<Change> 
     (sha256 == stored).then_some(kind)
 }
 
-/// The link to the first Source of a resource (§14.8): the `via` link with which it came, unchanged; of several the first
-/// counts. Without one, the Source it was harvested from is the first, with what that one declared.
+/// The link to the first Source of a resource that came without such a link (§14.8): the Source it was harvested from,
+/// with what that one declared.
 fn first_source(uri: &ResourceUri, record: &ResourceRecord, bitstream: &Bitstream) -> Link {
-    let links = record.listing.links.as_ref().map(model::Links::to_vec).unwrap_or_default();
-    if let Some(first) = links.into_iter().find(|link| link.rel == relation::VIA) {
-        return first;
-    }
     let declared = &record.declaration;
     let proved = declared.digests.iter().filter(|digest| bitstream.computed.digests().contains(digest));
     let hash = proved.map(ToString::to_string).collect::<Vec<_>>().join(" ");

@@ -1,6 +1,6 @@
 //! The links of an entry that are passed on: those that stay true where the copy is published (§14.8).
 
-use model::{Links, ResourceRecord, ResourceUri};
+use model::ResourceUri;
 use resourcesync::{Link, relation};
 
 use crate::records::PassedLink;
@@ -10,10 +10,10 @@ const TO_RESOURCES: [&str; 3] = [relation::DESCRIBED_BY, relation::DESCRIBES, re
 /// Relations to something that is the same wherever a copy is.
 const TO_OTHERS: [&str; 2] = [relation::PROFILE, relation::LICENSE];
 
-/// The link to the first Source, and those of the record that are passed on. A mirror, a patch, a version, a collection
+/// The link to the first Source (the first `via` with which a resource came, unchanged), and those of its own links that
+/// are passed on. A mirror, a patch, a version, a collection
 /// and a persistent identifier are the original's; so are digest, length and time of a target.
-pub(crate) fn of(record: &ResourceRecord, first_source: Link) -> Vec<PassedLink> {
-    let own = record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default();
+pub(crate) fn of(own: Vec<Link>, first_source: Link) -> Vec<PassedLink> {
     let passed = own.into_iter().filter(|link| is_one_of(&TO_RESOURCES, link) || is_one_of(&TO_OTHERS, link));
     let passed = passed.map(|link| Link { media_type: link.media_type, ..Link::new(link.rel, link.href) });
     std::iter::once(first_source).chain(passed).map(|link| PassedLink { link, published: None }).collect()
