@@ -1,4 +1,4 @@
-//! Who may read a set: everybody, those with a token, those in a network, or those with both.
+//! Who may read a set: all readers, those with a token, those in a network, or those with both.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use store::SourceMarker;
 
 use crate::access::{Tokens, refusal};
 
-/// Who may read a set. The default is everybody. Documents, bytes, packages, the topic and the hub have the same readers.
+/// Who may read a set. The default: all readers. Documents, bytes, packages, the topic and the hub have the same readers.
 #[derive(Debug, Clone, Default)]
 pub struct Readers {
     /// Readers have a token of this file; none if they need no token.

@@ -80,8 +80,8 @@ fn joined(networks: &[model::Network]) -> String {
 
 fn published(spec: &SourceSpec) -> String {
     match spec.publish {
-        model::Publish::Off => "nobody".to_owned(),
-        model::Publish::Public => "everybody".to_owned(),
+        model::Publish::Off => "no reader".to_owned(),
+        model::Publish::Public => "all readers".to_owned(),
         model::Publish::Tokens => "readers with a token".to_owned(),
         model::Publish::Networks => format!("readers in {}", joined(&spec.publish_networks)),
     }

@@ -129,7 +129,7 @@ impl SpecInputs<'_> {
         html! {
             fieldset {
                 legend { "Publication" }
-                (self.choice("publish", "Publish what is stored, for", &[("off", "nobody: it is not published"), ("public", "everybody"), ("tokens", "readers with a token"), ("networks", "readers in these networks")]))
+                (self.choice("publish", "Publish what is stored, for", &[("off", "no reader: it is not published"), ("public", "all readers"), ("tokens", "readers with a token"), ("networks", "readers in these networks")]))
                 (self.input("publish_networks", "text", "Networks of readers", "Such as 10.2.0.0/16, with spaces between them."))
             }
         }

@@ -205,7 +205,7 @@ impl DaemonSettings {
             stall_time: Duration::from_secs(self.stall_timeout_seconds),
             turns: self.max_concurrent_publications,
             turn_time: Duration::from_secs(self.turn_seconds),
-            // Without a file no token is known, so nobody reads what is published for those with tokens.
+            // Without a file no token is known: readers of what is published for those with tokens get 401.
             readers: Readers { tokens: Some(tokens.unwrap_or_else(Tokens::none)), networks: None },
             proxies: self.trusted_proxies.clone().into(),
             takedowns: takedowns.context("publisher.takedown")?,

@@ -181,7 +181,7 @@ async fn of_two_publishers_one_makes_a_publication_and_both_serve_it() {
     let made = [publications(&first), publications(&second)];
     assert!(made.contains(&0) && made != [0, 0], "one of them makes it: {made:?}");
 
-    // Whoever makes it, the other one takes over.
+    // The publisher that makes it is killed, and the other one takes over.
     let (maker, other) = if made[0] > 0 { (first, second) } else { (second, first) };
     all.relay.lead_to(other.publications());
     let reader = Destination::directory();
