@@ -8,6 +8,7 @@ mod follow;
 mod kept;
 mod mirrors;
 mod only;
+mod onward;
 mod pairs;
 mod patches;
 mod repository;
