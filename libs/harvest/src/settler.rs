@@ -4,7 +4,8 @@ use crate::run::RunContext;
 
 pub(crate) mod candidate;
 pub(crate) mod failures;
-mod mirrors;
+pub(crate) mod mementos;
+pub(crate) mod mirrors;
 pub(crate) mod outcomes;
 pub(crate) mod versions;
 mod view;

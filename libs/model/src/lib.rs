@@ -72,7 +72,7 @@ pub use landing_page::{PageList, PageRecord, PageState};
 pub use linked::{LinkVersion, Linked};
 pub use links::Links;
 pub use location::{CompactedPack, Location, Method, Span};
-pub use mirror::{Mirror, MirrorPlan};
+pub use mirror::{MementoStep, Mirror, MirrorPlan};
 pub use network::{Network, NetworkError};
 pub use oai::{
     OaiDeletions, OaiFormat, OaiGap, OaiList, OaiNamed, OaiPage, OaiProgress, OaiReading, OaiReadingKind,

@@ -46,7 +46,7 @@ impl Settler {
         follow_up: &mut FollowUp,
     ) {
         let now = ctx.clock.now();
-        let PriorRecords { pending, record, problem, .. } = before;
+        let PriorRecords { pending, record, problem, versions } = before;
         let pending = *pending;
         // A deletion that the operator has undone stays undone.
         let is_undone = record.is_some_and(|record| record.is_present() && record.listing == pending.listing);
@@ -90,6 +90,10 @@ impl Settler {
             {
                 follow_up.resting.push((origin.clone(), until));
             }
+            follow_up.any = true;
+            return batch.put_pending(uri, &elsewhere);
+        }
+        if let Some(elsewhere) = self.begin_memento(ctx, uri, &pending, &failure, versions.as_ref()) {
             follow_up.any = true;
             return batch.put_pending(uri, &elsewhere);
         }

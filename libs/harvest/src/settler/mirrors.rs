@@ -8,13 +8,14 @@ use std::collections::HashMap;
 
 use catalog::Batch;
 use futures::TryStreamExt;
-use model::{Action, Failure, Mirror, MirrorPlan, Origin, PendingRecord, ProblemReason, ResourceUri};
+use model::{Action, Failure, MementoStep, Mirror, MirrorPlan, Origin, PendingRecord, ProblemReason, ResourceUri};
 use planning::mirrors;
 
 use crate::error::HarvestError;
 use crate::run::RunContext;
 use crate::settler::Settler;
 use crate::settler::failures::{BATCH, Down, left_alone};
+use crate::settler::mementos::failed_at_memento;
 use crate::settler::outcomes::FollowUp;
 
 /// Bytes of a mirror that are not the declared ones, after which it is left out for the rest of the run.
@@ -44,8 +45,12 @@ impl Settler {
     ) -> Option<(PendingRecord, Failure)> {
         let Some(mirror) = pending.at_mirror().cloned() else { return Some((pending, failure)) };
         let mut pending = pending;
-        self.note_misfit(&mirror, &failure);
-        pending.account.tried_at(&failure, ctx.clock.now(), Some(&mirror));
+        if pending.is_at_memento() {
+            pending.account.tried(&failed_at_memento(&failure, &mirror.url), ctx.clock.now());
+        } else {
+            self.note_misfit(&mirror, &failure);
+            pending.account.tried_at(&failure, ctx.clock.now(), Some(&mirror));
+        }
         match self.next_place(ctx, uri, pending) {
             Next::Elsewhere(next) => {
                 follow_up.any = true;
@@ -71,9 +76,14 @@ impl Settler {
         let (begun, mirror) = mirrors::next(pending, &usable, |origin| self.is_misfit(origin))?;
         let mut account = pending.account.clone();
         account.tried(failure, ctx.clock.now());
-        let plan = MirrorPlan { at: Some(mirror.clone()), begun, failure: Some(failure.clone()) };
+        let plan = MirrorPlan {
+            at: Some(mirror.clone()),
+            begun,
+            failure: Some(failure.clone()),
+            ..MirrorPlan::default()
+        };
         let origin = mirror.url.origin().ok()?;
-        Some(PendingRecord { account, ..moved(ctx, pending.clone(), origin, plan) })
+        Some(PendingRecord { account, ..elsewhere(ctx, pending.clone(), origin, plan) })
     }
 
     /// Moves the pending records of skipped origins to other places that their entries name. Returns whether any was
@@ -97,7 +107,11 @@ impl Settler {
             let next = match record.at_mirror().cloned() {
                 Some(mirror) => {
                     let mut record = record;
-                    record.account.tried_at(&failure, ctx.clock.now(), Some(&mirror));
+                    if record.is_at_memento() {
+                        record.account.tried(&failed_at_memento(&failure, &mirror.url), ctx.clock.now());
+                    } else {
+                        record.account.tried_at(&failure, ctx.clock.now(), Some(&mirror));
+                    }
                     match self.next_place(ctx, &uri, record) {
                         // The resource's own URI is requested once more, and its failure settles it.
                         Next::Elsewhere(next) | Next::Failed(next, _) => Some(next),
@@ -128,12 +142,13 @@ impl Settler {
         if let Some((begun, mirror)) = next
             && let Ok(origin) = mirror.url.origin()
         {
-            let plan = MirrorPlan { at: Some(mirror.clone()), begun, failure };
-            return Next::Elsewhere(moved(ctx, pending, origin, plan));
+            let plan = MirrorPlan { at: Some(mirror.clone()), begun, failure, ..MirrorPlan::default() };
+            return Next::Elsewhere(elsewhere(ctx, pending, origin, plan));
         }
-        let plan = MirrorPlan { at: None, begun: usable.len(), failure: None };
+        let memento = if pending.is_at_memento() { MementoStep::Done } else { MementoStep::None };
+        let plan = MirrorPlan { at: None, begun: usable.len(), failure: None, memento };
         let own = match uri.origin() {
-            Ok(own) => moved(ctx, pending, own, plan),
+            Ok(own) => elsewhere(ctx, pending, own, plan),
             // It was planned, so it has an origin.
             Err(_) => pending,
         };
@@ -162,13 +177,19 @@ impl Settler {
     }
 }
 
-fn usable(ctx: &RunContext, uri: &ResourceUri, pending: &PendingRecord) -> Vec<Mirror> {
+/// The mirrors of a pending resource, in their order.
+pub(crate) fn usable(ctx: &RunContext, uri: &ResourceUri, pending: &PendingRecord) -> Vec<Mirror> {
     let options = &ctx.options;
     mirrors::usable(options.mirrors, uri, &pending.declaration, &pending.listing, &options.filter)
 }
 
 /// The same work at another place, as a plan of its own: late outcomes of the place before do not settle it.
-fn moved(ctx: &mut RunContext, pending: PendingRecord, origin: Origin, plan: MirrorPlan) -> PendingRecord {
+pub(crate) fn elsewhere(
+    ctx: &mut RunContext,
+    pending: PendingRecord,
+    origin: Origin,
+    plan: MirrorPlan,
+) -> PendingRecord {
     PendingRecord {
         seq: ctx.next_seq(),
         action: Action::Fetch { origin },

@@ -6,6 +6,7 @@ mod backfill;
 mod documents;
 mod follow;
 mod kept;
+mod memento;
 mod mirrors;
 mod only;
 mod onward;
