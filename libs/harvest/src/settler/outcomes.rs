@@ -129,6 +129,9 @@ impl Settler {
         let is_verified = matches!(outcome.result, OutcomeResult::Verified { .. });
         note_patches(ctx, &mut before.pending, outcome.patch, is_verified);
         let step = next_step(&before.pending);
+        if is_verified {
+            self.note_mirror(&before.pending, None);
+        }
         match outcome.result {
             OutcomeResult::Verified { stored, .. } if before.pending.is_at_memento() => {
                 self.settle_memento(ctx, batch, &outcome.uri, Arc::unwrap_or_clone(stored), before);

@@ -81,6 +81,53 @@ async fn lnk_6_t2_other_bytes_of_a_mirror_are_never_current() {
 }
 
 #[tokio::test]
+async fn lnk_6_three_misfits_leave_a_mirror_out_before_a_whole_wave_is_sent_there() {
+    const COUNT: usize = 40;
+    for mode in ["fallback", "prefer"] {
+        let case = Case::new().await;
+        let [bad, good] = [Site::start().await, Site::start().await];
+        let entries: Vec<String> = (0..COUNT)
+            .map(|n| {
+                let path = format!("/{n}");
+                let uri = case.site.reply(&path, Reply::status(503));
+                bad.serve(&path, "other bytes");
+                good.serve(&path, path.clone());
+                let links = [&bad, &good].map(|mirror| ln("duplicate", &mirror.uri(&path), ""));
+                linked(&uri, &declares(&path), &links.each_ref().map(String::as_str))
+            })
+            .collect();
+        let list = case.list(1, &entries);
+        let run = case.sync_from_mirrors(&list, &["--mirrors", mode]).exits(0);
+        assert_eq!((run.count("stored"), run.count("failed")), (COUNT as u64, 0), "{run}");
+        let asked = bad.paths().len();
+        assert!((3..=6).contains(&asked), "{asked} of {COUNT} with {mode}");
+        assert_eq!(good.paths().len(), COUNT, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn lnk_6_a_mirror_that_is_left_out_costs_the_resource_no_further_request() {
+    const COUNT: usize = 40;
+    let case = Case::new().await;
+    let bad = Site::start().await;
+    let entries: Vec<String> = (0..COUNT)
+        .map(|n| {
+            let path = format!("/{n}");
+            let uri = case.site.reply(&path, Reply::status(503));
+            let mirror = bad.serve(&path, "other bytes");
+            linked(&uri, &declares(&path), &[&ln("duplicate", &mirror, "")])
+        })
+        .collect();
+    let list = case.list(1, &entries);
+    let run = case.sync_from_mirrors(&list, &[]).exits(1);
+    assert_eq!((run.count("stored"), run.count("failed")), (0, COUNT as u64), "{run}");
+    assert!((3..=6).contains(&bad.paths().len()), "{}", bad.paths().len());
+    assert_eq!(case.site.paths().len(), 1 + COUNT, "each is requested once, and the list");
+    let problems = case.copy.run("problems", &["--json"]).exits(0).json_lines();
+    assert!(problems.iter().all(|problem| problem["reason"] == "http-server-error"), "{problems:?}");
+}
+
+#[tokio::test]
 async fn lnk_6_t3_preferred_mirrors_leave_the_resources_own_server_alone() {
     const COUNT: usize = 300;
     let case = Case::new().await;
