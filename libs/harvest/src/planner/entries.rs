@@ -16,8 +16,9 @@ use resourcesync::{Datetime, Entry, Item};
 
 use crate::adopt;
 use crate::error::HarvestError;
+use crate::planner::follow::FollowedLinks;
 use crate::planner::planned::Plans;
-use crate::planner::{Planner, follow as links, missed_notifications};
+use crate::planner::{Planner, follow as links, missed_notifications, rescan};
 use crate::run::RunContext;
 
 /// Entries, and the stored records of their resources.
@@ -101,13 +102,22 @@ impl Planner {
                         self.name_links(ctx, context, &planned);
                         continue;
                     }
-                    let followed = self.follow(ctx, batch, context, &planned, position);
+                    let FollowedLinks { entries: followed, instead } =
+                        self.follow(ctx, batch, context, &planned, position);
                     if planned.listing.change.is_none() && spooled.is_none() {
                         for linked in &followed {
                             self.reconciler.note_name(ctx, &context.document, &context.set, &linked.uri);
                         }
                     }
-                    entries.push(planned);
+                    if instead {
+                        // Not absent, and not requested either.
+                        if planned.listing.change.is_none() {
+                            self.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
+                        }
+                        leave_to_links(ctx, &home, &planned);
+                    } else {
+                        entries.push(planned);
+                    }
                     entries.extend(followed);
                 }
                 Err(_) if !is_wanted => {}
@@ -256,6 +266,11 @@ async fn decide_each(
             missed.entry(planned.listing.set.clone()).or_default().push((uri.clone(), change));
         }
         after.extend(ctx.options.follow.after_change(&ctx.options.filter, &planned, decision, record));
+        let is_held = record.is_some_and(ResourceRecord::is_present);
+        if decision == Decision::Delete && !is_held && ctx.options.follow.has_instead() {
+            // Its links may have led to what was fetched in its place, and no record has them.
+            rescan::wait_for_lists(ctx, batch, &planned.listing.set);
+        }
         let shared = links::shared(&planned, decision, record, plans);
         if let Some(shared) = &shared {
             batch.put_resource(&uri, shared);
@@ -301,6 +316,14 @@ pub(crate) fn is_admitted(ctx: &mut RunContext, home: &HomeSite, entry: &ListedE
         counters.out_of_scope += 1;
     }
     is_admitted
+}
+
+/// Leaves a resource to what its links lead to, by the operator's rule. It no longer counts as listed.
+fn leave_to_links(ctx: &mut RunContext, home: &HomeSite, entry: &ListedEntry) {
+    let counters = &mut ctx.run.counters;
+    counters.listed -= 1;
+    counters.foreign -= u64::from(home.is_foreign(entry.uri.as_str()));
+    counters.by_rule += 1;
 }
 
 /// Whether an entry is about the version of a resource whose problem the operator ignores. Nothing is planned for

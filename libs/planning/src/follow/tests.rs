@@ -286,10 +286,13 @@ fn other_rules_select_other_entries_and_leave_out_what_the_former_ones_chose() {
     let all = [fingerprint(item.clone()), fingerprint(both), fingerprint(html.clone()), none];
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
     let record = held(link_of("http://h/a", None, 1).listing);
+    let uri: ResourceUri = "http://h/t".parse().unwrap();
     assert!(
-        !item.leaves_out(&record) && html.leaves_out(&record) && FollowRules::default().leaves_out(&record)
+        !item.leaves_out(&uri, &record)
+            && html.leaves_out(&uri, &record)
+            && FollowRules::default().leaves_out(&uri, &record)
     );
-    assert!(!item.leaves_out(&held(entry("http://h/t", None, 1, &[]).listing)));
+    assert!(!item.leaves_out(&uri, &held(entry("http://h/t", None, 1, &[]).listing)));
 }
 
 #[test]
@@ -305,4 +308,82 @@ fn all_targets_that_rules_select_are_named_whatever_the_limit() {
     let named: Vec<String> = rules.targets(&links).map(|uri| uri.to_string()).collect();
     assert_eq!(named, ["http://h/1", "http://h/2"]);
     assert_eq!(targets(&rules, &entry("http://h/r", None, 1, &links)), ["http://h/1"]);
+}
+
+fn of_rules(texts: &[&str]) -> FollowRules {
+    FollowRules { rules: texts.iter().map(|text| text.parse().unwrap()).collect(), ..FollowRules::default() }
+}
+
+#[test]
+fn each_rule_has_conditions_and_a_limit_of_its_own() {
+    let profiled = |href: &str, profile: &str| {
+        let other = [("profile".to_owned(), profile.to_owned())].into();
+        Link { other, ..Link::new("describedby", href) }
+    };
+    let links = [
+        pdf("http://h/1"),
+        pdf("http://h/2"),
+        pdf("http://elsewhere/3"),
+        Link { media_type: Some("text/html".to_owned()), ..Link::new("item", "http://h/4") },
+        profiled("http://h/5", "http://ns/dc"),
+        profiled("http://h/6", "http://ns/mods"),
+        Link::new("author", "http://h/7"),
+    ];
+    let entry = entry("http://h/a", None, 1, &links);
+    let rules =
+        of_rules(&["rel=item,type=application/pdf,host=h,max=1", "rel=describedby,profile=http://ns/dc"]);
+    let followed = rules.follow(&Filter::default(), &entry);
+    let uris = |uris: &[ResourceUri]| uris.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(targets(&rules, &entry), ["http://h/1", "http://h/5"]);
+    assert_eq!(uris(&followed.beyond), ["http://h/2"]);
+    // A record does not keep the profile, so what is of another one is named all the same.
+    assert_eq!(uris(&followed.left_out), ["http://h/6"]);
+    assert!(!followed.instead && !rules.leaves_to_links(&Filter::default(), &entry));
+
+    // What one rule has no place for, another one may take; and the relations for all links come last.
+    let more = of_rules(&["rel=item,max=1", "rel=item,host=elsewhere", "rel=item,type=text/*,instead"]);
+    assert_eq!(targets(&more, &entry), ["http://h/1", "http://elsewhere/3", "http://h/4"]);
+    assert!(more.leaves_to_links(&Filter::default(), &entry));
+    let plain = FollowRules { relations: vec!["item".parse().unwrap()], ..of_rules(&["rel=author,max=1"]) };
+    assert_eq!(targets(&plain, &entry).len(), 5);
+}
+
+#[test]
+fn one_target_with_several_types_is_one_resource_of_the_type_that_is_wanted_first() {
+    let of = |media_type: &str| Link {
+        media_type: Some(media_type.to_owned()),
+        ..Link::new("item", "http://h/f")
+    };
+    let entry =
+        entry("http://h/a", None, 1, &[of("text/html"), of("application/pdf"), of("application/xml")]);
+    for (rules, first) in [
+        (of_rules(&["rel=item,type=application/*"]), "application/pdf"),
+        (of_rules(&["rel=item,type=application/xml"]), "application/xml"),
+        (of_rules(&["rel=item"]), "text/html"),
+    ] {
+        let followed = rules.follow(&Filter::default(), &entry).entries;
+        let types: Vec<_> =
+            followed.iter().map(|entry| entry.declaration.media_type.as_deref().unwrap()).collect();
+        assert_eq!(types, [first]);
+    }
+}
+
+#[test]
+fn what_a_rule_may_have_led_to_is_its_own_whatever_the_profile() {
+    let record = held(link_of("http://h/a", None, 1).listing);
+    let uri: ResourceUri = "http://h/t".parse().unwrap();
+    for (text, is_left_out) in [
+        ("rel=item", false),
+        ("rel=item,profile=http://ns/dc", false),
+        ("rel=item,host=h,max=1,instead", false),
+        ("rel=item,host=elsewhere", true),
+        ("rel=author", true),
+    ] {
+        assert_eq!(of_rules(&[text]).leaves_out(&uri, &record), is_left_out, "{text}");
+    }
+    let fingerprint = |texts: &[&str]| {
+        HarvestOptions { follow: of_rules(texts), ..HarvestOptions::default() }.fingerprint()
+    };
+    assert_ne!(fingerprint(&["rel=item"]), fingerprint(&["rel=item,instead"]));
+    assert_ne!(fingerprint(&["rel=item"]), fingerprint(&[]));
 }

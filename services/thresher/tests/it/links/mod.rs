@@ -13,6 +13,7 @@ mod onward;
 mod pairs;
 mod patches;
 mod repository;
+mod rules;
 mod works;
 
 use crate::common::{Destination, Run, Site, resource, urlset};
