@@ -49,7 +49,10 @@ pub struct Followed {
 #[derive(Debug)]
 pub enum BesideTarget {
     /// A list names the target: the link asks for nothing.
-    Listed,
+    Listed {
+        /// Whether the link declares another digest or length than the target's own entry.
+        contradicts: bool,
+    },
     /// An entry of another link has planned it. The plan gets this mark.
     Planned(Box<Linked>),
     /// To be decided.
@@ -354,12 +357,24 @@ fn version(entry: &ListedEntry, link: &Link) -> Option<LinkVersion> {
     Some(LinkVersion::of(&text))
 }
 
+/// Entries after the merge of links.
+#[derive(Debug)]
+pub struct Merged {
+    /// The entries, in their order.
+    pub entries: Vec<ListedEntry>,
+    /// How many are left out.
+    pub left_out: u64,
+    /// How many of these declare another digest or length of their target than the target's own entry.
+    pub contradicting: u64,
+}
+
 /// Merges the entries of links to one target, and drops those whose target a list names, or whose resource is deleted
-/// later. Returns the number of entries that this leaves out.
-pub fn merge_links(entries: Vec<ListedEntry>) -> (Vec<ListedEntry>, u64) {
+/// later.
+pub fn merge_links(entries: Vec<ListedEntry>) -> Merged {
     if entries.iter().all(|entry| entry.listing.linked.is_none()) {
-        return (entries, 0);
+        return Merged { entries, left_out: 0, contradicting: 0 };
     }
+    let contradicting = contradicting(&entries);
     let mut named = HashSet::new();
     let mut deleted = HashMap::new();
     for entry in entries.iter().filter(|entry| entry.listing.linked.is_none()) {
@@ -399,7 +414,28 @@ pub fn merge_links(entries: Vec<ListedEntry>) -> (Vec<ListedEntry>, u64) {
         places.insert(entry.uri.clone(), merged.len());
         merged.push(Some(entry));
     }
-    (merged.into_iter().flatten().collect(), left_out)
+    Merged { entries: merged.into_iter().flatten().collect(), left_out, contradicting }
+}
+
+/// How many of the links contradict an entry of their target in a list. The entry counts.
+fn contradicting(entries: &[ListedEntry]) -> u64 {
+    let (links, own): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| entry.listing.linked.is_some());
+    let mut of_targets: HashMap<&ResourceUri, Vec<&Declaration>> = HashMap::new();
+    for link in links {
+        of_targets.entry(&link.uri).or_default().push(&link.declaration);
+    }
+    let own = own.into_iter().filter(|entry| entry.listing.change != Some(Change::Deleted));
+    let targets = own.filter_map(|entry| Some((of_targets.remove(&entry.uri)?, &entry.declaration)));
+    targets.map(|(links, own)| links.into_iter().filter(|link| contradicts(link, own)).count() as u64).sum()
+}
+
+/// Whether a link declares another length, or another digest of the same algorithm, than the target's own entry.
+fn contradicts(link: &Declaration, own: &Declaration) -> bool {
+    let is_other_digest = link.digests.iter().any(|linked| {
+        let mut of_same = own.digests.iter().filter(|own| own.algorithm() == linked.algorithm()).peekable();
+        of_same.peek().is_some() && !of_same.any(|own| own == linked)
+    });
+    is_other_digest || link.length.zip(own.length).is_some_and(|(linked, own)| linked != own)
 }
 
 /// Lays the entry of a link beside what is known of its target.
@@ -412,7 +448,9 @@ pub fn beside_target(mut entry: ListedEntry, known: CurrentState<'_>) -> BesideT
         held.is_some_and(|held| held.listing.linked.is_none() && !(is_list && held.absent.is_some()));
     let fetch = known.pending.filter(|pending| matches!(pending.action, Action::Fetch { .. }));
     if is_listed || fetch.is_some_and(|pending| pending.listing.linked.is_none()) {
-        return BesideTarget::Listed;
+        let own = fetch.map(|pending| &pending.declaration).or(held.map(|held| &held.declaration));
+        let contradicts = own.is_some_and(|own| contradicts(&entry.declaration, own));
+        return BesideTarget::Listed { contradicts };
     }
     let first = fetch.and_then(|pending| pending.listing.linked.as_deref());
     let linked = linked.beside(held.and_then(|held| held.listing.linked.as_deref())).beside(first);

@@ -7,12 +7,12 @@ use model::{
     Action, ChangeTimes, Declaration, DocumentRecord, HomeSite, Listing, MirrorPlan, Mirrors, PendingRecord,
     ProblemReason, ProblemRecord, Provenance, ResourceRecord, ResourceUri, SetId, Subject, Validators,
 };
-use planning::follow::{self, AfterChange, BesideTarget};
+use planning::follow::{self, AfterChange, BesideTarget, Merged};
 use planning::{
     ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part, mirrors,
     patches, queued_document, relinked, strategy, why,
 };
-use resourcesync::{Datetime, Entry, Item};
+use resourcesync::{Datetime, Entry, Item, Quirk};
 
 use crate::adopt;
 use crate::error::HarvestError;
@@ -149,8 +149,9 @@ impl Planner {
         before: AfterChange,
     ) -> Result<(), HarvestError> {
         let Entries { planned, mut records, may_be_pending, .. } = entries;
-        let (planned, left_out) = follow::merge_links(planned);
+        let Merged { entries: planned, left_out, contradicting } = follow::merge_links(planned);
         ctx.run.counters.superseded += left_out;
+        note_contradictions(ctx, contradicting);
         let pending = if may_be_pending.is_empty() {
             Vec::new()
         } else {
@@ -161,7 +162,7 @@ impl Planner {
         after.extend(before);
         if !after.is_empty() {
             links::look_up(ctx, &after, &mut records, &mut plans).await?;
-            let (again, _) = follow::merge_links(std::mem::take(&mut after.again));
+            let Merged { entries: again, .. } = follow::merge_links(std::mem::take(&mut after.again));
             ctx.run.counters.linked += again.len() as u64;
             decide_each(ctx, batch, again, &mut records, &mut plans).await?;
             for ended in after.ended {
@@ -243,8 +244,9 @@ async fn decide_each(
         let planned = if is_linked {
             match follow::beside_target(planned, known) {
                 BesideTarget::Open(planned) => *planned,
-                BesideTarget::Listed => {
+                BesideTarget::Listed { contradicts } => {
                     ctx.run.counters.superseded += 1;
+                    note_contradictions(ctx, u64::from(contradicts));
                     continue;
                 }
                 BesideTarget::Planned(linked) => {
@@ -316,6 +318,13 @@ pub(crate) fn is_admitted(ctx: &mut RunContext, home: &HomeSite, entry: &ListedE
         counters.out_of_scope += 1;
     }
     is_admitted
+}
+
+/// Counts links that declare other bytes of a listed resource than its own entry.
+pub(crate) fn note_contradictions(ctx: &mut RunContext, times: u64) {
+    if times > 0 {
+        ctx.run.counters.add_quirk(Quirk::LinkContradicts.as_str(), times);
+    }
 }
 
 /// Leaves a resource to what its links lead to, by the operator's rule. It no longer counts as listed.

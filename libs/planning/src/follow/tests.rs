@@ -182,12 +182,16 @@ fn a_link_with_a_digest_of_its_own_does_not_change_with_its_resource() {
 fn a_resource_that_a_list_names_is_only_listed() {
     let listed = held(entry("http://h/t", None, 1, &[]).listing);
     let link = link_of("http://h/a", None, 1);
-    assert!(matches!(beside_target(link.clone(), knows(&listed)), BesideTarget::Listed));
+    assert!(matches!(
+        beside_target(link.clone(), knows(&listed)),
+        BesideTarget::Listed { contradicts: false }
+    ));
     let planned = plan(listed.listing.clone());
     let known = CurrentState { pending: Some(&planned), ..CurrentState::default() };
-    assert!(matches!(beside_target(link.clone(), known), BesideTarget::Listed));
+    assert!(matches!(beside_target(link.clone(), known), BesideTarget::Listed { contradicts: false }));
     let own = entry("http://h/t", None, 1, &[]);
-    let (merged, left_out) = merge_links(vec![link.clone(), own, link_of("http://h/b", None, 1)]);
+    let Merged { entries: merged, left_out, .. } =
+        merge_links(vec![link.clone(), own, link_of("http://h/b", None, 1)]);
     assert_eq!((merged.len(), left_out), (1, 2));
     assert_eq!(merged[0].listing.linked, None);
 
@@ -196,7 +200,7 @@ fn a_resource_that_a_list_names_is_only_listed() {
     let absent = ResourceRecord { absent: Some(absence), ..listed };
     assert!(matches!(beside_target(link, knows(&absent)), BesideTarget::Open(_)));
     let change = link_of("http://h/a", Some(Change::Updated), 2);
-    assert!(matches!(beside_target(change, knows(&absent)), BesideTarget::Listed));
+    assert!(matches!(beside_target(change, knows(&absent)), BesideTarget::Listed { contradicts: false }));
 }
 
 #[test]
@@ -214,7 +218,7 @@ fn an_entry_of_a_list_ends_the_mark_and_a_link_gives_it() {
 
 #[test]
 fn links_of_several_resources_are_merged_and_marked_as_shared() {
-    let (merged, left_out) = merge_links(vec![
+    let Merged { entries: merged, left_out, .. } = merge_links(vec![
         link_of("http://h/a", None, 1),
         link_of("http://h/b", None, 1),
         link_of("http://h/a", None, 1),
@@ -243,9 +247,9 @@ fn a_change_that_is_undone_in_the_same_documents_leads_nowhere() {
     let created = link_of("http://h/a", Some(Change::Created), 1);
     let deleted = entry("http://h/a", Some(Change::Deleted), 2, &[]);
     let again = link_of("http://h/a", Some(Change::Created), 3);
-    let (merged, left_out) = merge_links(vec![created.clone(), deleted.clone()]);
+    let Merged { entries: merged, left_out, .. } = merge_links(vec![created.clone(), deleted.clone()]);
     assert_eq!((merged.len(), left_out), (1, 1));
-    let (merged, _) = merge_links(vec![created, deleted, again.clone()]);
+    let Merged { entries: merged, .. } = merge_links(vec![created, deleted, again.clone()]);
     assert_eq!(merged.iter().filter(|entry| entry.uri == again.uri).count(), 1);
 }
 
@@ -386,4 +390,35 @@ fn what_a_rule_may_have_led_to_is_its_own_whatever_the_profile() {
     };
     assert_ne!(fingerprint(&["rel=item"]), fingerprint(&["rel=item,instead"]));
     assert_ne!(fingerprint(&["rel=item"]), fingerprint(&[]));
+}
+
+#[test]
+fn a_link_that_contradicts_the_entry_of_its_target_is_counted_and_the_entry_counts() {
+    let describes = |content: Option<&[u8]>, length: u64| {
+        let hash = content.map(|content| format!("sha-256:{}", Sha256::of(content)));
+        let link = Link { hash, length: Some(length), ..Link::new("describes", "http://h/t") };
+        let entry = entry("http://h/a", None, 1, &[link]);
+        rules(&["describes"], &[]).follow(&Filter::default(), &entry).entries.remove(0)
+    };
+    let own = || {
+        let mut own = entry("http://h/t", None, 1, &[]);
+        own.declaration.length = Some(1);
+        own
+    };
+    for (link, count) in [
+        (describes(Some(b"x"), 1), 0),
+        (describes(None, 1), 0),
+        (describes(Some(b"other"), 1), 1),
+        (describes(None, 7), 1),
+    ] {
+        let merged = merge_links(vec![link.clone(), own()]);
+        assert_eq!((merged.entries.len(), merged.left_out, merged.contradicting), (1, 1, count));
+        assert_eq!(merged.entries[0].declaration, own().declaration);
+        let ListedEntry { declaration, listing, .. } = own();
+        let record = ResourceRecord { declaration, ..held(listing) };
+        let BesideTarget::Listed { contradicts } = beside_target(link, knows(&record)) else {
+            panic!("listed")
+        };
+        assert_eq!(u64::from(contradicts), count);
+    }
 }

@@ -78,9 +78,7 @@ async fn lnk_7_t2_the_alternate_of_a_deleted_resource_goes_when_the_lists_omit_i
         resource(&changes(&[]), "capability=\"changelist\""),
     ];
     let way_in = case.site.serve("/caps.xml", urlset("capability=\"capabilitylist\"", &entries));
-    let sync = |mode| {
-        case.by_rules(&way_in, &[INSTEAD], &["--max-deletes", "100%", "--mode", mode]).exits(0)
-    };
+    let sync = |mode| case.by_rules(&way_in, &[INSTEAD], &["--max-deletes", "100%", "--mode", mode]).exits(0);
     assert_eq!(sync("auto").count("stored"), 2);
 
     // No record has its links, so the set waits for its lists, which tell.
