@@ -5,6 +5,7 @@ mod patches;
 mod pending_pass;
 pub(crate) mod window;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use crate::run::RunContext;
 use crate::run::job_events::{JobEvents, take_dead_letters};
 use crate::settler::Settler;
 use crate::settler::candidate::{self, Step, next_step};
-use crate::settler::failures::earliest;
+use crate::settler::failures::{Down, earliest};
 
 /// Deletions settled per batch.
 const DELETE_BATCH: usize = 500;
@@ -66,7 +67,9 @@ impl Dispatcher {
             let left = dispatcher.pass(ctx, settler).await?;
             let down = dispatcher.window.take_down();
             let is_any_down = !down.is_empty();
-            settler.leave(ctx, down).await?;
+            if settler.leave(ctx, &down).await? {
+                keep_resting(&mut dispatcher.window, &down);
+            }
             match left.due {
                 _ if is_any_down => {}
                 _ if !left.any => break,
@@ -322,6 +325,15 @@ async fn add_validators(ctx: &mut RunContext, items: &mut [FetchItem]) -> Result
         item.held_type = bitstream.media_type;
     }
     Ok(())
+}
+
+/// Lets origins rest on that asked for it, while mirrors are requested.
+fn keep_resting(window: &mut Window, down: &HashMap<Origin, Down>) {
+    for (origin, why) in down {
+        if let Down::Resting { until } = why {
+            window.rest(origin, *until);
+        }
+    }
 }
 
 /// Whether a record waits for what a mirror gives for other resources. Nothing is known of the mirror yet.
