@@ -373,7 +373,7 @@ fn to_json(value: &impl serde::Serialize) -> String {
 fn only_a_copy_with_another_digest_or_length_contradicts_its_entry() {
     let contradictions = |rel: &str, own: &str, linked: &str| {
         let link = format!(r#"<rs:ln rel="{rel}" href="http://e.org/2" {linked}/>"#);
-        let reading = read(entry(&format!("<rs:md {own}/>{link}")).as_bytes());
+        let reading = read(&entry(&format!("<rs:md {own}/>{link}")));
         reading.count(Quirk::LinkContradicts)
     };
     let (md5, sha) = ("md5:0aB1", "sha-256:ff00");
