@@ -208,10 +208,12 @@ impl<'a> List<'a> {
         self.window_ended(window, delivered, complete, now)
     }
 
-    /// Takes a window whose records were asked for one by one.
-    pub fn one_by_one(&mut self, window: &OaiWindow, delivered: u64) -> PageEnd {
+    /// Takes a window whose records were asked for one by one. `listed` is the time of the first list of its
+    /// identifiers, as the repository says. A list may have no other window, and its end needs a time.
+    pub fn one_by_one(&mut self, window: &OaiWindow, delivered: u64, listed: Option<Timestamp>) -> PageEnd {
         if let Some(reading) = &mut self.progress.reading {
             reading.records += delivered;
+            reading.started = reading.started.or(listed);
         }
         self.close(window, None)
     }

@@ -202,7 +202,7 @@ fn harvest(progress: &mut OaiProgress, bad: &[i64], hopeless: &[i64]) -> (Vec<bo
                 list.give_up(window, day(DAYS), "hopeless".to_owned());
                 continue;
             }
-            list.one_by_one(window, days.len() as u64);
+            list.one_by_one(window, days.len() as u64, Some(day(DAYS)));
         } else if fails(&days) {
             failed(&mut list, PageFailure::Server);
             continue;
@@ -287,4 +287,15 @@ fn a_day_that_fails_costs_few_failed_requests() {
         assert!(came.iter().all(|came| *came));
         assert!(requests <= most, "{requests}");
     }
+}
+
+#[test]
+fn a_list_that_was_read_one_by_one_alone_has_a_cursor() {
+    let mut progress = OaiProgress::default();
+    let mut list = List::of(&mut progress, span());
+    list.begin(OaiReadingKind::Records, SelectionId::of("all"));
+    let Next::Page { window, .. } = list.next(&[]) else { panic!("a page is next") };
+    list.one_by_one(&window, 3, Some(day(7)));
+    list.end();
+    assert_eq!(progress.cursor, Some(day(7)), "else no list of changes would ever be asked for");
 }
