@@ -6,6 +6,7 @@ use std::time::Duration;
 use model::Network;
 use publish::Base;
 use tokio::sync::Semaphore;
+use url::Url;
 
 use crate::hub_limits::HubLimits;
 use crate::metrics::PublisherMetrics;
@@ -46,6 +47,8 @@ pub struct Settings {
     pub oai_turns: Arc<Semaphore>,
     /// The limits of a hub of its own; none without one.
     pub hub: Option<HubLimits>,
+    /// Hubs of the publications that get no payload: they are told that the topic changed, and fetch it.
+    pub pinged: Vec<Url>,
 }
 
 impl Default for Settings {
@@ -65,6 +68,7 @@ impl Default for Settings {
             contact: None,
             oai_turns: Arc::new(Semaphore::new(OAI_TURNS)),
             hub: None,
+            pinged: Vec::new(),
         }
     }
 }

@@ -70,6 +70,10 @@ pub(crate) struct PublishArgs {
     /// With --listen: tell this WebSub hub of each publication, by Change Notifications. Repeatable.
     #[arg(long, value_name = "URL", requires = "listen")]
     pub(crate) hub: Vec<Url>,
+    /// With --listen: tell this WebSub hub that the topic has changed, so that it fetches the topic, as public hubs do.
+    /// Repeatable.
+    #[arg(long, value_name = "URL", requires = "listen")]
+    pub(crate) ping_hub: Vec<Url>,
     /// With --listen: be a WebSub hub for the changes, too. Its address is `hub` below the base.
     #[arg(long, requires = "listen")]
     pub(crate) own_hub: bool,
@@ -138,4 +142,11 @@ pub(crate) struct PublishArgs {
     /// Print the totals as a JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl PublishArgs {
+    /// The hubs of others, however they are told.
+    pub(crate) fn hubs(&self) -> Vec<Url> {
+        self.hub.iter().chain(&self.ping_hub).cloned().collect()
+    }
 }

@@ -33,7 +33,7 @@ const LEAST_CLOSE_AFTER: Duration = Duration::from_secs(60);
 pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     let base = Base::new(args.base.clone()).map_err(usage)?;
     let policy = policy(&args)?;
-    args.hub.iter().try_for_each(plain_hub)?;
+    args.hub.iter().chain(&args.ping_hub).try_for_each(plain_hub)?;
     if let Some(directory) = &args.from {
         return from_files(&args, directory, base, policy).await;
     }
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
         source,
         with_bytes,
         dumps: args.dumps,
-        hubs: args.hub.clone(),
+        hubs: args.hubs(),
         description: None,
         takedown: takedown(&args)?,
         policy,
@@ -124,7 +124,7 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Po
         source,
         with_bytes,
         dumps: args.dumps,
-        hubs: args.hub.clone(),
+        hubs: args.hubs(),
         description: None,
         takedown: takedown(args)?,
         policy,

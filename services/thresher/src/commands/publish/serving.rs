@@ -49,6 +49,7 @@ pub(super) async fn serve(
         takedowns: takedowns(args)?,
         contact: args.contact.clone(),
         hub: hub_limits(args)?,
+        pinged: args.ping_hub.clone(),
         connections: args.connections as usize,
         rescan: Duration::from_secs(args.rescan.into()),
         ..Settings::default()
