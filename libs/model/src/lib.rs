@@ -13,6 +13,7 @@ mod display;
 mod document;
 mod failure;
 mod follow;
+mod follow_rule;
 mod home;
 mod ids;
 mod job;
@@ -65,6 +66,7 @@ pub use display::{displayed, displayed_lines};
 pub use document::{ChangeTimes, DocumentRecord, DocumentState, Validators};
 pub use failure::{Disposition, Evidence, Failure};
 pub use follow::{FollowedRelation, FollowedRelationError, MediaRange, MediaRangeError};
+pub use follow_rule::{FollowRule, FollowRuleError};
 pub use home::HomeSite;
 pub use ids::{DamageId, IdError, JobId, PackId, PackageId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, VerifyJob};
@@ -72,7 +74,7 @@ pub use landing_page::{PageList, PageRecord, PageState};
 pub use linked::{LinkVersion, Linked};
 pub use links::Links;
 pub use location::{CompactedPack, Location, Method, Span};
-pub use mirror::{Mirror, MirrorPlan};
+pub use mirror::{MementoStep, Mirror, MirrorPlan};
 pub use network::{Network, NetworkError};
 pub use oai::{
     OaiDeletions, OaiFormat, OaiGap, OaiList, OaiNamed, OaiPage, OaiProgress, OaiReading, OaiReadingKind,

@@ -57,7 +57,9 @@ pub(crate) struct Outcome {
     foreign_left_out: u64,
     /// Those that `--only` left out.
     out_of_scope: u64,
-    /// Links that `--follow-links` followed.
+    /// Those whose links are fetched in their place, by a `--follow-rule`.
+    by_rule: u64,
+    /// Links that `--follow-links` and `--follow-rule` followed.
     linked: u64,
     /// Problems that the operator ignores.
     ignored: u64,
@@ -318,6 +320,7 @@ impl Outcome {
             foreign: counters.foreign,
             foreign_left_out: counters.foreign_left_out,
             out_of_scope: counters.out_of_scope,
+            by_rule: counters.by_rule,
             linked: counters.linked,
             ignored: report.ignored_problems,
             bytes: counters.bytes,
