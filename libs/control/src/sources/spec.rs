@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use model::{
     Absent, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins, Patches, Persisted,
-    Prefer, Publish, Push, Robots, RunMode, SourceId,
+    Prefer, Publish, Push, Robots, RunMode, SourceId, TextEncoding,
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -88,6 +88,11 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(required = false, max_items = 64))]
     pub sets: Vec<String>,
+    /// The encoding of records of an OAI-PMH repository that say UTF-8 and are not, by its name in the Encoding
+    /// Standard; none = such a record is a problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, required = false, example = "windows-1252"))]
+    pub encoding: Option<TextEncoding>,
     /// Whether to take the entries of plain sitemaps for landing pages: harvest what their typed links (Signposting)
     /// lead to, and not the pages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -293,6 +298,7 @@ impl Spec {
             metadata_prefix: None,
             sets: Vec::new(),
             landing_pages: false,
+            encoding: None,
             include: None,
             exclude: None,
             origins: Origins::default(),

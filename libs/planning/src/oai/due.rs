@@ -23,7 +23,7 @@ pub fn is_sweep_due(set: &SetRecord, now: Timestamp) -> bool {
 
 /// Whether these lists are those that the options choose. Without any, the entry URL may name a set: it is `given`.
 pub fn are_wanted(lists: &[&OaiList], options: &OaiOptions, given: Option<&str>) -> bool {
-    let OaiOptions { metadata_prefix, sets } = options;
+    let OaiOptions { metadata_prefix, sets, encoding: _ } = options;
     if !lists.iter().all(|list| metadata_prefix.as_ref().is_none_or(|prefix| list.prefix == *prefix)) {
         return false;
     }
@@ -93,3 +93,4 @@ mod tests {
         assert!(!are_wanted(&[&one], &options(None, &[]), None));
     }
 }
+            encoding: None,

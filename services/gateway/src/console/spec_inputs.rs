@@ -92,6 +92,7 @@ impl SpecInputs<'_> {
                 (self.input("keep_versions", "number", "Kept versions", ""))
                 (self.input("metadata_prefix", "text", "Metadata prefix", "Of an OAI-PMH repository. Default: the richest format that is known."))
                 (self.input("sets", "text", "Sets", "Of an OAI-PMH repository, with spaces between them. Default: all records."))
+                (self.input("encoding", "text", "Encoding", "Of records of an OAI-PMH repository that say UTF-8 and are not, such as windows-1252. Default: such a record is a problem."))
                 (self.input("include", "text", "Include", "A regular expression."))
                 (self.input("exclude", "text", "Exclude", "A regular expression."))
                 (self.choice("origins", "Resources of other sites", &[("any", "accept"), ("same", "leave out: accept the domain of the entry URL only")]))

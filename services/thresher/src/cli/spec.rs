@@ -5,6 +5,7 @@ use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 use clap::Args;
 use model::{
     Absent, FollowedRelation, MediaRange, Mirrors, OaiOptions, Only, Origins, Patches, Prefer, RunMode,
+    TextEncoding,
 };
 use planning::RunLimits;
 use planning::follow::FollowRules;
@@ -59,11 +60,16 @@ pub(crate) struct OaiArgs {
     /// Harvest only this set of an OAI-PMH repository. Repeatable.
     #[arg(long = "set", value_name = "SETSPEC")]
     pub(crate) sets: Vec<String>,
+
+    /// The encoding of records of an OAI-PMH repository that say UTF-8 and are not: windows-1252, iso-8859-2, gbk. By
+    /// default such a record is a problem.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoding: Option<TextEncoding>,
 }
 
 impl From<OaiArgs> for OaiOptions {
     fn from(args: OaiArgs) -> Self {
-        Self { metadata_prefix: args.metadata_prefix, sets: args.sets }
+        Self { metadata_prefix: args.metadata_prefix, sets: args.sets, encoding: args.encoding }
     }
 }
 
