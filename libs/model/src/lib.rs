@@ -70,7 +70,7 @@ pub use follow::{FollowedRelation, FollowedRelationError, MediaRange, MediaRange
 pub use home::HomeSite;
 pub use ids::{DamageId, IdError, JobId, PackId, PackageId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, VerifyJob};
-pub use landing_page::{PageList, PageRecord, PageState};
+pub use landing_page::{MOST_RECORDS_OF_A_PAGE, PageList, PageRecord, PageState};
 pub use linked::{LinkVersion, Linked};
 pub use links::Links;
 pub use location::{CompactedPack, Location, Method, Span};

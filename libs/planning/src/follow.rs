@@ -84,6 +84,11 @@ impl FollowRules {
         self.relations.is_empty()
     }
 
+    /// Whether the landing pages of records that name no file are asked for.
+    pub fn asks_landing_pages(&self) -> bool {
+        self.relations.iter().any(FollowedRelation::asks_landing_pages)
+    }
+
     /// A text that changes with the rules; empty if no link is followed.
     pub(crate) fn fingerprint(&self) -> String {
         if self.is_empty() {
@@ -103,7 +108,7 @@ impl FollowRules {
     /// Whether links of this relation and declared media type are followed.
     pub fn selects(&self, rel: &str, media_type: Option<&str>) -> bool {
         let is_type = |media_type: &str| self.types.iter().any(|range| range.includes(media_type));
-        self.relations.iter().any(|relation| relation.as_str() == rel)
+        self.relations.iter().any(|relation| relation.is_of(rel))
             && (self.types.is_empty() || media_type.is_some_and(is_type))
     }
 

@@ -125,7 +125,8 @@ pub struct Spec {
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32))]
     pub only: Vec<Only>,
     /// Harvest also what links of these relations lead to, although no list names it: `item`, `describedby`,
-    /// `alternate`, or a URI. It is deleted with the resource that has the link.
+    /// `alternate`, or a URI. `landing-page` is `item`, and asks for the landing page of each OAI-PMH record that names
+    /// no file. It is deleted with the resource that has the link.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32, example = json!(["item", "describedby"])))]
     pub follow_links: Vec<FollowedRelation>,
@@ -297,8 +298,8 @@ impl Spec {
             keep_versions: None,
             metadata_prefix: None,
             sets: Vec::new(),
-            landing_pages: false,
             encoding: None,
+            landing_pages: false,
             include: None,
             exclude: None,
             origins: Origins::default(),

@@ -99,7 +99,7 @@ impl SpecInputs<'_> {
                 (self.choice("mirrors", "Mirrors that entries name", &[("fallback", "when the resource's own URI fails"), ("prefer", "before the resource's own URI"), ("spread", "in turns with the resource's own URI"), ("off", "never")]))
                 (self.choice("patches", "Patches that changes name", &[("verified", "apply: the digest of the result is judged"), ("off", "do not apply")]))
                 (self.input("only", "text", "Conditions on entries", "Such as type=application/pdf or collection=https://example.org/c, with spaces between them."))
-                (self.input("follow_links", "text", "Links to follow", "Relations, such as item or describedby, with spaces between them; content for the files of OAI-PMH records. What they lead to is harvested too."))
+                (self.input("follow_links", "text", "Links to follow", "Relations, such as item or describedby, with spaces between them; content for the files of OAI-PMH records, landing-page for those of their landing pages too. What they lead to is harvested too."))
                 (self.input("follow_types", "text", "Media types of links to follow", "Such as application/pdf, with spaces between them. Default: all."))
                 (self.input("follow_max", "number", "Links of one entry that are followed", "Default: 20."))
                 (self.check_box("strict", "reject deviations from the specification, instead of tolerating them"))

@@ -131,8 +131,9 @@ pub(crate) struct ScopeArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FollowArgs {
     /// Sync also what links of these relations lead to, although no list names it: item, describedby, alternate, or a
-    /// URI. `content` is item: the files of OAI-PMH records. Repeatable, or with commas. What a link leads to is deleted
-    /// with the resource that has the link.
+    /// URI. `content` is item: the files of OAI-PMH records. `landing-page` is that too, and for records that name no file
+    /// the files that their landing pages name: one request more for each such record. Repeatable, or with commas. What
+    /// a link leads to is deleted with the resource that has the link.
     #[arg(long, value_name = "RELATION", value_delimiter = ',')]
     pub(crate) follow_links: Vec<FollowedRelation>,
 
