@@ -45,6 +45,9 @@ pub struct Counters {
     pub requests: u64,
     /// Pending records written.
     pub planned: u64,
+    /// Records of an OAI-PMH repository that were asked for as a sample, although nothing says that they changed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sampled: u64,
     /// Listed entries of other sites than the Source's entry.
     #[serde(skip_serializing_if = "is_zero")]
     pub foreign: u64,
@@ -134,6 +137,7 @@ impl From<&model::Counters> for Counters {
             bytes: counters.bytes,
             requests: counters.requests,
             planned: counters.planned,
+            sampled: counters.sampled,
             foreign: counters.foreign,
             foreign_left_out: counters.foreign_left_out,
             out_of_scope: counters.out_of_scope,

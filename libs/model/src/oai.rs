@@ -56,6 +56,9 @@ pub struct OaiProgress {
     /// Whether the last list of all records may have skipped some, so that all identifiers are compared soon.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compare_soon: bool,
+    /// Whether a record changed without a new datestamp, so that all records are listed soon.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub records_soon: bool,
     /// Whether it lists no identifiers, so that records are listed in their place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_identifiers: bool,

@@ -105,6 +105,9 @@ pub struct Counters {
     pub requests: u64,
     /// Pending records written.
     pub planned: u64,
+    /// Records of an OAI-PMH repository that were asked for as a sample, although nothing says that they changed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sampled: u64,
     /// Listed entries of other sites than the Source's entry.
     #[serde(skip_serializing_if = "is_zero")]
     pub foreign: u64,

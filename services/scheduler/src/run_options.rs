@@ -45,7 +45,11 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             only_of: (source.origins == model::Origins::Same).then(|| HomeSite::of(&source.entry)),
             only: source.only.clone(),
         },
-        oai: OaiOptions { metadata_prefix: source.metadata_prefix.clone(), sets: source.sets.clone() },
+        oai: OaiOptions {
+            metadata_prefix: source.metadata_prefix.clone(),
+            sets: source.sets.clone(),
+            encoding: source.encoding,
+        },
         landing_pages: source.landing_pages,
         jobs_per_origin: source.concurrency.into(),
         terms: terms(source),

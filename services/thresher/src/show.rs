@@ -135,6 +135,7 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
     row(counters.unchanged, "unchanged");
     row(counters.deleted, "deleted by the Source");
     for (n, what) in [
+        (counters.sampled, "records asked for as a sample"),
         (counters.foreign, "entries are of other sites"),
         (counters.foreign_left_out, "left out, of other sites (--origins same)"),
         (counters.out_of_scope, "left out, without the type or links of --only"),

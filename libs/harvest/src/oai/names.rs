@@ -14,7 +14,7 @@ use crate::error::HarvestError;
 use crate::oai::answer::{AnswerStream, Trouble};
 use crate::oai::reading::Reading;
 use crate::oai::records::{change, entry_context};
-use crate::oai::{content, membership};
+use crate::oai::{content, membership, sample};
 use crate::planner::Planner;
 use crate::run::RunContext;
 
@@ -134,10 +134,18 @@ async fn plan_headers(
     let mut records = ctx.records_of(&uris).await?.into_iter();
     let mut entries = Vec::with_capacity(headers.len());
     let mut known = ByUri::default();
+    let mut sampled = Vec::new();
     for (header, uri) in headers {
         let is_deleted = header.is_deleted();
-        let mut entry = entry(&reading.base, &reading.list.prefix, header, tells_versions);
         let held = uri.as_ref().and_then(|_| records.next().flatten());
+        let is_sampled = tells_versions
+            && !is_deleted
+            && uri.as_ref().zip(held.as_deref()).is_some_and(|(uri, held)| {
+                ctx.options.filter.takes(uri.as_str())
+                    && !ctx.may_be_pending(uri)
+                    && reading.sample.draws(held, header.datestamp.as_ref(), uri)
+            });
+        let mut entry = entry(&reading.base, &reading.list.prefix, header, tells_versions);
         let (links, named) = beside_held(entry.links, held.as_deref());
         entry.links = links;
         if let Some(uri) = uri {
@@ -145,11 +153,18 @@ async fn plan_headers(
                 planner.reconciler.note_name(ctx, &reading.uri, &reading.set, &uri);
                 planner.name_targets(ctx, &reading.uri, &reading.set, Links::of(&named).as_ref());
             }
+            if is_sampled {
+                sampled.extend(context.read(entry));
+                continue;
+            }
             known.insert(uri, held);
         }
         entries.push(resourcesync::Item::Entry(Box::new(entry)));
     }
-    let count = entries.len() as u64;
+    let count = (entries.len() + sampled.len()) as u64;
+    for entry in sampled {
+        sample::plan(ctx, &mut batch, entry);
+    }
     planner.plan_entries_beside(ctx, &mut batch, &context, entries, known).await?;
     planner.reconciler.make_room(ctx).await;
     ctx.commit(batch).await?;

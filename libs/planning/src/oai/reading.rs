@@ -336,7 +336,8 @@ impl<'a> List<'a> {
                 Self::keep_lateness(self.progress, reading.late);
             }
             if reading.kind != OaiReadingKind::Identifiers && !reading.old {
-                self.progress.cursor = self.progress.cursor.max(Some(started));
+                // A clock that is ahead of ours may be set right before the next list.
+                self.progress.cursor = self.progress.cursor.max(Some(started.min(self.clock)));
             }
             // Offsets into a list that changed meanwhile skipped records that did not change. The next run compares all
             // identifiers.
@@ -344,6 +345,7 @@ impl<'a> List<'a> {
             if reading.kind != OaiReadingKind::Changes && !reading.doubtful {
                 self.progress.swept_at = Some(self.clock);
                 self.progress.compare_soon = may_lack;
+                self.progress.records_soon &= reading.kind != OaiReadingKind::Records;
             }
             // Without a cursor, changes are all records.
             let is_all = reading.kind == OaiReadingKind::Records

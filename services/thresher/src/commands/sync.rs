@@ -51,6 +51,8 @@ pub(crate) struct Outcome {
     deleted: u64,
     failed: u64,
     absent: u64,
+    /// Records of OAI-PMH that were asked for as a sample.
+    sampled: u64,
     /// Entries of other sites.
     foreign: u64,
     /// Those that `--origins same` left out.
@@ -317,6 +319,7 @@ impl Outcome {
             deleted: counters.deleted,
             failed: counters.failed,
             absent: counters.absent,
+            sampled: counters.sampled,
             foreign: counters.foreign,
             foreign_left_out: counters.foreign_left_out,
             out_of_scope: counters.out_of_scope,

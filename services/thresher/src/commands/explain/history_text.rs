@@ -98,6 +98,10 @@ pub(super) fn of(history: &ResourceHistory) -> String {
         text.section("Named in its metadata");
         text.lines(history.named.iter().map(named));
     }
+    if let Some(page) = &history.landing_page {
+        text.section("Landing page");
+        text.lines(page.lines());
+    }
     if let Some(pairs) = history.pairs.as_ref().filter(|pairs| !pairs.from.is_empty()) {
         text.section("Linked from");
         text.lines(pairs.from.iter().map(|end| format!("{} as {}", end.uri, end.rel)));
