@@ -45,6 +45,8 @@ pub struct Settings {
     pub contact: Option<String>,
     /// Turns of requests of OAI-PMH, of all repositories of the server. Clones share them.
     pub oai_turns: Arc<Semaphore>,
+    /// How long a URL at the bucket is valid to which readers of large resources are led. None: the bytes are sent.
+    pub redirect: Option<Duration>,
     /// The limits of a hub of its own; none without one.
     pub hub: Option<HubLimits>,
     /// Hubs of the publications that get no payload: they are told that the topic changed, and fetch it.
@@ -67,6 +69,7 @@ impl Default for Settings {
             metrics: PublisherMetrics::default(),
             contact: None,
             oai_turns: Arc::new(Semaphore::new(OAI_TURNS)),
+            redirect: None,
             hub: None,
             pinged: Vec::new(),
         }

@@ -50,6 +50,7 @@ pub(super) async fn serve(
         contact: args.contact.clone(),
         hub: hub_limits(args)?,
         pinged: args.ping_hub.clone(),
+        redirect: args.redirect,
         connections: args.connections as usize,
         rescan: Duration::from_secs(args.rescan.into()),
         ..Settings::default()
