@@ -54,6 +54,9 @@ pub struct Counters {
     /// Entries that were left out, because they do not meet the conditions of `only` in the spec.
     #[serde(skip_serializing_if = "is_zero")]
     pub out_of_scope: u64,
+    /// Entries that were left out, because their first Source (`via`) is a publication of this fleet's store.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub loops: u64,
     /// Links that were followed, by `follow_links` of the spec. Each is an entry of a resource that no list need name.
     #[serde(skip_serializing_if = "is_zero")]
     pub linked: u64,
@@ -134,6 +137,7 @@ impl From<&model::Counters> for Counters {
             foreign: counters.foreign,
             foreign_left_out: counters.foreign_left_out,
             out_of_scope: counters.out_of_scope,
+            loops: counters.loops,
             linked: counters.linked,
             absent: counters.absent,
             gaps: counters.gaps,

@@ -26,6 +26,7 @@ mod package_upload;
 mod packer;
 mod parts;
 mod probe;
+mod publication_bases;
 mod publications;
 mod quarantine;
 mod range_reader;

@@ -57,6 +57,8 @@ pub(crate) struct Outcome {
     foreign_left_out: u64,
     /// Those that `--only` left out.
     out_of_scope: u64,
+    /// Those whose first Source is a publication of this store.
+    loops: u64,
     /// Links that `--follow-links` followed.
     linked: u64,
     /// Problems that the operator ignores.
@@ -157,6 +159,8 @@ pub(crate) fn within(scope: ScopeArgs, entry: &Url) -> HarvestOptions {
             exclude: scope.exclude,
             only_of: (scope.origins == Origins::Same).then(|| HomeSite::of(entry)),
             only: scope.only,
+            // The run reads it from the store.
+            published: Vec::new(),
         },
         mirrors: scope.mirrors,
         patches: scope.patches,
@@ -318,6 +322,7 @@ impl Outcome {
             foreign: counters.foreign,
             foreign_left_out: counters.foreign_left_out,
             out_of_scope: counters.out_of_scope,
+            loops: counters.loops,
             linked: counters.linked,
             ignored: report.ignored_problems,
             bytes: counters.bytes,

@@ -225,6 +225,30 @@ async fn lnk_13_t2_two_copies_of_one_origin_are_told_together() {
     assert!(report.contains("Copies of the same origins"), "{report}");
 }
 
+#[tokio::test]
+async fn lnk_13_t3_what_came_from_our_own_publication_is_not_taken_back() {
+    let site = Site::start().await;
+    let copy = Destination::directory();
+    let original = site.serve("/original", "original");
+    take(&copy, &listed_by_hand(&site, &[(&original, "")])).exits(0);
+    let files = Files::start();
+    files.publish(&copy).exits(0);
+
+    // An aggregator that names our publication as the first Source of one resource, and another's of the other.
+    let aggregator = Site::start().await;
+    let [back, new] = ["/back", "/new"].map(|path| aggregator.serve(path, path));
+    let ours = format!("{}{}", files.base, publish::PublishedPath::of(&original.parse().unwrap()).as_str());
+    let via = |href: &str| format!("<rs:ln rel=\"via\" href=\"{href}\"/>");
+    let list = listed_by_hand(&aggregator, &[(&back, &via(&ours)), (&new, &via("http://o.test/new"))]);
+    let run = take(&copy, &list).exits(0);
+    assert_eq!((run.count("listed"), run.count("stored"), run.count("loops")), (1, 1, 1), "{run}");
+    assert!(run.stderr.contains("taken from a publication of this copy (via)"), "{run}");
+    assert_eq!((aggregator.requests_at("/back"), aggregator.requests_at("/new")), (0, 1));
+    // A copy of others, which publishes nothing, takes both.
+    let other = Destination::directory();
+    assert_eq!(take(&other, &list).exits(0).count("stored"), 2);
+}
+
 /// PUB-9: links lead to what is published beside the resource. What is true of the original alone is left out.
 #[tokio::test]
 async fn pub_9_links_are_rewritten_kept_or_dropped() {
