@@ -27,6 +27,7 @@ mod packer;
 mod parts;
 mod presigned;
 mod probe;
+mod publication_bases;
 mod publications;
 mod quarantine;
 mod range_reader;

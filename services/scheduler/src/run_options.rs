@@ -44,6 +44,8 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             exclude: read(&source.exclude)?,
             only_of: (source.origins == model::Origins::Same).then(|| HomeSite::of(&source.entry)),
             only: source.only.clone(),
+            // The run reads it from the store.
+            published: Vec::new(),
         },
         oai: OaiOptions {
             metadata_prefix: source.metadata_prefix.clone(),

@@ -14,7 +14,7 @@ use publish::{
     Archive, Base, CatalogRecords, Place, Policy, Publication, PublishError, Records, Seen, Takedown,
 };
 use publisher::{Held, Site, Takedowns};
-use store::{PublicationPlace, SourceMarker};
+use store::{PublicationPlace, SourceMarker, Store};
 use url::Url;
 
 use crate::cli::PublishArgs;
@@ -46,6 +46,7 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     }
     let named = args.source.first().map(String::as_str);
     let (store, source, catalog) = target::open_one(&args.harvest.into, named).await?;
+    note_base(&store, &base).await;
     let place = match &args.to {
         Some(to) => PublicationPlace::open(&target::parse(to)?)?,
         None => store.publication(&source.source),
@@ -71,6 +72,16 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     }
     let records = CatalogRecords::new(&catalog, &store);
     lay_down(&args, &publication, &records).await
+}
+
+/// Records where a harvest is published, so that no sync takes back what came from there. A store that cannot be
+/// written is published all the same.
+async fn note_base(store: &Store, base: &Base) {
+    if let Err(error) = store.note_publication_base(base.as_str()).await {
+        note!(
+            "later syncs will not know of {base}, and may take in again what they find of it elsewhere: {error}"
+        );
+    }
 }
 
 /// Sizes and times: the default ones, or those of `--close-after`.
