@@ -106,6 +106,7 @@ fn sources() {
     full.absent = Absent::Keep;
     full.max_deletes_percent = 5;
     full.metadata_prefix = Some("mets".to_owned());
+    full.encoding = Some("windows-1252".parse().unwrap());
     full.sets = vec!["col_1".to_owned(), "a:b".to_owned()];
     full.include = Some("[.]pdf$".to_owned());
     full.exclude = Some("/tmp/".to_owned());

@@ -94,7 +94,7 @@ pub(crate) async fn find(
         search.take_page(landing);
         return search.end(entry, None);
     }
-    if (is_site || !catalogs.is_empty())
+    if (is_site || is_html || !catalogs.is_empty())
         && !search.found.has_sets()
         && let Some(repository) = search.api_catalog(entry, catalogs).await
     {

@@ -40,6 +40,9 @@ pub enum FollowRuleError {
     /// It has no relation.
     #[error("a rule needs a relation, as in rel=item,type=application/pdf")]
     NoRelation,
+    /// It asks for landing pages of records, which is for all or none.
+    #[error("landing-page has no rules of its own; write --follow-links landing-page")]
+    LandingPage,
     /// A part is no condition.
     #[error(
         "{0:?} is no condition of a rule; write rel=RELATION, type=TYPE, host=HOST, profile=URI, max=N or instead, with \
@@ -124,6 +127,9 @@ impl FromStr for FollowRule {
             }
         }
         let relation = relation.ok_or(FollowRuleError::NoRelation)?;
+        if relation.asks_landing_pages() {
+            return Err(FollowRuleError::LandingPage);
+        }
         Ok(Self { relation, media_type, host, profile, most, instead })
     }
 }
@@ -199,6 +205,7 @@ mod tests {
             ("type=application/pdf", "needs a relation"),
             ("rel=item,rel=item", "twice"),
             ("rel=item,instead,instead", "twice"),
+            ("rel=landing-page", "--follow-links"),
             ("rel=item,max=0", "no number"),
             ("rel=item,type=pdf", "no media type"),
             ("rel=duplicate", "--mirrors"),

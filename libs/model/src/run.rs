@@ -105,6 +105,9 @@ pub struct Counters {
     pub requests: u64,
     /// Pending records written.
     pub planned: u64,
+    /// Records of an OAI-PMH repository that were asked for as a sample, although nothing says that they changed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sampled: u64,
     /// Listed entries of other sites than the Source's entry.
     #[serde(skip_serializing_if = "is_zero")]
     pub foreign: u64,
@@ -118,6 +121,9 @@ pub struct Counters {
     /// Resources that were left to what their links lead to, by the operator's rule.
     #[serde(skip_serializing_if = "is_zero")]
     pub by_rule: u64,
+    /// Entries that were left out, since their first Source is a publication of the store that would take them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub loops: u64,
     /// Links that were followed: each is an entry of a resource that no list need name.
     #[serde(skip_serializing_if = "is_zero")]
     pub linked: u64,

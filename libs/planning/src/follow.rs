@@ -99,9 +99,13 @@ impl FollowRules {
 
     /// Whether links of this relation are followed, perhaps under conditions.
     pub fn names(&self, rel: &str) -> bool {
-        let mut of_rules = self.rules.iter().map(|rule| &rule.relation);
-        self.relations.iter().any(|relation| relation.as_str() == rel)
-            || of_rules.any(|relation| relation.as_str() == rel)
+        let of_rules = self.rules.iter().map(|rule| &rule.relation);
+        self.relations.iter().chain(of_rules).any(|relation| relation.is_of(rel))
+    }
+
+    /// Whether the landing pages of records that name no file are asked for.
+    pub fn asks_landing_pages(&self) -> bool {
+        self.relations.iter().any(FollowedRelation::asks_landing_pages)
     }
 
     /// A text that changes with the rules; empty if no link is followed.
@@ -131,7 +135,7 @@ impl FollowRules {
     /// Whether the relations and types that are given for all links select one.
     fn selects_plainly(&self, rel: &str, media_type: Option<&str>) -> bool {
         let is_type = |media_type: &str| self.types.iter().any(|range| range.includes(media_type));
-        self.relations.iter().any(|relation| relation.as_str() == rel)
+        self.relations.iter().any(|relation| relation.is_of(rel))
             && (self.types.is_empty() || media_type.is_some_and(is_type))
     }
 

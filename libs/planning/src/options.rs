@@ -119,7 +119,8 @@ impl HarvestOptions {
     /// read again.
     pub fn fingerprint(&self) -> String {
         let text = |regex: &Option<Regex>| regex.as_ref().map_or(String::new(), |r| r.as_str().to_owned());
-        let Filter { include, exclude, only_of, only } = &self.filter;
+        // What is published here changes nothing about what was read before.
+        let Filter { include, exclude, only_of, only, published: _ } = &self.filter;
         let mut only: Vec<String> = only.iter().map(|only| format!(" only {only}")).collect();
         only.sort_unstable();
         let only = only.concat();
@@ -128,11 +129,12 @@ impl HarvestOptions {
         // As with origins. Sets are lists of their own, each with its own progress.
         let prefix =
             self.oai.metadata_prefix.as_ref().map_or(String::new(), |prefix| format!(" prefix {prefix:?}"));
+        let encoding = self.oai.encoding.map_or(String::new(), |encoding| format!(" encoding {encoding}"));
         let (include, exclude) = (text(include), text(exclude));
         let follow = self.follow.fingerprint();
         let pages = if self.landing_pages { " landing pages" } else { "" };
         format!(
-            "include {include:?} exclude {exclude:?} strict {}{origins}{prefix}{only}{follow}{pages}",
+            "include {include:?} exclude {exclude:?} strict {}{origins}{prefix}{encoding}{only}{follow}{pages}",
             self.strict
         )
     }

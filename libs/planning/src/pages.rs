@@ -3,6 +3,8 @@
 //! A page is a group of resources, and no resource. Each of its links that the rules select becomes an entry with the
 //! mark [`Linked`], which names the page. From there on it is planned like any entry.
 
+mod of_records;
+
 use std::collections::HashSet;
 
 use jiff::Timestamp;
@@ -12,6 +14,8 @@ use resourcesync::{Entry, Link, relation};
 use crate::entry::{EntryContext, ListedEntry};
 use crate::filter::Filter;
 use crate::follow::FollowRules;
+
+pub use of_records::{RecordLinks, landing_page, of_page, without_page};
 
 /// Relations of a page to its resources, if the operator names none.
 const RELATIONS: [&str; 2] = [relation::ITEM, relation::DESCRIBED_BY];

@@ -44,8 +44,14 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             exclude: read(&source.exclude)?,
             only_of: (source.origins == model::Origins::Same).then(|| HomeSite::of(&source.entry)),
             only: source.only.clone(),
+            // The run reads it from the store.
+            published: Vec::new(),
         },
-        oai: OaiOptions { metadata_prefix: source.metadata_prefix.clone(), sets: source.sets.clone() },
+        oai: OaiOptions {
+            metadata_prefix: source.metadata_prefix.clone(),
+            sets: source.sets.clone(),
+            encoding: source.encoding,
+        },
         landing_pages: source.landing_pages,
         jobs_per_origin: source.concurrency.into(),
         terms: terms(source),

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use model::{
     Absent, FollowRule, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins, Patches,
-    Persisted, Prefer, Publish, Push, Robots, RunMode, SourceId,
+    Persisted, Prefer, Publish, Push, Robots, RunMode, SourceId, TextEncoding,
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -88,6 +88,11 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(required = false, max_items = 64))]
     pub sets: Vec<String>,
+    /// The encoding of records of an OAI-PMH repository that say UTF-8 and are not, by its name in the Encoding
+    /// Standard; none = such a record is a problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, required = false, example = "windows-1252"))]
+    pub encoding: Option<TextEncoding>,
     /// Whether to take the entries of plain sitemaps for landing pages: harvest what their typed links (Signposting)
     /// lead to, and not the pages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -120,7 +125,8 @@ pub struct Spec {
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32))]
     pub only: Vec<Only>,
     /// Harvest also what links of these relations lead to, although no list names it: `item`, `describedby`,
-    /// `alternate`, or a URI. It is deleted with the resource that has the link.
+    /// `alternate`, or a URI. `landing-page` is `item`, and asks for the landing page of each OAI-PMH record that names
+    /// no file. It is deleted with the resource that has the link.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32, example = json!(["item", "describedby"])))]
     pub follow_links: Vec<FollowedRelation>,
@@ -299,6 +305,7 @@ impl Spec {
             keep_versions: None,
             metadata_prefix: None,
             sets: Vec::new(),
+            encoding: None,
             landing_pages: false,
             include: None,
             exclude: None,

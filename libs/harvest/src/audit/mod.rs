@@ -8,7 +8,6 @@
 
 mod differences;
 mod dumps;
-mod elsewhere;
 mod judge;
 mod named;
 mod read;

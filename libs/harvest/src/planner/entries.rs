@@ -312,10 +312,12 @@ pub(crate) fn is_wanted(ctx: &mut RunContext, home: &HomeSite, uri: &str) -> boo
 pub(crate) fn is_admitted(ctx: &mut RunContext, home: &HomeSite, entry: &ListedEntry) -> bool {
     let is_admitted = ctx.options.filter.admits(entry);
     if !is_admitted {
+        let is_loop = ctx.options.filter.is_loop(entry);
         let counters = &mut ctx.run.counters;
         counters.listed -= 1;
         counters.foreign -= u64::from(home.is_foreign(entry.uri.as_str()));
-        counters.out_of_scope += 1;
+        counters.loops += u64::from(is_loop);
+        counters.out_of_scope += u64::from(!is_loop);
     }
     is_admitted
 }

@@ -7,6 +7,7 @@ use model::{
     ResourceUri, SetId, Why, counted,
 };
 use planning::follow::{AfterChange, EndedLink, Followed};
+use planning::pages;
 use planning::{ByUri, Decision, EntryContext, ListedEntry};
 use resourcesync::Position;
 
@@ -38,6 +39,8 @@ impl Planner {
         if ctx.options.follow.is_empty() || ctx.options.filter.leaves_open(entry) {
             return FollowedLinks::default();
         }
+        let known = self.reading.unasked.contains(&entry.uri).then(|| pages::without_page(entry));
+        let entry = known.as_ref().unwrap_or(entry);
         let Followed { mut entries, mut beyond, left_out, unfit, mut instead } =
             ctx.options.follow.follow(&ctx.options.filter, entry);
         let most = entries.len();

@@ -326,9 +326,12 @@ impl Settler {
                 ctx.run.counters.superseded += 1;
             }
             // The last links stay with the last version: both are restored together.
-            let links = before.as_ref().and_then(|record| record.listing.links.clone());
-            let links = pending.listing.links.clone().or(links);
-            let listing = Listing { links, ..pending.listing.clone() };
+            let listing = match &before {
+                Some(record) if pending.listing.links.is_none() => {
+                    pending.listing.with_links_of(&record.listing)
+                }
+                _ => pending.listing.clone(),
+            };
             let tombstone = ResourceRecord {
                 bitstream: None,
                 sets: sets_of(before.as_deref(), &pending.listing.set),

@@ -35,6 +35,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "Kept versions" } dd { (or(spec.keep_versions.map(|kept| kept.to_string()), "unchanged")) }
             dt { "Metadata prefix" } dd { (or(spec.metadata_prefix.clone(), "automatic")) }
             dt { "Sets" } dd { (or(Some(spec.sets.join(", ")).filter(|sets| !sets.is_empty()), "all")) }
+            dt { "Encoding of what is not UTF-8" } dd { (or(spec.encoding.map(|encoding| encoding.to_string()), "none: such a record is a problem")) }
             dt { "Include" } dd { (or(spec.include.clone(), "all")) }
             dt { "Exclude" } dd { (or(spec.exclude.clone(), "none")) }
             dt { "Resources of other sites" } dd { (if spec.origins.is_any() { "accepted" } else { "left out" }) }

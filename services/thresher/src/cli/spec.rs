@@ -5,7 +5,7 @@ use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 use clap::Args;
 use model::{
     Absent, FollowRule, FollowedRelation, MediaRange, Mirrors, OaiOptions, Only, Origins, Patches, Prefer,
-    RunMode,
+    RunMode, TextEncoding,
 };
 use planning::RunLimits;
 use planning::follow::FollowRules;
@@ -60,11 +60,16 @@ pub(crate) struct OaiArgs {
     /// Harvest only this set of an OAI-PMH repository. Repeatable.
     #[arg(long = "set", value_name = "SETSPEC")]
     pub(crate) sets: Vec<String>,
+
+    /// The encoding of records of an OAI-PMH repository that say UTF-8 and are not: windows-1252, iso-8859-2, gbk. By
+    /// default such a record is a problem.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoding: Option<TextEncoding>,
 }
 
 impl From<OaiArgs> for OaiOptions {
     fn from(args: OaiArgs) -> Self {
-        Self { metadata_prefix: args.metadata_prefix, sets: args.sets }
+        Self { metadata_prefix: args.metadata_prefix, sets: args.sets, encoding: args.encoding }
     }
 }
 
@@ -126,8 +131,9 @@ pub(crate) struct ScopeArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FollowArgs {
     /// Sync also what links of these relations lead to, although no list names it: item, describedby, alternate, or a
-    /// URI. `content` is item: the files of OAI-PMH records. Repeatable, or with commas. What a link leads to is deleted
-    /// with the resource that has the link.
+    /// URI. `content` is item: the files of OAI-PMH records. `landing-page` is that too, and for records that name no file
+    /// the files that their landing pages name: one request more for each such record. Repeatable, or with commas. What
+    /// a link leads to is deleted with the resource that has the link.
     #[arg(long, value_name = "RELATION", value_delimiter = ',')]
     pub(crate) follow_links: Vec<FollowedRelation>,
 

@@ -1,8 +1,11 @@
 //! `thresher explain`: show the history of a resource, or a dead letter.
 
 mod content;
+mod copies;
 mod history_text;
+mod landing;
 mod message;
+mod not_followed;
 mod pairs;
 
 use std::collections::BTreeMap;
@@ -38,6 +41,9 @@ struct ResourceHistory {
     /// What the metadata of that record names; empty where a gateway was asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     named: Vec<content::Named>,
+    /// The landing page that was asked for its files; none where a gateway was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    landing_page: Option<landing::LandingPage>,
     /// The URLs that the Source was harvested from before, the latest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     formerly: Vec<Formerly>,
@@ -52,6 +58,9 @@ struct ResourceHistory {
     /// What it is linked with; none where a gateway was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pairs: Option<pairs::Pairs>,
+    /// All copies of its origin in the store, if there are others; none where a gateway was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copies: Option<copies::Copies>,
     /// How many earlier events were left out.
     #[serde(skip)]
     left_out: u64,
@@ -93,7 +102,8 @@ pub(crate) async fn text(args: &ExplainArgs) -> Result<String, Failed> {
                     Some(_) => content::of(&harvested.store, history.record.as_ref()).await,
                     None => Vec::new(),
                 };
-                histories.push(ResourceHistory { formerly, named, ..history });
+                let copies = copies::of(&harvested.sources, history.record.as_ref()).await?;
+                histories.push(ResourceHistory { formerly, named, copies, ..history });
             }
             (uri, histories)
         }
@@ -144,6 +154,7 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         foreign: HomeSite::of_text(source).is_foreign(uri.as_str()),
         oai: None,
         named: Vec::new(),
+        landing_page: None,
         formerly: Vec::new(),
         record: catalog.resource(uri).await?,
         versions: catalog.versions(uri).await?.map(|versions| versions.kept).unwrap_or_default(),
@@ -152,6 +163,7 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         events: catalog.changes_of(uri).await?.map_ok(|(_, entry)| entry).try_collect().await?,
         document_problems: BTreeMap::new(),
         pairs: None,
+        copies: None,
         left_out: 0,
     };
     if !history.is_empty() {
@@ -159,6 +171,9 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         history.pairs = Some(pairs).filter(|pairs| !pairs.is_empty());
     }
     history.oai = header(uri, history.record.as_ref());
+    if history.oai.is_some() {
+        history.landing_page = landing::of(catalog, uri, history.record.as_ref()).await?;
+    }
     let ResourceHistory { record, pending, problem, .. } = &history;
     for document in api::ResourceHistory::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {
         if let Some(problem) = catalog.problem(&Subject::Document(document.clone())).await? {
@@ -194,6 +209,7 @@ async fn from_gateway(
             source: about.entry,
             oai: header(uri, history.record.as_ref()),
             named: Vec::new(),
+            landing_page: None,
             formerly: Vec::new(),
             record: history.record,
             versions: history.versions,
@@ -202,6 +218,7 @@ async fn from_gateway(
             events: history.events.into(),
             document_problems: history.document_problems,
             pairs: None,
+            copies: None,
             left_out: history.events_omitted,
         });
     }

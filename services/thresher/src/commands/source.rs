@@ -214,6 +214,7 @@ pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> Spec {
         max_body_bytes: wanted.max_size,
         metadata_prefix: wanted.oai.metadata_prefix.clone(),
         sets: wanted.oai.sets.clone(),
+        encoding: wanted.oai.encoding,
         landing_pages: wanted.landing_pages,
         include: text(&scope.include),
         exclude: text(&scope.exclude),

@@ -127,6 +127,10 @@ async fn a_name_is_unique_can_change_and_the_id_stays() {
     let spec = api.get(&of).await.json()["spec"].clone();
     let followed = ["follow_links", "follow_max", "follow_rules"].map(|field| spec[field].clone());
     assert_eq!(followed, [Value::Null, Value::Null, Value::Null], "{spec}");
+    api.ask(&["source", "set", one, "--encoding", "latin1"]).await.exits(0);
+    assert_eq!(api.get(&of).await.json()["spec"]["encoding"], "windows-1252");
+    api.ask(&["source", "set", one, "--unset", "encoding"]).await.exits(0);
+    assert_eq!(api.get(&of).await.json()["spec"]["encoding"], Value::Null);
     api.ask(&["source", "set", one]).await.exits(2);
     api.ask(&["source", "set", "zenodo", "--title", "a\u{1b}[31m"]).await.exits(2);
     api.ask(&["source", "rm", "zenodo"]).await.exits(0);

@@ -28,10 +28,11 @@ async fn lnk_3_all_links_of_an_entry_are_kept_and_shown() {
     case.sync(&list).exits(0);
     let described = case.site.uri("/a.xml");
     let expected = [
-        json!({"rel": "describedby", "href": described, "type": "application/xml", "length": 7, "modified": "2026-01-01"}),
+        json!({"rel": "describedby", "href": described, "type": "application/xml", "length": 7,
+               "modified": "2026-01-01", "document": list}),
         json!({"rel": "duplicate", "href": "http://m.test/a", "pri": 3, "hash": "md5:x", "path": "/p",
-               "encoding": "gzip", "profile": "http://p.test/"}),
-        json!({"rel": "http://x.test/score", "href": "http://s.test/s", "x:weight": "3"}),
+               "encoding": "gzip", "profile": "http://p.test/", "document": list}),
+        json!({"rel": "http://x.test/score", "href": "http://s.test/s", "x:weight": "3", "document": list}),
     ];
     assert_eq!(case.links(&uri), expected);
     assert_eq!(case.site.requests_at("/a.xml"), 0, "a link alone causes no request");
@@ -108,6 +109,8 @@ async fn lnk_3_a_change_without_links_leaves_them_but_those_of_one_event() {
     changes(std::slice::from_ref(&second));
     assert_eq!(case.sync(&way_in).exits(0).count("stored"), 1);
     assert_eq!(case.targets(&uri), ["http://c.test/1"], "a patch belongs to one change");
+    let document = |name: &str| json!(case.site.uri(name));
+    assert_eq!(case.links(&uri)[0]["document"], document("/list.xml"), "the list gave it, not the change");
 
     // The same bytes with other links, in the same list: the later entry counts, in each run.
     let other = ln("collection", "http://c.test/2", "");
@@ -116,6 +119,7 @@ async fn lnk_3_a_change_without_links_leaves_them_but_those_of_one_event() {
         changes(&[second.clone(), third.clone()]);
         assert_eq!(case.sync(&way_in).exits(0).count("stored"), 0);
         assert_eq!(case.targets(&uri), ["http://c.test/2"]);
+        assert_eq!(case.links(&uri)[0]["document"], document("/changes.xml"));
     }
     assert_eq!(case.site.requests_at("/a"), 2);
 }

@@ -1,6 +1,7 @@
 //! Links of resources: kept, shown, and acted on. Each test is named after the rule that it shows.
 
 mod acceptance;
+mod api;
 mod archived;
 mod backfill;
 mod documents;
