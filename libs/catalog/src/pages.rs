@@ -53,4 +53,9 @@ impl Batch {
     pub fn put_page(&mut self, uri: &ResourceUri, record: &PageRecord) {
         self.put(Key::<LandingPages>::of(uri.as_str()), record);
     }
+
+    /// Deletes the record of a page.
+    pub fn delete_page(&mut self, uri: &ResourceUri) {
+        self.delete(Key::<LandingPages>::of(uri.as_str()));
+    }
 }

@@ -106,6 +106,7 @@ fn sources() {
     full.absent = Absent::Keep;
     full.max_deletes_percent = 5;
     full.metadata_prefix = Some("mets".to_owned());
+    full.encoding = Some("windows-1252".parse().unwrap());
     full.sets = vec!["col_1".to_owned(), "a:b".to_owned()];
     full.include = Some("[.]pdf$".to_owned());
     full.exclude = Some("/tmp/".to_owned());
@@ -117,6 +118,7 @@ fn sources() {
     full.follow_links = ["item", "describedby"].map(|rel| rel.parse().unwrap()).into();
     full.follow_types = vec!["application/pdf".parse().unwrap()];
     full.follow_max = 5.try_into().ok();
+    full.follow_rules = vec!["rel=alternate,type=application/pdf,max=2,instead".parse().unwrap()];
     full.only = ["type=application/pdf", "describes"].map(|only| only.parse().unwrap()).into();
     full.strict = true;
     full.accept_html = true;

@@ -28,6 +28,8 @@ pub struct PageRequest {
     pub validators: Validators,
     /// Its link sets, as far as they are known: URL and declared media type. They are read where the page fails.
     pub link_sets: Vec<(Url, Option<String>)>,
+    /// Whether a list invites to the page, or only a link leads there.
+    pub purpose: RequestPurpose,
 }
 
 /// The answer of a landing page.
@@ -52,6 +54,8 @@ pub struct Landing {
     pub validators: Validators,
     /// The links about it and about what it names, in the order in which they were found.
     pub links: Vec<TypedLink>,
+    /// Whether it is HTML or a link set. What else stands where a page should, such as a file, is not received.
+    pub is_page: bool,
     /// Links about other resources, or beyond the limits.
     pub others: u64,
     /// Link sets that could not be read, and why; and what is beyond a limit.
@@ -85,8 +89,8 @@ pub async fn read_page(
     page: PageRequest,
     memory: LinkSetMemory,
 ) -> Result<PageAnswer, WebError> {
-    let PageRequest { url, validators, link_sets } = page;
-    let request = GetRequest { validators, ..GetRequest::new(url.clone()) };
+    let PageRequest { url, validators, link_sets, purpose } = page;
+    let request = GetRequest { validators, errand: purpose, ..GetRequest::new(url.clone()) };
     match client.get_with_retries(request).await {
         Ok(response) if response.status() == 304 => {
             Ok(PageAnswer::Unchanged { requests: u64::from(response.requests()) })
@@ -140,6 +144,8 @@ async fn read_response(
     } else if response.is_html() {
         let html = beginning(&mut response).await?;
         reading.add_head(&url, &html);
+    } else {
+        reading.is_page = false;
     }
     // An open response takes a permit of its origin.
     drop(response);
@@ -156,6 +162,7 @@ async fn read_response(
 /// A page that is being read.
 struct Reading {
     union: Union,
+    is_page: bool,
     faults: Faults,
     unread: Vec<(Url, String)>,
     requests: u64,
@@ -169,7 +176,7 @@ struct Reading {
 impl Reading {
     fn of(union: Union, requests: u64, memory: LinkSetMemory) -> Self {
         let (faults, unread, memory) = (Faults::default(), Vec::new(), HeldMemory::of(memory));
-        Self { union, faults, unread, requests, beyond: None, has_set: false, memory }
+        Self { union, is_page: true, faults, unread, requests, beyond: None, has_set: false, memory }
     }
 
     fn add(&mut self, place: Place, base: &Url, links: &Links) {
@@ -218,7 +225,7 @@ impl Reading {
     }
 
     fn end(self, validators: Validators, is_set: bool) -> Landing {
-        let Self { union, faults, mut unread, requests, beyond, has_set, memory } = self;
+        let Self { union, is_page, faults, mut unread, requests, beyond, has_set, memory } = self;
         let links: Vec<_> = if is_set { union.links().to_vec() } else { union.counting().cloned().collect() };
         // A link set completes what is cut elsewhere.
         if let Some((_, url)) = beyond.filter(|(place, _)| *place == Place::LinkSet || !has_set) {
@@ -229,6 +236,7 @@ impl Reading {
             validators,
             others: union.left_out() + (union.links().len() - links.len()) as u64,
             links,
+            is_page,
             unread,
             faults: faults.iter().map(|(fault, times)| (fault.as_str(), times)).collect(),
             findings: if is_set { Vec::new() } else { union.findings().into_iter().collect() },

@@ -131,6 +131,9 @@ impl Harvest {
             planner.discovery.has_begun = queued > 0;
             planner.reading.budget = planner.reading.budget.with_queued(queued);
         }
+        // Landing pages that an earlier run left, or that failed.
+        let is_left = interrupted.is_some() || last.as_ref().is_some_and(|last| last.cancelled);
+        planner.reading.has_pages = is_left || problems.any;
         let now = parts.clock.now();
         let run = interrupted.clone().unwrap_or_else(|| new_run(&parts, last.as_ref(), now));
         let is_resumed = interrupted.is_some();
@@ -208,6 +211,10 @@ impl Harvest {
     async fn dispatch(&mut self, is_told_by_hubs: bool) -> Result<(), HarvestError> {
         Box::pin(adopt::adopt(&mut self.context)).await?;
         Box::pin(oai::mend(&mut self.context, &mut self.planner, &mut self.settler)).await?;
+        // Records that came by themselves lead to landing pages too.
+        if self.planner.reading.has_pages {
+            Box::pin(self.planner.read_pages(&mut self.context)).await?;
+        }
         Box::pin(Dispatcher::run(&mut self.context, &mut self.settler)).await?;
         let until = Instant::now() + change_notifications::LONGEST_STAY;
         let mut stays = is_told_by_hubs;

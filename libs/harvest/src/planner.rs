@@ -79,6 +79,11 @@ pub(crate) struct ReadingState {
     pub(crate) shown_deleted: HashSet<ResourceUri>,
     /// Whether the run's limit of followed links was met, and that is a problem already.
     pub(crate) has_met_links: bool,
+    /// Records that are being settled and whose landing pages are still to be asked: what these named before is
+    /// followed when they were.
+    pub(crate) unasked: HashSet<ResourceUri>,
+    /// Whether landing pages of records may wait.
+    pub(crate) has_pages: bool,
     /// Response times of the Source.
     pub(crate) latencies: Latencies,
 }

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 const LONGEST: usize = 200;
 /// Another name of `item`, for those who want the files of records and landing pages.
 const CONTENT: &str = "content";
+/// The same, and the files of landing pages to which records lead that name no file themselves.
+const LANDING_PAGE: &str = "landing-page";
 /// Relations whose targets are other places, versions or differences of the same resource. They are never resources of
 /// their own.
 const OF_THE_SAME: [&str; 6] = [
@@ -22,6 +24,7 @@ const OF_THE_SAME: [&str; 6] = [
 ];
 
 /// The relation of links to follow: a registered name in lower case, or a URI. `content` is read as `item`.
+/// `landing-page` is `item` too, and asks for the landing pages of records that name no file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FollowedRelation(String);
@@ -55,9 +58,19 @@ pub struct MediaRangeError {
 }
 
 impl FollowedRelation {
-    /// The relation.
+    /// The relation, as it is written and stored.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether links of the relation `rel` are followed.
+    pub fn is_of(&self, rel: &str) -> bool {
+        if self.asks_landing_pages() { rel == relation::ITEM } else { self.0 == rel }
+    }
+
+    /// Whether the landing pages of records that name no file are asked for.
+    pub fn asks_landing_pages(&self) -> bool {
+        self.0 == LANDING_PAGE
     }
 }
 
@@ -165,6 +178,14 @@ mod tests {
             let error = text.parse::<FollowedRelation>().unwrap_err();
             assert!(error.to_string().contains("--mirrors"), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn landing_pages_are_followed_for_their_items() {
+        let [page, item] = ["Landing-Page", "item"].map(|text| text.parse::<FollowedRelation>().unwrap());
+        assert!(page.asks_landing_pages() && page.is_of("item") && !page.is_of("landing-page"));
+        assert!(!item.asks_landing_pages() && item.is_of("item") && !item.is_of("describedby"));
+        assert_eq!(serde_json::to_string(&page).unwrap(), "\"landing-page\"");
     }
 
     #[test]

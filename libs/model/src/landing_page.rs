@@ -1,11 +1,15 @@
-//! Landing pages whose typed links (Signposting) are harvested: groups of resources, and no resources themselves.
+//! Landing pages whose typed links (Signposting) are harvested: groups of resources, and no resources themselves. A
+//! sitemap lists them, or records of a repository lead to them.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Links, RunId, SetId, Validators};
+use crate::{Links, ResourceUri, RunId, SetId, Validators};
+
+/// Records that may lead to one landing page. A page of more is that of a site or a collection, and not of a record.
+pub const MOST_RECORDS_OF_A_PAGE: usize = 20;
 
 /// How a set names its landing pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,7 +26,7 @@ pub enum PageList {
 pub struct PageRecord {
     /// The set that it belongs to.
     pub set: SetId,
-    /// The sitemap that lists it, or the page itself.
+    /// The sitemap that lists it, the page itself, or the list of the records that lead to it.
     pub document: String,
     /// The run that last met it in a list.
     pub run: RunId,
@@ -43,6 +47,10 @@ pub struct PageRecord {
     /// What was tolerated to read them, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quirks: BTreeMap<String, u64>,
+    /// The records of an OAI-PMH repository that lead to it: its files are linked from them. At most
+    /// [`MOST_RECORDS_OF_A_PAGE`]; none of a page that a sitemap lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<ResourceUri>,
 }
 
 /// The progress of a run with a landing page.
@@ -72,6 +80,7 @@ impl PageRecord {
             read_at: None,
             links: None,
             quirks: BTreeMap::new(),
+            records: Vec::new(),
         }
     }
 

@@ -56,6 +56,9 @@ pub struct OaiProgress {
     /// Whether the last list of all records may have skipped some, so that all identifiers are compared soon.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compare_soon: bool,
+    /// Whether a record changed without a new datestamp, so that all records are listed soon.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub records_soon: bool,
     /// Whether it lists no identifiers, so that records are listed in their place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_identifiers: bool,
@@ -87,6 +90,9 @@ pub struct OaiProgress {
     /// The list that is being read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<OaiReading>,
+    /// A list of all records that was not read to its end when a list of changes began. It goes on later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<OaiReading>,
 }
 
 /// How a repository takes resumption tokens.
@@ -178,6 +184,9 @@ pub struct OaiReading {
     /// How late its latest record was, in seconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub late: u32,
+    /// When changes were read before it ended, for the first time, by our clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Timestamp>,
 }
 
 /// What a list asks for.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::TextEncoding;
+
 /// The mode of a requested run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -137,10 +139,13 @@ pub struct OaiOptions {
     /// The `setSpec`s; none = all records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sets: Vec<String>,
+    /// The encoding of what is not UTF-8; none = a record with such bytes is a problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<TextEncoding>,
 }
 
 impl OaiOptions {
-    /// Whether nothing is chosen.
+    /// Whether no list is chosen.
     pub fn is_empty(&self) -> bool {
         self.metadata_prefix.is_none() && self.sets.is_empty()
     }

@@ -76,6 +76,8 @@ pub enum Why {
     DeletedPerhaps,
     /// Its Source's lists omit it now.
     Absent,
+    /// It is of a sample: a record of a repository may change without a new datestamp.
+    Sample,
 }
 
 /// An attempt that failed.

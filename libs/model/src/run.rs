@@ -105,6 +105,9 @@ pub struct Counters {
     pub requests: u64,
     /// Pending records written.
     pub planned: u64,
+    /// Records of an OAI-PMH repository that were asked for as a sample, although nothing says that they changed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sampled: u64,
     /// Listed entries of other sites than the Source's entry.
     #[serde(skip_serializing_if = "is_zero")]
     pub foreign: u64,
@@ -115,6 +118,9 @@ pub struct Counters {
     /// Entries that were left out, since they do not meet the operator's conditions on type and links.
     #[serde(skip_serializing_if = "is_zero")]
     pub out_of_scope: u64,
+    /// Resources that were left to what their links lead to, by the operator's rule.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub by_rule: u64,
     /// Entries that were left out, since their first Source is a publication of the store that would take them.
     #[serde(skip_serializing_if = "is_zero")]
     pub loops: u64,

@@ -133,7 +133,7 @@ pub enum BadReason {
     #[error("it is cut: the next record begins before it ends")]
     Cut,
     /// It has bytes that are not UTF-8: `invalid-utf8`.
-    #[error("{at}: bytes are not UTF-8")]
+    #[error("{at}: bytes are not UTF-8; if you know their encoding, name it with --encoding")]
     NotUtf8 {
         /// Where.
         at: Position,

@@ -1,3 +1,4 @@
+use encoding_rs::Encoding;
 use jiff::Timestamp;
 
 /// Limits of what the reader holds in memory at once, and of what one answer may hold.
@@ -59,16 +60,6 @@ pub enum Strictness {
     Strict,
 }
 
-/// How bytes that are not UTF-8 are read. A Source's operator may know what its software mislabels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Encoding {
-    /// UTF-8, as the protocol says: a record with other bytes is bad.
-    #[default]
-    Utf8,
-    /// Records that are not UTF-8 are read as Windows-1252, which includes ISO 8859-1.
-    Windows1252,
-}
-
 /// How to read an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -76,8 +67,9 @@ pub struct Options {
     pub limits: Limits,
     /// What to do with deviations.
     pub strictness: Strictness,
-    /// How bytes that are not UTF-8 are read.
-    pub encoding: Encoding,
+    /// The encoding of records that are not UTF-8, a superset of ASCII: an operator may know what a repository's
+    /// software mislabels. `None`: a record with such bytes is bad, and so is one that is not of this encoding.
+    pub encoding: Option<&'static Encoding>,
     /// The latest moment that times can truly mean: now, plus some minutes for clocks that differ. Later
     /// datestamps are counted as [`Quirk::FutureTime`](crate::Quirk::FutureTime). `None`: none is too late.
     pub latest: Option<Timestamp>,

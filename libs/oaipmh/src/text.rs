@@ -78,19 +78,6 @@ pub(crate) fn replace_illegal(text: &str) -> Option<(String, u64, usize)> {
     Some((clean, count, first))
 }
 
-/// Bytes as Windows-1252, in which ISO 8859-1 is contained; its five unused bytes become U+FFFD.
-pub(crate) fn from_windows_1252(bytes: &[u8]) -> String {
-    const HIGH: [char; 32] = [
-        '€', '\u{fffd}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{fffd}', 'Ž', '\u{fffd}',
-        '\u{fffd}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{fffd}', 'ž', 'Ÿ',
-    ];
-    let decode = |&byte: &u8| match byte {
-        0x80..=0x9f => HIGH[usize::from(byte - 0x80)],
-        other => char::from(other),
-    };
-    bytes.iter().map(decode).collect()
-}
-
 /// An attribute's value with references resolved and line ends turned into blanks. The error is the refused
 /// entity.
 pub(crate) fn attribute_value<'v>(raw: &'v str, quirks: &mut QuirkSet) -> Result<Cow<'v, str>, String> {

@@ -129,11 +129,12 @@ impl HarvestOptions {
         // As with origins. Sets are lists of their own, each with its own progress.
         let prefix =
             self.oai.metadata_prefix.as_ref().map_or(String::new(), |prefix| format!(" prefix {prefix:?}"));
+        let encoding = self.oai.encoding.map_or(String::new(), |encoding| format!(" encoding {encoding}"));
         let (include, exclude) = (text(include), text(exclude));
         let follow = self.follow.fingerprint();
         let pages = if self.landing_pages { " landing pages" } else { "" };
         format!(
-            "include {include:?} exclude {exclude:?} strict {}{origins}{prefix}{only}{follow}{pages}",
+            "include {include:?} exclude {exclude:?} strict {}{origins}{prefix}{encoding}{only}{follow}{pages}",
             self.strict
         )
     }

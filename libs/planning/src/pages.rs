@@ -3,6 +3,8 @@
 //! A page is a group of resources, and no resource. Each of its links that the rules select becomes an entry with the
 //! mark [`Linked`], which names the page. From there on it is planned like any entry.
 
+mod of_records;
+
 use std::collections::HashSet;
 
 use jiff::Timestamp;
@@ -12,6 +14,8 @@ use resourcesync::{Entry, Link, relation};
 use crate::entry::{EntryContext, ListedEntry};
 use crate::filter::Filter;
 use crate::follow::FollowRules;
+
+pub use of_records::{RecordLinks, landing_page, of_page, without_page};
 
 /// Relations of a page to its resources, if the operator names none.
 const RELATIONS: [&str; 2] = [relation::ITEM, relation::DESCRIBED_BY];
@@ -80,7 +84,7 @@ impl PageRules<'_> {
             } else if !self.filter.takes(uri.as_str()) {
                 found.foreign += u64::from(self.filter.leaves_out_as_foreign(uri.as_str()));
                 found.left_out.push(uri);
-            } else if !self.selects(link) || !self.filter.admits_item(&entry) {
+            } else if !self.selects(link, &uri) || !self.filter.admits_item(&entry) {
                 found.out_of_scope += 1;
                 found.left_out.push(uri);
             } else {
@@ -96,12 +100,12 @@ impl PageRules<'_> {
 
     /// Whether the rules do not select the link that led to a stored resource. Other rules did, and what they selected
     /// is neither absent nor deleted.
-    pub fn leaves_out(&self, record: &ResourceRecord) -> bool {
+    pub fn leaves_out(&self, uri: &ResourceUri, record: &ResourceRecord) -> bool {
         // No page led to it: the entries were taken for resources then.
         let Some(linked) = record.listing.linked.as_deref() else { return true };
-        let is_of_type = self.follow.types.is_empty()
-            || self.follow.selects(&linked.rel, record.declaration.media_type.as_deref());
-        !self.is_of_work(&linked.rel) || !is_of_type
+        let media_type = record.declaration.media_type.as_deref();
+        let may_select = || self.follow.may_select(&linked.rel, media_type, uri);
+        !self.is_of_work(&linked.rel) || !(self.follow.is_empty() || may_select())
     }
 
     /// Whether links of this relation lead to resources.
@@ -111,11 +115,11 @@ impl PageRules<'_> {
 
     /// Whether the operator names the relation, so that other hosts count too.
     fn is_named(&self, rel: &str) -> bool {
-        self.follow.relations.iter().any(|relation| relation.as_str() == rel)
+        self.follow.names(rel)
     }
 
-    fn selects(&self, link: &Link) -> bool {
-        self.follow.types.is_empty() || self.follow.selects(&link.rel, link.media_type.as_deref())
+    fn selects(&self, link: &Link, uri: &ResourceUri) -> bool {
+        self.follow.is_empty() || self.follow.selects(link, uri)
     }
 }
 

@@ -108,5 +108,6 @@ fn reason(why: Why) -> &'static str {
             "unknown whether the deletion is newer than the stored version, so the server was asked"
         }
         Why::Absent => "absent from two lists",
+        Why::Sample => "one of a sample: records may change without a new datestamp",
     }
 }

@@ -26,8 +26,8 @@ pub use change::{Change, ChangeKind, Changes};
 pub use clock::{SimClock, SimTime};
 pub use fault::{Fault, Target};
 pub use oai::{
-    Deletions, ExpectedRecord, Failure, FileFormat, RepositoryFault, RepositoryLog, RepositorySpec,
-    SimulatedRepository, Unit,
+    Deletions, ExpectedRecord, Failure, FileFormat, LandingFault, RepositoryFault, RepositoryLog,
+    RepositorySpec, SimulatedRepository, Unit,
 };
 pub use pages::{PageFault, PageSitemap, PagesSpec, SimulatedPages};
 pub use requests::RequestLog;

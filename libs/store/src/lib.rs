@@ -25,6 +25,7 @@ mod package_head;
 mod package_upload;
 mod packer;
 mod parts;
+mod presigned;
 mod probe;
 mod publication_bases;
 mod publications;

@@ -7,8 +7,8 @@ use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
 use model::{
-    Absent, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins, Patches, Persisted,
-    Prefer, Publish, Push, Robots, RunMode, SourceId,
+    Absent, FollowRule, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins, Patches,
+    Persisted, Prefer, Publish, Push, Robots, RunMode, SourceId, TextEncoding,
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -88,6 +88,11 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(required = false, max_items = 64))]
     pub sets: Vec<String>,
+    /// The encoding of records of an OAI-PMH repository that say UTF-8 and are not, by its name in the Encoding
+    /// Standard; none = such a record is a problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, required = false, example = "windows-1252"))]
+    pub encoding: Option<TextEncoding>,
     /// Whether to take the entries of plain sitemaps for landing pages: harvest what their typed links (Signposting)
     /// lead to, and not the pages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -120,7 +125,8 @@ pub struct Spec {
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32))]
     pub only: Vec<Only>,
     /// Harvest also what links of these relations lead to, although no list names it: `item`, `describedby`,
-    /// `alternate`, or a URI. It is deleted with the resource that has the link.
+    /// `alternate`, or a URI. `landing-page` is `item`, and asks for the landing page of each OAI-PMH record that names
+    /// no file. It is deleted with the resource that has the link.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32, example = json!(["item", "describedby"])))]
     pub follow_links: Vec<FollowedRelation>,
@@ -132,6 +138,13 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = u16, minimum = 1, required = false))]
     pub follow_max: Option<NonZeroU16>,
+    /// Harvest also what links lead to, by rules with conditions and limits of their own:
+    /// `rel=alternate,type=application/pdf,host=files.example.org,profile=https://example.org/p,max=5,instead`. All but
+    /// the relation may be left out. With `instead`, the resource that has the link is not fetched. The first rule that
+    /// selects a link counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32, example = json!(["rel=alternate,type=application/pdf,instead"])))]
+    pub follow_rules: Vec<FollowRule>,
     /// Whether to reject documents that break the specification, instead of tolerating and counting the deviations.
     #[serde(default)]
     pub strict: bool,
@@ -292,6 +305,7 @@ impl Spec {
             keep_versions: None,
             metadata_prefix: None,
             sets: Vec::new(),
+            encoding: None,
             landing_pages: false,
             include: None,
             exclude: None,
@@ -301,6 +315,7 @@ impl Spec {
             only: Vec::new(),
             follow_links: Vec::new(),
             follow_types: Vec::new(),
+            follow_rules: Vec::new(),
             follow_max: None,
             strict: false,
             accept_html: false,

@@ -87,5 +87,6 @@ pub(crate) fn chosen(ctx: &RunContext) -> Option<OaiOptions> {
     }
     let mut sets: Vec<String> = lists().filter_map(|list| list.set.clone()).collect();
     sets.sort_unstable();
-    Some(OaiOptions { metadata_prefix: Some(one.prefix.clone()), sets })
+    let encoding = ctx.options.oai.encoding;
+    Some(OaiOptions { metadata_prefix: Some(one.prefix.clone()), sets, encoding })
 }

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use model::{Clock, Disposition, Evidence, Failure, ProblemReason};
-use oaipmh::{
-    Answer, Encoding, ErrorCode, Item, Options, Quirk, Quirks, ReadError, Reader, Request, Strictness,
-};
+use model::{Clock, Disposition, Evidence, Failure, ProblemReason, TextEncoding};
+use oaipmh::{Answer, ErrorCode, Item, Options, Quirk, Quirks, ReadError, Reader, Request, Strictness};
 use url::Url;
 use web::{Client, GetRequest, Response, WebError};
 
@@ -28,12 +26,15 @@ pub(super) struct Asker {
     client: Client,
     clock: Arc<dyn Clock>,
     strictness: Strictness,
+    /// The encoding of what is not UTF-8.
+    encoding: Option<TextEncoding>,
 }
 
 impl Asker {
     pub(super) fn of(ctx: &RunContext) -> Self {
         let strictness = if ctx.options.strict { Strictness::Strict } else { Strictness::Tolerant };
-        Self { client: ctx.client.clone(), clock: Arc::clone(&ctx.clock), strictness }
+        let encoding = ctx.options.oai.encoding;
+        Self { client: ctx.client.clone(), clock: Arc::clone(&ctx.clock), strictness, encoding }
     }
 }
 
@@ -112,9 +113,9 @@ impl AnswerStream {
             Ok(response) => {
                 *requests += response.requests();
                 let latest = asker.clock.now().checked_add(CLOCKS_DIFFER).ok();
-                let strictness = asker.strictness;
+                let encoding = asker.encoding.map(TextEncoding::get);
                 let options =
-                    Options { strictness, encoding: Encoding::default(), latest, ..Options::default() };
+                    Options { strictness: asker.strictness, encoding, latest, ..Options::default() };
                 let evidence = response.evidence();
                 let reader = Reader::new(options);
                 Ok(Self { response, reader, evidence, is_received: false, trouble: None })

@@ -1,6 +1,6 @@
 //! All headers of a list, for an audit. Windows that fail are halved, as in a harvest; nothing is kept in the catalog.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use model::{OaiList, OaiProgress, OaiReadingKind, OaiWindow, SetId};
@@ -13,6 +13,7 @@ use crate::oai::answer::{AnswerStream, Trouble};
 use crate::oai::bounds::{self, Bounds};
 use crate::oai::page::{self, Before, Seen};
 use crate::oai::reading::Reading;
+use crate::oai::sample::Sample;
 use crate::oai::signs::Signs;
 use crate::oai::tokens::Tokens;
 use crate::run::RunContext;
@@ -74,6 +75,8 @@ impl Headers {
             bounds: Bounds::default(),
             tokens: Tokens::default(),
             signs: Signs::default(),
+            recent: HashMap::new(),
+            sample: Sample::of(&OaiProgress::default(), ctx.clock.now()),
         };
         let span = reading.span(ctx);
         List::of(&mut reading.list.progress, span).begin(reading.kind, ctx.selection.id());

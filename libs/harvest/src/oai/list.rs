@@ -1,6 +1,6 @@
 //! Reads one list: pages of one window after the other, or of several at the same time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use catalog::Batch;
 use model::{DocumentRecord, DocumentState, Mode, OaiReadingKind};
@@ -13,6 +13,7 @@ use crate::oai::bounds::Bounds;
 use crate::oai::chains::Chains;
 use crate::oai::page::Event;
 use crate::oai::reading::Reading;
+use crate::oai::sample::Sample;
 use crate::oai::signs::Signs;
 use crate::oai::tokens::Tokens;
 use crate::oai::{bounds, end, names, records, split};
@@ -105,11 +106,17 @@ async fn take_up(
         // A list of identifiers has no `at_latest`: it says nothing about changes.
         let is_told =
             all.as_ref().is_some_and(|all| all.state == DocumentState::Done && all.at_latest.is_some());
-        if is_told || all.is_some() && list.progress.cursor.is_none() {
+        // Without a cursor, changes are all records. A list of records of this run had them, and one of identifiers not.
+        let are_read = !has_baseline || ctx.options.mode == Some(Mode::Baseline);
+        if is_told || all.is_some() && are_read && list.progress.cursor.is_none() {
             return Ok(None);
         }
         OaiReadingKind::Changes
-    } else if has_baseline && ctx.options.mode != Some(Mode::Baseline) && !list.progress.without_identifiers {
+    } else if has_baseline
+        && ctx.options.mode != Some(Mode::Baseline)
+        && !list.progress.without_identifiers
+        && !list.progress.records_soon
+    {
         OaiReadingKind::Identifiers
     } else {
         OaiReadingKind::Records
@@ -128,5 +135,20 @@ async fn take_up(
     let uri = uri.to_owned();
     let quirks = BTreeMap::new();
     let (bounds, tokens, signs) = (Bounds::default(), Tokens::default(), Signs::of(begins));
-    Ok(Some(Reading { uri, set, kind, list, base, notes_names, quirks, failures: 0, bounds, tokens, signs }))
+    let sample = Sample::of(&list.progress, ctx.clock.now());
+    Ok(Some(Reading {
+        uri,
+        set,
+        kind,
+        list,
+        base,
+        notes_names,
+        quirks,
+        failures: 0,
+        bounds,
+        tokens,
+        signs,
+        recent: HashMap::new(),
+        sample,
+    }))
 }

@@ -1,6 +1,8 @@
 //! Records that no page brought: each is asked for by itself, before the dispatch. No fetcher requests them, since it
 //! would store the answer around the record.
 
+mod prepare;
+
 use std::collections::BTreeSet;
 
 use catalog::Batch;
@@ -16,11 +18,12 @@ use resourcesync::{Change, Datetime, Entry, Link, Metadata, Position};
 use store::{PackMember, Packer};
 use url::Url;
 
+use self::prepare::prepare;
 use crate::error::HarvestError;
 use crate::oai::answer::{AnswerStream, Trouble, again};
 use crate::oai::content::Content;
 use crate::oai::records::{MEDIA_TYPE, bitstream, change, declare, entry_context};
-use crate::oai::{membership, same_form};
+use crate::oai::{membership, sample};
 use crate::planner::Planner;
 use crate::run::RunContext;
 use crate::settler::Settler;
@@ -244,7 +247,7 @@ impl Targets {
         let decision = if told.listing.change == Some(Change::Deleted) {
             Decision::Delete
         } else {
-            self.linked.extend(planner.follow(ctx, batch, &context, &told, Position::default()));
+            self.linked.extend(planner.follow(ctx, batch, &context, &told, Position::default()).entries);
             Decision::Fetch
         };
         self.after.extend(ctx.options.follow.after_change(&ctx.options.filter, &told, decision, held));
@@ -256,27 +259,25 @@ async fn settle(
     ctx: &mut RunContext,
     planner: &mut Planner,
     settler: &mut Settler,
-    came: Vec<(ResourceUri, Box<PendingRecord>, Came)>,
+    mut came: Vec<(ResourceUri, Box<PendingRecord>, Came)>,
 ) -> Result<(), HarvestError> {
     let uris: Vec<ResourceUri> = came.iter().map(|(uri, _, _)| uri.clone()).collect();
-    let mut records = ctx.records_of(&uris).await?.into_iter();
+    let mut batch = Batch::new();
+    let records = ctx.records_of(&uris).await?;
+    prepare(ctx, planner, &mut batch, &mut came, &records).await?;
+    let mut records = records.into_iter();
     let mut problems = ctx.problems_of(&uris).await?.into_iter();
     let mut versions = settler.versions_of(ctx, &uris).await?.into_iter();
     let (store, source) = (ctx.store.clone(), ctx.source.clone());
     let mut packer = Packer::new(&store, &source, ctx.clock.now());
-    let mut batch = Batch::new();
     let mut targets = Targets::default();
     for (uri, mut pending, one) in came {
         let prior = (records.next().flatten(), problems.next().flatten(), versions.next().flatten());
         let (record, problem, versions) = prior;
         match one {
-            Came::Live(came, mut document, links) => {
+            Came::Live(came, document, links) => {
                 if planner.reading.shown_deleted.remove(&uri) {
                     ctx.run.counters.add_quirk(Quirk::DeletedInOneSet.as_str(), 1);
-                }
-                let stored = record.as_ref().and_then(|record| record.bitstream.as_ref());
-                if let Some(stored) = stored.filter(|_| !pending.repair) {
-                    document = same_form::as_stored(&store, document, stored).await;
                 }
                 let computed = Computed::of(document.as_bytes());
                 let lastmod = came.header.datestamp.as_ref().map(Datetime::instant);
@@ -294,6 +295,11 @@ async fn settle(
                 ctx.run.counters.bytes += computed.length();
                 let before = PriorRecords { pending, record, problem, versions };
                 packer.add(member, (uri.clone(), computed.clone(), before)).await?;
+            }
+            // A sample proves no deletion. Nothing says that the record changed, and it stays.
+            Came::Deleted(_) | Came::Failed(_) if sample::is_of_sample(&pending) => {
+                batch.delete_pending(&uri);
+                ctx.run.counters.superseded += 1;
             }
             Came::Deleted(datestamp) => {
                 let told = restate(ctx, &uri, &mut pending, None, change(datestamp, true), Vec::new());

@@ -8,6 +8,7 @@
 
 mod answer;
 mod bounds;
+mod came;
 mod chains;
 mod content;
 mod end;
@@ -22,6 +23,7 @@ mod page;
 mod reading;
 mod records;
 mod same_form;
+mod sample;
 mod signs;
 mod split;
 mod tokens;

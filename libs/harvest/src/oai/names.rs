@@ -8,13 +8,13 @@ use model::{Links, OaiWindow, ProblemReason, ResourceRecord, ResourceUri};
 use oaipmh::{BaseUrl, Item, RecordHeader, Step, Token, Trail, Verb};
 use planning::ByUri;
 use planning::oai::{List, PageEnd};
-use resourcesync::{Entry, Link};
+use resourcesync::{Datetime, Entry, Link};
 
 use crate::error::HarvestError;
 use crate::oai::answer::{AnswerStream, Trouble};
 use crate::oai::reading::Reading;
 use crate::oai::records::{change, entry_context};
-use crate::oai::{content, membership};
+use crate::oai::{content, membership, sample};
 use crate::planner::Planner;
 use crate::run::RunContext;
 
@@ -41,7 +41,7 @@ pub(super) async fn one_by_one(
 ) -> Result<Result<PageEnd, Trouble>, HarvestError> {
     let mut trail = Trail::default();
     let mut token: Option<Token> = None;
-    let mut delivered = 0;
+    let (mut delivered, mut listed) = (0, None);
     for _ in 0..PAGES {
         ctx.check_stop()?;
         let request = reading.request(Verb::ListIdentifiers, window, token.clone());
@@ -64,6 +64,7 @@ pub(super) async fn one_by_one(
             delivered += plan_headers(ctx, planner, reading, items, false).await?;
         }
         let answer = stream.answer();
+        listed = listed.or(answer.response_date.as_ref().map(Datetime::instant));
         if !answer.complete
             || matches!(trail.step(token.as_ref(), answer), Step::Loop | Step::TooManyEmptyPages)
         {
@@ -73,7 +74,8 @@ pub(super) async fn one_by_one(
         token = answer.resumption.as_ref().and_then(|resumption| resumption.token.clone());
         if token.is_none() {
             let span = reading.span(ctx);
-            return Ok(Ok(List::of(&mut reading.list.progress, span).one_by_one(window, delivered)));
+            let mut list = List::of(&mut reading.list.progress, span);
+            return Ok(Ok(list.one_by_one(window, delivered, listed)));
         }
     }
     Ok(Err(Trouble::Server(format!("its list of identifiers has more than {PAGES} pages"))))
@@ -132,10 +134,18 @@ async fn plan_headers(
     let mut records = ctx.records_of(&uris).await?.into_iter();
     let mut entries = Vec::with_capacity(headers.len());
     let mut known = ByUri::default();
+    let mut sampled = Vec::new();
     for (header, uri) in headers {
         let is_deleted = header.is_deleted();
-        let mut entry = entry(&reading.base, &reading.list.prefix, header, tells_versions);
         let held = uri.as_ref().and_then(|_| records.next().flatten());
+        let is_sampled = tells_versions
+            && !is_deleted
+            && uri.as_ref().zip(held.as_deref()).is_some_and(|(uri, held)| {
+                ctx.options.filter.takes(uri.as_str())
+                    && !ctx.may_be_pending(uri)
+                    && reading.sample.draws(held, header.datestamp.as_ref(), uri)
+            });
+        let mut entry = entry(&reading.base, &reading.list.prefix, header, tells_versions);
         let (links, named) = beside_held(entry.links, held.as_deref());
         entry.links = links;
         if let Some(uri) = uri {
@@ -143,11 +153,18 @@ async fn plan_headers(
                 planner.reconciler.note_name(ctx, &reading.uri, &reading.set, &uri);
                 planner.name_targets(ctx, &reading.uri, &reading.set, Links::of(&named).as_ref());
             }
+            if is_sampled {
+                sampled.extend(context.read(entry));
+                continue;
+            }
             known.insert(uri, held);
         }
         entries.push(resourcesync::Item::Entry(Box::new(entry)));
     }
-    let count = entries.len() as u64;
+    let count = (entries.len() + sampled.len()) as u64;
+    for entry in sampled {
+        sample::plan(ctx, &mut batch, entry);
+    }
     planner.plan_entries_beside(ctx, &mut batch, &context, entries, known).await?;
     planner.reconciler.make_room(ctx).await;
     ctx.commit(batch).await?;

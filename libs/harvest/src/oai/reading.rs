@@ -1,9 +1,10 @@
 //! A list that is being read: what is asked for, and what is made of each page and each failure.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use catalog::Batch;
+use jiff::Timestamp;
 use model::{OaiList, OaiPage, OaiReadingKind, OaiWindow, ProblemReason, SetId};
 use oaipmh::{BaseUrl, Granularity, Item, Quirk, Request, Selection, Step, Token, Verb, Window};
 use planning::oai::{List, PageEnd, PageRead, Span};
@@ -14,6 +15,7 @@ use crate::oai::bounds::Bounds;
 use crate::oai::chains::Chains;
 use crate::oai::membership;
 use crate::oai::page::{Before, PageCame, PageRequest};
+use crate::oai::sample::Sample;
 use crate::oai::signs::{self, Signs};
 use crate::oai::tokens::{self, Tokens};
 use crate::run::RunContext;
@@ -37,6 +39,10 @@ pub(super) struct Reading {
     pub(super) tokens: Tokens,
     /// What is odd about the whole list.
     pub(super) signs: Signs,
+    /// The records of the last batch: the datestamp of each, and whether it is deleted.
+    pub(super) recent: HashMap<String, (Option<Timestamp>, bool)>,
+    /// Which records are asked for although nothing says that they changed.
+    pub(super) sample: Sample,
 }
 
 impl Reading {
@@ -90,7 +96,7 @@ impl Reading {
             *self.quirks.entry(quirk.as_str().to_owned()).or_default() += times;
         }
         if let Some(progress) = self.list.progress.reading.as_mut() {
-            progress.doubtful |= signs::MAY_HIDE.iter().any(|quirk| came.quirks.count(*quirk) > 0);
+            progress.doubtful |= signs::CAST_DOUBT.iter().any(|quirk| came.quirks.count(*quirk) > 0);
         }
         ctx.progress.count_page(came.result.is_ok());
         if came.was_asked_again || matches!(came.result, Err(Trouble::Server(_))) {

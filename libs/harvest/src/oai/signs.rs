@@ -16,9 +16,10 @@ const MANY: u64 = 10;
 /// The life of a token that hardly outlasts a pause, in seconds.
 const SHORT_LIFE: i64 = 600;
 
-/// Quirks of an answer that may hide records of it: nothing follows from what such a list omits.
-pub(super) const MAY_HIDE: [Quirk; 4] =
-    [Quirk::DamagedGzipEnd, Quirk::InvalidUtf8, Quirk::ErrorBesideList, Quirk::OddStatus];
+/// Quirks of an answer that may hide records of it, or whose times are not to be compared with others: nothing follows
+/// from what such a list omits.
+pub(super) const CAST_DOUBT: [Quirk; 5] =
+    [Quirk::DamagedGzipEnd, Quirk::InvalidUtf8, Quirk::ErrorBesideList, Quirk::OddStatus, Quirk::FutureTime];
 
 /// What was seen of a list.
 #[derive(Debug, Default)]

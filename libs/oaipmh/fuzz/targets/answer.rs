@@ -30,7 +30,7 @@ const NARROW: Limits = Limits {
 fuzz_target!(|input: &[u8]| {
     let [flags, amount, document @ ..] = input else { return };
     let limits = if flags & 1 == 0 { Limits::default() } else { NARROW };
-    let encoding = if flags & 2 == 0 { Encoding::Utf8 } else { Encoding::Windows1252 };
+    let encoding = if flags & 2 == 0 { None } else { Encoding::for_label(b"windows-1252") };
     let options = Options { limits: limits.clone(), encoding, ..Options::default() };
     let whole = read(document, document.len(), &options);
     whole.check(&limits);

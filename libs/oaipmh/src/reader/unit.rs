@@ -8,10 +8,10 @@ use super::record::Draft;
 use super::{Reader, Step};
 use crate::error::{BadReason, LimitKind, ReadError};
 use crate::events::Events;
-use crate::limits::{Encoding, Strictness};
+use crate::limits::Strictness;
 use crate::quirk::{Quirk, QuirkSet};
 use crate::record::{BadRecord, Item, RecordHeader};
-use crate::text::{from_windows_1252, replace_illegal};
+use crate::text::replace_illegal;
 use crate::verb::Verb;
 
 /// Elements of one name.
@@ -189,13 +189,14 @@ impl Reader {
             Ok(text) => Cow::Borrowed(text),
             Err(error) => {
                 quirks.insert(Quirk::InvalidUtf8);
-                if self.options.encoding == Encoding::Windows1252 {
-                    Cow::Owned(from_windows_1252(bytes))
-                } else {
+                let encoding = self.options.encoding;
+                let read = encoding
+                    .and_then(|encoding| encoding.decode_without_bom_handling_and_without_replacement(bytes));
+                read.unwrap_or_else(|| {
                     is_changed = true;
                     not_utf8 = Some(self.input.position_at(error.valid_up_to()));
                     String::from_utf8_lossy(bytes)
-                }
+                })
             }
         };
         if let Some((clean, _, _)) = replace_illegal(&text) {

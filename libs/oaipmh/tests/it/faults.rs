@@ -269,9 +269,15 @@ fn invalid_utf8() {
     assert!(matches!(bad.reason, BadReason::NotUtf8 { .. }));
     assert_eq!(bad.header.as_ref().unwrap().identifier, "oai:e.org:2");
     assert_eq!((reading.records().len(), reading.quirks()), (2, vec!["invalid-utf8"]));
-    let options = Options { encoding: Encoding::Windows1252, ..Options::default() };
-    let reading = read_with(&page, options);
-    assert!(reading.metadata(1).contains("<dc:title>Café 2</dc:title>"));
+    for (label, title) in [("latin1", "Café 2"), ("windows-1251", "Cafй 2")] {
+        let options = Options { encoding: Encoding::for_label(label.as_bytes()), ..Options::default() };
+        let reading = read_with(&page, options);
+        assert!(reading.metadata(1).contains(&format!("<dc:title>{title}</dc:title>")), "{label}");
+        assert_eq!((reading.records().len(), reading.quirks()), (3, vec!["invalid-utf8"]));
+    }
+    // A blank ends no character of two bytes.
+    let options = Options { encoding: Encoding::for_label(b"big5"), ..Options::default() };
+    assert_eq!(read_with(&page, options).bad().len(), 1);
 }
 
 #[test]

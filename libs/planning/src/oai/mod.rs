@@ -20,7 +20,7 @@ mod split_tests;
 mod tests;
 mod window;
 
-pub use due::{are_wanted, is_sweep_due};
+pub use due::{are_wanted, is_sweep_due, sample_one_in};
 pub use lateness::{next_from, overlap};
 pub use reading::{
     EMPTY_PAGES, List, Next, OPEN_WINDOWS, PageEnd, PageFailure, PageRead, RESTARTS, UNREAD_WINDOWS,

@@ -15,6 +15,7 @@ use http::{Method, Request, StatusCode, header};
 use super::fault::{Failure, RepositoryFault as Fault, value};
 use super::files::MEDIA_TYPE;
 use super::inner::{Changing, Inner};
+use super::landing;
 use super::respond::{Reply, respond};
 use super::xml::LATIN1_MARK;
 use crate::serving::cut_off;
@@ -163,7 +164,7 @@ fn site(inner: &Inner, parts: &Parts) -> Response {
             let path = if inner.changing().faults.has(&Fault::Disallowed) { "/oai" } else { "" };
             plain(200, "text/plain", format!("User-agent: *\nDisallow: {path}\n"))
         }
-        ("item", Some(index), None) if is_live(index) => landing(inner, index),
+        ("item", Some(index), None) if is_live(index) => landing::answer(inner, index),
         ("files", Some(index), Some(number)) if number < inner.spec.files && is_live(index) => {
             let state = inner.changing().world.file(index, number);
             if !state.is_served {
@@ -175,26 +176,7 @@ fn site(inner: &Inner, parts: &Parts) -> Response {
     }
 }
 
-/// A landing page with typed links (Signposting).
-fn landing(inner: &Inner, index: u64) -> Response {
-    let record = format!(
-        "{}?verb=GetRecord&identifier={}&metadataPrefix=oai_dc",
-        inner.base(),
-        inner.identifier(index)
-    );
-    let mut links = vec![format!("<{record}>; rel=\"describedby\"; type=\"text/xml\"")];
-    let files = (0..inner.spec.files).map(|number| inner.file_url(index, number));
-    links.extend(files.map(|url| format!("<{url}>; rel=\"item\"; type=\"application/octet-stream\"")));
-    let page =
-        format!("<!DOCTYPE html>\n<html><head><title>Record {index}</title></head><body></body></html>\n");
-    let mut response = plain(200, "text/html; charset=utf-8", page);
-    if let Ok(value) = header::HeaderValue::from_str(&links.join(", ")) {
-        response.headers_mut().insert(header::LINK, value);
-    }
-    response
-}
-
-fn plain(status: u16, media_type: &str, body: impl Into<Body>) -> Response {
+pub(super) fn plain(status: u16, media_type: &str, body: impl Into<Body>) -> Response {
     let builder = Response::builder().status(status).header(header::CONTENT_TYPE, media_type);
     builder.body(body.into()).unwrap_or_default()
 }

@@ -119,12 +119,31 @@ pub enum RepositoryFault {
     DeletedInOneSet,
     /// Records have a DOI without scheme.
     BareDoi,
+    /// The landing page of this record, or all of them, are odd.
+    Landing(LandingFault, Option<u64>),
     /// Lists are empty, without an error that says so.
     EmptyLists,
     /// Each page with this record fails with this status, and so does GetRecord.
     FailingRecord(u64, u16),
     /// So many of 1,000 pages fail: with 500, 422, a cut document and a page of HTML in turn.
     Flaky(u32),
+}
+
+/// How a landing page is odd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LandingFault {
+    /// It answers with this status.
+    Status(u16),
+    /// It is a page without typed links, with the status 200.
+    ErrorPage,
+    /// It is a file.
+    File,
+    /// It leads back to itself.
+    Loop,
+    /// It names so many files, and itself.
+    Items(u64),
+    /// It leads to the page of the record at another site.
+    Redirect(String),
 }
 
 /// How one response fails.

@@ -78,9 +78,11 @@ impl Inner {
         (self.spec.sets > 0).then(|| index % self.spec.sets)
     }
 
-    /// The landing page of a record.
+    /// The landing page of a record, as its metadata name it.
     pub(super) fn page_of(&self, index: u64) -> String {
-        format!("{}/item/{index}", self.site())
+        let site = self.spec.pages_at.as_deref().unwrap_or_else(|| self.site());
+        let index = if self.spec.one_page { 0 } else { index };
+        format!("{site}/item/{index}")
     }
 
     /// The number of a file among all files.

@@ -9,6 +9,7 @@ mod files;
 #[cfg(test)]
 mod http_tests;
 mod inner;
+mod landing;
 mod list;
 mod log;
 mod respond;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 
 use axum::Router;
 
-pub use fault::{Failure, RepositoryFault};
+pub use fault::{Failure, LandingFault, RepositoryFault};
 pub use log::RepositoryLog;
 pub use spec::{Deletions, FileFormat, RepositorySpec, Unit};
 

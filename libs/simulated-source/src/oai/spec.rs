@@ -65,6 +65,10 @@ pub struct RepositorySpec {
     pub file_formats: Vec<FileFormat>,
     /// How large the files are.
     pub file_size: Size,
+    /// The site of the landing pages that records name; none for its own.
+    pub pages_at: Option<String>,
+    /// Whether all records name the landing page of the first one.
+    pub one_page: bool,
     /// Whether tokens have `completeListSize` and `cursor`.
     pub sizes: bool,
     /// Whether answers are sent with gzip to those who accept it.
@@ -91,6 +95,8 @@ impl Default for RepositorySpec {
             files: 0,
             file_formats: vec![FileFormat::Mets],
             file_size: Size::Range(1024, 4096),
+            pages_at: None,
+            one_page: false,
             sizes: true,
             gzip: false,
             latency: None,
@@ -138,6 +144,8 @@ setters! {
     file_formats: Vec<FileFormat>;
     /// Sets how large files are.
     file_size: Size;
+    /// Lets all records name the landing page of the first one, or not.
+    one_page: bool;
     /// Tells `completeListSize` and `cursor` or not.
     sizes: bool;
     /// Sends gzip or not.
@@ -167,6 +175,12 @@ impl RepositorySpec {
     /// Whether records come in the format of this prefix.
     pub(super) fn offers(&self, prefix: &str) -> bool {
         prefix == FileFormat::OaiDc.prefix() || self.names_files(prefix)
+    }
+
+    /// Names landing pages at another site.
+    pub fn pages_at(mut self, site: impl Into<String>) -> RepositorySpec {
+        self.pages_at = Some(site.into());
+        self
     }
 
     /// Delays every response.

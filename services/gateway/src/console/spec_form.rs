@@ -9,7 +9,7 @@ use super::form::Fields;
 use crate::api_error::ApiError;
 
 /// Fields that are strings in the API too, under the same names.
-const TEXTS: [&str; 19] = [
+const TEXTS: [&str; 20] = [
     "entry",
     "name",
     "title",
@@ -19,6 +19,7 @@ const TEXTS: [&str; 19] = [
     "prefer",
     "absent",
     "metadata_prefix",
+    "encoding",
     "include",
     "exclude",
     "origins",
@@ -40,8 +41,16 @@ const NUMBERS: [&str; 6] = [
     "follow_max",
 ];
 /// Fields that are lists of strings in the API. The form separates their items by spaces.
-const LISTS: [&str; 7] =
-    ["only", "allow_networks", "notify", "sets", "follow_links", "follow_types", "publish_networks"];
+const LISTS: [&str; 8] = [
+    "only",
+    "allow_networks",
+    "notify",
+    "sets",
+    "follow_links",
+    "follow_types",
+    "follow_rules",
+    "publish_networks",
+];
 
 /// The field with the labels, an object in the API. The form separates them by spaces.
 const LABELS: &str = "labels";
@@ -218,8 +227,8 @@ mod tests {
             "entry": "https://example.org/", "name": "example.main", "title": "The example", "labels": {"country": "jp", "example.org/tier": ""},
             "notes": "Ask first.", "source_contact": "Ada <ada@example.org>", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
             "follow": {"min_seconds": 5, "max_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
-            "max_deletes_percent": 3, "keep_versions": 2, "metadata_prefix": "mets", "sets": ["col_1", "a:b"], "landing_pages": true, "include": "a", "exclude": "b", "origins": "same", "mirrors": "prefer", "patches": "off", "only": ["type=application/pdf", "collection=https://example.org/c"],
-            "follow_links": ["item", "http://t/r"], "follow_types": ["application/pdf"], "follow_max": 5, "strict": true, "accept_html": true, "concurrency": 7,
+            "max_deletes_percent": 3, "keep_versions": 2, "metadata_prefix": "mets", "sets": ["col_1", "a:b"], "encoding": "windows-1252", "landing_pages": true, "include": "a", "exclude": "b", "origins": "same", "mirrors": "prefer", "patches": "off", "only": ["type=application/pdf", "collection=https://example.org/c"],
+            "follow_links": ["item", "http://t/r"], "follow_types": ["application/pdf"], "follow_max": 5, "follow_rules": ["rel=alternate,type=application/pdf,host=f.example.org,profile=http://t/p,max=3,instead", "rel=describedby"], "strict": true, "accept_html": true, "concurrency": 7,
             "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
             "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"],
             "notify": ["https://index.example.com/", "https://other.example.com/a%20b"],

@@ -32,8 +32,8 @@ pub(crate) enum SourceCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Change what describes a Source: its name, title, labels, notes and contact; which links are followed; and whether
-    /// it is published.
+    /// Change what describes a Source: its name, title, labels, notes and contact; which links are followed; in which
+    /// encoding its records are read; and whether it is published.
     Set(Box<SourceSetArgs>),
     /// Disable Sources: they have no scheduled runs until they are resumed. A current run goes on.
     Pause(SourceTargetArgs),

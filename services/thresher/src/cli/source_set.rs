@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use control::{LabelKey, LabelValue, Selector, SourceName};
-use model::{Network, Publish};
+use model::{Network, Publish, TextEncoding};
 
 use super::spec::FollowArgs;
 use crate::client::GatewayArgs;
@@ -59,6 +59,9 @@ pub(crate) struct SourceSetArgs {
     pub(crate) follow: FollowArgs,
     #[command(flatten)]
     pub(crate) publication: PublicationArgs,
+    /// The encoding of records of an OAI-PMH repository that say UTF-8 and are not: windows-1252, iso-8859-2, gbk.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoding: Option<TextEncoding>,
     /// Publish it no longer: its documents answer 404. What the fleet stores of it stays.
     #[arg(long, conflicts_with_all = ["publish", "publish_networks"])]
     pub(crate) no_publish: bool,
@@ -87,6 +90,8 @@ pub(crate) enum UnsetField {
     SourceContact,
     /// The links that are followed, with their types and their limit.
     FollowLinks,
+    /// The encoding of records that are not UTF-8.
+    Encoding,
 }
 
 /// `source pause` and `source resume`.

@@ -4,7 +4,8 @@ use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 
 use clap::Args;
 use model::{
-    Absent, FollowedRelation, MediaRange, Mirrors, OaiOptions, Only, Origins, Patches, Prefer, RunMode,
+    Absent, FollowRule, FollowedRelation, MediaRange, Mirrors, OaiOptions, Only, Origins, Patches, Prefer,
+    RunMode, TextEncoding,
 };
 use planning::RunLimits;
 use planning::follow::FollowRules;
@@ -59,11 +60,16 @@ pub(crate) struct OaiArgs {
     /// Harvest only this set of an OAI-PMH repository. Repeatable.
     #[arg(long = "set", value_name = "SETSPEC")]
     pub(crate) sets: Vec<String>,
+
+    /// The encoding of records of an OAI-PMH repository that say UTF-8 and are not: windows-1252, iso-8859-2, gbk. By
+    /// default such a record is a problem.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoding: Option<TextEncoding>,
 }
 
 impl From<OaiArgs> for OaiOptions {
     fn from(args: OaiArgs) -> Self {
-        Self { metadata_prefix: args.metadata_prefix, sets: args.sets }
+        Self { metadata_prefix: args.metadata_prefix, sets: args.sets, encoding: args.encoding }
     }
 }
 
@@ -125,8 +131,9 @@ pub(crate) struct ScopeArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FollowArgs {
     /// Sync also what links of these relations lead to, although no list names it: item, describedby, alternate, or a
-    /// URI. `content` is item: the files of OAI-PMH records. Repeatable, or with commas. What a link leads to is deleted
-    /// with the resource that has the link.
+    /// URI. `content` is item: the files of OAI-PMH records. `landing-page` is that too, and for records that name no file
+    /// the files that their landing pages name: one request more for each such record. Repeatable, or with commas. What
+    /// a link leads to is deleted with the resource that has the link.
     #[arg(long, value_name = "RELATION", value_delimiter = ',')]
     pub(crate) follow_links: Vec<FollowedRelation>,
 
@@ -137,12 +144,18 @@ pub(crate) struct FollowArgs {
     /// The most links of one entry that are followed. Default: 20
     #[arg(long, value_name = "N", requires = "follow_links")]
     pub(crate) follow_max: Option<NonZeroU16>,
+
+    /// Sync also what links lead to, by a rule with conditions and a limit of its own:
+    /// rel=RELATION,type=TYPE,host=HOST,profile=URI,max=N,instead. All but the relation may be left out. With
+    /// `instead`, the resource that has the link is not fetched. Repeatable: the first rule that selects a link counts.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) follow_rule: Vec<FollowRule>,
 }
 
 impl From<FollowArgs> for FollowRules {
     fn from(args: FollowArgs) -> Self {
         let most = args.follow_max.unwrap_or(Self::default().most);
-        Self { relations: args.follow_links, types: args.follow_type, most }
+        Self { relations: args.follow_links, types: args.follow_type, most, rules: args.follow_rule }
     }
 }
 

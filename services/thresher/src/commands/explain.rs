@@ -3,6 +3,7 @@
 mod content;
 mod copies;
 mod history_text;
+mod landing;
 mod message;
 mod not_followed;
 mod pairs;
@@ -40,6 +41,9 @@ struct ResourceHistory {
     /// What the metadata of that record names; empty where a gateway was asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     named: Vec<content::Named>,
+    /// The landing page that was asked for its files; none where a gateway was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    landing_page: Option<landing::LandingPage>,
     /// The URLs that the Source was harvested from before, the latest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     formerly: Vec<Formerly>,
@@ -150,6 +154,7 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         foreign: HomeSite::of_text(source).is_foreign(uri.as_str()),
         oai: None,
         named: Vec::new(),
+        landing_page: None,
         formerly: Vec::new(),
         record: catalog.resource(uri).await?,
         versions: catalog.versions(uri).await?.map(|versions| versions.kept).unwrap_or_default(),
@@ -166,6 +171,9 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         history.pairs = Some(pairs).filter(|pairs| !pairs.is_empty());
     }
     history.oai = header(uri, history.record.as_ref());
+    if history.oai.is_some() {
+        history.landing_page = landing::of(catalog, uri, history.record.as_ref()).await?;
+    }
     let ResourceHistory { record, pending, problem, .. } = &history;
     for document in api::ResourceHistory::documents(record.as_ref(), pending.as_ref(), problem.as_ref()) {
         if let Some(problem) = catalog.problem(&Subject::Document(document.clone())).await? {
@@ -201,6 +209,7 @@ async fn from_gateway(
             source: about.entry,
             oai: header(uri, history.record.as_ref()),
             named: Vec::new(),
+            landing_page: None,
             formerly: Vec::new(),
             record: history.record,
             versions: history.versions,

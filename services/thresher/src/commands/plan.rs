@@ -39,14 +39,15 @@ pub(crate) async fn run(args: PlanArgs) -> CommandResult {
         HarvestOptions { jobs_per_origin: args.requests.concurrency, ..sync::wanted(args.spec, &args.url) };
     let lookups = stored.as_deref();
     let estimate = discovery::estimate(&client, &args.url, lookups, &options, Timestamp::now());
-    print(&crawl_delays::print_during(&client, estimate).await?, args.json)
+    let asks_pages = options.follow.asks_landing_pages();
+    print(&crawl_delays::print_during(&client, estimate).await?, asks_pages, args.json)
 }
 
-fn print(estimate: &Estimate, json: bool) -> CommandResult {
+fn print(estimate: &Estimate, asks_pages: bool, json: bool) -> CommandResult {
     if json {
         terminal::json(estimate)?
     } else {
-        show(estimate)?
+        show(estimate, asks_pages)?
     }
     Ok(if estimate.unread.is_empty() { Exit::Good } else { Exit::Problems })
 }
@@ -62,7 +63,10 @@ async fn from_gateway(client: &OperatorClient, args: &PlanArgs) -> CommandResult
         plan = client.get(&["plans", &plan.id], &[("wait_seconds", LOOK.to_owned())]).await?;
     }
     match plan.estimate {
-        Some(estimate) => print(&read(estimate)?, args.json),
+        Some(estimate) => {
+            let asks_pages = args.spec.scope.follow.follow_links.iter().any(|rel| rel.asks_landing_pages());
+            print(&read(estimate)?, asks_pages, args.json)
+        }
         None => Err(Failed { exit: Exit::Failed, error: anyhow::anyhow!(plan.message.unwrap_or_default()) }),
     }
 }
@@ -111,7 +115,7 @@ async fn stored(into: &str, source: &SourceId) -> Result<Option<CatalogReader>, 
     Ok(Some(target::read_catalog(&store, source).await?))
 }
 
-fn show(estimate: &Estimate) -> io::Result<()> {
+fn show(estimate: &Estimate, asks_pages: bool) -> io::Result<()> {
     let header = ["", "strategy", "listed", "stored", "requests", "bytes", "time", "set"];
     let mut table = terminal::table(header);
     for way in &estimate.strategies {
@@ -136,6 +140,18 @@ fn show(estimate: &Estimate) -> io::Result<()> {
     if !estimate.formats.is_empty() {
         let formats = estimate.formats.join(", ");
         say!("formats   {formats}; --follow-links content syncs the files that records name")?;
+        if asks_pages {
+            let listed: u64 = estimate.strategies.iter().filter(|way| way.chosen).map(|way| way.listed).sum();
+            say!(
+                "pages     at most {} more, one for each new or changed record that names no file, and one for each \
+                 link set of its landing page",
+                counted(listed, "request", "requests")
+            )?;
+        } else {
+            say!(
+                "          --follow-links landing-page asks the landing pages of records that name none, too"
+            )?;
+        }
     }
     for (uri, why) in &estimate.unread {
         say!("problem   {uri}: {why}")?;

@@ -26,6 +26,9 @@ use crate::terminal::note;
 use self::output::{print, show_problems, well_known_hint};
 use self::serving::{readers, serve, tokens};
 
+/// How long a URL of a bucket is valid, at least and at most. Buckets take none for longer than seven days.
+const LEAST_REDIRECT: Duration = Duration::from_secs(60);
+const LONGEST_REDIRECT: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// The least time after which a server closes a Change List: the index of those of 30 days fits into one document.
 const LEAST_CLOSE_AFTER: Duration = Duration::from_secs(60);
 
@@ -33,7 +36,8 @@ const LEAST_CLOSE_AFTER: Duration = Duration::from_secs(60);
 pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     let base = Base::new(args.base.clone()).map_err(usage)?;
     let policy = policy(&args)?;
-    args.hub.iter().try_for_each(plain_hub)?;
+    args.hub.iter().chain(&args.ping_hub).try_for_each(plain_hub)?;
+    redirect(&args)?;
     if let Some(directory) = &args.from {
         return from_files(&args, directory, base, policy).await;
     }
@@ -54,7 +58,7 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
         source,
         with_bytes,
         dumps: args.dumps,
-        hubs: args.hub.clone(),
+        hubs: args.hubs(),
         description: None,
         takedown: takedown(&args)?,
         policy,
@@ -103,6 +107,18 @@ fn takedowns(args: &PublishArgs) -> Result<Option<Takedowns>, Failed> {
     list.map_err(|error| usage(format!("{error:#}; repair the file of --takedown")))
 }
 
+/// Refuses to lead readers to a bucket that there is not, or by URLs that a bucket does not take.
+fn redirect(args: &PublishArgs) -> Result<(), Failed> {
+    let Some(lasts) = args.redirect else { return Ok(()) };
+    if lasts < LEAST_REDIRECT || lasts > LONGEST_REDIRECT {
+        return Err(usage("--redirect is at least 1min, and at most 7 days: buckets take no URL for longer"));
+    }
+    if args.from.is_some() || !args.harvest.into.starts_with("s3://") {
+        return Err(usage("--redirect leads to a bucket; pass --into s3://…, or leave it out"));
+    }
+    Ok(())
+}
+
 /// Refuses a hub that cannot be posted to, or whose URL has a secret: readers see it.
 fn plain_hub(hub: &Url) -> Result<(), Failed> {
     if !hub.username().is_empty() || hub.password().is_some() {
@@ -135,7 +151,7 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Po
         source,
         with_bytes,
         dumps: args.dumps,
-        hubs: args.hub.clone(),
+        hubs: args.hubs(),
         description: None,
         takedown: takedown(args)?,
         policy,

@@ -214,6 +214,7 @@ pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> Spec {
         max_body_bytes: wanted.max_size,
         metadata_prefix: wanted.oai.metadata_prefix.clone(),
         sets: wanted.oai.sets.clone(),
+        encoding: wanted.oai.encoding,
         landing_pages: wanted.landing_pages,
         include: text(&scope.include),
         exclude: text(&scope.exclude),
@@ -224,6 +225,7 @@ pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> Spec {
         follow_links: scope.follow.follow_links.clone(),
         follow_types: scope.follow.follow_type.clone(),
         follow_max: scope.follow.follow_max,
+        follow_rules: scope.follow.follow_rule.clone(),
         strict: scope.strict,
         accept_html: scope.accept_html,
         ..Spec::new(url.clone())

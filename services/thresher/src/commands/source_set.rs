@@ -1,5 +1,5 @@
-//! `thresher source set`: change what describes a Source to people, which of its links are followed, and whether it is
-//! published.
+//! `thresher source set`: change what describes a Source to people, which of its links are followed, in which encoding its
+//! records are read, and whether it is published.
 
 use api::Spec;
 use model::Publish;
@@ -13,8 +13,8 @@ use crate::terminal::say;
 pub(super) async fn run(args: SourceSetArgs) -> CommandResult {
     if !changes_anything(&args) {
         return Err(usage(
-            "nothing to change; pass --name, --title, --label, --notes, --source-contact, --follow-links, --publish, \
-             --no-publish, --unlabel or --unset",
+            "nothing to change; pass --name, --title, --label, --notes, --source-contact, --follow-links, --encoding, \
+             --publish, --no-publish, --unlabel or --unset",
         ));
     }
     let client = OperatorClient::of(&args.gateway)?;
@@ -30,6 +30,7 @@ pub(super) async fn run(args: SourceSetArgs) -> CommandResult {
     }
     describe(&mut spec, &args.description);
     follow(&mut spec, &args.follow);
+    spec.encoding = args.encoding.or(spec.encoding);
     if args.no_publish {
         (spec.publish, spec.publish_networks) = (Publish::Off, Vec::new());
     }
@@ -50,8 +51,10 @@ fn changes_anything(args: &SourceSetArgs) -> bool {
     name.is_some()
         || args.no_publish
         || publish.is_some()
+        || args.encoding.is_some()
         || !publish_networks.is_empty()
         || !args.follow.follow_links.is_empty()
+        || !args.follow.follow_rule.is_empty()
         || texts.iter().any(|text| text.is_some())
         || !(labels.is_empty() && args.unlabel.is_empty() && args.unset.is_empty())
 }
@@ -75,11 +78,12 @@ pub(super) fn publication(spec: &mut Spec, args: &PublicationArgs) {
     }
 }
 
-/// Sets which links are followed, with their types and their limit: these belong together.
+/// Sets which links are followed, with their types, their limit and the rules: these belong together.
 fn follow(spec: &mut Spec, args: &FollowArgs) {
-    let FollowArgs { follow_links, follow_type, follow_max } = args.clone();
-    if !follow_links.is_empty() {
+    let FollowArgs { follow_links, follow_type, follow_max, follow_rule } = args.clone();
+    if !follow_links.is_empty() || !follow_rule.is_empty() {
         (spec.follow_links, spec.follow_types, spec.follow_max) = (follow_links, follow_type, follow_max);
+        spec.follow_rules = follow_rule;
     }
 }
 
@@ -90,8 +94,10 @@ fn unset(spec: &mut Spec, field: UnsetField) {
         UnsetField::Labels => spec.labels.clear(),
         UnsetField::Notes => spec.notes = None,
         UnsetField::SourceContact => spec.source_contact = None,
+        UnsetField::Encoding => spec.encoding = None,
         UnsetField::FollowLinks => {
             (spec.follow_links, spec.follow_types, spec.follow_max) = Default::default();
+            spec.follow_rules.clear();
         }
     }
 }

@@ -51,15 +51,19 @@ pub(crate) struct Outcome {
     deleted: u64,
     failed: u64,
     absent: u64,
+    /// Records of OAI-PMH that were asked for as a sample.
+    sampled: u64,
     /// Entries of other sites.
     foreign: u64,
     /// Those that `--origins same` left out.
     foreign_left_out: u64,
     /// Those that `--only` left out.
     out_of_scope: u64,
+    /// Those whose links are fetched in their place, by a `--follow-rule`.
+    by_rule: u64,
     /// Those whose first Source is a publication of this store.
     loops: u64,
-    /// Links that `--follow-links` followed.
+    /// Links that `--follow-links` and `--follow-rule` followed.
     linked: u64,
     /// Problems that the operator ignores.
     ignored: u64,
@@ -319,9 +323,11 @@ impl Outcome {
             deleted: counters.deleted,
             failed: counters.failed,
             absent: counters.absent,
+            sampled: counters.sampled,
             foreign: counters.foreign,
             foreign_left_out: counters.foreign_left_out,
             out_of_scope: counters.out_of_scope,
+            by_rule: counters.by_rule,
             loops: counters.loops,
             linked: counters.linked,
             ignored: report.ignored_problems,

@@ -55,6 +55,7 @@ mod oai_audit;
 mod oai_content;
 mod oai_faults;
 mod oai_fleet;
+mod oai_landing;
 mod oai_peers;
 mod oai_windows;
 mod oddities;

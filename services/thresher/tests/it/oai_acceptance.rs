@@ -207,6 +207,8 @@ async fn a_list_of_940_records_that_promised_1_000_is_not_in_sync() {
     assert!(run.json()["quirks"]["short-list"].as_u64() > Some(0), "{run}");
     let problems = case.copy.run("problems", &[]).stdout;
     assert!(problems.contains("940 records came of 1000"), "{problems}");
+    let report = case.copy.run("report", &[]).stdout;
+    assert!(report.contains("940 records came of 1000") && report.contains("short-list"), "{report}");
     // The same window is asked for again, not what changed since.
     case.repository.clear_faults();
     case.repository.advance(30 * DAY);

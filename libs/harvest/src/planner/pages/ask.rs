@@ -4,7 +4,9 @@ use discovery::{Landing, LinkSetMemory, PageAnswer, PageRequest, SeenPage, read_
 use model::{Links, PageRecord, PageState, ResourceUri, Validators};
 use planning::pages::LINK_SET;
 use url::Url;
-use web::{Client, WebError};
+use web::{Client, RequestPurpose, WebError};
+
+use super::of_records::Leading;
 
 /// What came of a page.
 pub(super) enum Came {
@@ -21,31 +23,48 @@ pub(super) enum Came {
     Failed(Box<WebError>),
 }
 
+/// A page that waits.
+pub(super) struct Waiting {
+    pub(super) uri: ResourceUri,
+    pub(super) page: PageRecord,
+    /// The records of a repository that lead to it.
+    pub(super) led: Vec<Leading>,
+}
+
 /// Asks for a page, unless it is known, or discovery has just read it.
 pub(super) async fn ask(
     client: Client,
-    uri: ResourceUri,
-    page: PageRecord,
+    waiting: Waiting,
     seen: Option<Box<SeenPage>>,
     memory: LinkSetMemory,
-) -> (ResourceUri, PageRecord, Came) {
+) -> (Waiting, Came) {
+    let came = came(client, &waiting, seen, memory).await;
+    (waiting, came)
+}
+
+async fn came(
+    client: Client,
+    Waiting { uri, page, .. }: &Waiting,
+    seen: Option<Box<SeenPage>>,
+    memory: LinkSetMemory,
+) -> Came {
     if page.state == PageState::Known {
-        return (uri, page, Came::Known);
+        return Came::Known;
     }
     if let Some(seen) = seen {
-        let landing = Box::new(read_seen(&client, *seen, memory).await);
-        return (uri, page, Came::Read(landing));
+        return Came::Read(Box::new(read_seen(&client, *seen, memory).await));
     }
-    let link_sets = link_sets(&page);
+    let link_sets = link_sets(page);
     // A page may stay the same while its link set changes.
     let validators = if link_sets.is_empty() { page.validators.clone() } else { Validators::default() };
-    let request = PageRequest { url: uri.to_url(), validators, link_sets };
-    let came = match read_page(&client, request, memory).await {
+    // A sitemap invites to its pages. A record only names its own.
+    let purpose = if page.records.is_empty() { RequestPurpose::Invited } else { RequestPurpose::Crawling };
+    let request = PageRequest { url: uri.to_url(), validators, link_sets, purpose };
+    match read_page(&client, request, memory).await {
         Ok(PageAnswer::Unchanged { requests }) => Came::Unchanged { requests },
         Ok(PageAnswer::Read(landing)) => Came::Read(landing),
         Err(error) => Came::Failed(Box::new(error)),
-    };
-    (uri, page, came)
+    }
 }
 
 /// The link sets of a page, as far as they are known.

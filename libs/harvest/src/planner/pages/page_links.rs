@@ -12,6 +12,8 @@ use resourcesync::{Link, relation};
 pub(super) const ELSEWHERE: &str = "item-elsewhere";
 /// The quirk of a page that has no links of a landing page.
 const NO_SIGNPOSTING: &str = "no-signposting";
+/// The quirk of what stands where a page should be, such as a file.
+const NOT_A_PAGE: &str = "not-a-page";
 
 /// What was read of a page.
 pub(super) struct ReadLinks {
@@ -34,6 +36,8 @@ pub(super) fn read(landing: &Landing, before: &[Link]) -> ReadLinks {
         .links
         .iter()
         .filter(counts)
+        // A page is no part of itself.
+        .filter(|link| !(leads_to_part(&link.rel) && link.target == landing.url))
         // What a part is cited by, or licensed under, says nothing of the page.
         .filter(|link| if of_part(link) { leads_to_part(&link.rel) } else { pages::is_kept(&link.rel) })
         .map(kept)
@@ -46,7 +50,9 @@ pub(super) fn read(landing: &Landing, before: &[Link]) -> ReadLinks {
     for finding in &landing.findings {
         quirks.insert(finding.as_str().to_owned(), 1);
     }
-    if !links.iter().any(|link| leads_to_part(&link.rel)) {
+    if !landing.is_page {
+        quirks.insert(NOT_A_PAGE.to_owned(), 1);
+    } else if !links.iter().any(|link| leads_to_part(&link.rel)) {
         quirks.insert(NO_SIGNPOSTING.to_owned(), 1);
     }
     let trouble = landing.unread.first().map(|(url, why)| Failure {

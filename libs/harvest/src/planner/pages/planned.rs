@@ -9,7 +9,7 @@ use planning::pages::{self, PageEntries};
 use planning::{EntryContext, Horizon, ListedEntry};
 use resourcesync::{Interval, Link};
 
-use super::ask::Came;
+use super::ask::{Came, Waiting};
 use super::{page_links, rules};
 use crate::error::HarvestError;
 use crate::planner::Planner;
@@ -23,11 +23,12 @@ impl Planner {
     pub(super) async fn take_page(
         &mut self,
         ctx: &mut RunContext,
-        uri: ResourceUri,
-        mut page: PageRecord,
+        Waiting { uri, mut page, led }: Waiting,
         came: Came,
     ) -> Result<(), HarvestError> {
         let context = context_of(ctx, &page);
+        // Its files are links of its records, and named with these.
+        let is_of_records = !led.is_empty();
         let mut batch = Batch::new();
         let mut trouble = None;
         let links: Vec<Link> = match came {
@@ -50,7 +51,7 @@ impl Planner {
                     // The next run asks for it whatever version it has.
                     Err(pages::TooMany) => (page.validators, page.read_at) = (Default::default(), None),
                 }
-                if trouble.is_some() {
+                if trouble.is_some() && !is_of_records {
                     // What it said before may be said still where it could not be read.
                     let known = rules(ctx).entries(&uri, &before, None, &context);
                     self.name_all(ctx, &context, &known);
@@ -58,18 +59,25 @@ impl Planner {
                 read.links
             }
             Came::Failed(error) => {
-                let known = page.links.as_ref().map(model::Links::to_vec).unwrap_or_default();
-                let known = rules(ctx).entries(&uri, &known, None, &context);
-                self.name_all(ctx, &context, &known);
+                if !is_of_records {
+                    let known = page.links.as_ref().map(model::Links::to_vec).unwrap_or_default();
+                    let known = rules(ctx).entries(&uri, &known, None, &context);
+                    self.name_all(ctx, &context, &known);
+                }
                 ctx.run.counters.requests += u64::from(error.requests());
                 return self.fail_page(ctx, batch, &uri, page, error.to_failure()).await;
             }
         };
         ctx.run.counters.add_quirks(&page.quirks);
-        let version = pages::version(page.lastmod, &page.validators);
-        let found = rules(ctx).entries(&uri, &links, version.as_deref(), &context);
-        let planned = self.take_page_entries(ctx, &mut batch, &context, &uri, found);
-        self.plan_all(ctx, &mut batch, planned).await?;
+        if is_of_records {
+            let found = (&links[..], trouble.is_none());
+            self.take_for_records(ctx, &mut batch, &uri, &page, found, led).await?;
+        } else {
+            let version = pages::version(page.lastmod, &page.validators);
+            let found = rules(ctx).entries(&uri, &links, version.as_deref(), &context);
+            let planned = self.take_page_entries(ctx, &mut batch, &context, &uri, found);
+            self.plan_all(ctx, &mut batch, planned).await?;
+        }
         if let Some(failure) = trouble {
             return self.fail_page(ctx, batch, &uri, page, failure).await;
         }
@@ -171,7 +179,7 @@ impl Planner {
 }
 
 /// The list of a page as the document of its entries. It states no time.
-fn context_of(ctx: &RunContext, page: &PageRecord) -> EntryContext {
+pub(super) fn context_of(ctx: &RunContext, page: &PageRecord) -> EntryContext {
     EntryContext {
         document: Arc::from(page.document.as_str()),
         set: page.set.clone(),

@@ -6,9 +6,9 @@ use catalog::Batch;
 use discovery::LinkSetMemory;
 use futures::TryStreamExt;
 use futures::stream::{FuturesUnordered, StreamExt};
-use model::{DocumentState, PageRecord, PageState, ResourceUri, Subject};
+use model::{DocumentState, PageState, ResourceUri, Subject};
 
-use super::ask;
+use super::ask::{self, Waiting};
 use crate::error::HarvestError;
 use crate::planner::Planner;
 use crate::run::RunContext;
@@ -23,7 +23,8 @@ const BATCH: usize = 500;
 impl Planner {
     /// Reads the queued pages of this run, and plans each as soon as it is read.
     pub(crate) async fn read_pages(&mut self, ctx: &mut RunContext) -> Result<(), HarvestError> {
-        if ctx.sets.values().all(|set| set.pages.is_none()) {
+        let has_of_records = std::mem::take(&mut self.reading.has_pages);
+        if !has_of_records && ctx.sets.values().all(|set| set.pages.is_none()) {
             return Ok(());
         }
         let client = ctx.client.clone();
@@ -39,17 +40,17 @@ impl Planner {
                     waiting = self.next_pages(ctx, &mut after).await?;
                     is_end = waiting.is_empty();
                 }
-                let Some((uri, page)) = waiting.pop_front() else { break };
-                let seen = seen.take_if(|seen| seen.requested == uri.to_url());
-                asked.push(ask::ask(client.clone(), uri, page, seen, memory.clone()));
+                let Some(page) = waiting.pop_front() else { break };
+                let seen = seen.take_if(|seen| seen.requested == page.uri.to_url());
+                asked.push(ask::ask(client.clone(), page, seen, memory.clone()));
             }
             let next = tokio::select! {
                 next = asked.next() => next,
                 () = ctx.stop.cancelled() => return Err(HarvestError::Stopped),
             };
-            let Some((uri, page, came)) = next else { return Ok(()) };
-            ctx.progress.show_document(uri.as_str());
-            Box::pin(self.take_page(ctx, uri, page, came)).await?;
+            let Some((page, came)) = next else { return Ok(()) };
+            ctx.progress.show_document(page.uri.as_str());
+            Box::pin(self.take_page(ctx, page, came)).await?;
         }
     }
 
@@ -58,7 +59,7 @@ impl Planner {
         &mut self,
         ctx: &mut RunContext,
         after: &mut Option<ResourceUri>,
-    ) -> Result<VecDeque<(ResourceUri, PageRecord)>, HarvestError> {
+    ) -> Result<VecDeque<Waiting>, HarvestError> {
         loop {
             let mut waiting = VecDeque::new();
             let mut batch = Batch::new();
@@ -68,8 +69,12 @@ impl Planner {
                 && let Some((uri, mut page)) = scan.try_next().await?
             {
                 *after = Some(uri.clone());
-                if page.run == ctx.run.id && page.is_waiting() {
-                    waiting.push_back((uri, page));
+                if !page.records.is_empty() {
+                    if let Some(led) = self.still_led(ctx, &mut batch, &uri, &mut page).await? {
+                        waiting.push_back(Waiting { uri, page, led });
+                    }
+                } else if page.run == ctx.run.id && page.is_waiting() {
+                    waiting.push_back(Waiting { uri, page, led: Vec::new() });
                 } else if page.run != ctx.run.id && page.state == PageState::Failed {
                     let list = ctx.catalog().await?.document(&page.document).await?;
                     if list.is_none_or(|list| list.run == ctx.run.id && list.state == DocumentState::Done) {

@@ -101,6 +101,10 @@ pub(super) fn of(history: &ResourceHistory) -> String {
         text.section("Named in its metadata");
         text.lines(history.named.iter().map(named));
     }
+    if let Some(page) = &history.landing_page {
+        text.section("Landing page");
+        text.lines(page.lines());
+    }
     if let Some(pairs) = history.pairs.as_ref().filter(|pairs| !pairs.from.is_empty()) {
         let versions = pairs.versions();
         if !versions.is_empty() {

@@ -107,7 +107,7 @@ fn publication(
         source,
         with_bytes: args.to.is_some() && !args.documents_only,
         dumps: args.dumps,
-        hubs: args.hub.clone(),
+        hubs: args.hubs(),
         description: Some(collection.description()),
         takedown: Takedown::default(),
         policy,

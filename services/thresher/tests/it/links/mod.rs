@@ -7,11 +7,14 @@ mod backfill;
 mod documents;
 mod follow;
 mod kept;
+mod memento;
 mod mirrors;
 mod only;
+mod onward;
 mod pairs;
 mod patches;
 mod repository;
+mod rules;
 mod works;
 
 use crate::common::{Destination, Run, Site, resource, urlset};

@@ -51,6 +51,30 @@ async fn lnk_9_metadata_that_change_alone_ask_for_nothing_else() {
 }
 
 #[tokio::test]
+async fn lnk_9_a_link_that_contradicts_the_entry_of_its_target_is_counted_and_the_entry_wins() {
+    let case = Case::new().await;
+    let [pdf, dc] = ["/p.pdf", "/p.dc"].map(|path| case.site.serve(path, path));
+    let days = [(1, "other bytes", Some(1)), (2, "other bytes", Some(1)), (3, "/p.pdf", None)];
+    for (day, claimed, times) in days {
+        let describes = ln("describes", &pdf, &declares(claimed));
+        let mirror = ln("duplicate", "http://m.test/p.dc", "length=\"5\"");
+        let entries =
+            [resource(&pdf, &declares("/p.pdf")), linked(&dc, &declares("/p.dc"), &[&describes, &mirror])];
+        let list = case.list(day, &entries);
+        let run = case.copy.sync_with(&list, &["--follow-links", "describes"]).exits(0);
+        assert_eq!(run.json()["quirks"]["link-contradicts"].as_u64(), times, "{run}");
+        assert_eq!((case.copy.cat(&pdf), run.count("failed")), (b"/p.pdf".to_vec(), 0), "{run}");
+    }
+
+    // A mirror that contradicts its own entry is counted without a rule.
+    let mirror = ln("duplicate", "http://m.test/p.dc", "length=\"9\"");
+    let list =
+        case.list(4, &[resource(&pdf, &declares("/p.pdf")), linked(&dc, &declares("/p.dc"), &[&mirror])]);
+    let run = case.sync(&list).exits(0);
+    assert_eq!(run.json()["quirks"]["link-contradicts"], 1, "{run}");
+}
+
+#[tokio::test]
 async fn lnk_4_explain_says_why_a_link_was_not_followed() {
     let case = Case::new().await;
     let [file, pdf, html] = ["/f", "/f.pdf", "/f.html"].map(|path| case.site.serve(path, path));
