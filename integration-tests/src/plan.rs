@@ -196,6 +196,10 @@ impl Plan {
             let bounds =
                 [(false, false), (false, false), (false, false), (false, true), (true, false), (true, true)];
             (repository.leaves_out_from, repository.leaves_out_until) = draw.of(&bounds);
+            if repository.leaves_out_from || repository.leaves_out_until {
+                // A window has three seconds at least, of which two have records. Without tokens, a page has to hold them.
+                repository.page = repository.page.max(2);
+            }
         }
         plan
     }

@@ -54,14 +54,18 @@ pub(crate) enum Case {
     /// 1,000,000 records of an OAI-PMH repository, in pages of 100 and of 1,000: thresher, its reader alone, sickle
     /// and oaipmh-scythe.
     Oai(OaiOptions),
+    /// A page of 400,000 OAI-PMH records (1 GiB), and a list of 10,000,000 headers: memory. `--resources` are headers,
+    /// 25 for each record of the page.
+    OaiLarge(Options),
     /// 200,000 records of an OAI-PMH repository, harvested while the process is killed every two seconds, tokens expire,
     /// pages fail and records change: whether one is lost.
     OaiLoss(OaiLossOptions),
-    /// 10,000,000 resources that are held are published, and again after changes; a server beside nginx. `--rounds` are
-    /// those of the server.
+    /// 10,000,000 resources that are held are published, and again after changes. `--rounds` means nothing.
     Publish(Options),
     /// 100,000 files become a Source, and again after 1 % changed, beside resync-build. `--resources` are files.
     PublishFiles(Options),
+    /// A server of a publication beside nginx: small documents, and ranges of large resources.
+    PublishServe(Options),
     /// A gateway answers for versions of 1,000,000 resources, three of each (Memento).
     Timegate(Options),
     /// 6,000 resources with a latency of 50 ms, harvested by a fleet with one fetcher and by one with four.

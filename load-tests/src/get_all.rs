@@ -15,7 +15,8 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 use data_encoding::HEXLOWER;
 use hyper::body::{Body as _, Bytes, Incoming};
-use hyper::{Response, StatusCode, Uri};
+use hyper::header::{self, HeaderValue};
+use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -29,7 +30,7 @@ use crate::listed;
 /// `get-all`.
 #[derive(Debug, Args)]
 pub(crate) struct GetAllArgs {
-    /// A file with a URL a line.
+    /// A file with a URL a line, perhaps followed by a range of bytes, such as `0-1023`.
     #[arg(required_unless_present = "list")]
     pub(crate) urls: Option<PathBuf>,
     /// Get what this Resource List names, once that is planned, and compare it with the sha-256 that it declares.
@@ -69,6 +70,8 @@ pub(crate) struct Sum {
 struct Work {
     client: Client<HttpConnector, String>,
     urls: Vec<Uri>,
+    /// The range of each that is requested in part.
+    ranges: Vec<Option<HeaderValue>>,
     /// The declared digest of each, if known.
     declared: Vec<[u8; 32]>,
     next: AtomicUsize,
@@ -81,6 +84,7 @@ pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
     let mut work = Work {
         client: Client::builder(TokioExecutor::new()).build_http(),
         urls: Vec::new(),
+        ranges: Vec::new(),
         declared: Vec::new(),
         next: AtomicUsize::new(0),
         into: arguments.into.clone(),
@@ -88,8 +92,11 @@ pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
     };
     if let Some(urls) = &arguments.urls {
         let lines = fs::read_to_string(urls).with_context(|| format!("cannot read {}", urls.display()))?;
-        let urls = lines.lines().map(|url| url.parse().with_context(|| format!("{url} is no URL")));
-        work.urls = urls.collect::<Result<_, _>>()?;
+        for line in lines.lines() {
+            let (url, range) = line.split_once(' ').map_or((line, None), |(url, range)| (url, Some(range)));
+            work.urls.push(url.parse().with_context(|| format!("{url} is no URL"))?);
+            work.ranges.push(range.map(|range| format!("bytes={range}").parse()).transpose()?);
+        }
     }
     let runtime = tokio::runtime::Runtime::new()?;
     let sum = runtime.block_on(async {
@@ -128,7 +135,7 @@ impl Work {
             }
             return Ok(settling);
         };
-        let mut incoming = self.ask(list).await?.into_body();
+        let mut incoming = self.ask(list, None).await?.into_body();
         let mut bytes = Vec::new();
         while let Some(part) = next_part(&mut incoming).await? {
             bytes.extend_from_slice(&part);
@@ -145,9 +152,12 @@ impl Work {
         Ok(settling)
     }
 
-    async fn ask(&self, url: &Uri) -> anyhow::Result<Response<Incoming>> {
-        let answer = self.client.get(url.clone()).await.with_context(|| format!("cannot get {url}"))?;
-        ensure!(answer.status() == StatusCode::OK, "{url} is answered with {}", answer.status());
+    async fn ask(&self, url: &Uri, range: Option<&HeaderValue>) -> anyhow::Result<Response<Incoming>> {
+        let mut request = Request::get(url.clone()).body(String::new())?;
+        request.headers_mut().extend(range.map(|range| (header::RANGE, range.clone())));
+        let answer = self.client.request(request).await.with_context(|| format!("cannot get {url}"))?;
+        let expected = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+        ensure!(answer.status() == expected, "{url} is answered with {}", answer.status());
         Ok(answer)
     }
 }
@@ -168,7 +178,8 @@ async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
     loop {
         let n = work.next.fetch_add(1, Ordering::Relaxed);
         let Some(url) = work.urls.get(n) else { break };
-        let mut incoming = work.ask(url).await?.into_body();
+        let range = work.ranges.get(n).and_then(Option::as_ref);
+        let mut incoming = work.ask(url, range).await?.into_body();
         let mut digest = Sha256::new();
         let mut bytes = 0;
         let mut kept = Vec::new();

@@ -40,7 +40,7 @@ pub struct Resource {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub stored_at: Option<Timestamp>,
-    /// The links of the entry that listed it: `rel`, `href`, and the other attributes that it gives.
+    /// The links of the entry that listed it: `rel`, `href`, the other attributes that it gives, and the `document`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>, required = false)]
     pub links: Option<Links>,
@@ -131,7 +131,7 @@ impl Resource {
             encoding: bitstream.and_then(|bitstream| bitstream.encoding.clone()),
             change_time: record.and_then(|record| record.listing.change_time.or(record.declaration.lastmod)),
             stored_at: bitstream.map(|bitstream| bitstream.stored_at),
-            links: record.and_then(|record| record.listing.links.clone()),
+            links: record.and_then(|record| record.listing.shown_links()),
             linked: record.and_then(|record| record.listing.linked.clone()),
         }
     }

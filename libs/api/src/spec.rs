@@ -30,6 +30,11 @@ mod tests {
             "inbox": "https://registry.example.com/inbox/", "publish": "networks", "publish_networks": ["10.2.0.0/16"],
         });
         all["encoding"] = json!("windows-1252");
+        // The macro expands only so many fields.
+        all["follow_rules"] = json!([
+            "rel=alternate,type=application/pdf,host=f.example.org,profile=http://t/p,max=3,instead",
+            "rel=describedby"
+        ]);
         let given: Spec = serde_json::from_value(all.clone()).unwrap();
         assert_eq!(serde_json::to_value(&given).unwrap(), all);
         // The stored form has the same fields, but for one name.

@@ -14,12 +14,13 @@ use url::Url;
 use web::Client;
 
 use crate::candidate::Candidate;
+use crate::dumps::Member;
 use crate::error::BackfillError;
 use crate::report::Unread;
 use crate::resource::place;
 
 /// Maximum documents: Archives, their parts, and the lists of the past with their parts.
-const MOST_DOCUMENTS: usize = 2_000;
+pub(crate) const MOST_DOCUMENTS: usize = 2_000;
 /// Maximum nesting of indexes.
 const MOST_LEVELS: usize = 3;
 
@@ -32,29 +33,29 @@ pub(crate) struct Archived {
     /// Maximum versions that are held in memory.
     most: usize,
     /// Documents that were asked for: what fails counts too, so that failures have an end.
-    tried: usize,
+    pub(crate) tried: usize,
     /// Limits that were met. Each is told once.
     met: HashSet<&'static str>,
     /// Documents that were read.
     pub(crate) documents: u64,
-    /// Archives of dumps, which are not read.
+    /// Archives of dumps.
     pub(crate) dumps: u64,
     pub(crate) requests: u64,
     pub(crate) unread: Vec<Unread>,
 }
 
 /// A document to read.
-struct Next {
-    url: Url,
-    set: SetId,
+pub(crate) struct Next {
+    pub(crate) url: Url,
+    pub(crate) set: SetId,
     /// What it is expected to be.
-    kind: Capability,
+    pub(crate) kind: Capability,
     level: usize,
 }
 
 /// Reads the Archives of all sets: of Resource Lists the newest one from before `since` and all later ones, of Change
-/// Lists those that reach beyond it. At most `most` versions are held in memory. Failures of the Source are part of the
-/// result.
+/// Lists those that reach beyond it; and so of dumps, of whose packages only the manifests are read. At most `most`
+/// versions are held in memory. Failures of the Source are part of the result.
 ///
 /// # Errors
 /// Those of the catalog.
@@ -68,37 +69,48 @@ pub(crate) async fn read(
     let mut found = Archived { most, ..Archived::default() };
     for (set, record) in catalog.sets().await? {
         for link in record.capabilities.iter().filter(|link| link.capability.is_archive()) {
-            match link.capability {
-                Capability::ResourceListArchive | Capability::ChangeListArchive => {}
-                _ => {
-                    found.dumps += 1;
-                    continue;
-                }
-            }
+            let is_of_dumps =
+                matches!(link.capability, Capability::ResourceDumpArchive | Capability::ChangeDumpArchive);
+            found.dumps += u64::from(is_of_dumps);
             let Ok(url) = Url::parse(&link.uri) else { continue };
             let archive = Next { url, set: set.clone(), kind: link.capability.clone(), level: 0 };
             let lists = found.list_documents(client, archive, now).await;
             for list in wanted(lists, since) {
-                found.read_list(client, list, now).await;
+                if is_of_dumps {
+                    found.read_dump(client, list, now).await;
+                } else {
+                    found.read_list(client, list, now).await;
+                }
             }
         }
     }
     Ok(found)
 }
 
+/// Whether the entries of a document are its parts.
+///
+/// # Errors
+/// What it is, if it is not of this kind.
+fn parts_of(header: &Header, kind: &Capability) -> Result<bool, String> {
+    if kind.is_archive() {
+        return documents::expect_archive(header, kind);
+    }
+    documents::expect_kind(header, kind).map(|()| header.is_index())
+}
+
 /// A list of the past, and the time that it is of.
 struct Listed {
     next: Next,
-    /// `at` of a Resource List, `from` of a Change List.
+    /// `at` of a snapshot, `from` of changes.
     from: Option<Timestamp>,
-    /// `until` of a Change List.
+    /// `until` of changes.
     until: Option<Timestamp>,
 }
 
 /// The lists that say what there was since a time.
 fn wanted(lists: Vec<Listed>, since: Option<Timestamp>) -> Vec<Next> {
     let Some(since) = since else { return lists.into_iter().map(|list| list.next).collect() };
-    let is_list = |list: &Listed| list.next.kind == Capability::ResourceList;
+    let is_list = |list: &Listed| list.next.kind.tells_snapshot();
     let before = lists.iter().filter(|list| is_list(list)).filter_map(|list| list.from);
     let newest_before = before.filter(|at| *at <= since).max();
     let is_wanted = |list: &Listed| {
@@ -112,12 +124,12 @@ fn wanted(lists: Vec<Listed>, since: Option<Timestamp>) -> Vec<Next> {
 }
 
 impl Archived {
-    fn give_up(&mut self, url: &Url, reason: &'static str, message: String) {
+    pub(crate) fn give_up(&mut self, url: &Url, reason: &'static str, message: String) {
         self.unread.push(Unread::new(url, reason, message));
     }
 
     /// Tells that a limit was met, once: an Archive may name millions of documents beyond it.
-    fn meet(&mut self, url: &Url, reason: &'static str, message: impl FnOnce() -> String) {
+    pub(crate) fn meet(&mut self, url: &Url, reason: &'static str, message: impl FnOnce() -> String) {
         if self.met.insert(reason) {
             self.give_up(url, reason, message());
         }
@@ -138,10 +150,13 @@ impl Archived {
     async fn list_documents(&mut self, client: &Client, archive: Next, now: Timestamp) -> Vec<Listed> {
         let mut lists = Vec::new();
         self.walk(client, archive, now, |found, next, header, entry| {
-            let kind = match header.capability {
-                Some(Capability::ResourceListArchive) => Capability::ResourceList,
-                Some(Capability::ChangeListArchive) => Capability::ChangeList,
-                _ => return,
+            // A sitemap does not say that it is an Archive.
+            let kind = match (&next.kind, &header.capability) {
+                (_, None) => return,
+                (Capability::ResourceListArchive, _) => Capability::ResourceList,
+                (Capability::ResourceDumpArchive, _) => Capability::ResourceDump,
+                (Capability::ChangeDumpArchive, _) => Capability::ChangeDump,
+                _ => Capability::ChangeList,
             };
             let Ok(url) = Url::parse(&entry.loc) else { return };
             let metadata = entry.metadata;
@@ -160,7 +175,7 @@ impl Archived {
     }
 
     /// Reads a document, and the parts of an index. Gives each entry to `take`.
-    async fn walk(
+    pub(crate) async fn walk(
         &mut self,
         client: &Client,
         first: Next,
@@ -189,21 +204,21 @@ impl Archived {
             };
             self.documents += 1;
             let mut header: Option<Header> = None;
+            let mut has_parts = false;
             while let Some(part) = stream.next().await {
                 match part {
-                    Part::Header(head) if documents::expect_kind(&head, &next.kind).is_ok() => {
-                        header = Some(head);
-                    }
-                    Part::Header(head) => {
-                        let why = documents::expect_kind(&head, &next.kind).unwrap_err();
-                        self.give_up(&next.url, "wrong-kind", why);
-                        break;
-                    }
+                    Part::Header(head) => match parts_of(&head, &next.kind) {
+                        Ok(any) => (has_parts, header) = (any, Some(head)),
+                        Err(why) => {
+                            self.give_up(&next.url, "wrong-kind", why);
+                            break;
+                        }
+                    },
                     Part::Items(items) => {
                         let Some(header) = &header else { break };
                         for item in items {
                             let Item::Entry(entry) = item else { continue };
-                            if !header.is_index() {
+                            if !has_parts {
                                 take(self, &next, header, *entry);
                                 continue;
                             }
@@ -225,15 +240,8 @@ impl Archived {
         }
     }
 
-    /// Notes the version that an entry names. A deletion is no version.
+    /// Notes the version that an entry of a list names.
     fn note(&mut self, next: &Next, header: &Header, entry: Entry, now: Timestamp) {
-        let most = self.most;
-        if self.count >= most {
-            self.meet(&next.url, "limit-entries", || {
-                format!("more than {most} versions; a later `since` reads fewer lists")
-            });
-            return;
-        }
         let changes = next.kind == Capability::ChangeList;
         let context = EntryContext {
             document: redacted(&next.url).into(),
@@ -245,6 +253,25 @@ impl Archived {
             kind: None,
             horizon: Horizon::at(now),
         };
+        self.add_version(&next.url, &context, entry, None);
+    }
+
+    /// Notes the version that an entry of the document at `url` names, with its place in a package. A deletion is no
+    /// version.
+    pub(crate) fn add_version(
+        &mut self,
+        url: &Url,
+        context: &EntryContext,
+        entry: Entry,
+        member: Option<Member>,
+    ) {
+        let most = self.most;
+        if self.count >= most {
+            self.meet(url, "limit-entries", || {
+                format!("more than {most} versions; a later `since` reads fewer lists")
+            });
+            return;
+        }
         let links = entry.links.clone();
         let Ok(read) = context.read(entry) else { return };
         if read.listing.change == Some(Change::Deleted) {
@@ -257,6 +284,7 @@ impl Archived {
         self.versions.entry(read.uri).or_default().push(Candidate {
             time,
             url: memento.and_then(|link| place(&link.href)),
+            member,
             declared: read.declaration,
             named_by: Arc::clone(&read.listing.document),
             is_dated: own.is_some(),

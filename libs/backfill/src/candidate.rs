@@ -6,6 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use model::{Declaration, Versions};
 use url::Url;
 
+use crate::dumps::Member;
+
 /// Times of Memento are whole seconds: times that are closer than that are of the same version.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
@@ -16,6 +18,8 @@ pub(crate) struct Candidate {
     pub(crate) time: Timestamp,
     /// Where its bytes are, if that is named.
     pub(crate) url: Option<Url>,
+    /// Where its bytes are in a package of a dump of the past, if they are in one.
+    pub(crate) member: Option<Member>,
     /// What is declared of its bytes.
     pub(crate) declared: Declaration,
     /// The document or TimeMap that names it.
@@ -25,14 +29,20 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
+    /// Where its bytes are: at a URL of their own, or else in the package at this URL.
+    pub(crate) fn place(&self) -> Option<Url> {
+        self.url.clone().or_else(|| self.member.as_ref().map(|member| member.url.clone()))
+    }
+
     /// Joins what is named of one version: what has a digest counts, or else what is later. Either may have the URL.
     fn join(&mut self, other: Self) {
         let has_digest = |one: &Self| !one.declared.digests.is_empty();
-        let url = self.url.take();
+        let (url, member) = (self.url.take(), self.member.take());
         if has_digest(&other) || !has_digest(self) {
-            *self = Self { url: other.url.or(url), ..other };
+            *self = Self { url: other.url.or(url), member: other.member.or(member), ..other };
         } else {
             self.url = url.or(other.url);
+            self.member = member.or(other.member);
         }
     }
 
@@ -119,6 +129,7 @@ fn each_once(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
             Some(before) if is_same(before.time, candidate.time) => before.join(candidate),
             Some(before) if !candidate.is_dated && before.has_a_digest_of(&candidate) => {
                 before.url = before.url.take().or(candidate.url);
+                before.member = before.member.take().or(candidate.member);
             }
             _ => all.push(candidate),
         }
@@ -146,6 +157,7 @@ mod tests {
         Candidate {
             time: second(time),
             url: format!("http://h/{time}").parse().ok(),
+            member: None,
             declared: Declaration::default(),
             named_by: "http://h/tm".into(),
             is_dated: true,

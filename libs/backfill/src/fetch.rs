@@ -1,14 +1,17 @@
 //! Fetches one version, and checks that it is the one that was named.
 
 use fixity::Verdict;
+use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use model::{Assurance, Declaration};
+use packages::PackageError;
 use secrets::redacted;
 use store::{Store, StoreError};
 use url::Url;
 use web::{Client, GetRequest, Response, WebError};
 
 use crate::candidate::Candidate;
+use crate::dumps::Member;
 use crate::receive::{Body, receive};
 use crate::resource::Resource;
 
@@ -81,6 +84,47 @@ pub(crate) async fn fetch(
         final_url: redacted(response.final_url()),
     };
     Ok((requests, Ok(fetched)))
+}
+
+/// Fetches a version that is in a package of a dump. Returns the requests made, and the version or why it is not used.
+///
+/// # Errors
+/// Only the store's.
+pub(crate) fn fetch_member<'a>(
+    store: &'a Store,
+    candidate: &'a Candidate,
+    member: &'a Member,
+) -> BoxFuture<'a, Result<(u64, Result<Fetched, Refused>), StoreError>> {
+    Box::pin(async move {
+        let fetched = receive_member(store, candidate, member).await;
+        let requests = member.close();
+        Ok((requests, fetched?))
+    })
+}
+
+async fn receive_member(
+    store: &Store,
+    candidate: &Candidate,
+    member: &Member,
+) -> Result<Result<Fetched, Refused>, StoreError> {
+    let declared = &candidate.declared;
+    let unreadable = |error: PackageError| refused("package-unreadable", error.to_string());
+    let mut reader = match member.open().await {
+        Ok(reader) => reader,
+        Err(error) => return Ok(Err(unreadable(error))),
+    };
+    let algorithms = declared.digests.iter().map(|digest| digest.algorithm()).collect();
+    let body = match receive(&mut reader, store, algorithms).await? {
+        Ok(body) => body,
+        Err(error) => return Ok(Err(unreadable(error))),
+    };
+    Ok(judge(&body, declared).map(|assurance| Fetched {
+        body,
+        assurance,
+        media_type: declared.media_type.clone(),
+        encoding: declared.encoding.clone(),
+        final_url: redacted(&member.url),
+    }))
 }
 
 fn is_own_host(resource: &Resource, url: &Url) -> bool {

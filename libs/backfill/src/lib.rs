@@ -3,6 +3,7 @@
 mod archives;
 mod bounds;
 mod candidate;
+mod dumps;
 mod error;
 mod fetch;
 mod keep;

@@ -2,6 +2,8 @@
 
 use bytes::{Bytes, BytesMut};
 use fixity::{Algorithm, Computed, Hasher};
+use packages::PackageError;
+use packages::zip::MemberReader;
 use store::{Spool, Spooled, Store, StoreError};
 use web::{Response, WebError};
 
@@ -26,16 +28,41 @@ impl Body {
     }
 }
 
-/// Receives the body of a response, and computes its digests. The server's failure is the inner result.
-pub(crate) async fn receive(
-    response: &mut Response,
+/// Bytes that come in pieces.
+pub(crate) trait Pieces {
+    /// Why they break off.
+    type Error;
+
+    /// The next piece; none after the last one.
+    fn piece(&mut self) -> impl Future<Output = Result<Option<Bytes>, Self::Error>> + Send;
+}
+
+impl Pieces for Response {
+    type Error = WebError;
+
+    async fn piece(&mut self) -> Result<Option<Bytes>, WebError> {
+        self.chunk().await
+    }
+}
+
+impl Pieces for MemberReader<'_> {
+    type Error = PackageError;
+
+    async fn piece(&mut self) -> Result<Option<Bytes>, PackageError> {
+        self.chunk().await
+    }
+}
+
+/// Receives a body, and computes its digests. The failure of its server is the inner result.
+pub(crate) async fn receive<P: Pieces>(
+    from: &mut P,
     store: &Store,
     algorithms: Vec<Algorithm>,
-) -> Result<Result<Body, WebError>, StoreError> {
+) -> Result<Result<Body, P::Error>, StoreError> {
     let mut hasher = Hasher::new(algorithms.iter().copied());
     let mut begun = BytesMut::new();
     loop {
-        match response.chunk().await {
+        match from.piece().await {
             Ok(Some(piece)) if begun.len() + piece.len() <= PACK_THRESHOLD_BYTES => {
                 hasher.update(&piece);
                 begun.extend_from_slice(&piece);
@@ -44,7 +71,7 @@ pub(crate) async fn receive(
                 let mut spool = store.spool(Hasher::new(algorithms)).await?;
                 spool.append(begun.freeze()).await?;
                 spool.append(piece).await?;
-                return rest(response, spool).await;
+                return rest(from, spool).await;
             }
             Ok(None) => return Ok(Ok(Body::Small(begun.freeze(), hasher.finish()))),
             Err(error) => return Ok(Err(error)),
@@ -52,9 +79,9 @@ pub(crate) async fn receive(
     }
 }
 
-async fn rest(response: &mut Response, mut spool: Spool) -> Result<Result<Body, WebError>, StoreError> {
+async fn rest<P: Pieces>(from: &mut P, mut spool: Spool) -> Result<Result<Body, P::Error>, StoreError> {
     loop {
-        match response.chunk().await {
+        match from.piece().await {
             Ok(Some(piece)) => spool.append(piece).await?,
             Ok(None) => return Ok(Ok(Body::Large(spool.finish().await?))),
             Err(error) => return Ok(Err(error)),

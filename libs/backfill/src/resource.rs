@@ -63,7 +63,14 @@ impl Resource {
             lastmod: None,
         };
         let time = link.modified.as_ref()?.instant();
-        Some(Candidate { time, url, declared, named_by: Arc::clone(&self.document), is_dated: true })
+        Some(Candidate {
+            time,
+            url,
+            member: None,
+            declared,
+            named_by: Arc::clone(&self.document),
+            is_dated: true,
+        })
     }
 }
 

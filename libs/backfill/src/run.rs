@@ -19,7 +19,7 @@ use crate::archives::{self, Archived};
 use crate::bounds::Bounds;
 use crate::candidate::{Candidate, Choice, Wanted, choose};
 use crate::error::BackfillError;
-use crate::fetch::{Refused, fetch};
+use crate::fetch::{Refused, fetch, fetch_member};
 use crate::keep::Keeper;
 use crate::report::{Count as _, Remark};
 use crate::resource::Resource;
@@ -159,8 +159,14 @@ pub async fn run(
         let mut fetched = Box::pin(
             stream::iter(fetches)
                 .map(|(resource, candidate, url)| async move {
-                    let fetching = fetch(parts.client, store, &resource, &candidate, &url, options.any_host);
-                    let (requests, result) = fetching.await?;
+                    let (requests, result) = match &candidate.member {
+                        Some(member) if candidate.url.is_none() => {
+                            fetch_member(store, &candidate, member).await?
+                        }
+                        _ => {
+                            fetch(parts.client, store, &resource, &candidate, &url, options.any_host).await?
+                        }
+                    };
                     Ok::<_, BackfillError>((resource, candidate, url, requests, result))
                 })
                 .buffered(options.at_a_time),
@@ -209,6 +215,7 @@ async fn plan(
         candidates.extend(std::mem::take(&mut read.versions).into_iter().map(|named| Candidate {
             time: named.time,
             url: Some(named.url),
+            member: None,
             declared: Declaration::default(),
             named_by: redacted(&named.page).into(),
             is_dated: true,
@@ -229,7 +236,7 @@ async fn plan(
     for candidate in chosen {
         if let Some(held) = held_bytes(&candidate.declared, &plan.resource, &versions) {
             plan.copies.push((candidate, held));
-        } else if let Some(url) = candidate.url.clone() {
+        } else if let Some(url) = candidate.place() {
             plan.fetches.push((candidate, url));
         } else {
             plan.not_held += 1;

@@ -100,7 +100,7 @@ async fn read_page(
 ) -> Result<(Url, TimeMap), (&'static str, String)> {
     let failed = |error: WebError| (error.reason().as_str(), error.to_string());
     let largest = Some(limits.bytes as u64);
-    let request = GetRequest { accept: Some(ACCEPT), largest, ..GetRequest::new(page.clone()) };
+    let request = GetRequest { accept: Some(ACCEPT.into()), largest, ..GetRequest::new(page.clone()) };
     let mut response = match client.get_with_retries(request).await {
         Ok(response) => response,
         Err(error) => {

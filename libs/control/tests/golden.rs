@@ -118,6 +118,7 @@ fn sources() {
     full.follow_links = ["item", "describedby"].map(|rel| rel.parse().unwrap()).into();
     full.follow_types = vec!["application/pdf".parse().unwrap()];
     full.follow_max = 5.try_into().ok();
+    full.follow_rules = vec!["rel=alternate,type=application/pdf,max=2,instead".parse().unwrap()];
     full.only = ["type=application/pdf", "describes"].map(|only| only.parse().unwrap()).into();
     full.strict = true;
     full.accept_html = true;

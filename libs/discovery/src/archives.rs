@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use documents::{DocumentError, Part};
 use model::counted;
-use resourcesync::{Capability, Datetime, Entry, Header, Item, Options};
+use resourcesync::{Capability, Datetime, Entry, Header, Item, Options, relation};
 use serde::Serialize;
 use url::Url;
 use web::Client;
@@ -43,16 +43,27 @@ pub struct Archive {
 pub async fn archives(client: &Client, found: &mut Discovery, options: &Options) -> Vec<Archive> {
     let mut archives: Vec<Archive> = Vec::new();
     let links = found.sets.iter().flat_map(|(_, set)| &set.capabilities);
-    for link in links.filter(|link| link.capability.is_archive()) {
-        // Capability Lists may name one Archive several times.
-        if archives.len() < MOST_ARCHIVES && archives.iter().all(|known| known.url != link.uri) {
-            archives.push(Archive::new(link.uri.clone(), link.capability.clone()));
+    let offered = links.filter(|link| link.capability.is_archive());
+    let offered = offered.map(|link| (link.uri.clone(), link.capability.clone()));
+    for (url, capability) in offered.chain(back_links(found)) {
+        // Capability Lists may name one Archive several times, and lists again.
+        if archives.len() < MOST_ARCHIVES && archives.iter().all(|known| known.url != url) {
+            archives.push(Archive::new(url, capability));
         }
     }
     for archive in &mut archives {
         found.requests += archive.read(client, options).await;
     }
     archives
+}
+
+/// The Archives to which lists point back, though their Capability List may not name them.
+fn back_links(found: &Discovery) -> impl Iterator<Item = (String, Capability)> {
+    found.documents.iter().flat_map(|document| {
+        let capability = document.capability.as_ref().and_then(Capability::archive);
+        let links = document.links.iter().filter(|link| link.rel == relation::ARCHIVES);
+        links.filter_map(move |link| Some((link.href.clone(), capability.clone()?)))
+    })
 }
 
 impl Archive {
@@ -100,23 +111,22 @@ impl Archive {
         *requests += made;
         let mut stream = opened?;
         let mut parts = Vec::new();
-        let mut header = None;
+        let mut has_parts = false;
         while let Some(part) = stream.next().await {
             match part {
-                Part::Header(found) => {
-                    if let Some(other) = self.other_kind(&found) {
+                Part::Header(found) => match self.expect(&found) {
+                    Ok(any) => has_parts = any,
+                    Err(other) => {
                         self.note(format!("{url} is {other}"));
                         return Ok(parts);
                     }
-                    header = Some(found);
-                }
+                },
                 Part::Items(items) => {
-                    let is_index = header.as_ref().is_some_and(|header| header.is_index());
                     for item in items {
                         let Item::Entry(entry) = item else { continue };
-                        if is_index && parts.len() < MOST_DOCUMENTS {
+                        if has_parts && parts.len() < MOST_DOCUMENTS {
                             parts.extend(Url::parse(&entry.loc));
-                        } else if !is_index {
+                        } else if !has_parts {
                             self.take(&entry);
                         }
                     }
@@ -133,12 +143,16 @@ impl Archive {
         Ok(parts)
     }
 
-    /// What a document is, if it is no part of this Archive.
-    fn other_kind(&self, header: &Header) -> Option<String> {
+    /// Whether the entries of a document are parts of this Archive; otherwise they are documents of the past.
+    ///
+    /// # Errors
+    /// What it is, if it is no part of this Archive.
+    fn expect(&self, header: &Header) -> Result<bool, String> {
         match &header.capability {
-            Some(capability) if *capability == self.capability => None,
-            Some(capability) => Some(format!("a {capability}")),
-            None => Some("a sitemap without capability".to_owned()),
+            None => Err("a sitemap without capability".to_owned()),
+            Some(capability) => {
+                documents::expect_archive(header, &self.capability).map_err(|_| format!("a {capability}"))
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use crate::document::{Level, Small};
 use crate::error::{DiscoverError, WELL_KNOWN};
 use crate::found::{Discovery, Route, Tried};
 use crate::hint::HintKind;
+use crate::onward::is_closed_change_document;
 use crate::robots;
 use crate::search::{Page, Search, Step, Visit};
 
@@ -93,7 +94,7 @@ pub(crate) async fn find(
         search.take_page(landing);
         return search.end(entry, None);
     }
-    if (is_site || !catalogs.is_empty())
+    if (is_site || is_html || !catalogs.is_empty())
         && !search.found.has_sets()
         && let Some(repository) = search.api_catalog(entry, catalogs).await
     {
@@ -134,8 +135,12 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Uses a document that is given directly. What it is a part of is only noted.
+    /// Uses a document that is given directly. What it is a part of is only noted, unless it is closed: then only other
+    /// documents tell later changes.
     async fn take_given(&mut self, given: Small) {
+        if is_closed_change_document(&given) {
+            return self.go_on(given).await;
+        }
         if given.parsed.level < Level::Description
             && let Some(url) = given.link(relation::UP)
         {

@@ -133,12 +133,7 @@ impl Search<'_> {
                     if matches!(capability, Capability::Other(_)) {
                         self.leave_alone(&small.url, capability, &named.uri);
                     }
-                    // Hubs are relative to the URL of the document.
-                    let resolved = |hub: &String| small.url.join(hub).ok().map(String::from);
-                    let hubs = named.hubs.iter().filter_map(resolved).collect();
-                    let capability = capability.clone();
-                    let uri = named.uri.clone();
-                    capabilities.push(CapabilityLink { capability, uri, hubs });
+                    capabilities.push(capability_link(&small, named, capability.clone()));
                 }
                 None => without += 1,
             }
@@ -169,7 +164,7 @@ impl Search<'_> {
         }
     }
 
-    fn put_set(&mut self, url: &Url, capabilities: Vec<CapabilityLink>, doubtful: bool) {
+    pub(crate) fn put_set(&mut self, url: &Url, capabilities: Vec<CapabilityLink>, doubtful: bool) {
         let id = SetId::new(url.as_str());
         if self.found.sets.iter().all(|(known, _)| *known != id) {
             self.found.sets.push((id, SetRecord { capabilities, doubtful, ..SetRecord::default() }));
@@ -187,6 +182,13 @@ impl Search<'_> {
             self.hint(parent, HintKind::Again(url.to_string()));
         }
     }
+}
+
+/// The document that an entry of a Capability List names. Hubs are relative to the URL of that list.
+pub(crate) fn capability_link(list: &Small, named: &Named, capability: Capability) -> CapabilityLink {
+    let resolved = |hub: &String| list.url.join(hub).ok().map(String::from);
+    let hubs = named.hubs.iter().filter_map(resolved).collect();
+    CapabilityLink { capability, uri: named.uri.clone(), hubs }
 }
 
 /// Whether a document of this kind, or its target, is harvested.

@@ -48,6 +48,12 @@ pub enum HintKind {
     Again(String),
     /// A Capability List links to the Source Description, which does not list it.
     NotListedAbove(String),
+    /// A closed change document leads to a Capability List that does not name it.
+    NotNamedAbove(String),
+    /// A closed change document leads to no document of later changes.
+    ClosedWithoutNext,
+    /// A closed change document leads to another host, from where no further link is followed.
+    OtherHost(String),
     /// A link or `robots.txt` leads to an unexpected kind of document.
     OtherKind {
         /// Expected kind.
@@ -82,6 +88,9 @@ impl HintKind {
             Self::LinkHeader(_) => "link-header",
             Self::Again(_) => "again",
             Self::NotListedAbove(_) => "not-listed-above",
+            Self::NotNamedAbove(_) => "not-named-above",
+            Self::ClosedWithoutNext => "closed-without-next",
+            Self::OtherHost(_) => "other-host",
             Self::OtherKind { .. } => "other-kind",
             Self::LeftAlone { .. } => "left-alone",
         }
@@ -118,6 +127,18 @@ impl fmt::Display for HintKind {
             Self::LinkHeader(url) => write!(f, "its server names the Capability List {url}"),
             Self::Again(url) => write!(f, "it names {url}, which was read already"),
             Self::NotListedAbove(url) => write!(f, "{url} is above it, but does not name it"),
+            Self::NotNamedAbove(url) => {
+                write!(
+                    f,
+                    "it leads up to {url}, which does not name it: this one and what is named there are read"
+                )
+            }
+            Self::ClosedWithoutNext => f.write_str(
+                "it is closed, and links to no later changes: give the Capability List to have those too",
+            ),
+            Self::OtherHost(url) => {
+                write!(f, "it leads to {url} on another host, from where no further link is followed")
+            }
             Self::LeftAlone { capability, uri } => {
                 write!(f, "it offers {capability} at {uri}, which is not harvested and left alone")
             }
@@ -158,6 +179,9 @@ mod tests {
             HintKind::LinkHeader(url()),
             HintKind::Again(url()),
             HintKind::NotListedAbove(url()),
+            HintKind::NotNamedAbove(url()),
+            HintKind::ClosedWithoutNext,
+            HintKind::OtherHost(url()),
             HintKind::LeftAlone { capability: "archives".to_owned(), uri: url() },
             HintKind::OtherKind { expected: "Source Description", found: "urlset".to_owned() },
         ];

@@ -14,6 +14,7 @@ mod landing;
 mod link_set;
 mod link_set_memory;
 mod oai;
+mod onward;
 mod poll;
 mod robots;
 mod search;

@@ -32,8 +32,8 @@ pub(crate) async fn request_set(
     errand: RequestPurpose,
     memory: &mut HeldMemory,
 ) -> (u64, Result<(Url, Links), SetError>) {
-    let request = |accept| GetRequest {
-        accept: Some(accept),
+    let request = |accept: &'static str| GetRequest {
+        accept: Some(accept.into()),
         errand,
         largest: Some(Limits::BODY.bytes as u64),
         ..GetRequest::new(set.clone())

@@ -45,11 +45,12 @@ impl Search<'_> {
         }
     }
 
-    /// Tries the catalogs of interfaces: those that the page links to, otherwise the host's. Of the interfaces, the one
-    /// that is known best is used. Returns another discovery if that is an OAI-PMH repository.
+    /// Tries the catalogs of interfaces: those that the page links to, otherwise the one below it, which is the host's
+    /// if the page is that of the host (FAIRiCat). Of the interfaces, the one that is known best is used. Returns
+    /// another discovery if that is an OAI-PMH repository.
     pub(crate) async fn api_catalog(&mut self, entry: &Url, named: Vec<Url>) -> Option<Discovery> {
         self.prefetched = None;
-        let well_known = entry.join(catalog::WELL_KNOWN).ok().filter(|_| named.is_empty());
+        let well_known = catalog_below(entry).filter(|_| named.is_empty());
         let mut interfaces = Vec::new();
         let mut memory = HeldMemory::of(LinkSetMemory::default());
         for url in named.into_iter().chain(well_known).take(MOST_CATALOGS) {
@@ -140,6 +141,37 @@ impl Search<'_> {
                 self.found.tried.push(Tried { route, url: url.to_string(), why });
             }
             Err(error) => self.tried(route, url, &error),
+        }
+    }
+}
+
+/// The usual place of the catalog of the interfaces behind an entry page. None below a file or a query.
+pub(crate) fn catalog_below(entry: &Url) -> Option<Url> {
+    let folder = entry.path().trim_end_matches('/');
+    let is_file = !entry.path().ends_with('/') && folder.rsplit('/').next()?.contains('.');
+    let mut url = entry.clone();
+    url.set_path(&format!("{folder}{}", catalog::WELL_KNOWN));
+    url.set_fragment(None);
+    (!is_file && entry.query().is_none()).then_some(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalog_of_an_entry_page_lies_below_it() {
+        let below = |entry: &str| catalog_below(&entry.parse().unwrap()).map(String::from);
+        for (entry, catalog) in [
+            ("http://h", Some("http://h/.well-known/api-catalog")),
+            ("http://h/", Some("http://h/.well-known/api-catalog")),
+            ("http://h/repo/", Some("http://h/repo/.well-known/api-catalog")),
+            ("http://h/repo#top", Some("http://h/repo/.well-known/api-catalog")),
+            ("http://h/v1.0/", Some("http://h/v1.0/.well-known/api-catalog")),
+            ("http://h/repo/index.html", None),
+            ("http://h/repo/?lang=en", None),
+        ] {
+            assert_eq!(below(entry).as_deref(), catalog, "{entry}");
         }
     }
 }

@@ -74,7 +74,7 @@ impl Search<'_> {
         is_right
     }
 
-    fn put_below(&mut self, below: &Url, above: &Url) {
+    pub(crate) fn put_below(&mut self, below: &Url, above: &Url) {
         if let Some(document) =
             self.found.documents.iter_mut().find(|document| document.url == below.as_str())
         {

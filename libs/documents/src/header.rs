@@ -14,6 +14,22 @@ pub fn expect_kind(header: &Header, expected: &Capability) -> Result<(), String>
     }
 }
 
+/// A document must be an Archive of the expected kind. Returns whether its entries are parts of it; otherwise they are
+/// the documents of the past. An index of Change Lists may stand where their Archive is announced: DSpace writes
+/// `changelistindex` there.
+///
+/// # Errors
+/// What it is instead.
+pub fn expect_archive(header: &Header, expected: &Capability) -> Result<bool, String> {
+    let is_index_of_lists = header.is_index()
+        && *expected == Capability::ChangeListArchive
+        && header.capability == Some(Capability::ChangeList);
+    if is_index_of_lists {
+        return Ok(false);
+    }
+    expect_kind(header, expected).map(|()| header.is_index())
+}
+
 /// Records the header of a document. Returns the context by which its entries are read.
 pub fn take_header(record: &mut DocumentRecord, uri: &str, header: Header, horizon: Horizon) -> EntryContext {
     let certain = |time: Option<Datetime>| time.and_then(|time| horizon.certain_instant(&time));

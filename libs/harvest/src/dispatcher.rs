@@ -5,6 +5,7 @@ mod patches;
 mod pending_pass;
 pub(crate) mod window;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use bus::{Delivery, Queue};
 use jiff::Timestamp;
 use model::{
     Action, Failure, FetchItem, FetchJob, Fetched, JobId, Origin, Outcome, OutcomeResult, Outcomes,
-    ProblemReason, ResourceUri, VerifyJob,
+    PendingRecord, ProblemReason, ResourceUri, VerifyJob,
 };
 
 use crate::dispatcher::patches::PatchStreak;
@@ -23,7 +24,7 @@ use crate::run::RunContext;
 use crate::run::job_events::{JobEvents, take_dead_letters};
 use crate::settler::Settler;
 use crate::settler::candidate::{self, Step, next_step};
-use crate::settler::failures::earliest;
+use crate::settler::failures::{Down, earliest};
 
 /// Deletions settled per batch.
 const DELETE_BATCH: usize = 500;
@@ -66,7 +67,9 @@ impl Dispatcher {
             let left = dispatcher.pass(ctx, settler).await?;
             let down = dispatcher.window.take_down();
             let is_any_down = !down.is_empty();
-            settler.leave(ctx, down).await?;
+            if settler.leave(ctx, &down).await? {
+                keep_resting(&mut dispatcher.window, &down);
+            }
             match left.due {
                 _ if is_any_down => {}
                 _ if !left.any => break,
@@ -99,11 +102,18 @@ impl Dispatcher {
         loop {
             ctx.check_stop()?;
             left.any |= self.window.shed_down();
-            self.fill(ctx, &mut pass, &mut left).await?;
+            for mirror in settler.trials.left_out() {
+                left.any |= self.window.shed_mirrored(mirror);
+            }
+            self.fill(ctx, settler, &mut pass, &mut left).await?;
             let has_more = !pass.is_over() && self.window.has_room();
             if !has_more || pass.deletions.len() >= DELETE_BATCH {
                 let deletions = std::mem::take(&mut pass.deletions);
                 settler.settle_deletions(ctx, deletions).await?;
+            }
+            if !has_more || pass.misplaced.len() >= DELETE_BATCH {
+                let misplaced = std::mem::take(&mut pass.misplaced);
+                settler.pass_on(ctx, misplaced).await?;
             }
             let is_last = pass.is_over();
             self.send_ready(ctx, is_last).await?;
@@ -181,12 +191,14 @@ impl Dispatcher {
     async fn fill(
         &mut self,
         ctx: &mut RunContext,
+        settler: &Settler,
         pass: &mut PendingPass,
         left: &mut Leftover,
     ) -> Result<(), HarvestError> {
         let now = ctx.clock.now();
         for _ in 0..PORTION {
-            if !self.window.has_room() || pass.deletions.len() >= DELETE_BATCH {
+            let is_batch_full = pass.deletions.len().max(pass.misplaced.len()) >= DELETE_BATCH;
+            if !self.window.has_room() || is_batch_full {
                 break;
             }
             let Some((uri, record)) = pass.next().await? else { return Ok(()) };
@@ -212,6 +224,11 @@ impl Dispatcher {
                         self.window.add_candidate(origin, candidate::kept(uri, &record, kept), record);
                     }
                     Step::Fetch | Step::Confirm(_) if self.window.is_down(&origin) => left.any = true,
+                    _ if record.at_mirror().is_some() && settler.trials.is_left_out(&origin) => {
+                        left.any = true;
+                        pass.misplaced.push((uri, record));
+                    }
+                    _ if is_on_trial(settler, pass, &origin, &record) => left.any = true,
                     step => {
                         let from = record.at_mirror().map(|mirror| mirror.url.clone());
                         let held = match step {
@@ -308,6 +325,22 @@ async fn add_validators(ctx: &mut RunContext, items: &mut [FetchItem]) -> Result
         item.held_type = bitstream.media_type;
     }
     Ok(())
+}
+
+/// Lets origins rest on that asked for it, while mirrors are requested.
+fn keep_resting(window: &mut Window, down: &HashMap<Origin, Down>) {
+    for (origin, why) in down {
+        if let Down::Resting { until } = why {
+            window.rest(origin, *until);
+        }
+    }
+}
+
+/// Whether a record waits for what a mirror gives for other resources. Nothing is known of the mirror yet.
+fn is_on_trial(settler: &Settler, pass: &mut PendingPass, mirror: &Origin, record: &PendingRecord) -> bool {
+    let is_at_mirror = record.at_mirror().is_some() && !record.is_at_memento();
+    let most = settler.trials.most_at(mirror).filter(|_| is_at_mirror);
+    most.is_some_and(|most| !pass.may_try(mirror, most))
 }
 
 /// Whether a time lies further ahead than a run waits.

@@ -105,7 +105,8 @@ impl Harvest {
     }
 
     /// Reads what the catalog knows of the Source and of its last run.
-    async fn assemble(parts: Parts) -> Result<Self, HarvestError> {
+    async fn assemble(mut parts: Parts) -> Result<Self, HarvestError> {
+        parts.options.filter.published = parts.store.publication_bases().await?;
         let catalog = &parts.catalog;
         let last = catalog.last_run().await?;
         let interrupted = last.clone().filter(|run| run.phase != Phase::Finished);

@@ -4,16 +4,19 @@ use crate::run::RunContext;
 
 pub(crate) mod candidate;
 pub(crate) mod failures;
-mod mirrors;
+pub(crate) mod mementos;
+pub(crate) mod mirror_trials;
+pub(crate) mod mirrors;
 pub(crate) mod outcomes;
 pub(crate) mod versions;
 mod view;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use model::Origin;
 use store::View;
 
+use crate::settler::mirror_trials::MirrorTrials;
 use crate::settler::versions::History;
 
 /// State of the settling of a run.
@@ -24,8 +27,8 @@ pub(crate) struct Settler {
     pub(crate) history: History,
     /// Origins whose bot defence answered with a challenge in this run.
     pub(crate) challenged: HashSet<Origin>,
-    /// How often mirrors gave other bytes than the declared ones, by origin.
-    pub(crate) misfits: HashMap<Origin, u32>,
+    /// What the mirrors of this run gave.
+    pub(crate) trials: MirrorTrials,
     /// Whether no resource was stored before this dispatch. Each resource is settled once in it, so lookups find
     /// nothing.
     pub(crate) is_first_dispatch: bool,
@@ -34,7 +37,13 @@ pub(crate) struct Settler {
 impl Settler {
     /// A settler that keeps `history` versions.
     pub(crate) fn new(view: Option<View>, history: History) -> Self {
-        Self { view, history, challenged: HashSet::new(), misfits: HashMap::new(), is_first_dispatch: false }
+        Self {
+            view,
+            history,
+            challenged: HashSet::new(),
+            trials: MirrorTrials::default(),
+            is_first_dispatch: false,
+        }
     }
 
     /// Prepares for the outcomes of a dispatch.

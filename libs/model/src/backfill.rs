@@ -14,7 +14,7 @@ pub struct BackfillCounts {
     pub timemaps: u64,
     /// Documents of Archives that were read.
     pub archive_documents: u64,
-    /// Archives of dumps, which are not read.
+    /// Archives of dumps, of whose packages the manifests are read.
     pub dump_archives: u64,
     /// Versions that are known, each once.
     pub known: u64,

@@ -14,6 +14,7 @@ mod document;
 mod encoding;
 mod failure;
 mod follow;
+mod follow_rule;
 mod home;
 mod ids;
 mod job;
@@ -67,6 +68,7 @@ pub use document::{ChangeTimes, DocumentRecord, DocumentState, Validators};
 pub use encoding::{TextEncoding, TextEncodingError};
 pub use failure::{Disposition, Evidence, Failure};
 pub use follow::{FollowedRelation, FollowedRelationError, MediaRange, MediaRangeError};
+pub use follow_rule::{FollowRule, FollowRuleError};
 pub use home::HomeSite;
 pub use ids::{DamageId, IdError, JobId, PackId, PackageId, RunId, Seq, SetId, SourceId};
 pub use job::{FetchItem, FetchJob, Fetched, FetchedResult, VerifyJob};
@@ -74,7 +76,7 @@ pub use landing_page::{MOST_RECORDS_OF_A_PAGE, PageList, PageRecord, PageState};
 pub use linked::{LinkVersion, Linked};
 pub use links::Links;
 pub use location::{CompactedPack, Location, Method, Span};
-pub use mirror::{Mirror, MirrorPlan};
+pub use mirror::{MementoStep, Mirror, MirrorPlan};
 pub use network::{Network, NetworkError};
 pub use oai::{
     OaiDeletions, OaiFormat, OaiGap, OaiList, OaiNamed, OaiPage, OaiProgress, OaiReading, OaiReadingKind,

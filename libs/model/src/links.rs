@@ -12,6 +12,13 @@ use serde_json::value::RawValue;
 /// version does not inherit them.
 const OF_ONE_EVENT: [&str; 2] = [relation::PATCH, relation::MEMENTO];
 
+/// Where a link keeps the document that gave it, if that is not the document of its listing. No attribute of a
+/// document has such a name.
+const GIVEN_BY: &str = "@document";
+
+/// The name under which the document of a link is shown.
+const DOCUMENT: &str = "document";
+
 /// The links of an entry (ResourceSync 1.1, section 14), never empty.
 ///
 /// They are kept in their encoded form, a JSON array of [`Link`]s: millions of records are read, passed on and
@@ -41,19 +48,59 @@ impl Links {
 
     /// The links, in the order of the entry.
     pub fn to_vec(&self) -> Vec<Link> {
+        let mut links = self.decoded();
+        if self.has_documents() {
+            links.iter_mut().for_each(|link| drop(link.other.remove(GIVEN_BY)));
+        }
+        links
+    }
+
+    /// What a later version keeps of them if its entry has no links: all but those of one event. `document` gave them.
+    pub fn inherited(&self, document: &str) -> Option<Self> {
+        let mut links = self.decoded();
+        links.retain(|link| !OF_ONE_EVENT.contains(&link.rel.as_str()));
+        Self::of(&given_by(links, document))
+    }
+
+    /// The same links in the listing of another document than the one that gave them.
+    #[must_use]
+    pub fn given_by(&self, document: &str) -> Self {
+        Self::of(&given_by(self.decoded(), document)).unwrap_or_else(|| self.clone())
+    }
+
+    /// The same links, each with the document that gave it, as they are shown. `document` is that of the listing.
+    #[must_use]
+    pub fn shown(&self, document: &str) -> Self {
+        let mut links = self.decoded();
+        for link in &mut links {
+            let given_by = link.other.remove(GIVEN_BY).unwrap_or_else(|| document.to_owned());
+            link.other.insert(DOCUMENT.to_owned(), given_by);
+        }
+        Self::of(&links).unwrap_or_else(|| self.clone())
+    }
+
+    /// Whether these are the same links, whichever documents gave them.
+    pub fn are(&self, other: &Self) -> bool {
+        let any_document = self.has_documents() || other.has_documents();
+        self == other || any_document && self.to_vec() == other.to_vec()
+    }
+
+    fn has_documents(&self) -> bool {
+        self.0.contains(GIVEN_BY)
+    }
+
+    fn decoded(&self) -> Vec<Link> {
         // Only what `of` has encoded is ever read here.
         serde_json::from_str(&self.0).unwrap_or_default()
     }
+}
 
-    /// What a later version keeps of them if its entry has no links: all but those of one event.
-    pub fn inherited(&self) -> Option<Self> {
-        if !OF_ONE_EVENT.iter().any(|rel| self.0.contains(rel)) {
-            return Some(self.clone());
-        }
-        let mut links = self.to_vec();
-        links.retain(|link| !OF_ONE_EVENT.contains(&link.rel.as_str()));
-        Self::of(&links)
+/// Links with the document that gave them, except those that have one already.
+fn given_by(mut links: Vec<Link>, document: &str) -> Vec<Link> {
+    for link in &mut links {
+        link.other.entry(GIVEN_BY.to_owned()).or_insert_with(|| document.to_owned());
     }
+    links
 }
 
 impl fmt::Debug for Links {
@@ -101,9 +148,24 @@ mod tests {
     #[test]
     fn links_of_one_event_are_not_inherited() {
         let all = [link("describedby"), link(relation::PATCH), link("memento"), link("timegate")];
-        let inherited = Links::of(&all).and_then(|links| links.inherited()).map(|links| links.to_vec());
-        assert_eq!(inherited, Some(vec![link("describedby"), link("timegate")]));
-        assert_eq!(Links::of(&all[1..3]).and_then(|links| links.inherited()), None);
+        let inherited = Links::of(&all).and_then(|links| links.inherited("http://h/list"));
+        assert_eq!(inherited.map(|links| links.to_vec()), Some(vec![link("describedby"), link("timegate")]));
+        assert_eq!(Links::of(&all[1..3]).and_then(|links| links.inherited("http://h/list")), None);
+    }
+
+    #[test]
+    fn inherited_links_keep_the_document_that_gave_them() {
+        let listed = Links::of(&[link("via")]).unwrap();
+        let once = listed.inherited("http://h/list").unwrap();
+        let twice = once.inherited("http://h/changes").unwrap();
+        assert_eq!(once, twice);
+        let document = |links: &Links| links.shown("http://h/changes").to_vec()[0].other["document"].clone();
+        assert_eq!(
+            (document(&listed), document(&twice)),
+            ("http://h/changes".into(), "http://h/list".into())
+        );
+        assert!(once.are(&listed) && listed.are(&once) && once != listed);
+        assert!(!once.are(&Links::of(&[link("license")]).unwrap()));
     }
 
     #[test]

@@ -26,4 +26,26 @@ pub struct MirrorPlan {
     /// resource if they fail, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+    /// How far its memento was tried: the listed version of a resource that has changed again since.
+    #[serde(default, skip_serializing_if = "MementoStep::is_none")]
+    pub memento: MementoStep,
+}
+
+/// How far the memento of a pending resource was tried in a run (ResourceSync 1.1, section 14.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MementoStep {
+    /// It was not.
+    #[default]
+    None,
+    /// It is the place to request: its bytes are an earlier version, and not the stored one.
+    Asked,
+    /// It was requested.
+    Done,
+}
+
+impl MementoStep {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
 }

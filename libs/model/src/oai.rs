@@ -90,6 +90,9 @@ pub struct OaiProgress {
     /// The list that is being read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<OaiReading>,
+    /// A list of all records that was not read to its end when a list of changes began. It goes on later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<OaiReading>,
 }
 
 /// How a repository takes resumption tokens.
@@ -181,6 +184,9 @@ pub struct OaiReading {
     /// How late its latest record was, in seconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub late: u32,
+    /// When changes were read before it ended, for the first time, by our clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Timestamp>,
 }
 
 /// What a list asks for.

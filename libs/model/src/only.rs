@@ -53,6 +53,16 @@ pub enum Scope {
 }
 
 impl WantedLink {
+    /// The relation.
+    pub fn rel(&self) -> &str {
+        &self.rel
+    }
+
+    /// The target, if it must be a certain one.
+    pub fn href(&self) -> Option<&str> {
+        self.href.as_deref()
+    }
+
     /// Whether a link is this one.
     pub fn is(&self, link: &Link) -> bool {
         link.rel == self.rel && self.href.as_ref().is_none_or(|href| *href == link.href)

@@ -3,7 +3,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Declaration, Listing, Mirror, MirrorPlan, Origin, PatchPlan, Provenance, Seq, StoredBitstream};
+use crate::{
+    Declaration, Listing, MementoStep, Mirror, MirrorPlan, Origin, PatchPlan, Provenance, Seq,
+    StoredBitstream,
+};
 
 /// The pending work of a resource. Keyed by its URI, so a later change overwrites an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,9 +70,14 @@ impl PendingRecord {
 }
 
 impl PendingRecord {
-    /// The mirror that is to be requested in place of the resource's own URI.
+    /// The mirror, or the memento, that is to be requested in place of the resource's own URI.
     pub fn at_mirror(&self) -> Option<&Mirror> {
         self.mirror.as_ref()?.at.as_ref()
+    }
+
+    /// Whether the place to request is the memento of the listed version.
+    pub fn is_at_memento(&self) -> bool {
+        self.mirror.as_ref().is_some_and(|plan| plan.memento == MementoStep::Asked)
     }
 }
 
@@ -160,6 +168,19 @@ mod tests {
             let record: PendingRecord = serde_json::from_str(&text).unwrap();
             assert_eq!(serde_json::to_string(&record).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn a_plan_without_a_memento_is_that_of_before() {
+        let plan = r#"{"begun":1}"#;
+        let text = FETCH.replace(r#""mend":true"#, &format!(r#""mend":true,"mirror":{plan}"#));
+        let record: PendingRecord = serde_json::from_str(&text).unwrap();
+        assert!(!record.is_at_memento());
+        assert_eq!(serde_json::to_string(&record).unwrap(), text);
+        let asked = text.replace(plan, r#"{"begun":1,"memento":"asked"}"#);
+        let record: PendingRecord = serde_json::from_str(&asked).unwrap();
+        assert!(record.is_at_memento());
+        assert_eq!(serde_json::to_string(&record).unwrap(), asked);
     }
 
     #[test]

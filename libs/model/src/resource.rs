@@ -69,8 +69,22 @@ impl Listing {
         if self.links.is_some() || self.change.is_none() || self.linked.is_some() {
             return self;
         }
-        let links = before.and_then(|before| before.links.as_ref()).and_then(Links::inherited);
-        Self { links, ..self }
+        let inherited = |before: &Self| before.links.as_ref()?.inherited(&before.document);
+        Self { links: before.and_then(inherited), ..self }
+    }
+
+    /// The links, each with the document that gave it (`document`).
+    pub fn shown_links(&self) -> Option<Links> {
+        self.links.as_ref().map(|links| links.shown(&self.document))
+    }
+
+    /// The same listing with the links of another one, which another document may have given.
+    #[must_use]
+    pub fn with_links_of(&self, other: &Self) -> Self {
+        let is_same = self.document == other.document;
+        let links = other.links.as_ref();
+        let links = links.map(|links| if is_same { links.clone() } else { links.given_by(&other.document) });
+        Self { links, ..self.clone() }
     }
 }
 

@@ -118,6 +118,12 @@ pub struct Counters {
     /// Entries that were left out, since they do not meet the operator's conditions on type and links.
     #[serde(skip_serializing_if = "is_zero")]
     pub out_of_scope: u64,
+    /// Resources that were left to what their links lead to, by the operator's rule.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub by_rule: u64,
+    /// Entries that were left out, since their first Source is a publication of the store that would take them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub loops: u64,
     /// Links that were followed: each is an entry of a resource that no list need name.
     #[serde(skip_serializing_if = "is_zero")]
     pub linked: u64,

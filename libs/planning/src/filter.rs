@@ -2,7 +2,7 @@
 
 use model::{HomeSite, Only, Scope};
 use regex::Regex;
-use resourcesync::Change;
+use resourcesync::{Change, relation};
 
 use crate::entry::ListedEntry;
 
@@ -18,6 +18,8 @@ pub struct Filter {
     /// Only resources whose entries meet these conditions. Those about one subject, such as the media type, are
     /// alternatives.
     pub only: Vec<Only>,
+    /// The URLs below which the store publishes. What was first published there came from here, and is not taken.
+    pub published: Vec<String>,
 }
 
 impl Filter {
@@ -30,12 +32,30 @@ impl Filter {
     /// be stored. The entry of a link is too: other rules chose it. A change need not repeat what the list said, so a
     /// change that says nothing may be wanted: see [`leaves_open`](Self::leaves_open).
     pub fn admits(&self, entry: &ListedEntry) -> bool {
+        if self.is_loop(entry) {
+            return false;
+        }
         match entry.listing.change {
             _ if self.only.is_empty() || entry.listing.linked.is_some() => true,
             Some(Change::Deleted) => true,
             Some(Change::Updated) => self.scope(entry) != Scope::Out,
             Some(Change::Created) | None => self.scope(entry) == Scope::In,
         }
+    }
+
+    /// Whether the first Source of an entry (the first `via`; ResourceSync 1.1, section 14.8) is a publication of the
+    /// store that would take it: it comes back to where it came from. A deletion may be about something stored.
+    pub fn is_loop(&self, entry: &ListedEntry) -> bool {
+        if self.published.is_empty() || entry.listing.change == Some(Change::Deleted) {
+            return false;
+        }
+        let Some(links) = entry.listing.links.as_ref() else { return false };
+        // Few entries name a publication of ours: only those are decoded.
+        if !self.published.iter().any(|base| links.as_str().contains(base.as_str())) {
+            return false;
+        }
+        let first = links.to_vec().into_iter().find(|link| link.rel == relation::VIA);
+        first.is_some_and(|first| self.published.iter().any(|base| first.href.starts_with(base.as_str())))
     }
 
     /// The same for what a landing page links to: nothing but the page names it, so its entry is one like others.
@@ -159,6 +179,29 @@ mod tests {
         assert!(!listed("image/png", &[("collection", "http://h/c")]));
         assert!(!listed("application/pdf", &[("collection", "http://h/d")]));
         assert!(!listed("application/pdf", &[]));
+    }
+
+    #[test]
+    fn what_came_from_here_is_not_taken_back() {
+        let filter = Filter { published: vec!["http://us/set/".to_owned()], ..Filter::default() };
+        let is_loop = |links: &[_]| {
+            let entry = entry(None, None, links);
+            assert_eq!(filter.is_loop(&entry), !filter.admits(&entry));
+            filter.is_loop(&entry)
+        };
+        assert!(is_loop(&[("via", "http://us/set/a"), ("via", "http://o/a")]), "the first one counts");
+        assert!(!is_loop(&[("via", "http://o/a"), ("via", "http://us/set/a")]));
+        assert!(!is_loop(&[("via", "http://us/other/a"), ("describedby", "http://us/set/a")]));
+        assert!(!is_loop(&[]));
+        assert!(!filter.is_loop(&entry(Some(Change::Deleted), None, &[("via", "http://us/set/a")])));
+        assert!(!Filter::default().is_loop(&entry(None, None, &[("via", "http://us/set/a")])));
+        let fingerprint =
+            |filter: Filter| HarvestOptions { filter, ..HarvestOptions::default() }.fingerprint();
+        assert_eq!(
+            fingerprint(filter.clone()),
+            fingerprint(Filter::default()),
+            "no list is read again for it"
+        );
     }
 
     #[test]

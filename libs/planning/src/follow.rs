@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU16;
 
 use model::{
-    Action, Declaration, FollowedRelation, LinkVersion, Linked, Links, Listing, MediaRange, PendingRecord,
-    ResourceRecord, ResourceUri, UriError,
+    Action, Declaration, FollowRule, FollowedRelation, LinkVersion, Linked, Links, Listing, MediaRange,
+    PendingRecord, ResourceRecord, ResourceUri, UriError,
 };
 use resourcesync::{Change, Datetime, Link};
 
@@ -26,6 +26,8 @@ pub struct FollowRules {
     pub types: Vec<MediaRange>,
     /// The most links of one entry that are followed.
     pub most: NonZeroU16,
+    /// Rules with conditions and limits of their own. They come before the relations above.
+    pub rules: Vec<FollowRule>,
 }
 
 /// What the links of an entry lead to.
@@ -39,13 +41,18 @@ pub struct Followed {
     pub left_out: Vec<ResourceUri>,
     /// The first link that cannot be followed, and why.
     pub unfit: Option<(Link, UriError)>,
+    /// Whether one of the entries is fetched in place of the resource that has the link.
+    pub instead: bool,
 }
 
 /// An entry of a link, beside what is known of its target.
 #[derive(Debug)]
 pub enum BesideTarget {
     /// A list names the target: the link asks for nothing.
-    Listed,
+    Listed {
+        /// Whether the link declares another digest or length than the target's own entry.
+        contradicts: bool,
+    },
     /// An entry of another link has planned it. The plan gets this mark.
     Planned(Box<Linked>),
     /// To be decided.
@@ -74,14 +81,26 @@ pub struct EndedLink {
 
 impl Default for FollowRules {
     fn default() -> Self {
-        Self { relations: Vec::new(), types: Vec::new(), most: NonZeroU16::new(20).expect("20 is not 0") }
+        let most = NonZeroU16::new(20).expect("20 is not 0");
+        Self { relations: Vec::new(), types: Vec::new(), most, rules: Vec::new() }
     }
 }
 
 impl FollowRules {
     /// Whether no link is followed.
     pub fn is_empty(&self) -> bool {
-        self.relations.is_empty()
+        self.relations.is_empty() && self.rules.is_empty()
+    }
+
+    /// Whether links may lead to what is fetched in place of the resource that has them.
+    pub fn has_instead(&self) -> bool {
+        self.rules.iter().any(|rule| rule.instead)
+    }
+
+    /// Whether links of this relation are followed, perhaps under conditions.
+    pub fn names(&self, rel: &str) -> bool {
+        let of_rules = self.rules.iter().map(|rule| &rule.relation);
+        self.relations.iter().chain(of_rules).any(|relation| relation.is_of(rel))
     }
 
     /// Whether the landing pages of records that name no file are asked for.
@@ -102,28 +121,46 @@ impl FollowRules {
         types.dedup();
         let relations: String = relations.iter().map(|relation| format!(" follow {relation}")).collect();
         let types: String = types.iter().map(|range| format!(" of {range}")).collect();
-        format!("{relations}{types} most {}", self.most)
+        // In their order: the first one that selects a link counts.
+        let rules: String = self.rules.iter().map(|rule| format!(" rule {rule}")).collect();
+        format!("{relations}{types} most {}{rules}", self.most)
     }
 
-    /// Whether links of this relation and declared media type are followed.
-    pub fn selects(&self, rel: &str, media_type: Option<&str>) -> bool {
+    /// Whether these rules select a link to `uri`.
+    pub fn selects(&self, link: &Link, uri: &ResourceUri) -> bool {
+        self.selects_plainly(&link.rel, link.media_type.as_deref())
+            || self.rules.iter().any(|rule| is_selected_by(rule, link, uri))
+    }
+
+    /// Whether the relations and types that are given for all links select one.
+    fn selects_plainly(&self, rel: &str, media_type: Option<&str>) -> bool {
         let is_type = |media_type: &str| self.types.iter().any(|range| range.includes(media_type));
         self.relations.iter().any(|relation| relation.is_of(rel))
             && (self.types.is_empty() || media_type.is_some_and(is_type))
     }
 
+    /// Whether these rules may select a link, whatever profile it declares. A record does not keep the profile of the
+    /// link that led to it, so what such a link leads to is named by its list all the same.
+    pub fn may_select(&self, rel: &str, media_type: Option<&str>, uri: &ResourceUri) -> bool {
+        self.selects_plainly(rel, media_type)
+            || self.rules.iter().any(|rule| may_be_selected_by(rule, rel, media_type, uri))
+    }
+
     /// Whether these rules do not select the link that led to a stored resource. Other rules did, and what they
     /// selected is neither absent nor deleted.
-    pub fn leaves_out(&self, record: &ResourceRecord) -> bool {
+    pub fn leaves_out(&self, uri: &ResourceUri, record: &ResourceRecord) -> bool {
         let media_type = record.declaration.media_type.as_deref();
-        record.listing.linked.as_ref().is_some_and(|linked| !self.selects(&linked.rel, media_type))
+        let linked = record.listing.linked.as_ref();
+        linked.is_some_and(|linked| !self.may_select(&linked.rel, media_type, uri))
     }
 
     /// What the links lead to that these rules select, within or beyond limits and filters. Nothing that they name is
     /// absent.
     pub fn targets(&self, links: &[Link]) -> impl Iterator<Item = ResourceUri> {
-        let selected = links.iter().filter(|link| self.selects(&link.rel, link.media_type.as_deref()));
-        selected.filter_map(|link| target(link).ok())
+        let targets = links.iter().filter_map(|link| Some((link, target(link).ok()?)));
+        let selected =
+            targets.filter(|(link, uri)| self.may_select(&link.rel, link.media_type.as_deref(), uri));
+        selected.map(|(_, uri)| uri)
     }
 
     /// What the links of an entry lead to. Links of a deletion are not followed.
@@ -135,10 +172,16 @@ impl FollowRules {
         self.follow_links(filter, entry, links)
     }
 
+    /// Whether the resource of an entry is left to what its links lead to.
+    pub fn leaves_to_links(&self, filter: &Filter, entry: &ListedEntry) -> bool {
+        self.has_instead() && self.follow(filter, entry).instead
+    }
+
     fn follow_links(&self, filter: &Filter, entry: &ListedEntry, links: Vec<Link>) -> Followed {
         let mut followed = Followed::default();
         let mut seen: Vec<ResourceUri> = Vec::new();
-        for link in links.into_iter().filter(|link| self.selects(&link.rel, link.media_type.as_deref())) {
+        let mut room = Room::of(self);
+        for link in links.into_iter().filter(|link| self.names(&link.rel)) {
             let uri = match target(&link) {
                 Ok(uri) => uri,
                 Err(error) => {
@@ -146,16 +189,26 @@ impl FollowRules {
                     continue;
                 }
             };
-            if uri == entry.uri || seen.contains(&uri) {
+            let is_selected = self.selects(&link, &uri);
+            let is_named = || self.may_select(&link.rel, link.media_type.as_deref(), &uri);
+            if uri == entry.uri || seen.contains(&uri) || !(is_selected || is_named()) {
+                continue;
+            }
+            if !is_selected {
+                followed.left_out.push(uri);
                 continue;
             }
             seen.push(uri.clone());
             if !filter.takes(uri.as_str()) {
                 followed.left_out.push(uri);
-            } else if followed.entries.len() < usize::from(self.most.get()) {
-                followed.entries.push(linked_entry(entry, uri, link));
-            } else {
-                followed.beyond.push(uri);
+                continue;
+            }
+            match room.take(self, &link, &uri) {
+                Some(instead) => {
+                    followed.instead |= instead;
+                    followed.entries.push(linked_entry(entry, uri, link));
+                }
+                None => followed.beyond.push(uri),
             }
         }
         followed
@@ -221,6 +274,48 @@ impl AfterChange {
     }
 }
 
+/// How many links of an entry each rule may still follow.
+struct Room {
+    of_rules: Vec<u16>,
+    of_relations: u16,
+}
+
+impl Room {
+    fn of(rules: &FollowRules) -> Self {
+        let of_rules = rules.rules.iter().map(|rule| rule.most().get()).collect();
+        Self { of_rules, of_relations: rules.most.get() }
+    }
+
+    /// Takes a place for a link, by the first rule that selects it and has one. Returns whether what it leads to is
+    /// fetched in place of its resource.
+    fn take(&mut self, rules: &FollowRules, link: &Link, uri: &ResourceUri) -> Option<bool> {
+        for (rule, room) in rules.rules.iter().zip(&mut self.of_rules) {
+            if *room > 0 && is_selected_by(rule, link, uri) {
+                *room -= 1;
+                return Some(rule.instead);
+            }
+        }
+        if self.of_relations > 0 && rules.selects_plainly(&link.rel, link.media_type.as_deref()) {
+            self.of_relations -= 1;
+            return Some(false);
+        }
+        None
+    }
+}
+
+fn is_selected_by(rule: &FollowRule, link: &Link, uri: &ResourceUri) -> bool {
+    let is_profile = |profile: &String| link.other.get("profile") == Some(profile);
+    may_be_selected_by(rule, &link.rel, link.media_type.as_deref(), uri)
+        && rule.profile.as_ref().is_none_or(is_profile)
+}
+
+fn may_be_selected_by(rule: &FollowRule, rel: &str, media_type: Option<&str>, uri: &ResourceUri) -> bool {
+    let is_type = |range: &MediaRange| media_type.is_some_and(|media_type| range.includes(media_type));
+    rule.relation.as_str() == rel
+        && rule.media_type.as_ref().is_none_or(is_type)
+        && rule.host.as_deref().is_none_or(|host| uri.to_url().host_str() == Some(host))
+}
+
 impl Followed {
     /// All targets.
     pub fn targets(self) -> impl Iterator<Item = ResourceUri> {
@@ -266,12 +361,24 @@ fn version(entry: &ListedEntry, link: &Link) -> Option<LinkVersion> {
     Some(LinkVersion::of(&text))
 }
 
+/// Entries after the merge of links.
+#[derive(Debug)]
+pub struct Merged {
+    /// The entries, in their order.
+    pub entries: Vec<ListedEntry>,
+    /// How many are left out.
+    pub left_out: u64,
+    /// How many of these declare another digest or length of their target than the target's own entry.
+    pub contradicting: u64,
+}
+
 /// Merges the entries of links to one target, and drops those whose target a list names, or whose resource is deleted
-/// later. Returns the number of entries that this leaves out.
-pub fn merge_links(entries: Vec<ListedEntry>) -> (Vec<ListedEntry>, u64) {
+/// later.
+pub fn merge_links(entries: Vec<ListedEntry>) -> Merged {
     if entries.iter().all(|entry| entry.listing.linked.is_none()) {
-        return (entries, 0);
+        return Merged { entries, left_out: 0, contradicting: 0 };
     }
+    let contradicting = contradicting(&entries);
     let mut named = HashSet::new();
     let mut deleted = HashMap::new();
     for entry in entries.iter().filter(|entry| entry.listing.linked.is_none()) {
@@ -311,7 +418,28 @@ pub fn merge_links(entries: Vec<ListedEntry>) -> (Vec<ListedEntry>, u64) {
         places.insert(entry.uri.clone(), merged.len());
         merged.push(Some(entry));
     }
-    (merged.into_iter().flatten().collect(), left_out)
+    Merged { entries: merged.into_iter().flatten().collect(), left_out, contradicting }
+}
+
+/// How many of the links contradict an entry of their target in a list. The entry counts.
+fn contradicting(entries: &[ListedEntry]) -> u64 {
+    let (links, own): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| entry.listing.linked.is_some());
+    let mut of_targets: HashMap<&ResourceUri, Vec<&Declaration>> = HashMap::new();
+    for link in links {
+        of_targets.entry(&link.uri).or_default().push(&link.declaration);
+    }
+    let own = own.into_iter().filter(|entry| entry.listing.change != Some(Change::Deleted));
+    let targets = own.filter_map(|entry| Some((of_targets.remove(&entry.uri)?, &entry.declaration)));
+    targets.map(|(links, own)| links.into_iter().filter(|link| contradicts(link, own)).count() as u64).sum()
+}
+
+/// Whether a link declares another length, or another digest of the same algorithm, than the target's own entry.
+fn contradicts(link: &Declaration, own: &Declaration) -> bool {
+    let is_other_digest = link.digests.iter().any(|linked| {
+        let mut of_same = own.digests.iter().filter(|own| own.algorithm() == linked.algorithm()).peekable();
+        of_same.peek().is_some() && !of_same.any(|own| own == linked)
+    });
+    is_other_digest || link.length.zip(own.length).is_some_and(|(linked, own)| linked != own)
 }
 
 /// Lays the entry of a link beside what is known of its target.
@@ -324,7 +452,9 @@ pub fn beside_target(mut entry: ListedEntry, known: CurrentState<'_>) -> BesideT
         held.is_some_and(|held| held.listing.linked.is_none() && !(is_list && held.absent.is_some()));
     let fetch = known.pending.filter(|pending| matches!(pending.action, Action::Fetch { .. }));
     if is_listed || fetch.is_some_and(|pending| pending.listing.linked.is_none()) {
-        return BesideTarget::Listed;
+        let own = fetch.map(|pending| &pending.declaration).or(held.map(|held| &held.declaration));
+        let contradicts = own.is_some_and(|own| contradicts(&entry.declaration, own));
+        return BesideTarget::Listed { contradicts };
     }
     let first = fetch.and_then(|pending| pending.listing.linked.as_deref());
     let linked = linked.beside(held.and_then(|held| held.listing.linked.as_deref())).beside(first);

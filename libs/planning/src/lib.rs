@@ -15,6 +15,7 @@ pub mod follow;
 mod horizon;
 mod limits;
 mod links;
+pub mod mementos;
 pub mod mirrors;
 pub mod oai;
 mod options;

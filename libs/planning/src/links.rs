@@ -1,6 +1,6 @@
 //! Which links a stored resource has, and which link leads to it, when another entry lists the stored version. Pure.
 
-use model::{Listing, ResourceRecord};
+use model::{Links, Listing, ResourceRecord};
 use resourcesync::Change;
 
 /// The listing of a stored resource, if an entry about the stored version changes its links; none if it does not.
@@ -14,8 +14,8 @@ pub fn relinked(record: &ResourceRecord, entry: &Listing) -> Option<Listing> {
         return remarked(record, entry);
     }
     let is_silent = entry.links.is_none() && entry.change.is_some();
-    if !record.is_present() || is_silent || entry.change == Some(Change::Deleted) || entry.links == held.links
-    {
+    let is_deleted = !record.is_present() || entry.change == Some(Change::Deleted);
+    if is_deleted || is_silent || are_same(entry.links.as_ref(), held.links.as_ref()) {
         return None;
     }
     let is_of_owner = entry.set == held.set || !record.sets.contains(&held.set);
@@ -26,7 +26,14 @@ pub fn relinked(record: &ResourceRecord, entry: &Listing) -> Option<Listing> {
     if entry.as_of.is_some() && entry.as_of >= held.as_of {
         return Some(entry.clone());
     }
-    Some(Listing { links: entry.links.clone(), ..held.clone() })
+    Some(held.with_links_of(entry))
+}
+
+fn are_same(one: Option<&Links>, other: Option<&Links>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.are(other),
+        (one, other) => one.is_none() && other.is_none(),
+    }
 }
 
 /// The listing of a stored resource, if an entry about the stored version changes which link leads to it. An entry of a
@@ -50,7 +57,7 @@ fn remarked(record: &ResourceRecord, entry: &Listing) -> Option<Listing> {
             Listing { linked, ..held.clone() }
         }
         _ if is_later => entry.clone(),
-        linked => Listing { links: entry.links.clone(), linked: linked.clone(), ..held.clone() },
+        linked => Listing { linked: linked.clone(), ..held.with_links_of(entry) },
     })
 }
 
@@ -58,7 +65,7 @@ fn remarked(record: &ResourceRecord, entry: &Listing) -> Option<Listing> {
 mod tests {
     use fixity::Computed;
     use jiff::Timestamp;
-    use model::{Assurance, Bitstream, Declaration, Links, Location, SetId, Validators};
+    use model::{Assurance, Bitstream, Declaration, Location, SetId, Validators};
     use resourcesync::Link;
 
     use super::*;
@@ -143,6 +150,17 @@ mod tests {
         let record = held(listing("a", Some(Change::Created), Some(5), links("x")), &["a"]);
         let found = relinked(&record, &listing("a", None, None, links("y"))).unwrap();
         assert_eq!(found, Listing { links: links("y"), ..record.listing });
+    }
+
+    #[test]
+    fn links_of_another_document_name_it_and_are_given_once() {
+        let mut record = held(listing("a", Some(Change::Created), Some(5), links("x")), &["a"]);
+        let list = Listing { document: "a/other".into(), ..listing("a", None, None, links("y")) };
+        let found = relinked(&record, &list).unwrap();
+        let shown = found.shown_links().unwrap().to_vec();
+        assert_eq!((shown[0].href.as_str(), shown[0].other["document"].as_str()), ("y", "a/other"));
+        record.listing = found;
+        assert_eq!(relinked(&record, &list), None, "they are the same, whichever document gave them");
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub fn begin(mode: Mirrors, uri: &ResourceUri, mirrors: &[Mirror]) -> Option<Mir
         Mirrors::Off | Mirrors::Fallback => false,
     };
     let at = mirrors.first().filter(|_| is_first)?.clone();
-    Some(MirrorPlan { at: Some(at), begun: 1, failure: None })
+    Some(MirrorPlan { at: Some(at), begun: 1, ..MirrorPlan::default() })
 }
 
 /// The next mirror of a pending resource that is not left out; none when all were begun.
@@ -120,7 +120,7 @@ fn first_place(uri: &ResourceUri, mirrors: &[Mirror]) -> usize {
 }
 
 /// Whether a link states another digest, length or coding than the entry declares.
-fn contradicts(link: &Link, declaration: &Declaration) -> bool {
+pub(crate) fn contradicts(link: &Link, declaration: &Declaration) -> bool {
     let digests = link.hash.as_deref().map(fixity::parse_hashes).unwrap_or_default().known;
     let is_other_digest = digests.iter().any(|digest| {
         let of_same = |declared: &&fixity::Digest| declared.algorithm() == digest.algorithm();

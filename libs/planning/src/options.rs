@@ -119,7 +119,8 @@ impl HarvestOptions {
     /// read again.
     pub fn fingerprint(&self) -> String {
         let text = |regex: &Option<Regex>| regex.as_ref().map_or(String::new(), |r| r.as_str().to_owned());
-        let Filter { include, exclude, only_of, only } = &self.filter;
+        // What is published here changes nothing about what was read before.
+        let Filter { include, exclude, only_of, only, published: _ } = &self.filter;
         let mut only: Vec<String> = only.iter().map(|only| format!(" only {only}")).collect();
         only.sort_unstable();
         let only = only.concat();

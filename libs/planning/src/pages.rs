@@ -84,7 +84,7 @@ impl PageRules<'_> {
             } else if !self.filter.takes(uri.as_str()) {
                 found.foreign += u64::from(self.filter.leaves_out_as_foreign(uri.as_str()));
                 found.left_out.push(uri);
-            } else if !self.selects(link) || !self.filter.admits_item(&entry) {
+            } else if !self.selects(link, &uri) || !self.filter.admits_item(&entry) {
                 found.out_of_scope += 1;
                 found.left_out.push(uri);
             } else {
@@ -100,12 +100,12 @@ impl PageRules<'_> {
 
     /// Whether the rules do not select the link that led to a stored resource. Other rules did, and what they selected
     /// is neither absent nor deleted.
-    pub fn leaves_out(&self, record: &ResourceRecord) -> bool {
+    pub fn leaves_out(&self, uri: &ResourceUri, record: &ResourceRecord) -> bool {
         // No page led to it: the entries were taken for resources then.
         let Some(linked) = record.listing.linked.as_deref() else { return true };
-        let is_of_type = self.follow.types.is_empty()
-            || self.follow.selects(&linked.rel, record.declaration.media_type.as_deref());
-        !self.is_of_work(&linked.rel) || !is_of_type
+        let media_type = record.declaration.media_type.as_deref();
+        let may_select = || self.follow.may_select(&linked.rel, media_type, uri);
+        !self.is_of_work(&linked.rel) || !(self.follow.is_empty() || may_select())
     }
 
     /// Whether links of this relation lead to resources.
@@ -115,11 +115,11 @@ impl PageRules<'_> {
 
     /// Whether the operator names the relation, so that other hosts count too.
     fn is_named(&self, rel: &str) -> bool {
-        self.follow.relations.iter().any(|relation| relation.is_of(rel))
+        self.follow.names(rel)
     }
 
-    fn selects(&self, link: &Link) -> bool {
-        self.follow.types.is_empty() || self.follow.selects(&link.rel, link.media_type.as_deref())
+    fn selects(&self, link: &Link, uri: &ResourceUri) -> bool {
+        self.follow.is_empty() || self.follow.selects(link, uri)
     }
 }
 

@@ -50,7 +50,7 @@ pub use error::PublishError;
 pub use names::{Named, PublishedPath};
 pub use oai::{LATEST_COMMIT, OaiLimits, OaiPage, OaiRecord, OaiRecords, SeenSets, Withdrawals};
 pub use outbox::Untold;
-pub use place::Place;
+pub use place::{Document, DocumentBody, Place};
 pub use policy::{Archive, Policy};
 pub use publication::Publication;
 pub use records::{Body, BodyError, Changes, Pieces, Records, Resources, Stored, Told};

@@ -7,6 +7,7 @@ use model::{Mode, Phase, ProblemReason, Subject};
 use serde::Serialize;
 
 use crate::Finding;
+use crate::copies::Copies;
 
 /// The version of the format. It increases when a name changes its meaning.
 pub(crate) const FORMAT: u32 = 1;
@@ -38,10 +39,21 @@ pub struct ReportCard {
     /// How many links the stored resources have, by relation. The first 50 relations.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, u64>,
+    /// Collections that stored resources belong to, those with the most resources first. The first 50, of the first
+    /// 2,000 that are met.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub collections: Vec<Collection>,
+    /// How many more of these collections there are.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub collections_left_out: u64,
     /// Stored resources whose bytes other origins than their own gave, by that origin: mirrors, and targets of
     /// redirects. The first 50 origins.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub from_elsewhere: BTreeMap<String, Given>,
+    /// Resources that other Sources of the store brought too, from the same first Source (`via`). Only where the store
+    /// is read, and of at most 20 other Sources.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<Copies>,
     /// What is listed, and the state of it.
     pub coverage: Coverage,
     /// The declarations of the stored resources.
@@ -53,6 +65,20 @@ pub struct ReportCard {
     /// How to recognise the harvester that a bot defence blocked. Absent where none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_let_in: Option<ToLetIn>,
+}
+
+/// A collection, as links of resources name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Collection {
+    /// Its URI.
+    pub uri: String,
+    /// Stored resources that belong to it.
+    pub resources: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What an origin gave.

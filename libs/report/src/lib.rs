@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod card;
+mod collections;
+pub mod copies;
 mod documents;
 mod finding;
 mod gather;
@@ -14,8 +16,8 @@ mod text;
 pub mod works;
 
 pub use card::{
-    Capability, ChangeCoverage, Coverage, Document, Fixity, Interval, LastRun, Looked, Problem, ProblemGroup,
-    ReportCard, Set, Source, ToLetIn,
+    Capability, ChangeCoverage, Collection, Coverage, Document, Fixity, Interval, LastRun, Looked, Problem,
+    ProblemGroup, ReportCard, Set, Source, ToLetIn,
 };
 pub use finding::Finding;
 pub use gather::gather;

@@ -7,6 +7,7 @@ use futures::TryStreamExt;
 use model::{Declaration, HomeSite, Links, Origin, ResourceRecord, ResourceUri};
 
 use crate::card::{Coverage, Fixity, Given};
+use crate::collections::Collections;
 use crate::finding::Findings;
 use crate::rules::{self, Fact};
 use crate::shown;
@@ -23,12 +24,14 @@ pub(crate) struct Counted {
     pub(crate) fixity: Fixity,
     /// Links by relation.
     pub(crate) links: BTreeMap<String, u64>,
+    /// Resources by collection.
+    pub(crate) collections: Collections,
     /// Resources whose bytes another origin gave, by that origin.
     pub(crate) from_elsewhere: BTreeMap<String, Given>,
 }
 
-/// Counts all resources, their links by relation, and where their bytes came from. The counts of problems and of listed entries in `coverage` stay
-/// unchanged.
+/// Counts all resources, their links by relation, their collections, and where their bytes came from. The counts of
+/// problems and of listed entries in `coverage` stay unchanged.
 pub(crate) async fn count(
     catalog: &Lookups,
     home: &HomeSite,
@@ -49,12 +52,9 @@ pub(crate) async fn count(
         let first_seen = |fact: Fact| {
             findings.add(fact, 1).at_with(|| shown::uri(uri.as_str()));
         };
-        record
-            .listing
-            .links
-            .iter()
-            .flat_map(Links::to_vec)
-            .for_each(|link| count_link(&mut counted.links, link.rel));
+        let links = record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default();
+        counted.collections.count(&links);
+        links.into_iter().for_each(|link| count_link(&mut counted.links, link.rel));
         count_elsewhere(&mut counted.from_elsewhere, &uri, &record);
         weigh(&record, &mut counted.fixity).into_iter().flatten().for_each(first_seen);
     }

@@ -45,7 +45,9 @@ pub fn remarked(name: &str) -> Option<Remarked> {
         "entries-without-capability" | "no-capability" | "plain-sitemap" | "no-at" | "no-from" => {
             Some(Remarked::Quirk)
         }
-        "up" | "index" | "link-header" | "again" | "left-alone" => Some(Remarked::Unsaid),
+        "up" | "index" | "link-header" | "again" | "left-alone" | "not-named-above" | "other-host" => {
+            Some(Remarked::Unsaid)
+        }
         _ => remark(name).map(|_| Remarked::Finding),
     }
 }
@@ -80,6 +82,14 @@ pub(crate) fn remark(name: &str) -> Option<Fact> {
             "not-listed-above",
             "a Capability List leads up to a Source Description that does not name it",
             must(Section::SOURCE_DESCRIPTION, "Name every Capability List in the Source Description."),
+        ),
+        "closed-without-next" => fact(
+            "closed-without-next",
+            "a closed Change List or Change Dump links to no document that tells later changes",
+            should(
+                Section::CHANGE_LIST,
+                "Link each closed Change List to its index, or up to the Capability List.",
+            ),
         ),
         "other-kind" => fact(
             "other-kind",
@@ -286,8 +296,15 @@ pub(crate) const NO_LASTMOD: Fact = fact(
 mod tests {
     use super::*;
 
-    const REMARKS: [&str; 6] =
-        ["no-resource-list", "no-change-list", "no-entries", "bad-entries", "not-listed-above", "other-kind"];
+    const REMARKS: [&str; 7] = [
+        "no-resource-list",
+        "no-change-list",
+        "no-entries",
+        "bad-entries",
+        "not-listed-above",
+        "closed-without-next",
+        "other-kind",
+    ];
 
     #[test]
     fn a_remark_is_found_under_its_own_name() {

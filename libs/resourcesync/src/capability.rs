@@ -147,6 +147,17 @@ impl Capability {
         )
     }
 
+    /// The Archive that lists earlier documents of this kind.
+    pub fn archive(&self) -> Option<Self> {
+        match self {
+            Self::ResourceList => Some(Self::ResourceListArchive),
+            Self::ResourceDump => Some(Self::ResourceDumpArchive),
+            Self::ChangeList => Some(Self::ChangeListArchive),
+            Self::ChangeDump => Some(Self::ChangeDumpArchive),
+            _ => None,
+        }
+    }
+
     /// Whether an index (`sitemapindex`) of this kind exists in the specification.
     pub fn may_be_index(&self) -> bool {
         !self.is_manifest() && !matches!(self, Self::CapabilityList | Self::ChangeNotification)

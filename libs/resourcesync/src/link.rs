@@ -49,7 +49,10 @@ pub mod relation {
     /// From a version to the resource that it is a version of (RFC 7089).
     pub const ORIGINAL: &str = "original";
 
-    const KNOWN: [&str; 21] = [
+    /// From a list to the Archive that lists its predecessors (ResourceSync Archives).
+    pub const ARCHIVES: &str = "archives";
+
+    const KNOWN: [&str; 22] = [
         UP,
         INDEX,
         DESCRIBED_BY,
@@ -71,6 +74,7 @@ pub mod relation {
         CITE_AS,
         AUTHOR,
         ORIGINAL,
+        ARCHIVES,
     ];
 
     /// The known relation that equals `rel` except for its case.

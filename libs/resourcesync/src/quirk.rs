@@ -99,6 +99,7 @@ quirks! {
     LinkInLoc "link-in-loc" false true "rs:ln stands inside of loc, as the text of Signmap has it; it is taken for one of the entry";
     LinkWithoutTarget "link-without-target" false true "a link has no href or no rel; it is dropped";
     LinksTruncated "links-truncated" false false "an entry has more links, or a longer target of one, than are kept; those beyond are dropped";
+    LinkContradicts "link-contradicts" false true "a link declares another digest or length of a resource than the resource's own entry, which counts";
     RelationCase "relation-case" false true "a relation is written in another case, as in describedBy";
 
     // Times

@@ -243,6 +243,10 @@ impl Quirk {
                 Section::FORMATS,
                 "Give an entry a few links only, at most 4 KiB of them with targets of at most 2 KiB.",
             ),
+            Self::LinkContradicts => Rule::should(
+                Section::LINKING,
+                "Declare of a link's target what its own entry declares, or leave hash and length of the link out.",
+            ),
             Self::RelationCase => Rule::should(
                 Section::RELATIONS,
                 "Write registered relations in lower case, as in describedby.",

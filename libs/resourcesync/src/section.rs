@@ -104,6 +104,7 @@ sections! {
     CHANGE_LIST ResourceSync Some("12.1"), "Change List";
     CHANGE_LIST_INDEX ResourceSync Some("12.2"), "Change List Index";
     CHANGE_DUMP ResourceSync Some("13.1"), "Change Dump";
+    LINKING ResourceSync Some("14"), "Linking to Related Resources";
     TIME_ATTRIBUTES ResourceSync Some("Appendix A"), "Time Attribute Requirements";
     CHANGE_NOTIFICATION ChangeNotification Some("3"), "Change Notification";
     SITEMAP_FORMAT Sitemaps None, "Sitemaps XML format";

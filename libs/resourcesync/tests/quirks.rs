@@ -129,6 +129,9 @@ fn document(quirk: Quirk) -> (Vec<u8>, usize) {
         Quirk::LinksTruncated => {
             entry(&format!(r#"<rs:ln rel="via" href="http://e.org/{}"/>"#, "a".repeat(2_048)))
         }
+        Quirk::LinkContradicts => {
+            entry(r#"<rs:md length="5"/><rs:ln rel="duplicate" href="http://e.org/2" length="6"/>"#)
+        }
         Quirk::RelationCase => entry(r#"<rs:ln rel="describedBy" href="http://e.org/2"/>"#),
         Quirk::UnreadableTime => entry("<lastmod>yesterday</lastmod>"),
         Quirk::ZoneLessTime => entry("<lastmod>2020-06-02T00:00:00</lastmod>"),
@@ -364,4 +367,28 @@ fn documents_serialise_without_what_they_do_not_say() {
 
 fn to_json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap()
+}
+
+#[test]
+fn only_a_copy_with_another_digest_or_length_contradicts_its_entry() {
+    let contradictions = |rel: &str, own: &str, linked: &str| {
+        let link = format!(r#"<rs:ln rel="{rel}" href="http://e.org/2" {linked}/>"#);
+        let reading = read(&entry(&format!("<rs:md {own}/>{link}")));
+        reading.count(Quirk::LinkContradicts)
+    };
+    let (md5, sha) = ("md5:0aB1", "sha-256:ff00");
+    let hash = |hashes: &str| format!(r#"hash="{hashes}""#);
+    for (own, linked, count) in [
+        (hash(md5), hash("md5:0Ab1"), 0),
+        (hash(md5), hash("MD5:1234"), 1),
+        (hash(md5), hash(sha), 0),
+        (hash(&format!("{md5} {sha}")), hash("sha-256:00ff"), 1),
+        (hash("nonsense"), hash("md5:1"), 0),
+        (r#"length="3""#.to_owned(), r#"length="3""#.to_owned(), 0),
+        (r#"length="3""#.to_owned(), r#"length="4""#.to_owned(), 1),
+        (r#"type="a/b""#.to_owned(), r#"length="4""#.to_owned(), 0),
+    ] {
+        assert_eq!(contradictions("duplicate", &own, &linked), count, "{own} {linked}");
+        assert_eq!(contradictions("alternate", &own, &linked), 0, "another resource: {own} {linked}");
+    }
 }

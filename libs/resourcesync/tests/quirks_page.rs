@@ -124,6 +124,7 @@ fn seen(quirk: Quirk) -> &'static str {
         Quirk::LinkInLoc => "the text of Signmap; its example has it beside `loc`",
         Quirk::LinkWithoutTarget => "DSpace (ResourceSyncJava): empty `describedby` links",
         Quirk::LinksTruncated => "—",
+        Quirk::LinkContradicts => "—",
         Quirk::RelationCase => "CORE FastSync: `describedBy`",
         Quirk::UnreadableTime => "—",
         Quirk::ZoneLessTime => "CORE FastSync: `2020-06-02T00:00:00`, with and without microseconds",

@@ -8,6 +8,7 @@ use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 
 use crate::error::AtObject;
+use crate::presigned::Presigner;
 use crate::unfinished::UploadLister;
 use crate::{DATA_DIRECTORY, StoreError, View};
 
@@ -31,6 +32,8 @@ pub(crate) struct Bucket {
     pub(crate) parts: Arc<dyn MultipartStore>,
     /// None where unfinished uploads cannot be listed.
     pub(crate) lister: Option<UploadLister>,
+    /// None where URLs cannot be signed.
+    pub(crate) presigner: Option<Presigner>,
 }
 
 impl Local {
@@ -49,6 +52,6 @@ impl Local {
 impl Backend {
     /// A bucket whose unfinished uploads cannot be listed.
     pub(crate) fn unlisted(parts: Arc<dyn MultipartStore>) -> Self {
-        Self::Bucket(Bucket { parts, lister: None })
+        Self::Bucket(Bucket { parts, lister: None, presigner: None })
     }
 }

@@ -46,6 +46,9 @@ pub enum Key {
     Source(SourceId),
     /// The move of a Source to another entry URL: `moves/<source>.json`, by the Source that was left.
     Move(SourceId),
+    /// Where something of this store is published: `publications/.bases/<hex>.json`, by the digest of the base URL. No
+    /// Source has such a name.
+    PublicationBase(Sha256),
     /// The object that tests conditional puts: `probe/conditional-put`.
     Probe,
     /// A quarantined bitstream: `damaged/<ulid>/<hex>`, by the digest that it should have.
@@ -74,6 +77,8 @@ const MOVES: &str = Persisted::Moves.name();
 const DAMAGED: &str = Persisted::Damaged.name();
 const PROBE: &str = Persisted::Probe.name();
 const PUBLICATIONS: &str = Persisted::Publications.name();
+/// The folder of bases among those of publications.
+const BASES: &str = ".bases";
 const SWEEPING: &str = Persisted::SweepLock.name();
 
 impl Key {
@@ -103,7 +108,9 @@ impl Key {
             | Self::Package { .. }
             | Self::UploadTail { .. } => "application/octet-stream",
             Self::Pack { .. } => "application/zip",
-            Self::Source(_) | Self::Move(_) | Self::Upload { .. } => "application/json",
+            Self::Source(_) | Self::Move(_) | Self::PublicationBase(_) | Self::Upload { .. } => {
+                "application/json"
+            }
             Self::Probe | Self::Sweeping => "text/plain",
         }
     }
@@ -153,6 +160,11 @@ impl Key {
         Path::from(format!("{PUBLICATIONS}/{source}"))
     }
 
+    /// The folder of the bases at which something is published.
+    pub fn publication_bases() -> Path {
+        Path::from(format!("{PUBLICATIONS}/{BASES}"))
+    }
+
     /// The folder of a Source's packs.
     pub fn packs(source: &SourceId) -> Path {
         Path::from(format!("{PACKS}/{source}"))
@@ -174,6 +186,7 @@ impl fmt::Display for Key {
             Self::Source(source) => write!(f, "{SOURCES}/{source}.json"),
             Self::Move(source) => write!(f, "{MOVES}/{source}.json"),
             Self::Damaged { id, sha256 } => write!(f, "{DAMAGED}/{id}/{sha256}"),
+            Self::PublicationBase(sha256) => write!(f, "{PUBLICATIONS}/{BASES}/{sha256}.json"),
             Self::Probe => f.write_str(PROBE),
             Self::Sweeping => f.write_str(SWEEPING),
         }
@@ -224,6 +237,10 @@ fn parse(text: &str) -> Option<Key> {
             Some(Key::Damaged { id: id.parse().ok()?, sha256: hex.parse().ok()? })
         }
         CATALOGS => Some(Key::Catalog(rest.parse().ok()?)),
+        PUBLICATIONS => {
+            let name = rest.strip_prefix(BASES)?.strip_prefix('/')?;
+            Some(Key::PublicationBase(name.strip_suffix(".json")?.parse().ok()?))
+        }
         MOVES => Some(Key::Move(rest.strip_suffix(".json")?.parse().ok()?)),
         SOURCES => Some(Key::Source(rest.strip_suffix(".json")?.parse().ok()?)),
         _ => Some(Key::Bitstream(text.rsplit('/').next()?.parse().ok()?)),
@@ -245,6 +262,7 @@ mod tests {
             Key::Catalog(source.clone()),
             Key::Source(source.clone()),
             Key::Move(source),
+            Key::PublicationBase(Sha256::of(b"http://h/")),
             Key::Damaged { id: DamageId::fresh(), sha256: Sha256::of(b"a") },
             Key::Probe,
             Key::Sweeping,

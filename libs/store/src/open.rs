@@ -16,6 +16,7 @@ use crate::backend::{Backend, Bucket, Local};
 use crate::error::{AtFile, AtObject};
 use crate::files::blocking;
 use crate::health::{StoreFailure, StoreHealth};
+use crate::presigned::Presigner;
 use crate::s3::{Patience, S3Settings};
 use crate::unfinished::UploadLister;
 use crate::watched::Watched;
@@ -196,8 +197,10 @@ impl Store {
         let below = if prefix.as_ref().is_empty() { String::new() } else { format!("{prefix}/") };
         let lister = UploadLister::new(&s3, settings, &settings.client_options(Patience::Long), &below)
             .map_err(|error| StoreError::Config(format!("the S3 settings cannot be used: {error}")))?;
+        let presigner = Presigner { s3: s3.clone(), prefix: prefix.clone() };
         let objects = Arc::new(PrefixStore::new(s3, prefix.clone()));
-        let bucket = Bucket { parts: Arc::clone(&objects) as _, lister: Some(lister) };
+        let parts = Arc::clone(&objects) as _;
+        let bucket = Bucket { parts, lister: Some(lister), presigner: Some(presigner) };
         Ok(Self::over(objects, Backend::Bucket(bucket), &root, spool_directory))
     }
 

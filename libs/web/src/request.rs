@@ -1,5 +1,6 @@
 //! Requests.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
@@ -20,7 +21,7 @@ pub struct GetRequest {
     /// A part of the body, such as the rest of one that broke off; none requests the whole.
     pub range: Option<Range>,
     /// The accepted media types, as an `Accept` header.
-    pub accept: Option<&'static str>,
+    pub accept: Option<Cow<'static, str>>,
     /// The accepted Content-Encoding, as an `Accept-Encoding` header: the one that a digest was declared for.
     /// None sends no such header.
     pub encoding: Option<String>,
@@ -109,7 +110,7 @@ impl GetRequest {
         let mut headers = HeaderMap::new();
         put(&mut headers, IF_NONE_MATCH, self.validators.etag.as_deref());
         put(&mut headers, IF_MODIFIED_SINCE, self.validators.last_modified.as_deref());
-        put(&mut headers, ACCEPT, self.accept);
+        put(&mut headers, ACCEPT, self.accept.as_deref());
         put(&mut headers, ACCEPT_ENCODING, self.encoding.as_deref());
         if let Some(range) = &self.range
             && (range.if_range.is_none() || put(&mut headers, IF_RANGE, range.if_range.as_deref()))
@@ -192,7 +193,8 @@ mod tests {
         let validators =
             Validators { etag: Some("W/\"ü\"".into()), last_modified: Some("Tue, 01 Jan 2013".into()) };
         let range = Some(Range::rest(7, "\"x\"".into()));
-        let headers = GetRequest { validators, range, accept: Some("text/xml"), ..request() }.headers();
+        let headers =
+            GetRequest { validators, range, accept: Some("text/xml".into()), ..request() }.headers();
         assert_eq!(headers["if-none-match"].as_bytes(), "W/\"ü\"".as_bytes());
         assert_eq!(headers["if-modified-since"], "Tue, 01 Jan 2013");
         assert_eq!(headers["accept"], "text/xml");

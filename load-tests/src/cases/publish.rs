@@ -1,8 +1,6 @@
-//! `publish`: a harvest of 10,000,000 resources is published, and again after changes; and a server of the
-//! publication answers beside nginx.
+//! `publish`: a harvest of 10,000,000 resources is published, and again after changes.
 
 mod held;
-mod served;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,8 +11,8 @@ use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 use serde_json::json;
 
-use self::held::Held;
-use super::{interleaved, measured};
+pub(super) use self::held::Held;
+use super::measured;
 use crate::check::{self, Check};
 use crate::cli::Options;
 use crate::folder::{WorkFolder, files_below};
@@ -81,7 +79,6 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
         row.rounds.push(done);
         rows.push(row);
     }
-    rows.extend(served::rows(&bench, options)?);
     let setup = BTreeMap::from([
         ("resources", json!(resources)),
         ("changed_per_mille", json!([FEW, MANY])),
@@ -90,7 +87,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     ]);
     let finished_at = jiff::Timestamp::now();
     let report = Report { case: "publish", finished_at, machine, setup, versions, rows };
-    Ok(report.summed_up(&[served::NGINX]))
+    Ok(report.summed_up(&[]))
 }
 
 impl Bench {

@@ -1,5 +1,7 @@
 //! One resource: its request and result.
 
+use std::borrow::Cow;
+
 use fixity::Algorithm;
 use jiff::Timestamp;
 use model::{Disposition, Evidence, Failure, FetchItem, FetchedResult, ProblemReason, Validators};
@@ -10,6 +12,9 @@ use web::{Client, ErrorKind, GetRequest, Range, Response, WebError};
 use crate::FetcherConfig;
 use crate::body::{Body, Receiving};
 use crate::{modified, page};
+
+/// Characters of a media type that a request names (RFC 6838, 4.2).
+const LONGEST_TYPE: usize = 255;
 
 /// Result of a request.
 pub(crate) struct Got {
@@ -113,7 +118,20 @@ pub(crate) async fn fetch(
 /// The request for a resource; its body is judged when its digest is known.
 fn ask(item: &FetchItem, url: Url) -> GetRequest {
     let encoding = item.declaration.encoding.clone();
-    GetRequest { judges_walls: true, encoding, ..GetRequest::new(url) }
+    let accept = item.declaration.media_type.as_deref().and_then(accepted).map(Cow::Owned);
+    GetRequest { judges_walls: true, encoding, accept, ..GetRequest::new(url) }
+}
+
+/// The `Accept` of a declared media type: a server with several forms of a resource gives the one whose digest is
+/// declared. Any other form is taken too, and judged. None of a text that is no media type.
+fn accepted(media_type: &str) -> Option<String> {
+    let bare = media_type.split(';').next().unwrap_or_default().trim();
+    let is_token = |part: &str| {
+        let is_of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
+        !part.is_empty() && part.bytes().all(is_of_token)
+    };
+    let (kind, sub) = bare.split_once('/')?;
+    (is_token(kind) && is_token(sub) && bare.len() <= LONGEST_TYPE).then(|| format!("{bare}, */*;q=0.1"))
 }
 
 async fn receive(response: &mut Response, body: &mut Receiving<'_>) -> Result<(), Break> {
@@ -142,5 +160,21 @@ pub(crate) fn too_large(response: &Response, limit: u64) -> Failure {
             expected: Some(format!("{limit} bytes at most")),
             ..response.evidence()
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_declared_type_is_accepted_first_and_no_other_text_is_sent() {
+        let pdf = Some("application/pdf, */*;q=0.1".to_owned());
+        assert_eq!(accepted("application/pdf"), pdf);
+        assert_eq!(accepted(" application/pdf ; version=1.7"), pdf);
+        for odd in ["", "pdf", "text/*", "a/b/c", "text/html, text/plain", "text/ht\nml", "/", "a/"] {
+            assert_eq!(accepted(odd), None, "{odd:?}");
+        }
+        assert_eq!(accepted(&format!("a/{}", "b".repeat(300))), None);
     }
 }

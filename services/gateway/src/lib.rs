@@ -16,6 +16,7 @@ mod extract;
 mod host;
 mod inbox;
 mod inbox_urls;
+mod link_filter;
 mod memento;
 mod metrics;
 mod pagination;

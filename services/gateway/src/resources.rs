@@ -5,23 +5,26 @@ use std::collections::{BTreeMap, VecDeque};
 use api::{Page, Resource, ResourceHistory};
 use axum::Json;
 use axum::extract::State;
-use catalog::{CatalogReader, ResourceSummary};
-use futures::{StreamExt, TryStreamExt};
+use catalog::CatalogReader;
+use futures::TryStreamExt;
 use model::{ChangeLogEntry, ResourceState, ResourceUri, Subject};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::api_error::ApiError;
 use crate::extract::{self, Query, SourcePath};
+use crate::link_filter::LinkFilter;
 use crate::pagination;
 use crate::state::Gateway;
 
 /// The kind of cursors.
 const KIND: &str = "resources";
+/// The most resources that are read for a page: few may have the wanted link.
+const MOST_READ: usize = 50_000;
 /// The most change log entries in a history.
 const MOST_EVENTS: usize = 1000;
 
-/// Parameters of the list of resources.
+/// Parameters of a list of resources or works.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -44,6 +47,28 @@ impl ListParams {
     }
 }
 
+/// Parameters of the list of resources, which may be those with a link.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ResourceParams {
+    /// Only resources whose URI begins with this.
+    pub(crate) prefix: Option<String>,
+    /// Only resources with a link of this relation, such as `collection`.
+    #[serde(rename = "link.rel")]
+    #[param(max_length = 2048)]
+    pub(crate) link_rel: Option<String>,
+    /// Only resources with a link to this target, exactly as the Source writes it; with `link.rel`, of this relation.
+    #[serde(rename = "link.href")]
+    #[param(max_length = 2048)]
+    pub(crate) link_href: Option<String>,
+    /// The most items, 1 to 1000. A page of resources with a link may have fewer, or none, and a next page.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    pub(crate) limit: Option<u16>,
+    /// The position of the next page: `next` of the previous page.
+    pub(crate) cursor: Option<String>,
+}
+
 /// Selects a resource.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -56,17 +81,19 @@ pub(crate) struct UriParams {
 
 /// Resources, in the byte order of their URIs.
 #[utoipa::path(get, path = "/v1/sources/{source}/resources", tag = "resources",
-    params(SourcePath, ListParams),
+    params(SourcePath, ResourceParams),
     responses((status = 200, description = "One page", body = Page<Resource>)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
     SourcePath(source): SourcePath,
-    Query(params): Query<ListParams>,
+    Query(params): Query<ResourceParams>,
 ) -> Result<Json<Page<Resource>>, ApiError> {
-    let (limit, behind) = params.position(KIND)?;
+    let ResourceParams { prefix, link_rel, link_href, limit, cursor } = params;
+    let (limit, behind) = ListParams { prefix: None, limit, cursor }.position(KIND)?;
+    let filter = LinkFilter::of(link_rel, link_href)?;
     let catalog = gateway.catalogs.get(&source).await?;
-    let prefix = params.prefix.unwrap_or_default();
-    Ok(Json(page_of(&catalog, &prefix, behind.as_ref(), limit).await?))
+    let prefix = prefix.unwrap_or_default();
+    Ok(Json(page_of(&catalog, &prefix, behind.as_ref(), &filter, limit).await?))
 }
 
 /// A page of stored, pending and failed resources, in one order.
@@ -74,15 +101,26 @@ async fn page_of(
     catalog: &CatalogReader,
     prefix: &str,
     behind: Option<&ResourceUri>,
+    filter: &LinkFilter,
     limit: usize,
 ) -> Result<Page<Resource>, ApiError> {
-    let mut known: Vec<ResourceSummary> =
-        catalog.scan_known(Some(prefix), behind).await?.take(limit + 1).try_collect().await?;
-    let more = known.len() > limit;
-    known.truncate(limit);
-    let next = known.last().filter(|_| more).map(|last| pagination::cursor(KIND, last.uri.as_str()));
-    let resource = |known: &ResourceSummary| Resource::new(&known.uri, known.state(), known.record.as_ref());
-    Ok(Page { items: known.iter().map(resource).collect(), next })
+    let mut scan = catalog.scan_known(Some(prefix), behind).await?;
+    let mut items = Vec::new();
+    let mut last: Option<ResourceUri> = None;
+    let mut read = 0;
+    while let Some(known) = scan.try_next().await? {
+        // The resource before this one ends the page, whether it is in it or not.
+        if items.len() == limit || read == MOST_READ {
+            let next = last.map(|last| pagination::cursor(KIND, last.as_str()));
+            return Ok(Page { items, next });
+        }
+        if filter.admits(known.record.as_ref()) {
+            items.push(Resource::new(&known.uri, known.state(), known.record.as_ref()));
+        }
+        read += 1;
+        last = Some(known.uri);
+    }
+    Ok(Page { items, next: None })
 }
 
 /// The history of a resource: the stored record, the document that declared it, and its events.

@@ -189,7 +189,7 @@ pub(crate) async fn change(
     Ok(answer(&Source::new(&spec, Some(revision), gateway.now()), StatusCode::OK))
 }
 
-/// Removes a Source from the fleet. Its stored resources stay.
+/// Removes a Source from the fleet, and its runs. Its stored resources stay.
 #[utoipa::path(delete, path = "/v1/sources/{source}", tag = "sources",
     params(SourcePath,
         ("If-Match" = Option<String>, Header, description = "`ETag` of the last `GET`")),
@@ -209,6 +209,12 @@ pub(crate) async fn delete(
     check_no_active_run(&gateway, &source).await?;
     gateway.control.sources().delete(&source, found.revision).await.map_err(as_precondition)?;
     tracing::info!(source.id = %source, token = caller.name(), "a Source is deleted");
+    // What stays of them is replaced if the Source is added again: that is no reason to fail now.
+    for runs in [gateway.control.runs(), gateway.control.tasks()] {
+        if let Err(error) = runs.forget(&source).await {
+            tracing::warn!(source.id = %source, %error, "the runs of a deleted Source stay");
+        }
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 

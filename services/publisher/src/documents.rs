@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use jiff::Timestamp;
 use object_store::ObjectMeta;
-use publish::paths;
+use publish::{Document, DocumentBody, paths};
 use serving::range::{self, Part};
 
 use crate::answers::{not_found, unavailable};
@@ -14,7 +14,8 @@ use crate::shared::Shared;
 
 /// Answers with a document.
 pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: &HeaderMap) -> Response {
-    let found = match shared.publication().place.open(path).await {
+    let place = &shared.publication().place;
+    let Document { meta, body } = match place.document(path).await {
         Ok(Some(found)) => found,
         Ok(None) => return not_found(),
         Err(error) => {
@@ -22,20 +23,21 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
             return unavailable();
         }
     };
-    let etag = etag(&found.meta);
-    let modified = Timestamp::from_second(found.meta.last_modified.timestamp()).unwrap_or_default();
+    let etag = etag(&meta);
+    let modified = Timestamp::from_second(meta.last_modified.timestamp()).unwrap_or_default();
     let mut headers = described(path, &etag, modified);
     if let Some(answer) = unmet(asked, &etag, modified, &headers) {
         return answer;
     }
-    let length = found.meta.size;
+    let length = meta.size;
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     let range = match range::asked(asked, length, &etag) {
         Part::Whole => {
             headers.insert(header::CONTENT_LENGTH, length.into());
-            let body = match *method {
-                Method::HEAD => Body::empty(),
-                _ => Body::from_stream(found.into_stream()),
+            let body = match body {
+                _ if *method == Method::HEAD => Body::empty(),
+                DocumentBody::Small(bytes) => Body::from(bytes),
+                DocumentBody::Large(found) => Body::from_stream(found.into_stream()),
             };
             return (headers, body).into_response();
         }
@@ -51,7 +53,12 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
     if *method == Method::HEAD {
         return (StatusCode::PARTIAL_CONTENT, headers).into_response();
     }
-    match shared.publication().place.open_range(path, range).await {
+    if let DocumentBody::Small(bytes) = body {
+        let part = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+        let part = part.and_then(|(start, end)| bytes.get(start..end).map(|part| bytes.slice_ref(part)));
+        return (StatusCode::PARTIAL_CONTENT, headers, Body::from(part.unwrap_or_default())).into_response();
+    }
+    match place.open_range(path, range).await {
         // A document that was replaced meanwhile has another tag: the range would be of two versions.
         Ok(Some(part)) if self::etag(&part.meta) == etag => {
             (StatusCode::PARTIAL_CONTENT, headers, Body::from_stream(part.into_stream())).into_response()

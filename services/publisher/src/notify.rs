@@ -25,6 +25,16 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// What a hub has not taken for so long is dropped: subscribers see the gap, and read the Change Lists.
 const DROPPED_AFTER: Duration = Duration::from_secs(24 * 3_600);
 
+/// How a hub is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It gets each payload (Change Notification, section 4).
+    Payload,
+    /// It is told that the topic changed, and fetches the topic, as public hubs do (`hub.mode=publish`). Of two payloads
+    /// in a row it may see the newer one alone; its subscribers find the other one in the Change List.
+    Ping,
+}
+
 /// Why a hub could not be told.
 #[derive(Debug, thiserror::Error)]
 enum NotifyError {
@@ -40,6 +50,7 @@ enum NotifyError {
 pub(crate) async fn tell(
     shared: Shared,
     hub: Url,
+    way: Way,
     mut published: watch::Receiver<()>,
     stop: CancellationToken,
 ) {
@@ -55,7 +66,7 @@ pub(crate) async fn tell(
     let mut pause = None;
     loop {
         let told = tokio::select! {
-            told = tell_all(&shared, &client, &hub) => told,
+            told = tell_all(&shared, &client, &hub, way) => told,
             () = stop.cancelled() => return,
         };
         pause = match told {
@@ -80,7 +91,7 @@ pub(crate) async fn tell(
 }
 
 /// Tells all changes that the hub was not told yet.
-async fn tell_all(shared: &Shared, client: &Client, hub: &Url) -> Result<(), NotifyError> {
+async fn tell_all(shared: &Shared, client: &Client, hub: &Url, way: Way) -> Result<(), NotifyError> {
     let publication = shared.publication();
     let mut since = publication.told_until(hub).await?;
     let oldest = SystemClock.now().checked_sub(DROPPED_AFTER).unwrap_or(Timestamp::MIN);
@@ -95,16 +106,31 @@ async fn tell_all(shared: &Shared, client: &Client, hub: &Url) -> Result<(), Not
         for notification in websub::publish(&channel, untold.from, untold.until, untold.entries, MOST_BYTES) {
             let notification = notification?;
             let body = Bytes::from(notification.body);
-            let [(_, media_type), (_, links)] = channel.headers();
-            let mut request = PostRequest::new(hub.clone(), media_type, body.clone());
-            request.headers.push(("link", links));
-            client.post(request).await?;
             since = notification.until;
+            if way == Way::Ping {
+                // The hub may fetch the topic before it answers.
+                shared.note_payload(since, body.clone());
+            }
+            client.post(request(&channel, way, body.clone())).await?;
             publication.note_told(hub, since).await?;
             shared.note_payload(since, body);
         }
     }
     Ok(())
+}
+
+/// What a hub is sent.
+fn request(channel: &Channel, way: Way, payload: Bytes) -> PostRequest {
+    if way == Way::Ping {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("hub.mode", "publish").append_pair("hub.url", channel.topic.as_str());
+        let form = Bytes::from(form.finish());
+        return PostRequest::new(channel.hub.clone(), "application/x-www-form-urlencoded", form);
+    }
+    let [(_, media_type), (_, links)] = channel.headers();
+    let mut request = PostRequest::new(channel.hub.clone(), media_type, payload);
+    request.headers.push(("link", links));
+    request
 }
 
 /// The topic of a publication at a hub.

@@ -1,5 +1,7 @@
 //! Resources: their bytes from the store, by the records of the catalog.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -10,6 +12,7 @@ use model::{Bitstream, ResourceRecord, ResourceUri};
 use publish::paths::VERSIONS;
 use publish::{Publication, PublishError, last_modified, media_type};
 use serving::range::{self, Part};
+use store::StoreError;
 
 use crate::answers::{not_found, unavailable, withdrawn};
 use crate::conditions::{Condition, condition, http_date};
@@ -42,7 +45,7 @@ pub(crate) async fn answer(
         return withdrawn();
     }
     match &bitstream {
-        Some(bitstream) => send(harvest, &record, bitstream, method, asked).await,
+        Some(bitstream) => send(shared, harvest, &record, bitstream, method, asked).await,
         None if version.is_some() => (StatusCode::GONE, "This version is not kept.\n").into_response(),
         None => (StatusCode::GONE, "The resource was deleted.\n").into_response(),
     }
@@ -92,6 +95,7 @@ async fn find(
 }
 
 async fn send(
+    shared: &Shared,
     harvest: &Harvest,
     record: &ResourceRecord,
     bitstream: &Bitstream,
@@ -104,6 +108,14 @@ async fn send(
         Condition::NotModified => return (StatusCode::NOT_MODIFIED, headers).into_response(),
         Condition::Failed => return StatusCode::PRECONDITION_FAILED.into_response(),
         Condition::Met => {}
+    }
+    if let Some(lasts) = shared.redirect().filter(|_| *method == Method::GET) {
+        match at_bucket(harvest, &headers, bitstream, lasts).await {
+            Ok(Some(redirect)) => return redirect,
+            Ok(None) => {}
+            // It is sent instead.
+            Err(error) => tracing::error!(%error, "no URL of the bucket can be signed"),
+        }
     }
     let length = bitstream.computed.length();
     let (status, range) = match range::asked(asked, length, &etag) {
@@ -133,6 +145,24 @@ async fn send(
             unavailable()
         }
     }
+}
+
+/// Leads a reader to the bucket, which sends ranges too. None for a bitstream that lies in one object with others.
+async fn at_bucket(
+    harvest: &Harvest,
+    headers: &HeaderMap,
+    bitstream: &Bitstream,
+    lasts: Duration,
+) -> Result<Option<Response>, StoreError> {
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|told| told.to_str().ok());
+    let media_type = media_type.unwrap_or("application/octet-stream");
+    let encoding = bitstream.encoding.as_deref();
+    let url = harvest.store().presigned(&bitstream.location, lasts, media_type, encoding).await?;
+    Ok(url.map(|url| {
+        // Each reader gets a URL of its own.
+        let headers = [(header::LOCATION, url.to_string()), (header::CACHE_CONTROL, "no-store".to_owned())];
+        (StatusCode::TEMPORARY_REDIRECT, headers).into_response()
+    }))
 }
 
 /// The headers that describe a resource, for GET and HEAD.

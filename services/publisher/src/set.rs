@@ -9,7 +9,7 @@ use web::Client;
 use crate::follow;
 use crate::hub::{self, Hub};
 use crate::hub_limits::HubLimits;
-use crate::notify;
+use crate::notify::{self, Way};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::takedowns::Takedowns;
@@ -75,7 +75,8 @@ pub(crate) async fn start(
     }
     tasks.spawn(follow::follow(shared.clone(), takedowns, settings.rescan, stop.clone()));
     for hub in others {
-        tasks.spawn(notify::tell(shared.clone(), hub, shared.published(), stop.clone()));
+        let way = if settings.pinged.contains(&hub) { Way::Ping } else { Way::Payload };
+        tasks.spawn(notify::tell(shared.clone(), hub, way, shared.published(), stop.clone()));
     }
     Ok((Set { shared, hub }, done))
 }

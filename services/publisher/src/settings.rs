@@ -6,6 +6,7 @@ use std::time::Duration;
 use model::Network;
 use publish::Base;
 use tokio::sync::Semaphore;
+use url::Url;
 
 use crate::hub_limits::HubLimits;
 use crate::metrics::PublisherMetrics;
@@ -44,8 +45,12 @@ pub struct Settings {
     pub contact: Option<String>,
     /// Turns of requests of OAI-PMH, of all repositories of the server. Clones share them.
     pub oai_turns: Arc<Semaphore>,
+    /// How long a URL at the bucket is valid to which readers of large resources are led. None: the bytes are sent.
+    pub redirect: Option<Duration>,
     /// The limits of a hub of its own; none without one.
     pub hub: Option<HubLimits>,
+    /// Hubs of the publications that get no payload: they are told that the topic changed, and fetch it.
+    pub pinged: Vec<Url>,
 }
 
 impl Default for Settings {
@@ -64,7 +69,9 @@ impl Default for Settings {
             metrics: PublisherMetrics::default(),
             contact: None,
             oai_turns: Arc::new(Semaphore::new(OAI_TURNS)),
+            redirect: None,
             hub: None,
+            pinged: Vec::new(),
         }
     }
 }

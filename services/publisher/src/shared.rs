@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use axum::http::HeaderValue;
 use bytes::Bytes;
@@ -39,6 +40,7 @@ struct Parts {
     contact: String,
     oai_turns: Arc<Semaphore>,
     withdrawn: Withdrawn,
+    redirect: Option<Duration>,
     link: Option<HeaderValue>,
     /// The newest payload that a hub took, and its end.
     newest: RwLock<(Timestamp, Bytes)>,
@@ -82,6 +84,7 @@ impl Shared {
             contact,
             oai_turns: Arc::clone(&settings.oai_turns),
             withdrawn: Withdrawn::default(),
+            redirect: settings.redirect,
             link,
             newest: RwLock::new((Timestamp::MIN, Bytes::new())),
             published: watch::Sender::new(()),
@@ -95,6 +98,11 @@ impl Shared {
 
     pub(crate) fn records(&self) -> &OpenRecords {
         &self.0.records
+    }
+
+    /// How long URLs at the bucket are valid to which readers are led; none if they are not.
+    pub(crate) fn redirect(&self) -> Option<Duration> {
+        self.0.redirect
     }
 
     /// What it counts.

@@ -44,6 +44,8 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             exclude: read(&source.exclude)?,
             only_of: (source.origins == model::Origins::Same).then(|| HomeSite::of(&source.entry)),
             only: source.only.clone(),
+            // The run reads it from the store.
+            published: Vec::new(),
         },
         oai: OaiOptions {
             metadata_prefix: source.metadata_prefix.clone(),
@@ -60,6 +62,7 @@ pub(crate) fn options(source: &SourceSpec, run: &RunSpec) -> Result<HarvestOptio
             relations: source.follow_links.clone(),
             types: source.follow_types.clone(),
             most: source.follow_max.unwrap_or(FollowRules::default().most),
+            rules: source.follow_rules.clone(),
         },
         keep_versions: source.keep_versions,
         notified: run.asked_by == AskedBy::Notification && mode != RunMode::Audit,
@@ -181,9 +184,16 @@ mod tests {
             source.follow_links = vec!["item".parse().unwrap()];
             source.follow_types = vec!["application/pdf".parse().unwrap()];
             source.follow_max = NonZeroU16::new(3);
+            source.follow_rules = vec!["rel=describedby,host=h".parse().unwrap()];
         })
         .follow;
-        assert!(pdf.selects("item", Some("application/pdf")) && !pdf.selects("item", None));
+        let selects = |rel, media_type, uri: &str| pdf.may_select(rel, media_type, &uri.parse().unwrap());
+        assert!(
+            selects("item", Some("application/pdf"), "http://h/a") && !selects("item", None, "http://h/a")
+        );
+        assert!(
+            selects("describedby", None, "http://h/a") && !selects("describedby", None, "http://other/a")
+        );
         assert_eq!((pdf.most.get(), none.most.get()), (3, 20));
     }
 

@@ -139,7 +139,12 @@ pub(crate) fn summary(report: &Report, root: &str, duration: Duration) {
         (counters.foreign, "entries are of other sites"),
         (counters.foreign_left_out, "left out, of other sites (--origins same)"),
         (counters.out_of_scope, "left out, without the type or links of --only"),
-        (counters.linked, "links followed (--follow-links)"),
+        (counters.by_rule, "left to what they link to, by a --follow-rule"),
+        (
+            counters.loops,
+            "left out, taken from a publication of this copy (via); sync the original Source instead",
+        ),
+        (counters.linked, "links followed"),
         (counters.absent, "absent, kept"),
         (report.open_problems, plural(report.open_problems, "problem open", "problems open")),
         (report.ignored_problems, plural(report.ignored_problems, "ignored problem", "ignored problems")),

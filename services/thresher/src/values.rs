@@ -7,9 +7,10 @@ use control::{LabelKey, LabelValue};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
-use model::{Network, SourceId};
+use model::{Network, SourceId, WantedLink};
 use publish::Archive;
 use regex::Regex;
+use resourcesync::relation;
 
 use crate::exit::{Failed, usage};
 
@@ -34,6 +35,12 @@ pub(crate) fn moment(text: &str) -> Result<Timestamp, String> {
         .ok()
         .or_else(day)
         .ok_or_else(|| "give a day such as 2026-01-31, or a moment such as 2026-01-31T12:00:00Z".to_owned())
+}
+
+/// The link of all resources of a collection.
+pub(crate) fn collection(uri: &str) -> Result<WantedLink, String> {
+    let link = format!("{}={uri}", relation::COLLECTION);
+    link.parse().map_err(|_| format!("{uri:?} names no collection; write its URI, as `report` shows it"))
 }
 
 /// A length of time, in days and weeks too.

@@ -86,7 +86,11 @@ impl SourceSpec {
             let conditions = self.only.len();
             refuse("only", format!("{conditions} are given, and {MOST_CONDITIONS} at most can be"));
         }
-        let followed = [("follow_links", self.follow_links.len()), ("follow_types", self.follow_types.len())];
+        let followed = [
+            ("follow_links", self.follow_links.len()),
+            ("follow_types", self.follow_types.len()),
+            ("follow_rules", self.follow_rules.len()),
+        ];
         for (field, given) in followed {
             if given > MOST_CONDITIONS {
                 refuse(field, format!("{given} are given, and {MOST_CONDITIONS} at most can be"));

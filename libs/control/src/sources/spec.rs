@@ -7,8 +7,8 @@ use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
 use model::{
-    Absent, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins, Patches, Persisted,
-    Prefer, Publish, Push, Robots, RunMode, SourceId, TextEncoding,
+    Absent, FollowRule, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins, Patches,
+    Persisted, Prefer, Publish, Push, Robots, RunMode, SourceId, TextEncoding,
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -138,6 +138,13 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = u16, minimum = 1, required = false))]
     pub follow_max: Option<NonZeroU16>,
+    /// Harvest also what links lead to, by rules with conditions and limits of their own:
+    /// `rel=alternate,type=application/pdf,host=files.example.org,profile=https://example.org/p,max=5,instead`. All but
+    /// the relation may be left out. With `instead`, the resource that has the link is not fetched. The first rule that
+    /// selects a link counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32, example = json!(["rel=alternate,type=application/pdf,instead"])))]
+    pub follow_rules: Vec<FollowRule>,
     /// Whether to reject documents that break the specification, instead of tolerating and counting the deviations.
     #[serde(default)]
     pub strict: bool,
@@ -308,6 +315,7 @@ impl Spec {
             only: Vec::new(),
             follow_links: Vec::new(),
             follow_types: Vec::new(),
+            follow_rules: Vec::new(),
             follow_max: None,
             strict: false,
             accept_html: false,

@@ -3,16 +3,18 @@
 
 use std::sync::Arc;
 
-use documents::{DocumentStream, ManifestTimes, Part, is_manifest_of, manifest_context};
+use documents::{
+    Approach, DocumentStream, ManifestTimes, Part, RemotePackage, is_manifest_of, manifest_context,
+    open_directory,
+};
 use model::{Location, PackageRecord, Validators, bytes, counted};
-use packages::zip::{Directory, MemberReader};
-use packages::{Limits, PackageError, Packaging, ReadAhead, ReadAt, SNIFF_BYTES, sniff};
+use packages::zip::MemberReader;
+use packages::{Limits, PackageError, ReadAhead, ReadAt};
 use planning::is_same_version;
 use resourcesync::{Capability, Header, Item};
 use url::Url;
 
 use super::Auditor;
-use super::elsewhere::{Approach, Elsewhere};
 use super::named::{Named, NamedPackages};
 use super::read::{BeforePackage, Reading, SpooledLists};
 use crate::error::HarvestError;
@@ -91,19 +93,19 @@ impl Auditor {
             return Ok(Ok(entries));
         }
         let validators = held.as_ref().map(|(_, validators)| validators.clone()).unwrap_or_default();
-        let mut approach = Elsewhere::approach(&ctx.client, &url, validators).await;
+        let mut approach = RemotePackage::approach(&ctx.client, &url, validators).await;
         if let (Approach::Known { requests }, Some((location, _))) = (&approach, &held) {
             ctx.run.counters.requests += u64::from(*requests);
             if let Ok(entries) = self.read_stored(ctx, spooled, reading, named, &url, location).await? {
                 return Ok(Ok(entries));
             }
-            approach = Elsewhere::approach(&ctx.client, &url, Validators::default()).await;
+            approach = RemotePackage::approach(&ctx.client, &url, Validators::default()).await;
         }
         match approach {
             Approach::Ranges(package) => {
                 let package = Arc::new(package);
                 let manifest = self.read_remote_manifest(ctx, spooled, reading, named, &url, &package).await;
-                ctx.run.counters.requests += package.requests();
+                ctx.run.counters.requests += package.take_requests();
                 manifest
             }
             Approach::Known { requests } => {
@@ -176,7 +178,7 @@ impl Auditor {
         reading: &mut Reading<'_>,
         named: &Named,
         url: &Url,
-        package: &Arc<Elsewhere>,
+        package: &Arc<RemotePackage>,
     ) -> Result<Manifest, HarvestError> {
         if let Some(declared) = named.declaration.length.filter(|declared| *declared != package.len()) {
             return Ok(Err(format!("it has {}, and its dump declares {declared}", bytes(package.len()))));
@@ -292,18 +294,8 @@ async fn manifest<R: ReadAt + Clone + 'static>(
     limits: &Limits,
     most: u64,
 ) -> Result<MemberReader<'static>, String> {
-    let first = package.len().min(SNIFF_BYTES as u64) as usize;
-    let first = package.read_at(0, first).await.map_err(|error| error.to_string())?;
     let say = |error: PackageError| error.to_string();
-    match sniff(&first).map_err(say)? {
-        Packaging::Zip => {}
-        packaging @ Packaging::Tar(_) => {
-            return Err(format!(
-                "it is a {packaging}, which has no directory: its manifest would be found by reading all of it"
-            ));
-        }
-    }
-    let directory = Directory::open(&package, limits).await.map_err(say)?;
+    let directory = open_directory(&package, limits).await?;
     let (member, _) = directory.manifest().map_err(say)?;
     let length = member.compressed_size;
     if length > most {

@@ -8,7 +8,6 @@
 
 mod differences;
 mod dumps;
-mod elsewhere;
 mod judge;
 mod named;
 mod read;
@@ -232,6 +231,10 @@ impl Auditor {
         if !is_held && (!filter.admits(&entry) || filter.leaves_open(&entry)) {
             return Ok(None);
         }
+        if ctx.options.follow.leaves_to_links(filter, &entry) {
+            comparison.counts.unjudged += u64::from(is_held);
+            return Ok(None);
+        }
         match judge(&entry, record) {
             Finding::InSync => comparison.counts.agreeing += 1,
             Finding::WithoutFixity => {
@@ -260,7 +263,7 @@ impl Auditor {
         comparison: &mut Comparison,
         (uri, record): (ResourceUri, ResourceRecord),
     ) -> Option<Found> {
-        if ctx.options.follow.leaves_out(&record) {
+        if ctx.options.follow.leaves_out(&uri, &record) {
             // Links that are not followed now led to it.
             comparison.counts.unjudged += 1;
             return None;

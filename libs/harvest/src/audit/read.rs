@@ -326,10 +326,11 @@ impl Auditor {
                     if !beyond.is_empty() {
                         // What they lead to is not named, and no resource of the set is one too many for that.
                         reading.is_doubtful = true;
-                        let most = ctx.options.follow.most;
+                        let most = followed.len();
                         spooled.note_unread(|| {
                             format!(
-                                "{} has more links than the {most} that are followed; --follow-max allows more",
+                                "{} has more links than the {most} that are followed; --follow-max, or the max of a \
+                                 --follow-rule, allows more",
                                 entry.uri
                             )
                         });

@@ -106,7 +106,9 @@ async fn take_up(
         // A list of identifiers has no `at_latest`: it says nothing about changes.
         let is_told =
             all.as_ref().is_some_and(|all| all.state == DocumentState::Done && all.at_latest.is_some());
-        if is_told || all.is_some() && list.progress.cursor.is_none() {
+        // Without a cursor, changes are all records. A list of records of this run had them, and one of identifiers not.
+        let are_read = !has_baseline || ctx.options.mode == Some(Mode::Baseline);
+        if is_told || all.is_some() && are_read && list.progress.cursor.is_none() {
             return Ok(None);
         }
         OaiReadingKind::Changes

@@ -247,7 +247,7 @@ impl Targets {
         let decision = if told.listing.change == Some(Change::Deleted) {
             Decision::Delete
         } else {
-            self.linked.extend(planner.follow(ctx, batch, &context, &told, Position::default()));
+            self.linked.extend(planner.follow(ctx, batch, &context, &told, Position::default()).entries);
             Decision::Fetch
         };
         self.after.extend(ctx.options.follow.after_change(&ctx.options.filter, &told, decision, held));

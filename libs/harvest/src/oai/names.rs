@@ -8,7 +8,7 @@ use model::{Links, OaiWindow, ProblemReason, ResourceRecord, ResourceUri};
 use oaipmh::{BaseUrl, Item, RecordHeader, Step, Token, Trail, Verb};
 use planning::ByUri;
 use planning::oai::{List, PageEnd};
-use resourcesync::{Entry, Link};
+use resourcesync::{Datetime, Entry, Link};
 
 use crate::error::HarvestError;
 use crate::oai::answer::{AnswerStream, Trouble};
@@ -41,7 +41,7 @@ pub(super) async fn one_by_one(
 ) -> Result<Result<PageEnd, Trouble>, HarvestError> {
     let mut trail = Trail::default();
     let mut token: Option<Token> = None;
-    let mut delivered = 0;
+    let (mut delivered, mut listed) = (0, None);
     for _ in 0..PAGES {
         ctx.check_stop()?;
         let request = reading.request(Verb::ListIdentifiers, window, token.clone());
@@ -64,6 +64,7 @@ pub(super) async fn one_by_one(
             delivered += plan_headers(ctx, planner, reading, items, false).await?;
         }
         let answer = stream.answer();
+        listed = listed.or(answer.response_date.as_ref().map(Datetime::instant));
         if !answer.complete
             || matches!(trail.step(token.as_ref(), answer), Step::Loop | Step::TooManyEmptyPages)
         {
@@ -73,7 +74,8 @@ pub(super) async fn one_by_one(
         token = answer.resumption.as_ref().and_then(|resumption| resumption.token.clone());
         if token.is_none() {
             let span = reading.span(ctx);
-            return Ok(Ok(List::of(&mut reading.list.progress, span).one_by_one(window, delivered)));
+            let mut list = List::of(&mut reading.list.progress, span);
+            return Ok(Ok(list.one_by_one(window, delivered, listed)));
         }
     }
     Ok(Err(Trouble::Server(format!("its list of identifiers has more than {PAGES} pages"))))

@@ -172,7 +172,8 @@ fn wanted_members(
                     planner.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
                 }
                 if is_wanted {
-                    linked.extend(planner.follow(ctx, batch, context, &planned, position));
+                    // Its bytes came already, so nothing is fetched in its place.
+                    linked.extend(planner.follow(ctx, batch, context, &planned, position).entries);
                     members.push((planned, result, patch));
                 } else {
                     planner.name_links(ctx, context, &planned);

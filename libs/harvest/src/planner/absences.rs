@@ -126,9 +126,9 @@ impl Planner {
                 let at = if lists_pages { page_read_at(ctx, &record).await? } else { lists.at };
                 // The operator follows other links now, and that deletes nothing.
                 let leaves_out = if lists_pages {
-                    pages::rules(ctx).leaves_out(&record)
+                    pages::rules(ctx).leaves_out(uri, &record)
                 } else {
-                    ctx.options.follow.leaves_out(&record)
+                    ctx.options.follow.leaves_out(uri, &record)
                 };
                 if !leaves_out && !is_newer(&record.listing, at) {
                     count.absent += 1;

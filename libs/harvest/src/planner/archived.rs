@@ -161,12 +161,16 @@ async fn read_archive(
     ctx.run.counters.requests += requests;
     let mut stream = opened.map_err(|error: DocumentError| error.to_string())?;
     let mut parts = Vec::new();
-    let mut is_index = false;
+    let mut has_parts = false;
     while let Some(part) = stream.next().await {
         let items = match part {
             Part::Header(header) => {
-                documents::expect_kind(&header, kind)?;
-                is_index = header.is_index();
+                has_parts = if kind.is_archive() {
+                    documents::expect_archive(&header, kind)?
+                } else {
+                    documents::expect_kind(&header, kind)?;
+                    header.is_index()
+                };
                 continue;
             }
             Part::Items(items) => items,
@@ -175,13 +179,13 @@ async fn read_archive(
         };
         for item in items {
             let Item::Entry(entry) = item else { continue };
-            if is_index && parts.len() < MOST_DOCUMENTS {
+            if has_parts && parts.len() < MOST_DOCUMENTS {
                 parts.push(entry.loc);
                 continue;
             }
             let from = entry.metadata.from.and_then(|from| horizon.certain_instant(&from));
             let until = entry.metadata.until.and_then(|until| horizon.latest_instant(&until));
-            if let (false, Some(from), Some(until)) = (is_index, from, until)
+            if let (false, Some(from), Some(until)) = (has_parts, from, until)
                 && pieces.len() < MOST_PIECES
             {
                 let times = Closed { from, until };

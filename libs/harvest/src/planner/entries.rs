@@ -7,17 +7,18 @@ use model::{
     Action, ChangeTimes, Declaration, DocumentRecord, HomeSite, Listing, MirrorPlan, Mirrors, PendingRecord,
     ProblemReason, ProblemRecord, Provenance, ResourceRecord, ResourceUri, SetId, Subject, Validators,
 };
-use planning::follow::{self, AfterChange, BesideTarget};
+use planning::follow::{self, AfterChange, BesideTarget, Merged};
 use planning::{
     ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part, mirrors,
     patches, queued_document, relinked, strategy, why,
 };
-use resourcesync::{Datetime, Entry, Item};
+use resourcesync::{Datetime, Entry, Item, Quirk};
 
 use crate::adopt;
 use crate::error::HarvestError;
+use crate::planner::follow::FollowedLinks;
 use crate::planner::planned::Plans;
-use crate::planner::{Planner, follow as links, missed_notifications};
+use crate::planner::{Planner, follow as links, missed_notifications, rescan};
 use crate::run::RunContext;
 
 /// Entries, and the stored records of their resources.
@@ -101,13 +102,22 @@ impl Planner {
                         self.name_links(ctx, context, &planned);
                         continue;
                     }
-                    let followed = self.follow(ctx, batch, context, &planned, position);
+                    let FollowedLinks { entries: followed, instead } =
+                        self.follow(ctx, batch, context, &planned, position);
                     if planned.listing.change.is_none() && spooled.is_none() {
                         for linked in &followed {
                             self.reconciler.note_name(ctx, &context.document, &context.set, &linked.uri);
                         }
                     }
-                    entries.push(planned);
+                    if instead {
+                        // Not absent, and not requested either.
+                        if planned.listing.change.is_none() {
+                            self.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
+                        }
+                        leave_to_links(ctx, &home, &planned);
+                    } else {
+                        entries.push(planned);
+                    }
                     entries.extend(followed);
                 }
                 Err(_) if !is_wanted => {}
@@ -139,8 +149,9 @@ impl Planner {
         before: AfterChange,
     ) -> Result<(), HarvestError> {
         let Entries { planned, mut records, may_be_pending, .. } = entries;
-        let (planned, left_out) = follow::merge_links(planned);
+        let Merged { entries: planned, left_out, contradicting } = follow::merge_links(planned);
         ctx.run.counters.superseded += left_out;
+        note_contradictions(ctx, contradicting);
         let pending = if may_be_pending.is_empty() {
             Vec::new()
         } else {
@@ -151,7 +162,7 @@ impl Planner {
         after.extend(before);
         if !after.is_empty() {
             links::look_up(ctx, &after, &mut records, &mut plans).await?;
-            let (again, _) = follow::merge_links(std::mem::take(&mut after.again));
+            let Merged { entries: again, .. } = follow::merge_links(std::mem::take(&mut after.again));
             ctx.run.counters.linked += again.len() as u64;
             decide_each(ctx, batch, again, &mut records, &mut plans).await?;
             for ended in after.ended {
@@ -233,8 +244,9 @@ async fn decide_each(
         let planned = if is_linked {
             match follow::beside_target(planned, known) {
                 BesideTarget::Open(planned) => *planned,
-                BesideTarget::Listed => {
+                BesideTarget::Listed { contradicts } => {
                     ctx.run.counters.superseded += 1;
+                    note_contradictions(ctx, u64::from(contradicts));
                     continue;
                 }
                 BesideTarget::Planned(linked) => {
@@ -256,6 +268,11 @@ async fn decide_each(
             missed.entry(planned.listing.set.clone()).or_default().push((uri.clone(), change));
         }
         after.extend(ctx.options.follow.after_change(&ctx.options.filter, &planned, decision, record));
+        let is_held = record.is_some_and(ResourceRecord::is_present);
+        if decision == Decision::Delete && !is_held && ctx.options.follow.has_instead() {
+            // Its links may have led to what was fetched in its place, and no record has them.
+            rescan::wait_for_lists(ctx, batch, &planned.listing.set);
+        }
         let shared = links::shared(&planned, decision, record, plans);
         if let Some(shared) = &shared {
             batch.put_resource(&uri, shared);
@@ -295,12 +312,29 @@ pub(crate) fn is_wanted(ctx: &mut RunContext, home: &HomeSite, uri: &str) -> boo
 pub(crate) fn is_admitted(ctx: &mut RunContext, home: &HomeSite, entry: &ListedEntry) -> bool {
     let is_admitted = ctx.options.filter.admits(entry);
     if !is_admitted {
+        let is_loop = ctx.options.filter.is_loop(entry);
         let counters = &mut ctx.run.counters;
         counters.listed -= 1;
         counters.foreign -= u64::from(home.is_foreign(entry.uri.as_str()));
-        counters.out_of_scope += 1;
+        counters.loops += u64::from(is_loop);
+        counters.out_of_scope += u64::from(!is_loop);
     }
     is_admitted
+}
+
+/// Counts links that declare other bytes of a listed resource than its own entry.
+pub(crate) fn note_contradictions(ctx: &mut RunContext, times: u64) {
+    if times > 0 {
+        ctx.run.counters.add_quirk(Quirk::LinkContradicts.as_str(), times);
+    }
+}
+
+/// Leaves a resource to what its links lead to, by the operator's rule. It no longer counts as listed.
+fn leave_to_links(ctx: &mut RunContext, home: &HomeSite, entry: &ListedEntry) {
+    let counters = &mut ctx.run.counters;
+    counters.listed -= 1;
+    counters.foreign -= u64::from(home.is_foreign(entry.uri.as_str()));
+    counters.by_rule += 1;
 }
 
 /// Whether an entry is about the version of a resource whose problem the operator ignores. Nothing is planned for

@@ -17,6 +17,14 @@ use crate::planner::entries::Entries;
 use crate::planner::planned::Plans;
 use crate::run::RunContext;
 
+/// The entries of an entry's links.
+#[derive(Debug, Default)]
+pub(crate) struct FollowedLinks {
+    pub(crate) entries: Vec<ListedEntry>,
+    /// Whether one of them is fetched in place of the resource that has the link.
+    pub(crate) instead: bool,
+}
+
 impl Planner {
     /// The entries of a wanted entry's links. Those beyond a limit are a problem of the entry; their targets are named
     /// all the same, so that none counts as absent.
@@ -27,18 +35,19 @@ impl Planner {
         context: &EntryContext,
         entry: &ListedEntry,
         position: Position,
-    ) -> Vec<ListedEntry> {
+    ) -> FollowedLinks {
         if ctx.options.follow.is_empty() || ctx.options.filter.leaves_open(entry) {
-            return Vec::new();
+            return FollowedLinks::default();
         }
         let known = self.reading.unasked.contains(&entry.uri).then(|| pages::without_page(entry));
         let entry = known.as_ref().unwrap_or(entry);
-        let Followed { mut entries, mut beyond, left_out, unfit } =
+        let Followed { mut entries, mut beyond, left_out, unfit, mut instead } =
             ctx.options.follow.follow(&ctx.options.filter, entry);
-        let most = ctx.options.follow.most;
+        let most = entries.len();
         let many = beyond.len() + entries.len();
         let is_beyond = !beyond.is_empty();
         let (room, met) = self.reading.budget.take_links(&ctx.options.limits, entries.len());
+        instead &= room == entries.len();
         beyond.extend(entries.drain(room..).map(|linked| linked.uri));
         if entry.listing.change.is_none() {
             let names = beyond.iter().chain(&left_out);
@@ -57,8 +66,8 @@ impl Planner {
         } else if is_beyond {
             let links = counted(many as u64, "link that is", "links that are");
             let why = format!(
-                "the entry has {links} to be followed; the first {most} are. If this Source is to be trusted, allow more \
-                 with --follow-max, in a fleet with the Source's follow_max"
+                "the entry has {links} to be followed; {most} of them are. If this Source is to be trusted, allow more \
+                 with --follow-max or the max of a --follow-rule, in a fleet with those of the Source"
             );
             ctx.entry_problem(batch, at(), ProblemReason::LimitLinks, &why);
         } else if let Some((link, error)) = unfit {
@@ -66,7 +75,7 @@ impl Planner {
             ctx.entry_problem(batch, at(), ProblemReason::BadUri, &why);
         }
         ctx.run.counters.linked += entries.len() as u64;
-        entries
+        FollowedLinks { entries, instead }
     }
 
     /// Names what the links of an entry lead to that the operator's filter leaves out. Other options stored it, and it

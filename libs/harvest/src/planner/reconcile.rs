@@ -20,6 +20,7 @@ use spool::Spool;
 use crate::error::HarvestError;
 use crate::planner::Planner;
 use crate::planner::document::ReadDocument;
+use crate::planner::entries::note_contradictions;
 use crate::run::RunContext;
 
 /// Entries decided per batch.
@@ -118,6 +119,7 @@ impl Planner {
         }
         pass.end().await?;
         self.decide_taken(ctx, &mut pass).await?;
+        note_contradictions(ctx, pass.contradicting);
         for (set, search) in pass.searches {
             let absences = Absences { is_fresh: false, found: Some(search.finish()) };
             self.reconciler.absences.insert(set, Some(absences));

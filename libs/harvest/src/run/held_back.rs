@@ -10,6 +10,8 @@ pub(crate) struct HeldBack {
     pub(crate) ignored: u64,
     pub(crate) failed: u64,
     pub(crate) out_of_scope: u64,
+    pub(crate) by_rule: u64,
+    pub(crate) loops: u64,
     pub(crate) linked: u64,
 }
 
@@ -23,6 +25,8 @@ impl HeldBack {
         counters.ignored = counters.ignored.saturating_sub(self.ignored);
         counters.failed = counters.failed.saturating_sub(self.failed);
         counters.out_of_scope = counters.out_of_scope.saturating_sub(self.out_of_scope);
+        counters.by_rule = counters.by_rule.saturating_sub(self.by_rule);
+        counters.loops = counters.loops.saturating_sub(self.loops);
         counters.linked = counters.linked.saturating_sub(self.linked);
         run
     }
@@ -35,6 +39,8 @@ impl HeldBack {
             ignored: counters.ignored,
             failed: counters.failed,
             out_of_scope: counters.out_of_scope,
+            by_rule: counters.by_rule,
+            loops: counters.loops,
             linked: counters.linked,
         }
     }
@@ -47,6 +53,8 @@ impl HeldBack {
             ignored: self.ignored + now.ignored.saturating_sub(before.ignored),
             failed: self.failed + now.failed.saturating_sub(before.failed),
             out_of_scope: self.out_of_scope + now.out_of_scope.saturating_sub(before.out_of_scope),
+            by_rule: self.by_rule + now.by_rule.saturating_sub(before.by_rule),
+            loops: self.loops + now.loops.saturating_sub(before.loops),
             linked: self.linked + now.linked.saturating_sub(before.linked),
         }
     }

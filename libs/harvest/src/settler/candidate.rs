@@ -81,17 +81,22 @@ impl Settler {
         batch.put_pending(uri, &PendingRecord { seq: ctx.next_seq(), candidate: None, ..pending });
     }
 
-    /// The Source still has the candidate's version, and no list declares it.
+    /// The Source still has the candidate's version, and no list declares it. The listed version may be at its memento.
     pub(crate) fn settle_waiting(
         &mut self,
         ctx: &mut RunContext,
         batch: &mut Batch,
         uri: &ResourceUri,
         before: PriorRecords,
+        follow_up: &mut FollowUp,
     ) {
-        let PriorRecords { pending, problem, .. } = before;
+        let PriorRecords { pending, problem, versions, .. } = before;
         let attempts = pending.attempts + 1;
         let failure = still_waiting(uri, &pending);
+        if let Some(elsewhere) = self.begin_memento(ctx, uri, &pending, &failure, versions.as_ref()) {
+            follow_up.any = true;
+            return batch.put_pending(uri, &elsewhere);
+        }
         failures::record_problem(
             ctx,
             batch,

@@ -46,7 +46,7 @@ impl Settler {
         follow_up: &mut FollowUp,
     ) {
         let now = ctx.clock.now();
-        let PriorRecords { pending, record, problem, .. } = before;
+        let PriorRecords { pending, record, problem, versions } = before;
         let pending = *pending;
         // A deletion that the operator has undone stays undone.
         let is_undone = record.is_some_and(|record| record.is_present() && record.listing == pending.listing);
@@ -93,6 +93,10 @@ impl Settler {
             follow_up.any = true;
             return batch.put_pending(uri, &elsewhere);
         }
+        if let Some(elsewhere) = self.begin_memento(ctx, uri, &pending, &failure, versions.as_ref()) {
+            follow_up.any = true;
+            return batch.put_pending(uri, &elsewhere);
+        }
         let due = next.wait().and_then(|wait| now.checked_add(SignedDuration::try_from(wait).ok()?).ok());
         match next {
             RetryDecision::Again { .. } => {
@@ -115,29 +119,36 @@ impl Settler {
     }
 
     /// Decides about the origins that are skipped. If the Source's own origin is down, the run waits, with all its
-    /// work pending. Another origin must not hold the run up: its pending records become problems, which the next run
-    /// retries.
+    /// work pending, once mirrors have given what they have. Another origin must not hold the run up: its pending
+    /// records become problems, which the next run retries. Returns whether the run goes on with mirrors, while
+    /// skipped origins rest.
     pub(crate) async fn leave(
         &mut self,
         ctx: &mut RunContext,
-        down: HashMap<Origin, Down>,
-    ) -> Result<(), HarvestError> {
-        if self.divert(ctx, &down).await? {
-            return Ok(());
+        down: &HashMap<Origin, Down>,
+    ) -> Result<bool, HarvestError> {
+        if self.divert(ctx, down).await? {
+            return Ok(true);
         }
         let own = Origin::of(&ctx.entry).ok().and_then(|own| down.get_key_value(&own));
+        if own.is_some() && has_work_at_mirrors(ctx, down).await? {
+            return Ok(true);
+        }
         match own {
             Some((origin, Down::Resting { until })) if !self.challenged.contains(origin) => {
-                let (origin, until, pending) =
-                    (origin.clone(), *until, ctx.catalog().await?.count_pending().await?);
-                Err(HarvestError::Patience { origin, until, pending })
+                let (origin, until) = (origin.clone(), *until);
+                match ctx.catalog().await?.count_pending().await? {
+                    // Mirrors gave all that the origin did not.
+                    0 => Ok(false),
+                    pending => Err(HarvestError::Patience { origin, until, pending }),
+                }
             }
             Some((origin, Down::Silent)) if !ctx.entry_answers().await => {
                 let origin = origin.clone();
                 let pending = ctx.catalog().await?.count_pending().await?;
                 Err(HarvestError::Unreachable { origin, pending })
             }
-            _ => self.give_up(ctx, &down).await,
+            _ => self.give_up(ctx, down).await.map(|()| false),
         }
     }
 
@@ -177,6 +188,23 @@ impl Settler {
             }
         }
     }
+}
+
+/// Whether a resource waits to be requested at a mirror that is not skipped.
+async fn has_work_at_mirrors(
+    ctx: &mut RunContext,
+    down: &HashMap<Origin, Down>,
+) -> Result<bool, HarvestError> {
+    let mut pending = ctx.catalog().await?.scan_pending(None).await?;
+    while let Some((_, record)) = pending.try_next().await? {
+        if let Action::Fetch { origin } = &record.action
+            && record.at_mirror().is_some()
+            && !down.contains_key(origin)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub(crate) fn record_problem(

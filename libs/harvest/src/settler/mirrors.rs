@@ -8,19 +8,16 @@ use std::collections::HashMap;
 
 use catalog::Batch;
 use futures::TryStreamExt;
-use model::{Action, Failure, Mirror, MirrorPlan, Origin, PendingRecord, ProblemReason, ResourceUri};
-use planning::mirrors;
+use model::{Action, Failure, MementoStep, Mirror, MirrorPlan, Origin, PendingRecord, ResourceUri};
+use planning::{RetryDecision, mirrors};
 
 use crate::error::HarvestError;
 use crate::run::RunContext;
+use crate::run::problems::subject;
 use crate::settler::Settler;
-use crate::settler::failures::{BATCH, Down, left_alone};
+use crate::settler::failures::{BATCH, Down, left_alone, record_problem};
+use crate::settler::mementos::failed_at_memento;
 use crate::settler::outcomes::FollowUp;
-
-/// Bytes of a mirror that are not the declared ones, after which it is left out for the rest of the run.
-const MOST_MISFITS: u32 = 3;
-/// Origins of mirrors whose misfits are counted. Those of further ones are not.
-const MOST_COUNTED: usize = 1_024;
 
 /// What follows a failure.
 enum Next {
@@ -44,8 +41,12 @@ impl Settler {
     ) -> Option<(PendingRecord, Failure)> {
         let Some(mirror) = pending.at_mirror().cloned() else { return Some((pending, failure)) };
         let mut pending = pending;
-        self.note_misfit(&mirror, &failure);
-        pending.account.tried_at(&failure, ctx.clock.now(), Some(&mirror));
+        if pending.is_at_memento() {
+            pending.account.tried(&failed_at_memento(&failure, &mirror.url), ctx.clock.now());
+        } else {
+            self.note_mirror(&pending, Some(&failure));
+            pending.account.tried_at(&failure, ctx.clock.now(), Some(&mirror));
+        }
         match self.next_place(ctx, uri, pending) {
             Next::Elsewhere(next) => {
                 follow_up.any = true;
@@ -68,12 +69,52 @@ impl Settler {
             return None;
         }
         let usable = usable(ctx, uri, pending);
-        let (begun, mirror) = mirrors::next(pending, &usable, |origin| self.is_misfit(origin))?;
+        let (begun, mirror) = mirrors::next(pending, &usable, |origin| self.trials.is_left_out(origin))?;
         let mut account = pending.account.clone();
         account.tried(failure, ctx.clock.now());
-        let plan = MirrorPlan { at: Some(mirror.clone()), begun, failure: Some(failure.clone()) };
+        let plan = MirrorPlan {
+            at: Some(mirror.clone()),
+            begun,
+            failure: Some(failure.clone()),
+            ..MirrorPlan::default()
+        };
         let origin = mirror.url.origin().ok()?;
-        Some(PendingRecord { account, ..moved(ctx, pending.clone(), origin, plan) })
+        Some(PendingRecord { account, ..elsewhere(ctx, pending.clone(), origin, plan) })
+    }
+
+    /// Counts what a mirror gave: a failure, or the declared bytes.
+    pub(crate) fn note_mirror(&mut self, pending: &PendingRecord, failure: Option<&Failure>) {
+        let mirror = pending.at_mirror().filter(|_| !pending.is_at_memento());
+        if let Some(origin) = mirror.and_then(|mirror| mirror.url.origin().ok()) {
+            self.trials.note(&origin, failure);
+        }
+    }
+
+    /// Moves pending records of mirrors that are left out to other places. Those without another place become problems.
+    pub(crate) async fn pass_on(
+        &mut self,
+        ctx: &mut RunContext,
+        records: Vec<(ResourceUri, Box<PendingRecord>)>,
+    ) -> Result<(), HarvestError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        for (uri, record) in records {
+            match self.next_place(ctx, &uri, *record) {
+                Next::Elsewhere(next) => batch.put_pending(&uri, &next),
+                Next::Failed(next, failure) => {
+                    let attempts = next.attempts + 1;
+                    if ctx.options.retries.after(&failure, attempts) == RetryDecision::Problem {
+                        let before = ctx.catalog().await?.problem(&subject(&uri)).await?;
+                        record_problem(ctx, &mut batch, &uri, *failure, next, attempts, before);
+                    } else {
+                        batch.put_pending(&uri, &next);
+                    }
+                }
+            }
+        }
+        ctx.commit(batch).await
     }
 
     /// Moves the pending records of skipped origins to other places that their entries name. Returns whether any was
@@ -97,7 +138,11 @@ impl Settler {
             let next = match record.at_mirror().cloned() {
                 Some(mirror) => {
                     let mut record = record;
-                    record.account.tried_at(&failure, ctx.clock.now(), Some(&mirror));
+                    if record.is_at_memento() {
+                        record.account.tried(&failed_at_memento(&failure, &mirror.url), ctx.clock.now());
+                    } else {
+                        record.account.tried_at(&failure, ctx.clock.now(), Some(&mirror));
+                    }
                     match self.next_place(ctx, &uri, record) {
                         // The resource's own URI is requested once more, and its failure settles it.
                         Next::Elsewhere(next) | Next::Failed(next, _) => Some(next),
@@ -123,17 +168,18 @@ impl Settler {
     /// The place after a mirror that failed: another mirror, else the resource's own URI if it was not requested yet.
     fn next_place(&self, ctx: &mut RunContext, uri: &ResourceUri, pending: PendingRecord) -> Next {
         let usable = usable(ctx, uri, &pending);
-        let next = mirrors::next(&pending, &usable, |origin| self.is_misfit(origin));
+        let next = mirrors::next(&pending, &usable, |origin| self.trials.is_left_out(origin));
         let failure = pending.mirror.as_ref().and_then(|plan| plan.failure.clone());
         if let Some((begun, mirror)) = next
             && let Ok(origin) = mirror.url.origin()
         {
-            let plan = MirrorPlan { at: Some(mirror.clone()), begun, failure };
-            return Next::Elsewhere(moved(ctx, pending, origin, plan));
+            let plan = MirrorPlan { at: Some(mirror.clone()), begun, failure, ..MirrorPlan::default() };
+            return Next::Elsewhere(elsewhere(ctx, pending, origin, plan));
         }
-        let plan = MirrorPlan { at: None, begun: usable.len(), failure: None };
+        let memento = if pending.is_at_memento() { MementoStep::Done } else { MementoStep::None };
+        let plan = MirrorPlan { at: None, begun: usable.len(), failure: None, memento };
         let own = match uri.origin() {
-            Ok(own) => moved(ctx, pending, own, plan),
+            Ok(own) => elsewhere(ctx, pending, own, plan),
             // It was planned, so it has an origin.
             Err(_) => pending,
         };
@@ -142,33 +188,21 @@ impl Settler {
             None => Next::Elsewhere(own),
         }
     }
-
-    /// Counts bytes of a mirror that are not the declared ones.
-    fn note_misfit(&mut self, mirror: &Mirror, failure: &Failure) {
-        let is_misfit = matches!(
-            failure.reason,
-            ProblemReason::DigestMismatch | ProblemReason::LengthMismatch | ProblemReason::UnexpectedHtml
-        );
-        if let Ok(origin) = mirror.url.origin()
-            && is_misfit
-            && (self.misfits.len() < MOST_COUNTED || self.misfits.contains_key(&origin))
-        {
-            *self.misfits.entry(origin).or_default() += 1;
-        }
-    }
-
-    fn is_misfit(&self, origin: &Origin) -> bool {
-        self.misfits.get(origin).is_some_and(|misfits| *misfits >= MOST_MISFITS)
-    }
 }
 
-fn usable(ctx: &RunContext, uri: &ResourceUri, pending: &PendingRecord) -> Vec<Mirror> {
+/// The mirrors of a pending resource, in their order.
+pub(crate) fn usable(ctx: &RunContext, uri: &ResourceUri, pending: &PendingRecord) -> Vec<Mirror> {
     let options = &ctx.options;
     mirrors::usable(options.mirrors, uri, &pending.declaration, &pending.listing, &options.filter)
 }
 
 /// The same work at another place, as a plan of its own: late outcomes of the place before do not settle it.
-fn moved(ctx: &mut RunContext, pending: PendingRecord, origin: Origin, plan: MirrorPlan) -> PendingRecord {
+pub(crate) fn elsewhere(
+    ctx: &mut RunContext,
+    pending: PendingRecord,
+    origin: Origin,
+    plan: MirrorPlan,
+) -> PendingRecord {
     PendingRecord {
         seq: ctx.next_seq(),
         action: Action::Fetch { origin },

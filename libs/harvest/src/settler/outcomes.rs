@@ -63,7 +63,9 @@ impl Settler {
         let current = self.with_prior_records(ctx, outcomes, plan_of).await?;
         if self.view.is_some() {
             let now = ctx.clock.now();
-            let verified: Vec<_> = current.iter().filter_map(|(outcome, _)| verified(outcome, now)).collect();
+            // Bytes of a memento are an earlier version.
+            let current = current.iter().filter(|(_, prior)| !prior.pending.is_at_memento());
+            let verified: Vec<_> = current.filter_map(|(outcome, _)| verified(outcome, now)).collect();
             self.place_in_view(ctx, &verified).await?;
         }
 
@@ -127,9 +129,19 @@ impl Settler {
         let is_verified = matches!(outcome.result, OutcomeResult::Verified { .. });
         note_patches(ctx, &mut before.pending, outcome.patch, is_verified);
         let step = next_step(&before.pending);
+        if is_verified {
+            self.note_mirror(&before.pending, None);
+        }
         match outcome.result {
+            OutcomeResult::Verified { stored, .. } if before.pending.is_at_memento() => {
+                self.settle_memento(ctx, batch, &outcome.uri, Arc::unwrap_or_clone(stored), before);
+            }
+            OutcomeResult::NotModified if before.pending.is_at_memento() => {
+                let failure = nothing_sent(&outcome.uri);
+                self.settle_failed(ctx, batch, &outcome.uri, failure, before, follow_up);
+            }
             OutcomeResult::NotModified if matches!(step, Step::Confirm(_)) => {
-                self.settle_waiting(ctx, batch, &outcome.uri, before);
+                self.settle_waiting(ctx, batch, &outcome.uri, before, follow_up);
             }
             OutcomeResult::Failed(failure) if matches!(step, Step::Judge(_)) => {
                 self.drop_candidate(ctx, batch, &outcome.uri, &failure, *before.pending, follow_up);
@@ -314,9 +326,12 @@ impl Settler {
                 ctx.run.counters.superseded += 1;
             }
             // The last links stay with the last version: both are restored together.
-            let links = before.as_ref().and_then(|record| record.listing.links.clone());
-            let links = pending.listing.links.clone().or(links);
-            let listing = Listing { links, ..pending.listing.clone() };
+            let listing = match &before {
+                Some(record) if pending.listing.links.is_none() => {
+                    pending.listing.with_links_of(&record.listing)
+                }
+                _ => pending.listing.clone(),
+            };
             let tombstone = ResourceRecord {
                 bitstream: None,
                 sets: sets_of(before.as_deref(), &pending.listing.set),

@@ -182,12 +182,16 @@ fn a_link_with_a_digest_of_its_own_does_not_change_with_its_resource() {
 fn a_resource_that_a_list_names_is_only_listed() {
     let listed = held(entry("http://h/t", None, 1, &[]).listing);
     let link = link_of("http://h/a", None, 1);
-    assert!(matches!(beside_target(link.clone(), knows(&listed)), BesideTarget::Listed));
+    assert!(matches!(
+        beside_target(link.clone(), knows(&listed)),
+        BesideTarget::Listed { contradicts: false }
+    ));
     let planned = plan(listed.listing.clone());
     let known = CurrentState { pending: Some(&planned), ..CurrentState::default() };
-    assert!(matches!(beside_target(link.clone(), known), BesideTarget::Listed));
+    assert!(matches!(beside_target(link.clone(), known), BesideTarget::Listed { contradicts: false }));
     let own = entry("http://h/t", None, 1, &[]);
-    let (merged, left_out) = merge_links(vec![link.clone(), own, link_of("http://h/b", None, 1)]);
+    let Merged { entries: merged, left_out, .. } =
+        merge_links(vec![link.clone(), own, link_of("http://h/b", None, 1)]);
     assert_eq!((merged.len(), left_out), (1, 2));
     assert_eq!(merged[0].listing.linked, None);
 
@@ -196,7 +200,7 @@ fn a_resource_that_a_list_names_is_only_listed() {
     let absent = ResourceRecord { absent: Some(absence), ..listed };
     assert!(matches!(beside_target(link, knows(&absent)), BesideTarget::Open(_)));
     let change = link_of("http://h/a", Some(Change::Updated), 2);
-    assert!(matches!(beside_target(change, knows(&absent)), BesideTarget::Listed));
+    assert!(matches!(beside_target(change, knows(&absent)), BesideTarget::Listed { contradicts: false }));
 }
 
 #[test]
@@ -214,7 +218,7 @@ fn an_entry_of_a_list_ends_the_mark_and_a_link_gives_it() {
 
 #[test]
 fn links_of_several_resources_are_merged_and_marked_as_shared() {
-    let (merged, left_out) = merge_links(vec![
+    let Merged { entries: merged, left_out, .. } = merge_links(vec![
         link_of("http://h/a", None, 1),
         link_of("http://h/b", None, 1),
         link_of("http://h/a", None, 1),
@@ -243,9 +247,9 @@ fn a_change_that_is_undone_in_the_same_documents_leads_nowhere() {
     let created = link_of("http://h/a", Some(Change::Created), 1);
     let deleted = entry("http://h/a", Some(Change::Deleted), 2, &[]);
     let again = link_of("http://h/a", Some(Change::Created), 3);
-    let (merged, left_out) = merge_links(vec![created.clone(), deleted.clone()]);
+    let Merged { entries: merged, left_out, .. } = merge_links(vec![created.clone(), deleted.clone()]);
     assert_eq!((merged.len(), left_out), (1, 1));
-    let (merged, _) = merge_links(vec![created, deleted, again.clone()]);
+    let Merged { entries: merged, .. } = merge_links(vec![created, deleted, again.clone()]);
     assert_eq!(merged.iter().filter(|entry| entry.uri == again.uri).count(), 1);
 }
 
@@ -286,10 +290,13 @@ fn other_rules_select_other_entries_and_leave_out_what_the_former_ones_chose() {
     let all = [fingerprint(item.clone()), fingerprint(both), fingerprint(html.clone()), none];
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
     let record = held(link_of("http://h/a", None, 1).listing);
+    let uri: ResourceUri = "http://h/t".parse().unwrap();
     assert!(
-        !item.leaves_out(&record) && html.leaves_out(&record) && FollowRules::default().leaves_out(&record)
+        !item.leaves_out(&uri, &record)
+            && html.leaves_out(&uri, &record)
+            && FollowRules::default().leaves_out(&uri, &record)
     );
-    assert!(!item.leaves_out(&held(entry("http://h/t", None, 1, &[]).listing)));
+    assert!(!item.leaves_out(&uri, &held(entry("http://h/t", None, 1, &[]).listing)));
 }
 
 #[test]
@@ -305,4 +312,113 @@ fn all_targets_that_rules_select_are_named_whatever_the_limit() {
     let named: Vec<String> = rules.targets(&links).map(|uri| uri.to_string()).collect();
     assert_eq!(named, ["http://h/1", "http://h/2"]);
     assert_eq!(targets(&rules, &entry("http://h/r", None, 1, &links)), ["http://h/1"]);
+}
+
+fn of_rules(texts: &[&str]) -> FollowRules {
+    FollowRules { rules: texts.iter().map(|text| text.parse().unwrap()).collect(), ..FollowRules::default() }
+}
+
+#[test]
+fn each_rule_has_conditions_and_a_limit_of_its_own() {
+    let profiled = |href: &str, profile: &str| {
+        let other = [("profile".to_owned(), profile.to_owned())].into();
+        Link { other, ..Link::new("describedby", href) }
+    };
+    let links = [
+        pdf("http://h/1"),
+        pdf("http://h/2"),
+        pdf("http://elsewhere/3"),
+        Link { media_type: Some("text/html".to_owned()), ..Link::new("item", "http://h/4") },
+        profiled("http://h/5", "http://ns/dc"),
+        profiled("http://h/6", "http://ns/mods"),
+        Link::new("author", "http://h/7"),
+    ];
+    let entry = entry("http://h/a", None, 1, &links);
+    let rules =
+        of_rules(&["rel=item,type=application/pdf,host=h,max=1", "rel=describedby,profile=http://ns/dc"]);
+    let followed = rules.follow(&Filter::default(), &entry);
+    let uris = |uris: &[ResourceUri]| uris.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(targets(&rules, &entry), ["http://h/1", "http://h/5"]);
+    assert_eq!(uris(&followed.beyond), ["http://h/2"]);
+    // A record does not keep the profile, so what is of another one is named all the same.
+    assert_eq!(uris(&followed.left_out), ["http://h/6"]);
+    assert!(!followed.instead && !rules.leaves_to_links(&Filter::default(), &entry));
+
+    // What one rule has no place for, another one may take; and the relations for all links come last.
+    let more = of_rules(&["rel=item,max=1", "rel=item,host=elsewhere", "rel=item,type=text/*,instead"]);
+    assert_eq!(targets(&more, &entry), ["http://h/1", "http://elsewhere/3", "http://h/4"]);
+    assert!(more.leaves_to_links(&Filter::default(), &entry));
+    let plain = FollowRules { relations: vec!["item".parse().unwrap()], ..of_rules(&["rel=author,max=1"]) };
+    assert_eq!(targets(&plain, &entry).len(), 5);
+}
+
+#[test]
+fn one_target_with_several_types_is_one_resource_of_the_type_that_is_wanted_first() {
+    let of = |media_type: &str| Link {
+        media_type: Some(media_type.to_owned()),
+        ..Link::new("item", "http://h/f")
+    };
+    let entry =
+        entry("http://h/a", None, 1, &[of("text/html"), of("application/pdf"), of("application/xml")]);
+    for (rules, first) in [
+        (of_rules(&["rel=item,type=application/*"]), "application/pdf"),
+        (of_rules(&["rel=item,type=application/xml"]), "application/xml"),
+        (of_rules(&["rel=item"]), "text/html"),
+    ] {
+        let followed = rules.follow(&Filter::default(), &entry).entries;
+        let types: Vec<_> =
+            followed.iter().map(|entry| entry.declaration.media_type.as_deref().unwrap()).collect();
+        assert_eq!(types, [first]);
+    }
+}
+
+#[test]
+fn what_a_rule_may_have_led_to_is_its_own_whatever_the_profile() {
+    let record = held(link_of("http://h/a", None, 1).listing);
+    let uri: ResourceUri = "http://h/t".parse().unwrap();
+    for (text, is_left_out) in [
+        ("rel=item", false),
+        ("rel=item,profile=http://ns/dc", false),
+        ("rel=item,host=h,max=1,instead", false),
+        ("rel=item,host=elsewhere", true),
+        ("rel=author", true),
+    ] {
+        assert_eq!(of_rules(&[text]).leaves_out(&uri, &record), is_left_out, "{text}");
+    }
+    let fingerprint = |texts: &[&str]| {
+        HarvestOptions { follow: of_rules(texts), ..HarvestOptions::default() }.fingerprint()
+    };
+    assert_ne!(fingerprint(&["rel=item"]), fingerprint(&["rel=item,instead"]));
+    assert_ne!(fingerprint(&["rel=item"]), fingerprint(&[]));
+}
+
+#[test]
+fn a_link_that_contradicts_the_entry_of_its_target_is_counted_and_the_entry_counts() {
+    let describes = |content: Option<&[u8]>, length: u64| {
+        let hash = content.map(|content| format!("sha-256:{}", Sha256::of(content)));
+        let link = Link { hash, length: Some(length), ..Link::new("describes", "http://h/t") };
+        let entry = entry("http://h/a", None, 1, &[link]);
+        rules(&["describes"], &[]).follow(&Filter::default(), &entry).entries.remove(0)
+    };
+    let own = || {
+        let mut own = entry("http://h/t", None, 1, &[]);
+        own.declaration.length = Some(1);
+        own
+    };
+    for (link, count) in [
+        (describes(Some(b"x"), 1), 0),
+        (describes(None, 1), 0),
+        (describes(Some(b"other"), 1), 1),
+        (describes(None, 7), 1),
+    ] {
+        let merged = merge_links(vec![link.clone(), own()]);
+        assert_eq!((merged.entries.len(), merged.left_out, merged.contradicting), (1, 1, count));
+        assert_eq!(merged.entries[0].declaration, own().declaration);
+        let ListedEntry { declaration, listing, .. } = own();
+        let record = ResourceRecord { declaration, ..held(listing) };
+        let BesideTarget::Listed { contradicts } = beside_target(link, knows(&record)) else {
+            panic!("listed")
+        };
+        assert_eq!(u64::from(contradicts), count);
+    }
 }

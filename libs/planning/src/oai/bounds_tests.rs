@@ -85,7 +85,7 @@ fn harvest(repository: &Repository, bad: &[usize], progress: &mut OaiProgress) -
             Next::OneByOne(window) => {
                 let records = repository.list(&window);
                 records.iter().for_each(|record| came[*record] = true);
-                list.one_by_one(&window, records.len() as u64);
+                list.one_by_one(&window, records.len() as u64, None);
             }
             Next::Wait | Next::End => break,
         }
@@ -137,7 +137,7 @@ fn a_repository_with_inclusive_bounds_is_believed_after_one_proof() {
             list.failed(&window, PageFailure::Server, "it fails", at(0));
         } else if window.one_by_one {
             alone = Some(records);
-            list.one_by_one(&window, 1);
+            list.one_by_one(&window, 1, None);
         } else {
             list.page(&window, PageRead::default(), at(0));
         }

@@ -1,6 +1,6 @@
 //! One list that is being read: what is asked for next, and what follows from each page and each failure.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{OaiGap, OaiPage, OaiProgress, OaiReading, OaiReadingKind, OaiWindow, SelectionId};
 
 use super::lateness::next_from;
@@ -14,6 +14,9 @@ pub const EMPTY_PAGES: u32 = 100;
 pub const OPEN_WINDOWS: usize = 64;
 /// Unread windows of a list that are kept apart. More become one.
 pub const UNREAD_WINDOWS: usize = 64;
+
+/// How long after its interruption a list of all records may go on. Later, its first pages say too little of the present.
+const GOES_ON_WITHIN: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// A list, and how far it is read.
 #[derive(Debug)]
@@ -109,10 +112,22 @@ impl<'a> List<'a> {
     }
 
     /// Begins to read, unless the same list is being read: then it goes on. Returns whether it begins.
+    ///
+    /// A list of all records also goes on after changes were read. Where each of its runs ended early, it would never end
+    /// else.
     pub fn begin(&mut self, kind: OaiReadingKind, selection: SelectionId) -> bool {
         let is_same = |reading: &OaiReading| reading.kind == kind && reading.selection == selection;
         if self.progress.reading.as_ref().is_some_and(is_same) {
             return false;
+        }
+        if kind == OaiReadingKind::Changes {
+            self.set_aside();
+        } else if let Some(aside) = self.progress.aside.take_if(|aside| is_same(aside)) {
+            let is_recent = |at: Timestamp| self.clock.duration_since(at) <= GOES_ON_WITHIN;
+            if aside.interrupted.is_some_and(is_recent) {
+                self.progress.reading = Some(aside);
+                return false;
+            }
         }
         let unread = self.progress.unread.iter().map(|gap| OaiWindow {
             from: gap.from,
@@ -143,8 +158,19 @@ impl<'a> List<'a> {
             doubtful: false,
             old: false,
             late: 0,
+            interrupted: None,
         });
         true
+    }
+
+    /// Keeps a list of all records for later.
+    fn set_aside(&mut self) {
+        if let Some(mut all) =
+            self.progress.reading.take_if(|reading| reading.kind == OaiReadingKind::Records)
+        {
+            all.interrupted.get_or_insert(self.clock);
+            self.progress.aside = Some(all);
+        }
     }
 
     /// What to ask for, while pages of the windows `open` are being read. A window that was begun goes on before another
@@ -208,10 +234,12 @@ impl<'a> List<'a> {
         self.window_ended(window, delivered, complete, now)
     }
 
-    /// Takes a window whose records were asked for one by one.
-    pub fn one_by_one(&mut self, window: &OaiWindow, delivered: u64) -> PageEnd {
+    /// Takes a window whose records were asked for one by one. `listed` is the time of the first list of its
+    /// identifiers, as the repository says. A list may have no other window, and its end needs a time.
+    pub fn one_by_one(&mut self, window: &OaiWindow, delivered: u64, listed: Option<Timestamp>) -> PageEnd {
         if let Some(reading) = &mut self.progress.reading {
             reading.records += delivered;
+            reading.started = reading.started.or(listed);
         }
         self.close(window, None)
     }
@@ -322,7 +350,8 @@ impl<'a> List<'a> {
             // Without a cursor, changes are all records.
             let is_all = reading.kind == OaiReadingKind::Records
                 || is_first && reading.kind == OaiReadingKind::Changes;
-            if is_all && !reading.doubtful {
+            // Lists of changes that were read meanwhile may have left gaps behind the pages that were read before.
+            if is_all && !reading.doubtful && reading.interrupted.is_none() {
                 self.progress.unread.clear();
             }
         }

@@ -215,7 +215,7 @@ fn harvest(
                 continue;
             }
             Next::OneByOne(window) => {
-                list.one_by_one(&window, 0);
+                list.one_by_one(&window, 0, None);
                 let plain = plain(records, by_seconds);
                 plain.list(&window).into_iter().for_each(|n| came[n] = came[n].max(Some(records[n].version)));
                 continue;

@@ -1,4 +1,4 @@
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{OaiProgress, OaiReadingKind, OaiWindow, SelectionId};
 use proptest::prelude::*;
 
@@ -202,7 +202,7 @@ fn harvest(progress: &mut OaiProgress, bad: &[i64], hopeless: &[i64]) -> (Vec<bo
                 list.give_up(window, day(DAYS), "hopeless".to_owned());
                 continue;
             }
-            list.one_by_one(window, days.len() as u64);
+            list.one_by_one(window, days.len() as u64, Some(day(DAYS)));
         } else if fails(&days) {
             failed(&mut list, PageFailure::Server);
             continue;
@@ -286,5 +286,54 @@ fn a_day_that_fails_costs_few_failed_requests() {
         let (came, requests) = harvest(&mut progress, &[37], &[]);
         assert!(came.iter().all(|came| *came));
         assert!(requests <= most, "{requests}");
+    }
+}
+
+#[test]
+fn a_list_that_was_read_one_by_one_alone_has_a_cursor() {
+    let mut progress = OaiProgress::default();
+    let mut list = List::of(&mut progress, span());
+    list.begin(OaiReadingKind::Records, SelectionId::of("all"));
+    let Next::Page { window, .. } = list.next(&[]) else { panic!("a page is next") };
+    list.one_by_one(&window, 3, Some(day(7)));
+    list.end();
+    assert_eq!(progress.cursor, Some(day(7)), "else no list of changes would ever be asked for");
+}
+
+#[test]
+fn a_list_of_all_records_goes_on_after_changes_were_read_and_their_gaps_stay() {
+    let mut progress = OaiProgress { cursor: Some(day(3)), ..OaiProgress::default() };
+    let all = || (OaiReadingKind::Records, SelectionId::of("all"));
+    let mut list = List::of(&mut progress, span());
+    assert!(list.begin(all().0, all().1));
+    page(&mut list, read(10, Some("second"), None), day(DAYS));
+    assert!(list.begin(OaiReadingKind::Changes, SelectionId::of("all")));
+    let Next::Page { window, .. } = list.next(&[]) else { panic!("a page is next") };
+    list.give_up(&window, day(DAYS), "it fails".to_owned());
+    list.end();
+    let gaps = list.progress.unread.clone();
+    assert_eq!(gaps.len(), 1);
+
+    assert!(!list.begin(all().0, all().1), "it goes on");
+    assert!(matches!(list.next(&[]), Next::Page { token: Some(token), .. } if token == "second"));
+    page(&mut list, read(10, None, None), day(DAYS));
+    list.end();
+    assert_eq!(progress.unread, gaps, "its first page was read before the changes that were missed");
+    assert!(progress.aside.is_none());
+}
+
+#[test]
+fn a_list_of_all_records_begins_anew_a_week_after_its_interruption() {
+    let mut progress = OaiProgress { cursor: Some(day(3)), ..OaiProgress::default() };
+    let mut list = List::of(&mut progress, span());
+    list.begin(OaiReadingKind::Records, SelectionId::of("all"));
+    page(&mut list, read(10, Some("second"), None), day(DAYS));
+    list.begin(OaiReadingKind::Changes, SelectionId::of("all"));
+    list.end();
+    for (after, begins) in [(7, false), (8, true)] {
+        let mut later = progress.clone();
+        let now = span().now + SignedDuration::from_hours(after * 24);
+        let mut list = List::of(&mut later, Span { now, ..span() });
+        assert_eq!(list.begin(OaiReadingKind::Records, SelectionId::of("all")), begins, "{after} days");
     }
 }

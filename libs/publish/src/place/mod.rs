@@ -3,6 +3,7 @@
 mod bucket;
 mod directory;
 mod guard;
+mod small;
 
 use std::convert::Infallible;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -25,6 +26,7 @@ use tempfile::NamedTempFile;
 use self::bucket::Bucket;
 use self::directory::Directory;
 use self::guard::Guard;
+use self::small::{SMALL_BYTES, SmallFile, SmallFiles};
 use crate::PublishError;
 
 /// The folder of files that belong to the publisher alone. Servers need not serve it.
@@ -38,6 +40,26 @@ pub struct Place {
     kind: Kind,
     /// Of the state of the publication, in a bucket that several processes may write.
     guard: Option<Guard>,
+    /// Files for readers. Several processes write a place with a guard, so it is not used there.
+    small: SmallFiles,
+}
+
+/// A file for a reader, with its length and times.
+#[derive(Debug)]
+pub struct Document {
+    /// What the store tells of it.
+    pub meta: ObjectMeta,
+    /// Its bytes.
+    pub body: DocumentBody,
+}
+
+/// The bytes of a [`Document`].
+#[derive(Debug)]
+pub enum DocumentBody {
+    /// A small one, in memory.
+    Small(Bytes),
+    /// A large one, to be read from the place.
+    Large(GetResult),
 }
 
 #[derive(Debug, Clone)]
@@ -79,13 +101,13 @@ impl Place {
     pub fn directory(directory: &Path, objects: Arc<dyn ObjectStore>) -> Result<Self, PublishError> {
         let name = directory.display().to_string().into();
         let kind = Kind::Directory(Directory::create(directory)?);
-        Ok(Self { name, objects, kind, guard: None })
+        Ok(Self { name, objects, kind, guard: None, small: SmallFiles::default() })
     }
 
     /// A bucket, or a prefix of one. `name` is for messages.
     pub fn bucket(name: &str, objects: Arc<dyn ObjectStore>) -> Self {
         let kind = Kind::Bucket(Bucket::new(Arc::clone(&objects)));
-        Self { name: name.into(), objects, kind, guard: None }
+        Self { name: name.into(), objects, kind, guard: None, small: SmallFiles::default() }
     }
 
     /// A place of a store, or beside one.
@@ -134,6 +156,30 @@ impl Place {
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.failed(path, error)),
         }
+    }
+
+    /// A file for a reader. A small one may have been read up to a second ago; but it is never older than what this
+    /// place has written.
+    ///
+    /// # Errors
+    /// [`PublishError::Place`] when the place fails. A missing file is none.
+    pub async fn document(&self, path: &str) -> Result<Option<Document>, PublishError> {
+        let in_memory = |SmallFile { meta, bytes }| Document { meta, body: DocumentBody::Small(bytes) };
+        let reading = match self.small.get(path) {
+            Ok(file) if self.guard.is_none() => return Ok(Some(in_memory(file))),
+            reading => reading.err(),
+        };
+        let Some(found) = self.open(path).await? else { return Ok(None) };
+        let meta = found.meta.clone();
+        if meta.size > SMALL_BYTES {
+            return Ok(Some(Document { meta, body: DocumentBody::Large(found) }));
+        }
+        let bytes = found.bytes().await.map_err(|error| self.failed(path, error))?;
+        let file = SmallFile { meta, bytes };
+        if let (Some(reading), None) = (reading, &self.guard) {
+            self.small.keep(path, &file, reading);
+        }
+        Ok(Some(in_memory(file)))
     }
 
     /// A range of a file, with its length and times.
@@ -223,10 +269,12 @@ impl Place {
         file: NamedTempFile,
         about: &About,
     ) -> Result<(), PublishError> {
+        self.small.writing(path);
         let written = match &self.kind {
             Kind::Directory(directory) => directory.adopt(path, file, about).await.map_err(Into::into),
             Kind::Bucket(bucket) => bucket.upload(path, file, about).await,
         };
+        self.small.written(path);
         written.map_err(|error: Cause| self.failed(path, error))
     }
 
@@ -237,10 +285,12 @@ impl Place {
         pieces: BoxStream<'static, Result<Bytes, E>>,
         about: &About,
     ) -> Result<Result<(), E>, PublishError> {
+        self.small.writing(path);
         let written = match &self.kind {
             Kind::Directory(directory) => directory.put(path, pieces, about).await.map_err(Into::into),
             Kind::Bucket(bucket) => bucket.put(path, pieces, about).await.map_err(Into::into),
         };
+        self.small.written(path);
         written.map_err(|error: Cause| self.failed(path, error))
     }
 
@@ -258,13 +308,16 @@ impl Place {
 
     /// Removes a file; a missing one is no error.
     pub(crate) async fn remove(&self, path: &str) -> Result<(), PublishError> {
-        if let Kind::Directory(directory) = &self.kind {
-            return directory.remove(path).await.map_err(|error| self.failed(path, error));
-        }
-        match self.objects.delete(&key(path)).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(self.failed(path, error)),
-        }
+        self.small.writing(path);
+        let removed: Result<(), Cause> = match &self.kind {
+            Kind::Directory(directory) => directory.remove(path).await.map_err(Into::into),
+            Kind::Bucket(_) => match self.objects.delete(&key(path)).await {
+                Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+                Err(error) => Err(error.into()),
+            },
+        };
+        self.small.written(path);
+        removed.map_err(|error| self.failed(path, error))
     }
 
     /// Waits until all that was written is on the disk.

@@ -24,7 +24,9 @@ impl ReportCard {
         tables::sets(&mut page, &self.sets);
         tables::documents(&mut page, self);
         tables::links(&mut page, self);
+        tables::collections(&mut page, self);
         tables::from_elsewhere(&mut page, self);
+        tables::copies(&mut page, self);
         tables::coverage(&mut page, &self.coverage);
         tables::fixity(&mut page, &self.fixity);
         tables::tolerated(&mut page, &self.quirks);

@@ -77,6 +77,21 @@ pub(super) fn links(page: &mut Page, card: &ReportCard) {
     }
 }
 
+/// Collections that resources belong to.
+pub(super) fn collections(page: &mut Page, card: &ReportCard) {
+    if card.collections.is_empty() {
+        return;
+    }
+    page.heading("Collections");
+    for collection in &card.collections {
+        page.pair(&collection.uri, &counted(collection.resources, "resource", "resources"));
+    }
+    if card.collections_left_out > 0 {
+        let more = counted(card.collections_left_out, "collection", "collections");
+        page.words(0, &format!("and {more} more"));
+    }
+}
+
 /// Where bytes came from, if not from the resources' own origins.
 pub(super) fn from_elsewhere(page: &mut Page, card: &ReportCard) {
     if card.from_elsewhere.is_empty() {
@@ -87,6 +102,22 @@ pub(super) fn from_elsewhere(page: &mut Page, card: &ReportCard) {
     for (origin, given) in &card.from_elsewhere {
         let resources = counted(given.resources, "resource", "resources");
         page.pair(origin, &format!("{resources}, {}", bytes(given.bytes)));
+    }
+}
+
+/// What other Sources brought from the same origins.
+pub(super) fn copies(page: &mut Page, card: &ReportCard) {
+    if card.copies.is_empty() {
+        return;
+    }
+    page.heading("Copies of the same origins");
+    page.words(0, "Other Sources brought these resources too, from the same first Source (via).");
+    for copies in &card.copies {
+        let same = counted(copies.same, "resource", "resources");
+        page.pair(
+            &copies.source,
+            &format!("{same} with the same bytes, {} with other bytes", copies.different),
+        );
     }
 }
 

@@ -6,7 +6,7 @@ use crate::datetime::Datetime;
 use crate::entry::Entry;
 use crate::header::Header;
 use crate::interval::Interval;
-use crate::link::relation;
+use crate::link::{Link, relation};
 use crate::metadata::Metadata;
 use crate::quirk::Quirk;
 
@@ -113,6 +113,9 @@ impl Checks {
         {
             notes.add(Quirk::MissingPath);
         }
+        let copies = entry.links.iter().filter(|link| link.rel == relation::DUPLICATE);
+        let contradicting = copies.filter(|link| contradicts(link, metadata)).count();
+        notes.add_many(Quirk::LinkContradicts, contradicting as u64);
         if self.role != Role::Changes {
             if self.last_loc == entry.loc {
                 notes.add(Quirk::RepeatedLoc);
@@ -215,6 +218,20 @@ impl Role {
             _ => Self::Other,
         }
     }
+}
+
+/// Whether a link to the same bytes declares others than the entry: another length, or another digest of the same
+/// algorithm.
+fn contradicts(link: &Link, metadata: &Metadata) -> bool {
+    if link.length.zip(metadata.length).is_some_and(|(linked, own)| linked != own) {
+        return true;
+    }
+    let Some((linked, own)) = link.hash.as_deref().zip(metadata.hash.as_deref()) else { return false };
+    linked.split_ascii_whitespace().filter_map(|hash| hash.split_once(':')).any(|(algorithm, digest)| {
+        let of_same = own.split_ascii_whitespace().filter_map(|hash| hash.split_once(':'));
+        let mut of_same = of_same.filter(|(own, _)| own.eq_ignore_ascii_case(algorithm)).peekable();
+        of_same.peek().is_some() && !of_same.any(|(_, own)| own.eq_ignore_ascii_case(digest))
+    })
 }
 
 /// Whether a time is later than the latest moment it can mean.

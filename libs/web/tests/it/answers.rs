@@ -64,7 +64,7 @@ async fn a_body_and_its_description_arrive() {
 async fn the_media_type_that_is_wanted_is_asked_for_and_no_other() {
     let server = ScriptedServer::start().await.unwrap();
     server.push("/a", Reply::ok("abc"));
-    let asked = GetRequest { accept: Some("text/html"), ..request(&server.uri("/a")) };
+    let asked = GetRequest { accept: Some("text/html".into()), ..request(&server.uri("/a")) };
     client().get(asked).await.unwrap();
     let sent: Vec<_> = server.requests()[0].headers.get_all("accept").iter().cloned().collect();
     assert_eq!(sent, ["text/html"]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use simulated_source::{Changes, SimulatedRepository};
 
 /// The pause between two changes.
-const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// The changes so far.
 #[derive(Debug, Default)]

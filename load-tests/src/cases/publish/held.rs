@@ -16,7 +16,7 @@ const ENTRY: &str = "https://held.example.org/.well-known/resourcesync";
 const AT_ONCE: u64 = 5_000;
 
 /// A harvest of which each resource is stored, as its catalog says.
-pub(super) struct Held {
+pub(in crate::cases) struct Held {
     catalog_path: String,
     store: Store,
     resources: u64,
@@ -28,7 +28,7 @@ pub(super) struct Held {
 
 impl Held {
     /// Writes the catalog of a new harvest in a directory.
-    pub(super) async fn fill(into: &Path, resources: u64) -> anyhow::Result<Self> {
+    pub(in crate::cases) async fn fill(into: &Path, resources: u64) -> anyhow::Result<Self> {
         let target = into.display().to_string().parse()?;
         let store = Store::open_with(&target, [], StoreOptions::default()).await?;
         let source = SourceId::of_entry(&ENTRY.parse()?);
@@ -39,12 +39,12 @@ impl Held {
         Ok(held)
     }
 
-    pub(super) fn resources(&self) -> u64 {
+    pub(in crate::cases) fn resources(&self) -> u64 {
         self.resources
     }
 
     /// Gives resources other bytes, spread over all. Returns their number.
-    pub(super) async fn change(&mut self, count: u64) -> anyhow::Result<u64> {
+    pub(in crate::cases) async fn change(&mut self, count: u64) -> anyhow::Result<u64> {
         if count > 0 {
             self.edition += 1;
             self.write(count, false).await?;

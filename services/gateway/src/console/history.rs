@@ -82,7 +82,7 @@ fn records(found: &ResourceHistory) -> Markup {
     html! {
         @if let Some(record) = &found.record {
             (stored(record))
-            @if let Some(links) = &record.listing.links { (link_list(links)) }
+            @if let Some(links) = &found.resource.links { (link_list(links)) }
         }
         @if let Some(pending) = &found.pending { (pending_record(pending)) }
         @if let Some(problem) = &found.problem { (problem_record(problem)) }
@@ -121,6 +121,7 @@ fn link_list(links: &Links) -> Markup {
                         @if let Some(kind) = &link.media_type { ", " (kind) }
                         @if let Some(length) = link.length { ", " (format::count(length)) " bytes" }
                         @if let Some(pri) = link.pri { ", priority " (pri) }
+                        @if let Some(document) = link.other.get("document") { br; span.hint { "of " (document) } }
                     }
                 }
             }

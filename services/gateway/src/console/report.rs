@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ::report::{Finding, ProblemGroup, ReportCard};
 use maud::{Markup, html};
+use resourcesync::relation;
 use serde::Deserialize;
 
 use super::deadline::within_deadline;
@@ -38,7 +39,7 @@ pub(super) async fn page(
     let content = html! {
         p { "For the operator of the Source." }
         @match &card {
-            Some(card) => (card_sections(card)),
+            Some(card) => (card_sections(card, &format!("{}/resources", source_url(&source)))),
             None => p {
                 "The catalog of this Source is large. Reading it takes a while. "
                 a href={ (here) "?wait=true" } { "Read it and wait" }
@@ -48,7 +49,8 @@ pub(super) async fn page(
     Ok(context.source_page(&source, "Report card", content))
 }
 
-fn card_sections(card: &ReportCard) -> Markup {
+/// `resources`: the page of the resources.
+fn card_sections(card: &ReportCard, resources: &str) -> Markup {
     html! {
         section aria-labelledby="findings" {
             h2 #findings { "Findings" }
@@ -81,6 +83,7 @@ fn card_sections(card: &ReportCard) -> Markup {
         @if !card.problems.is_empty() { (problems(&card.problems)) }
         @if !card.quirks.is_empty() { (quirks(&card.quirks)) }
         @if !card.document_links.is_empty() || !card.links.is_empty() { (links(card)) }
+        @if !card.collections.is_empty() { (collections(card, resources)) }
         section aria-labelledby="text" {
             h2 #text { "Text for mail" }
             details { summary { "Text" } pre tabindex="0" { (card.text()) } }
@@ -123,6 +126,23 @@ fn links(card: &ReportCard) -> Markup {
                 @for link in &card.document_links { dt { (link.rel) } dd { code { (link.href) } br; span.hint { "of " (link.document) } } }
             }
             dl.figures { @for (relation, n) in &card.links { dt { (relation) } dd { (format::count(*n)) } } }
+        }
+    }
+}
+
+/// Each collection leads to its resources.
+fn collections(card: &ReportCard, resources: &str) -> Markup {
+    html! {
+        section aria-labelledby="collections" {
+            h2 #collections { "Collections" }
+            dl.figures { @for collection in &card.collections {
+                @let link = format!("{}={}", relation::COLLECTION, collection.uri);
+                dt { a href={ (resources) "?link=" (format::query(&link)) } { (collection.uri) } }
+                dd { (format::count(collection.resources)) }
+            } }
+            @if card.collections_left_out > 0 {
+                p { "And " (format::count(card.collections_left_out)) " more with fewer resources." }
+            }
         }
     }
 }

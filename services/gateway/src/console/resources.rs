@@ -4,6 +4,7 @@ use api::{Page, Resource, ResourceState};
 use axum::Json;
 use jiff::Timestamp;
 use maud::{Markup, html};
+use model::WantedLink;
 use serde::Deserialize;
 
 use super::format;
@@ -11,7 +12,7 @@ use super::layout::Column::{Number, Text};
 use super::layout::{self, PageContext, source_url};
 use crate::api_error::ApiError;
 use crate::extract::{Query, SourcePath};
-use crate::resources::{self, ListParams};
+use crate::resources::{self, ResourceParams};
 
 /// Resources per page.
 const SHOWN: u16 = 50;
@@ -21,6 +22,8 @@ const SHOWN: u16 = 50;
 #[serde(default)]
 pub(super) struct Params {
     prefix: String,
+    /// The link that resources must have: a relation, or a relation and its target.
+    link: String,
     cursor: Option<String>,
 }
 
@@ -31,13 +34,28 @@ pub(super) async fn page(
     Query(params): Query<Params>,
 ) -> Result<Markup, ApiError> {
     let prefix = params.prefix.trim().to_owned();
-    let list = ListParams { prefix: Some(prefix.clone()), limit: Some(SHOWN), cursor: params.cursor };
+    let link = params.link.trim().to_owned();
+    let wanted: Option<WantedLink> = if link.is_empty() {
+        None
+    } else {
+        let refused = |error: model::OnlyError| ApiError::bad_request(error.to_string());
+        Some(link.parse().map_err(refused)?)
+    };
+    let list = ResourceParams {
+        prefix: Some(prefix.clone()),
+        link_rel: wanted.as_ref().map(|wanted| wanted.rel().to_owned()),
+        link_href: wanted.as_ref().and_then(WantedLink::href).map(str::to_owned),
+        limit: Some(SHOWN),
+        cursor: params.cursor,
+    };
     let Json(found) = resources::list(context.state(), SourcePath(source.clone()), Query(list)).await?;
     let here = format!("{}/resources", source_url(&source));
     let content = html! {
         form.filter role="search" aria-label="Resources" method="get" action=(here) {
             label for="prefix" { "URIs that begin with" }
             input #prefix type="search" name="prefix" value=(prefix) spellcheck="false";
+            label for="link" { "With the link" }
+            input #link type="search" name="link" value=(link) placeholder="collection=URI" spellcheck="false";
             button type="submit" { "Find" }
         }
         form.filter aria-label="One resource" method="get" action={ (here) "/history" } {
@@ -47,7 +65,9 @@ pub(super) async fn page(
         }
         (table(&found, &here, context.now))
         @if let Some(next) = &found.next {
-            p { a rel="next" href={ (here) "?prefix=" (format::query(&prefix)) "&cursor=" (next) } { "Next page" } }
+            p { a rel="next" href={
+                (here) "?prefix=" (format::query(&prefix)) "&link=" (format::query(&link)) "&cursor=" (next)
+            } { "Next page" } }
         }
     };
     Ok(context.source_page(&source, "Resources", content))

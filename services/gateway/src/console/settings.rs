@@ -62,13 +62,16 @@ fn conditions(spec: &SourceSpec) -> String {
     spec.only.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The relations and media types of links that are followed.
+/// The rules, relations and media types of links that are followed.
 fn followed(spec: &SourceSpec) -> Option<String> {
     let relations: Vec<&str> = spec.follow_links.iter().map(model::FollowedRelation::as_str).collect();
     let types: Vec<String> = spec.follow_types.iter().map(ToString::to_string).collect();
     let types = if types.is_empty() { String::new() } else { format!(" of the types {}", types.join(", ")) };
     let most = spec.follow_max.map_or(String::new(), |most| format!(", at most {most} of an entry"));
-    (!relations.is_empty()).then(|| format!("{}{types}{most}", relations.join(", ")))
+    let plain = (!relations.is_empty()).then(|| format!("{}{types}{most}", relations.join(", ")));
+    let rules = spec.follow_rules.iter().map(ToString::to_string);
+    let all: Vec<String> = rules.chain(plain).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn networks(spec: &SourceSpec) -> Option<String> {

@@ -41,8 +41,16 @@ const NUMBERS: [&str; 6] = [
     "follow_max",
 ];
 /// Fields that are lists of strings in the API. The form separates their items by spaces.
-const LISTS: [&str; 7] =
-    ["only", "allow_networks", "notify", "sets", "follow_links", "follow_types", "publish_networks"];
+const LISTS: [&str; 8] = [
+    "only",
+    "allow_networks",
+    "notify",
+    "sets",
+    "follow_links",
+    "follow_types",
+    "follow_rules",
+    "publish_networks",
+];
 
 /// The field with the labels, an object in the API. The form separates them by spaces.
 const LABELS: &str = "labels";
@@ -227,6 +235,11 @@ mod tests {
             "inbox": "https://registry.example.com/inbox/", "max_body_bytes": 1_048_576, "publish": "networks", "publish_networks": ["10.2.0.0/16"],
         });
         all["encoding"] = json!("windows-1252");
+        // The macro expands only so many fields.
+        all["follow_rules"] = json!([
+            "rel=alternate,type=application/pdf,host=f.example.org,profile=http://t/p,max=3,instead",
+            "rel=describedby"
+        ]);
         for body in [plain, every, all] {
             let spec: Spec = serde_json::from_value(body).unwrap();
             assert_eq!(read(&fields(&spec)).unwrap(), spec);

@@ -102,6 +102,7 @@ impl SpecInputs<'_> {
                 (self.input("follow_links", "text", "Links to follow", "Relations, such as item or describedby, with spaces between them; content for the files of OAI-PMH records, landing-page for those of their landing pages too. What they lead to is harvested too."))
                 (self.input("follow_types", "text", "Media types of links to follow", "Such as application/pdf, with spaces between them. Default: all."))
                 (self.input("follow_max", "number", "Links of one entry that are followed", "Default: 20."))
+                (self.input("follow_rules", "text", "Rules of links to follow", "Such as rel=alternate,type=application/pdf,host=files.example.org,max=5,instead, with spaces between them. With instead, the resource that has the link is not fetched."))
                 (self.check_box("strict", "reject deviations from the specification, instead of tolerating them"))
                 (self.check_box("landing_pages", "take the entries of plain sitemaps for landing pages (Signposting)"))
                 (self.check_box("accept_html", "accept HTML where another media type is listed or stored"))

@@ -18,7 +18,7 @@ use super::look::Looker;
 use super::mark::Mark;
 use crate::follow;
 use crate::harvest::Harvest;
-use crate::notify;
+use crate::notify::{self, Way};
 use crate::readers::Readers;
 use crate::set::{Server, Set};
 use crate::several::{Member, Several};
@@ -196,7 +196,13 @@ impl Keeper {
                 for hub in &self.recipe.hubs {
                     let shared = item.set.shared.clone();
                     let published = shared.published();
-                    self.server.tasks.spawn(notify::tell(shared, hub.clone(), published, tells.clone()));
+                    self.server.tasks.spawn(notify::tell(
+                        shared,
+                        hub.clone(),
+                        Way::Payload,
+                        published,
+                        tells.clone(),
+                    ));
                 }
                 self.agenda.look_anew(&source);
             } else {

@@ -68,6 +68,9 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     if let Some(tokens) = server.settings.readers.tokens.clone() {
         server.tasks.spawn(tokens.follow(stop.clone()));
     }
+    if let Err(error) = store.note_publication_base(base.as_str()).await {
+        tracing::warn!(%base, %error, "runs will not know that this is published here");
+    }
     let catalogs = Catalogs::new(store, settings.max_open_catalogs, settings.cache_bytes());
     tokio::spawn(catalogs.clone().sweep(stop.clone()));
     let recipe =

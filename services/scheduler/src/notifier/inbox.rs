@@ -69,8 +69,9 @@ pub(crate) async fn find(client: &Client, page: &Url) -> Result<Url, InboxError>
     {
         return Ok(inbox);
     }
-    let mut response =
-        client.get(GetRequest { accept: Some(ldn::PAGE_ACCEPT), ..GetRequest::new(page.clone()) }).await?;
+    let mut response = client
+        .get(GetRequest { accept: Some(ldn::PAGE_ACCEPT.into()), ..GetRequest::new(page.clone()) })
+        .await?;
     let found = match linked(&response, page) {
         Err(NoInbox::None) if is_json_ld(&response) => {
             let body = json(&mut response, &PAGE).await?;
@@ -85,7 +86,7 @@ pub(crate) async fn find(client: &Client, page: &Url) -> Result<Url, InboxError>
 /// The inbox in the headers of a page's HEAD response; none if there is no inbox or no such response.
 async fn find_by_head(client: &Client, page: &Url) -> Result<Option<Url>, InboxError> {
     match client
-        .get(GetRequest { head: true, accept: Some(ldn::JSON_LD), ..GetRequest::new(page.clone()) })
+        .get(GetRequest { head: true, accept: Some(ldn::JSON_LD.into()), ..GetRequest::new(page.clone()) })
         .await
     {
         Ok(head) => match linked(&head, page) {

@@ -200,7 +200,7 @@ impl InboxPoller {
 
     /// The inbox of a page, which may be the page itself, with its first response, and its body if that was read.
     async fn find(&self, page: &Url) -> Result<(Url, Response, Option<Value>), InboxError> {
-        let asked = GetRequest { accept: Some(ldn::PAGE_ACCEPT), ..GetRequest::new(page.clone()) };
+        let asked = GetRequest { accept: Some(ldn::PAGE_ACCEPT.into()), ..GetRequest::new(page.clone()) };
         let mut response = self.client.get(asked).await?;
         let at = response.final_url().clone();
         let mut body = None;
@@ -235,7 +235,7 @@ impl InboxPoller {
 
     /// Requests a URL of an inbox, and never one at another origin.
     async fn get(&self, request: GetRequest) -> Result<Response, InboxError> {
-        let request = GetRequest { accept: Some(ldn::JSON_LD), within_origin: true, ..request };
+        let request = GetRequest { accept: Some(ldn::JSON_LD.into()), within_origin: true, ..request };
         Ok(self.client.get(request).await?)
     }
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use model::WantedLink;
 
 use crate::client::LocationArgs;
-use crate::values::moment;
+use crate::values::{collection, moment};
 
 /// Where a harvest is stored.
 #[derive(Debug, Args)]
@@ -37,13 +37,24 @@ pub(crate) struct LsArgs {
     /// collection=URI.
     #[arg(long, value_name = "REL[=HREF]")]
     pub(crate) link: Option<WantedLink>,
+    /// Only resources of this collection: those with the link collection=URI. A collection may be a set of an OAI-PMH
+    /// repository.
+    #[arg(long, value_name = "URI", value_parser = collection, conflicts_with = "link")]
+    pub(crate) collection: Option<WantedLink>,
     /// Works in place of resources: what links say belongs together, such as a landing page with its metadata and
     /// files.
-    #[arg(long, conflicts_with_all = ["at", "source_at", "link"])]
+    #[arg(long, conflicts_with_all = ["at", "source_at", "link", "collection"])]
     pub(crate) group: bool,
     /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl LsArgs {
+    /// The link that resources must have.
+    pub(crate) fn wanted(&self) -> Option<&WantedLink> {
+        self.link.as_ref().or(self.collection.as_ref())
+    }
 }
 
 /// `cat`.

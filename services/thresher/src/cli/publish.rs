@@ -67,9 +67,17 @@ pub(crate) struct PublishArgs {
     /// With --listen: the most connections at a time.
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) connections: u32,
+    /// With --listen, of a harvest in a bucket: lead readers of large resources to the bucket, by URLs that it takes for
+    /// this time. [default: 15min]
+    #[arg(long, value_name = "TIME", requires = "listen", value_parser = duration, num_args = 0..=1, require_equals = true, default_missing_value = "15min")]
+    pub(crate) redirect: Option<Duration>,
     /// With --listen: tell this WebSub hub of each publication, by Change Notifications. Repeatable.
     #[arg(long, value_name = "URL", requires = "listen")]
     pub(crate) hub: Vec<Url>,
+    /// With --listen: tell this WebSub hub that the topic has changed, so that it fetches the topic, as public hubs do.
+    /// Repeatable.
+    #[arg(long, value_name = "URL", requires = "listen")]
+    pub(crate) ping_hub: Vec<Url>,
     /// With --listen: be a WebSub hub for the changes, too. Its address is `hub` below the base.
     #[arg(long, requires = "listen")]
     pub(crate) own_hub: bool,
@@ -138,4 +146,11 @@ pub(crate) struct PublishArgs {
     /// Print the totals as a JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl PublishArgs {
+    /// The hubs of others, however they are told.
+    pub(crate) fn hubs(&self) -> Vec<Url> {
+        self.hub.iter().chain(&self.ping_hub).cloned().collect()
+    }
 }

@@ -4,8 +4,8 @@ use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 
 use clap::Args;
 use model::{
-    Absent, FollowedRelation, MediaRange, Mirrors, OaiOptions, Only, Origins, Patches, Prefer, RunMode,
-    TextEncoding,
+    Absent, FollowRule, FollowedRelation, MediaRange, Mirrors, OaiOptions, Only, Origins, Patches, Prefer,
+    RunMode, TextEncoding,
 };
 use planning::RunLimits;
 use planning::follow::FollowRules;
@@ -144,12 +144,18 @@ pub(crate) struct FollowArgs {
     /// The most links of one entry that are followed. Default: 20
     #[arg(long, value_name = "N", requires = "follow_links")]
     pub(crate) follow_max: Option<NonZeroU16>,
+
+    /// Sync also what links lead to, by a rule with conditions and a limit of its own:
+    /// rel=RELATION,type=TYPE,host=HOST,profile=URI,max=N,instead. All but the relation may be left out. With
+    /// `instead`, the resource that has the link is not fetched. Repeatable: the first rule that selects a link counts.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) follow_rule: Vec<FollowRule>,
 }
 
 impl From<FollowArgs> for FollowRules {
     fn from(args: FollowArgs) -> Self {
         let most = args.follow_max.unwrap_or(Self::default().most);
-        Self { relations: args.follow_links, types: args.follow_type, most }
+        Self { relations: args.follow_links, types: args.follow_type, most, rules: args.follow_rule }
     }
 }
 

@@ -1,9 +1,11 @@
 //! `thresher explain`: show the history of a resource, or a dead letter.
 
 mod content;
+mod copies;
 mod history_text;
 mod landing;
 mod message;
+mod not_followed;
 mod pairs;
 
 use std::collections::BTreeMap;
@@ -56,6 +58,9 @@ struct ResourceHistory {
     /// What it is linked with; none where a gateway was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pairs: Option<pairs::Pairs>,
+    /// All copies of its origin in the store, if there are others; none where a gateway was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copies: Option<copies::Copies>,
     /// How many earlier events were left out.
     #[serde(skip)]
     left_out: u64,
@@ -97,7 +102,8 @@ pub(crate) async fn text(args: &ExplainArgs) -> Result<String, Failed> {
                     Some(_) => content::of(&harvested.store, history.record.as_ref()).await,
                     None => Vec::new(),
                 };
-                histories.push(ResourceHistory { formerly, named, ..history });
+                let copies = copies::of(&harvested.sources, history.record.as_ref()).await?;
+                histories.push(ResourceHistory { formerly, named, copies, ..history });
             }
             (uri, histories)
         }
@@ -157,6 +163,7 @@ async fn gather(source: &str, catalog: &CatalogReader, uri: &ResourceUri) -> Res
         events: catalog.changes_of(uri).await?.map_ok(|(_, entry)| entry).try_collect().await?,
         document_problems: BTreeMap::new(),
         pairs: None,
+        copies: None,
         left_out: 0,
     };
     if !history.is_empty() {
@@ -211,6 +218,7 @@ async fn from_gateway(
             events: history.events.into(),
             document_problems: history.document_problems,
             pairs: None,
+            copies: None,
             left_out: history.events_omitted,
         });
     }

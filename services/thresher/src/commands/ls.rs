@@ -41,7 +41,7 @@ struct Line {
     location: Option<Location>,
     /// Whether it belongs to another site than the Source.
     foreign: bool,
-    /// The links of the entry that listed it.
+    /// The links of the entry that listed it, each with the document that gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<Links>,
     /// The header of the record that it is, of an OAI-PMH repository.
@@ -82,7 +82,7 @@ pub(crate) async fn run(args: LsArgs) -> CommandResult {
         }
     };
     let harvested = target::open_for_reading(&into, args.source.as_deref()).await?;
-    let wanted = args.link.as_ref();
+    let wanted = args.wanted();
     for (note, catalog) in &harvested.sources {
         let home = HomeSite::of_text(&note.url);
         let past = match (args.at, args.source_at) {
@@ -122,14 +122,15 @@ async fn list_from_gateway(
     args: &LsArgs,
 ) -> Result<(), Failed> {
     let path = ["sources", about.id.as_str(), "resources"];
-    let query = [("prefix", prefix.to_owned())];
+    let mut query = vec![("prefix", prefix.to_owned())];
+    if let Some(wanted) = args.wanted() {
+        query.push(("link.rel", wanted.rel().to_owned()));
+        query.extend(wanted.href().map(|href| ("link.href", href.to_owned())));
+    }
     let home = HomeSite::of_text(&about.entry);
     let mut resources = pin!(client.items::<Resource>(&path, &query));
     while let Some(resource) = about.found(resources.try_next().await)?.flatten() {
-        let line = Line::from(resource);
-        if args.link.as_ref().is_none_or(|wanted| wanted.is_among(line.links.as_ref())) {
-            line.marked(&home).print(out, args.json)?;
-        }
+        Line::from(resource).marked(&home).print(out, args.json)?;
     }
     Ok(())
 }
@@ -225,7 +226,7 @@ impl Line {
 
     /// The same line, with the links of this entry.
     fn linked(self, listing: &Listing) -> Self {
-        let links = listing.links.clone();
+        let links = listing.shown_links();
         Self { oai: OaiHeader::of(&self.uri, links.as_ref()), links, linked: listing.linked.clone(), ..self }
     }
 

@@ -14,7 +14,7 @@ use publish::{
     Archive, Base, CatalogRecords, Place, Policy, Publication, PublishError, Records, Seen, Takedown,
 };
 use publisher::{Held, Site, Takedowns};
-use store::{PublicationPlace, SourceMarker};
+use store::{PublicationPlace, SourceMarker, Store};
 use url::Url;
 
 use crate::cli::PublishArgs;
@@ -26,6 +26,9 @@ use crate::terminal::note;
 use self::output::{print, show_problems, well_known_hint};
 use self::serving::{readers, serve, tokens};
 
+/// How long a URL of a bucket is valid, at least and at most. Buckets take none for longer than seven days.
+const LEAST_REDIRECT: Duration = Duration::from_secs(60);
+const LONGEST_REDIRECT: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// The least time after which a server closes a Change List: the index of those of 30 days fits into one document.
 const LEAST_CLOSE_AFTER: Duration = Duration::from_secs(60);
 
@@ -33,7 +36,8 @@ const LEAST_CLOSE_AFTER: Duration = Duration::from_secs(60);
 pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     let base = Base::new(args.base.clone()).map_err(usage)?;
     let policy = policy(&args)?;
-    args.hub.iter().try_for_each(plain_hub)?;
+    args.hub.iter().chain(&args.ping_hub).try_for_each(plain_hub)?;
+    redirect(&args)?;
     if let Some(directory) = &args.from {
         return from_files(&args, directory, base, policy).await;
     }
@@ -42,6 +46,7 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     }
     let named = args.source.first().map(String::as_str);
     let (store, source, catalog) = target::open_one(&args.harvest.into, named).await?;
+    note_base(&store, &base).await;
     let place = match &args.to {
         Some(to) => PublicationPlace::open(&target::parse(to)?)?,
         None => store.publication(&source.source),
@@ -53,7 +58,7 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
         source,
         with_bytes,
         dumps: args.dumps,
-        hubs: args.hub.clone(),
+        hubs: args.hubs(),
         description: None,
         takedown: takedown(&args)?,
         policy,
@@ -67,6 +72,16 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     }
     let records = CatalogRecords::new(&catalog, &store);
     lay_down(&args, &publication, &records).await
+}
+
+/// Records where a harvest is published, so that no sync takes back what came from there. A store that cannot be
+/// written is published all the same.
+async fn note_base(store: &Store, base: &Base) {
+    if let Err(error) = store.note_publication_base(base.as_str()).await {
+        note!(
+            "later syncs will not know of {base}, and may take in again what they find of it elsewhere: {error}"
+        );
+    }
 }
 
 /// Sizes and times: the default ones, or those of `--close-after`.
@@ -90,6 +105,18 @@ fn takedown(args: &PublishArgs) -> Result<Takedown, Failed> {
 fn takedowns(args: &PublishArgs) -> Result<Option<Takedowns>, Failed> {
     let list = args.takedown.as_deref().map(Takedowns::of_file).transpose();
     list.map_err(|error| usage(format!("{error:#}; repair the file of --takedown")))
+}
+
+/// Refuses to lead readers to a bucket that there is not, or by URLs that a bucket does not take.
+fn redirect(args: &PublishArgs) -> Result<(), Failed> {
+    let Some(lasts) = args.redirect else { return Ok(()) };
+    if lasts < LEAST_REDIRECT || lasts > LONGEST_REDIRECT {
+        return Err(usage("--redirect is at least 1min, and at most 7 days: buckets take no URL for longer"));
+    }
+    if args.from.is_some() || !args.harvest.into.starts_with("s3://") {
+        return Err(usage("--redirect leads to a bucket; pass --into s3://…, or leave it out"));
+    }
+    Ok(())
 }
 
 /// Refuses a hub that cannot be posted to, or whose URL has a secret: readers see it.
@@ -124,7 +151,7 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Po
         source,
         with_bytes,
         dumps: args.dumps,
-        hubs: args.hub.clone(),
+        hubs: args.hubs(),
         description: None,
         takedown: takedown(args)?,
         policy,

@@ -2,11 +2,19 @@
 
 use std::io::Write as _;
 
+use catalog::Lookups;
+use report::ReportCard;
+use report::copies::{Copies, Origins};
+use store::{SourceMarker, Store};
+
 use crate::cli::ReportArgs;
 use crate::client::{self, OperatorClient, ReadFrom};
-use crate::exit::{CommandResult, Exit};
+use crate::exit::{CommandResult, Exit, Failed};
 use crate::target;
 use crate::terminal;
+
+/// The most other Sources that are searched for copies of the same origins.
+const OTHERS: usize = 20;
 
 /// Runs the command.
 pub(crate) async fn run(args: ReportArgs) -> CommandResult {
@@ -14,14 +22,30 @@ pub(crate) async fn run(args: ReportArgs) -> CommandResult {
         ReadFrom::Store(into) => into,
         ReadFrom::Gateway(client) => return from_gateway(&client, &args).await,
     };
-    let (_store, note, catalog) = target::open_one(&into, args.source.as_deref()).await?;
+    let (store, note, catalog) = target::open_one(&into, args.source.as_deref()).await?;
     let card = report::gather(&note.source, &note.url, &catalog).await?;
+    let card = ReportCard { copies: copies(&store, &note, &catalog).await?, ..card };
     if args.json {
         terminal::json(&card)?;
     } else {
         terminal::text(&card.text())?;
     }
     Ok(Exit::Good)
+}
+
+/// What other Sources of the store brought from the same origins.
+async fn copies(store: &Store, note: &SourceMarker, catalog: &Lookups) -> Result<Vec<Copies>, Failed> {
+    let origins = Origins::of(catalog).await?;
+    let mut found = Vec::new();
+    if origins.is_empty() {
+        return Ok(found);
+    }
+    let others = target::sources_in_use(store).await?;
+    for other in others.into_iter().filter(|other| other.source != note.source).take(OTHERS) {
+        let reader = target::read_catalog(store, &other.source).await?;
+        found.extend(origins.in_source(&target::shown_url(&other.url), &reader).await?);
+    }
+    Ok(found)
 }
 
 /// The same card from a gateway.

@@ -225,6 +225,7 @@ pub(super) fn plain(url: &Url, wanted: &SpecArgs) -> Spec {
         follow_links: scope.follow.follow_links.clone(),
         follow_types: scope.follow.follow_type.clone(),
         follow_max: scope.follow.follow_max,
+        follow_rules: scope.follow.follow_rule.clone(),
         strict: scope.strict,
         accept_html: scope.accept_html,
         ..Spec::new(url.clone())

@@ -54,6 +54,7 @@ fn changes_anything(args: &SourceSetArgs) -> bool {
         || args.encoding.is_some()
         || !publish_networks.is_empty()
         || !args.follow.follow_links.is_empty()
+        || !args.follow.follow_rule.is_empty()
         || texts.iter().any(|text| text.is_some())
         || !(labels.is_empty() && args.unlabel.is_empty() && args.unset.is_empty())
 }
@@ -77,11 +78,12 @@ pub(super) fn publication(spec: &mut Spec, args: &PublicationArgs) {
     }
 }
 
-/// Sets which links are followed, with their types and their limit: these belong together.
+/// Sets which links are followed, with their types, their limit and the rules: these belong together.
 fn follow(spec: &mut Spec, args: &FollowArgs) {
-    let FollowArgs { follow_links, follow_type, follow_max } = args.clone();
-    if !follow_links.is_empty() {
+    let FollowArgs { follow_links, follow_type, follow_max, follow_rule } = args.clone();
+    if !follow_links.is_empty() || !follow_rule.is_empty() {
         (spec.follow_links, spec.follow_types, spec.follow_max) = (follow_links, follow_type, follow_max);
+        spec.follow_rules = follow_rule;
     }
 }
 
@@ -95,6 +97,7 @@ fn unset(spec: &mut Spec, field: UnsetField) {
         UnsetField::Encoding => spec.encoding = None,
         UnsetField::FollowLinks => {
             (spec.follow_links, spec.follow_types, spec.follow_max) = Default::default();
+            spec.follow_rules.clear();
         }
     }
 }

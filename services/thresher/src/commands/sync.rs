@@ -59,7 +59,11 @@ pub(crate) struct Outcome {
     foreign_left_out: u64,
     /// Those that `--only` left out.
     out_of_scope: u64,
-    /// Links that `--follow-links` followed.
+    /// Those whose links are fetched in their place, by a `--follow-rule`.
+    by_rule: u64,
+    /// Those whose first Source is a publication of this store.
+    loops: u64,
+    /// Links that `--follow-links` and `--follow-rule` followed.
     linked: u64,
     /// Problems that the operator ignores.
     ignored: u64,
@@ -159,6 +163,8 @@ pub(crate) fn within(scope: ScopeArgs, entry: &Url) -> HarvestOptions {
             exclude: scope.exclude,
             only_of: (scope.origins == Origins::Same).then(|| HomeSite::of(entry)),
             only: scope.only,
+            // The run reads it from the store.
+            published: Vec::new(),
         },
         mirrors: scope.mirrors,
         patches: scope.patches,
@@ -321,6 +327,8 @@ impl Outcome {
             foreign: counters.foreign,
             foreign_left_out: counters.foreign_left_out,
             out_of_scope: counters.out_of_scope,
+            by_rule: counters.by_rule,
+            loops: counters.loops,
             linked: counters.linked,
             ignored: report.ignored_problems,
             bytes: counters.bytes,

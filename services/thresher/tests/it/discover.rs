@@ -395,9 +395,119 @@ async fn more_documents_than_any_source_has_are_not_asked_for() {
 
 // Archives
 
+/// The form of the examples of ResourceSync Archives: all eight capabilities; snapshots with `at`, changes with `from`
+/// and `until`, the oldest first, or with `lastmod` only; Change Dumps that begin early and overlap; one Archive by
+/// two URIs.
+#[tokio::test]
+async fn arc_1_all_four_archives_are_known_with_the_oddities_of_their_examples() {
+    let site = bare().await;
+    let [_, list, own] = set(&site, "a");
+    let past = |name: &str, times: &str| resource(&site.uri(&format!("/old/{name}.xml")), times);
+    let month = |n: u8| format!("2013-0{n}-01T00:00:00Z");
+    let between = |from: u8, until: u8| format!("from=\"{}\" until=\"{}\"", month(from), month(until));
+    let snapshot = |n: u8| format!("at=\"{}\" completed=\"{}\"", month(n), month(n).replace("T00", "T03"));
+    let dated = |n: u8| {
+        let lastmod = format!("</loc><lastmod>{}</lastmod>", month(n));
+        past(&format!("list{n}"), "").replace("</loc>", &lastmod)
+    };
+    let early = format!("from=\"2012-01-01T00:00:00Z\" until=\"{}\"", month(2));
+    let archives = [
+        ("resourcelist-archive", [dated(1), dated(2)]),
+        ("resourcedump-archive", [past("dump1", &snapshot(1)), past("dump2", &snapshot(2))]),
+        ("changelist-archive", [past("changes1", &between(1, 2)), past("changes2", &between(2, 3))]),
+        ("changedump-archive", [past("changed1", &early), past("changed2", &between(1, 3))]),
+    ];
+    let mut entries = vec![resource(&list, "capability=\"resourcelist\"")];
+    for (capability, entries_of_it) in &archives {
+        let md = format!("capability=\"{capability}\"");
+        let up = format!("<rs:ln rel=\"up\" href=\"{}\"/>  <rs:md", site.uri("/a/caps.xml"));
+        let document = urlset(&md, entries_of_it).replacen("  <rs:md", &up, 1);
+        entries.push(resource(&site.serve(&format!("/{capability}.xml"), document), &md));
+    }
+    // The same Archive, spelt otherwise.
+    let md = "capability=\"changelist-archive\"";
+    let again = urlset(md, &archives[2].1);
+    entries.push(resource(&site.serve("/changelistarchive.xml", again), md));
+    let caps = site.serve("/a/caps.xml", urlset(CAPS, &entries));
+
+    let found = discover(&caps).exits(0).json();
+    let shown: Vec<_> = found["archives"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|archive| {
+            let text = |name: &str| archive[name].as_str().map(str::to_owned);
+            (text("capability").unwrap(), archive["documents"].as_u64().unwrap(), text("from"), text("until"))
+        })
+        .collect();
+    let expected = |capability: &str, from: &str, until: &str| {
+        (capability.to_owned(), 2, Some(from.to_owned()), Some(until.to_owned()))
+    };
+    let completed = month(2).replace("T00", "T03");
+    assert_eq!(
+        shown,
+        [
+            expected("resourcelist-archive", &month(1), &month(2)),
+            expected("resourcedump-archive", &month(1), &completed),
+            expected("changelist-archive", &month(1), &month(3)),
+            expected("changedump-archive", "2012-01-01T00:00:00Z", &month(3)),
+            expected("changelist-archive", &month(1), &month(3)),
+        ],
+        "{found}"
+    );
+    assert_eq!((hints(&found), &found["failures"]), (vec!["no-change-list"], &Value::Array(Vec::new())));
+    for (capability, _) in &archives {
+        let read = Run::of(thresher().args(["inspect", &site.uri(&format!("/{capability}.xml"))]));
+        let quirks = read.exits(0).json_lines().pop().unwrap()["quirks"].clone();
+        assert_eq!(quirks, Value::Object(Default::default()), "{capability}");
+    }
+    let copy = Destination::directory();
+    let run = copy.sync(&caps).exits(0);
+    assert_eq!(
+        (copy.state(&own).as_deref(), &run.json()["in_sync"]),
+        (Some("present"), &true.into()),
+        "{run}"
+    );
+    assert_eq!(site.requests_at("/old/dump1.xml"), 0);
+}
+
+/// A list points back to its Archive, which the Capability List does not name; DSpace's is an index of Change Lists.
+#[tokio::test]
+async fn arc_2_an_archive_is_found_by_a_back_link_and_may_be_an_index_of_change_lists() {
+    let site = bare().await;
+    let time = |day: u8| format!("2026-01-0{day}T00:00:00Z");
+    let interval = |day: u8| format!("from=\"{}\" until=\"{}\"", time(day), time(day + 1));
+    let past: Vec<String> =
+        (1..=3).map(|day| resource(&site.uri(&format!("/old-{day}.xml")), &interval(day))).collect();
+    let index = site.serve("/past.xml", index_of("capability=\"changelistindex\"", &past));
+    let back = format!("<rs:ln rel=\"archives\" href=\"{index}\"/>  <rs:md");
+    let md = format!("capability=\"changelist\" from=\"{}\"", time(4));
+    let changes = site.serve("/changes.xml", urlset(&md, &[]).replacen("  <rs:md", &back, 1));
+    let expected = (3, Some(time(1)), Some(time(4)));
+    let shown = |found: &Value| {
+        let [archive] = found["archives"].as_array().unwrap().as_slice() else { panic!("{found}") };
+        assert_eq!(
+            (&archive["capability"], &archive["trouble"]),
+            (&"changelist-archive".into(), &Value::Null)
+        );
+        let text = |name: &str| archive[name].as_str().map(str::to_owned);
+        (archive["documents"].as_u64().unwrap(), text("from"), text("until"))
+    };
+    assert_eq!(shown(&discover(&changes).exits(0).json()), expected);
+
+    // The same, announced as an Archive.
+    let [_, list, _] = set(&site, "a");
+    let entries = [
+        resource(&list, "capability=\"resourcelist\""),
+        resource(&index, "capability=\"changelist-archive\""),
+    ];
+    let caps = site.serve("/a/caps.xml", urlset(CAPS, &entries));
+    assert_eq!(shown(&discover(&caps).exits(0).json()), expected);
+}
+
 /// ARC-3: `discover` reads what a Source offers of its past, and a harvest does not ask for it.
 #[tokio::test]
-async fn archives_are_shown_with_their_times_and_are_no_fault_of_the_set() {
+async fn arc_3_archives_are_shown_with_their_times_and_are_no_fault_of_the_set() {
     let site = bare().await;
     let [_, list, own] = set(&site, "a");
     let snapshot = |day: u8| resource(&format!("{list}?{day}"), &format!("at=\"2026-01-0{day}T00:00:00Z\""));

@@ -192,6 +192,28 @@ async fn the_same_submission_twice_is_one_run_and_runs_are_steered() {
     let runs = api.get(&format!("{at}/runs")).await.is(StatusCode::OK).json();
     assert_eq!(runs["items"].as_array().unwrap().len(), 2);
     assert_eq!(api.get(&run).await.is(StatusCode::OK).json()["state"], "cancelled");
+
+    // Runs go with their Source: added again, it has none.
+    let second = runs["items"][0]["run"].as_str().unwrap().to_owned();
+    api.post(&format!("{at}/runs/{second}/cancel"), Value::Null).await;
+    until_over(&api, &format!("{at}/runs/{second}")).await;
+    send(api.with(Some(ADMIN)).request(Method::DELETE, &at)).await.is(StatusCode::NO_CONTENT);
+    let admin = api.with(Some(ADMIN));
+    assert_eq!(added(&admin, &source).await, at);
+    let none = async || {
+        let runs = api.get(&format!("{at}/runs")).await.is(StatusCode::OK).json();
+        runs["items"].as_array().unwrap().is_empty().then_some(())
+    };
+    testkit::waiting::found("the runs are forgotten", none).await;
+    api.get(&run).await.is(StatusCode::NOT_FOUND);
+}
+
+async fn until_over(api: &Api, run: &str) {
+    testkit::waiting::found("the run is over", async || {
+        let now = api.get(run).await.is(StatusCode::OK).json();
+        ["cancelled", "finished", "failed"].iter().any(|state| now["state"] == *state).then_some(())
+    })
+    .await
 }
 
 async fn until_state(api: &Api, run: &str, state: &str) {

@@ -7,6 +7,7 @@ use crate::common::{Fleet, Run, Service, source};
 use reqwest::StatusCode;
 use serde_json::Value;
 use simulated_source::SourceSpec;
+use testkit::scripted::{Reply, ScriptedServer};
 use testkit::waiting::found;
 
 /// Services that harvest, poll inboxes each second, and send a token to the gateway at `inbox`.
@@ -58,4 +59,28 @@ async fn what_py_ldnlib_leaves_in_the_inbox_of_a_page_has_the_source_looked_at()
     py_ldnlib(&target, &plain_update(&format!("{}/1", harvested.url()))).await;
     let run = run(&reader).await;
     assert_eq!(run["counters"]["stored"], 2, "{run}");
+}
+
+#[tokio::test]
+async fn an_inbox_that_a_page_names_in_turtle_is_read() {
+    let harvested = source(SourceSpec::default().resources(4)).await;
+    let reader = fleet().await;
+    let page = ScriptedServer::start().await.unwrap();
+    let turtle = "<> <http://www.w3.org/ns/ldp#inbox> </inbox> .\n";
+    page.always("/me", Reply::ok(turtle.to_owned()).header("content-type", "text/turtle"));
+    let json = |body: String| Reply::ok(body).header("content-type", "application/ld+json");
+    let contains = format!(
+        r#"{{"@context": "http://www.w3.org/ns/ldp", "@id": "{}", "contains": ["{}"]}}"#,
+        page.uri("/inbox"),
+        page.uri("/inbox/1")
+    );
+    page.always("/inbox", json(contains));
+    page.always("/inbox/1", json(plain_update(&format!("{}/1", harvested.url())).to_string()));
+    let _harvesting = reader.start(
+        &["scheduler", "fetcher", "unpacker", "verifier"],
+        "scheduler: {inbox_poll_seconds: 1, hint_debounce_seconds: 1}",
+    );
+    reader.add(&harvested.well_known(), &["--inbox", &page.uri("/me")]);
+    let run = run(&reader).await;
+    assert_eq!(run["counters"]["stored"], 4, "{run}");
 }

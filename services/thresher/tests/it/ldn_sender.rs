@@ -122,3 +122,18 @@ async fn what_a_run_had_changed_that_is_given_up_is_told_and_the_next_one_tells_
     until("the rest is told", || stored() >= 400).await;
     assert_eq!(stored(), 400);
 }
+
+#[tokio::test]
+async fn a_page_may_name_its_inbox_in_turtle() {
+    let harvested = source(SourceSpec::default().resources(3)).await;
+    let page = ScriptedServer::start().await.unwrap();
+    let turtle = "@prefix ldp: <http://www.w3.org/ns/ldp#> .\n<> a ldp:Resource ; ldp:inbox </inbox> .\n";
+    page.always("/me", Reply::ok(turtle.to_owned()).header("content-type", "text/turtle; charset=utf-8"));
+    page.always("/inbox", Reply::status(201));
+    let fleet = fleet().await;
+    let _all = fleet.start(&HARVESTERS, "");
+    fleet.add(&harvested.well_known(), &["--notify", &page.uri("/me")]);
+    fleet.harvest(&harvested.well_known()).await.exits(0);
+    until("it is told", || !announced(&page).is_empty()).await;
+    assert_eq!(announced(&page)[0]["summary"], "3 stored, 0 deleted");
+}

@@ -44,6 +44,7 @@ mod ldn_sender;
 mod limited;
 mod links;
 mod manual;
+mod memento;
 mod memento_peer;
 mod metrics;
 mod moves;

@@ -119,9 +119,14 @@ async fn a_name_is_unique_can_change_and_the_id_stays() {
     let spec = api.get(&of).await.json()["spec"].clone();
     let followed = ["follow_links", "follow_types", "follow_max", "notes"].map(|field| spec[field].clone());
     assert_eq!(followed, [json!(["item"]), json!(["text/*"]), json!(7), json!("x")]);
+    let rule = "rel=alternate,type=text/*,instead";
+    api.ask(&["source", "set", one, "--follow-rule", rule]).await.exits(0);
+    let spec = api.get(&of).await.json()["spec"].clone();
+    assert_eq!((&spec["follow_links"], &spec["follow_rules"]), (&Value::Null, &json!([rule])), "{spec}");
     api.ask(&["source", "set", one, "--unset", "follow-links"]).await.exits(0);
     let spec = api.get(&of).await.json()["spec"].clone();
-    assert_eq!((&spec["follow_links"], &spec["follow_max"]), (&Value::Null, &Value::Null), "{spec}");
+    let followed = ["follow_links", "follow_max", "follow_rules"].map(|field| spec[field].clone());
+    assert_eq!(followed, [Value::Null, Value::Null, Value::Null], "{spec}");
     api.ask(&["source", "set", one, "--encoding", "latin1"]).await.exits(0);
     assert_eq!(api.get(&of).await.json()["spec"]["encoding"], "windows-1252");
     api.ask(&["source", "set", one, "--unset", "encoding"]).await.exits(0);

@@ -93,6 +93,26 @@ async fn a_change_that_a_hub_tells_of_is_held_without_a_look_at_a_list() {
 }
 
 #[tokio::test]
+async fn lnk_1_links_of_a_change_notification_are_kept() {
+    const COLLECTION: &str = "http://c.test/1";
+    let mut case = Case::new(SourceSpec::default().resources(30)).await;
+    let made = case.source.change(changes());
+    let first = case.telling(&made);
+    assert_eq!(case.hub.deliver(&first).await, [202]);
+    case.in_step().await;
+    case.fleet.watch(&case.source.well_known()).await.exits(0);
+    let made = case.source.change(Changes { create: 2, update: 0, delete: 0 });
+    let link = format!("<rs:ln rel=\"collection\" href=\"{COLLECTION}\"/></url>");
+    let second = case.telling(&made).replace("</url>", &link);
+    assert!(second.contains(COLLECTION), "{second}");
+    assert_eq!(case.hub.deliver(&second).await, [202]);
+    case.in_step().await;
+    let lines = case.fleet.destination().listed();
+    let linked = lines.iter().filter(|line| line["links"][0]["href"] == COLLECTION);
+    assert_eq!(linked.count(), 2, "{lines:?}");
+}
+
+#[tokio::test]
 async fn what_is_told_while_a_run_is_under_way_is_taken_up_by_that_run() {
     const TOLD: usize = 10;
     let mut case = Case::new(SourceSpec::default().resources(30)).await;

@@ -239,11 +239,24 @@ impl Window {
             .iter_mut()
             .filter(|(origin, state)| !state.ready.is_empty() && troubles.down(origin).is_some());
         let shed: Vec<FetchItem> = down.flat_map(|(_, state)| std::mem::take(&mut state.ready)).collect();
-        self.ready -= shed.len();
-        for item in &shed {
+        self.shed(&shed)
+    }
+
+    /// Drops the ready resources that would be requested at a mirror; they stay pending. Returns whether there were any.
+    pub(crate) fn shed_mirrored(&mut self, mirror: &Origin) -> bool {
+        let Some(state) = self.origins.get_mut(mirror) else { return false };
+        let ready = std::mem::take(&mut state.ready).into_iter();
+        let (shed, kept): (Vec<FetchItem>, Vec<FetchItem>) = ready.partition(|item| item.from.is_some());
+        state.ready = kept.into();
+        self.shed(&shed)
+    }
+
+    fn shed(&mut self, items: &[FetchItem]) -> bool {
+        self.ready -= items.len();
+        for item in items {
             self.let_go(&item.uri);
         }
-        !shed.is_empty()
+        !items.is_empty()
     }
 }
 

@@ -224,7 +224,7 @@ impl Planner {
                     &why,
                 );
             }
-            linked.extend(self.follow(ctx, batch, &context, &entry, Position::default()));
+            linked.extend(self.follow(ctx, batch, &context, &entry, Position::default()).entries);
             let rules = &ctx.options.follow;
             after.extend(rules.after_change(&ctx.options.filter, &entry, Decision::Unchanged, Some(&record)));
             if listing.links != record.listing.links {

@@ -26,6 +26,8 @@ pub(super) struct Pass {
     pub(super) entries: Entries,
     pub(super) batch: Batch,
     pub(super) resources: u64,
+    /// Links that declare other bytes of a listed resource than its own entry.
+    pub(super) contradicting: u64,
 }
 
 /// Positions of scans, which are asked for resources in the order of URIs.
@@ -69,11 +71,12 @@ impl Pass {
             entries,
             batch,
             resources: 0,
+            contradicting: 0,
         })
     }
 
     /// Number of entries that the join settles at once: each matches the stored record, and nothing else changed.
-    pub(super) fn settled(&self, joined: &Joined) -> Result<Option<u64>, SpoolError> {
+    pub(super) fn settled(&mut self, joined: &Joined) -> Result<Option<u64>, SpoolError> {
         let Some(holding) = joined.known.as_ref().map(|known| &known.holding) else { return Ok(None) };
         let is_settled = |entry: &SpooledEntry| {
             let set = self.documents.get(entry.document()).map(|(_, set)| set);
@@ -97,7 +100,14 @@ impl Pass {
             return self.settled_links(joined, holding);
         }
         // A list names it: links to it ask for nothing.
-        Ok(Some(settled + joined.entries.iter().filter(|entry| entry.is_linked()).count() as u64))
+        for link in joined.entries.iter().filter(|entry| entry.is_linked()) {
+            let held = holding.bitstream.as_ref();
+            let is_other =
+                link.plain().is_some_and(|(sha256, length)| !is_stored_as_declared(sha256, length, held));
+            self.contradicting += u64::from(is_other);
+            settled += 1;
+        }
+        Ok(Some(settled))
     }
 
     /// Number of entries of links that the join settles at once: the link that led to the stored version speaks of the

@@ -80,6 +80,11 @@ fn what_source_show_prints_is_what_apply_reads() {
         "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"], "publish": "networks", "publish_networks": ["10.2.0.0/16"],
     });
     all["encoding"] = json!("windows-1252");
+    // The macro expands only so many fields.
+    all["follow_rules"] = json!([
+        "rel=alternate,type=application/pdf,host=f.example.org,profile=http://t/p,max=3,instead",
+        "rel=describedby"
+    ]);
     let wanted: Spec = serde_json::from_value(all).unwrap();
     let shown = serde_saphyr::to_string(&wanted).unwrap();
     assert_eq!(read(&shown).unwrap(), [wanted], "{shown}");

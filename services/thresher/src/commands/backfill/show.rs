@@ -35,7 +35,7 @@ pub(super) fn counts(source: &str, report: &BackfillCounts) -> std::io::Result<(
     }
     if report.dump_archives > 0 {
         say!(
-            "{} not read: `backfill` reads archived lists",
+            "{} read by the manifests of their packages",
             counted(report.dump_archives, "Archive of dumps", "Archives of dumps")
         )?;
     }

@@ -12,6 +12,8 @@ use store::Key;
 
 use super::ResourceHistory;
 use super::content::Named;
+use super::copies::Copies;
+use super::pairs::End;
 use crate::commands::problems;
 
 /// A text in sections.
@@ -88,10 +90,11 @@ pub(super) fn of(history: &ResourceHistory) -> String {
     if let Some(links) = history.record.as_ref().and_then(|record| record.listing.links.as_ref()) {
         text.section("Links");
         let ends = history.pairs.as_ref().map(|pairs| pairs.to.as_slice()).unwrap_or_default();
-        let states = ends.iter().map(|end| end.state).chain(std::iter::repeat(None));
-        for (one, state) in links.to_vec().iter().zip(states) {
-            let state = state.map_or(String::new(), |state| format!(": {state}"));
-            text.line(format!("{}{state}", link(one)));
+        let ends = ends.iter().map(Some).chain(std::iter::repeat(None));
+        for (one, end) in links.to_vec().iter().zip(ends) {
+            let state = end.and_then(|end| end.state).map(|state| format!(": {state}"));
+            text.line(format!("{}{}", link(one), state.unwrap_or_default()));
+            text.lines(end.and_then(|end| end.not_followed.as_ref()).map(|why| format!("    {why}")));
         }
     }
     if !history.named.is_empty() {
@@ -103,13 +106,25 @@ pub(super) fn of(history: &ResourceHistory) -> String {
         text.lines(page.lines());
     }
     if let Some(pairs) = history.pairs.as_ref().filter(|pairs| !pairs.from.is_empty()) {
-        text.section("Linked from");
-        text.lines(pairs.from.iter().map(|end| format!("{} as {}", end.uri, end.rel)));
+        let versions = pairs.versions();
+        if !versions.is_empty() {
+            text.section("Versions that are resources of their own");
+            text.lines(versions.iter().map(|end| version(end)));
+        }
+        let others = pairs.from.iter().filter(|end| end.rel != relation::ORIGINAL);
+        let mut others = others.map(|end| format!("{} as {}", end.uri, end.rel)).peekable();
+        if others.peek().is_some() || pairs.is_cut {
+            text.section("Linked from");
+        }
+        text.lines(others);
         if pairs.is_cut {
             text.line(
                 "perhaps more: not all resources were searched; `thresher ls --link REL=URI` finds them all",
             );
         }
+    }
+    if let Some(copies) = &history.copies {
+        copies_of(&mut text, copies);
     }
     if !history.versions.is_empty() {
         text.section("Kept versions");
@@ -224,6 +239,28 @@ fn place(location: &Location) -> String {
         None => key.to_string(),
         Some(span) => format!("{key}, {} at {}", bytes(span.stored_length), span.offset),
     }
+}
+
+/// The copies of one origin: those with the same bytes are told together.
+fn copies_of(text: &mut Text, copies: &Copies) {
+    let (same, other): (Vec<_>, Vec<_>) = copies.copies.iter().partition(|copy| copy.is_same);
+    text.section(format!("Copies of one origin, {}", copies.origin));
+    text.line(counted(same.len() as u64, "copy with these bytes:", "copies with the same bytes:"));
+    text.lines(same.iter().map(|copy| format!("    {} of the Source {}", copy.uri, copy.source)));
+    if !other.is_empty() {
+        text.line("with other bytes, older or edited:");
+        text.lines(other.iter().map(|copy| format!("    {} of the Source {}", copy.uri, copy.source)));
+    }
+    if copies.is_cut {
+        text.line("perhaps more: not all resources were searched");
+    }
+}
+
+/// A version with a URI of its own.
+fn version(end: &End) -> String {
+    let time = end.source_from.map_or("of no known time".to_owned(), |time| time.to_string());
+    let state = end.state.map_or(String::new(), |state| format!(": {state}"));
+    format!("{time}  {}{state}", end.uri)
 }
 
 /// The candidate that waits for a list that declares it.

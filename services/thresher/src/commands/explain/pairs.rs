@@ -3,8 +3,12 @@
 
 use catalog::{CatalogError, CatalogReader};
 use futures::TryStreamExt;
-use model::{Links, ResourceRecord, ResourceState, ResourceUri};
+use jiff::Timestamp;
+use model::{Links, ResourceRecord, ResourceState, ResourceUri, Subject, moment};
+use resourcesync::relation;
 use serde::Serialize;
+
+use super::not_followed;
 
 /// The most resources that are searched for links to one. Beyond them, `ls --link` finds the rest.
 const SEARCHED: usize = 200_000;
@@ -22,6 +26,12 @@ pub(super) struct End {
     pub(super) uri: String,
     /// Its state; none if no list names it.
     pub(super) state: Option<ResourceState>,
+    /// Why nothing is stored of it, if it has no state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) not_followed: Option<String>,
+    /// Of a version of the resource (`original`): since when the Source had it, as far as it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) source_from: Option<Timestamp>,
 }
 
 /// The resources at the other ends of links.
@@ -36,6 +46,14 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
+    /// Versions of the resource that are resources of their own (RFC 7089): they name it as their `original`. The
+    /// oldest first; those without a time are last.
+    pub(super) fn versions(&self) -> Vec<&End> {
+        let mut versions: Vec<&End> = self.from.iter().filter(|end| end.rel == relation::ORIGINAL).collect();
+        versions.sort_by_key(|end| (end.source_from.is_none(), end.source_from, &end.uri));
+        versions
+    }
+
     /// Whether there is nothing to show.
     pub(super) fn is_empty(&self) -> bool {
         self.to.is_empty() && self.from.is_empty() && !self.is_cut
@@ -49,15 +67,22 @@ pub(super) async fn of(
     record: Option<&ResourceRecord>,
 ) -> Result<Pairs, CatalogError> {
     let mut pairs = Pairs::default();
-    let links = record.and_then(|record| record.listing.links.as_ref()).map(Links::to_vec);
-    for link in links.unwrap_or_default() {
-        let target: Result<ResourceUri, _> = link.href.parse();
-        let state = match &target {
-            Ok(target) => catalog.resource(target).await?.map(|found| state(&found)),
-            // A target of another scheme is never a resource.
-            Err(_) => None,
-        };
-        pairs.to.push(End { rel: link.rel, uri: link.href, state });
+    if let Some(record) = record
+        && let Some(links) = &record.listing.links
+    {
+        let run = catalog.last_run().await?;
+        let options = run.as_ref().map(|run| run.options.as_str());
+        for link in links.to_vec() {
+            let target: Result<ResourceUri, _> = link.href.parse();
+            let state = match &target {
+                Ok(target) => state_of(catalog, target).await?,
+                // A target of another scheme is never a resource.
+                Err(_) => None,
+            };
+            let why = || not_followed::why(&link, &record.declaration, options);
+            let not_followed = if state.is_none() { Some(why()) } else { None };
+            pairs.to.push(End { rel: link.rel, uri: link.href, state, not_followed, source_from: None });
+        }
     }
     search(catalog, uri, &mut pairs).await?;
     Ok(pairs)
@@ -80,14 +105,28 @@ async fn search(catalog: &CatalogReader, uri: &ResourceUri, pairs: &mut Pairs) -
             let (from, record) = unread.read()?;
             let links = record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default();
             let here = links.into_iter().filter(|link| link.href == uri.as_str() && from != *uri);
-            pairs.from.extend(here.map(|link| End {
-                rel: link.rel,
-                uri: from.to_string(),
-                state: Some(state(&record)),
+            pairs.from.extend(here.map(|link| {
+                End {
+                    source_from: moment::source_time(&record.listing, &record.declaration)
+                        .filter(|_| link.rel == relation::ORIGINAL),
+                    rel: link.rel,
+                    uri: from.to_string(),
+                    state: Some(state(&record)),
+                    not_followed: None,
+                }
             }));
         }
     }
     Ok(())
+}
+
+/// The state of a resource; none of one that is not known.
+async fn state_of(catalog: &CatalogReader, uri: &ResourceUri) -> Result<Option<ResourceState>, CatalogError> {
+    let record = catalog.resource(uri).await?;
+    let pending = catalog.pending(uri).await?;
+    let problem = catalog.problem(&Subject::Resource(uri.to_string())).await?;
+    let is_known = record.is_some() || pending.is_some() || problem.is_some();
+    Ok(is_known.then(|| ResourceState::of(record.as_ref(), pending.as_ref(), problem.as_ref())))
 }
 
 fn state(record: &ResourceRecord) -> ResourceState {

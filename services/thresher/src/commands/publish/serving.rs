@@ -49,6 +49,8 @@ pub(super) async fn serve(
         takedowns: takedowns(args)?,
         contact: args.contact.clone(),
         hub: hub_limits(args)?,
+        pinged: args.ping_hub.clone(),
+        redirect: args.redirect,
         connections: args.connections as usize,
         rescan: Duration::from_secs(args.rescan.into()),
         ..Settings::default()

@@ -14,7 +14,7 @@ use store::{PublicationPlace, SourceMarker, Store};
 
 use super::output::{print, well_known_hint};
 use super::serving::{readers, serve, tokens};
-use super::{failed, place_of, takedown};
+use super::{failed, note_base, place_of, takedown};
 use crate::cli::PublishArgs;
 use crate::commands::sync::stop_on_interrupt;
 use crate::exit::{CommandResult, Exit, Failed, usage};
@@ -28,6 +28,7 @@ pub(super) async fn run(args: &PublishArgs, base: Base, policy: Policy) -> Comma
     let sets =
         sources.iter().map(|marker| CollectionSet { source: marker.source.clone(), url: marker.url.clone() });
     let collection = Collection::new(base, sets.collect()).map_err(failed)?;
+    note_base(&store, collection.base()).await;
     let takedown = takedown(args)?;
     let publications = sources.into_iter().map(|source| {
         let publication = publication(args, &store, &collection, source, policy)?;
@@ -106,7 +107,7 @@ fn publication(
         source,
         with_bytes: args.to.is_some() && !args.documents_only,
         dumps: args.dumps,
-        hubs: args.hub.clone(),
+        hubs: args.hubs(),
         description: Some(collection.description()),
         takedown: Takedown::default(),
         policy,

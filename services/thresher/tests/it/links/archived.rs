@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{Case, declares, linked, ln, time};
 use crate::common::{Package, Process, Run, package, resource, urlset};
 use fixity::Sha256;
+use testkit::files::{File, FileServer, Ranges};
 use testkit::scripted::Reply;
 
 /// A Source that offers no changes of before day 5 any more, a copy that knows those until day 2, and an Archive.
@@ -268,6 +269,71 @@ async fn arc_t2_archived_editions_say_what_there_was_before_the_copy() {
     for (day, content) in [(3, "first"), (6, "second"), (9, "third")] {
         assert_eq!(had(&case, &time(day)), has(&[("/a", content)]), "day {day}");
     }
+}
+
+/// Packages of dumps of the past are not received: their manifests are read, and the members that are wanted.
+#[tokio::test]
+async fn arc_3_what_there_was_at_a_time_comes_from_archived_dumps() {
+    let case = Case::new().await;
+    let files = FileServer::start().await.unwrap();
+    let [a, b] = ["/a", "/b"].map(|path| case.site.uri(path));
+    case.site.serve("/a", "fourth");
+    case.site.serve("/b", "new");
+    let present = |uri: &str, content: &str| {
+        let lastmod = format!("</loc><lastmod>{}</lastmod>", time(8));
+        resource(uri, &declares(content)).replace("</loc>", &lastmod)
+    };
+    case.list(9, &[present(&a, "fourth"), present(&b, "new")]);
+    // Of a dump, most is about what is not wanted.
+    let filler = vec![b'x'; 2 << 20];
+    let mut length = 0;
+    let mut serve = |name: &str, held: Package| {
+        let bytes = held.holds(&case.site.uri("/other"), &filler).zip();
+        length += bytes.len() as u64;
+        let entry = package(&files.uri(name), &bytes, "");
+        let etag = format!("\"{}\"", Sha256::of(&bytes));
+        files.serve(name, File::new(bytes, &etag).with(Ranges::Given));
+        entry
+    };
+    let snapshots = [(2, "first"), (4, "second")].map(|(day, content)| {
+        let held = Package::of_resources(&time(day)).deflated().holds(&a, content).stored();
+        let entry = serve(&format!("/{day}.zip"), held);
+        let at = format!("at=\"{}\"", time(day));
+        let dump = urlset(&format!("capability=\"resourcedump\" {at}"), &[entry]);
+        resource(&case.site.serve(&format!("/dump-{day}.xml"), dump), &at)
+    });
+    let held = Package::of_changes(&time(5), &time(7)).changed(&a, "updated", &time(6), "third");
+    let packages = [
+        serve("/changes.zip", held),
+        // Its end cannot be read by ranges: it is told.
+        resource(&files.uri("/missing.zip"), ""),
+    ];
+    let dump = urlset(&format!("capability=\"changedump\" {}", interval(5, 7)), &packages);
+    let changes = resource(&case.site.serve("/changed.xml", dump), &interval(5, 7));
+    let archives = [("resourcedump-archive", &snapshots[..]), ("changedump-archive", &[changes])];
+    let mut offers = vec![resource(&case.site.uri("/list.xml"), "capability=\"resourcelist\"")];
+    for (kind, entries) in archives {
+        let kind_of = format!("capability=\"{kind}\"");
+        let archive = case.site.serve(&format!("/{kind}.xml"), urlset(&kind_of, entries));
+        offers.push(resource(&archive, &kind_of));
+    }
+    let way_in = case.site.serve("/caps.xml", urlset("capability=\"capabilitylist\"", &offers));
+    case.sync(&way_in).exits(0);
+    assert_eq!(had(&case, &time(3)), []);
+
+    let backfill = || case.copy.run("backfill", &["--archives", "--versions", "9", "--json"]);
+    let run = backfill().exits(1);
+    assert_eq!((run.count("stored"), run.count("dump_archives"), run.count("not_held")), (3, 2, 0), "{run}");
+    assert_eq!(run.json()["failed"], serde_json::json!({"package-unreadable": 1}), "{run}");
+    assert!(files.sent() < length / 4, "{} of {length} bytes", files.sent());
+    for (day, content) in [(3, "first"), (5, "second"), (7, "third")] {
+        assert_eq!(had(&case, &time(day)), has(&[("/a", content)]), "day {day}");
+        let told = case.copy.run("cat", &[&a, "--source-at", &time(day)]).exits(0);
+        assert_eq!(told.stdout, content, "day {day}");
+    }
+    assert_eq!(had(&case, &time(9)), has(&[("/a", "fourth"), ("/b", "new")]));
+    assert_eq!(had(&case, &time(1)), []);
+    assert_eq!(backfill().exits(1).count("stored"), 0, "nothing is added twice");
 }
 
 /// A version of a day, as a Memento server gives it.

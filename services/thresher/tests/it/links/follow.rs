@@ -293,6 +293,43 @@ async fn lnk_5_a_link_needs_the_same_permission_as_an_entry() {
 }
 
 #[tokio::test]
+async fn lnk_5_what_nothing_links_to_any_more_goes_under_the_deletion_guard() {
+    const FILES: usize = 20;
+    let case = Case::new().await;
+    let page = case.site.serve("/page", "/page");
+    let links: Vec<String> =
+        (0..FILES).map(|n| ln("item", &case.site.serve(&format!("/{n}"), format!("/{n}")), "")).collect();
+    let with = linked(&page, &declares("/page"), &links.iter().map(String::as_str).collect::<Vec<_>>());
+    let without = resource(&page, &declares("/page"));
+    let list = case.list(1, &[with]);
+    case.follows(&list, "item", &[]).exits(0);
+    assert_eq!(case.copy.present().len(), 1 + FILES);
+    for day in 2..4 {
+        let list = case.list(day, std::slice::from_ref(&without));
+        let run = case.follows(&list, "item", &["--absent", "delete"]).exits(3);
+        assert_eq!(run.count("deleted"), 0, "{run}");
+        assert_eq!(case.copy.present().len(), 1 + FILES, "day {day}");
+    }
+    let list = case.list(4, &[without]);
+    let run = case.follows(&list, "item", &["--absent", "delete", "--max-deletes", "100%"]).exits(0);
+    assert_eq!((run.count("deleted"), case.copy.present().len()), (FILES as u64, 1), "{run}");
+}
+
+#[tokio::test]
+async fn lnk_5_robots_txt_binds_what_links_lead_to() {
+    let case = Case::new().await;
+    case.site.serve("/robots.txt", "User-agent: *\nDisallow: /private/\n");
+    let [page, private, open] = ["/page", "/private/f", "/f"].map(|path| case.site.serve(path, path));
+    let links = [ln("item", &private, ""), ln("item", &open, "")];
+    let list = case.list(1, &[linked(&page, &declares("/page"), &links.each_ref().map(String::as_str))]);
+    let run = case.follows(&list, "item", &["--robots", "obey"]).exits(1);
+    assert_eq!((run.count("stored"), run.count("failed")), (2, 1), "{run}");
+    assert_eq!((case.site.requests_at("/private/f"), case.site.requests_at("/f")), (0, 1));
+    let problem = &case.copy.run("problems", &["--json", &private]).exits(0).json_lines()[0];
+    assert_eq!(problem["reason"], "disallowed", "{problem}");
+}
+
+#[tokio::test]
 async fn lnk_5_links_lead_one_step_and_a_dead_one_is_a_problem_of_its_own() {
     let case = Case::new().await;
     let page = case.site.serve("/page", "/page");

@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use resourcesync::Link;
+use testkit::scripted::Reply;
+
 use super::{Case, declares, linked, ln, time};
-use crate::common::{resource, urlset};
+use crate::common::{Package, package, resource, urlset};
 use serde_json::json;
 
 const A: &str = "first";
@@ -25,10 +28,11 @@ async fn lnk_3_all_links_of_an_entry_are_kept_and_shown() {
     case.sync(&list).exits(0);
     let described = case.site.uri("/a.xml");
     let expected = [
-        json!({"rel": "describedby", "href": described, "type": "application/xml", "length": 7, "modified": "2026-01-01"}),
+        json!({"rel": "describedby", "href": described, "type": "application/xml", "length": 7,
+               "modified": "2026-01-01", "document": list}),
         json!({"rel": "duplicate", "href": "http://m.test/a", "pri": 3, "hash": "md5:x", "path": "/p",
-               "encoding": "gzip", "profile": "http://p.test/"}),
-        json!({"rel": "http://x.test/score", "href": "http://s.test/s", "x:weight": "3"}),
+               "encoding": "gzip", "profile": "http://p.test/", "document": list}),
+        json!({"rel": "http://x.test/score", "href": "http://s.test/s", "x:weight": "3", "document": list}),
     ];
     assert_eq!(case.links(&uri), expected);
     assert_eq!(case.site.requests_at("/a.xml"), 0, "a link alone causes no request");
@@ -105,6 +109,8 @@ async fn lnk_3_a_change_without_links_leaves_them_but_those_of_one_event() {
     changes(std::slice::from_ref(&second));
     assert_eq!(case.sync(&way_in).exits(0).count("stored"), 1);
     assert_eq!(case.targets(&uri), ["http://c.test/1"], "a patch belongs to one change");
+    let document = |name: &str| json!(case.site.uri(name));
+    assert_eq!(case.links(&uri)[0]["document"], document("/list.xml"), "the list gave it, not the change");
 
     // The same bytes with other links, in the same list: the later entry counts, in each run.
     let other = ln("collection", "http://c.test/2", "");
@@ -113,6 +119,7 @@ async fn lnk_3_a_change_without_links_leaves_them_but_those_of_one_event() {
         changes(&[second.clone(), third.clone()]);
         assert_eq!(case.sync(&way_in).exits(0).count("stored"), 0);
         assert_eq!(case.targets(&uri), ["http://c.test/2"]);
+        assert_eq!(case.links(&uri)[0]["document"], document("/changes.xml"));
     }
     assert_eq!(case.site.requests_at("/a"), 2);
 }
@@ -151,9 +158,95 @@ async fn lnk_3_links_beyond_the_limit_are_dropped_by_name() {
     let list = case.list(1, &[linked(&uri, &declares(A), &links)]);
     let run = case.sync(&list).exits(0);
     let kept = case.targets(&uri);
-    assert!((50..200).contains(&kept.len()), "{}", kept.len());
+    let size = Link::new("describedby", "http://s.test/000").size();
+    assert_eq!(kept.len(), 4_096 / size, "4 KiB an entry");
     assert_eq!(kept[0], "http://s.test/000");
     assert_eq!(run.json()["quirks"]["links-truncated"], 300 - kept.len(), "{run}");
+}
+
+#[tokio::test]
+async fn lnk_3_a_target_beyond_its_limit_costs_its_link_alone() {
+    let case = Case::new().await;
+    let uri = case.site.serve("/a", A);
+    let target = |length: usize| format!("http://s.test/{}", "a".repeat(length - "http://s.test/".len()));
+    let links = [2_048, 2_049].map(|length| ln("via", &target(length), ""));
+    let list = case.list(1, &[linked(&uri, &declares(A), &links.each_ref().map(String::as_str))]);
+    let run = case.sync(&list).exits(0);
+    assert_eq!(case.targets(&uri), [target(2_048)]);
+    assert_eq!((run.count("stored"), &run.json()["quirks"]["links-truncated"]), (1, &json!(1)), "{run}");
+}
+
+#[tokio::test]
+async fn lnk_1_links_are_kept_of_entries_of_each_kind_of_document() {
+    let case = Case::new().await;
+    let link = |name: &str| ln("collection", &format!("http://c.test/{name}"), "");
+    let serve = |path: &str| case.site.serve(path, path);
+    let [listed, changed] = ["/listed", "/changed"].map(serve);
+    let change = |uri: &str, more: &str, links: &[&str]| {
+        linked(uri, &format!("change=\"created\" datetime=\"{}\" {more}", time(2)), links)
+    };
+    let list = case.list(1, &[linked(&listed, &declares("/listed"), &[&link("list")])]);
+    let changes = [change(&changed, &declares("/changed"), &[&link("changes")])];
+    let md = format!("capability=\"changelist\" from=\"{}\"", time(1));
+    let changes = case.site.serve("/changes.xml", urlset(&md, &changes));
+    let capabilities =
+        [resource(&list, "capability=\"resourcelist\""), resource(&changes, "capability=\"changelist\"")];
+    let way_in = case.site.serve("/caps.xml", urlset("capability=\"capabilitylist\"", &capabilities));
+    case.sync(&way_in).exits(0);
+    assert_eq!(case.targets(&listed), ["http://c.test/list"]);
+    assert_eq!(case.targets(&changed), ["http://c.test/changes"]);
+
+    let case = Case::new().await;
+    let packed = case.site.uri("/packed");
+    let zip = Package::of_resources(&time(1)).holds(&packed, "packed").linking(&link("dump")).zip();
+    let uri = case.site.reply("/p.zip", Reply::ok(zip.clone()));
+    let md = format!("capability=\"resourcedump\" at=\"{}\"", time(1));
+    let dump = case.site.serve("/dump.xml", urlset(&md, &[package(&uri, &zip, "")]));
+    case.copy.sync_with(&dump, &["--prefer", "dump"]).exits(0);
+    assert_eq!(case.targets(&packed), ["http://c.test/dump"]);
+}
+
+#[tokio::test]
+async fn lnk_2_attributes_are_read_as_they_are_meant() {
+    let case = Case::new().await;
+    let uri = case.site.serve("/d/a", A);
+    let links = [
+        ln("describedby http://x.test/r", "meta/a.xml", ""),
+        ln("Describedby", "/b.xml", ""),
+        ln("duplicate", "http://m.test/1", "pri=\"999999\""),
+        ln("duplicate", "http://m.test/2", "pri=\"0\""),
+        ln("duplicate", "http://m.test/3", "pri=\"1000000\""),
+        ln("duplicate", "http://m.test/4", "pri=\"first\""),
+        ln("item", "http://s.test/f", "xmlns:x=\"http://x.test/\" x:weight=\"3\" profile=\"http://p.test/\""),
+        ln("describedby", "", ""),
+        ln("describedby", &uri, ""),
+    ];
+    let md = format!("capability=\"resourcelist\" at=\"{}\"", time(1));
+    let entry = linked(&uri, &declares(A), &links.each_ref().map(String::as_str));
+    let list = case.site.serve("/d/list.xml", urlset(&md, &[entry]));
+    let run = case.copy.sync_with(&list, &["--follow-links", "describedby"]).exits(1);
+    let at = |path: &str| case.site.uri(path);
+    let duplicate = |n: u8| json!({"rel": "duplicate", "href": format!("http://m.test/{n}")});
+    let expected = [
+        json!({"rel": "describedby", "href": at("/d/meta/a.xml")}),
+        json!({"rel": "http://x.test/r", "href": at("/d/meta/a.xml")}),
+        json!({"rel": "describedby", "href": at("/b.xml")}),
+        json!({"rel": "duplicate", "href": "http://m.test/1", "pri": 999_999}),
+        duplicate(2),
+        duplicate(3),
+        duplicate(4),
+        json!({"rel": "item", "href": "http://s.test/f", "x:weight": "3", "profile": "http://p.test/"}),
+        json!({"rel": "describedby", "href": uri}),
+    ];
+    assert_eq!(case.links(&uri), expected);
+    let quirks = &run.json()["quirks"];
+    for (quirk, times) in
+        [("unreadable-priority", 3), ("link-without-target", 1), ("relation-case", 1), ("relative-uri", 2)]
+    {
+        assert_eq!(quirks[quirk], times, "{quirk}: {run}");
+    }
+    // A link to the resource itself leads to nothing of its own; the two relative targets are missing.
+    assert_eq!((run.count("linked"), run.count("failed"), case.site.requests_at("/d/a")), (2, 2, 1), "{run}");
 }
 
 #[tokio::test]

@@ -81,8 +81,55 @@ async fn lnk_6_t2_other_bytes_of_a_mirror_are_never_current() {
 }
 
 #[tokio::test]
+async fn lnk_6_three_misfits_leave_a_mirror_out_before_a_whole_wave_is_sent_there() {
+    const COUNT: usize = 40;
+    for mode in ["fallback", "prefer"] {
+        let case = Case::new().await;
+        let [bad, good] = [Site::start().await, Site::start().await];
+        let entries: Vec<String> = (0..COUNT)
+            .map(|n| {
+                let path = format!("/{n}");
+                let uri = case.site.reply(&path, Reply::status(503));
+                bad.serve(&path, "other bytes");
+                good.serve(&path, path.clone());
+                let links = [&bad, &good].map(|mirror| ln("duplicate", &mirror.uri(&path), ""));
+                linked(&uri, &declares(&path), &links.each_ref().map(String::as_str))
+            })
+            .collect();
+        let list = case.list(1, &entries);
+        let run = case.sync_from_mirrors(&list, &["--mirrors", mode]).exits(0);
+        assert_eq!((run.count("stored"), run.count("failed")), (COUNT as u64, 0), "{run}");
+        let asked = bad.paths().len();
+        assert!((3..=6).contains(&asked), "{asked} of {COUNT} with {mode}");
+        assert_eq!(good.paths().len(), COUNT, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn lnk_6_a_mirror_that_is_left_out_costs_the_resource_no_further_request() {
+    const COUNT: usize = 40;
+    let case = Case::new().await;
+    let bad = Site::start().await;
+    let entries: Vec<String> = (0..COUNT)
+        .map(|n| {
+            let path = format!("/{n}");
+            let uri = case.site.reply(&path, Reply::status(503));
+            let mirror = bad.serve(&path, "other bytes");
+            linked(&uri, &declares(&path), &[&ln("duplicate", &mirror, "")])
+        })
+        .collect();
+    let list = case.list(1, &entries);
+    let run = case.sync_from_mirrors(&list, &[]).exits(1);
+    assert_eq!((run.count("stored"), run.count("failed")), (0, COUNT as u64), "{run}");
+    assert!((3..=6).contains(&bad.paths().len()), "{}", bad.paths().len());
+    assert_eq!(case.site.paths().len(), 1 + COUNT, "each is requested once, and the list");
+    let problems = case.copy.run("problems", &["--json"]).exits(0).json_lines();
+    assert!(problems.iter().all(|problem| problem["reason"] == "http-server-error"), "{problems:?}");
+}
+
+#[tokio::test]
 async fn lnk_6_t3_preferred_mirrors_leave_the_resources_own_server_alone() {
-    const COUNT: usize = 300;
+    const COUNT: usize = 1_000;
     let case = Case::new().await;
     let mirror = Site::start().await;
     let entries: Vec<String> = (0..COUNT)
@@ -181,6 +228,76 @@ async fn lnk_6_an_origin_that_is_down_loses_nothing_that_has_a_mirror() {
     assert_eq!(run.json()["in_sync"], true, "{run}");
     assert_eq!(mirror.paths().len(), COUNT, "each is asked for once");
     assert_eq!(case.copy.cat(&uris[7]), b"/7");
+}
+
+#[tokio::test]
+async fn lnk_6_a_mirror_helps_when_the_resource_is_throttled_cut_off_or_behind_a_challenge() {
+    let page = "<html><head><title>Just a moment...</title></head></html>";
+    let refused = Reply::status(403).header("cf-mitigated", "challenge").header("content-type", "text/html");
+    for (what, reply) in [
+        ("a pause that a run does not wait for", Reply::status(429).header("retry-after", "7200")),
+        ("too many requests", Reply::status(429)),
+        ("a body that breaks off", Reply::ok("AAAA").cut_after(2)),
+        ("a challenge", refused.body(page)),
+        ("a page in its place", Reply::ok(page).header("content-type", "text/html")),
+    ] {
+        let case = Case::new().await;
+        let mirror = Site::start().await;
+        let uri = case.site.reply("/a", reply);
+        let link = ln("duplicate", &mirror.serve("/a", "AAAA"), "");
+        let md = format!("{} type=\"text/plain\"", declares("AAAA"));
+        let list = case.list(1, &[linked(&uri, &md, &[&link])]);
+        let run = case.sync_from_mirrors(&list, &[]).exits(0);
+        assert_eq!((run.count("stored"), run.count("mirrored")), (1, 1), "{what}: {run}");
+        assert_eq!((case.copy.cat(&uri), mirror.requests_at("/a")), (b"AAAA".to_vec(), 1), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn lnk_6_what_a_mirror_says_of_its_copy_means_nothing_to_the_resource() {
+    let case = Case::new().await;
+    let mirror = Site::start().await;
+    let uri = case.site.reply("/a", Reply::status(503));
+    let copy = |body: &str| {
+        let reply = Reply::ok(body.to_owned()).header("etag", "\"of the mirror\"");
+        mirror.reply("/a", reply.header("last-modified", "Thu, 01 Jan 2026 12:00:00 GMT"))
+    };
+    let link = ln("duplicate", &copy("A"), "");
+    let list = case.list(1, &[linked(&uri, &declares("A"), &[&link])]);
+    case.sync_from_mirrors(&list, &[]).exits(0);
+
+    // Its validators are not sent to the resource: without a digest that is asked for on condition.
+    case.site.serve("/a", "A");
+    let list = case.list(2, &[linked(&uri, "", &[&link])]);
+    case.sync_from_mirrors(&list, &[]).exits(0);
+    assert_eq!(case.site.conditions_at("/a"), [None, None]);
+    assert_eq!(case.site.headers_at("/a", "if-modified-since"), [None, None]);
+
+    // Its Last-Modified does not prove that the resource has changed again: other bytes are no candidate.
+    let other = case.site.reply("/b", Reply::status(503));
+    let newer = Reply::ok("later").header("last-modified", "Thu, 01 Jan 2026 12:00:00 GMT");
+    let link = ln("duplicate", &mirror.reply("/b", newer), "");
+    let list = case.list(1, &[linked(&other, &declares("B"), &[&link])]);
+    case.sync_from_mirrors(&list, &[]).exits(1);
+    let problem = &case.copy.run("problems", &["--json", &other]).exits(0).json_lines()[0];
+    assert_eq!(problem["reason"], "http-server-error", "{problem}");
+    let told = case.copy.run("explain", &[&other]).exits(0).stdout;
+    assert!(told.contains("mismatch") && !told.contains("changed-again"), "{told}");
+}
+
+#[tokio::test]
+async fn lnk_6_a_mirror_that_leads_back_to_the_resource_is_one_more_that_fails() {
+    let case = Case::new().await;
+    let [back, good] = [Site::start().await, Site::start().await];
+    let uri = case.site.reply("/a", Reply::status(503));
+    back.reply("/a", Reply::status(302).header("location", uri.clone()));
+    good.serve("/a", "A");
+    let links = [&back, &good].map(|mirror| ln("duplicate", &mirror.uri("/a"), ""));
+    let list = case.list(1, &[linked(&uri, &declares("A"), &links.each_ref().map(String::as_str))]);
+    let run = case.sync_from_mirrors(&list, &[]).exits(0);
+    assert_eq!((run.count("stored"), run.count("mirrored")), (1, 1), "{run}");
+    assert_eq!((back.requests_at("/a"), good.requests_at("/a")), (1, 1));
+    assert!(case.site.requests_at("/a") <= 2, "{}", case.site.requests_at("/a"));
 }
 
 #[tokio::test]

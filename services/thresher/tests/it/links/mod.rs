@@ -1,16 +1,20 @@
 //! Links of resources: kept, shown, and acted on. Each test is named after the rule that it shows.
 
 mod acceptance;
+mod api;
 mod archived;
 mod backfill;
 mod documents;
 mod follow;
 mod kept;
+mod memento;
 mod mirrors;
 mod only;
+mod onward;
 mod pairs;
 mod patches;
 mod repository;
+mod rules;
 mod works;
 
 use crate::common::{Destination, Run, Site, resource, urlset};

@@ -3,6 +3,8 @@
 use super::{Case, declares, linked, ln, time};
 use crate::common::{resource, urlset};
 
+const FIRST: &str = "http://s.test/col/1";
+const SECOND: &str = "http://s.test/col/2";
 const PDF: &str = "type=\"application/pdf\"";
 
 #[tokio::test]
@@ -56,6 +58,46 @@ async fn lnk_12_only_one_collection_is_taken() {
         case.copy.run("ls", &["--link", &link]).exits(0).stdout.lines().count()
     };
     assert_eq!((of("http://s.test/c/1"), of("http://s.test/c/2"), of("http://s.test/c/3")), (1, 1, 0));
+}
+
+#[tokio::test]
+async fn lnk_12_t1_a_resource_is_found_under_each_of_its_collections_until_a_list_names_one_less() {
+    let case = Case::new().await;
+    let [both, one] = ["/c", "/d"].map(|path| case.site.serve(path, path));
+    let collections =
+        |hrefs: &[&str]| -> Vec<String> { hrefs.iter().map(|href| ln("collection", href, "")).collect() };
+    let list = |day: u8, of_both: &[&str]| {
+        let links = collections(of_both);
+        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+        let other = ln("collection", FIRST, "");
+        case.list(day, &[linked(&both, &declares("/c"), &links), linked(&one, &declares("/d"), &[&other])])
+    };
+    let members = |uri: &str| -> Vec<String> {
+        let lines = case.copy.run("ls", &["--collection", uri, "--json"]).exits(0).json_lines();
+        lines.iter().map(|line| line["uri"].as_str().unwrap().to_owned()).collect()
+    };
+    let counted = || -> Vec<(String, u64)> {
+        let card = case.copy.run("report", &["--json"]).exits(0).json();
+        let shown = card["collections"].as_array().expect("collections").iter();
+        shown
+            .map(|one| (one["uri"].as_str().unwrap().to_owned(), one["resources"].as_u64().unwrap()))
+            .collect()
+    };
+    let url = list(1, &[FIRST, SECOND]);
+    case.sync(&url).exits(0);
+    assert_eq!((members(FIRST), members(SECOND)), (vec![both.clone(), one.clone()], vec![both.clone()]));
+    assert_eq!(counted(), [(FIRST.to_owned(), 2), (SECOND.to_owned(), 1)]);
+    let report = case.copy.run("report", &[]).exits(0).stdout;
+    assert!(report.contains("Collections") && report.contains(FIRST), "{report}");
+
+    list(2, &[SECOND]);
+    let run = case.sync(&url).exits(0);
+    assert_eq!((run.count("stored"), run.count("unchanged")), (0, 2), "{run}");
+    assert_eq!((members(FIRST), members(SECOND)), (vec![one], vec![both]));
+    assert_eq!(counted(), [(FIRST.to_owned(), 1), (SECOND.to_owned(), 1)]);
+    assert!(members("http://s.test/col/3").is_empty());
+    let refused = case.copy.run("ls", &["--collection", "not a URI"]).exits(2);
+    assert!(refused.stderr.contains("names no collection; write its URI"), "{refused}");
 }
 
 #[tokio::test]

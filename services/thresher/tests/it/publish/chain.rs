@@ -149,6 +149,106 @@ async fn a_served_dump_is_received_in_ranges() {
     assert_eq!(originals(&second, &[&served.base]), originals(&first, &[]));
 }
 
+/// A Source by hand: entries with their links, as they stand in its list.
+fn listed_by_hand(site: &Site, entries: &[(&str, &str)]) -> String {
+    let entries: Vec<String> =
+        entries.iter().map(|(uri, links)| format!("<url><loc>{uri}</loc>{links}</url>")).collect();
+    let md = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
+    site.serve("/list.xml", urlset(md, &entries))
+}
+
+/// Syncs into a copy of several Sources, which has no view.
+#[track_caller]
+fn take(copy: &Destination, list: &str) -> Run {
+    copy.sync_with(list, &["--view", "none"]).exits(0)
+}
+
+#[tokio::test]
+async fn lnk_13_t1_the_first_source_is_passed_on_word_for_word() {
+    let site = Site::start().await;
+    let uri = site.serve("/x", "x");
+    let attributes = "href=\"http://o.test/x\" modified=\"2026-01-01T00:00:00Z\" hash=\"sha-256:AB\" length=\"7\" \
+                      type=\"text/plain\"";
+    let links = format!("<rs:ln rel=\"via\" {attributes}/><rs:ln rel=\"via\" href=\"http://g.test/x\"/>");
+    let list = listed_by_hand(&site, &[(&uri, &links)]);
+    let first = Destination::directory();
+    first.sync(&list).exits(0);
+    let files = Files::start();
+    files.publish(&first).exits(0);
+    let second = Destination::directory();
+    second.sync(&files.base).exits(0);
+    let line = second.listed().remove(0);
+    let vias: Vec<_> =
+        line["links"].as_array().unwrap().iter().filter(|link| link["rel"] == "via").cloned().collect();
+    let expected = serde_json::json!([{
+        "rel": "via", "href": "http://o.test/x", "modified": "2026-01-01T00:00:00Z", "hash": "sha-256:AB",
+        "length": 7, "type": "text/plain", "document": vias[0]["document"],
+    }]);
+    assert_eq!(serde_json::Value::from(vias), expected);
+}
+
+#[tokio::test]
+async fn lnk_13_t2_two_copies_of_one_origin_are_told_together() {
+    let [one, two] = [Site::start().await, Site::start().await];
+    let via = |name: &str| format!("<rs:ln rel=\"via\" href=\"http://o.test/{name}\"/>");
+    let here = [one.serve("/a", "a"), one.serve("/b", "b"), one.serve("/c", "c")];
+    let there = [two.serve("/a", "a"), two.serve("/b", "edited")];
+    let copy = Destination::directory();
+    take(&copy, &listed_by_hand(&one, &[(&here[0], &via("a")), (&here[1], &via("b")), (&here[2], "")]))
+        .exits(0);
+    let list = listed_by_hand(&two, &[(&there[0], &via("a")), (&there[1], &via("b"))]);
+    take(&copy, &list).exits(0);
+
+    let told = copy.run("explain", &[&here[0], "--json"]).exits(0).json();
+    assert_eq!(told["copies"]["origin"], "http://o.test/a", "{told}");
+    let copies = told["copies"]["copies"].as_array().unwrap().iter();
+    let copies: BTreeSet<(&str, bool)> =
+        copies.map(|copy| (copy["uri"].as_str().unwrap(), copy["is_same"].as_bool().unwrap())).collect();
+    assert_eq!(copies, [(here[0].as_str(), true), (there[0].as_str(), true)].into());
+    let text = copy.explain(&there[0]);
+    assert!(
+        text.contains("Copies of one origin, http://o.test/a\n  2 copies with the same bytes:"),
+        "{text}"
+    );
+    let text = copy.explain(&here[1]);
+    assert!(text.contains("1 copy with these bytes:") && text.contains("with other bytes"), "{text}");
+    assert!(!copy.explain(&here[2]).contains("Copies of one origin"));
+
+    let card = copy.run("report", &[&list, "--json"]).exits(0).json();
+    let copies = card["copies"].as_array().unwrap();
+    assert_eq!(
+        (copies.len(), &copies[0]["same"], &copies[0]["different"]),
+        (1, &1.into(), &1.into()),
+        "{card}"
+    );
+    let report = copy.run("report", &[&list]).exits(0).stdout;
+    assert!(report.contains("Copies of the same origins"), "{report}");
+}
+
+#[tokio::test]
+async fn lnk_13_t3_what_came_from_our_own_publication_is_not_taken_back() {
+    let site = Site::start().await;
+    let copy = Destination::directory();
+    let original = site.serve("/original", "original");
+    take(&copy, &listed_by_hand(&site, &[(&original, "")])).exits(0);
+    let files = Files::start();
+    files.publish(&copy).exits(0);
+
+    // An aggregator that names our publication as the first Source of one resource, and another's of the other.
+    let aggregator = Site::start().await;
+    let [back, new] = ["/back", "/new"].map(|path| aggregator.serve(path, path));
+    let ours = format!("{}{}", files.base, publish::PublishedPath::of(&original.parse().unwrap()).as_str());
+    let via = |href: &str| format!("<rs:ln rel=\"via\" href=\"{href}\"/>");
+    let list = listed_by_hand(&aggregator, &[(&back, &via(&ours)), (&new, &via("http://o.test/new"))]);
+    let run = take(&copy, &list).exits(0);
+    assert_eq!((run.count("listed"), run.count("stored"), run.count("loops")), (1, 1, 1), "{run}");
+    assert!(run.stderr.contains("taken from a publication of this copy (via)"), "{run}");
+    assert_eq!((aggregator.requests_at("/back"), aggregator.requests_at("/new")), (0, 1));
+    // A copy of others, which publishes nothing, takes both.
+    let other = Destination::directory();
+    assert_eq!(take(&other, &list).exits(0).count("stored"), 2);
+}
+
 /// PUB-9: links lead to what is published beside the resource. What is true of the original alone is left out.
 #[tokio::test]
 async fn pub_9_links_are_rewritten_kept_or_dropped() {

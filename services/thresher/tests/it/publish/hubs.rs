@@ -133,3 +133,26 @@ async fn the_capability_list_leads_to_topic_and_hub() {
     reader.sync(&served.well_known()).exits(0);
     assert_eq!(reader.present().len(), 3);
 }
+
+#[tokio::test]
+async fn a_hub_that_is_pinged_fetches_the_topic_and_gets_the_payload() {
+    let source = source(SourceSpec::default().resources(5)).await;
+    let copy = Destination::directory();
+    copy.sync(&source.well_known()).exits(0);
+    let hub = ScriptedServer::start().await.unwrap();
+    hub.always("/hub", Reply::status(204));
+    let served = Served::with(&copy, &["--ping-hub", &hub.uri("/hub")]);
+    let expected = changed(&source, &copy).await;
+    until("the hub is told", || !hub.requests_at("/hub").is_empty()).await;
+    let topic = format!("{}notifications.xml", served.base);
+    let form: Vec<(String, String)> =
+        url::form_urlencoded::parse(&hub.requests_at("/hub")[0].body).into_owned().collect();
+    let expected_form = [("hub.mode", "publish"), ("hub.url", topic.as_str())];
+    assert_eq!(form, expected_form.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let client = Client::builder().no_proxy().build().unwrap();
+    let found = client.get(&topic).send().await.unwrap();
+    assert!(found.headers()["link"].to_str().unwrap().contains(&hub.uri("/hub")), "{:?}", found.headers());
+    #[expect(clippy::disallowed_methods, reason = "a small body of our own server")]
+    let payload = found.bytes().await.unwrap();
+    assert_eq!(told_in(&[payload]), expected);
+}

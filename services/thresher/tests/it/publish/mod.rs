@@ -13,6 +13,7 @@ mod oai_requests;
 mod own_hub;
 mod own_hub_readers;
 mod peers;
+mod redirect;
 mod requests;
 mod sets;
 mod slow_set;

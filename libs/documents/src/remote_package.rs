@@ -1,6 +1,7 @@
 //! A package at the Source, of which only ranges are read: its end, its directory and its manifest.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use model::Validators;
-use packages::{ReadAt, SNIFF_BYTES};
+use packages::zip::Directory;
+use packages::{Limits, PackageError, Packaging, ReadAt, SNIFF_BYTES, sniff};
 use url::Url;
 use web::{Client, GetRequest, Range, Response, WebError};
 
@@ -18,7 +20,7 @@ const LEAST: usize = 64 << 10;
 const KEPT: usize = 3;
 
 /// A package at the Source.
-pub(crate) struct Elsewhere {
+pub struct RemotePackage {
     client: Client,
     url: Url,
     length: u64,
@@ -28,14 +30,14 @@ pub(crate) struct Elsewhere {
 }
 
 /// The Source's response to a request for the beginning of a package.
-pub(crate) enum Approach {
+pub enum Approach {
     /// It is the known version.
     Known {
         /// Requests made.
         requests: u32,
     },
     /// Ranges work.
-    Ranges(Elsewhere),
+    Ranges(RemotePackage),
     /// Ranges do not work.
     Closed {
         /// Why.
@@ -45,9 +47,9 @@ pub(crate) enum Approach {
     },
 }
 
-impl Elsewhere {
+impl RemotePackage {
     /// Requests the first bytes of a package, unless it is the version with these validators.
-    pub(crate) async fn approach(client: &Client, url: &Url, known: Validators) -> Approach {
+    pub async fn approach(client: &Client, url: &Url, known: Validators) -> Approach {
         let range = Some(Range { from: 0, to: Some(SNIFF_BYTES as u64), if_range: None });
         let request = GetRequest { validators: known, range, ..GetRequest::new(url.clone()) };
         let mut response = match client.get_with_retries(request).await {
@@ -82,9 +84,14 @@ impl Elsewhere {
         })
     }
 
-    /// Requests made so far.
-    pub(crate) fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
+    /// Requests made since this was asked last.
+    pub fn take_requests(&self) -> u64 {
+        self.requests.swap(0, Ordering::Relaxed)
+    }
+
+    /// Drops the bytes that are kept of it.
+    pub fn forget(&self) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn kept(&self, offset: u64, length: usize) -> Option<Bytes> {
@@ -138,8 +145,30 @@ impl Elsewhere {
     }
 }
 
+impl fmt::Debug for RemotePackage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemotePackage").field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+/// The directory of a ZIP.
+///
+/// # Errors
+/// Why it cannot be read; a tar has none.
+pub async fn open_directory<R: ReadAt>(package: &R, limits: &Limits) -> Result<Directory, String> {
+    let first = package.len().min(SNIFF_BYTES as u64) as usize;
+    let first = package.read_at(0, first).await.map_err(|error| error.to_string())?;
+    let say = |error: PackageError| error.to_string();
+    match sniff(&first).map_err(say)? {
+        Packaging::Zip => Directory::open(package, limits).await.map_err(say),
+        packaging @ Packaging::Tar(_) => Err(format!(
+            "it is a {packaging}, which has no directory: its manifest would be found by reading all of it"
+        )),
+    }
+}
+
 #[async_trait]
-impl ReadAt for Elsewhere {
+impl ReadAt for RemotePackage {
     fn len(&self) -> u64 {
         self.length
     }
