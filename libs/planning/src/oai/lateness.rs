@@ -84,12 +84,15 @@ mod tests {
 
     const HOUR: i64 = 3_600;
 
+    /// Our clock, in hours: later than all lists here.
+    const NOW: i64 = 24 * 40;
+
     fn at(hours: i64) -> Timestamp {
         Timestamp::from_second(1_790_000_000 / 86_400 * 86_400 + hours * HOUR).unwrap()
     }
 
     fn span(by_seconds: bool) -> Span {
-        Span { earliest: None, now: at(0), by_seconds }
+        Span { earliest: None, now: at(NOW), by_seconds }
     }
 
     /// A list that is being read, without windows.
@@ -172,7 +175,14 @@ mod tests {
     fn a_datestamp_of_the_future_makes_no_answer_old() {
         let mut progress = OaiProgress::default();
         let mut list = begun(&mut progress, OaiReadingKind::Records, true);
-        assert!(!list.is_old(Some(at(2))));
+        assert!(!list.is_old(Some(at(NOW + 2))));
         assert_eq!(progress.newest, None);
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_moves_the_cursor_no_further_than_ours() {
+        let mut progress = OaiProgress { cursor: Some(at(0)), ..OaiProgress::default() };
+        read(&mut progress, NOW + 1_000, &[], true);
+        assert_eq!(progress.cursor, Some(at(NOW)));
     }
 }
