@@ -74,12 +74,13 @@ fn what_source_show_prints_is_what_apply_reads() {
         "entry": "https://example.org/", "name": "example.main", "title": "Yes: #1", "labels": {"year": "2026", "country": "no", "example.org/tier": ""},
         "notes": "Ask first.", "source_contact": "Ada <ada@example.org>", "enabled": false, "schedule": {"times": {"cron": "0 3 * * *"}, "jitter_seconds": 60},
         "follow": {"min_seconds": 5, "max_seconds": 60}, "mode": "baseline", "prefer": "dump", "absent": "keep",
-        "max_deletes_percent": 3, "keep_versions": 2, "metadata_prefix": "mets", "sets": ["col_1", "a:b"], "encoding": "windows-1252", "landing_pages": true, "include": "^a: #", "exclude": "yes", "origins": "same", "mirrors": "prefer", "patches": "off", "only": ["type=application/pdf", "collection=https://example.org/c"],
+        "max_deletes_percent": 3, "keep_versions": 2, "metadata_prefix": "mets", "sets": ["col_1", "a:b"], "landing_pages": true, "include": "^a: #", "exclude": "yes", "origins": "same", "mirrors": "prefer", "patches": "off", "only": ["type=application/pdf", "collection=https://example.org/c"],
             "follow_links": ["item", "http://t/r"], "follow_types": ["application/pdf"], "follow_max": 5, "strict": true, "accept_html": true, "concurrency": 7,
         "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
         "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"], "publish": "networks", "publish_networks": ["10.2.0.0/16"],
     });
     // The macro expands only so many fields.
+    all["encoding"] = json!("windows-1252");
     all["follow_rules"] = json!([
         "rel=alternate,type=application/pdf,host=f.example.org,profile=http://t/p,max=3,instead",
         "rel=describedby"
