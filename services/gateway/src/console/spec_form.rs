@@ -236,6 +236,7 @@ mod tests {
         });
         all["encoding"] = json!("windows-1252");
         // The macro expands only so many fields.
+        all["encoding"] = json!("windows-1252");
         all["follow_rules"] = json!([
             "rel=alternate,type=application/pdf,host=f.example.org,profile=http://t/p,max=3,instead",
             "rel=describedby"
