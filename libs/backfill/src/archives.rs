@@ -14,8 +14,8 @@ use url::Url;
 use web::Client;
 
 use crate::candidate::Candidate;
-use crate::dumps::Member;
 use crate::error::BackfillError;
+use crate::member::Member;
 use crate::report::Unread;
 use crate::resource::place;
 

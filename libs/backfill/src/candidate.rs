@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{Declaration, Versions};
 use url::Url;
 
-use crate::dumps::Member;
+use crate::member::Member;
 
 /// Times of Memento are whole seconds: times that are closer than that are of the same version.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);

@@ -7,29 +7,17 @@ use documents::{Approach, ManifestTimes, Part, RemotePackage};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use model::{SetId, Validators, bytes};
-use packages::zip::{Claim, Directory, MemberReader};
-use packages::{Limits, PackageError, ReadAhead, ReadAt as _};
+use packages::{Limits, PackageError, ReadAt as _};
 use planning::Horizon;
 use resourcesync::{Capability, Item, Metadata, Mode};
 use url::Url;
 use web::Client;
 
 use crate::archives::{Archived, MOST_DOCUMENTS, Next};
+use crate::member::{AHEAD, Member};
 
 /// Maximum bytes of a directory, or of a manifest, that are requested.
 const MOST: u64 = 64 << 20;
-/// Read-ahead in a package: one request after the other.
-const AHEAD: ReadAhead = ReadAhead { chunk: 1 << 20, reads: 1 };
-
-/// The bytes of a version, in a package of a dump.
-#[derive(Debug, Clone)]
-pub(crate) struct Member {
-    package: Arc<RemotePackage>,
-    /// The URL of the package.
-    pub(crate) url: Url,
-    claim: Claim,
-    name: Arc<[u8]>,
-}
 
 /// A package that a dump lists.
 struct Package {
@@ -38,31 +26,6 @@ struct Package {
     /// The kind of its dump.
     dump: Capability,
     metadata: Metadata,
-}
-
-impl PartialEq for Member {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.package, &other.package) && self.claim == other.claim
-    }
-}
-
-impl Eq for Member {}
-
-impl Member {
-    /// A reader of its bytes. They are judged when all have come.
-    ///
-    /// # Errors
-    /// When its header is not as the directory said, or cannot be requested.
-    pub(crate) async fn open(&self) -> Result<MemberReader<'static>, PackageError> {
-        let data = self.claim.locate(&self.package, &self.name).await?;
-        Ok(MemberReader::new(Arc::clone(&self.package), data, AHEAD))
-    }
-
-    /// Ends a reading: no bytes of the package stay in memory. Returns the requests made.
-    pub(crate) fn close(&self) -> u64 {
-        self.package.forget();
-        self.package.take_requests()
-    }
 }
 
 impl Archived {
@@ -171,7 +134,7 @@ impl Archived {
                         let Item::Entry(entry) = item else { continue };
                         let member = entry.metadata.path.as_deref();
                         let member =
-                            member.and_then(|path| member_at(&directory, path, remote, &package.url));
+                            member.and_then(|path| Member::at(&directory, path, remote, &package.url));
                         self.add_version(&package.url, context, *entry, member);
                     }
                 }
@@ -181,11 +144,4 @@ impl Archived {
         }
         Ok(())
     }
-}
-
-/// The member at the path that a manifest gives; none if there is none that can be read.
-fn member_at(directory: &Directory, path: &str, package: &Arc<RemotePackage>, url: &Url) -> Option<Member> {
-    let (member, _) = directory.find_path(path)?;
-    let claim = directory.claim(&member).ok()?;
-    Some(Member { package: Arc::clone(package), url: url.clone(), claim, name: member.name_bytes.into() })
 }

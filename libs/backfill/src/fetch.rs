@@ -11,7 +11,7 @@ use url::Url;
 use web::{Client, GetRequest, Response, WebError};
 
 use crate::candidate::Candidate;
-use crate::dumps::Member;
+use crate::member::Member;
 use crate::receive::{Body, receive};
 use crate::resource::Resource;
 

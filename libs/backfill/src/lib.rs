@@ -7,6 +7,7 @@ mod dumps;
 mod error;
 mod fetch;
 mod keep;
+mod member;
 mod receive;
 mod report;
 mod resource;

@@ -1,4 +1,4 @@
-//! Where something of this store is published, so that a harvest does not take it in again (docs/adr/0084).
+//! Where something of this store is published, so that a harvest does not take it in again (docs/adr/0088).
 
 use fixity::Sha256;
 use futures::TryStreamExt;

@@ -1,6 +1,6 @@
 //! Why a link of a resource leads to nothing that is stored.
 
-use model::{Declaration, MediaRange, ResourceUri};
+use model::{Declaration, FollowRule, MediaRange, ResourceUri};
 use resourcesync::{Link, relation};
 
 /// Why what a link leads to was not fetched. `options`: those of the last run, as its record has them; none if there
@@ -27,8 +27,15 @@ pub(super) fn why(link: &Link, declared: &Declaration, options: Option<&str>) ->
     let values = |name: &str| -> Vec<&str> {
         words.windows(2).filter(|pair| pair[0] == name).map(|pair| pair[1]).collect()
     };
+    let mut rules = values("rule").into_iter().filter_map(|rule| rule.parse::<FollowRule>().ok());
+    if rules.any(|rule| rule.relation.as_str() == link.rel) {
+        return "not followed by the last run: outside the conditions of --follow-rule for this relation, beyond its \
+                max, or left out by --include, --exclude or --origins"
+            .to_owned();
+    }
     if !values("follow").contains(&link.rel.as_str()) {
-        return "not followed: no list names it, nor does --follow-links of the last run name this relation"
+        return "not followed: no list names it, and neither --follow-links of the last run nor a --follow-rule names \
+                this relation"
             .to_owned();
     }
     let types: Vec<MediaRange> = values("of").into_iter().filter_map(|range| range.parse().ok()).collect();
@@ -50,7 +57,8 @@ mod tests {
 
     #[test]
     fn each_link_that_is_not_followed_has_a_reason() {
-        let options = "include \"\" exclude \"\" strict false follow item of application/pdf most 20";
+        let options = "include \"\" exclude \"\" strict false follow item of application/pdf most 20 \
+                       rule rel=author,host=h.test";
         let none = Declaration::default();
         let judged = Declaration { digests: vec![Sha256::of(b"x").into()], ..Declaration::default() };
         let of_type = |media_type: &str| Link {
@@ -63,6 +71,7 @@ mod tests {
             (Link::new("duplicate", "gsiftp://h/x"), &judged, "gsiftp"),
             (Link::new("timemap", "http://h/x"), &none, "backfill"),
             (Link::new("describedby", "http://h/x"), &none, "--follow-links"),
+            (Link::new("author", "http://h/x"), &none, "--follow-rule for this relation"),
             (Link::new("item", "http://h/x"), &none, "declares no media type"),
             (of_type("text/html"), &none, "text/html, which --follow-type"),
             (of_type("application/pdf"), &none, "--follow-max"),
