@@ -157,7 +157,7 @@ fn harvest_in_trouble(
         }
         Ok(outcome)
     };
-    // A page of HTML ends a run; the next one goes on.
+    // A page of HTML that comes twice ends a run; the next one goes on.
     while next("auto")?.is_none_or(|outcome| !outcome.in_sync) {}
     // A killed baseline goes on too. One that ends leaves gaps, since pages fail: a further one would ask for everything
     // again, and have others. So the rest is left to incremental runs, as a schedule leaves it.

@@ -80,9 +80,14 @@ impl Reading {
         let (kind, why) = match trouble {
             Trouble::Hold(failure) => {
                 match failure.reason {
-                    ProblemReason::UnexpectedHtml | ProblemReason::Challenged => {
-                        self.quirk(Quirk::Challenged)
+                    ProblemReason::UnexpectedHtml => {
+                        self.quirk(Quirk::Challenged);
+                        // A proxy's page of an error, or a wall: the same page is asked for once more.
+                        if self.failures == 1 {
+                            return None;
+                        }
                     }
+                    ProblemReason::Challenged => self.quirk(Quirk::Challenged),
                     // The next comparison lists records.
                     ProblemReason::WrongKind if self.kind == OaiReadingKind::Identifiers => {
                         self.list.progress.without_identifiers = true;
