@@ -8,7 +8,7 @@ use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 
 use crate::error::AtObject;
-use crate::presigned::Presigner;
+use crate::s3::Presigner;
 use crate::unfinished::UploadLister;
 use crate::{DATA_DIRECTORY, StoreError, View};
 

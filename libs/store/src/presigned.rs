@@ -3,20 +3,12 @@
 use std::time::Duration;
 
 use model::Location;
-use object_store::aws::AmazonS3;
-use object_store::path::Path;
 use object_store::signer::{Method, SignedUrlOptions, Signer as _, Url};
 
 use crate::backend::Backend;
 use crate::error::AtObject;
+use crate::s3::Presigner;
 use crate::{Key, Store, StoreError};
-
-/// Signs URLs of a bucket.
-pub(crate) struct Presigner {
-    pub(crate) s3: AmazonS3,
-    /// What all keys of the store begin with.
-    pub(crate) prefix: Path,
-}
 
 impl Store {
     /// A URL at which the bucket gives a bitstream by GET, with this media type and Content-Encoding, for so long. None in

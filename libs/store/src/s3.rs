@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, Checksum};
+use object_store::path::Path;
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 
 use crate::StoreError;
@@ -46,6 +47,13 @@ impl std::fmt::Debug for S3Options {
             .field("prefix", &self.prefix)
             .finish_non_exhaustive()
     }
+}
+
+/// Signs URLs of a bucket.
+pub(crate) struct Presigner {
+    pub(crate) s3: AmazonS3,
+    /// What all keys of the store begin with.
+    pub(crate) prefix: Path,
 }
 
 impl S3Settings {
