@@ -86,6 +86,9 @@ pub(crate) async fn fetch(
     Ok((requests, Ok(fetched)))
 }
 
+/// The requests made, and the version or why it is not used.
+type Attempt = Result<(u64, Result<Fetched, Refused>), StoreError>;
+
 /// Fetches a version that is in a package of a dump. Returns the requests made, and the version or why it is not used.
 ///
 /// # Errors
@@ -94,7 +97,7 @@ pub(crate) fn fetch_member<'a>(
     store: &'a Store,
     candidate: &'a Candidate,
     member: &'a Member,
-) -> BoxFuture<'a, Result<(u64, Result<Fetched, Refused>), StoreError>> {
+) -> BoxFuture<'a, Attempt> {
     Box::pin(async move {
         let fetched = receive_member(store, candidate, member).await;
         let requests = member.close();

@@ -18,7 +18,7 @@ async fn a_large_resource_is_led_to_the_bucket_and_a_small_one_is_sent() {
     let large = source(SourceSpec::default().resources(2).size(Size::Fixed(LARGE))).await;
     copy.sync(&large.well_known()).exits(0);
     let served = Served::with(&copy, &["--redirect=1min"]);
-    let list = get(&served, "resourcelist.xml").await.text().await.unwrap();
+    let list = resource_list(&served).await;
     let url = list.split("<loc>").nth(1).unwrap().split("</loc>").next().unwrap();
     let client = client();
     let led = client.get(url).send().await.unwrap();
@@ -47,7 +47,7 @@ async fn resources_in_packs_are_sent() {
     let small = source(SourceSpec::default().resources(3)).await;
     copy.sync(&small.well_known()).exits(0);
     let served = Served::with(&copy, &["--redirect"]);
-    let list = get(&served, "resourcelist.xml").await.text().await.unwrap();
+    let list = resource_list(&served).await;
     for url in list.split("<loc>").skip(1).map(|rest| rest.split("</loc>").next().unwrap()) {
         assert_eq!(client().get(url).send().await.unwrap().status(), StatusCode::OK, "{url}");
     }
@@ -69,6 +69,8 @@ fn client() -> Client {
     Client::builder().no_proxy().redirect(Policy::none()).build().unwrap()
 }
 
-async fn get(served: &Served, path: &str) -> reqwest::Response {
-    client().get(format!("{}{path}", served.base)).send().await.unwrap()
+#[expect(clippy::disallowed_methods, reason = "a small body of our own server")]
+async fn resource_list(served: &Served) -> String {
+    let list = client().get(format!("{}resourcelist.xml", served.base)).send().await.unwrap();
+    list.text().await.unwrap()
 }
