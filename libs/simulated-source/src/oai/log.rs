@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 /// Requests that are remembered whole.
 const KEPT: usize = 10_000;
+/// Requests whose time is looked at together.
+const TEN: usize = 10;
 
 /// A count of the requests so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,8 +23,9 @@ pub struct RepositoryLog {
     pub max_open: u64,
     /// Requests while a time of `Retry-After` was not over.
     pub impatient: u64,
-    /// The shortest time between the starts of two requests.
-    pub shortest_pause: Option<Duration>,
+    /// The shortest time from the start of a request to that of the ninth one after it. One that arrives late shortens
+    /// such a time by little, and a pause between two by much.
+    pub shortest_ten: Option<Duration>,
 }
 
 impl RepositoryLog {
@@ -38,7 +41,8 @@ pub(super) struct Log {
     done: RepositoryLog,
     recent: VecDeque<String>,
     open: u64,
-    last: Option<Instant>,
+    /// The starts of the last requests.
+    starts: VecDeque<Instant>,
     rest_until: Option<Instant>,
 }
 
@@ -54,9 +58,12 @@ impl Log {
             self.recent.pop_front();
         }
         self.recent.push_back(request);
-        if let Some(last) = self.last.replace(now) {
-            let pause = now.duration_since(last);
-            self.done.shortest_pause = Some(self.done.shortest_pause.map_or(pause, |known| known.min(pause)));
+        self.starts.push_back(now);
+        if self.starts.len() >= TEN
+            && let Some(first) = self.starts.pop_front()
+        {
+            let ten = now.duration_since(first);
+            self.done.shortest_ten = Some(self.done.shortest_ten.map_or(ten, |known| known.min(ten)));
         }
         if self.rest_until.is_some_and(|until| now < until) {
             self.done.impatient += 1;

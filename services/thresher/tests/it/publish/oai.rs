@@ -60,7 +60,10 @@ async fn a_copy_by_our_repository_equals_the_first_copy_through_changes_and_kill
     let second = Destination::directory();
     let run = second.sync(&ours).exits(0);
     assert_eq!((run.count("stored"), run.count("failed"), run.count("gaps")), (600, 0, 0), "{run}");
-    assert_eq!(run.json()["quirks"], serde_json::json!({}), "{run}");
+    let mut quirks = run.json()["quirks"].clone();
+    // All may have been stored within the second of the answer. That looks like a repository that stamps as it answers.
+    quirks.as_object_mut().unwrap().remove("datestamp-is-now");
+    assert_eq!(quirks, serde_json::json!({}), "{run}");
     assert_eq!(held(&second, &ours), held(&case.copy, &first));
     for round in 0..3 {
         case.repository.advance(DAY);
