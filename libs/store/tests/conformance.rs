@@ -156,3 +156,21 @@ async fn reading_where_nothing_was_harvested_says_so_and_creates_nothing() {
     assert!(error.to_string().contains("no harvest"), "{error}");
     assert!(!directory.path().join("x").exists());
 }
+
+#[tokio::test]
+async fn a_bucket_signs_urls_of_objects_of_their_own_and_a_directory_has_none() {
+    let object = model::Location::Object { sha256: fixity::Sha256::of(b"x") };
+    let signed = async |store: &Store| {
+        let lasts = std::time::Duration::from_secs(60);
+        store.presigned(&object, lasts, "text/plain", None).await.unwrap()
+    };
+    let fixture = S3Fixture::get().await;
+    let url = signed(&s3(&fixture, "presigned").await).await.expect("a URL").to_string();
+    assert!(
+        url.starts_with(&format!("{}/{}/", fixture.endpoint.trim_end_matches('/'), fixture.bucket)),
+        "{url}"
+    );
+    assert!(url.contains("presigned/bitstreams/sha256/") && url.contains("response-content-type"), "{url}");
+    let directory = tempfile::tempdir().unwrap();
+    assert_eq!(signed(&local(directory.path()).await).await, None);
+}

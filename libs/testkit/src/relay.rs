@@ -62,7 +62,9 @@ impl Relay {
     /// # Errors
     /// When no port can be listened on.
     pub fn start() -> io::Result<Relay> {
-        let client = reqwest::Client::builder().no_proxy().build().map_err(io::Error::other)?;
+        // A redirect is for the client of the relay.
+        let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+        let client = client.build().map_err(io::Error::other)?;
         let inner = Arc::new(Inner { client, told: Mutex::default() });
         let routes = Router::new().fallback(pass).with_state(Arc::clone(&inner));
         Ok(Relay { serving: Serving::start(0, "relay", routes)?, inner })
