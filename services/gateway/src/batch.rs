@@ -6,13 +6,12 @@
 use api::{Page, Run, RunBatch, RunRequest, RunResult, SourceBatch, SourceDone, SourceInBatch, SourceResult};
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use control::{ControlError, SourceSpec, Spec};
 use futures::{Stream, StreamExt as _, stream};
 
 use crate::access;
 use crate::api_error::ApiError;
-use crate::extract::{BatchBody, Query};
+use crate::extract::{BatchBody, IdempotencyKey, Query};
 use crate::runs::{self, Requested};
 use crate::sources::{DryRunParams, as_precondition};
 use crate::state::Gateway;
@@ -153,18 +152,17 @@ async fn change_one(
 /// Requests a run of many Sources. Each request is accepted or refused by itself; the response lists the results in the
 /// order of the request.
 #[utoipa::path(post, path = "/v1/runs:batch", tag = "runs",
-    params(("Idempotency-Key" = Option<String>, Header, description = "A unique key of 1 to 255 visible characters")),
+    params(IdempotencyKey),
     request_body = RunBatch,
     responses((status = 200, description = "The result of each Source", body = Page<RunResult>)))]
 pub(crate) async fn runs(
     State(gateway): State<Gateway>,
     caller: Caller,
-    headers: HeaderMap,
+    key: IdempotencyKey,
     BatchBody { body, permit: _permit }: BatchBody<RunBatch>,
 ) -> Result<Json<Page<RunResult>>, ApiError> {
-    let key = headers.get("idempotency-key").map(runs::key_text).transpose()?;
     let RunBatch { sources, submit } = body;
-    let results: Vec<_> = submit_runs(&gateway, &caller, key, sources, &submit).collect().await;
+    let results: Vec<_> = submit_runs(&gateway, &caller, key.get(), sources, &submit).collect().await;
     Ok(Json(Page::all(results)))
 }
 

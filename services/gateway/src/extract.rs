@@ -12,7 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use utoipa::IntoParams;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
 
 use crate::access;
 use crate::api_error::{ApiError, default_error};
@@ -107,6 +107,54 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let caller = parts.extensions.get().cloned();
         caller.ok_or_else(|| ApiError::internal("a route lacks its authentication"))
+    }
+}
+
+/// The longest `Idempotency-Key`, in characters.
+const LONGEST_KEY: usize = 255;
+
+/// The `Idempotency-Key` of a request, if it has one.
+pub(crate) struct IdempotencyKey(Option<String>);
+
+impl IdempotencyKey {
+    /// A key that came otherwise than in a header.
+    ///
+    /// # Errors
+    /// [`ApiError::bad_request`] when it is empty, too long or not visible.
+    pub(crate) fn of(key: Option<&str>) -> Result<Self, ApiError> {
+        let fits = |key: &str| {
+            (1..=LONGEST_KEY).contains(&key.len())
+                && key.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
+        };
+        match key {
+            Some(key) if !fits(key) => Err(ApiError::bad_request(format!(
+                "Idempotency-Key is 1 to {LONGEST_KEY} visible characters"
+            ))),
+            key => Ok(Self(key.map(str::to_owned))),
+        }
+    }
+
+    pub(crate) fn get(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        // What is no text is no key either.
+        Self::of(parts.headers.get("idempotency-key").map(|key| key.to_str().unwrap_or_default()))
+    }
+}
+
+impl IntoParams for IdempotencyKey {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let text = ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Null]));
+        let key = ParameterBuilder::new().name("Idempotency-Key").parameter_in(ParameterIn::Header);
+        let key =
+            key.required(Required::False).description(Some("A unique key of 1 to 255 visible characters"));
+        vec![key.schema(Some(text)).build()]
     }
 }
 

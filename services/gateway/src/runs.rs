@@ -12,7 +12,7 @@ use api::schema::STATES;
 use api::{BackfillRequest, Page, Run, RunRequest};
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use control::{
     AskedBy, ControlError, Run as FleetRun, RunSpec, Selector, SourceSpec, Submission, SubmissionKey, Task,
@@ -24,13 +24,10 @@ use utoipa::IntoParams;
 
 use crate::access::SourceFilter;
 use crate::api_error::ApiError;
-use crate::extract::{JsonBody, Query, RunPath, SourcePath};
+use crate::extract::{IdempotencyKey, JsonBody, Query, RunPath, SourcePath};
 use crate::pagination;
 use crate::state::Gateway;
 use crate::tokens::Caller;
-
-/// The longest `Idempotency-Key`, in bytes.
-const LONGEST_KEY: usize = 255;
 
 /// Parameters of the list of runs.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -108,8 +105,7 @@ pub(crate) async fn list(
 
 /// Requests a run. With an `Idempotency-Key`, a repeated request gets the same response and starts no second run.
 #[utoipa::path(post, path = "/v1/sources/{source}/runs", tag = "runs",
-    params(SourcePath,
-        ("Idempotency-Key" = Option<String>, Header, description = "A unique key of 1 to 255 visible characters")),
+    params(SourcePath, IdempotencyKey),
     request_body = RunRequest, responses(
     (status = 201, description = "The run is queued", body = Run, headers(("Location" = String, description = "The URL of the run"))),
     (status = 409, description = "The last run has not ended"),
@@ -118,11 +114,12 @@ pub(crate) async fn submit(
     State(gateway): State<Gateway>,
     caller: Caller,
     SourcePath(source): SourcePath,
-    headers: HeaderMap,
+    key: IdempotencyKey,
     JsonBody(request): JsonBody<RunRequest>,
 ) -> Result<Response, ApiError> {
-    let key = headers.get("idempotency-key").map(key_text).transpose()?;
-    Ok(submit_once(&gateway, &caller, key, &source, Requested::Run(&request)).await?.into_response(&source))
+    Ok(submit_once(&gateway, &caller, key.get(), &source, Requested::Run(&request))
+        .await?
+        .into_response(&source))
 }
 
 /// What an operator requests of a Source.
@@ -205,17 +202,6 @@ pub(crate) async fn submit_once(
     let submitted = submit_run(gateway, caller, source, begun.run, request).await?;
     submissions.answered(&key, &begun, submitted.text.clone(), ttl).await?;
     Ok(submitted)
-}
-
-/// The value of an `Idempotency-Key`.
-///
-/// # Errors
-/// [`ApiError::bad_request`].
-pub(crate) fn key_text(key: &HeaderValue) -> Result<&str, ApiError> {
-    let text = key.to_str().ok().filter(|text| (1..=LONGEST_KEY).contains(&text.len()));
-    text.ok_or_else(|| {
-        ApiError::bad_request(format!("Idempotency-Key is 1 to {LONGEST_KEY} visible characters"))
-    })
 }
 
 async fn submit_run(

@@ -2,13 +2,13 @@
 
 use api::RunRequest;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::header;
 use axum::response::{Redirect, Response};
 
 use super::HOME;
 use super::form::Fields;
 use crate::api_error::ApiError;
-use crate::extract::{JsonBody, RunPath, SourcePath};
+use crate::extract::{IdempotencyKey, JsonBody, RunPath, SourcePath};
 use crate::runs::{self, transitions};
 use crate::state::Gateway;
 use crate::tokens::Caller;
@@ -24,12 +24,8 @@ pub(super) async fn submit(
     let mode = mode.map_err(|error| ApiError::bad_request(format!("mode cannot be read: {error}")))?;
     let request =
         RunRequest { mode, allow_deletes: fields.has("allow_deletes"), repair: fields.has("repair") };
-    let mut headers = HeaderMap::new();
-    if let Some(key) = fields.get("key") {
-        let key = key.parse().map_err(|_| ApiError::bad_request("the key of the form cannot be read"))?;
-        headers.insert("idempotency-key", key);
-    }
-    Ok(to_page(&runs::submit(gateway, caller, source, headers, JsonBody(request)).await?))
+    let key = IdempotencyKey::of(fields.get("key"))?;
+    Ok(to_page(&runs::submit(gateway, caller, source, key, JsonBody(request)).await?))
 }
 
 /// Pauses a run.
