@@ -18,6 +18,8 @@ use crate::member::{AHEAD, Member};
 
 /// Maximum bytes of a directory, or of a manifest, that are requested.
 const MOST: u64 = 64 << 20;
+/// Maximum bytes of a manifest after decompression: more than those of all versions that are taken.
+const MOST_INFLATED: u64 = 1 << 30;
 
 /// A package that a dump lists.
 struct Package {
@@ -104,10 +106,7 @@ impl Archived {
         let limits = Limits { directory_bytes: MOST, ..Limits::default() };
         let directory = documents::open_directory(remote, &limits).await?;
         let (manifest, _) = directory.manifest().map_err(say)?;
-        if manifest.compressed_size > MOST {
-            let length = bytes(manifest.compressed_size);
-            return Err(format!("its manifest has {length}, more than the {} that are read", bytes(MOST)));
-        }
+        check_size(manifest.compressed_size, manifest.size)?;
         let (_, reader) = directory.read(Arc::clone(remote), &manifest, AHEAD).await.map_err(say)?;
         let options = documents::read_options(Mode::Tolerant, now);
         let mut stream = documents::open_member(reader, package.url.clone(), options);
@@ -143,5 +142,32 @@ impl Archived {
             }
         }
         Ok(())
+    }
+}
+
+/// Refuses a manifest that is too long, as stored or after decompression.
+fn check_size(stored: u64, inflated: u64) -> Result<(), String> {
+    for (length, most) in [(stored, MOST), (inflated, MOST_INFLATED)] {
+        if length > most {
+            return Err(format!(
+                "its manifest has {}, more than the {} that are read",
+                bytes(length),
+                bytes(most)
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_is_bounded_as_stored_and_after_decompression() {
+        assert_eq!(check_size(MOST, MOST_INFLATED), Ok(()));
+        for (stored, inflated) in [(MOST + 1, 0), (1, MOST_INFLATED + 1)] {
+            assert!(check_size(stored, inflated).unwrap_err().contains("more than"));
+        }
     }
 }
