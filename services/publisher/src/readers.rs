@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(status(&both, "10.2.9.9", &token), None);
         assert_eq!(status(&both, "10.3.0.1", &token), Some(403));
         assert_eq!(status(&Readers::default(), "10.3.0.1", &none), None);
-        let nobody = Readers { tokens: Some(Tokens::none()), networks: None };
-        assert_eq!(status(&nobody, "10.2.9.9", &token), Some(401), "without a file, no token is known");
+        let closed = Readers { tokens: Some(Tokens::none()), networks: None };
+        assert_eq!(status(&closed, "10.2.9.9", &token), Some(401), "without a file, no token is known");
     }
 }

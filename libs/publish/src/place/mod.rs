@@ -40,7 +40,7 @@ pub struct Place {
     kind: Kind,
     /// Of the state of the publication, in a bucket that several processes may write.
     guard: Option<Guard>,
-    /// Files for readers. Several processes write a place with a guard, so it is not used there.
+    /// Files for readers.
     small: SmallFiles,
 }
 
@@ -165,9 +165,12 @@ impl Place {
     /// [`PublishError::Place`] when the place fails. A missing file is none.
     pub async fn document(&self, path: &str) -> Result<Option<Document>, PublishError> {
         let in_memory = |SmallFile { meta, bytes }| Document { meta, body: DocumentBody::Small(bytes) };
-        let reading = match self.small.get(path) {
-            Ok(file) if self.guard.is_none() => return Ok(Some(in_memory(file))),
-            reading => reading.err(),
+        // Several processes write a place with a guard.
+        let small = self.guard.is_none().then_some(&self.small);
+        let reading = match small.map(|small| small.get(path)) {
+            Some(Ok(file)) => return Ok(Some(in_memory(file))),
+            Some(Err(reading)) => Some(reading),
+            None => None,
         };
         let Some(found) = self.open(path).await? else { return Ok(None) };
         let meta = found.meta.clone();
@@ -176,7 +179,7 @@ impl Place {
         }
         let bytes = found.bytes().await.map_err(|error| self.failed(path, error))?;
         let file = SmallFile { meta, bytes };
-        if let (Some(reading), None) = (reading, &self.guard) {
+        if let Some(reading) = reading {
             self.small.keep(path, &file, reading);
         }
         Ok(Some(in_memory(file)))

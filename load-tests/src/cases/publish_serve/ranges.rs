@@ -13,7 +13,6 @@ use crate::cases::measured;
 use crate::cases::small_files::serving;
 use crate::cli::SourceKind;
 use crate::folder::WorkFolder;
-use crate::peers::Peer;
 use crate::source::Source;
 use crate::thresher::{Outcome, Thresher, View};
 
@@ -24,7 +23,7 @@ const RANGE: u64 = 1 << 20;
 const REQUESTS: u64 = 4_096;
 
 /// Both servers of them.
-pub(super) fn pair(thresher: &Thresher, _: &Peer, work: &WorkFolder) -> anyhow::Result<Pair> {
+pub(super) fn pair(thresher: &Thresher, work: &WorkFolder) -> anyhow::Result<Pair> {
     let (source, expected) = serving::start(SourceKind::Nginx, work, RESOURCES, BYTES_EACH)?;
     let folder = work.make("ranges")?;
     let (ended, _) = measured(&thresher.sync(&source.list(), View::None, None), &folder, None)?;
