@@ -29,7 +29,6 @@ mod tests {
             "push": "off", "max_body_bytes": 1_048_576, "notify": ["https://index.example.com/"],
             "inbox": "https://registry.example.com/inbox/", "publish": "networks", "publish_networks": ["10.2.0.0/16"],
         });
-        all["encoding"] = json!("windows-1252");
         // The macro expands only so many fields.
         all["encoding"] = json!("windows-1252");
         all["follow_rules"] = json!([

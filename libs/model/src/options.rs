@@ -122,7 +122,7 @@ pub enum Publish {
     /// It is not published.
     #[default]
     Off,
-    /// Everybody may read it.
+    /// Each reader may read it.
     Public,
     /// Readers need a token of the publisher's file.
     Tokens,

@@ -1,6 +1,4 @@
 #![doc = include_str!("../README.md")]
-// A test writes all fields of a Source in one `json!`.
-#![cfg_attr(test, recursion_limit = "256")]
 
 mod access;
 mod api;

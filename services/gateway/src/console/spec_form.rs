@@ -234,7 +234,6 @@ mod tests {
             "notify": ["https://index.example.com/", "https://other.example.com/a%20b"],
             "inbox": "https://registry.example.com/inbox/", "max_body_bytes": 1_048_576, "publish": "networks", "publish_networks": ["10.2.0.0/16"],
         });
-        all["encoding"] = json!("windows-1252");
         // The macro expands only so many fields.
         all["encoding"] = json!("windows-1252");
         all["follow_rules"] = json!([

@@ -79,7 +79,6 @@ fn what_source_show_prints_is_what_apply_reads() {
         "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
         "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"], "publish": "networks", "publish_networks": ["10.2.0.0/16"],
     });
-    all["encoding"] = json!("windows-1252");
     // The macro expands only so many fields.
     all["encoding"] = json!("windows-1252");
     all["follow_rules"] = json!([
