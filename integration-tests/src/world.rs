@@ -217,6 +217,7 @@ impl World {
     /// Runs a process that syncs the copy.
     pub fn sync(&mut self, sync: &Sync) -> Ended {
         self.site.set_faults(sync.http.clone());
+        self.site.begin_run();
         let effects = self.process(sync.halt, sync.rates);
         effects.park_at(sync.parks);
         let bus = self.bus();
@@ -247,6 +248,7 @@ impl World {
     /// Lets a process fall asleep at its halt, runs another one, and wakes the first one up.
     fn take_over(&mut self, first: &Sync, second: &Step) -> Ended {
         self.site.set_faults(first.http.clone());
+        self.site.begin_run();
         let effects = self.process(first.halt, first.rates);
         let bus = Arc::new(SimBus::new(self.bus(), Arc::clone(&effects)));
         let runtime = runtime();

@@ -135,6 +135,8 @@ pub(crate) struct State {
     pages: BTreeMap<String, Page>,
     made: u64,
     faults: Vec<HttpFault>,
+    /// When the oldest list began whose pages a repository gave to this run.
+    oldest_list: Option<Timestamp>,
     /// Requests that are open, by the process that sent them and the origin.
     pub(crate) open: BTreeMap<(u64, String), usize>,
     pub(crate) rests: BTreeMap<(u64, String), Timestamp>,
@@ -161,6 +163,7 @@ impl Site {
             pages: BTreeMap::new(),
             made: 0,
             faults: Vec::new(),
+            oldest_list: None,
             open: BTreeMap::new(),
             rests: BTreeMap::new(),
             most_open: 0,
@@ -375,6 +378,21 @@ impl Site {
         self.publish_changes(&mut state, now);
         drop(state);
         self.clock.advance(1);
+    }
+
+    /// Begins a run: the lists that it reads count from now on.
+    pub fn begin_run(&self) {
+        self.state().oldest_list = None;
+    }
+
+    /// Whether a record changed after the beginning of a list that this run read. Its place in the list may have
+    /// been read before, by an earlier run; the next changes show it.
+    pub fn is_newer_than_lists(&self, uri: &str) -> bool {
+        let Some(began) = self.state().oldest_list else { return false };
+        self.history()
+            .get(uri)
+            .and_then(|versions| versions.last())
+            .is_some_and(|version| version.at >= began)
     }
 
     /// Sets the faults from now on.

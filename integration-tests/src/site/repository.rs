@@ -36,6 +36,8 @@ struct List {
     delivered: usize,
     /// Records of the list when it began.
     size: usize,
+    /// When it began, in seconds.
+    began: i64,
 }
 
 /// The canonical document of a version's metadata.
@@ -64,7 +66,7 @@ impl Site {
             url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         let value = |name: &str| asked.iter().find(|(is, _)| is == name).map(|(_, value)| value.as_str());
         let verb = value("verb").unwrap_or_default();
-        let state = self.state();
+        let mut state = self.state();
         let answered = match verb {
             "Identify" => Ok(self.identify(repository, &state)),
             "ListMetadataFormats" => Ok("<metadataFormat><metadataPrefix>oai_dc</metadataPrefix>\
@@ -84,9 +86,15 @@ impl Site {
             "ListRecords" | "ListIdentifiers" => {
                 let list = match value("resumptionToken") {
                     Some(token) => resumed(token, now).ok_or("badResumptionToken"),
-                    None => first(repository, &state, value("from"), value("until")).ok_or("badArgument"),
+                    None => {
+                        first(repository, &state, value("from"), value("until"), now).ok_or("badArgument")
+                    }
                 };
-                list.and_then(|list| page(repository, &state, list, verb == "ListRecords", now))
+                list.and_then(|list| {
+                    let began = Timestamp::from_second(list.began).unwrap_or(now);
+                    state.oldest_list = Some(state.oldest_list.map_or(began, |oldest| oldest.min(began)));
+                    page(repository, &state, list, verb == "ListRecords", now)
+                })
             }
             _ => Err("badVerb"),
         };
@@ -140,13 +148,19 @@ fn bound(repository: &Repository, text: &str, is_until: bool) -> Option<i64> {
     repository.by_seconds.then(|| text.parse().ok().map(|time: Timestamp| time.as_second())).flatten()
 }
 
-fn first(repository: &Repository, state: &State, from: Option<&str>, until: Option<&str>) -> Option<List> {
+fn first(
+    repository: &Repository,
+    state: &State,
+    from: Option<&str>,
+    until: Option<&str>,
+    now: Timestamp,
+) -> Option<List> {
     let read = |text: Option<&str>, is_until| match text {
         Some(text) => bound(repository, text, is_until).map(Some),
         None => Some(None),
     };
     let (from, until) = (read(from, false)?, read(until, true)?);
-    let mut list = List { from, until, next: 0, delivered: 0, size: 0 };
+    let mut list = List { from, until, next: 0, delivered: 0, size: 0, began: now.as_second() };
     list.size = rows(repository, state, &list).count();
     Some(list)
 }
@@ -156,13 +170,14 @@ fn resumed(token: &str, now: Timestamp) -> Option<List> {
     let mut parts = token.split('!').map(|part| part.parse::<i64>().ok());
     let mut number = || parts.next();
     let (from, until) = (number()?, number()?);
-    let (next, delivered, size, dies) = (number()??, number()??, number()??, number()??);
+    let (next, delivered, size, began, dies) = (number()??, number()??, number()??, number()??, number()??);
     (now.as_second() <= dies).then_some(List {
         from,
         until,
         next: next.try_into().ok()?,
         delivered: delivered.try_into().ok()?,
         size: size.try_into().ok()?,
+        began,
     })
 }
 
@@ -203,12 +218,13 @@ fn page(
             if repository.sizes { format!(" completeListSize=\"{}\"", list.size) } else { String::new() };
         let _ = write!(
             text,
-            "<resumptionToken{size}>{}!{}!{}!{}!{}!{}</resumptionToken>",
+            "<resumptionToken{size}>{}!{}!{}!{}!{}!{}!{}</resumptionToken>",
             bound(list.from),
             bound(list.until),
             last + 1,
             list.delivered + rows.len(),
             list.size,
+            list.began,
             now.as_second() + i64::from(repository.token_life),
         );
     }
