@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use model::{
     CapabilityLink, OaiDeletions, OaiFormat, OaiList, OaiNamed, OaiOptions, OaiProgress, OaiRepository,
-    OaiSet, SetId, SetRecord,
+    OaiSet, SetId, SetRecord, TextEncoding,
 };
 use oaipmh::{
     Answer, BaseUrl, DeletedRecord, Granularity, Identify, Item, KnownFormat, Options, Pasted, Quirk,
@@ -40,7 +40,7 @@ pub(crate) async fn discover(
     pasted: &Pasted,
     wanted: &OaiOptions,
 ) -> Result<Discovery, DiscoverError> {
-    let mut asked = Asked::of(client, &pasted.base);
+    let mut asked = Asked { encoding: wanted.encoding, ..Asked::of(client, &pasted.base) };
     let nothing = |why: String| DiscoverError::Nothing {
         url: Box::new(pasted.base.as_url().clone()),
         why,
@@ -150,13 +150,15 @@ pub(crate) fn linked(page: &str, base: &Url) -> Vec<Url> {
 pub(crate) struct Asked<'a> {
     client: &'a Client,
     base: &'a BaseUrl,
+    /// The encoding of what is not UTF-8.
+    encoding: Option<TextEncoding>,
     pub(crate) requests: u64,
     quirks: BTreeMap<String, u64>,
 }
 
 impl<'a> Asked<'a> {
     pub(crate) fn of(client: &'a Client, base: &'a BaseUrl) -> Self {
-        Self { client, base, requests: 0, quirks: BTreeMap::new() }
+        Self { client, base, encoding: None, requests: 0, quirks: BTreeMap::new() }
     }
 
     fn count(&mut self, quirk: Quirk) {
@@ -189,7 +191,8 @@ impl<'a> Asked<'a> {
         while let Some(chunk) = response.chunk().await.map_err(DiscoverError::Unreachable)? {
             bytes.extend_from_slice(&chunk);
         }
-        let (items, answer, read) = oaipmh::read(&bytes, Options::default());
+        let encoding = self.encoding.map(TextEncoding::get);
+        let (items, answer, read) = oaipmh::read(&bytes, Options { encoding, ..Options::default() });
         read.map_err(|error| nothing(format!("{text}: {error}")))?;
         for (quirk, times) in answer.quirks.iter() {
             *self.quirks.entry(quirk.as_str().to_owned()).or_default() += times;

@@ -91,7 +91,7 @@ pub enum RepositoryFault {
     BrokenGzip,
     /// Every so many records have a control character in their metadata.
     IllegalCharacters(u64),
-    /// Every so many records are in ISO 8859-1.
+    /// Every so many records are in ISO 8859-1, and so is the repository's name.
     Latin1(u64),
     /// Every so many records use a prefix that is nowhere declared.
     UndeclaredPrefix(u64),

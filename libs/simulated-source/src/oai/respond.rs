@@ -8,7 +8,7 @@ use super::inner::{Changing, Inner};
 use super::list::{self, Page, Query, Row, SetOf};
 use super::spec::{Deletions, Unit};
 use super::token::{Resumed, Tokens};
-use super::xml::Xml;
+use super::xml::{LATIN1_MARK, Xml};
 use crate::clock::SimTime;
 
 /// Prefix, schema and namespace of the formats.
@@ -87,7 +87,13 @@ fn identify(inner: &Inner, changing: &Changing, arguments: &[(String, String)]) 
     let Changing { world, faults, .. } = changing;
     let mut xml = Xml::new(inner, world, faults, arguments);
     xml.open("Identify");
-    xml.line("repositoryName", "A simulated repository");
+    let is_latin1 = value!(faults, Latin1).is_some();
+    let name = if is_latin1 {
+        format!("A simulated d{LATIN1_MARK}pot")
+    } else {
+        "A simulated repository".to_owned()
+    };
+    xml.line("repositoryName", &name);
     xml.line("baseURL", &value!(faults, OtherBaseUrl).unwrap_or_else(|| inner.base()));
     xml.line("protocolVersion", "2.0");
     xml.line("adminEmail", "admin@sim.example.org");

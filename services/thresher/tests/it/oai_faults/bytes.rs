@@ -3,6 +3,7 @@
 use simulated_source::{Failure, RepositoryFault as Fault};
 
 use super::{bears, bears_in, quirk, records_are_problems, small};
+use crate::common::{Run, thresher};
 use crate::oai::Case;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,6 +42,14 @@ async fn invalid_utf8() {
     let whole = (0..95).filter(|index| read(*index).contains("<dc:creator>é")).count();
     assert!(whole >= 9, "{whole}");
     assert_eq!(case.sync(&["--encoding", "windows-1252"]).exits(0).count("stored"), 0);
+    // What is said of the repository is read alike.
+    let discover = |more: &[&str]| {
+        let base = case.repository.base_url();
+        Run::of(thresher().args(["discover", &base, "--json"]).args(more)).exits(0).stdout
+    };
+    assert!(discover(&[]).contains("A simulated d\u{fffd}pot"), "{}", discover(&[]));
+    let named = discover(&["--encoding", "latin1"]);
+    assert!(named.contains("A simulated d\u{e9}pot"), "{named}");
     for unknown in ["klingon", "utf-8", "utf-16"] {
         let refused = case.sync(&["--encoding", unknown]).exits(2);
         assert!(refused.stderr.contains("windows-1252"), "{unknown}: {}", refused.stderr);
