@@ -77,21 +77,29 @@ pub enum ReadError {
         message: String,
     },
     /// A quirk, in strict mode.
-    #[error("{position}: {} ({quirk}), which strict mode refuses", quirk.meaning())]
+    #[error("{position}{}: {} ({quirk}), which strict mode refuses", in_record(record.as_deref()), quirk.meaning())]
     Quirk {
         /// The position of the element that has it.
         position: Position,
         /// The quirk.
         quirk: Quirk,
+        /// The identifier of the record that has it.
+        record: Option<String>,
     },
     /// A bad record, in strict mode.
-    #[error("{position}: {reason}; strict mode refuses that")]
+    #[error("{position}{}: {reason}; strict mode refuses that", in_record(record.as_deref()))]
     BadRecord {
         /// The position of the record.
         position: Position,
+        /// Its identifier, if that could be read.
+        record: Option<String>,
         /// The reason.
         reason: BadReason,
     },
+}
+
+fn in_record(identifier: Option<&str>) -> String {
+    identifier.map_or(String::new(), |identifier| format!(", in record {identifier}"))
 }
 
 /// The limit that ended the reading.

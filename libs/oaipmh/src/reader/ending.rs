@@ -58,8 +58,8 @@ impl Reader {
             {
                 self.note(Quirk::DamagedGzipEnd);
             }
-            if let Some((quirk, position)) = self.refused {
-                return Err(ReadError::Quirk { position, quirk });
+            if let Some(refused) = &self.refused {
+                return Err(refused.error());
             }
             return match self.input.fault() {
                 Some(error) if !self.input.is_gzip_damaged() => Err(error),

@@ -61,8 +61,23 @@ pub struct Reader {
     answer: Answer,
     digest: Sha256,
     scratch: String,
-    refused: Option<(Quirk, Position)>,
+    refused: Option<Refused>,
     failed: Option<ReadError>,
+}
+
+/// The first quirk that strict mode refuses.
+struct Refused {
+    quirk: Quirk,
+    position: Position,
+    /// The identifier of the record that has it.
+    record: Option<String>,
+}
+
+impl Refused {
+    fn error(&self) -> ReadError {
+        let Self { quirk, position, record } = self;
+        ReadError::Quirk { position: *position, quirk: *quirk, record: record.clone() }
+    }
 }
 
 /// Where in the answer the next byte is.
@@ -159,8 +174,8 @@ impl Reader {
         let mut is_last = false;
         loop {
             let step = self.step(is_last)?;
-            if let Some((quirk, position)) = self.refused {
-                return Err(ReadError::Quirk { position, quirk });
+            if let Some(refused) = &self.refused {
+                return Err(refused.error());
             }
             match step {
                 Step::Item(item) => return Ok(Some(item)),
@@ -341,7 +356,7 @@ impl Reader {
     fn note_at(&mut self, quirk: Quirk, position: Position) {
         self.answer.quirks.add(quirk);
         if self.options.strictness == Strictness::Strict && quirk.is_refused_when_strict() {
-            self.refused.get_or_insert((quirk, position));
+            self.refused.get_or_insert(Refused { quirk, position, record: None });
         }
     }
 

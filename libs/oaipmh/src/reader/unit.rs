@@ -77,6 +77,18 @@ struct Parsed {
     quirks: QuirkSet,
 }
 
+impl Parsed {
+    /// The identifier of the record, if that could be read.
+    fn identifier(&self) -> Option<String> {
+        let of_item = match &self.result {
+            Ok(Some(Item::Record(record))) => Some(&record.header),
+            Ok(Some(Item::Header(header))) => Some(&**header),
+            _ => None,
+        };
+        of_item.or(self.header.as_ref()).map(|header| header.identifier.clone())
+    }
+}
+
 impl Reader {
     /// Goes on searching for the end of the element that begins at the next byte.
     pub(super) fn scan(&mut self, is_last: bool) -> Result<Step, ReadError> {
@@ -167,7 +179,11 @@ impl Reader {
         let parsed = self.parse_bytes(length);
         self.scan = None;
         self.input.consume(length);
+        let was_refused = self.refused.is_some();
         self.note_all(parsed.quirks, position);
+        if let Some(refused) = self.refused.as_mut().filter(|_| !was_refused) {
+            refused.record = parsed.identifier();
+        }
         match parsed.result {
             Ok(None) => Ok(Step::Again),
             Ok(Some(item)) => self.item(item),
@@ -249,8 +265,9 @@ impl Reader {
             self.note_at(Quirk::BrokenRecord, bad.position);
         }
         if self.options.strictness == Strictness::Strict {
-            let BadRecord { position, reason, .. } = bad;
-            return Err(ReadError::BadRecord { position, reason });
+            let BadRecord { position, reason, header } = bad;
+            let record = header.map(|header| header.identifier);
+            return Err(ReadError::BadRecord { position, record, reason });
         }
         self.count()?;
         self.answer.bad += 1;
