@@ -26,7 +26,7 @@ pub use plan::{Plan, PlanEstimate, PlanStrategy, PlanUnread};
 pub use problem::{FieldError, Problem};
 pub use problems::{ProblemGroup, ProblemGroups, SourceProblem};
 pub use renamed::with_new_name;
-pub use resource::{Resource, ResourceHistory, ResourceState};
+pub use resource::{LinkEnd, Resource, ResourceHistory, ResourceState};
 pub use run::{Run, RunRequest, RunWait};
 pub use source::Source;
 pub use source_move::{MoveRequest, MoveRun};

@@ -86,6 +86,23 @@ impl From<ResourceState> for model::ResourceState {
     }
 }
 
+/// What a link leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LinkEnd {
+    /// The relation.
+    pub rel: String,
+    /// The target, as the Source writes it.
+    pub href: String,
+    /// Its state; absent if it is no resource of the Source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub state: Option<ResourceState>,
+    /// Why nothing is stored of it, if it has no state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub not_followed: Option<String>,
+}
+
 /// All that is known of a resource.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ResourceHistory {
@@ -111,6 +128,9 @@ pub struct ResourceHistory {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     pub document_problems: BTreeMap<String, ProblemRecord>,
+    /// What its links lead to: the state of each target, or why nothing is stored of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link_ends: Vec<LinkEnd>,
     /// Events of the resource, the oldest first: the last 1000.
     #[schema(value_type = Vec<BTreeMap<String, serde_json::Value>>)]
     pub events: VecDeque<ChangeLogEntry>,

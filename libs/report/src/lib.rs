@@ -8,6 +8,7 @@ mod finding;
 mod gather;
 pub mod history;
 mod intervals;
+mod link_ends;
 mod problems;
 mod resources;
 mod rules;
@@ -21,4 +22,5 @@ pub use card::{
 };
 pub use finding::Finding;
 pub use gather::gather;
+pub use link_ends::{LinkEnd, link_ends};
 pub use rules::{Remarked, remarked};

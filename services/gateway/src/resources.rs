@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use api::{Page, Resource, ResourceHistory};
+use api::{LinkEnd, Page, Resource, ResourceHistory};
 use axum::Json;
 use axum::extract::State;
 use catalog::CatalogReader;
@@ -154,6 +154,10 @@ pub(crate) async fn lookup(catalog: &CatalogReader, uri: &ResourceUri) -> Result
             document_problems.insert(document, problem);
         }
     }
+    let link_ends = match &record {
+        Some(record) => report::link_ends(catalog, record).await?.into_iter().map(link_end).collect(),
+        None => Vec::new(),
+    };
     let state = ResourceState::of(record.as_ref(), pending.as_ref(), problem.as_ref());
     let resource = Resource::new(uri, state, record.as_ref());
     Ok(ResourceHistory {
@@ -163,9 +167,15 @@ pub(crate) async fn lookup(catalog: &CatalogReader, uri: &ResourceUri) -> Result
         problem,
         versions,
         document_problems,
+        link_ends,
         events: VecDeque::new(),
         events_omitted: 0,
     })
+}
+
+fn link_end(end: report::LinkEnd) -> LinkEnd {
+    let report::LinkEnd { rel, href, state, not_followed } = end;
+    LinkEnd { rel, href, state: state.map(Into::into), not_followed }
 }
 
 /// The last events of a resource, oldest first, and the number of earlier ones. This reads the whole change log.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use ::report::history;
-use api::ResourceHistory;
+use api::{LinkEnd, ResourceHistory};
 use maud::{Markup, html};
 use model::{
     Action, Assurance, Bitstream, ChangeLogEntry, Declaration, HomeSite, Links, Listing, PendingRecord,
@@ -82,7 +82,7 @@ fn records(found: &ResourceHistory) -> Markup {
     html! {
         @if let Some(record) = &found.record {
             (stored(record))
-            @if let Some(links) = &found.resource.links { (link_list(links)) }
+            @if let Some(links) = &found.resource.links { (link_list(links, &found.link_ends)) }
         }
         @if let Some(pending) = &found.pending { (pending_record(pending)) }
         @if let Some(problem) = &found.problem { (problem_record(problem)) }
@@ -109,12 +109,12 @@ fn stored(record: &ResourceRecord) -> Markup {
 }
 
 /// The links as text: a target is an address that the Source names, so it is no link of this page.
-fn link_list(links: &Links) -> Markup {
+fn link_list(links: &Links, ends: &[LinkEnd]) -> Markup {
     html! {
         section aria-labelledby="links" {
             h2 #links { "Links" }
             dl {
-                @for link in links.to_vec() {
+                @for (number, link) in links.to_vec().into_iter().enumerate() {
                     dt { (link.rel) }
                     dd {
                         code { (link.href) }
@@ -122,6 +122,9 @@ fn link_list(links: &Links) -> Markup {
                         @if let Some(length) = link.length { ", " (format::count(length)) " bytes" }
                         @if let Some(pri) = link.pri { ", priority " (pri) }
                         @if let Some(document) = link.other.get("document") { br; span.hint { "of " (document) } }
+                        @if let Some(why) = ends.get(number).and_then(|end| end.not_followed.as_ref()) {
+                            br; span.hint { (why) }
+                        }
                     }
                 }
             }

@@ -5,7 +5,6 @@ mod copies;
 mod history_text;
 mod landing;
 mod message;
-mod not_followed;
 mod pairs;
 
 use std::collections::BTreeMap;
@@ -27,6 +26,7 @@ use crate::exit::{CommandResult, Exit, Failed, problem, usage};
 use crate::oai_header::OaiHeader;
 use crate::target;
 use crate::terminal::{self, note};
+use pairs::Pairs;
 
 /// All records of a resource, as `--json` prints them.
 #[derive(Debug, Serialize)]
@@ -55,7 +55,7 @@ struct ResourceHistory {
     events: Vec<ChangeLogEntry>,
     /// Documents that list it and are problems themselves.
     document_problems: BTreeMap<String, ProblemRecord>,
-    /// What it is linked with; none where a gateway was asked.
+    /// What it is linked with. A gateway tells what its links lead to, and does not search for links to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pairs: Option<pairs::Pairs>,
     /// All copies of its origin in the store, if there are others; none where a gateway was asked.
@@ -217,7 +217,7 @@ async fn from_gateway(
             problem: history.problem,
             events: history.events.into(),
             document_problems: history.document_problems,
-            pairs: None,
+            pairs: Some(Pairs::of_gateway(history.link_ends)).filter(|pairs| !pairs.is_empty()),
             copies: None,
             left_out: history.events_omitted,
         });

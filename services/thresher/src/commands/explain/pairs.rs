@@ -4,11 +4,10 @@
 use catalog::{CatalogError, CatalogReader};
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use model::{Links, ResourceRecord, ResourceState, ResourceUri, Subject, moment};
+use model::{Links, ResourceRecord, ResourceState, ResourceUri, moment};
+use report::{LinkEnd, link_ends};
 use resourcesync::relation;
 use serde::Serialize;
-
-use super::not_followed;
 
 /// The most resources that are searched for links to one. Beyond them, `ls --link` finds the rest.
 const SEARCHED: usize = 200_000;
@@ -45,6 +44,13 @@ pub(super) struct Pairs {
     pub(super) is_cut: bool,
 }
 
+impl From<LinkEnd> for End {
+    fn from(end: LinkEnd) -> Self {
+        let LinkEnd { rel, href, state, not_followed } = end;
+        Self { rel, uri: href, state, not_followed, source_from: None }
+    }
+}
+
 impl Pairs {
     /// Versions of the resource that are resources of their own (RFC 7089): they name it as their `original`. The
     /// oldest first; those without a time are last.
@@ -52,6 +58,15 @@ impl Pairs {
         let mut versions: Vec<&End> = self.from.iter().filter(|end| end.rel == relation::ORIGINAL).collect();
         versions.sort_by_key(|end| (end.source_from.is_none(), end.source_from, &end.uri));
         versions
+    }
+
+    /// What a gateway tells: it does not search for resources that link to this one.
+    pub(super) fn of_gateway(ends: Vec<api::LinkEnd>) -> Self {
+        let to = ends.into_iter().map(|end| {
+            let api::LinkEnd { rel, href, state, not_followed } = end;
+            End { rel, uri: href, state: state.map(Into::into), not_followed, source_from: None }
+        });
+        Self { to: to.collect(), ..Self::default() }
     }
 
     /// Whether there is nothing to show.
@@ -67,22 +82,8 @@ pub(super) async fn of(
     record: Option<&ResourceRecord>,
 ) -> Result<Pairs, CatalogError> {
     let mut pairs = Pairs::default();
-    if let Some(record) = record
-        && let Some(links) = &record.listing.links
-    {
-        let run = catalog.last_run().await?;
-        let options = run.as_ref().map(|run| run.options.as_str());
-        for link in links.to_vec() {
-            let target: Result<ResourceUri, _> = link.href.parse();
-            let state = match &target {
-                Ok(target) => state_of(catalog, target).await?,
-                // A target of another scheme is never a resource.
-                Err(_) => None,
-            };
-            let why = || not_followed::why(&link, &record.declaration, options);
-            let not_followed = if state.is_none() { Some(why()) } else { None };
-            pairs.to.push(End { rel: link.rel, uri: link.href, state, not_followed, source_from: None });
-        }
+    if let Some(record) = record {
+        pairs.to = link_ends(catalog, record).await?.into_iter().map(End::from).collect();
     }
     search(catalog, uri, &mut pairs).await?;
     Ok(pairs)
@@ -118,15 +119,6 @@ async fn search(catalog: &CatalogReader, uri: &ResourceUri, pairs: &mut Pairs) -
         }
     }
     Ok(())
-}
-
-/// The state of a resource; none of one that is not known.
-async fn state_of(catalog: &CatalogReader, uri: &ResourceUri) -> Result<Option<ResourceState>, CatalogError> {
-    let record = catalog.resource(uri).await?;
-    let pending = catalog.pending(uri).await?;
-    let problem = catalog.problem(&Subject::Resource(uri.to_string())).await?;
-    let is_known = record.is_some() || pending.is_some() || problem.is_some();
-    Ok(is_known.then(|| ResourceState::of(record.as_ref(), pending.as_ref(), problem.as_ref())))
 }
 
 fn state(record: &ResourceRecord) -> ResourceState {

@@ -83,7 +83,17 @@ async fn lnk_4_the_gateway_selects_by_links_and_the_console_shows_them() {
     ]);
     assert_eq!(page["items"][0]["links"], expected);
 
+    // What links lead to, and why nothing is stored of some of it.
+    let history = api.get(&format!("{resources}/history?{}", query(&[("uri", a)]))).await.is(StatusCode::OK);
+    let ends = &history.json()["link_ends"];
+    assert_eq!((&ends[0]["rel"], &ends[0]["state"]), (&json!("collection"), &Value::Null), "{ends}");
+    let not_followed = ends[0]["not_followed"].as_str().unwrap_or_default();
+    assert!(not_followed.contains("neither --follow-links"), "{ends}");
+    assert_eq!(ends[1], json!({"rel": "describedby", "href": e, "state": "present"}));
+
     // By the client.
+    let said = api.ask(&["explain", a]).await.exits(0).stdout;
+    assert!(said.contains("neither --follow-links") && said.contains(&format!("{e}")), "{said}");
     let words = format!("collection={ONE}");
     for words in [["ls", "--link", &words], ["ls", "--collection", ONE]] {
         let said = api.ask(&words).await.exits(0).stdout;
@@ -101,8 +111,14 @@ async fn lnk_4_the_gateway_selects_by_links_and_the_console_shows_them() {
     let visitor = Visitor::of(&api).signed_in(READ).await;
     let source = "/console/sources/linked";
     let history = visitor.page(&format!("{source}/resources/history?{}", query(&[("uri", a)]))).await;
-    for text in [">Links</h2>", "http://c.test/1?a=b&amp;c", e.as_str(), "text/plain", &format!("of {list}")]
-    {
+    for text in [
+        "neither --follow-links",
+        ">Links</h2>",
+        "http://c.test/1?a=b&amp;c",
+        e.as_str(),
+        "text/plain",
+        &format!("of {list}"),
+    ] {
         assert!(history.contains(text), "{text}: {history}");
     }
     let report = visitor.page(&format!("{source}/report")).await;
