@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fixity::Sha256;
 use jiff::Timestamp;
-use resourcesync::{Capability, Datetime, Link, Metadata, relation};
+use resourcesync::{Capability, Datetime, Header, Link, Metadata, relation};
 use serde::{Deserialize, Serialize};
 
 use crate::patch::packaged_patch;
@@ -45,6 +45,9 @@ pub struct PackageRecord {
     /// The URL of a copy of its manifest, if the dump states one (`rel="contents"`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<String>,
+    /// What that copy says of itself, where it was read before the package. The package's own manifest counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest_copy: Option<Box<ManifestHeader>>,
     /// Its progress.
     pub state: PackageState,
     /// The version whose slices are all settled.
@@ -172,6 +175,31 @@ pub struct ManifestHeader {
     /// Quirks found in it, counted by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quirks: BTreeMap<String, u64>,
+}
+
+impl ManifestHeader {
+    /// Whether another manifest is of the same kind and of the same times.
+    pub fn is_same_edition(&self, other: &Self) -> bool {
+        let times = |header: &Self| [&header.at, &header.completed, &header.from, &header.until].map(instant);
+        self.capability == other.capability && times(self) == times(other)
+    }
+}
+
+fn instant(time: &Option<Datetime>) -> Option<Timestamp> {
+    time.as_ref().map(Datetime::instant)
+}
+
+impl From<&Header> for ManifestHeader {
+    fn from(header: &Header) -> Self {
+        Self {
+            capability: header.capability.clone(),
+            at: header.at,
+            completed: header.completed,
+            from: header.from,
+            until: header.until,
+            quirks: BTreeMap::new(),
+        }
+    }
 }
 
 /// A set of slice numbers, stored as runs `[first, end)` in order.

@@ -33,8 +33,8 @@ pub fn renewed(before: PackageRecord, fresh: PackageRecord) -> PackageRecord {
     let is_in_work = matches!(before.state, PackageState::Stored { .. } | PackageState::Opened { .. });
     if is_in_work && before.declaration == fresh.declaration && tells_versions(&fresh.declaration) {
         // Its upload and its slices are named by its plan.
-        let PackageRecord { seq, state, settled, job, .. } = before;
-        return PackageRecord { seq, state, settled, job, ..fresh };
+        let PackageRecord { seq, manifest_copy, state, settled, job, .. } = before;
+        return PackageRecord { seq, manifest_copy, state, settled, job, ..fresh };
     }
     // An interrupted download resumes where it stopped; a conditional request tells whether the version is the same.
     let is_begun = before.state == PackageState::Wanted || before.kept;
@@ -87,6 +87,7 @@ mod tests {
             position: 0,
             named: 1,
             contents: None,
+            manifest_copy: None,
             state,
             settled: None,
             attempts: 3,

@@ -91,6 +91,7 @@ quirks! {
     PackageInChangeList "package-in-change-list" true true "a Change List leads to packages, where a Change Dump would";
     MissingPath "missing-path" false true "an entry of a manifest does not say where its bitstream lies";
     ManifestElsewhere "manifest-elsewhere" false true "the manifest of a package is not manifest.xml at its top; it is the only one that can be meant";
+    ContentsDiffers "contents-differs" false true "the copy of a manifest that a dump links to (contents) is of another kind or time than the manifest in the package, which counts";
     EmptyValue "empty-value" false true "an attribute or element has no value; it is taken as absent";
     UnreadableLength "unreadable-length" false true "a length is no number; it is dropped";
     UnreadablePriority "unreadable-priority" false true "a link's pri is no number from 1 to 999999; it is dropped";

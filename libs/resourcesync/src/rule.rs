@@ -226,6 +226,10 @@ impl Quirk {
                 Section::RESOURCE_DUMP_MANIFEST,
                 "Name the manifest manifest.xml, and put it at the top of the package, in no folder.",
             ),
+            Self::ContentsDiffers => Rule::should(
+                Section::RESOURCE_DUMP_MANIFEST,
+                "Replace the copy of a manifest whenever its package is made again.",
+            ),
             Self::EmptyValue => {
                 Rule::must(Section::FORMATS, "Leave an attribute or element out where it has no value.")
             }

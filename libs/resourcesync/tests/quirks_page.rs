@@ -118,6 +118,7 @@ fn seen(quirk: Quirk) -> &'static str {
         Quirk::PackageInChangeList => "CORE FastSync: a Change List of `.tar.xz` packages",
         Quirk::MissingPath => "—",
         Quirk::ManifestElsewhere => "—",
+        Quirk::ContentsDiffers => "—",
         Quirk::EmptyValue => "DSpace (ResourceSyncJava): empty `describedby` links",
         Quirk::UnreadableLength => "—",
         Quirk::UnreadablePriority => "—",

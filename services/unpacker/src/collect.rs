@@ -105,14 +105,7 @@ impl<F: FnMut(Option<u32>, &str)> Collector<F> {
         let from = header.from.as_ref().filter(is_possible);
         let until = header.until.as_ref().filter(is_possible);
         self.interval = Interval::between(from, until);
-        self.header = ManifestHeader {
-            capability: header.capability.clone(),
-            at: header.at,
-            completed: header.completed,
-            from: header.from,
-            until: header.until,
-            quirks: Default::default(),
-        };
+        self.header = ManifestHeader::from(header);
         Ok(())
     }
 

@@ -27,6 +27,7 @@ pub(crate) fn package(seq: u64, state: PackageState) -> PackageRecord {
         selection: None,
         position: 0,
         contents: None,
+        manifest_copy: None,
         state,
         settled: None,
         attempts: 0,

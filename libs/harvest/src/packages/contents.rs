@@ -5,8 +5,8 @@ use catalog::Batch;
 use documents::{ManifestTimes, Part, is_manifest_of, manifest_context, manifest_of};
 use jiff::Timestamp;
 use model::{
-    Contents, DocumentRecord, PackageRecord, PackageState, ResourceRecord, SettledPackage, Subject,
-    Validators,
+    Contents, DocumentRecord, ManifestHeader, PackageRecord, PackageState, ResourceRecord, SettledPackage,
+    Subject, Validators,
 };
 use planning::{CurrentState, Decision, EntryContext, Horizon, decide, queued_document, relinked, strategy};
 use resourcesync::{Capability, Datetime, Item};
@@ -51,6 +51,7 @@ pub(crate) async fn spare(
     while let Some(part) = stream.next().await {
         match part {
             Part::Header(header) if is_manifest_of(&header, &record.capability) => {
+                record.manifest_copy = Some(Box::new(ManifestHeader::from(&header)));
                 let at = header.at;
                 let completed = header.completed;
                 context = Some(record_context(uri, record, at, completed, header.capability, horizon));

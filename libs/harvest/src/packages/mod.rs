@@ -20,6 +20,7 @@ mod uploads;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use catalog::Batch;
 use model::{JobId, Origin, PackageRecord};
 
 use crate::error::HarvestError;
@@ -135,8 +136,15 @@ impl PackageWork {
             ctx.check_stop()?;
             let found = ctx.catalog().await?.package(&uri).await?;
             let Some(mut record) = found.filter(queue::is_open) else { continue };
+            let copy_before = record.manifest_copy.clone();
             Box::pin(contents::spare(ctx, planner, &uri, &mut record)).await?;
             if queue::is_open(&record) {
+                if record.manifest_copy != copy_before {
+                    // It is compared with the manifest inside, when that was read.
+                    let mut batch = Batch::new();
+                    batch.put_package(&uri, &record);
+                    ctx.commit(batch).await?;
+                }
                 self.take(order, uri, record, are_others_out);
             } else {
                 contents::settle_spared(ctx, &uri, record).await?;

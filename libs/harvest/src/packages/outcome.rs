@@ -8,7 +8,7 @@ use model::{
     Contents, Disposition, Failure, JobId, PackageOutcome, PackageRecord, PackageResult, PackageState,
     ProblemReason, Seq, SettledPackage, SliceSet, Subject,
 };
-use resourcesync::Capability;
+use resourcesync::{Capability, Quirk};
 
 use super::indexes::{self, Indexes};
 use super::uploads::{self, is_about_bytes, is_worth_keeping};
@@ -188,6 +188,10 @@ impl PackageWork {
         contents: Contents,
     ) -> Result<(), HarvestError> {
         ctx.run.counters.add_quirks(&contents.manifest.quirks);
+        // The manifest in the package counts.
+        if record.manifest_copy.take().is_some_and(|copy| !copy.is_same_edition(&contents.manifest)) {
+            ctx.run.counters.add_quirk(Quirk::ContentsDiffers.as_str(), 1);
+        }
         if ctx.problems.any && contents.unlisted == 0 {
             batch.delete_problem(&Subject::Document(uri.to_owned()));
         }

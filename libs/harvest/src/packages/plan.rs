@@ -112,6 +112,7 @@ impl Planner {
             position,
             named: 1,
             contents: entry.link("contents").map(|link| link.href.clone()),
+            manifest_copy: None,
             state: PackageState::Wanted,
             settled: None,
             attempts: 0,

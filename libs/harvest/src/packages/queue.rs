@@ -116,6 +116,7 @@ mod tests {
             position,
             named: 1,
             contents: None,
+            manifest_copy: None,
             state: PackageState::Wanted,
             settled: None,
             attempts: 0,

@@ -56,6 +56,34 @@ async fn a_package_that_need_not_be_received_any_more_is_no_problem_any_more() {
     assert!(notes.is_empty(), "nobody goes on with it: {notes:?}");
 }
 
+#[tokio::test]
+async fn lnk_14_where_the_copy_of_a_manifest_differs_the_one_in_the_package_counts() {
+    let case = Case::new().await;
+    let first = case.package("/1.zip", Package::of_resources(AT).holds(&case.uri("a"), "a1").zip(), "");
+    let url = case.dump(&[first]);
+    case.copy.sync(&url).exits(0);
+
+    // The package was made again, and its copy was not.
+    let dump = |day: u32, name: &str, is_stale: bool| {
+        let at = format!("2026-01-0{day}T00:00:00Z");
+        let made =
+            |at: &str| Package::of_resources(at).holds(&case.uri("a"), "a2").holds(&case.uri(name), name);
+        let package = case.package(&format!("/{day}.zip"), made(&at).zip(), "");
+        let copy = made(if is_stale { AT } else { &at }).manifest();
+        let entry = case.with_contents(&package, &format!("/{day}.xml"), copy);
+        case.site.serve("/dump.xml", urlset(&format!("capability=\"resourcedump\" at=\"{at}\""), &[entry]));
+    };
+    dump(3, "b", true);
+    let run = case.copy.sync(&url).exits(0);
+    assert_eq!(run.json()["quirks"]["contents-differs"], 1, "{run}");
+    case.holds(&[("a", "a2"), ("b", "b")]);
+
+    dump(4, "c", false);
+    let run = case.copy.sync(&url).exits(0);
+    assert_eq!(run.json()["quirks"]["contents-differs"], serde_json::Value::Null, "{run}");
+    assert_eq!((run.count("stored"), case.site.requests_at("/4.xml")), (1, 1), "{run}");
+}
+
 /// All files below a directory.
 fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries =
