@@ -329,12 +329,19 @@ async fn interrupted(case: &Case, entry: &str, options: &[&str]) {
     let earlier = VERSIONS - 1;
     let wanted = earlier.to_string();
     let options = [&["--versions", &wanted], options].concat();
+    let mut interrupted = 0;
     for n in 0..INTERRUPTIONS {
-        // At most 100 requests of 480, so that some reach a commit, and none the end.
+        // At most 100 requests of 480, so that some reach a commit.
         let enough = asked() + n * 13 % 100 + 1;
-        let process = Process::start(&mut case.copy.command("backfill", &options));
-        process.kill_when(|| asked() >= enough).await;
+        let mut process = Process::start(&mut case.copy.command("backfill", &options));
+        if !process.until(|| asked() >= enough).await {
+            assert_eq!(process.end(), Some(0), "the rest was fetched");
+            break;
+        }
+        // It is killed when it is dropped.
+        interrupted += 1;
     }
+    assert!(interrupted >= INTERRUPTIONS / 2, "{interrupted}");
     let before = asked();
     let run = case.backfill(&options).exits(0);
     let stored = run.count("stored") as usize;
