@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use catalog::Batch;
+use jiff::{SignedDuration, Timestamp};
 use simulated_source::{Changes, Deletions, RepositoryFault, RepositorySpec, SimulatedRepository};
 use testkit::scripted::Reply;
 
-use crate::common::{Destination, Process, Run, Site, thresher};
+use crate::common::{Destination, Inside, Process, Run, Site, thresher};
 
 const DAY: u32 = 86_400;
 
@@ -46,6 +48,19 @@ impl Case {
     /// How many requests of a verb came since the log was cleared.
     pub(crate) fn requests(&self, verb: &str) -> u64 {
         self.repository.requests().count(verb)
+    }
+
+    /// Lets so many days pass since the identifiers of its lists were last compared with what is held.
+    pub(crate) async fn compared_days_ago(&self, days: i64) {
+        let inside = Inside::of(&self.copy, &self.repository.base_url()).await;
+        let mut batch = Batch::new();
+        for (id, mut set) in inside.catalog.sets().await.expect("a catalog") {
+            let list = set.oai.as_mut().expect("a list of a repository");
+            list.progress.swept_at = Some(Timestamp::now() - SignedDuration::from_hours(days * 24));
+            batch.put_set(&id, &set);
+        }
+        inside.catalog.commit(batch).await.expect("a catalog");
+        inside.close().await;
     }
 
     /// Checks that the copy has the records that the repository has, and no other.

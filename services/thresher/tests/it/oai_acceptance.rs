@@ -231,6 +231,21 @@ async fn six_hundred_of_five_thousand_deletions_wait_and_four_hundred_do_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn records_that_vanish_are_deleted_after_a_second_list_of_identifiers() {
+    let case = Case::in_step(thousand().deletions(simulated_source::Deletions::No)).await;
+    (0..20).for_each(|index| case.repository.delete(index * 7));
+    for (absent, deleted) in [(20, 0), (0, 20), (0, 0)] {
+        case.repository.advance(8 * DAY);
+        case.compared_days_ago(8).await;
+        case.repository.reset_requests();
+        let run = case.sync(&[]).exits(0);
+        assert_eq!((run.count("absent"), run.count("deleted")), (absent, deleted), "{run}");
+        assert!(case.requests("ListIdentifiers") >= 10, "{:?}", case.repository.requests().by_verb);
+    }
+    case.is_whole();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_page_that_is_cut_in_a_record_is_read_again_and_doubles_nothing() {
     let case = Case::of(thousand().records(100).page_size(100)).await;
     let whole = case.repository.metadata(0, "oai_dc").expect("metadata").len();
@@ -258,6 +273,9 @@ async fn control_characters_cost_no_record_unless_reading_is_strict() {
     assert!(run.exit != Some(0), "{run}");
     let problems = strict.copy.run("problems", &[]).stdout;
     assert!(problems.contains("line ") && problems.contains("column "), "{problems}");
+    let is_named =
+        |index: u64| problems.contains(&format!("in record {}:", strict.repository.identifier(index)));
+    assert_eq!((0..100).filter(|index| is_named(*index)).count(), 1, "the record is named: {problems}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

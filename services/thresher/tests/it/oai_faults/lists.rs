@@ -1,6 +1,6 @@
 //! Lists that end early, repeat, fail or are refused, and answers that are none.
 
-use simulated_source::{Failure, RepositoryFault as Fault};
+use simulated_source::{Deletions, Failure, RepositoryFault as Fault};
 
 use super::{DAY, bears, bears_in, finds_nothing, quirk, small};
 use crate::oai::Case;
@@ -89,6 +89,19 @@ async fn verb_missing() {
     for verb in ["ListIdentifiers", "GetRecord", "ListSets"] {
         bears_in(small(), Fault::VerbMissing(verb)).await;
     }
+
+    // Identifiers are listed where deletions are not told; without that verb, records are.
+    let case = Case::in_step(small().deletions(Deletions::No)).await;
+    case.repository.set_fault(Fault::VerbMissing("ListIdentifiers"));
+    let mut counted = 0;
+    for _ in 0..3 {
+        case.repository.advance(DAY);
+        case.compared_days_ago(8).await;
+        counted += quirk(&case.sync(&[]), "verb-missing");
+    }
+    assert_eq!((counted, case.requests("ListIdentifiers")), (1, 1), "it is remembered");
+    assert!(case.requests("ListRecords") >= 10, "all records are listed in its place");
+    case.is_whole();
 }
 
 #[tokio::test(flavor = "multi_thread")]

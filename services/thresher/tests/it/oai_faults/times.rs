@@ -1,11 +1,9 @@
 //! Times: granularity, datestamps, windows, and answers that are old.
 
-use catalog::Batch;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use simulated_source::{Deletions, RepositoryFault as Fault, RepositorySpec, Unit};
 
 use super::{DAY, bears, bears_in, quirk, small};
-use crate::common::Inside;
 use crate::oai::Case;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,18 +91,8 @@ async fn datestamp_not_moved() {
 async fn datestamp_not_moved_shows_in_a_sample_and_a_list_of_all_follows() {
     // All but a few of the newest, which the list of changes has.
     let case = Case::in_step(RepositorySpec::default().seconds_apart(100_000)).await;
-    let base = case.repository.base_url();
     (0..990).for_each(|index| case.repository.update_silently(index));
-    // A month has gone since all identifiers were compared.
-    let inside = Inside::of(&case.copy, &base).await;
-    let mut batch = Batch::new();
-    for (id, mut set) in inside.catalog.sets().await.expect("a catalog") {
-        let list = set.oai.as_mut().expect("a list of a repository");
-        list.progress.swept_at = Some(Timestamp::now() - SignedDuration::from_hours(31 * 24));
-        batch.put_set(&id, &set);
-    }
-    inside.catalog.commit(batch).await.expect("a catalog");
-    inside.close().await;
+    case.compared_days_ago(31).await;
     let run = case.sync(&[]).exits(0);
     let sampled = run.count("sampled");
     assert!((1..=40).contains(&sampled), "one of a hundred: {run}");
