@@ -1,5 +1,6 @@
 //! The command line.
 
+mod far;
 mod many_sources;
 mod oai;
 mod oai_loss;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::far::FarOptions;
 pub(crate) use self::many_sources::ManySourcesOptions;
 pub(crate) use self::oai::OaiOptions;
 pub(crate) use self::oai_loss::OaiLossOptions;
@@ -39,6 +41,12 @@ pub(crate) enum Case {
     /// 10,000 resources of a Source that takes 50 ms for each answer, with 64 requests open.
     #[command(name = "latency-50ms")]
     Latency(Options),
+    /// 20,000 resources of 2 KiB over TLS, by HTTP/1.1 and by HTTP/2: thresher, a bare loop, curl and aria2c.
+    SmallFilesTls(Options),
+    /// 8 resources of 16 MiB from a server that is 20, 100 and 240 ms away, over TLS, by HTTP/1.1 and by HTTP/2.
+    FarLarge(FarOptions),
+    /// 1,280 resources of 2 KiB from a server that is 240 ms away, with 64 requests open.
+    FarSmall(FarOptions),
     /// A list of 1,000,000 entries whose resources are all held already.
     MillionUnchanged(Options),
     /// The same with three links in each entry.

@@ -72,6 +72,16 @@ impl ResourceList<'_> {
         })
     }
 
+    /// Writes all entries into one document at another path: the same resources under another base.
+    pub(crate) fn write_at(
+        &self,
+        docroot: &Path,
+        path: &str,
+        declared: impl Fn(u64) -> Declared,
+    ) -> io::Result<()> {
+        self.write_part(docroot, path, 0..self.resources, &declared)
+    }
+
     /// How many documents there are.
     pub(crate) fn documents(&self) -> u64 {
         match self.resources.div_ceil(ENTRIES_PER_LIST) {

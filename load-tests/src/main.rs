@@ -7,6 +7,7 @@ mod check;
 mod cli;
 mod cost;
 mod documents;
+mod far_proxy;
 mod fleet;
 mod folder;
 mod get_all;
@@ -30,6 +31,7 @@ mod sources_server;
 mod stats;
 mod store_proxy;
 mod thresher;
+mod tls_source;
 
 use std::process::ExitCode;
 
@@ -43,6 +45,9 @@ fn main() -> ExitCode {
         Case::SmallFiles(options) => print(&options, cases::small_files::run(&options)),
         Case::SmallFilesFleet(options) => print(&options, cases::small_files_fleet::run(&options)),
         Case::LargeFiles(options) => print(&options, cases::large_files::run(&options)),
+        Case::SmallFilesTls(options) => print(&options, cases::far::small_files(&options)),
+        Case::FarLarge(options) => print(&options.common, cases::far::large(&options)),
+        Case::FarSmall(options) => print(&options.common, cases::far::small(&options)),
         Case::Latency(options) => print(&options, cases::latency::run(&options)),
         Case::MillionLinks(options) => print(&options, cases::million_unchanged::run_linked(&options)),
         Case::MillionUnchanged(options) => print(&options, cases::million_unchanged::run(&options)),

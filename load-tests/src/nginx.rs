@@ -47,6 +47,7 @@ http {
     scgi_temp_path temp/scgi;
     server {
         listen 127.0.0.1:@PORT@;
+        @TLS@
         root @DOCROOT@;
         location = /.status { stub_status; }
         @LOCATIONS@
@@ -66,9 +67,37 @@ pub(crate) struct Nginx {
     asked: Cell<u64>,
 }
 
+/// What a server needs for TLS, and its ports at 127.0.0.1.
+#[derive(Debug, Clone)]
+pub(crate) struct TlsFiles {
+    /// The certificate, as PEM.
+    pub(crate) certificate: PathBuf,
+    /// Its key, as PEM.
+    pub(crate) key: PathBuf,
+    /// The port with HTTP/1.1 alone.
+    pub(crate) http1: u16,
+    /// The port with HTTP/2 too.
+    pub(crate) http2: u16,
+}
+
 impl Nginx {
     /// Serves the files below `docroot`, and the additional `locations`.
     pub(crate) fn start(program: &Path, docroot: &Path, locations: &str) -> anyhow::Result<Self> {
+        Self::launch(program, docroot, locations, "")
+    }
+
+    /// Serves the files below `docroot`, also over TLS.
+    pub(crate) fn start_with_tls(program: &Path, docroot: &Path, tls: &TlsFiles) -> anyhow::Result<Self> {
+        let TlsFiles { certificate, key, http1, http2 } = tls;
+        let (certificate, key) = (certificate.display(), key.display());
+        let listen = format!(
+            "listen 127.0.0.1:{http1} ssl; listen 127.0.0.1:{http2} ssl http2; ssl_protocols TLSv1.3; \
+             ssl_certificate {certificate}; ssl_certificate_key {key};"
+        );
+        Self::launch(program, docroot, "", &listen)
+    }
+
+    fn launch(program: &Path, docroot: &Path, locations: &str, tls: &str) -> anyhow::Result<Self> {
         let folder = docroot.with_extension("nginx");
         fs::create_dir_all(folder.join("temp"))?;
         let port = free_port()?;
@@ -77,6 +106,7 @@ impl Nginx {
         let config = CONFIG
             .replace("@USER@", user)
             .replace("@PORT@", &port.to_string())
+            .replace("@TLS@", tls)
             .replace("@DOCROOT@", &docroot.display().to_string())
             .replace("@LOCATIONS@", locations);
         fs::write(folder.join("nginx.conf"), config)?;

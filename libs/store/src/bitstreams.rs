@@ -4,10 +4,11 @@ use bytes::Bytes;
 use fixity::Sha256;
 use fs_err as fs;
 use jiff::Timestamp;
-use model::{Location, Method, PackageId, SourceId, Span};
+use model::{Location, Method, PackageId, SourceId, Span, StoredBitstream};
 use object_store::{GetOptions, GetRange, ObjectStore, PutMode};
 
-use crate::files::blocking;
+use crate::error::AtFile;
+use crate::files::{blocking, create_folder_of, flush_folder};
 use crate::spool::Spooled;
 use crate::{Key, Store, StoreError};
 
@@ -128,6 +129,35 @@ impl Store {
         package: PackageId,
     ) -> Result<(), StoreError> {
         self.remove(&Key::Package { source: source.clone(), package }).await
+    }
+
+    /// Moves an object that holds one bitstream to the name of its content, where that copies no bytes. None where it
+    /// stays.
+    ///
+    /// # Errors
+    /// As [`Store::put_bitstream`].
+    pub(crate) async fn move_to_digest(
+        &self,
+        stored: &StoredBitstream,
+    ) -> Result<Option<Location>, StoreError> {
+        let Some(local) = self.on_disk() else { return Ok(None) };
+        let sha256 = stored.computed.sha256();
+        let from = local.file(&Key::of(&stored.location).path())?;
+        let to = local.file(&Key::Bitstream(sha256).path())?;
+        let fsync = local.fsync;
+        let rename = move || {
+            let folder = create_folder_of(&to)?;
+            // Its retention starts now, however long it was received.
+            let file = fs::OpenOptions::new().write(true).open(&from).at_file("open", &from)?;
+            file.file().set_modified(Timestamp::now().into()).at_file("touch", &from)?;
+            fs::rename(&from, &to).at_file("rename", &from)?;
+            if fsync {
+                flush_folder(folder)?;
+            }
+            Ok(())
+        };
+        blocking("store a bitstream", rename).await?;
+        self.settle_put(sha256, stored.computed.length(), true).await.map(Some)
     }
 
     /// Restarts an object's retention without writing its bytes, where the store can. Returns whether it did.

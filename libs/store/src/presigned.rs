@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use model::Location;
-use object_store::signer::{Method, SignedUrlOptions, Signer as _, Url};
+use model::{Location, Method};
+use object_store::signer::{Method as HttpMethod, SignedUrlOptions, Signer as _, Url};
 
 use crate::backend::Backend;
 use crate::error::AtObject;
@@ -26,16 +26,46 @@ impl Store {
         media_type: &str,
         encoding: Option<&str>,
     ) -> Result<Option<Url>, StoreError> {
-        let (Backend::Bucket(bucket), Location::Object { .. }) = (self.backend(), location) else {
+        let Backend::Bucket(bucket) = self.backend() else { return Ok(None) };
+        if !is_alone(location) {
             return Ok(None);
-        };
+        }
         let Some(Presigner { s3, prefix }) = &bucket.presigner else { return Ok(None) };
         let key = Key::of(location);
         let path = prefix.parts().chain(key.path().parts()).collect();
         let told = [("response-content-type", Some(media_type)), ("response-content-encoding", encoding)];
         let told = told.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let options = SignedUrlOptions::new().with_query(told);
-        let url = s3.signed_url_opts(Method::GET, &path, lasts, &options).await;
+        let url = s3.signed_url_opts(HttpMethod::GET, &path, lasts, &options).await;
         url.map(Some).at_object(self.root(), &key)
+    }
+}
+
+/// Whether a bitstream is all of its object. A member of a package is behind a header of its own, so one that begins at
+/// the first byte was received as an upload.
+fn is_alone(location: &Location) -> bool {
+    matches!(location, Location::Object { .. } | Location::Package { offset: 0, method: Method::Stored, .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use fixity::Sha256;
+    use model::{PackageId, SourceId};
+
+    use super::*;
+
+    #[test]
+    fn what_is_all_of_its_object_is_told_from_a_member() {
+        let source: SourceId = "a".parse().unwrap();
+        let member = |offset, method| Location::Package {
+            source: source.clone(),
+            package: PackageId::fresh(),
+            offset,
+            stored_length: 7,
+            method,
+        };
+        assert!(is_alone(&Location::Object { sha256: Sha256::of(b"a") }));
+        assert!(is_alone(&member(0, Method::Stored)));
+        assert!(!is_alone(&member(512, Method::Stored)) && !is_alone(&member(0, Method::Deflated)));
     }
 }

@@ -54,6 +54,7 @@ conformance!(
     a_deflated_member_that_is_not_what_it_was_is_never_whole,
     an_upload_that_was_dropped_goes_on_behind_its_last_part,
     an_upload_that_was_kept_goes_on_at_the_very_byte,
+    a_resource_that_was_uploaded_has_the_name_of_its_content_where_that_copies_nothing,
     a_package_of_less_than_a_part_is_one_object_and_no_note,
     an_upload_that_begins_anew_is_another_package,
     of_two_workers_on_one_upload_one_goes_on,

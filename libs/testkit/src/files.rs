@@ -51,6 +51,11 @@ pub enum Ranges {
     Misaligned,
     /// Sends the range, with another `ETag` in each response, like many servers behind one name.
     Restless,
+    /// Sends the range, and breaks each body off after so many bytes.
+    Cut {
+        /// The bytes that are sent.
+        after: usize,
+    },
     /// Answers 429 to more than this many concurrent requests.
     Refused {
         /// The most that are served.
@@ -95,6 +100,8 @@ struct Table {
 struct Sending {
     shared: Arc<Shared>,
     left: Bytes,
+    /// Whether it breaks off behind these bytes.
+    breaks: bool,
     is_open: bool,
 }
 
@@ -211,7 +218,7 @@ impl Table {
 }
 
 impl Sending {
-    fn begin(shared: Arc<Shared>, left: Bytes) -> Self {
+    fn begin(shared: Arc<Shared>, left: Bytes, breaks: bool) -> Self {
         {
             let mut state = shared.state();
             state.open += 1;
@@ -221,12 +228,13 @@ impl Sending {
             }
         }
         shared.changed.send_replace(());
-        Self { shared, left, is_open: true }
+        Self { shared, left, breaks, is_open: true }
     }
 
     async fn next(mut self) -> Option<(Result<Bytes, io::Error>, Self)> {
         if self.left.is_empty() {
-            return None;
+            let cut = std::mem::take(&mut self.breaks).then(|| io::Error::other("the body is cut here"));
+            return cut.map(|error| (Err(error), self));
         }
         let mut changed = self.shared.changed.subscribe();
         loop {
@@ -289,10 +297,15 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Re
                     }
                     None => (200, file.bytes.clone()),
                 };
+                let cut = match file.ranges {
+                    Ranges::Cut { after } => after,
+                    _ => usize::MAX,
+                };
                 drop(state);
                 let response = response.header("content-length", body.len());
+                let (breaks, body) = (cut < body.len(), body.slice(..cut.min(body.len())));
                 shared.state().asked.push(Asked { path, range, status });
-                let sending = Sending::begin(Arc::clone(&shared), body);
+                let sending = Sending::begin(Arc::clone(&shared), body, breaks);
                 return finish(response, status, Body::from_stream(sending.stream()));
             }
         }

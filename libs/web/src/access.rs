@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::Network;
-use rustls::ClientConfig;
 use url::Url;
 
+use crate::WebConfig;
 use crate::address_guard::{Guard, Refused};
+use crate::network::Underlay;
 use crate::transport::{Carrier, Transport};
-use crate::{WebConfig, network};
 
 /// Sets of networks whose connections are kept before unused ones are closed.
 const MOST_SETS: usize = 64;
@@ -32,7 +32,7 @@ pub(crate) struct Accesses {
 
 /// The layer below the connections.
 enum Under {
-    Network(Arc<ClientConfig>),
+    Network(Underlay),
     Inside(Arc<dyn Transport>),
 }
 
@@ -58,7 +58,7 @@ impl Accesses {
         let under = match transport {
             // The network is not used, so the system's certificates are not read.
             Some(transport) => Under::Inside(transport),
-            None => Under::Network(Arc::new(network::tls()?)),
+            None => Under::Network(Underlay::new()?),
         };
         let usual = Arc::new(under.access(config, &BTreeSet::new()));
         Ok(Self { config: config.clone(), under, usual, wider: Mutex::default() })
@@ -88,7 +88,7 @@ impl Under {
         let allow = |policy: crate::AddressPolicy, network: &Network| policy.allow_network(*network);
         let guard = Arc::new(Guard::new(networks.iter().fold(config.addresses.clone(), allow)));
         let carrier = match self {
-            Self::Network(tls) => Carrier::Network(Box::new(network::new(config, &guard, tls))),
+            Self::Network(underlay) => Carrier::Network(Box::new(underlay.networks(config, &guard))),
             Self::Inside(transport) => Carrier::Inside(Arc::clone(transport)),
         };
         Access { carrier, guard }

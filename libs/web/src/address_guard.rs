@@ -9,9 +9,11 @@ use std::sync::{Mutex, PoisonError};
 use model::Network;
 use url::{Host, Url};
 
+mod cached_names;
 mod class;
 mod resolver;
 
+pub(crate) use cached_names::CachedNames;
 pub use class::AddressClass;
 use class::AddressClass::{Loopback, Metadata, Private, Public, Shared};
 pub(crate) use resolver::{Names, Resolver, SystemNames, Unresolved};

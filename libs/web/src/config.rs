@@ -22,9 +22,9 @@ pub struct WebConfig {
     pub stall_timeout: Duration,
     /// Limits of every body: its size and its speed.
     pub bodies: BodyLimits,
-    /// How many bytes an HTTP/2 server may send before they are acknowledged, for one response and for all on
-    /// one connection. This bounds the memory per connection, and the bytes that a distant server sends per
-    /// round trip. At least 65,535. Default: 16 MiB.
+    /// How many bytes of one response an HTTP/2 server may send before they are acknowledged; a connection has
+    /// this much for each of `per_origin` responses. This bounds the memory per request, and the bytes that a
+    /// distant server sends per round trip. At least 65,535. Default: 16 MiB.
     pub http2_window: u32,
     /// Concurrent requests to one origin, at least 1. Default: 4.
     pub per_origin: usize,

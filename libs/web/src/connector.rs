@@ -82,13 +82,108 @@ impl Service<Uri> for Connector {
     fn call(&mut self, to: Uri) -> Self::Future {
         let usual = if to.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
         let port = to.port_u16().unwrap_or(usual);
+        let host = to.host().map(str::to_owned);
         let connecting = self.0.to_port(port).call(to);
-        let within = self.0.within;
+        let parts = Arc::clone(&self.0);
         Box::pin(async move {
-            match tokio::time::timeout(within, connecting).await {
+            let connected = match tokio::time::timeout(parts.within, connecting).await {
                 Ok(connected) => connected,
-                Err(_elapsed) => Err(NotInTime(within).into()),
+                Err(_elapsed) => Err(NotInTime(parts.within).into()),
+            };
+            if let (Err(_), Some(host)) = (&connected, host) {
+                // The server may have moved.
+                parts.names.forget(&host);
             }
+            connected
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::net::{TcpListener, TcpSocket};
+
+    use super::*;
+    use crate::{AddressPolicy, network};
+
+    /// Any name has these addresses.
+    #[derive(Debug, Default)]
+    struct Fixed(Vec<IpAddr>, AtomicUsize);
+
+    impl Names for Fixed {
+        fn look_up(&self, _: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+            let addresses = self.0.iter().map(|address| SocketAddr::new(*address, 0)).collect();
+            Box::pin(async { Ok(addresses) })
+        }
+
+        fn forget(&self, _: &str) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn connector(names: &Arc<Fixed>) -> Connector {
+        let guard = Arc::new(Guard::new(AddressPolicy::allow_all()));
+        let tls = Arc::new(network::tls().unwrap());
+        let names = Arc::clone(names);
+        Connector::new(names, guard, tls, Duration::from_secs(10))
+    }
+
+    /// A server on IPv6 that answers no further connection, since its queue is full; and what fills it.
+    async fn silent(port: u16) -> io::Result<(TcpListener, Vec<tokio::task::JoinHandle<()>>)> {
+        let address = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
+        let socket = TcpSocket::new_v6()?;
+        socket.bind(address)?;
+        let listener = socket.listen(1)?;
+        let mut filling = Vec::new();
+        loop {
+            let connecting = tokio::net::TcpStream::connect(address);
+            match tokio::time::timeout(Duration::from_millis(300), connecting).await {
+                Ok(connected) => {
+                    let kept = connected?;
+                    filling.push(tokio::spawn(async move {
+                        let _kept = kept;
+                        std::future::pending().await
+                    }));
+                }
+                Err(_silent) => return Ok((listener, filling)),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_that_does_not_answer_does_not_hold_up_the_other_family() {
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = server.local_addr().unwrap().port();
+        let Ok((_silent, filling)) = silent(port).await else {
+            eprintln!("this machine has no IPv6 on loopback");
+            return;
+        };
+        let names = Arc::new(Fixed(
+            vec![Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()],
+            AtomicUsize::new(0),
+        ));
+        let began = std::time::Instant::now();
+        let uri = format!("http://two.test:{port}/").parse().unwrap();
+        connector(&names).call(uri).await.unwrap();
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(3), "the limit for all addresses is 10 s: {took:?}");
+        filling.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_led_nowhere_is_forgotten() {
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = server.local_addr().unwrap().port();
+        let names = Arc::new(Fixed(vec![Ipv4Addr::LOCALHOST.into()], AtomicUsize::new(0)));
+        let uri: Uri = format!("http://one.test:{port}/").parse().unwrap();
+        connector(&names).call(uri.clone()).await.unwrap();
+        assert_eq!(names.1.load(Ordering::Relaxed), 0);
+        drop(server);
+        assert!(connector(&names).call(uri).await.is_err());
+        assert_eq!(names.1.load(Ordering::Relaxed), 1);
     }
 }

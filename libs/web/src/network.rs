@@ -10,15 +10,18 @@ use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::ClientConfig;
+use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls_platform_verifier::Verifier;
 
 use crate::WebConfig;
-use crate::address_guard::{Guard, SystemNames};
+use crate::address_guard::{CachedNames, Guard, Names, SystemNames};
 use crate::connector::Connector;
 
 /// An idle connection is closed after this time.
 const IDLE: Duration = Duration::from_secs(90);
+/// Servers whose TLS sessions are kept: a further connection needs no certificate, and by TLS 1.2 a round trip less.
+const SESSIONS: usize = 1_024;
 /// The initial HTTP/2 window (RFC 9113, 6.9.2), and the largest one.
 const SMALLEST_WINDOW: u32 = 65_535;
 const LARGEST_WINDOW: u32 = (1 << 31) - 1;
@@ -27,19 +30,62 @@ const LARGEST_WINDOW: u32 = (1 << 31) - 1;
 /// sent on another one, but only if no byte of it was sent.
 pub(crate) type Network = Client<Connector, Full<Bytes>>;
 
-/// A network without connections yet, to the addresses that `guard` allows.
-pub(crate) fn new(config: &WebConfig, guard: &Arc<Guard>, tls: &Arc<ClientConfig>) -> Network {
+/// What all connections of a client share: TLS with its sessions, and names with their addresses.
+pub(crate) struct Underlay {
+    names: Arc<dyn Names>,
+    tls: Arc<ClientConfig>,
+    /// The same, offering HTTP/1.1 only.
+    tls_apart: Arc<ClientConfig>,
+}
+
+/// The pools of connections to a set of addresses.
+pub(crate) struct Networks {
+    /// Requests that share a connection where the server speaks HTTP/2.
+    pub(crate) shared: Network,
+    /// Requests that each have a connection of their own.
+    pub(crate) apart: Network,
+}
+
+impl Underlay {
+    /// # Errors
+    /// When this machine has no root certificates.
+    pub(crate) fn new() -> Result<Self, rustls::Error> {
+        let tls = tls()?;
+        let mut tls_apart = tls.clone();
+        tls_apart.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let names = Arc::new(CachedNames::new(Arc::new(SystemNames)));
+        Ok(Self { names, tls: Arc::new(tls), tls_apart: Arc::new(tls_apart) })
+    }
+
+    /// Networks without connections yet, to the addresses that `guard` allows.
+    pub(crate) fn networks(&self, config: &WebConfig, guard: &Arc<Guard>) -> Networks {
+        Networks {
+            shared: new(config, &self.names, guard, &self.tls),
+            apart: new(config, &self.names, guard, &self.tls_apart),
+        }
+    }
+}
+
+/// A network without connections yet, to the addresses of `names` that `guard` allows.
+fn new(config: &WebConfig, names: &Arc<dyn Names>, guard: &Arc<Guard>, tls: &Arc<ClientConfig>) -> Network {
     let connector =
-        Connector::new(Arc::new(SystemNames), Arc::clone(guard), Arc::clone(tls), config.connect_timeout);
+        Connector::new(Arc::clone(names), Arc::clone(guard), Arc::clone(tls), config.connect_timeout);
     let window = config.http2_window.clamp(SMALLEST_WINDOW, LARGEST_WINDOW);
     Client::builder(TokioExecutor::new())
         .http2_initial_stream_window_size(window)
-        .http2_initial_connection_window_size(window)
+        .http2_initial_connection_window_size(connection_window(window, config.per_origin))
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(config.per_origin)
         .build(connector)
+}
+
+/// The window of a connection with so many responses: room for all that each may send. With less, a response that is
+/// read slowly would stop all others, and one of them may be what its reader waits for.
+fn connection_window(window: u32, responses: usize) -> u32 {
+    let responses = u32::try_from(responses).unwrap_or(u32::MAX);
+    window.saturating_mul(responses.max(1)).min(LARGEST_WINDOW)
 }
 
 /// TLS 1.2 and 1.3 with the root certificates of this machine, offering HTTP/2 first.
@@ -55,6 +101,20 @@ pub(crate) fn tls() -> Result<ClientConfig, rustls::Error> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
+    tls.resumption = Resumption::in_memory_sessions(SESSIONS);
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(tls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_of_a_connection_has_room_for_all_its_responses_within_the_protocols_limit() {
+        assert_eq!(connection_window(SMALLEST_WINDOW, 1), SMALLEST_WINDOW);
+        assert_eq!(connection_window(16 << 20, 4), 64 << 20);
+        assert_eq!(connection_window(16 << 20, 1_000), LARGEST_WINDOW);
+        assert_eq!(connection_window(16 << 20, usize::MAX), LARGEST_WINDOW);
+    }
 }

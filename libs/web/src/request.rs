@@ -34,6 +34,9 @@ pub struct GetRequest {
     pub judges_walls: bool,
     /// Whether an XML document with an error status is a response: OAI-PMH says its errors in such documents.
     pub takes_error_documents: bool,
+    /// Whether it has a connection of its own, by HTTP/1.1: on a shared one, parallel ranges of one body would share its
+    /// windows too. It counts at its origin as any other request.
+    pub apart: bool,
     /// The purpose of the request. Default: an invitation.
     pub errand: RequestPurpose,
     /// The most bytes of the body, including those before a range; none = the configuration's limit.
@@ -99,6 +102,7 @@ impl GetRequest {
             within_origin: false,
             judges_walls: false,
             takes_error_documents: false,
+            apart: false,
             errand: RequestPurpose::default(),
             largest: None,
         }

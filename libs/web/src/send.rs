@@ -48,7 +48,10 @@ impl Answer {
 /// The method of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Method<'a> {
-    Get,
+    Get {
+        /// Whether it has a connection of its own.
+        apart: bool,
+    },
     Head,
     Post(&'a Bytes),
 }
@@ -92,8 +95,9 @@ impl Client {
         }
         headers.entry(ACCEPT).or_insert(ANYTHING);
         let uri = uri::uri(at).map_err(|error| bad_url(error.to_string()))?;
+        let apart = matches!(method, Method::Get { apart: true });
         let (method, body) = match method {
-            Method::Get => (http::Method::GET, Bytes::new()),
+            Method::Get { .. } => (http::Method::GET, Bytes::new()),
             Method::Head => (http::Method::HEAD, Bytes::new()),
             Method::Post(body) => (http::Method::POST, body.clone()),
         };
@@ -114,7 +118,8 @@ impl Client {
         let mut exchange = observer.get().map(|observer| observer.begin(&origin));
         let sent = Instant::now();
         let answered =
-            tokio::time::timeout(config.first_byte_timeout, agreed.access.carrier.carry(prepared)).await;
+            tokio::time::timeout(config.first_byte_timeout, agreed.access.carrier.carry(prepared, apart))
+                .await;
         if let Some(exchange) = &mut exchange {
             let status = answered.as_ref().ok().and_then(|answer| answer.as_ref().ok());
             exchange.answered(status.map(|answer| answer.status().as_u16()), sent.elapsed());

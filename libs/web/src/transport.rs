@@ -10,7 +10,7 @@ use futures::stream::BoxStream;
 use http_body_util::Full;
 
 use crate::body_chunks::BodyChunks;
-use crate::network::Network;
+use crate::network::Networks;
 use crate::{ConnectFault, ErrorKind, WebError, classify};
 
 /// A response from a replacement of the network: its head, and its body piece by piece.
@@ -30,24 +30,28 @@ pub trait Transport: Debug + Send + Sync {
 
 /// The transport of a client.
 pub(crate) enum Carrier {
-    Network(Box<Network>),
+    Network(Box<Networks>),
     Inside(Arc<dyn Transport>),
 }
 
 impl Carrier {
-    /// Carries one request, until its response head.
+    /// Carries one request, until its response head. `apart` gives it a connection of its own.
     ///
     /// # Errors
     /// Why there is none.
     pub(crate) async fn carry(
         &self,
         request: http::Request<Bytes>,
+        apart: bool,
     ) -> Result<http::Response<BodyChunks>, WebError> {
         match self {
-            Self::Network(network) => match network.request(request.map(Full::new)).await {
-                Ok(answer) => Ok(answer.map(BodyChunks::network)),
-                Err(error) => Err(classify::before_answer(&error)),
-            },
+            Self::Network(networks) => {
+                let network = if apart { &networks.apart } else { &networks.shared };
+                match network.request(request.map(Full::new)).await {
+                    Ok(answer) => Ok(answer.map(BodyChunks::network)),
+                    Err(error) => Err(classify::before_answer(&error)),
+                }
+            }
             Self::Inside(transport) => match transport.carry(request.map(drop)).await {
                 Ok(answer) => Ok(answer.map(BodyChunks::inside)),
                 Err(error) => Err(inside(&error)),

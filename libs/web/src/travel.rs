@@ -161,7 +161,7 @@ impl Client {
         trail: &mut RedirectChain,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
-        let method = if request.head { Method::Head } else { Method::Get };
+        let method = if request.head { Method::Head } else { Method::Get { apart: request.apart } };
         loop {
             let at = moved.as_ref().unwrap_or(&request.url);
             let mut answer = self.send(at, request.headers(), method, errand, requests).await?;

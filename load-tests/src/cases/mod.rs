@@ -2,6 +2,7 @@
 
 pub(crate) mod change_burst;
 pub(crate) mod console;
+pub(crate) mod far;
 pub(crate) mod hostile_fleet;
 pub(crate) mod incremental_idle;
 pub(crate) mod large_files;

@@ -14,9 +14,16 @@ pub struct FetcherConfig {
     pub pack_threshold_bytes: usize,
     /// Maximum size of a resource in bytes, unless its Source has another limit.
     pub max_body_bytes: u64,
+    /// Declared length from which a resource is received in parts that survive this process, and in parallel ranges.
+    pub large_body_bytes: u64,
+    /// Maximum parallel ranges of such a resource, if the server supports ranges and the origin's limit leaves spare
+    /// permits that no other job wants; 1 = never more than one.
+    pub max_body_ranges: usize,
+    /// Bytes of each such range, 1 MiB at least. Twice as many ranges as are open may wait on the disk.
+    pub range_bytes: u64,
     /// How often an interrupted body is resumed where it stopped, within one job.
     pub max_resumes: u32,
-    /// Seconds after which a job that receives a package ends, and another continues it. This is long enough that a
+    /// Seconds after which a job that receives a package or a large resource ends, and another continues it. This is long enough that a
     /// new request costs little in comparison, and short enough that the Sources of an origin take turns.
     pub package_seconds: u64,
     /// Maximum parallel ranges of a package, if the server supports ranges and the origin's limit leaves spare
@@ -33,6 +40,9 @@ impl Default for FetcherConfig {
             max_job_seconds: 20,
             pack_threshold_bytes: 256 * 1024,
             max_body_bytes: 16 * 1024 * 1024 * 1024,
+            large_body_bytes: 128 * 1024 * 1024,
+            max_body_ranges: 4,
+            range_bytes: 32 * 1024 * 1024,
             max_resumes: 3,
             package_seconds: 60,
             max_package_ranges: 4,

@@ -5,6 +5,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use bus::worker::RequestTimer;
 use bus::{HandlerResult, Payload, Queue};
 use model::{
     Disposition, Failure, FetchItem, FetchJob, Fetched, FetchedResult, Message as _, PackageJob,
@@ -14,6 +15,7 @@ use store::StoreError;
 use tokio::time::Instant;
 
 use crate::fetcher::Fetcher;
+use crate::large::Large;
 use crate::resource;
 use crate::sink::Sink;
 
@@ -73,6 +75,7 @@ impl Fetcher {
         let done = Arc::new(fetcher.fetch(&job).await.map_err(HandlerResult::later)?);
         let queue = Queue::Verify { source: done.source.clone() };
         bus::send(&*self.bus, queue, done.id, Arc::clone(&done)).await.map_err(HandlerResult::later)?;
+        self.forget_uploads(&done).await;
         self.metrics.count(&done);
         Ok(())
     }
@@ -122,8 +125,28 @@ impl Fetcher {
                     continue;
                 }
             }
+            let mut first = None;
+            let mut timer = timer;
+            if self.is_large(item) {
+                // It may keep its slot for a minute, also at a quick origin.
+                timer = timer.map(RequestTimer::unmeasured);
+                // Boxed: few are large, so jobs of other resources need not have room for its future.
+                match Box::pin(self.fetch_large(job, item)).await? {
+                    Large::Done { requests: made, result } => {
+                        requests += made;
+                        unanswered = unanswered_after(&result, unanswered);
+                        results.push(result);
+                        continue;
+                    }
+                    Large::Ordinary { requests: made, response } => {
+                        requests += made;
+                        first = response;
+                    }
+                }
+            }
+            let config = &self.config;
             let got =
-                resource::fetch(&self.client, &self.store, &self.config, item, accepts_html, now).await?;
+                resource::fetch(&self.client, &self.store, config, item, accepts_html, now, first).await?;
             drop(timer);
             requests += got.requests;
             match got.result {

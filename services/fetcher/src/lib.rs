@@ -4,6 +4,7 @@ mod body;
 mod config;
 mod fetcher;
 mod job;
+mod large;
 mod metrics;
 mod modified;
 mod package;

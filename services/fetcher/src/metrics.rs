@@ -43,7 +43,7 @@ impl FetcherMetrics {
     pub fn register(metrics: &Metrics) -> Self {
         let resources = "Resources of finished fetch jobs by result";
         let packages = "Jobs about packages of dumps by result";
-        let ranges = "Ranges of packages asked for beside a leading one by result";
+        let ranges = "Ranges of packages asked for beside a leading one, and of large resources, by result";
         let patches = "Resources with patches by what became of these";
         let saved = "Bytes of resources that were not received, because patches made them";
         let requests = "Requests sent to Sources for resources and packages, redirects included";

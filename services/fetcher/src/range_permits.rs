@@ -50,6 +50,11 @@ impl RangePermits {
         self.places.clear();
     }
 
+    /// Whether they were kept for long enough: they take no further request, and are released when none is open.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.places.is_empty() && self.since.elapsed() >= LONGEST
+    }
+
     /// Whether to ask for more, now that these permits have no open request. Permits that were kept for long enough
     /// are released.
     pub(crate) fn wants_more(&mut self) -> bool {

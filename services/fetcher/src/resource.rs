@@ -41,7 +41,8 @@ enum Break {
 }
 
 /// Fetches one resource. An interrupted body is resumed where it stopped if the server says that it is still the
-/// same, and restarted otherwise. `now` is the time by which the server's times are checked.
+/// same, and restarted otherwise. `now` is the time by which the server's times are checked. `first` is its response, if
+/// that came already.
 ///
 /// # Errors
 /// Only the store's: everything that the Source does is a result.
@@ -52,6 +53,7 @@ pub(crate) async fn fetch(
     item: &FetchItem,
     accepts_html: bool,
     now: Timestamp,
+    first: Option<Response>,
 ) -> Result<Got, StoreError> {
     let algorithms =
         item.declaration.digests.iter().map(|digest| digest.algorithm()).collect::<Vec<Algorithm>>();
@@ -60,9 +62,14 @@ pub(crate) async fn fetch(
     let mut resumes = config.max_resumes;
     let url = item.from.as_ref().unwrap_or(&item.uri).to_url();
     let largest = Some(config.max_body_bytes);
-    let mut request = GetRequest { validators: item.held.clone(), largest, ..ask(item, url.clone()) };
+    let mut answer = match first {
+        Some(response) => Ok(response),
+        None => {
+            client.get(GetRequest { validators: item.held.clone(), largest, ..ask(item, url.clone()) }).await
+        }
+    };
     loop {
-        let mut response = match client.get(request).await {
+        let mut response = match answer {
             Ok(response) => response,
             Err(error) => {
                 let requests = requests + u64::from(error.requests());
@@ -109,14 +116,15 @@ pub(crate) async fn fetch(
                     return Ok(Got { requests, result: Err(FetchedResult::Failed(error.into_failure())) });
                 }
                 resumes -= 1;
-                request = GetRequest { range: again, largest, ..ask(item, response.final_url().clone()) };
+                let request = GetRequest { range: again, largest, ..ask(item, response.final_url().clone()) };
+                answer = client.get(request).await;
             }
         }
     }
 }
 
 /// The request for a resource; its body is judged when its digest is known.
-fn ask(item: &FetchItem, url: Url) -> GetRequest {
+pub(crate) fn ask(item: &FetchItem, url: Url) -> GetRequest {
     let encoding = item.declaration.encoding.clone();
     let accept = item.declaration.media_type.as_deref().and_then(accepted).map(Cow::Owned);
     GetRequest { judges_walls: true, encoding, accept, ..GetRequest::new(url) }

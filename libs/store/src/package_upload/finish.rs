@@ -40,6 +40,23 @@ impl PackageUpload {
         Ok(stored)
     }
 
+    /// Completes a resource that was received as an upload. In a directory it becomes an object under its digest, and
+    /// the checkpoint is removed. In a bucket it stays where its parts were put together, since moving it would copy
+    /// all bytes, and the checkpoint stays as after [`finish`](Self::finish).
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub async fn finish_as_bitstream(self) -> Result<StoredBitstream, StoreError> {
+        let store = self.store.clone();
+        let Key::Upload { source, seq } = self.about.checkpoint.clone() else {
+            return Err(StoreError::Busy { key: self.about.checkpoint.to_string() });
+        };
+        let stored = self.finish().await?;
+        let Some(location) = store.move_to_digest(&stored).await? else { return Ok(stored) };
+        store.forget_upload(&source, seq).await?;
+        Ok(StoredBitstream { location, ..stored })
+    }
+
     /// Abandons the upload: removes its checkpoint and its parts.
     ///
     /// # Errors

@@ -77,11 +77,11 @@ impl About {
     }
 
     pub(super) fn stored(&self, package: PackageId, computed: Computed) -> StoredBitstream {
-        let PackageHead { validators, media_type, modified, final_url, .. } = self.head.clone();
+        let PackageHead { validators, media_type, encoding, modified, final_url, .. } = self.head.clone();
         let source = self.source.clone();
         let stored_length = computed.length();
         let location =
             Location::Package { source, package, offset: 0, stored_length, method: Method::Stored };
-        StoredBitstream { location, computed, media_type, encoding: None, validators, modified, final_url }
+        StoredBitstream { location, computed, media_type, encoding, validators, modified, final_url }
     }
 }

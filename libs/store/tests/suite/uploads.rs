@@ -113,6 +113,38 @@ pub(crate) async fn an_upload_that_was_kept_goes_on_at_the_very_byte(store: &Sto
     assert_eq!(keys(store).await, [Key::of(&stored.location).to_string()].into());
 }
 
+pub(crate) async fn a_resource_that_was_uploaded_has_the_name_of_its_content_where_that_copies_nothing(
+    store: &Store,
+) {
+    for length in [MIB, PART + MIB] {
+        let bytes = body(length);
+        let mut upload = opened(store).await.unwrap();
+        upload.begin(head("a")).await.unwrap();
+        append(&mut upload, &bytes).await.unwrap();
+        let stored = upload.finish_as_bitstream().await.unwrap();
+        assert_stored(store, &stored, &bytes).await;
+        let mut expected: BTreeSet<String> = [Key::of(&stored.location).to_string()].into();
+        match stored.location {
+            // A directory: nothing else is left.
+            Location::Object { sha256 } => assert_eq!(sha256, stored.computed.sha256()),
+            // A bucket: a job that is repeated finds it.
+            Location::Package { offset: 0, .. } => {
+                if length > PART {
+                    let again = opened(store).await.unwrap().finish_as_bitstream().await.unwrap();
+                    assert_eq!(again, stored);
+                    expected.insert(Key::Upload { source: source(), seq: Seq::new(3) }.to_string());
+                }
+            }
+            ref other => panic!("it is somewhere else: {other:?}"),
+        }
+        assert_eq!(keys(store).await, expected);
+        store.forget_upload(&source(), Seq::new(3)).await.unwrap();
+        assert_stored(store, &stored, &bytes).await;
+        let key = Key::of(&stored.location);
+        store.object_store().delete(&key.path()).await.unwrap();
+    }
+}
+
 pub(crate) async fn a_package_of_less_than_a_part_is_one_object_and_no_note(store: &Store) {
     for length in [0, 1, 3 * MIB] {
         let bytes = body(length);

@@ -17,6 +17,9 @@ use super::{Guard, Refused};
 pub(crate) trait Names: Debug + Send + Sync {
     /// The addresses of a name, in the order in which they are tried. Their ports are ignored.
     fn look_up(&self, name: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
+
+    /// A connection to these addresses failed: an answer that was kept is not used again.
+    fn forget(&self, _name: &str) {}
 }
 
 /// The system's resolver.

@@ -20,19 +20,19 @@ use web::{ErrorKind, GetRequest};
 use crate::support::{client, request};
 
 /// Tells a process of this very test that it is the client, and the URL to request.
-const ASK: &str = "WEB_TEST_ASK";
+pub(crate) const ASK: &str = "WEB_TEST_ASK";
 
 /// What was received per connection: the HTTP version, and the host name.
-type Seen = Arc<Mutex<Vec<(usize, Version, Option<String>)>>>;
+pub(crate) type Seen = Arc<Mutex<Vec<(usize, Version, Option<String>)>>>;
 
-struct Server {
-    url: String,
-    certificate: String,
-    seen: Seen,
+pub(crate) struct Server {
+    pub(crate) url: String,
+    pub(crate) certificate: String,
+    pub(crate) seen: Seen,
 }
 
 /// TLS for `localhost` with these protocols, and its certificate.
-fn tls(protocols: &[&str]) -> (TlsAcceptor, String) {
+pub(crate) fn tls(protocols: &[&str]) -> (TlsAcceptor, String) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -82,12 +82,12 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, seen: Seen) {
 
 /// Sends two requests from a process that trusts the server's certificate: trusted certificates are read from
 /// the environment.
-async fn asked_by_who_trusts(server: &Server, test: &str) {
+pub(crate) async fn asked_by_who_trusts(server: &Server, test: &str) {
     let folder = tempfile::tempdir().unwrap();
     let roots = folder.path().join("roots.pem");
     std::fs::write(&roots, &server.certificate).unwrap();
     let mut asking = Command::new(std::env::current_exe().unwrap());
-    asking.args(["--exact", &format!("https::{test}")]).env("SSL_CERT_FILE", &roots).env(ASK, &server.url);
+    asking.args(["--exact", test]).env("SSL_CERT_FILE", &roots).env(ASK, &server.url);
     let output = tokio::task::spawn_blocking(move || asking.output().unwrap()).await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
@@ -109,7 +109,7 @@ async fn spoken(protocols: &[&str], test: &str) -> Option<Vec<(usize, Version, O
         return None;
     }
     let server = server(protocols).await;
-    asked_by_who_trusts(&server, test).await;
+    asked_by_who_trusts(&server, &format!("https::{test}")).await;
     let host = server.url.trim_start_matches("https://").split('/').next().map(str::to_owned);
     let seen = server.seen.lock().unwrap().clone();
     assert!(seen.iter().all(|(_, _, named)| *named == host), "{seen:?}");
@@ -156,7 +156,7 @@ async fn announced_windows(listener: TcpListener, tls: TlsAcceptor) -> (u32, u32
 
 #[tokio::test]
 async fn windows_of_http_2_are_as_large_as_is_configured_from_the_start() {
-    let test = "windows_of_http_2_are_as_large_as_is_configured_from_the_start";
+    let test = "https::windows_of_http_2_are_as_large_as_is_configured_from_the_start";
     if let Ok(url) = std::env::var(ASK) {
         // Nothing answers.
         assert!(client().get(GetRequest::new(url.parse().unwrap())).await.is_err());
@@ -168,7 +168,8 @@ async fn windows_of_http_2_are_as_large_as_is_configured_from_the_start() {
     let server = Server { url, certificate, seen: Seen::default() };
     let (windows, ()) = tokio::join!(announced_windows(listener, tls), asked_by_who_trusts(&server, test));
     let configured = web::WebConfig::default().http2_window;
-    assert_eq!(windows, (configured, configured));
+    let at_a_time = u32::try_from(web::WebConfig::default().per_origin).unwrap();
+    assert_eq!(windows, (configured * at_a_time, configured), "each response has room of its own");
     assert_eq!(configured, 16 * 1024 * 1024);
 }
 

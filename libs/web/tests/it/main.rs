@@ -8,6 +8,7 @@ mod budget;
 mod connections;
 mod credentials;
 mod faults;
+mod http2;
 mod https;
 mod observer;
 mod post;

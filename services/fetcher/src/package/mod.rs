@@ -12,7 +12,7 @@ mod answer;
 mod parallel_ranges;
 mod piece;
 mod receive;
-mod version;
+pub(crate) mod version;
 
 use receive::{End, Receiving};
 use version::condition;

@@ -80,7 +80,7 @@ async fn receive(asking: Asking, from: u64, to: u64, begins: oneshot::Sender<()>
     let Asking { client, url, if_range, head, requests } = asking;
     let range = Some(Range { from, to: Some(to), if_range: Some(if_range) });
     // No piece lies beyond the length of the whole, which was checked.
-    let request = GetRequest { range, largest: Some(to), ..GetRequest::new(url.clone()) };
+    let request = GetRequest { range, largest: Some(to), apart: true, ..GetRequest::new(url.clone()) };
     let count = |made: u32| requests.fetch_add(u64::from(made), Ordering::Relaxed);
     let mut response = client.get(request).await.map_err(|error| {
         count(error.requests());

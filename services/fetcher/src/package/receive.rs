@@ -204,6 +204,7 @@ impl<'a> Receiving<'a> {
             length,
             validators: response.validators(),
             media_type: response.media_type(),
+            encoding: None,
             modified: modified::believed(&response.validators(), self.fetcher.clock.now()),
             final_url: (*response.final_url() != url).then(|| secrets::redacted(response.final_url())),
         };

@@ -6,7 +6,7 @@ use web::{ErrorKind, Response, WebError};
 
 /// `If-Range` value for the version: a strong `ETag`, or a `Last-Modified` that no two versions can share (RFC 9110,
 /// 13.1.5).
-pub(super) fn condition(validators: &Validators) -> Option<String> {
+pub(crate) fn condition(validators: &Validators) -> Option<String> {
     match &validators.etag {
         Some(etag) if !etag.starts_with("W/") => Some(etag.clone()),
         // A weak one says that the server itself does not distinguish the bytes.
@@ -17,24 +17,24 @@ pub(super) fn condition(validators: &Validators) -> Option<String> {
 
 /// Whether another request can continue the download. If not, a job that ended in time would start again each time,
 /// and never finish. The same would happen if the server answers each request for the rest with another version.
-pub(super) fn can_go_on(validators: &Validators, accepts_ranges: bool, refused_range: bool) -> bool {
+pub(crate) fn can_go_on(validators: &Validators, accepts_ranges: bool, refused_range: bool) -> bool {
     accepts_ranges && !refused_range && condition(validators).is_some()
 }
 
 /// Whether the server announces, or shows, that it supports ranges (RFC 9110, 14.3).
-pub(super) fn accepts_ranges(response: &Response) -> bool {
+pub(crate) fn accepts_ranges(response: &Response) -> bool {
     let says = response.header("accept-ranges");
     response.status() == 206 || says.is_some_and(|units| units.trim().eq_ignore_ascii_case("bytes"))
 }
 
 /// Whether the server cannot serve the requested range: it does not exist (any more), or the server sent another.
-pub(super) fn is_no_such_range(error: &WebError) -> bool {
+pub(crate) fn is_no_such_range(error: &WebError) -> bool {
     matches!(error.kind(), ErrorKind::Status(416) | ErrorKind::Unasked(206))
 }
 
 /// Whether a 206 is of the version received so far, as far as it says. `If-Range` should ensure that, but not every
 /// server obeys it.
-pub(super) fn is_same(response: &Response, head: &PackageHead) -> bool {
+pub(crate) fn is_same(response: &Response, head: &PackageHead) -> bool {
     let total = response.content_range().and_then(|range| range.total);
     is_of(&response.validators(), total, head)
 }

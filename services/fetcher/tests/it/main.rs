@@ -3,5 +3,6 @@
 
 mod common;
 mod jobs;
+mod large;
 mod packages;
 mod ranges;

@@ -1,0 +1,205 @@
+//! `small-files-tls`, `far-large` and `far-small`: the same harvest over TLS by HTTP/1.1 and by HTTP/2, next to the server
+//! and far away from it.
+
+mod entrant;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::json;
+
+use self::entrant::{Entrant, Program};
+use super::small_files::whole;
+use super::{interleaved, measured};
+use crate::check::{self, Check};
+use crate::cli::{FarOptions, Options};
+use crate::far_proxy::{FarProxy, Link};
+use crate::folder::WorkFolder;
+use crate::get_all::Got;
+use crate::machine::Machine;
+use crate::peers::{self, Peer};
+use crate::place::Place;
+use crate::report::{Report, Round};
+use crate::thresher::{Outcome, Thresher};
+use crate::tls_source::{Protocol, Site, TlsSource};
+
+/// Resources whose bytes are read at the end.
+const SAMPLE: usize = 3;
+/// The unit of large files.
+const MB: u64 = 1_000_000;
+/// Round trips before the first byte of content: TCP, TLS and the list; and again for the connections that follow.
+const TRIPS_BEFORE: u32 = 3;
+
+/// What a case serves, and with how many requests it is harvested.
+#[derive(Debug, Clone, Copy)]
+struct Task {
+    case: &'static str,
+    resources: u64,
+    bytes_each: u64,
+    at_once: u16,
+    /// Whether bodies are large: then the rows count megabytes, and nothing is packed.
+    is_large: bool,
+}
+
+/// State that every run needs.
+struct Bench {
+    task: Task,
+    thresher: Thresher,
+    curl: Peer,
+    aria2c: Peer,
+    source: TlsSource,
+    /// By distance and protocol, in the order of the entrants.
+    places: Vec<Placed>,
+    work: WorkFolder,
+}
+
+/// The resources at one distance by one protocol.
+struct Placed {
+    site: Site,
+    protocol: Protocol,
+    link: Option<Link>,
+    /// The expected result of a bare loop.
+    all: Got,
+    _proxy: Option<FarProxy>,
+}
+
+/// Runs `small-files-tls`.
+pub(crate) fn small_files(options: &Options) -> anyhow::Result<Report> {
+    let resources = options.resources.unwrap_or(20_000);
+    let task = Task { case: "small-files-tls", resources, bytes_each: 2048, at_once: 16, is_large: false };
+    run(task, options, &[None])
+}
+
+/// Runs `far-large`.
+pub(crate) fn large(options: &FarOptions) -> anyhow::Result<Report> {
+    let resources = options.common.resources.unwrap_or(8);
+    let bytes_each = options.mib_each << 20;
+    let task = Task { case: "far-large", resources, bytes_each, at_once: 16, is_large: true };
+    let links: Vec<_> = options.links(&[20, 100, 240]).into_iter().map(Some).collect();
+    run(task, &options.common, &links)
+}
+
+/// Runs `far-small`.
+pub(crate) fn small(options: &FarOptions) -> anyhow::Result<Report> {
+    let resources = options.common.resources.unwrap_or(1_280);
+    let task = Task { case: "far-small", resources, bytes_each: 2048, at_once: 64, is_large: false };
+    let links: Vec<_> = options.links(&[240]).into_iter().map(Some).collect();
+    run(task, &options.common, &links)
+}
+
+fn run(task: Task, options: &Options, links: &[Option<Link>]) -> anyhow::Result<Report> {
+    let thresher = Thresher::get(options)?;
+    let curl = peers::curl()?;
+    let aria2c = peers::aria2c()?;
+    let work = WorkFolder::new(options, task.case)?;
+    let machine = Machine::here(work.path());
+    let source = TlsSource::start(&work, task.resources, task.bytes_each)?;
+    let mut places = Vec::new();
+    for link in links {
+        for protocol in Protocol::ALL {
+            places.push(Placed::new(&source, protocol, *link)?);
+        }
+    }
+    let versions = [&thresher.version, &curl.version, &aria2c.version].map(Clone::clone);
+    let versions = versions.into_iter().chain([source.source.version()]).collect();
+    let entrants = Entrant::all(places.iter().map(|place| (place.protocol, place.link)));
+    let bench = Bench { task, thresher, curl, aria2c, source, places, work };
+    let count = match task.is_large {
+        true => (task.resources * task.bytes_each).div_ceil(MB),
+        false => task.resources,
+    };
+    let rows = interleaved(
+        &entrants,
+        |entrant| entrant.name,
+        count,
+        options,
+        |entrant, round| bench.run(entrant, round),
+    )?;
+    let link = links.iter().flatten().next();
+    let setup = BTreeMap::from([
+        ("unit", json!(if task.is_large { "MB of content" } else { "resources" })),
+        ("resources", json!(task.resources)),
+        ("bytes_each", json!(task.bytes_each)),
+        ("declared", json!("sha-256, length, lastmod")),
+        ("requests_at_a_time", json!(task.at_once)),
+        ("link_bytes_per_second", json!(link.map(|link| link.bytes_per_second))),
+        ("largest_window_bytes", json!(link.map(|link| link.most_window))),
+        ("stalled_pieces", json!(link.map(|link| link.stalls))),
+        ("rounds", json!(options.rounds)),
+        ("transport", json!("TLS 1.3 over loopback")),
+    ]);
+    let others: Vec<_> = entrants.iter().filter(|entrant| entrant.program != Program::Thresher).collect();
+    let others: Vec<_> = others.into_iter().map(|entrant| entrant.name).collect();
+    let finished_at = jiff::Timestamp::now();
+    let report = Report { case: task.case, finished_at, machine, setup, versions, rows };
+    Ok(report.summed_up(&others))
+}
+
+impl Placed {
+    fn new(source: &TlsSource, protocol: Protocol, link: Option<Link>) -> anyhow::Result<Self> {
+        let address = source.address(protocol);
+        let proxy = link.map(|link| FarProxy::start(address, link)).transpose()?;
+        let site = source.site(proxy.as_ref().map_or(address.port(), FarProxy::port))?;
+        let all = whole(&site.expected)?;
+        Ok(Self { site, protocol, link, all, _proxy: proxy })
+    }
+
+    /// The shortest possible time: the list, and then the content over as many connections as the protocol has.
+    fn least(&self, task: Task) -> Option<Duration> {
+        let link = self.link?;
+        let at_once = u64::from(task.at_once).min(task.resources);
+        let connections = match self.protocol {
+            Protocol::Http1 => at_once,
+            Protocol::Http2 => 1,
+        };
+        // HTTP/2 goes on with the connection of the list. HTTP/1.1 opens others beside it.
+        let trips = match self.protocol {
+            Protocol::Http1 => 2 * TRIPS_BEFORE - 1,
+            Protocol::Http2 => TRIPS_BEFORE,
+        };
+        let content = link.least(task.resources * task.bytes_each, at_once * task.bytes_each, connections);
+        Some(link.round_trip * trips + content)
+    }
+}
+
+impl Bench {
+    /// One run of one entrant into a new directory, and the checks of its work.
+    fn run(&self, entrant: Entrant, round: usize) -> anyhow::Result<(String, Round)> {
+        let place = &self.places[entrant.place];
+        let folder = self.work.make(&format!("round-{round}/{}", entrant.folder()))?;
+        let into = folder.join("into");
+        let command = entrant.command(self, place, &folder)?;
+        let before = self.source.source.requests()?;
+        let (ended, mut done) = measured(&command, &folder, Some(&self.source.source))?;
+        done.counted.insert("requests_seen_by_source".to_owned(), self.source.source.requests()? - before);
+        if let Some(least) = place.least(self.task) {
+            let percent = 100.0 * least.as_secs_f64() / done.usage.seconds;
+            done.counted.insert("least_ms".to_owned(), u64::try_from(least.as_millis())?);
+            done.counted.insert("percent_of_what_can_be_reached".to_owned(), percent.round() as u64);
+        }
+        let Site { base, expected, .. } = &place.site;
+        done.checks = match entrant.program {
+            Program::Thresher => {
+                let mut checks = check::synced(&Outcome::of(&ended)?, expected.len() as u64);
+                checks.push(check::resident(ended.usage.peak_rss_bytes));
+                checks.extend(check::harvest(&self.thresher, &Place::directory(&into), expected, SAMPLE)?);
+                checks
+            }
+            Program::Bare => {
+                ended.succeeded()?;
+                let got: Got = serde_json::from_str(&ended.output()?)?;
+                vec![Check::holds("all bodies have the right sha-256", got == place.all)]
+            }
+            Program::Curl | Program::Aria2c => {
+                ended.succeeded()?;
+                check::files(&into, base, expected)?
+            }
+        };
+        if self.task.is_large {
+            // A few large files: deleting them takes little time, and the next run needs the room.
+            std::fs::remove_dir_all(&into)?;
+        }
+        let shown = command.shown(&folder).replace(base, "$SOURCE");
+        Ok((shown.replace(&self.source.certificate().display().to_string(), "$CERTIFICATE"), done))
+    }
+}
