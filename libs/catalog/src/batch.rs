@@ -7,11 +7,11 @@ use serde::Serialize;
 use slatedb::WriteBatch;
 
 use crate::change_page::Pages;
-use crate::keyspace::{self, Key, KeySpace, LONGEST_KEY};
+use crate::keyspace::{self, Key, KeySpace, LONGEST_KEY, write_json};
 
-/// The usual size of a row, key and record together: some hundred bytes for a pending record, a thousand for
-/// a resource, and the key alone for a removal.
-const USUAL_ROW: usize = 576;
+/// The usual size of a row, key and record together: some hundred bytes for a pending record or a resource, and the
+/// key alone for a removal.
+const USUAL_ROW: usize = 448;
 
 /// Changes of records, collected to be applied by [`Catalog::commit`](crate::Catalog::commit).
 ///
@@ -83,14 +83,19 @@ impl Batch {
     }
 
     pub(crate) fn put<S: KeySpace>(&mut self, key: Key<S>, record: &S::Record) {
-        self.put_value(key, record);
+        self.put_with(key, |to| S::write(to, record));
     }
 
+    /// Writes a value of another type than the records of the space, as JSON.
     pub(crate) fn put_value<S: KeySpace>(&mut self, key: Key<S>, value: &impl Serialize) {
+        self.put_with(key, |to| write_json(to, value));
+    }
+
+    fn put_with<S: KeySpace>(&mut self, key: Key<S>, write: impl FnOnce(&mut Vec<u8>)) {
         if self.accepts(&key) {
             let key = self.append(key.bytes());
             let start = self.bytes.len();
-            write_json(&mut self.bytes, value);
+            write(&mut self.bytes);
             self.writes.push(Write { key, value: Some(start..self.bytes.len()) });
             self.records += 1;
         }
@@ -147,11 +152,4 @@ impl Batch {
         self.records += 1;
         false
     }
-}
-
-/// Writes the record as stored: JSON, so that an operator can read and repair it.
-fn write_json(to: &mut Vec<u8>, record: &(impl Serialize + ?Sized)) {
-    // Records are structs of strings, numbers and lists: no maps with other keys than text, and no failing
-    // `Serialize`.
-    serde_json::to_writer(to, record).expect("records serialise to JSON");
 }

@@ -9,6 +9,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::keyspace::{Key, KeySpace};
+use crate::stored::{self, PageWriter};
 
 /// A page with this many bytes takes no further entry: the size of a block of the database.
 const FULL: usize = 8 * 1024;
@@ -24,11 +25,11 @@ pub(crate) struct Pages {
     entries: usize,
 }
 
-/// The beginning of a JSON array.
+/// A page that takes further entries.
 #[derive(Debug)]
 struct OpenPage {
     entries: u64,
-    json: Vec<u8>,
+    page: PageWriter,
 }
 
 impl KeySpace for Changes {
@@ -36,6 +37,10 @@ impl KeySpace for Changes {
     const NAME: &'static str = "change log entry";
     type Name = u64;
     type Record = Page;
+
+    fn read(value: &[u8]) -> Result<Page, String> {
+        stored::read_either(value, |form| stored::read_page(form).map(Page))
+    }
 
     fn read_name(name: &[u8]) -> Result<u64, String> {
         let bytes = name.try_into().map_err(|_| format!("its key has {} bytes instead of 8", name.len()))?;
@@ -68,24 +73,20 @@ impl Page {
 
 impl Pages {
     pub(crate) fn append(&mut self, entry: &ChangeLogEntry) {
-        let page = match self.open.last_mut() {
-            Some(page) if page.json.len() < FULL => page,
-            _ => self.open.push_mut(OpenPage { entries: 0, json: Vec::new() }),
+        let open = match self.open.last_mut() {
+            Some(open) if open.page.len() < FULL => open,
+            _ => self.open.push_mut(OpenPage { entries: 0, page: PageWriter::new() }),
         };
-        page.json.push(if page.entries == 0 { b'[' } else { b',' });
-        // An entry is a struct of strings, numbers and lists: no maps with other keys than text, and no
-        // failing `Serialize`.
-        serde_json::to_writer(&mut page.json, entry).expect("entries serialise to JSON");
-        page.entries += 1;
+        open.page.append(entry);
+        open.entries += 1;
         self.entries += 1;
     }
 
     /// The pages as stored, with their entries numbered from `next` on.
     pub(crate) fn numbered(self, mut next: u64) -> impl Iterator<Item = (Key<Changes>, Bytes)> {
-        self.open.into_iter().map(move |OpenPage { entries, mut json }| {
-            json.push(b']');
+        self.open.into_iter().map(move |OpenPage { entries, page }| {
             next += entries;
-            (Changes::key(next - 1), json.into())
+            (Changes::key(next - 1), page.into_bytes().into())
         })
     }
 
@@ -100,7 +101,7 @@ impl Pages {
     }
 }
 
-/// An array; or, in schema 1, which had no pages, a single entry.
+/// Pages of schema 2 are arrays. Schema 1 had no pages, but single entries.
 impl<'de> Deserialize<'de> for Page {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Entries;
@@ -147,26 +148,26 @@ mod tests {
 
     #[test]
     fn entries_fill_pages_and_each_keeps_its_number() {
-        let entries: Vec<_> = (0..1_000).map(|n| entry(&n.to_string())).collect();
+        let entries: Vec<_> = (0..5_000).map(|n| entry(&n.to_string())).collect();
         let mut pages = Pages::default();
         entries.iter().for_each(|entry| pages.append(entry));
         let rows = pages.rows();
         assert!((5..50).contains(&rows), "{rows}");
-        assert_eq!(pages.entries(), 1_000);
+        assert_eq!(pages.entries(), 5_000);
         let mut read = Vec::new();
-        for (key, json) in pages.numbered(7) {
-            assert!(json.len() < 2 * FULL);
+        for (key, value) in pages.numbered(7) {
+            assert!(value.len() < 2 * FULL);
             let last = Changes::read_name(&key.bytes()[1..]).unwrap();
-            let page: Page = serde_json::from_slice(&json).unwrap();
+            let page = Changes::read(&value).unwrap();
             read.extend(page.numbered(last).unwrap());
         }
         assert!(read.into_iter().eq((7..).zip(entries)));
     }
 
     #[test]
-    fn a_page_is_read_as_it_was_written() {
+    fn a_page_of_json_is_read_as_it_was_written() {
         let page = Page(vec![entry("a"), entry("b")]);
-        assert_eq!(serde_json::from_str::<Page>(&serde_json::to_string(&page).unwrap()).unwrap(), page);
+        assert_eq!(Changes::read(&serde_json::to_vec(&page).unwrap()), Ok(page));
         assert!(
             serde_json::from_str::<Page>("7").unwrap_err().to_string().contains("entries of the change log")
         );

@@ -27,6 +27,16 @@ pub(crate) trait KeySpace: 'static {
     /// Parses the name part of a key.
     fn read_name(name: &[u8]) -> Result<Self::Name, String>;
 
+    /// Appends a record as it is stored: as JSON, unless the space has a form of its own.
+    fn write(to: &mut Vec<u8>, record: &Self::Record) {
+        write_json(to, record);
+    }
+
+    /// Reads a stored record.
+    fn read(value: &[u8]) -> Result<Self::Record, String> {
+        serde_json::from_slice(value).map_err(|error| error.to_string())
+    }
+
     /// The name part as readable text.
     fn show_name(name: &[u8]) -> String {
         String::from_utf8_lossy(name).into_owned()
@@ -39,9 +49,12 @@ pub(crate) struct Key<S> {
     space: PhantomData<fn() -> S>,
 }
 
-/// Declares a space with text names.
+/// Declares a space with text names. Its records are JSON, or have a compact form with these two functions.
 macro_rules! text_space {
-    ($(#[$doc:meta])* $space:ident, $registered:expr, $shown:literal, $name:ty => $record:ty) => {
+    (
+        $(#[$doc:meta])* $space:ident, $registered:expr, $shown:literal, $name:ty => $record:ty
+        $(, compact $write:path, $read:path)?
+    ) => {
         $(#[$doc])*
         pub(crate) enum $space {}
 
@@ -54,6 +67,16 @@ macro_rules! text_space {
             fn read_name(name: &[u8]) -> Result<$name, String> {
                 $crate::keyspace::read_text(name).and_then($space::name_of)
             }
+
+            $(
+                fn write(to: &mut Vec<u8>, record: &$record) {
+                    $write(to, record);
+                }
+
+                fn read(value: &[u8]) -> Result<$record, String> {
+                    $crate::stored::read_either(value, $read)
+                }
+            )?
         }
     };
 }
@@ -98,6 +121,13 @@ pub(crate) fn all_of<S: KeySpace>() -> (Bound<Bytes>, Bytes) {
     let first = Key::<S>::of("").bytes().clone();
     let end = end_of(&first);
     (Bound::Included(first), end)
+}
+
+/// Writes a record as JSON, so that an operator can read and repair it.
+pub(crate) fn write_json(to: &mut Vec<u8>, record: &(impl Serialize + ?Sized)) {
+    // Records are structs of strings, numbers and lists: no maps with other keys than text, and no failing
+    // `Serialize`.
+    serde_json::to_writer(to, record).expect("records serialise to JSON");
 }
 
 /// A name part as text.

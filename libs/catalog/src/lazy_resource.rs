@@ -39,12 +39,14 @@ impl LazyResource {
         self.name()
     }
 
-    /// Whether the record may contain this text, such as the target of a link. If not, it need not be decoded.
+    /// Whether the record may contain this text: a URI or another word of a link, a listing or a header. If not, it
+    /// need not be decoded. Digests, times and names of archives are not stored as text.
     pub fn mentions(&self, text: &str) -> bool {
-        // As JSON has it, without the quotes.
+        // As JSON has it, without the quotes. Links are JSON in each form of a record.
         let Ok(encoded) = serde_json::to_string(text) else { return true };
-        let wanted = &encoded.as_bytes()[1..encoded.len() - 1];
-        memchr::memmem::find(&self.value, wanted).is_some()
+        let wanted = &encoded[1..encoded.len() - 1];
+        let has = |wanted: &str| memchr::memmem::find(&self.value, wanted.as_bytes()).is_some();
+        has(wanted) || wanted != text && has(text)
     }
 
     /// The stored version: the rest of the record is skipped.
@@ -52,7 +54,7 @@ impl LazyResource {
     /// # Errors
     /// When the record cannot be read.
     pub fn holding(&self) -> Result<Holding, CatalogError> {
-        serde_json::from_slice(&self.value).map_err(|error| self.corrupt(error))
+        Resources::read_holding(&self.value).map_err(|why| self.corrupt(why))
     }
 
     /// The whole record.

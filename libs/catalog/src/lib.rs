@@ -25,6 +25,7 @@ mod resources;
 mod runs;
 mod scan;
 mod sets;
+mod stored;
 mod tally;
 mod upkeep;
 mod versions;

@@ -153,7 +153,7 @@ impl Lookups {
         name: &[u8],
         value: &[u8],
     ) -> Result<S::Record, CatalogError> {
-        serde_json::from_slice(value).map_err(|error| self.corrupt::<S>(name, error))
+        S::read(value).map_err(|error| self.corrupt::<S>(name, error))
     }
 
     /// Decodes a key and its record.

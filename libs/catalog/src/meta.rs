@@ -11,7 +11,8 @@ use crate::{Batch, CatalogError, Lookups};
 /// The schema that this version writes. It is increased when records change so that an older version would
 /// misread them; a new optional field is no such change.
 ///
-/// 1: a row for each entry of the change log. 2: pages of them; rows of schema 1 can still be read.
+/// 1: a row for each entry of the change log. 2: pages of them. 3: the compact form of what each resource has. Records of
+/// all earlier schemas can still be read.
 pub const SCHEMA: u32 = Persisted::Catalogs.version() as u32;
 
 pub(crate) const ADOPTS: &str = "adopts";

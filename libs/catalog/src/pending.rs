@@ -6,11 +6,12 @@ use model::{PendingRecord, Persisted, ResourceUri};
 
 use crate::keyspace::{Key, text_space};
 use crate::scan::PendingScan;
-use crate::{Batch, CatalogError, Lookups};
+use crate::{Batch, CatalogError, Lookups, stored};
 
 text_space!(
     /// `p<uri>`
-    Pending, Persisted::Pending, "pending resource", ResourceUri => PendingRecord
+    Pending, Persisted::Pending, "pending resource", ResourceUri => PendingRecord,
+    compact stored::write_pending, stored::read_pending
 );
 
 impl Pending {

@@ -1,17 +1,23 @@
 //! Resources: the record of each, tombstones included. Keyed by URI.
 
-use model::{Persisted, ResourceRecord, ResourceUri};
+use model::{Holding, Persisted, ResourceRecord, ResourceUri};
 
 use crate::keyspace::{Key, KeySpace as _, text_space};
 use crate::scan::ResourceScan;
-use crate::{Batch, CatalogError, Lookups};
+use crate::{Batch, CatalogError, Lookups, stored};
 
 text_space!(
     /// `r<uri>`
-    Resources, Persisted::Resources, "resource", ResourceUri => ResourceRecord
+    Resources, Persisted::Resources, "resource", ResourceUri => ResourceRecord,
+    compact stored::write_resource, stored::read_resource
 );
 
 impl Resources {
+    /// The stored version alone: the rest of a record is skipped.
+    pub(crate) fn read_holding(value: &[u8]) -> Result<Holding, String> {
+        stored::read_either(value, stored::read_holding)
+    }
+
     fn name_of(text: String) -> Result<ResourceUri, String> {
         ResourceUri::try_from(text).map_err(|error| error.to_string())
     }

@@ -5,14 +5,15 @@ use model::{Persisted, ResourceUri, Versions};
 use crate::keyspace::{Key, text_space};
 use crate::meta::HISTORY;
 use crate::scan::Scan;
-use crate::{Batch, CatalogError, Lookups};
+use crate::{Batch, CatalogError, Lookups, stored};
 
 /// Versions with the URIs of their resources.
 pub type VersionScan = Scan<(ResourceUri, Versions)>;
 
 text_space!(
     /// `v<uri>`
-    History, Persisted::KeptVersions, "history of a resource", ResourceUri => Versions
+    History, Persisted::KeptVersions, "history of a resource", ResourceUri => Versions,
+    compact stored::write_versions, stored::read_versions
 );
 
 impl History {

@@ -53,6 +53,16 @@ macro_rules! ulid_id {
                 Self(Ulid::new())
             }
 
+            /// Its 16 bytes, the most significant one first.
+            pub fn to_bytes(self) -> [u8; 16] {
+                self.0.to_bytes()
+            }
+
+            /// The one with these bytes.
+            pub fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(Ulid::from_bytes(bytes))
+            }
+
             /// When it was issued, by the clock of the issuer, in milliseconds.
             pub fn given_at(&self) -> Timestamp {
                 let millis = i64::try_from(self.0.timestamp_ms()).ok();
@@ -211,6 +221,14 @@ mod tests {
         assert!(before <= given && given <= Timestamp::now(), "{before} {given}");
         let id: JobId = "01ARYZ6S410000000000000000".parse().unwrap();
         assert_eq!(id.given_at(), "2016-07-30T22:36:16.385Z".parse().unwrap());
+    }
+
+    #[test]
+    fn an_id_is_its_bytes() {
+        let id = PackId::fresh();
+        assert_eq!(PackId::from_bytes(id.to_bytes()), id);
+        let id: RunId = "01ARYZ6S410000000000000000".parse().unwrap();
+        assert_eq!(id.to_bytes()[6..], [0; 10]);
     }
 
     #[test]

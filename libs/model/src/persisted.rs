@@ -88,7 +88,7 @@ register! {
     /// Checkpoints of package uploads, and the bytes behind their last part.
     Uploads = Object "uploads" 1 [Fetcher];
     /// Catalogs, one database for each Source. The version is the schema.
-    Catalogs = Object "catalogs" 2 [Owner Operator];
+    Catalogs = Object "catalogs" 3 [Owner Operator];
     /// Markers of Sources, with their entry URLs.
     SourceMarkers = Object "sources" 1 [Owner];
     /// Moves of Sources to other entry URLs, by the Source that was left.
@@ -103,7 +103,7 @@ register! {
     SweepLock = Object "gc/sweeping" 1 [Operator];
 
     /// Pages of the change log.
-    Changes = Catalog "c" 2 [Owner];
+    Changes = Catalog "c" 3 [Owner];
     /// Documents: progress, validators, counts.
     Documents = Catalog "d" 1 [Owner];
     /// Stored digests, after a move of the Source.
@@ -115,15 +115,15 @@ register! {
     /// Properties of the catalog.
     Properties = Catalog "m" 1 [Owner Operator];
     /// Pending records.
-    Pending = Catalog "p" 1 [Owner Operator];
+    Pending = Catalog "p" 2 [Owner Operator];
     /// Resources, tombstones included.
-    Resources = Catalog "r" 1 [Owner Operator];
+    Resources = Catalog "r" 2 [Owner Operator];
     /// Sets: how far each is in sync.
     Sets = Catalog "s" 1 [Owner];
     /// Runs with their counters.
     RunRecords = Catalog "u" 1 [Owner];
     /// Kept versions of resources.
-    KeptVersions = Catalog "v" 1 [Owner Operator];
+    KeptVersions = Catalog "v" 2 [Owner Operator];
     /// Problems.
     Problems = Catalog "x" 1 [Owner Operator];
 
