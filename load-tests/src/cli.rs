@@ -4,6 +4,8 @@ mod far;
 mod many_sources;
 mod oai;
 mod oai_loss;
+mod publish_push;
+mod publish_serve;
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -14,6 +16,8 @@ pub(crate) use self::far::FarOptions;
 pub(crate) use self::many_sources::ManySourcesOptions;
 pub(crate) use self::oai::OaiOptions;
 pub(crate) use self::oai_loss::OaiLossOptions;
+pub(crate) use self::publish_push::PublishPushOptions;
+pub(crate) use self::publish_serve::PublishServeOptions;
 use crate::get_all::GetAllArgs;
 use crate::measure::MeasureArgs;
 use crate::read_list::ReadListArgs;
@@ -72,8 +76,11 @@ pub(crate) enum Case {
     Publish(Options),
     /// 100,000 files become a Source, and again after 1 % changed, beside resync-build. `--resources` are files.
     PublishFiles(Options),
+    /// A publisher's own hub tells 100 subscribers of 1,000 changes a second for a minute, and ten of the changes of ten
+    /// minutes in which it was down.
+    PublishPush(PublishPushOptions),
     /// A server of a publication beside nginx: small documents, and ranges of large resources.
-    PublishServe(Options),
+    PublishServe(PublishServeOptions),
     /// A gateway answers for versions of 1,000,000 resources, three of each (Memento).
     Timegate(Options),
     /// 6,000 resources with a latency of 50 ms, harvested by a fleet with one fetcher and by one with four.

@@ -22,6 +22,7 @@ mod peers;
 mod place;
 mod plain_http;
 mod process;
+mod publish_server;
 mod read_list;
 mod read_pages;
 mod ready;
@@ -60,7 +61,8 @@ fn main() -> ExitCode {
         Case::OaiLoss(options) => print_figures(&options.common, cases::oai_loss::run(&options)),
         Case::Publish(options) => print(&options, cases::publish::run(&options)),
         Case::PublishFiles(options) => print(&options, cases::publish_files::run(&options)),
-        Case::PublishServe(options) => print(&options, cases::publish_serve::run(&options)),
+        Case::PublishPush(options) => print_figures(&options.common, cases::publish_push::run(&options)),
+        Case::PublishServe(options) => print(&options.common, cases::publish_serve::run(&options)),
         Case::Timegate(options) => print_figures(&options, cases::timegate::run(&options)),
         Case::ScaleOut(options) => print(&options, cases::scale_out::run(&options)),
         Case::ManyMembers(options) => print(&options, cases::large_packages::MANY_MEMBERS.run(&options)),

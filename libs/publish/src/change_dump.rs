@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::BufWriter;
+use std::ops::ControlFlow;
 
 use resourcesync::{Change, Writer};
 
@@ -73,7 +74,8 @@ async fn pack(work: &mut Work<'_>, list: &ChangeListRecord) -> Result<ChangePack
         if entry.metadata.change != Some(Change::Deleted) && members.contains(&name) {
             entry.metadata.path = Some(format!("/{name}"));
         }
-        Ok(manifest.write(&entry)?)
+        manifest.write(&entry)?;
+        Ok(ControlFlow::Continue(()))
     })?;
     let files = archive.package(work, manifest.finish()?, CHANGE_DUMP_PARTS, list.from, 0).await?;
     let PackageFiles { path, contents, sha256, length } = files;

@@ -1,5 +1,7 @@
 //! What hubs are still to be told: the published Change Lists are the outbox, and a time per hub is its state.
 
+use std::ops::ControlFlow;
+
 use fixity::Sha256;
 use jiff::Timestamp;
 use resourcesync::Entry;
@@ -63,14 +65,15 @@ impl Publication {
             let mut left = list.changes;
             each_entry(&list.path, copy, |entry| {
                 // A run that was killed may have written more than is published.
-                let is_published = left > 0;
-                left = left.saturating_sub(1);
+                if left == 0 || untold.entries.len() > most {
+                    return Ok(ControlFlow::Break(()));
+                }
+                left -= 1;
                 let at = entry.metadata.datetime.map(|at| at.instant());
-                let is_new = at.is_some_and(|at| at > since && at <= last);
-                if is_published && is_new && untold.entries.len() <= most {
+                if at.is_some_and(|at| at > since && at <= last) {
                     untold.entries.push(entry);
                 }
-                Ok(())
+                Ok(ControlFlow::Continue(()))
             })?;
             if untold.entries.len() > most {
                 untold.entries.truncate(most);

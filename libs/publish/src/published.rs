@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::BufReader;
+use std::ops::ControlFlow;
 
 use resourcesync::{Item, Options, Reader};
 
@@ -19,10 +20,11 @@ pub(crate) async fn entries_of(work: &Work<'_>, record: &ChangeListRecord) -> Re
     let most = record.changes;
     let task = tokio::task::spawn_blocking(move || {
         each_entry(&path, file, |entry| {
-            if entries.count() < most {
-                entries.push(&entry)?;
+            if entries.count() == most {
+                return Ok(ControlFlow::Break(()));
             }
-            Ok(())
+            entries.push(&entry)?;
+            Ok(ControlFlow::Continue(()))
         })?;
         if entries.count() < most {
             let why = format!("it has {} changes of {most}", entries.count());
@@ -33,17 +35,21 @@ pub(crate) async fn entries_of(work: &Work<'_>, record: &ChangeListRecord) -> Re
     task.await.map_err(|error| PublishError::place(&record.path, error))?
 }
 
-/// Reads the entries of a published document.
+/// Reads the entries of a published document, until `each` breaks off.
 pub(crate) fn each_entry(
     path: &str,
     file: File,
-    mut each: impl FnMut(resourcesync::Entry) -> Result<(), PublishError>,
+    mut each: impl FnMut(resourcesync::Entry) -> Result<ControlFlow<()>, PublishError>,
 ) -> Result<(), PublishError> {
     let unreadable = |error| PublishError::unreadable(path, &error);
     let mut reader = Reader::new(BufReader::new(file), Options::default()).map_err(unreadable)?;
     while let Some(item) = reader.next().map_err(unreadable)? {
         match item {
-            Item::Entry(entry) => each(*entry)?,
+            Item::Entry(entry) => {
+                if each(*entry)?.is_break() {
+                    break;
+                }
+            }
             Item::Bad(bad) => return Err(PublishError::changed(path, bad.reason)),
         }
     }

@@ -1,5 +1,7 @@
 //! Removes what nothing names any more, after the time for which it was promised.
 
+use std::ops::ControlFlow;
+
 use jiff::Timestamp;
 use resourcesync::Change;
 
@@ -74,7 +76,7 @@ async fn sweep(work: &mut Work<'_>, state: &mut State, over: Timestamp) -> Resul
             if is_due && entry.metadata.change == Some(Change::Deleted) {
                 gone.push(entry.loc);
             }
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
         for url in gone {
             remove_if_gone(work, &url).await?;

@@ -38,6 +38,13 @@ impl Catalogs {
         Self { store, config, open }
     }
 
+    /// Lets readers look for new commits so often, in place of each second. Where the store charges for requests, that
+    /// costs.
+    pub fn looking_every(mut self, interval: Duration) -> Self {
+        self.config.poll_interval = interval;
+        self
+    }
+
     /// The store of the catalogs.
     pub fn store(&self) -> &Store {
         &self.store

@@ -4,10 +4,10 @@
 //! Written by hand, on purpose without the project's own crate for it: the hub is then tested against an independent
 //! reading of the specification.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
@@ -43,8 +43,10 @@ pub struct Manner {
 pub struct Delivery {
     /// All headers.
     pub headers: HeaderMap,
-    /// The payload.
+    /// The payload. Equal ones of all callbacks are one in memory.
     pub body: Bytes,
+    /// When all of it had arrived.
+    pub at: Instant,
     /// Whether it was taken.
     pub is_taken: bool,
 }
@@ -57,6 +59,20 @@ struct Told {
     manners: HashMap<String, Manner>,
     deliveries: HashMap<String, Vec<Delivery>>,
     asked: HashMap<String, Vec<Asked>>,
+    bodies: HashSet<Bytes>,
+}
+
+impl Told {
+    /// The same bytes, as they are in memory already.
+    fn shared(&mut self, body: Bytes) -> Bytes {
+        match self.bodies.get(&body) {
+            Some(known) => known.clone(),
+            None => {
+                self.bodies.insert(body.clone());
+                body
+            }
+        }
+    }
 }
 
 impl Default for Manner {
@@ -91,6 +107,18 @@ impl Callbacks {
         self.told().deliveries.get(path).cloned().unwrap_or_default()
     }
 
+    /// The deliveries that a callback took, behind the first `count` of all.
+    pub fn taken_after(&self, path: &str, count: usize) -> Vec<Delivery> {
+        let told = self.told();
+        let all = told.deliveries.get(path).into_iter().flatten();
+        all.skip(count).filter(|one| one.is_taken).cloned().collect()
+    }
+
+    /// How many deliveries came to a callback, taken or not.
+    pub fn count(&self, path: &str) -> usize {
+        self.told().deliveries.get(path).map_or(0, Vec::len)
+    }
+
     /// The payloads that a callback took.
     pub fn taken(&self, path: &str) -> Vec<Bytes> {
         self.deliveries(path).into_iter().filter(|one| one.is_taken).map(|one| one.body).collect()
@@ -121,8 +149,11 @@ async fn take(State(told): State<Arc<Mutex<Told>>>, request: Request<Body>) -> R
     let Ok(body) = to_bytes(request.into_body(), MOST_BYTES).await else {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
+    let at = Instant::now();
     tokio::time::sleep(manner.delay).await;
     let is_taken = (200..300).contains(&manner.status);
-    lock().deliveries.entry(path).or_default().push(Delivery { headers, body, is_taken });
+    let mut told = lock();
+    let body = told.shared(body);
+    told.deliveries.entry(path).or_default().push(Delivery { headers, body, at, is_taken });
     StatusCode::from_u16(manner.status).expect("a status").into_response()
 }

@@ -18,6 +18,7 @@ pub(crate) mod oai_loss;
 pub(crate) mod profile;
 pub(crate) mod publish;
 pub(crate) mod publish_files;
+pub(crate) mod publish_push;
 pub(crate) mod publish_serve;
 pub(crate) mod push_flood;
 pub(crate) mod push_lag;

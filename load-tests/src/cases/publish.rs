@@ -1,6 +1,8 @@
-//! `publish`: a harvest of 10,000,000 resources is published, and again after changes.
+//! `publish`: a harvest of 10,000,000 resources is published, and again after changes; and a server follows a small one
+//! in a bucket.
 
 mod held;
+mod idle;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,12 +13,13 @@ use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 use serde_json::json;
 
-pub(super) use self::held::Held;
+pub(super) use self::held::{Held, HeldWriter};
 use super::measured;
 use crate::check::{self, Check};
 use crate::cli::Options;
 use crate::folder::{WorkFolder, files_below};
 use crate::machine::Machine;
+use crate::place::Place;
 use crate::process::CommandLine;
 use crate::report::{Report, Round, Row};
 use crate::thresher::Thresher;
@@ -24,15 +27,20 @@ use crate::thresher::Thresher;
 const RESOURCES: u64 = 10_000_000;
 /// The base of the publication. It is at a port of this machine, so that a server can answer for it.
 const BASE: &str = "http://127.0.0.1/";
-/// Of 1,000 resources, how many change. A new Resource List follows ten minutes after the last one, which is later.
+/// Of 1,000 resources, how many change. After both, a new Resource List is due as soon as the pause is over.
 const FEW: u64 = 10;
 const MANY: u64 = 60;
 /// The most documents that few changes write.
 const MOST_WRITTEN: u64 = 12;
+/// The longest times, in seconds, for as many resources as by default.
+const MOST_SECONDS: [(&str, u64); 3] = [(FIRST, 180), (CHANGES, 5), (NEXT, 120)];
 const FIRST: &str = "first Resource List";
 const CHANGES: &str = "changes of 1 %";
 const MORE: &str = "changes of 6 %";
+const NEXT: &str = "next Resource List";
 const IDLE: &str = "nothing new";
+/// The document that leads to the parts of a Resource List.
+const LIST: &str = "resourcelist.xml";
 
 /// The last line of `publish --json`, as far as it is checked here.
 #[derive(Debug, Deserialize)]
@@ -65,20 +73,23 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let into = work.make("into")?;
     eprintln!("filling in {resources} resources");
     let runtime = tokio::runtime::Runtime::new()?;
-    let held = runtime.block_on(Held::fill(&into, resources))?;
+    let held = runtime.block_on(Held::fill(&Place::directory(&into), resources))?;
     let public = work.path().join("public");
     let mut bench = Bench { thresher, held, into, public, work };
     let versions = vec![bench.thresher.version.clone()];
     let mut rows = Vec::new();
-    for (name, per_mille) in [(FIRST, 0), (CHANGES, FEW), (MORE, MANY), (IDLE, 0)] {
+    for (name, per_mille) in [(FIRST, 0), (CHANGES, FEW), (MORE, MANY), (NEXT, 0), (IDLE, 0)] {
         eprintln!("{name}");
         let changed = runtime.block_on(bench.held.change(resources * per_mille / 1_000))?;
-        let mut row = Row::new(name, if name == FIRST { resources } else { changed.max(1) });
+        let is_list = name == FIRST || name == NEXT;
+        let mut row = Row::new(name, if is_list { resources } else { changed.max(1) });
         let (command, done) = bench.publish(name, changed)?;
         row.command = command;
         row.rounds.push(done);
         rows.push(row);
     }
+    eprintln!("{}", idle::NAME);
+    rows.push(idle::row(&bench.thresher, &runtime)?);
     let setup = BTreeMap::from([
         ("resources", json!(resources)),
         ("changed_per_mille", json!([FEW, MANY])),
@@ -91,10 +102,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
 }
 
 impl Bench {
-    /// Publishes what there is by now, without the bytes.
+    /// Publishes what there is by now, without the bytes, and checks what that has written.
     fn publish(&self, name: &str, changed: u64) -> anyhow::Result<(String, Round)> {
         let before = state(&self.public)?;
         let command = self.command().args(["--documents-only", "--json"]);
+        // A list that is due is made at once in its own row, and in no other.
+        let command = command.args(["--list-pause", if name == NEXT { "0s" } else { "24h" }]);
         let (ended, mut done) = measured(&command, self.work.path(), None)?;
         ended.succeeded()?;
         let output = ended.output()?;
@@ -115,6 +128,17 @@ impl Bench {
             Check::equal("changes", changed, told.changes),
             check::resident(ended.usage.peak_rss_bytes),
         ];
+        let list = Path::new(&self.public).join(LIST);
+        let is_new_list = before.get(&list) != after.get(&list);
+        done.checks.push(Check::equal(
+            "new Resource Lists",
+            u64::from(name == FIRST || name == NEXT),
+            u64::from(is_new_list),
+        ));
+        let longest = MOST_SECONDS.iter().find(|(row, _)| *row == name && told.resources == RESOURCES);
+        if let Some((_, longest)) = longest {
+            done.checks.push(Check::at_most("seconds", *longest, ended.usage.seconds.ceil() as u64));
+        }
         match name {
             CHANGES => done.checks.push(Check::at_most("documents written", MOST_WRITTEN, written)),
             IDLE => done.checks.push(Check::equal("documents written", 0, told.documents)),
@@ -136,15 +160,8 @@ fn is_mutable(path: &Path) -> bool {
     let is_own = path.components().any(|part| part.as_os_str() == ".thresher");
     let is_named = path.file_name().is_some_and(|name| {
         let name = name.to_string_lossy();
-        [
-            "resourcelist.xml",
-            "changelist.xml",
-            "capabilitylist.xml",
-            "index.html",
-            "robots.txt",
-            "resourcesync",
-        ]
-        .contains(&name.as_ref())
+        [LIST, "changelist.xml", "capabilitylist.xml", "index.html", "robots.txt", "resourcesync"]
+            .contains(&name.as_ref())
     });
     // The open Change List is written until it is closed.
     is_own || is_named || path.components().any(|part| part.as_os_str() == "changelist")

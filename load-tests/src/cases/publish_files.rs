@@ -32,6 +32,8 @@ const RESYNC: &str = "resync-build";
 const FIRST: &str = "thresher publish, first";
 const CHANGED: &str = "thresher publish, 1 % changed";
 const IDLE: &str = "thresher publish, unchanged";
+/// The longest times, in thousandths of the time of `resync-build`, for as many files as by default.
+const MOST_PER_MILLE: [(&str, u64); 2] = [(FIRST, 500), (CHANGED, 50)];
 
 /// State that every run needs.
 struct Bench {
@@ -75,7 +77,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     for round in 1..=options.rounds.get() {
         eprintln!("round {round}");
         let done = bench.round(u32::try_from(round)?)?;
-        for (row, (command, done)) in rows.iter_mut().zip(done) {
+        let resync_seconds = done.first().map_or(f64::NAN, |(_, done)| done.usage.seconds);
+        for (row, (command, mut done)) in rows.iter_mut().zip(done) {
+            let most = MOST_PER_MILLE.iter().find(|(name, _)| *name == row.name && count == FILES);
+            if let Some((_, most)) = most {
+                let took = (done.usage.seconds * 1e3 / resync_seconds).ceil() as u64;
+                done.checks.push(Check::at_most("thousandths of the time of resync-build", *most, took));
+            }
             row.command = command;
             row.rounds.push(done);
         }

@@ -2,7 +2,6 @@
 
 mod documents;
 mod ranges;
-mod server;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,16 +9,16 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use self::server::Server;
 use super::{interleaved, measured};
-use crate::check::Check;
-use crate::cli::Options;
+use crate::check::{self, Check};
+use crate::cli::PublishServeOptions;
 use crate::folder::WorkFolder;
 use crate::get_all::Got;
 use crate::machine::Machine;
 use crate::nginx::Nginx;
 use crate::peers;
 use crate::process::CommandLine;
+use crate::publish_server::PublishServer;
 use crate::report::{Report, Round, Row};
 use crate::thresher::Thresher;
 
@@ -31,7 +30,7 @@ const AT_ONCE: u32 = 64;
 /// Two servers, and what each is asked for.
 struct Pair {
     /// `thresher publish`, and the lines that the client reads.
-    own: (Server, String),
+    own: (PublishServer, String),
     /// The same of nginx, which has the bytes as files.
     nginx: (Nginx, String),
     requests: u64,
@@ -41,13 +40,14 @@ struct Pair {
 }
 
 /// Runs the case.
-pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
+pub(crate) fn run(options: &PublishServeOptions) -> anyhow::Result<Report> {
+    let PublishServeOptions { common: options, ranges, documents } = options;
     let thresher = Thresher::get(options)?;
     let nginx = peers::nginx()?;
     let work = WorkFolder::new(options, "publish-serve")?;
     let machine = Machine::here(work.path());
-    let documents = documents::pair(&thresher, &nginx, &work)?;
-    let ranges = ranges::pair(&thresher, &work)?;
+    let documents = documents::pair(&thresher, &nginx, &work, documents.get())?;
+    let ranges = ranges::pair(&thresher, &work, ranges.get())?;
     let entrants = [(0, true), (0, false), (1, true), (1, false)];
     let pairs = [&documents, &ranges];
     let name = |(pair, is_own): (usize, bool)| [DOCUMENTS, RANGES][pair][usize::from(!is_own)];
@@ -93,6 +93,15 @@ impl Pair {
         done.source_cpu_seconds = used() - before;
         let got: Got = serde_json::from_str(&ended.output()?)?;
         done.checks = vec![Check::equal("bodies", self.requests, got.bodies)];
+        if is_own {
+            // The most at any time so far: more bytes must not take more memory.
+            let peak = self.own.0.peak_rss_bytes();
+            done.checks.push(Check {
+                what: format!("server: {}", check::resident(peak).what),
+                ..check::resident(peak)
+            });
+            done.counted = BTreeMap::from([("server_peak_rss_bytes".to_owned(), peak)]);
+        }
         if self.is_equal || !is_own {
             done.checks.push(Check::equal("bytes", self.bytes, got.bytes));
         }

@@ -14,6 +14,7 @@ use serving::{Catalogs, VerifiedCache};
 use store::Store;
 use tokio::sync::{Semaphore, watch};
 
+use crate::follow;
 use crate::harvest::Harvest;
 use crate::metrics::PublisherMetrics;
 use crate::settings::Settings;
@@ -63,7 +64,12 @@ impl Shared {
     pub(crate) fn of_held(publication: Publication, held: Held, settings: &Settings) -> Self {
         let records = match held {
             Held::Harvest(store) => {
-                let catalogs = Catalogs::new(store, 1, CACHE_BYTES);
+                let is_directory = store.directory().is_some();
+                let mut catalogs = Catalogs::new(store, 1, CACHE_BYTES);
+                if is_directory && !publication.hubs.is_empty() {
+                    // A directory charges for no request.
+                    catalogs = catalogs.looking_every(follow::EVERY_FOR_HUBS);
+                }
                 let source = publication.source.source.clone();
                 OpenRecords::Harvest(Box::new(Harvest::new(source, catalogs, VerifiedCache::default())))
             }

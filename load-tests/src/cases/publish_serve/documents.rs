@@ -3,37 +3,36 @@
 use std::fs;
 
 use super::Pair;
-use super::server::{DOCUMENT, Server};
 use crate::cases::publish::Held;
 use crate::folder::WorkFolder;
 use crate::nginx::Nginx;
 use crate::peers::Peer;
+use crate::place::Place;
+use crate::publish_server::{DOCUMENT, PublishServer};
 use crate::thresher::Thresher;
 
 /// Resources of the publication: its documents are small.
 const RESOURCES: u64 = 1_000;
-const REQUESTS: u64 = 100_000;
 
-/// Both servers of it.
-pub(super) fn pair(thresher: &Thresher, nginx: &Peer, work: &WorkFolder) -> anyhow::Result<Pair> {
-    let into = work.make("held")?;
+/// Both servers of it, and so many requests.
+pub(super) fn pair(
+    thresher: &Thresher,
+    nginx: &Peer,
+    work: &WorkFolder,
+    requests: u64,
+) -> anyhow::Result<Pair> {
+    let place = Place::directory(&work.make("held")?);
     let runtime = tokio::runtime::Runtime::new()?;
-    runtime.block_on(Held::fill(&into, RESOURCES))?;
-    let server = Server::start(thresher, &into)?;
+    runtime.block_on(Held::fill(&place, RESOURCES))?;
+    let server = PublishServer::start(thresher, &place, &[])?;
     let public = work.make("public")?;
     let document = server.get(DOCUMENT)?;
     fs::write(public.join(DOCUMENT), &document)?;
     let nginx = Nginx::start(&nginx.program, &public, "")?;
     let lines =
-        |base: &str| format!("{}/{}\n", base.trim_end_matches('/'), DOCUMENT).repeat(REQUESTS as usize);
+        |base: &str| format!("{}/{}\n", base.trim_end_matches('/'), DOCUMENT).repeat(requests as usize);
     let (own_lines, nginx_lines) = (lines(&server.base()), lines(&nginx.base()));
-    let bytes = REQUESTS * document.len() as u64;
+    let bytes = requests * document.len() as u64;
     // A publication while requests are answered would change a time in it.
-    Ok(Pair {
-        own: (server, own_lines),
-        nginx: (nginx, nginx_lines),
-        requests: REQUESTS,
-        bytes,
-        is_equal: false,
-    })
+    Ok(Pair { own: (server, own_lines), nginx: (nginx, nginx_lines), requests, bytes, is_equal: false })
 }

@@ -58,6 +58,10 @@ pub(crate) struct PublishArgs {
     /// 1h]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) close_after: Option<Duration>,
+    /// Where 5 % of the resources have changed, make a new Resource List this long after the last one, at the earliest.
+    /// Until then, changes are told in Change Lists.
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = duration)]
+    pub(crate) list_pause: Duration,
     /// With --to: only the documents; the bytes are served from elsewhere.
     #[arg(long, requires = "to")]
     pub(crate) documents_only: bool,

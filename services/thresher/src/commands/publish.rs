@@ -84,11 +84,12 @@ async fn note_base(store: &Store, base: &Base) {
     }
 }
 
-/// Sizes and times: the default ones, or those of `--close-after`.
+/// Sizes and times: the default ones, or those of the options.
 fn policy(args: &PublishArgs) -> Result<Policy, Failed> {
     // The bytes of a directory's files are those of today only.
     let version_links = args.archive != Archive::Off && args.listen.is_some() && args.from.is_none();
-    let policy = Policy { archive: args.archive, version_links, ..Policy::default() };
+    let policy =
+        Policy { archive: args.archive, version_links, edition_pause: args.list_pause, ..Policy::default() };
     let Some(age) = args.close_after else { return Ok(policy) };
     if args.listen.is_some() && age < LEAST_CLOSE_AFTER {
         return Err(usage("with --listen, --close-after is at least 1min: each closed list is a document"));

@@ -81,6 +81,27 @@ async fn files_are_harvested_through_changes_and_deletions_and_each_document_is_
     }
 }
 
+#[test]
+fn a_new_resource_list_is_made_when_enough_has_changed_and_the_pause_is_over() {
+    // With fewer files, each change makes a new list.
+    let folder = directory(10_020);
+    let files = Files::start();
+    let list = || fs::read(files.public().join("resourcelist.xml")).unwrap();
+    files.publish_files(folder.path(), &["--documents-only"]).exits(0);
+    let first = list();
+    for number in 0..600 {
+        put(&folder, &format!("part{}/{number}.txt", number % 3), "other");
+    }
+    let options = ["--documents-only", "--list-pause", "24h"];
+    let run = files.publish_files(folder.path(), &options).exits(0);
+    assert_eq!(run.count("changes"), 600, "{run}");
+    assert!(list() == first, "changes are told, and the list stays");
+    let options = ["--documents-only", "--list-pause", "0s"];
+    let run = files.publish_files(folder.path(), &options).exits(0);
+    assert_eq!((run.count("changes"), run.count("resources")), (0, 10_021), "{run}");
+    assert!(list() != first, "the list is due");
+}
+
 #[tokio::test]
 async fn a_server_of_files_follows_the_directory() {
     let folder = directory(10);

@@ -61,8 +61,17 @@ pub(super) fn told_in(payloads: &[Bytes]) -> BTreeMap<String, Change> {
 }
 
 pub(super) async fn changed(source: &SimulatedSource, copy: &Destination) -> BTreeMap<String, Change> {
+    changed_by(source, copy, Changes { create: 2, update: 3, delete: 1 }).await
+}
+
+/// Changes the Source so, harvests that, and returns what has changed in the copy.
+pub(super) async fn changed_by(
+    source: &SimulatedSource,
+    copy: &Destination,
+    changes: Changes,
+) -> BTreeMap<String, Change> {
     let before = copy.present();
-    source.change(Changes { create: 2, update: 3, delete: 1 });
+    source.change(changes);
     copy.sync(&source.well_known()).exits(0);
     let after = copy.present();
     let kept = after.iter().filter(|(uri, held)| before.get(*uri) != Some(held)).map(|(uri, _)| {

@@ -126,6 +126,11 @@ impl Served {
         served
     }
 
+    /// Kills it with SIGKILL.
+    fn stop(&mut self) {
+        self.server = None;
+    }
+
     /// Kills it with SIGKILL, and starts it again with these options.
     fn restart_with(&mut self, copy: &Destination, options: &[&str]) {
         self.run(copy.command("publish", options));

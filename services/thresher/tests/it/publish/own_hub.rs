@@ -17,7 +17,7 @@ use testkit::waiting::{found, until};
 use url::form_urlencoded::Serializer;
 
 use super::Served;
-use super::hubs::{Heard, changed, heard, told_in};
+use super::hubs::{Heard, changed, changed_by, heard, told_in};
 use crate::common::{Destination, source};
 use crate::metrics::{get, python};
 
@@ -34,7 +34,12 @@ struct Case {
 
 impl Case {
     async fn new(options: &[&'static str]) -> Self {
-        let source = source(SourceSpec::default().resources(20)).await;
+        Self::of(20, options).await
+    }
+
+    /// With so many resources.
+    async fn of(resources: u64, options: &[&'static str]) -> Self {
+        let source = source(SourceSpec::default().resources(resources)).await;
         let copy = Destination::directory();
         copy.sync(&source.well_known()).exits(0);
         let options = options.to_vec();
@@ -204,6 +209,38 @@ async fn every_subscriber_gets_all_through_kills_in_the_middle_of_deliveries() {
     }
     for path in ["/a", "/b", "/slow", "/down"] {
         case.takes_again(path, &expected).await;
+    }
+}
+
+#[tokio::test]
+async fn acc_6_twenty_subscribers_get_each_of_many_changes_also_those_while_the_hub_is_down() {
+    const SUBSCRIBERS: usize = 20;
+    const RESOURCES: u64 = 1_200;
+    let mut case = Case::of(RESOURCES, &LOOPBACK).await;
+    let paths: Vec<String> = (0..SUBSCRIBERS).map(|number| format!("/{number}")).collect();
+    let named: Vec<&str> = paths.iter().map(String::as_str).collect();
+    case.subscribe_all(&named, &[]).await;
+    let mut expected = BTreeMap::new();
+    for round in 0..4 {
+        let is_down = round == 2;
+        if is_down {
+            case.served.stop();
+        }
+        // Each round changes others, in more changes than a payload has room for.
+        let changes = Changes { create: 100, update: 900, delete: 100 };
+        expected.extend(changed_by(&case.source, &case.copy, changes).await);
+        if is_down {
+            expected.extend(changed_by(&case.source, &case.copy, changes).await);
+            case.restart();
+        }
+        for path in &paths {
+            case.takes_again(path, &expected).await;
+        }
+    }
+    // Only what was told around the kill may come twice.
+    for path in &paths {
+        let told: usize = case.callbacks.taken(path).iter().map(|payload| heard(payload).changes.len()).sum();
+        assert!(told >= expected.len() && case.callbacks.taken(path).len() > 5, "{path}: {told}");
     }
 }
 

@@ -1,7 +1,8 @@
-//! PyPI's `resync-sync` follows a publication.
+//! PyPI's `resync-sync` follows a publication, and its `resync-explorer` finds the way through it.
 
+use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use simulated_source::{Changes, SourceSpec};
 use tempfile::TempDir;
@@ -48,4 +49,56 @@ async fn acc_2_resync_sync_is_in_sync_after_a_baseline_and_after_changes() {
     resync(folder.path(), &files.base, &["-i", "--delete", "--changelist-uri", &open]);
     let said = resync(folder.path(), &files.base, &["-a", "--hash", "sha-256"]);
     assert!(said.contains("IN SYNC") && !said.contains("NOT IN SYNC"), "{said}");
+}
+
+/// Lets `resync-explorer` read a document, and then follow the entries that are typed. Returns what it says.
+fn explore(folder: &Path, document: &str, typed: &str) -> String {
+    let mut command = Command::new(Venv::peers().expect("a virtual environment").program("resync-explorer"));
+    command.current_dir(folder).args(["--sitemap", document]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut explorer = command.spawn().expect("it was installed");
+    let lines: String = typed.split(' ').map(|key| format!("{key}\n")).collect();
+    explorer.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = explorer.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(output.status.success() && said.contains("resync-explorer done"), "{command:?}: {said}");
+    said
+}
+
+#[tokio::test]
+async fn acc_2_resync_explorer_finds_each_document_from_the_source_description_on() {
+    let source = source(SourceSpec::default().resources(7)).await;
+    let copy = Destination::directory();
+    copy.sync(&source.well_known()).exits(0);
+    let files = Files::start();
+    let to = files.public().display().to_string();
+    let options = ["--base", &files.base, "--to", &to, "--dumps", "--json"];
+    copy.run("publish", &options).exits(0);
+    source.change(Changes { create: 1, update: 2, delete: 1 });
+    copy.sync(&source.well_known()).exits(0);
+    copy.run("publish", &options).exits(0);
+
+    let folder = TempDir::with_prefix("resync-").unwrap();
+    // The Capability List, the Resource List, back, the index of Change Lists, the open list, back, back, the dump.
+    let said =
+        explore(folder.path(), &format!("{}.well-known/resourcesync", files.base), "1 1 b 2 1 b b 3 q");
+    let parsed: Vec<&str> = said.lines().filter(|line| line.starts_with("Parsed ")).collect();
+    let expected = [
+        "Parsed description document with 1 entries:",
+        "Parsed capabilitylist document with 4 entries:",
+        "Parsed resourcelist document with 7 entries:",
+        "Parsed capabilitylist document with 4 entries:",
+        "Parsed changelistindex document with 1 entries:",
+        "Parsed changelist document with 4 entries:",
+        "Parsed changelistindex document with 1 entries:",
+        "Parsed capabilitylist document with 4 entries:",
+        "Parsed resourcedump document with 1 entries:",
+    ];
+    assert_eq!(parsed, expected, "{said}");
+    let complaints =
+        said.lines().filter(|line| ["WARNING", "EXPECTED", "Cannot"].iter().any(|word| line.contains(word)));
+    // It does not take an index for the list that a Capability List names; it came by twice.
+    let of_index = "WARNING - expected a changelist document";
+    assert_eq!(complaints.collect::<Vec<_>>(), [of_index; 2], "{said}");
 }

@@ -1,5 +1,6 @@
 //! Readers of some sets, and resources that are withdrawn.
 
+use futures::{StreamExt as _, stream};
 use model::ResourceUri;
 use publish::PublishedPath;
 use reqwest::{Client, StatusCode};
@@ -42,6 +43,39 @@ async fn acc_7_readers_of_one_set_get_403_on_the_other() {
     );
     let path = ".well-known/resourcesync";
     assert_eq!((status(path, one).await, status(path, "a-token-that-is-not-in-the-file").await), (200, 401));
+}
+
+#[tokio::test]
+async fn acc_7_a_thousand_readers_of_one_set_get_403_on_the_other() {
+    const READERS: usize = 1_000;
+    let two = Two::new().await;
+    let [first, second] = two.ids();
+    let folder = TempDir::with_prefix("tokens-").unwrap();
+    let tokens = folder.path().join("tokens.yaml");
+    let token = |number: usize| format!("the-token-of-reader-{number:04}");
+    let lines = (0..READERS)
+        .map(|number| format!("- {{name: reader-{number}, token: {}, sets: [{first}]}}\n", token(number)));
+    std::fs::write(&tokens, lines.collect::<String>()).unwrap();
+    let served = Served::with(&two.copy, &["--all-sources", "--tokens", tokens.to_str().unwrap()]);
+    let client = Client::builder().no_proxy().build().unwrap();
+    let uri: ResourceUri = two.sources[1].resource_uri(1).parse().unwrap();
+    let resource = format!("{second}/{}", PublishedPath::of(&uri).as_str());
+    let status = async |path: String, number: usize| {
+        let request = client.get(format!("{}{path}", served.base)).bearer_auth(token(number));
+        request.send().await.unwrap().status().as_u16()
+    };
+    // Half of them ask for a document, and half for bytes.
+    let paths = [
+        (format!("{second}/resourcelist.xml"), format!("{first}/resourcelist.xml")),
+        (resource, format!("{first}/capabilitylist.xml")),
+    ];
+    let answers = stream::iter(0..READERS).map(|number| {
+        let (other, own) = paths[number % 2].clone();
+        let status = &status;
+        async move { (status(other, number).await, status(own, number).await) }
+    });
+    let answers: Vec<(u16, u16)> = answers.buffer_unordered(32).collect().await;
+    assert_eq!(answers, vec![(403, 200); READERS]);
 }
 
 #[tokio::test]
