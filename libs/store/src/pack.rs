@@ -2,6 +2,9 @@
 //!
 //! A pack is an ordinary ZIP with stored members and a ResourceSync manifest, so any tool opens it and it can
 //! be published as a dump package. The same members give the same bytes.
+//!
+//! A pack has millions of siblings, so it repeats little: members are called by short numbers, and the manifest is
+//! compressed.
 
 use std::fmt;
 use std::io::{Cursor, Write};
@@ -20,7 +23,10 @@ use crate::{Key, Store, StoreError};
 /// The name of the manifest in the archive (ResourceSync 1.1, section 12.1).
 pub(crate) const MANIFEST: &str = "manifest.xml";
 
-/// Estimated bytes of a manifest entry without its URI.
+/// How hard the manifest is compressed: harder takes longer, and a byte or two less for each member.
+const MANIFEST_LEVEL: i64 = 3;
+
+/// The most that a member usually needs in directory and manifest, beside its URI, in bytes.
 const ENTRY_BYTES: usize = 512;
 
 /// Initial capacity of a pack, in bytes: some dozens of small members. Growing from nothing would copy the
@@ -136,9 +142,9 @@ impl PackBuilder {
     pub fn add(&mut self, member: PackMember<'_>) -> Result<usize, StoreError> {
         member.check()?;
         let number = self.locations.len();
-        let name = format!("resources/{number:05}");
+        let name = member_name(number);
         self.describe(&member, &name)?;
-        let offset = self.append(&name, member.bytes)?;
+        let offset = self.append(&name, member.bytes, CompressionMethod::Stored)?;
         self.locations.push(Location::Pack {
             source: self.source.clone(),
             pack: self.pack,
@@ -176,7 +182,7 @@ impl PackBuilder {
         let empty = empty.map_err(|e| failed(&source, pack, e))?;
         let manifest = std::mem::replace(&mut self.manifest, empty);
         let manifest = manifest.finish().map_err(|e| failed(&source, pack, e))?;
-        self.append(MANIFEST, &manifest)?;
+        self.append(MANIFEST, &manifest, CompressionMethod::Deflated)?;
         let body = self.archive.finish().map_err(|e| failed(&source, pack, e))?.into_inner();
         Ok(Pack { key: Key::Pack { source, pack }, body: body.into(), locations: self.locations })
     }
@@ -206,12 +212,13 @@ impl PackBuilder {
         written.map_err(|e| failed(&self.source, self.pack, e))
     }
 
-    /// Appends a stored member and returns where its bytes begin.
-    fn append(&mut self, name: &str, bytes: &[u8]) -> Result<u64, StoreError> {
+    /// Appends a member and returns where its stored bytes begin.
+    fn append(&mut self, name: &str, bytes: &[u8], method: CompressionMethod) -> Result<u64, StoreError> {
         let failed = |e: zip::result::ZipError| failed(&self.source, self.pack, e);
         // The earliest time that a ZIP can express, so that equal members give equal packs.
         let options = SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Stored)
+            .compression_method(method)
+            .compression_level((method == CompressionMethod::Deflated).then_some(MANIFEST_LEVEL))
             .last_modified_time(DateTime::default())
             .unix_permissions(0o644);
         self.archive.start_file(name, options).map_err(failed)?;
@@ -266,6 +273,19 @@ impl fmt::Debug for Pack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Pack({}: {} members, {} bytes)", self.key, self.locations.len(), self.body.len())
     }
+}
+
+/// The name of a member in the archive: its number, in base 36. Each has it twice.
+fn member_name(mut number: usize) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.push(b"0123456789abcdefghijklmnopqrstuvwxyz"[number % 36]);
+        number /= 36;
+        if number == 0 {
+            break;
+        }
+    }
+    digits.iter().rev().copied().map(char::from).collect()
 }
 
 fn failed(

@@ -44,6 +44,13 @@ fn pack_of(members: &[(ResourceUri, Vec<u8>)]) -> Pack {
     builder.finish().unwrap()
 }
 
+/// The names of members, up to 36 * 36 of them.
+fn name(n: usize) -> String {
+    let digit = |n: usize| char::from_digit(n as u32, 36).unwrap();
+    let first = Some(n / 36).filter(|first| *first > 0).map(digit);
+    first.into_iter().chain([digit(n % 36)]).collect()
+}
+
 fn manifest(pack: &Pack) -> Vec<u8> {
     let mut archive = ZipArchive::new(Cursor::new(pack.body())).unwrap();
     let mut manifest = Vec::new();
@@ -62,7 +69,7 @@ async fn every_member_is_found_by_its_range_and_by_its_name() {
         let Location::Pack { offset, stored_length, .. } = &locations[n] else { panic!("{n}") };
         let range = *offset as usize..(*offset + *stored_length) as usize;
         assert_eq!(&pack.body()[range], bytes, "{n}");
-        let mut member = archive.by_name(&format!("resources/{n:05}")).unwrap();
+        let mut member = archive.by_name(&name(n)).unwrap();
         assert_eq!(member.data_start(), Some(*offset));
         let mut read = Vec::new();
         member.read_to_end(&mut read).unwrap();
@@ -84,7 +91,7 @@ fn the_manifest_says_what_is_where() {
         assert_eq!(entry.loc, uri.as_str());
         assert_eq!(entry.metadata.length, Some(bytes.len() as u64));
         assert_eq!(entry.metadata.media_type.as_deref(), Some("text/plain"));
-        assert_eq!(entry.metadata.path, Some(format!("/resources/{n:05}")));
+        assert_eq!(entry.metadata.path, Some(format!("/{}", name(n))));
         let hashes = fixity::parse_hashes(&entry.metadata.hash.unwrap());
         assert_eq!((hashes.known.len(), hashes.unjudged.len()), (2, 0));
         assert!(hashes.known.contains(&Computed::of(bytes).sha256().into()));
@@ -104,7 +111,8 @@ fn pythons_zipfile_reads_it_too() {
     let script = "import sys, zipfile, hashlib\n\
         z = zipfile.ZipFile(sys.argv[1])\n\
         assert z.testzip() is None\n\
-        assert all(i.date_time == (1980, 1, 1, 0, 0, 0) and i.compress_type == 0 for i in z.infolist())\n\
+        assert all(i.date_time == (1980, 1, 1, 0, 0, 0) for i in z.infolist())\n\
+        assert all(i.compress_type == 0 for i in z.infolist() if i.filename != 'manifest.xml')\n\
         for i in z.infolist():\n    print(i.filename, hashlib.sha256(z.read(i)).hexdigest())\n";
     let run = Command::new("python3").args(["-c", script]).arg(file.path()).stderr(Stdio::inherit()).output();
     let run = run.unwrap();
@@ -113,7 +121,7 @@ fn pythons_zipfile_reads_it_too() {
     let lines: Vec<_> = printed.lines().collect();
     assert_eq!(lines.len(), members.len() + 1);
     for (n, (_, bytes)) in members.iter().enumerate() {
-        assert_eq!(lines[n], format!("resources/{n:05} {}", Computed::of(bytes).sha256()));
+        assert_eq!(lines[n], format!("{} {}", name(n), Computed::of(bytes).sha256()));
     }
     assert!(lines.last().unwrap().starts_with(MANIFEST));
 }
@@ -166,4 +174,52 @@ fn bytes_that_are_not_those_of_the_digests_are_refused() {
     let member =
         PackMember { uri: &uri, bytes: b"x", computed: &computed, media_type: None, last_modified: None };
     assert!(matches!(builder(PackLimits::default()).add(member), Err(StoreError::Damaged { .. })));
+}
+
+/// A pack of an earlier version: longer names, and a manifest that is not compressed.
+#[tokio::test]
+async fn an_earlier_pack_is_read_by_its_ranges_and_counted() {
+    use zip::write::SimpleFileOptions;
+    let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let mut offsets = Vec::new();
+    for (n, bytes) in [b"one".as_slice(), b"three"].into_iter().enumerate() {
+        archive.start_file(format!("resources/{n:05}"), options).unwrap();
+        offsets.push((archive.get_ref().unwrap().position(), bytes));
+        archive.write_all(bytes).unwrap();
+    }
+    archive.start_file(MANIFEST, options).unwrap();
+    archive.write_all(b"<urlset/>").unwrap();
+    let body = archive.finish().unwrap().into_inner();
+    let size = body.len() as u64;
+    let store = Store::in_memory();
+    let pack = model::PackId::fresh();
+    let key = Key::Pack { source: source(), pack };
+    store.put(&key, body.into(), object_store::PutMode::Create).await.unwrap();
+    for (offset, bytes) in offsets {
+        let stored_length = bytes.len() as u64;
+        let method = model::Method::Stored;
+        let location = Location::Pack { source: source(), pack, offset, stored_length, method };
+        assert_eq!(store.read_range(&location, 0..stored_length).await.unwrap(), bytes);
+    }
+    let contents = store.pack_contents(&source(), pack, size).await.unwrap();
+    assert_eq!(contents, PackContents { members: 2, bytes: 8 });
+}
+
+#[test]
+fn a_member_costs_few_bytes_beside_its_own() {
+    let members: Vec<(ResourceUri, Vec<u8>)> = (0..1_024)
+        .map(|n| (format!("http://127.0.0.1:8080/resources/{n:07}.pdf").parse().unwrap(), vec![7; 16]))
+        .collect();
+    let mut builder = builder(PackLimits::default());
+    for (uri, bytes) in &members {
+        // Digests of other bytes: equal ones would be compressed.
+        let digest = fixity::Sha256::of(uri.as_str().as_bytes());
+        let computed = Computed::new(16, [digest.into()]).unwrap();
+        let media_type = Some("application/pdf");
+        let last_modified = Some("2026-01-02T03:04:05Z".parse().unwrap());
+        builder.add(PackMember { uri, bytes, computed: &computed, media_type, last_modified }).unwrap();
+    }
+    let beside = builder.finish().unwrap().body().len() / members.len() - 16;
+    assert!(beside <= 150, "{beside} bytes");
 }

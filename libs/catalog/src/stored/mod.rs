@@ -4,8 +4,8 @@
 //! each once, digests as bytes and times as numbers. Rare fields are JSON behind them, so that a later optional field
 //! is added to that. The order of fields and variants is the format: it never changes, a new form gets another byte.
 //!
-//! What is equal in neighbouring records, such as the list's URI, comes first and in one piece. The compression of blocks
-//! then finds it as one repetition.
+//! What is equal in neighbouring records, such as the list's URI, comes first and in one piece. The compression of
+//! blocks then finds it as one repetition.
 
 mod bitstream;
 mod change;

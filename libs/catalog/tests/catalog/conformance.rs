@@ -30,6 +30,7 @@ pub(crate) async fn all(store: Store) {
     the_change_log_is_read_from_any_entry_on_and_costs_a_row_for_many(&store).await;
     the_change_log_is_searched_by_time(&store).await;
     a_change_log_without_pages_is_read_and_goes_on_with_them(&store).await;
+    records_of_json_are_read_and_become_compact_as_they_are_written(&store).await;
     a_reader_sees_the_writers_commits_and_writes_nothing(&store).await;
     a_reader_of_nothing_creates_nothing(&store).await;
     a_scan_shows_the_state_it_began_with(&store).await;
@@ -293,6 +294,42 @@ async fn a_change_log_without_pages_is_read_and_goes_on_with_them(store: &Store)
         catalog::SCHEMA.to_string(),
         "an older version is told"
     );
+    raw.close().await.unwrap();
+}
+
+async fn records_of_json_are_read_and_become_compact_as_they_are_written(store: &Store) {
+    open(store, "catalogs/json").await.close().await.unwrap();
+    let raw = || async { Db::open("catalogs/json", Arc::clone(store)).await.unwrap() };
+    let old = raw().await;
+    old.put(b"mschema", b"2").await.unwrap();
+    let key = |letter: u8, path: &str| [&[letter], uri(path).as_str().as_bytes()].concat();
+    for path in ["a", "b"] {
+        old.put(key(b'r', path), serde_json::to_vec(&resource(path)).unwrap()).await.unwrap();
+        old.put(key(b'p', path), serde_json::to_vec(&pending(7)).unwrap()).await.unwrap();
+    }
+    old.flush_with_options(memtable_flush()).await.unwrap();
+    old.close().await.unwrap();
+
+    let catalog = open(store, "catalogs/json").await;
+    put(&catalog, "b").await.unwrap();
+    put(&catalog, "c").await.unwrap();
+    assert_eq!(catalog.pending(&uri("a")).await.unwrap(), Some(pending(7)));
+    let unread: Vec<_> = catalog.scan_resources_unread(9).await.unwrap().try_collect().await.unwrap();
+    let unread: Vec<_> = unread.into_iter().flatten().collect();
+    for (unread, path) in unread.iter().zip(["a", "b", "c"]) {
+        assert_eq!(unread.read().unwrap(), (uri(path), resource(path)));
+        let held = unread.holding().unwrap().bitstream.unwrap();
+        assert_eq!(held.computed, resource(path).bitstream.unwrap().computed);
+        assert!(unread.mentions("https://example.org/resourcelist.xml"));
+        assert!(!unread.mentions("https://example.org/other.xml"));
+    }
+    assert_eq!(unread.len(), 3);
+    catalog.close().await.unwrap();
+
+    let raw = raw().await;
+    let first_byte = |path: &str| raw.get(key(b'r', path));
+    assert_eq!(first_byte("a").await.unwrap().unwrap()[0], b'{', "it was not written again");
+    assert_ne!(first_byte("b").await.unwrap().unwrap()[0], b'{');
     raw.close().await.unwrap();
 }
 
