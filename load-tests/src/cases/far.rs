@@ -104,10 +104,7 @@ fn run(task: Task, options: &Options, links: &[Option<Link>]) -> anyhow::Result<
     let versions = versions.into_iter().chain([source.source.version()]).collect();
     let entrants = Entrant::all(places.iter().map(|place| (place.protocol, place.link)));
     let bench = Bench { task, thresher, curl, aria2c, source, places, work };
-    let count = match task.is_large {
-        true => (task.resources * task.bytes_each).div_ceil(MB),
-        false => task.resources,
-    };
+    let count = if task.is_large { (task.resources * task.bytes_each).div_ceil(MB) } else { task.resources };
     let rows = interleaved(
         &entrants,
         |entrant| entrant.name,

@@ -48,6 +48,10 @@ impl Direction {
 }
 
 /// Passes bytes until `from` ends, and all of them have arrived. Equal numbers stall at the same pieces.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "pieces count as in flight until their acknowledgement is taken out, so the window bounds both channels"
+)]
 pub(super) async fn pass(
     from: OwnedReadHalf,
     to: OwnedWriteHalf,
