@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use passed::Head;
-pub(crate) use passed::Passed;
+pub(crate) use passed::{Passed, counted};
 
 /// The longest head of a request.
 const MOST_HEAD_BYTES: usize = 64 << 10;

@@ -51,7 +51,7 @@ pub use names::{Named, PublishedPath};
 pub use oai::{LATEST_COMMIT, OaiLimits, OaiPage, OaiRecord, OaiRecords, SeenSets, Withdrawals};
 pub use outbox::Untold;
 pub use place::{Document, DocumentBody, Place};
-pub use policy::{Archive, Policy};
+pub use policy::{Archive, NoArchive, Policy};
 pub use publication::Publication;
 pub use records::{Body, BodyError, Changes, Pieces, Records, Resources, Stored, Told};
 pub use subscribers::Subscriber;

@@ -1,5 +1,6 @@
 //! A request to the store: its method, and the part of the store that it is about.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Instant;
 
@@ -84,9 +85,41 @@ fn part_of(key: &str) -> String {
     }
 }
 
+/// The requests by method, by method and part, and in all.
+pub(crate) fn counted(passed: &[Passed]) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for each in passed {
+        for name in [
+            "requests".to_owned(),
+            format!("requests_{}", each.method),
+            format!("requests_{}_{}", each.method, each.part),
+        ] {
+            *counts.entry(name).or_default() += 1;
+        }
+    }
+    counts.entry("requests".to_owned()).or_default();
+    counts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_are_counted_by_method_and_part() {
+        let all = [passed("get", "packs"), passed("get", "catalog_wal"), passed("put", "packs")];
+        let counts = counted(&all);
+        for (name, count) in
+            [("requests", 3), ("requests_get", 2), ("requests_get_packs", 1), ("requests_put", 1)]
+        {
+            assert_eq!(counts.get(name), Some(&count), "{name}");
+        }
+        assert_eq!(counted(&[]), BTreeMap::from([("requests".to_owned(), 0)]));
+    }
+
+    fn passed(method: &'static str, part: &str) -> Passed {
+        Passed { at: Instant::now(), method, part: part.to_owned() }
+    }
 
     fn parsed(head: &str) -> (&'static str, String, u64) {
         let head = Head::parse(head).unwrap();

@@ -8,7 +8,6 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use model::{Network, SourceId, WantedLink};
-use publish::Archive;
 use regex::Regex;
 use resourcesync::relation;
 
@@ -115,22 +114,6 @@ pub(crate) fn glob(text: &str) -> Result<Regex, regex::Error> {
     Regex::new(&format!("(?s)^{pattern}$"))
 }
 
-/// How long documents of the past stay: a length of time, `all` or `off`.
-pub(crate) fn archive(text: &str) -> Result<Archive, String> {
-    match text {
-        "off" => Ok(Archive::Off),
-        "all" => Ok(Archive::All),
-        time => {
-            let years = time.strip_suffix('y').and_then(|years| years.parse::<i64>().ok());
-            let years = years.and_then(|years| SignedDuration::try_from_hours(years.checked_mul(365 * 24)?));
-            let time = years.or_else(|| retention(time).ok()).filter(SignedDuration::is_positive);
-            let time = time.and_then(|time| Duration::try_from(time).ok());
-            time.map(Archive::For)
-                .ok_or_else(|| "give a length of time such as 1y or 90days, or all, or off".to_owned())
-        }
-    }
-}
-
 /// A mail address, as OAI-PMH takes it.
 pub(crate) fn mail(text: &str) -> Result<String, String> {
     if publisher::is_mail(text) {
@@ -221,17 +204,6 @@ mod tests {
         for (wrong, why) in [("country", "country=jp"), ("=jp", "key"), ("a=b=c", "value"), ("a b=c", "key")]
         {
             assert!(read(wrong).unwrap_err().contains(why), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn archives_stay_for_a_time_or_for_ever() {
-        assert_eq!((archive("off"), archive("all")), (Ok(Archive::Off), Ok(Archive::All)));
-        for year in ["365days", "1y"] {
-            assert_eq!(archive(year), Ok(Archive::For(Duration::from_secs(365 * 86_400))));
-        }
-        for wrong in ["", "0s", "0y", "-1y", "on"] {
-            assert!(archive(wrong).unwrap_err().contains("90days"), "{wrong}");
         }
     }
 

@@ -1,6 +1,5 @@
 //! A server that follows a harvest in a bucket: how many requests to the store it costs while nothing changes.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use testkit::servers::{S3Fixture, SeaweedServer};
@@ -15,7 +14,7 @@ use crate::place::Place;
 use crate::publish_server::PublishServer;
 use crate::report::Row;
 use crate::stats::rounded;
-use crate::store_proxy::StoreProxy;
+use crate::store_proxy::{self, StoreProxy};
 use crate::thresher::Thresher;
 
 pub(super) const NAME: &str = "idle look, in a bucket";
@@ -52,7 +51,7 @@ pub(super) fn row(thresher: &Thresher, runtime: &Runtime) -> anyhow::Result<Row>
         Check::equal("requests that write", 0, changing.count() as u64),
         check::resident(done.usage.peak_rss_bytes),
     ];
-    done.counted = BTreeMap::from([("requests_to_the_store".to_owned(), requests.len() as u64)]);
+    done.counted = store_proxy::counted(&requests);
     let mut row = Row::new(NAME, COUNTED.as_secs());
     row.command = "thresher publish --listen".to_owned();
     row.rounds.push(done);

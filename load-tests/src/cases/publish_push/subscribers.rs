@@ -53,9 +53,18 @@ impl Subscribers {
             let callback = self.callbacks.url(path);
             let form = [("hub.mode", "subscribe"), ("hub.topic", &*topic), ("hub.callback", &*callback)];
             let body = Serializer::new(String::new()).extend_pairs(form).finish();
-            let request = client.post(&hub).header("content-type", "application/x-www-form-urlencoded");
-            let status = request.body(body).send().await?.status();
-            ensure!(status == 202, "the hub answers {status} to {callback}");
+            let begun = Instant::now();
+            loop {
+                let request = client.post(&hub).header("content-type", "application/x-www-form-urlencoded");
+                let status = request.body(body.clone()).send().await?.status();
+                if status == 202 {
+                    break;
+                }
+                // It verifies a few at a time, and says so to others.
+                let waits = status == 503 && begun.elapsed() < PATIENCE;
+                ensure!(waits, "the hub answers {status} to {callback}");
+                tokio::time::sleep(LOOK).await;
+            }
         }
         let begun = Instant::now();
         let all = format!("subscribers {}", self.count());

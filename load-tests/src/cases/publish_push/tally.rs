@@ -191,7 +191,7 @@ mod tests {
         let body = format!(
             "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" xmlns:rs=\"http://www.openarchives.org/rs/terms/\">\
              <rs:ln rel=\"up\" href=\"http://h.test/capabilitylist.xml\"/>\
-             <rs:md capability=\"changenotification\" from=\"{}\" until=\"{}\"/>{entries}</urlset>",
+             <rs:md capability=\"change-notification\" from=\"{}\" until=\"{}\"/>{entries}</urlset>",
             time(from),
             time(until)
         );

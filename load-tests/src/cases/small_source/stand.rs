@@ -1,6 +1,6 @@
 //! A fleet whose store is behind a proxy, and one run of a Source in it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::meter;
 use crate::report::Round;
 use crate::sources_server::{SourcesServer, sha256};
 use crate::stats::rounded;
-use crate::store_proxy::{Passed, StoreProxy};
+use crate::store_proxy::{Passed, StoreProxy, counted};
 use crate::thresher::Thresher;
 
 /// How long requests are still counted after the end of a run: its catalog may close later.
@@ -157,7 +157,7 @@ impl<'a> Stand<'a> {
         };
         let machine_cpu = meter::machine_cpu_seconds()? - before.machine_cpu;
         let mut done = unchecked(usage, server.cpu_seconds() - before.sources_cpu, machine_cpu);
-        done.counted = requests(&passed);
+        done.counted = counted(&passed);
         let messages = Cost::of(&self.fleet)?.counts_since(before.cost);
         done.counted.extend(
             messages
@@ -181,22 +181,6 @@ impl<'a> Stand<'a> {
     }
 }
 
-/// The requests by method, by method and part, and in all.
-fn requests(passed: &[Passed]) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    for each in passed {
-        for name in [
-            "requests".to_owned(),
-            format!("requests_{}", each.method),
-            format!("requests_{}_{}", each.method, each.part),
-        ] {
-            *counts.entry(name).or_default() += 1;
-        }
-    }
-    counts.entry("requests".to_owned()).or_default();
-    counts
-}
-
 /// From the first to the last request about a catalog, in milliseconds: open, plan, close.
 fn catalog_millis(passed: &[Passed]) -> u64 {
     let mut of_catalog = passed.iter().filter(|passed| passed.is_of_catalog()).map(|passed| passed.at);
@@ -214,18 +198,6 @@ mod tests {
         // Far enough from any clock's beginning.
         let at = Instant::now() + Duration::from_secs(60) + Duration::from_millis(after);
         Passed { at, method, part: part.to_owned() }
-    }
-
-    #[test]
-    fn requests_are_counted_by_method_and_part() {
-        let all = [passed(0, "get", "packs"), passed(1, "get", "catalog_wal"), passed(2, "put", "packs")];
-        let counts = requests(&all);
-        for (name, count) in
-            [("requests", 3), ("requests_get", 2), ("requests_get_packs", 1), ("requests_put", 1)]
-        {
-            assert_eq!(counts.get(name), Some(&count), "{name}");
-        }
-        assert_eq!(requests(&[]), BTreeMap::from([("requests".to_owned(), 0)]));
     }
 
     #[test]

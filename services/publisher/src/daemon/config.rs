@@ -9,8 +9,8 @@ use control::Selector;
 use fixity::Sha256;
 use fleet::{NatsConfig, StoreConfig};
 use model::{Network, Publish};
-use publish::Base;
-use serde::Deserialize;
+use publish::{Archive, Base, Policy};
+use serde::{Deserialize, Deserializer};
 use service::{FrameConfig, Metrics, ServiceConfig};
 use serving::connections::ConnectionLimits;
 use url::Url;
@@ -76,6 +76,10 @@ pub struct DaemonSettings {
     /// Whether Resource Dumps and Change Dumps are made: packages have all bytes once more.
     #[serde(default)]
     pub dumps: bool,
+    /// How long Resource Lists that were replaced, and Change Lists that left the index, stay, listed in ResourceSync
+    /// Archives: a time, such as `1y` or `90days`, or `all`, or `off`. Entries link to the versions that they are about.
+    #[serde(default, deserialize_with = "archive")]
+    pub archive: Archive,
     /// The most connections at a time, 8 to 65536.
     #[serde(default = "connections")]
     pub connections: usize,
@@ -97,6 +101,10 @@ pub struct DaemonSettings {
     /// Cache for recently read parts of catalogs, in megabytes.
     #[serde(default = "cache_megabytes")]
     pub cache_megabytes: usize,
+}
+
+fn archive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Archive, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
 }
 
 fn listen() -> SocketAddr {
@@ -173,6 +181,12 @@ impl DaemonSettings {
         let matching = self.matching.as_ref().map(ToString::to_string).unwrap_or_default();
         let digest = Sha256::of(format!("{} {matching}", self.base).as_bytes()).to_string();
         format!("publisher-{}-", &digest[..12])
+    }
+
+    /// Sizes and times of the publications.
+    pub(crate) fn policy(&self) -> Policy {
+        let version_links = self.archive != Archive::Off;
+        Policy { archive: self.archive, version_links, ..Policy::default() }
     }
 
     /// The bytes of the cache for parts of catalogs.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use control::{ChangedKey, Member as Process, MemberId, Role, Run, Selector, SourceSpec, WatchCache, assign};
 use model::SourceId;
-use publish::{MOST_SETS, Place, Publication, PublishError, Takedown};
+use publish::{MOST_SETS, Place, Policy, Publication, PublishError, Takedown};
 use serving::{Catalogs, VerifiedCache};
 use store::SourceMarker;
 use tokio::sync::mpsc;
@@ -45,6 +45,7 @@ pub(crate) struct Recipe {
     pub(crate) matching: Option<Selector>,
     pub(crate) dumps: bool,
     pub(crate) hubs: Vec<Url>,
+    pub(crate) policy: Policy,
 }
 
 /// Keeps the publications.
@@ -175,7 +176,7 @@ impl Keeper {
             hubs: self.recipe.hubs.clone(),
             description: Some(self.all.base().url(publish::paths::DESCRIPTION)),
             takedown: Takedown::default(),
-            policy: publish::Policy::default(),
+            policy: self.recipe.policy,
         };
         let harvest = Harvest::new(source.clone(), catalogs.clone(), self.verified.clone());
         let shared = Shared::new(publication, OpenRecords::Harvest(Box::new(harvest)), &self.server.settings);

@@ -11,7 +11,7 @@ use publish::Archive;
 use url::Url;
 
 use super::harvest::HarvestArgs;
-use crate::values::{ReaderNetwork, archive, duration, mail, reader_network};
+use crate::values::{ReaderNetwork, duration, mail, reader_network};
 
 /// `publish`.
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub(crate) struct PublishArgs {
     /// Keep Resource Lists that were replaced, and Change Lists that left the index, and list them in ResourceSync
     /// Archives: for this time, such as 1y or 90days, or `all`. With --listen, entries link to the versions that they
     /// are about; sync with --keep-versions to have these.
-    #[arg(long, value_name = "TIME|all|off", default_value = "off", value_parser = archive)]
+    #[arg(long, value_name = "TIME|all|off", default_value = "off")]
     pub(crate) archive: Archive,
     /// Close a Change List after this time; with --dumps, its changes are a package then. [default: 24h; with --dumps
     /// 1h]

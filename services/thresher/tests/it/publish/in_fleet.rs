@@ -140,6 +140,41 @@ async fn a_fleet_publishes_the_sources_that_say_so_and_tells_their_changes() {
 }
 
 #[tokio::test]
+async fn a_fleet_keeps_lists_of_the_past_in_archives_and_the_versions_they_name() {
+    let one = source(SourceSpec::default().resources(12)).await;
+    let all = Publishing::new().await;
+    all.fleet.add(&one.well_known(), &["--publish", "--keep-versions", "9"]);
+    let _publisher = all.publisher(", archive: all");
+    all.harvest(&one).await;
+    all.answers(&id(&one), StatusCode::OK).await;
+    let get = async |url: &str| all.client.get(url).send().await.unwrap();
+    let archive = format!("{}{}/resourcelist-archive.xml", all.base, id(&one));
+    assert_eq!(get(&archive).await.status(), StatusCode::NOT_FOUND, "no list was replaced yet");
+    for round in 1..3 {
+        one.change(CHANGES);
+        all.harvest(&one).await;
+        found("the list before is in the Archive", async || {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            (text(get(&archive).await).await.matches("<url>").count() >= round).then_some(())
+        })
+        .await;
+    }
+    // What the oldest list names is all there: as it was then.
+    let lists = text(get(&archive).await).await;
+    let oldest = text(get(between(&lists, "<loc>", "</loc>").next().unwrap()).await).await;
+    let versions: Vec<&str> = between(&oldest, "rel=\"memento\" href=\"", "\"").collect();
+    assert_eq!(versions.len(), 12, "{oldest}");
+    for version in versions {
+        assert_eq!(get(version).await.status(), StatusCode::OK, "{version}");
+    }
+}
+
+/// The texts between two others.
+fn between<'t>(text: &'t str, begin: &'t str, end: &'t str) -> impl Iterator<Item = &'t str> {
+    text.split(begin).skip(1).filter_map(move |rest| Some(rest.split_once(end)?.0))
+}
+
+#[tokio::test]
 async fn a_publisher_that_is_killed_is_followed_by_one_that_misses_no_change() {
     let one = source(SourceSpec::default().resources(12)).await;
     let all = Publishing::new().await;
