@@ -10,8 +10,8 @@ use moka::policy::EvictionPolicy;
 use store::{Key, Store};
 use tokio_util::sync::CancellationToken;
 
-/// A reader that is not used for this long is closed. An open reader polls the store every second for new commits, and
-/// each poll is a request.
+/// A reader that is not used for this long is closed. An open reader polls the store every second for new commits, which
+/// takes some ten requests.
 const IDLE: Duration = Duration::from_secs(60);
 /// How often idle readers are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
