@@ -6,13 +6,10 @@ use publish::{PublishError, Published, Seen, Takedown};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::shared::{OpenRecords, Shared};
+use crate::shared::{EVERY_FOR_HUBS, OpenRecords, Shared};
 
 /// How often the catalog is asked for changes.
 const EVERY: Duration = Duration::from_secs(1);
-/// The same where hubs are told, so that subscribers wait less. It costs no request: an open catalog follows its writer
-/// by itself.
-pub(crate) const EVERY_FOR_HUBS: Duration = Duration::from_millis(250);
 /// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// After a publication, how many times as long as it took there is none: changes that come fast are told together.

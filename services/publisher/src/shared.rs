@@ -14,12 +14,15 @@ use serving::{Catalogs, VerifiedCache};
 use store::Store;
 use tokio::sync::{Semaphore, watch};
 
-use crate::follow;
 use crate::harvest::Harvest;
 use crate::metrics::PublisherMetrics;
 use crate::settings::Settings;
 use crate::takedowns::Takedowns;
 use crate::withdrawn::Withdrawn;
+
+/// How often the catalog is asked for changes where hubs are told, so that subscribers wait less. It costs no request: an
+/// open catalog follows its writer by itself.
+pub(crate) const EVERY_FOR_HUBS: Duration = Duration::from_millis(250);
 
 /// What is published: a harvest, or the files of a directory.
 pub enum Held {
@@ -68,7 +71,7 @@ impl Shared {
                 let mut catalogs = Catalogs::new(store, 1, CACHE_BYTES);
                 if is_directory && !publication.hubs.is_empty() {
                     // A directory charges for no request.
-                    catalogs = catalogs.looking_every(follow::EVERY_FOR_HUBS);
+                    catalogs = catalogs.looking_every(EVERY_FOR_HUBS);
                 }
                 let source = publication.source.source.clone();
                 OpenRecords::Harvest(Box::new(Harvest::new(source, catalogs, VerifiedCache::default())))

@@ -93,7 +93,7 @@ async fn lnk_4_the_gateway_selects_by_links_and_the_console_shows_them() {
 
     // By the client.
     let said = api.ask(&["explain", a]).await.exits(0).stdout;
-    assert!(said.contains("neither --follow-links") && said.contains(&format!("{e}")), "{said}");
+    assert!(said.contains("neither --follow-links") && said.contains(e.as_str()), "{said}");
     let words = format!("collection={ONE}");
     for words in [["ls", "--link", &words], ["ls", "--collection", ONE]] {
         let said = api.ask(&words).await.exits(0).stdout;
