@@ -21,26 +21,27 @@ pub(crate) type Store = Arc<dyn ObjectStore>;
 
 /// Runs all cases, each in a catalog of its own.
 pub(crate) async fn all(store: Store) {
-    every_record_comes_back_as_it_was_put(&store).await;
-    scans_are_in_order_and_keep_to_their_prefix(&store).await;
-    what_is_not_read_at_once_can_be_read_later(&store).await;
-    a_walk_finds_what_is_asked_for_and_nothing_else(&store).await;
-    commits::what_was_committed_survives_a_crash_and_nothing_else(&store).await;
-    the_change_log_counts_on_over_openings(&store).await;
-    the_change_log_is_read_from_any_entry_on_and_costs_a_row_for_many(&store).await;
-    the_change_log_is_searched_by_time(&store).await;
-    a_change_log_without_pages_is_read_and_goes_on_with_them(&store).await;
-    records_of_json_are_read_and_become_compact_as_they_are_written(&store).await;
-    a_reader_sees_the_writers_commits_and_writes_nothing(&store).await;
-    a_reader_of_nothing_creates_nothing(&store).await;
-    a_scan_shows_the_state_it_began_with(&store).await;
-    what_moves_while_it_is_read_is_met_once_and_never_in_none_of_its_places(&store).await;
-    commits::commits_side_by_side_are_all_durable(&store).await;
-    commits::what_is_committed_together_is_written_once_in_its_order(&store).await;
-    commits::what_is_handed_over_is_durable_with_what_follows_it_and_not_found_before(&store).await;
-    commits::a_second_writer_fences_the_first(&store).await;
-    a_newer_schema_is_refused_and_its_writer_left_alone(&store).await;
-    a_record_that_does_not_parse_is_named(&store).await;
+    // Each in memory of its own: together they would be larger than the stack of a test.
+    Box::pin(every_record_comes_back_as_it_was_put(&store)).await;
+    Box::pin(scans_are_in_order_and_keep_to_their_prefix(&store)).await;
+    Box::pin(what_is_not_read_at_once_can_be_read_later(&store)).await;
+    Box::pin(a_walk_finds_what_is_asked_for_and_nothing_else(&store)).await;
+    Box::pin(commits::what_was_committed_survives_a_crash_and_nothing_else(&store)).await;
+    Box::pin(the_change_log_counts_on_over_openings(&store)).await;
+    Box::pin(the_change_log_is_read_from_any_entry_on_and_costs_a_row_for_many(&store)).await;
+    Box::pin(the_change_log_is_searched_by_time(&store)).await;
+    Box::pin(a_change_log_without_pages_is_read_and_goes_on_with_them(&store)).await;
+    Box::pin(records_of_json_are_read_and_become_compact_as_they_are_written(&store)).await;
+    Box::pin(a_reader_sees_the_writers_commits_and_writes_nothing(&store)).await;
+    Box::pin(a_reader_of_nothing_creates_nothing(&store)).await;
+    Box::pin(a_scan_shows_the_state_it_began_with(&store)).await;
+    Box::pin(what_moves_while_it_is_read_is_met_once_and_never_in_none_of_its_places(&store)).await;
+    Box::pin(commits::commits_side_by_side_are_all_durable(&store)).await;
+    Box::pin(commits::what_is_committed_together_is_written_once_in_its_order(&store)).await;
+    Box::pin(commits::what_is_handed_over_is_durable_with_what_follows_it_and_not_found_before(&store)).await;
+    Box::pin(commits::a_second_writer_fences_the_first(&store)).await;
+    Box::pin(a_newer_schema_is_refused_and_its_writer_left_alone(&store)).await;
+    Box::pin(a_record_that_does_not_parse_is_named(&store)).await;
 }
 
 pub(crate) async fn open(store: &Store, path: &str) -> Catalog {
