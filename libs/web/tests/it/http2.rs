@@ -182,8 +182,8 @@ async fn a_server_that_takes_fewer_streams_than_there_are_places_gets_no_more_an
 }
 
 #[tokio::test]
-async fn responses_that_nobody_reads_stop_no_other_on_their_connection() {
-    let test = "responses_that_nobody_reads_stop_no_other_on_their_connection";
+async fn unread_responses_stop_no_other_on_their_connection() {
+    let test = "unread_responses_stop_no_other_on_their_connection";
     if let Ok(url) = std::env::var(ASK) {
         let client = Client::new(WebConfig { stall_timeout: Duration::from_secs(5), ..config() }).unwrap();
         let large = || client.get(GetRequest::new(format!("{url}/large").parse().unwrap()));
