@@ -2,7 +2,22 @@
 
 use bytes::{Bytes, BytesMut};
 use fixity::{Algorithm, Computed, Hasher};
+use model::{Disposition, Evidence, Failure, ProblemReason};
 use store::{Spool, Spooled, Store, StoreError};
+use web::Response;
+
+/// The failure of a response that ended before the length of its body.
+pub(crate) fn ended_early(response: &Response, received: u64, length: u64) -> Failure {
+    let url = secrets::redacted(response.final_url());
+    Failure {
+        reason: ProblemReason::Interrupted,
+        message: format!(
+            "{url} ended its answer after byte {received} of {length}; try again, and if it always ends there, tell the Source's operator"
+        ),
+        disposition: Disposition::Retry { after: None },
+        evidence: Evidence::default(),
+    }
+}
 
 /// A complete body.
 #[derive(Debug)]

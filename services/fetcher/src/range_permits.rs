@@ -17,6 +17,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long an origin gets no parallel ranges after it did not serve one as requested.
 const LEFT_ALONE: Duration = Duration::from_secs(600);
 
+/// Maximum delay between two requests of an origin that gets several ranges. One that wants a longer delay is better
+/// served by one request at a time.
+pub(crate) const LONGEST_SPACE: Duration = Duration::from_millis(100);
+
 /// The permits of one job.
 #[derive(Debug)]
 pub(crate) struct RangePermits {

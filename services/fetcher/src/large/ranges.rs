@@ -12,6 +12,7 @@ use web::Response;
 use super::piece::{Asking, Come};
 use super::receive::Receiving;
 use crate::package::version::condition;
+use crate::range_permits::LONGEST_SPACE;
 use crate::resource;
 
 /// Minimum size of a range, in bytes: the cost of a request is small compared with it.
@@ -22,9 +23,6 @@ const AHEAD: usize = 2;
 const CHUNK: u64 = 1024 * 1024;
 /// How long a range is waited for, before permits are looked for again.
 const TURN: Duration = Duration::from_secs(1);
-/// Maximum delay between two requests of an origin that gets several ranges. One that wants a longer delay is better
-/// served by one request at a time.
-const LONGEST_SPACE: Duration = Duration::from_millis(100);
 
 /// How receiving in several ranges ended.
 pub(super) enum Spread {

@@ -4,12 +4,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::{Disposition, Evidence, Failure, FetchItem, FetchJob, ProblemReason};
+use model::{Disposition, Failure, FetchItem, FetchJob};
 use store::{PackageHead, PackageUpload, StoreError};
 use tokio::time::Instant;
 use web::{ErrorKind, GetRequest, Range, Response};
 
 use super::ranges::Spread;
+use crate::body::ended_early;
 use crate::fetcher::Fetcher;
 use crate::package::version::{accepts_ranges, condition, is_no_such_range, is_same};
 use crate::range_permits::RangePermits;
@@ -136,7 +137,7 @@ impl<'a> Receiving<'a> {
             let asked = range.and_then(|range| range.to).unwrap_or(u64::MAX).min(self.length());
             let failure = match self.body(&mut response, end).await? {
                 None if self.upload.received() >= asked => continue,
-                None => self.ended_early(&response),
+                None => ended_early(&response, self.upload.received(), self.length()),
                 Some(End::Broken(failure)) => failure,
                 Some(end) => return Ok(end),
             };
@@ -228,19 +229,6 @@ impl<'a> Receiving<'a> {
                 }
                 Some(Err(error)) => return Ok(Some(End::Broken(error.into_failure()))),
             }
-        }
-    }
-
-    fn ended_early(&self, response: &Response) -> Failure {
-        let url = secrets::redacted(response.final_url());
-        let (received, length) = (self.upload.received(), self.length());
-        Failure {
-            reason: ProblemReason::Interrupted,
-            message: format!(
-                "{url} ended its answer after byte {received} of {length}; try again, and if it always ends there, tell the Source's operator"
-            ),
-            disposition: Disposition::Retry { after: None },
-            evidence: Evidence::default(),
         }
     }
 

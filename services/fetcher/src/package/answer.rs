@@ -3,13 +3,14 @@
 use std::future::Future;
 
 use bytes::Bytes;
-use model::{Disposition, Evidence, Failure, ProblemReason};
+use model::Disposition;
 use store::StoreError;
 use tokio::time::Instant;
 use web::Response;
 
 use super::piece::Piece;
 use super::receive::{End, Receiving};
+use crate::body::ended_early;
 use crate::resource;
 
 /// How the body of a response ended.
@@ -83,15 +84,7 @@ impl Receiving<'_> {
         let Some(length) = self.upload.head().length.filter(|length| received < *length) else {
             return End::Whole;
         };
-        let url = secrets::redacted(response.final_url());
-        End::Broken(Failure {
-            reason: ProblemReason::Interrupted,
-            message: format!(
-                "{url} ended its answer after byte {received} of {length}; try again, and if it always ends there, tell the Source's operator"
-            ),
-            disposition: Disposition::Retry { after: None },
-            evidence: Evidence::default(),
-        })
+        End::Broken(ended_early(response, received, length))
     }
 
     /// The result of `work`, unless the job's time ends first.

@@ -3,7 +3,6 @@
 //! same.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use store::StoreError;
@@ -12,14 +11,12 @@ use tokio::time::Instant;
 use super::piece::{Asking, Piece};
 use super::receive::Receiving;
 use super::version::condition;
+use crate::range_permits::LONGEST_SPACE;
 
 /// Number of parts from which several ranges are worth it.
 const SEVERAL: u64 = 2;
 /// Minimum size of a piece, in bytes: the cost of a request is small compared with it.
 const SMALLEST: u64 = 1024 * 1024;
-/// Maximum delay between two requests of an origin that gets several ranges. One that wants a longer delay is better
-/// served by one request at a time.
-const LONGEST_SPACE: Duration = Duration::from_millis(100);
 
 impl Receiving<'_> {
     /// Acquires spare permits, if any, and requests the pieces of the current part after its front. The front ends at
