@@ -39,6 +39,10 @@ pub struct ReportCard {
     /// How many links the stored resources have, by relation. The first 50 relations.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, u64>,
+    /// How many resources such links lead to that no list names, by relation: `item`, `describedby`, `describes`,
+    /// `alternate` and `canonical`. Absent where there are more than 10,000,000 of these links.
+    #[serde(skip_serializing_if = "is_none_or_empty")]
+    pub unlisted_targets: Option<BTreeMap<String, u64>>,
     /// Collections that stored resources belong to, those with the most resources first. The first 50, of the first
     /// 2,000 that are met.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -81,6 +85,10 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+fn is_none_or_empty(counts: &Option<BTreeMap<String, u64>>) -> bool {
+    counts.as_ref().is_none_or(BTreeMap::is_empty)
+}
+
 /// What an origin gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -121,6 +129,19 @@ pub struct Source {
     pub id: String,
     /// The entry URL, without credentials.
     pub url: String,
+    /// How it is harvested.
+    pub protocol: Protocol,
+}
+
+/// How a Source is harvested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// By ResourceSync, sitemaps or landing pages.
+    #[serde(rename = "resourcesync")]
+    ResourceSync,
+    /// By OAI-PMH.
+    OaiPmh,
 }
 
 /// When the Source was last read.

@@ -4,20 +4,31 @@ use catalog::{CatalogError, Lookups};
 use model::{CapabilityLink, DiscoveryReport, HomeSite, RunRecord, SetId, SetRecord, SourceId};
 use resourcesync::Capability;
 
-use crate::card::{self, Coverage, FORMAT, LastRun, Looked, ReportCard, Source};
+use crate::card::{self, Coverage, FORMAT, LastRun, Looked, Protocol, ReportCard, Source};
 use crate::documents::{self, Documents};
 use crate::finding::Findings;
-use crate::{problems, resources, rules, shown};
+use crate::{SpoolError, problems, resources, rules, shown};
+
+/// Why a report card cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The store fails, or a record cannot be read.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// There is no room for temporary files.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+}
 
 /// Gathers the report card of the Source `id` with the entry URL `url`.
 ///
-/// It scans the whole catalog once, and its documents twice. Its memory does not grow with the number of resources or
+/// It scans the whole catalog once, twice where resources have links, and its documents twice. Its memory does not grow with the number of resources or
 /// problems. A run may go on meanwhile: each scan shows the catalog as it was when that scan began, so counts may be
 /// some moments apart.
 ///
 /// # Errors
-/// When the store fails or a record cannot be read.
-pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<ReportCard, CatalogError> {
+/// [`ReportError`].
+pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<ReportCard, ReportError> {
     let mut findings = Findings::default();
     let look = catalog.look().await?;
     if let Some(look) = &look {
@@ -29,9 +40,14 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
     let mut coverage = Coverage { listed: documents.listed, ..Coverage::default() };
     let grouped = problems::group(catalog, &mut coverage, &mut findings).await?;
     let counted = resources::count(catalog, &HomeSite::of_text(url), &mut coverage, &mut findings).await?;
+    let unlisted_targets = counted.targets.count(catalog, &mut findings).await?;
     Ok(ReportCard {
         format: FORMAT,
-        source: Source { id: id.as_str().to_owned(), url: shown::uri(url) },
+        source: Source {
+            id: id.as_str().to_owned(),
+            url: shown::uri(url),
+            protocol: protocol(look.as_ref()),
+        },
         looked_at: Looked {
             discovered_at: look.as_ref().map(|look| look.at),
             run: catalog.last_run().await?.map(last_run),
@@ -43,6 +59,7 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
         quirks: documents.quirks,
         document_links: documents::links(look.as_ref()),
         links: counted.links,
+        unlisted_targets,
         collections: counted.collections.largest(),
         collections_left_out: counted.collections.left_out(),
         from_elsewhere: counted.from_elsewhere,
@@ -53,6 +70,10 @@ pub async fn gather(id: &SourceId, url: &str, catalog: &Lookups) -> Result<Repor
         ignored: grouped.ignored,
         to_let_in: grouped.to_let_in,
     })
+}
+
+fn protocol(look: Option<&DiscoveryReport>) -> Protocol {
+    if look.is_some_and(|look| look.oai.is_some()) { Protocol::OaiPmh } else { Protocol::ResourceSync }
 }
 
 fn add_remarks(look: &DiscoveryReport, findings: &mut Findings) {

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod card;
+mod claims;
 mod collections;
 pub mod copies;
 mod documents;
@@ -14,13 +15,15 @@ mod resources;
 mod rules;
 mod shown;
 mod text;
+mod unlisted;
 pub mod works;
 
 pub use card::{
     Capability, ChangeCoverage, Collection, Coverage, Document, Fixity, Interval, LastRun, Looked, Problem,
-    ProblemGroup, ReportCard, Set, Source, ToLetIn,
+    ProblemGroup, Protocol, ReportCard, Set, Source, ToLetIn,
 };
+pub use claims::SpoolError;
 pub use finding::Finding;
-pub use gather::gather;
+pub use gather::{ReportError, gather};
 pub use link_ends::{LinkEnd, link_ends};
 pub use rules::{Remarked, remarked};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use catalog::{CatalogError, Lookups};
+use catalog::Lookups;
 use futures::TryStreamExt;
 use model::{Declaration, HomeSite, Links, Origin, ResourceRecord, ResourceUri};
 
@@ -10,7 +10,8 @@ use crate::card::{Coverage, Fixity, Given};
 use crate::collections::Collections;
 use crate::finding::Findings;
 use crate::rules::{self, Fact};
-use crate::shown;
+use crate::unlisted::Targets;
+use crate::{ReportError, shown};
 
 /// The most relations whose links are counted.
 const RELATIONS: usize = 50;
@@ -19,7 +20,7 @@ const RELATIONS: usize = 50;
 const ORIGINS: usize = 50;
 
 /// What one scan of the resources counts, beside the coverage.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Counted {
     pub(crate) fixity: Fixity,
     /// Links by relation.
@@ -28,6 +29,8 @@ pub(crate) struct Counted {
     pub(crate) collections: Collections,
     /// Resources whose bytes another origin gave, by that origin.
     pub(crate) from_elsewhere: BTreeMap<String, Given>,
+    /// What links lead to.
+    pub(crate) targets: Targets,
 }
 
 /// Counts all resources, their links by relation, their collections, and where their bytes came from. The counts of
@@ -37,7 +40,7 @@ pub(crate) async fn count(
     home: &HomeSite,
     coverage: &mut Coverage,
     findings: &mut Findings,
-) -> Result<Counted, CatalogError> {
+) -> Result<Counted, ReportError> {
     let mut counted = Counted::default();
     coverage.pending = catalog.count_pending().await?;
     let mut resources = catalog.scan_resources(None, None).await?;
@@ -52,6 +55,9 @@ pub(crate) async fn count(
         let first_seen = |fact: Fact| {
             findings.add(fact, 1).at_with(|| shown::uri(uri.as_str()));
         };
+        if let Some(links) = &record.listing.links {
+            counted.targets.add(uri.as_str(), links)?;
+        }
         let links = record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default();
         counted.collections.count(&links);
         links.into_iter().for_each(|link| count_link(&mut counted.links, link.rel));

@@ -292,6 +292,15 @@ pub(crate) const NO_LASTMOD: Fact = fact(
     hint(Section::FORMATS, "Give each entry a lastmod, so that it is plain what need not be fetched again."),
 );
 
+pub(crate) const UNLISTED_TARGET: Fact = fact(
+    "unlisted-target",
+    "a link leads to a resource that no list names, so it is not harvested unless the harvester is told to follow links",
+    hint(
+        Section::LINKING,
+        "Give what describedby, describes, item, alternate and canonical lead to entries of their own.",
+    ),
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

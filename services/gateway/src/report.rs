@@ -1,6 +1,6 @@
 //! `/v1/sources/{source}/report`, `/v1/quirks`: the report card for the operator of a Source.
 
-use ::report::ReportCard;
+use ::report::{ReportCard, ReportError};
 use api::Page;
 use api::schema::one_of;
 use axum::Json;
@@ -90,7 +90,10 @@ pub(crate) async fn card(gateway: &Gateway, id: &SourceId) -> Result<ReportCard,
             .find(|note| note.source == *id)
             .map_or(String::new(), |note| note.url),
     };
-    Ok(::report::gather(id, &entry, &catalog).await?)
+    ::report::gather(id, &entry, &catalog).await.map_err(|error| match error {
+        ReportError::Catalog(error) => error.into(),
+        ReportError::Spool(error) => ApiError::internal(error.to_string()),
+    })
 }
 
 /// All quirks. Reports and the counters of runs say how often each was needed.

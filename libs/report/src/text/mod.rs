@@ -8,7 +8,7 @@ mod tables;
 
 use model::Phase;
 
-use crate::card::ReportCard;
+use crate::card::{Protocol, ReportCard};
 use page::Page;
 
 impl ReportCard {
@@ -17,7 +17,10 @@ impl ReportCard {
     /// [`ReportCard::serialize`](serde::Serialize) keeps them.
     pub fn text(&self) -> String {
         let mut page = Page::default();
-        page.title("Report on a ResourceSync Source");
+        page.title(match self.source.protocol {
+            Protocol::ResourceSync => "Report on a ResourceSync Source",
+            Protocol::OaiPmh => "Report on an OAI-PMH repository",
+        });
         page.blank();
         self.opening(&mut page);
         findings::write(&mut page, &self.findings);
@@ -32,7 +35,7 @@ impl ReportCard {
         tables::tolerated(&mut page, &self.quirks);
         tables::problems(&mut page, &self.problems, &self.ignored);
         if let Some(to_let_in) = &self.to_let_in {
-            letter::write(&mut page, to_let_in, &self.source.url);
+            letter::write(&mut page, to_let_in, &self.source);
         }
         page.into_text()
     }

@@ -73,7 +73,10 @@ pub(super) fn links(page: &mut Page, card: &ReportCard) {
         page.words(0, &format!("and {} more", counted(more, "link", "links")));
     }
     for (relation, n) in &card.links {
-        page.pair(relation, &format!("{} of resources", counted(*n, "link", "links")));
+        let unlisted = card.unlisted_targets.as_ref().and_then(|targets| targets.get(relation));
+        let unlisted = unlisted.map(|n| format!("; {} in no list", counted(*n, "target is", "targets are")));
+        let links = counted(*n, "link", "links");
+        page.pair(relation, &format!("{links} of resources{}", unlisted.unwrap_or_default()));
     }
 }
 

@@ -7,9 +7,8 @@ use futures::TryStreamExt;
 use model::{Linked, Links, PageRecord, ResourceRecord, ResourceState, ResourceUri};
 use resourcesync::{Link, relation};
 
-use super::claim::{Kind, is_metadata, kind, target};
-use super::sorter::SortedClaims;
 use super::{MOST_MEMBERS, Member, Orphan, Part, Work, WorksError};
+use crate::claims::{Kind, SortedClaims, is_metadata, kind, target};
 
 /// Resources that are looked up together, at least.
 const LOOKED_UP: usize = 512;

@@ -9,11 +9,7 @@
 //! Links lead to any URI, so the whole catalog is read first, and what its links claim is sorted on the disk. The
 //! memory stays the same, however many there are.
 
-mod claim;
 mod grouping;
-mod sorter;
-
-use std::io;
 
 use catalog::{CatalogError, Lookups};
 use futures::TryStreamExt;
@@ -21,9 +17,8 @@ use futures::stream::{self, Stream, StreamExt};
 use model::{ResourceState, ResourceUri};
 use serde::{Deserialize, Serialize};
 
-use self::claim::claims_of;
 use self::grouping::{Grouping, Heads};
-use self::sorter::ClaimSorter;
+use crate::claims::{ClaimSorter, SpoolError, claims_of};
 
 /// Records per batch.
 const BATCH: usize = 512;
@@ -112,10 +107,8 @@ pub enum WorksError {
     #[error(transparent)]
     Catalog(#[from] CatalogError),
     /// There is no room for temporary files.
-    #[error(
-        "links cannot be sorted in the temporary folder: {0}; make room, or set TMPDIR to another folder"
-    )]
-    Spool(#[from] io::Error),
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
     /// There are more resources and landing pages than the caller allows.
     #[error("it has more than {0} resources and landing pages")]
     TooMany(u64),

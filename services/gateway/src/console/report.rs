@@ -125,7 +125,12 @@ fn links(card: &ReportCard) -> Markup {
             dl {
                 @for link in &card.document_links { dt { (link.rel) } dd { code { (link.href) } br; span.hint { "of " (link.document) } } }
             }
-            dl.figures { @for (relation, n) in &card.links { dt { (relation) } dd { (format::count(*n)) } } }
+            dl.figures { @for (relation, n) in &card.links { dt { (relation) } dd {
+                (format::count(*n))
+                @if let Some(n) = card.unlisted_targets.as_ref().and_then(|targets| targets.get(relation)) {
+                    br; span.hint { (format::count(*n)) " of their targets in no list" }
+                }
+            } } }
         }
     }
 }

@@ -3,13 +3,13 @@
 use std::io::Write as _;
 
 use catalog::Lookups;
-use report::ReportCard;
 use report::copies::{Copies, Origins};
+use report::{ReportCard, ReportError};
 use store::{SourceMarker, Store};
 
 use crate::cli::ReportArgs;
 use crate::client::{self, OperatorClient, ReadFrom};
-use crate::exit::{CommandResult, Exit, Failed};
+use crate::exit::{CommandResult, Exit, Failed, problem};
 use crate::target;
 use crate::terminal;
 
@@ -23,7 +23,7 @@ pub(crate) async fn run(args: ReportArgs) -> CommandResult {
         ReadFrom::Gateway(client) => return from_gateway(&client, &args).await,
     };
     let (store, note, catalog) = target::open_one(&into, args.source.as_deref()).await?;
-    let card = report::gather(&note.source, &note.url, &catalog).await?;
+    let card = gathered(&note, &catalog).await?;
     let card = ReportCard { copies: copies(&store, &note, &catalog).await?, ..card };
     if args.json {
         terminal::json(&card)?;
@@ -31,6 +31,13 @@ pub(crate) async fn run(args: ReportArgs) -> CommandResult {
         terminal::text(&card.text())?;
     }
     Ok(Exit::Good)
+}
+
+async fn gathered(note: &SourceMarker, catalog: &Lookups) -> Result<ReportCard, Failed> {
+    report::gather(&note.source, &note.url, catalog).await.map_err(|error| match error {
+        ReportError::Catalog(error) => error.into(),
+        ReportError::Spool(error) => problem(error.to_string()),
+    })
 }
 
 /// What other Sources of the store brought from the same origins.

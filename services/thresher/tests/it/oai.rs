@@ -346,7 +346,10 @@ async fn pages_that_fail_at_random_lose_nothing_in_the_end() {
 #[tokio::test(flavor = "multi_thread")]
 async fn report_and_ls_know_records() {
     let case = Case::in_step(small()).await;
-    assert!(case.copy.run("report", &["--json"]).exits(0).json().is_object());
+    let card = case.copy.run("report", &["--json"]).exits(0).json();
+    assert_eq!(card["source"]["protocol"], "oai-pmh", "{card}");
+    let told = case.copy.run("report", &[]).exits(0);
+    assert!(told.stdout.contains("Report on an OAI-PMH repository"), "{told}");
     assert_eq!(case.copy.ls()[&case.uri(0)].state, "present");
 }
 

@@ -40,3 +40,41 @@ async fn lnk_9_links_of_documents_are_shown_by_discover_and_by_the_report() {
     assert!(report.stdout.contains("http://l.test/by"), "{report}");
     assert_eq!(case.site.requests_at("/about.xml"), 0);
 }
+
+#[tokio::test]
+async fn lnk_9_targets_that_no_list_names_are_counted_by_the_report() {
+    let case = Case::new().await;
+    let [page, file, followed, missing] =
+        ["/p", "/p.pdf", "/p.dc", "/p.zip"].map(|path| case.site.serve(path, path));
+    let broken = case.site.uri("/broken.pdf");
+    let links = [
+        ln("item", &file, ""),
+        // Each target counts once.
+        ln("item", &missing, ""),
+        ln("item", &format!("{missing}#2"), ""),
+        ln("describedby", &followed, ""),
+        // A list names it, though it cannot be had.
+        ln("alternate", &broken, ""),
+        ln("collection", "http://c.test/1", ""),
+        ln("license", "http://l.test/by", ""),
+    ];
+    let list = case.list(
+        1,
+        &[
+            linked(&page, &declares("/p"), &links.each_ref().map(String::as_str)),
+            linked(&file, &declares("/p.pdf"), &[&ln("canonical", "http://elsewhere.test/p", "")]),
+            resource(&broken, ""),
+        ],
+    );
+    case.copy.sync_with(&list, &["--follow-links", "describedby"]).exits(1);
+    let card = case.copy.run("report", &["--json"]).exits(0).json();
+    let expected = serde_json::json!({"item": 1, "describedby": 1, "canonical": 1});
+    assert_eq!(card["unlisted-targets"], expected, "{card}");
+    let findings = card["findings"].as_array().unwrap();
+    let finding = findings.iter().find(|finding| finding["finding"] == "unlisted-target").unwrap();
+    assert_eq!((&finding["count"], &finding["severity"]), (&3.into(), &"hint".into()), "{finding}");
+    let told = case.copy.run("report", &[]).exits(0);
+    assert!(told.stdout.contains("3 links of resources; 1 target is in no list"), "{told}");
+    // The followed target is stored, and still in no list.
+    assert!(case.copy.listed().iter().any(|line| line["uri"] == followed), "{told}");
+}

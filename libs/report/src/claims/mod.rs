@@ -1,22 +1,33 @@
-//! What a link says of the resource at its other end.
+//! What a link says of the resource at its other end. Claims are sorted on the disk, by that resource.
+
+mod sorter;
+
+use std::io;
 
 use model::Links;
 use resourcesync::{Link, relation};
 
+pub(crate) use self::sorter::{ClaimSorter, SortedClaims};
+
+/// There is no room for temporary files.
+#[derive(Debug, thiserror::Error)]
+#[error("links cannot be sorted in the temporary folder: {0}; make room, or set TMPDIR to another folder")]
+pub struct SpoolError(#[from] io::Error);
+
 /// What a resource's link says of another resource. Ordered by the other resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Claim {
+pub(crate) struct Claim {
     /// The resource that something is said of.
-    pub(super) about: String,
-    pub(super) kind: Kind,
+    pub(crate) about: String,
+    pub(crate) kind: Kind,
     /// The resource that has the link.
-    pub(super) by: String,
+    pub(crate) by: String,
     /// The link's relation.
-    pub(super) rel: String,
+    pub(crate) rel: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// It is a member of the work of the resource that has the link.
     IsMember,
     /// The resource that has the link is a member of its work.
@@ -24,7 +35,7 @@ pub(super) enum Kind {
 }
 
 /// What a relation makes of the target of its links: a member of the work, or its head.
-pub(super) fn kind(rel: &str) -> Option<Kind> {
+pub(crate) fn kind(rel: &str) -> Option<Kind> {
     match rel {
         relation::ITEM | relation::DESCRIBED_BY | relation::ALTERNATE => Some(Kind::IsMember),
         relation::DESCRIBES | relation::CANONICAL | relation::COLLECTION => Some(Kind::HasMember),
@@ -33,17 +44,17 @@ pub(super) fn kind(rel: &str) -> Option<Kind> {
 }
 
 /// Whether members with this relation are metadata.
-pub(super) fn is_metadata(rel: &str) -> bool {
+pub(crate) fn is_metadata(rel: &str) -> bool {
     matches!(rel, relation::DESCRIBED_BY | relation::DESCRIBES)
 }
 
 /// The resource that a link leads to. A fragment is a part of it.
-pub(super) fn target(link: &Link) -> &str {
+pub(crate) fn target(link: &Link) -> &str {
     link.href.split('#').next().unwrap_or_default()
 }
 
 /// What the links of a resource say of others.
-pub(super) fn claims_of<'a>(by: &'a str, links: &Links) -> impl Iterator<Item = Claim> + use<'a> {
+pub(crate) fn claims_of<'a>(by: &'a str, links: &Links) -> impl Iterator<Item = Claim> + use<'a> {
     links.to_vec().into_iter().filter_map(move |link| {
         let kind = kind(&link.rel)?;
         let about = target(&link);

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
-use super::claim::{Claim, Kind};
+use super::{Claim, Kind, SpoolError};
 
 /// Bytes of claims that are sorted in memory.
 const PORTION: usize = 16 * 1024 * 1024;
@@ -15,7 +15,7 @@ const FRAME: usize = 96;
 const AHEAD: usize = 32 * 1024;
 
 /// Collects claims.
-pub(super) struct ClaimSorter {
+pub(crate) struct ClaimSorter {
     portion: Vec<Claim>,
     bytes: usize,
     limit: usize,
@@ -23,7 +23,7 @@ pub(super) struct ClaimSorter {
 }
 
 /// Sorted claims, each once.
-pub(super) struct SortedClaims {
+pub(crate) struct SortedClaims {
     portion: std::vec::IntoIter<Claim>,
     files: Vec<BufReader<File>>,
     /// The next claim of each file, and of the portion, which comes after the files.
@@ -32,15 +32,15 @@ pub(super) struct SortedClaims {
 }
 
 impl ClaimSorter {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(PORTION)
     }
 
-    pub(super) fn with(limit: usize) -> Self {
+    pub(crate) fn with(limit: usize) -> Self {
         Self { portion: Vec::new(), bytes: 0, limit, files: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, claim: Claim) -> io::Result<()> {
+    pub(crate) fn add(&mut self, claim: Claim) -> Result<(), SpoolError> {
         self.bytes += claim.about.len() + claim.by.len() + claim.rel.len() + FRAME;
         self.portion.push(claim);
         if self.bytes < self.limit {
@@ -58,7 +58,7 @@ impl ClaimSorter {
         Ok(())
     }
 
-    pub(super) fn sorted(mut self) -> io::Result<SortedClaims> {
+    pub(crate) fn sorted(mut self) -> Result<SortedClaims, SpoolError> {
         self.portion.sort_unstable();
         let files = self.files.into_iter().map(|file| BufReader::with_capacity(AHEAD, file)).collect();
         let mut sorted =
@@ -72,7 +72,7 @@ impl ClaimSorter {
 
 impl SortedClaims {
     /// The next claim.
-    pub(super) fn next(&mut self) -> io::Result<Option<Claim>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Claim>, SpoolError> {
         while let Some(Reverse((claim, n))) = self.heap.pop() {
             self.fill(n)?;
             if self.last.as_ref() != Some(&claim) {
@@ -84,7 +84,7 @@ impl SortedClaims {
     }
 
     /// The resource that the next claim is about.
-    pub(super) fn about(&self) -> Option<&str> {
+    pub(crate) fn about(&self) -> Option<&str> {
         self.heap.peek().map(|Reverse((claim, _))| claim.about.as_str())
     }
 
