@@ -126,12 +126,15 @@ pub(crate) async fn exists(store: &Arc<dyn ObjectStore>, path: &str) -> Result<b
     match store.list(Some(&manifests)).next().await {
         None => Ok(false),
         Some(Ok(_)) => Ok(true),
-        Some(Err(error)) => {
-            let cause = slatedb::Error::unavailable("its folder cannot be listed".into())
-                .with_source(Box::new(error));
-            Err(CatalogError::opening(path, cause))
-        }
+        Some(Err(error)) => Err(unlisted(path, error)),
     }
+}
+
+/// The error for a catalog whose files the store does not list.
+pub(crate) fn unlisted(path: &str, error: object_store::Error) -> CatalogError {
+    let cause =
+        slatedb::Error::unavailable("its folder cannot be listed".into()).with_source(Box::new(error));
+    CatalogError::opening(path, cause)
 }
 
 /// Runs `work` with the configured timeout.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{CacheBudget, CatalogConfig, CatalogError, CatalogReader};
+use catalog::{CacheBudget, CatalogConfig, CatalogError, CatalogReader, LogEnd};
 use model::SourceId;
 use moka::future::Cache;
 use moka::policy::EvictionPolicy;
@@ -65,6 +65,23 @@ impl Catalogs {
                 self.reader(source).await
             }
         }
+    }
+
+    /// The end of the log of a Source's catalog, by one request: the same as `before` if nothing was committed since.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn log_end(
+        &self,
+        source: &SourceId,
+        before: Option<&LogEnd>,
+    ) -> Result<Option<LogEnd>, CatalogError> {
+        LogEnd::of(&self.store.object_store(), &Key::Catalog(source.clone()).to_string(), before).await
+    }
+
+    /// Closes the reader of a Source when its last user is done. The next one is new, and shows all commits until then.
+    pub async fn close(&self, source: &SourceId) {
+        self.open.invalidate(source).await;
     }
 
     /// The open reader of a Source. A catalog that opens slowly blocks no other one, and it is opened only once.

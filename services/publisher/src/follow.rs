@@ -1,11 +1,13 @@
 //! Follows the catalog, or the directory: publishes what has changed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use publish::{PublishError, Published, Seen, Takedown};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::news::News;
 use crate::shared::{EVERY_FOR_HUBS, OpenRecords, Shared};
 
 /// How often the catalog is asked for changes.
@@ -46,10 +48,13 @@ pub(crate) async fn follow(
 ) {
     let mut published = None;
     let every = match shared.records() {
-        OpenRecords::Harvest(_) if shared.publication().hubs.is_empty() => EVERY,
-        OpenRecords::Harvest(_) => EVERY_FOR_HUBS,
+        OpenRecords::Harvest(harvest) if harvest.store().directory().is_some() && shared.has_hubs() => {
+            EVERY_FOR_HUBS
+        }
+        OpenRecords::Harvest(_) => EVERY,
         OpenRecords::Files(_) => rescan,
     };
+    let mut news = News::default();
     let mut pause = every;
     let mut tidied = tokio::time::Instant::now();
     loop {
@@ -61,8 +66,12 @@ pub(crate) async fn follow(
         };
         let begun = tokio::time::Instant::now();
         let is_due = tidied.elapsed() >= TIDY_EVERY || is_withdrawn;
-        match look(&shared, published.filter(|_| !is_due)).await {
-            Ok((next_change, _)) => {
+        if is_due {
+            // The log of a harvest that was removed and began again has lower numbers.
+            news = News::default();
+        }
+        match look_for_news(&shared, &mut news, published.filter(|_| !is_due)).await {
+            Ok(next_change) => {
                 if published != next_change || is_due {
                     tidied = tokio::time::Instant::now();
                 }
@@ -76,6 +85,24 @@ pub(crate) async fn follow(
             }
         }
     }
+}
+
+/// Publishes if there may be other changes than `published`. Returns the number of the catalog's next change. Without
+/// news, a harvest costs one request to its store.
+async fn look_for_news(
+    shared: &Shared,
+    news: &mut News,
+    published: Option<u64>,
+) -> Result<Option<u64>, PublishError> {
+    let OpenRecords::Harvest(harvest) = shared.records() else {
+        return Ok(look(shared, published).await?.0);
+    };
+    if !news.are_there(harvest).await.map_err(Arc::new)? && published.is_some() {
+        return Ok(published);
+    }
+    let (next_change, _) = look(shared, published).await?;
+    news.looked(harvest).await;
+    Ok(next_change)
 }
 
 /// Waits until the list of what is withdrawn changes; for ever without one.

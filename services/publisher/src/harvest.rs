@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{CatalogError, CatalogReader};
+use catalog::{CatalogError, CatalogReader, LogEnd};
 use model::SourceId;
 use publish::{CatalogRecords, PublishError, SeenSets};
 use serving::{Catalogs, VerifiedCache};
@@ -40,6 +40,19 @@ impl Harvest {
     pub(crate) async fn catalog(&self) -> Result<Arc<CatalogReader>, Arc<CatalogError>> {
         // Boxed: nested futures would overflow the stack of a worker thread.
         Box::pin(self.catalogs.get(&self.source)).await
+    }
+
+    /// The end of the catalog's log: the same as `before` if nothing was committed since. It takes one request.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn log_end(&self, before: Option<&LogEnd>) -> Result<Option<LogEnd>, CatalogError> {
+        self.catalogs.log_end(&self.source, before).await
+    }
+
+    /// Closes the catalog. The next use opens it again, and shows all commits until then.
+    pub(crate) async fn close_catalog(&self) {
+        self.catalogs.close(&self.source).await;
     }
 
     /// What a catalog has, to be published.

@@ -12,6 +12,7 @@ mod harvest;
 mod hub;
 mod hub_limits;
 mod metrics;
+mod news;
 mod notify;
 mod oai;
 mod opening;

@@ -20,8 +20,8 @@ use crate::settings::Settings;
 use crate::takedowns::Takedowns;
 use crate::withdrawn::Withdrawn;
 
-/// How often the catalog is asked for changes where hubs are told, so that subscribers wait less. It costs no request: an
-/// open catalog follows its writer by itself.
+/// How often the catalog of a harvest in a directory is looked at where hubs are told, so that subscribers wait less. A
+/// bucket charges for each look.
 pub(crate) const EVERY_FOR_HUBS: Duration = Duration::from_millis(250);
 
 /// What is published: a harvest, or the files of a directory.
@@ -70,7 +70,6 @@ impl Shared {
                 let is_directory = store.directory().is_some();
                 let mut catalogs = Catalogs::new(store, 1, CACHE_BYTES);
                 if is_directory && !publication.hubs.is_empty() {
-                    // A directory charges for no request.
                     catalogs = catalogs.looking_every(EVERY_FOR_HUBS);
                 }
                 let source = publication.source.source.clone();
@@ -103,6 +102,11 @@ impl Shared {
 
     pub(crate) fn publication(&self) -> &Publication {
         &self.0.publication
+    }
+
+    /// Whether hubs are told of its changes.
+    pub(crate) fn has_hubs(&self) -> bool {
+        !self.0.publication.hubs.is_empty()
     }
 
     pub(crate) fn records(&self) -> &OpenRecords {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
+use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader, LogEnd};
 use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use model::{
@@ -345,7 +345,12 @@ async fn a_reader_sees_the_writers_commits_and_writes_nothing(store: &Store) {
     assert_eq!(reader.resource(&uri("a")).await.unwrap(), Some(resource("a")));
     assert_eq!(objects(store, "catalogs/read").await, before, "a reader writes nothing");
 
+    let end = LogEnd::of(store, "catalogs/read", None).await.unwrap();
+    assert!(end.is_some());
+    assert_eq!(LogEnd::of(store, "catalogs/read", end.as_ref()).await.unwrap(), end, "nothing was committed");
     put(&catalog, "b").await.unwrap();
+    assert!(LogEnd::of(store, "catalogs/read", end.as_ref()).await.unwrap() > end);
+    assert_eq!(LogEnd::of(store, "catalogs/none", None).await.unwrap(), None);
     found("the reader sees what was committed", async || reader.resource(&uri("b")).await.unwrap()).await;
     assert_eq!(paths(&reader, "", None).await, ["a", "b"]);
     reader.close().await.unwrap();
