@@ -48,18 +48,24 @@ struct Leftover {
 }
 
 impl Dispatcher {
-    /// Works off all pending records. Ends when none is left, or when no origin with work can be reached.
+    /// Works off all pending records. Ends when none is left, or when no origin with work can be reached. `wait` is how
+    /// long the Source took to answer for its documents, if any was requested.
     ///
     /// # Errors
     /// When the Source's own origin cannot be reached, the harvest is stopped, or a service fails.
-    pub(crate) async fn run(ctx: &mut RunContext, settler: &mut Settler) -> Result<(), HarvestError> {
+    pub(crate) async fn run(
+        ctx: &mut RunContext,
+        settler: &mut Settler,
+        wait: Option<Duration>,
+    ) -> Result<(), HarvestError> {
         if !ctx.is_anything_planned() {
             return Ok(());
         }
         settler.begin_dispatch(ctx);
         ctx.open_queues().await?;
+        let jobs_per_origin = ctx.options.jobs_per_origin.get();
         let window =
-            Window::within(ctx.options.window, ctx.options.jobs_per_origin.get(), ctx.run.counters.planned);
+            Window::within(ctx.options.window, jobs_per_origin, ctx.run.counters.planned).expecting(wait);
         let events = JobEvents::of(ctx);
         let mut dispatcher = Self { window, events, patches: PatchStreak::default() };
         dispatcher.settle_earlier_dead_letters(ctx).await?;

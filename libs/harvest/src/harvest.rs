@@ -215,13 +215,14 @@ impl Harvest {
         if self.planner.reading.has_pages {
             Box::pin(self.planner.read_pages(&mut self.context)).await?;
         }
-        Box::pin(Dispatcher::run(&mut self.context, &mut self.settler)).await?;
+        let wait = self.planner.reading.latencies.measured();
+        Box::pin(Dispatcher::run(&mut self.context, &mut self.settler, wait)).await?;
         let until = Instant::now() + change_notifications::LONGEST_STAY;
         let mut stays = is_told_by_hubs;
         while stays {
             stays = Box::pin(self.planner.plan_later_notices(&mut self.context, until)).await?;
             // Changes behind a gap are planned too, and no run ends with pending records.
-            Box::pin(Dispatcher::run(&mut self.context, &mut self.settler)).await?;
+            Box::pin(Dispatcher::run(&mut self.context, &mut self.settler, wait)).await?;
         }
         Ok(())
     }

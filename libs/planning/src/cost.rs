@@ -45,9 +45,14 @@ impl Latencies {
         self.answers += 1;
     }
 
-    /// Mean latency.
+    /// Mean latency; an assumed one if none was measured yet.
     pub fn mean(self) -> Duration {
-        self.total.checked_div(self.answers).unwrap_or(WAIT)
+        self.measured().unwrap_or(WAIT)
+    }
+
+    /// Mean latency; none if none was measured yet.
+    pub fn measured(self) -> Option<Duration> {
+        self.total.checked_div(self.answers)
     }
 }
 
@@ -112,7 +117,7 @@ mod tests {
 
     #[test]
     fn before_any_answer_a_wait_is_assumed() {
-        assert_eq!(Latencies::default().mean(), WAIT);
+        assert_eq!((Latencies::default().mean(), Latencies::default().measured()), (WAIT, None));
         let mut waits = Latencies::default();
         waits.add(Duration::from_millis(10));
         waits.add(Duration::from_millis(30));

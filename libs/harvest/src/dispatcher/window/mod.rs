@@ -10,6 +10,7 @@ mod tests;
 mod trouble;
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use model::{FetchItem, Fetched, JobId, Origin, PendingRecord, ResourceUri};
@@ -32,6 +33,8 @@ pub(crate) struct Window {
     limits: WindowLimits,
     jobs_per_origin: usize,
     planned: u64,
+    /// Milliseconds that a resource is expected to take, before any was fetched.
+    expected_millis: Option<f64>,
     origins: HashMap<Origin, OriginState>,
     jobs: HashMap<JobId, Job>,
     /// The resources in it, with their pending records as far as these are kept.
@@ -63,6 +66,7 @@ impl Window {
             limits,
             jobs_per_origin,
             planned,
+            expected_millis: None,
             origins: HashMap::new(),
             jobs: HashMap::new(),
             taken: ByUri::default(),
@@ -73,6 +77,12 @@ impl Window {
             open: OpenOrigins::at_most(limits.origins.get()),
             troubles: Troubles::default(),
         }
+    }
+
+    /// Expects that resources take this long, until some were fetched. So the first jobs of a distant Source are small,
+    /// and all its slots are used at once.
+    pub(crate) fn expecting(self, wait: Option<Duration>) -> Self {
+        Self { expected_millis: wait.map(|wait| wait.as_secs_f64() * 1_000.0), ..self }
     }
 
     /// Whether more pending records may be read.
@@ -88,13 +98,20 @@ impl Window {
     /// Adds a resource, as `plan` asks for it.
     pub(crate) fn add(&mut self, origin: Origin, item: FetchItem, plan: Box<PendingRecord>) {
         self.take(&item.uri, plan);
-        self.origins.entry(origin).or_default().ready.push_back(item);
+        self.state(origin).ready.push_back(item);
     }
 
     /// Adds a candidate to verify. Its origin gets no request.
     pub(crate) fn add_candidate(&mut self, origin: Origin, candidate: Fetched, plan: Box<PendingRecord>) {
         self.take(&candidate.uri, plan);
-        self.origins.entry(origin).or_default().candidates.push_back(candidate);
+        self.state(origin).candidates.push_back(candidate);
+    }
+
+    fn state(&mut self, origin: Origin) -> &mut OriginState {
+        let expected_millis = self.expected_millis;
+        self.origins
+            .entry(origin)
+            .or_insert_with(|| OriginState { expected_millis, ..OriginState::default() })
     }
 
     fn take(&mut self, uri: &ResourceUri, plan: Box<PendingRecord>) {

@@ -9,8 +9,9 @@ pub(super) const LARGEST_JOB: usize = 256;
 /// Maximum bytes of URIs and declarations in a job: its message, and those that follow from it, stay well below the
 /// limit of a bus.
 pub(super) const HEAVIEST_JOB: usize = 256 * 1024;
-/// Target duration of a job, in milliseconds.
-const JOB_MILLIS: f64 = 2_000.0;
+/// Target duration of a job, in milliseconds. Each job costs a pack, so short jobs of slow origins would cost a store
+/// that charges for requests several times as much. A fetcher that stops finishes its jobs first.
+const JOB_MILLIS: f64 = 10_000.0;
 /// Minimum duration of the last jobs, in milliseconds. Towards the end jobs become smaller, so that no slot waits
 /// long for another one's last job. But each job costs a pack, three messages and a commit.
 const LAST_JOBS_MILLIS: f64 = 100.0;
@@ -33,22 +34,28 @@ pub(super) struct OriginState {
     pub(super) jobs: usize,
     /// Milliseconds per resource, smoothed.
     pub(super) millis_per_resource: Option<f64>,
+    /// Milliseconds that a resource is expected to take, before any was fetched.
+    pub(super) expected_millis: Option<f64>,
 }
 
 impl OriginState {
     /// Number of resources in a job: enough for a few seconds, but few enough that a crash costs little of the run
     /// and that all slots stay busy to its end. `last` says that the ready resources are all that is left.
     pub(super) fn job_size(&self, planned: u64, jobs_per_origin: usize, last: bool) -> usize {
-        let by_time =
-            self.millis_per_resource.map_or(LARGEST_JOB, |millis| (JOB_MILLIS / millis.max(0.001)) as usize);
+        let by_time = self.millis().map_or(LARGEST_JOB, |millis| (JOB_MILLIS / millis.max(0.001)) as usize);
         let by_share = planned / (SHARE_IN_FLIGHT * most_jobs(jobs_per_origin) as u64);
         let size = by_time.min(usize::try_from(by_share).unwrap_or(LARGEST_JOB).max(8)).clamp(1, LARGEST_JOB);
         if last { size.min(self.last_size(jobs_per_origin)) } else { size }
     }
 
+    /// Milliseconds per resource: measured, or else expected.
+    fn millis(&self) -> Option<f64> {
+        self.millis_per_resource.or(self.expected_millis)
+    }
+
     /// Number of resources in one of the last jobs: half of each slot's share. A single slot waits for no other.
     fn last_size(&self, jobs_per_origin: usize) -> usize {
-        let Some(millis) = self.millis_per_resource.filter(|_| jobs_per_origin > 1) else {
+        let Some(millis) = self.millis().filter(|_| jobs_per_origin > 1) else {
             return LARGEST_JOB;
         };
         let worth_a_job = (LAST_JOBS_MILLIS / millis.max(0.001)).ceil() as usize;

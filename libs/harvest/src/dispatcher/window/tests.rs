@@ -66,7 +66,24 @@ fn a_slow_origin_gets_small_jobs() {
     let (id, ..) = window.next_job(false).unwrap();
     window.job_done(id, 256 * 500, 256);
     let (_, _, items) = window.next_job(false).unwrap();
-    assert_eq!(items.len(), 4);
+    assert_eq!(items.len(), 20, "ten seconds");
+}
+
+#[test]
+fn the_first_jobs_of_a_distant_source_leave_no_slot_empty() {
+    let mut window = filled(16, 8, 8);
+    assert_eq!(window.next_job(true).unwrap().2.len(), 8, "nothing is known of it");
+    for (millis, sizes) in [(240, vec![1; 8]), (30, vec![4, 4]), (1, vec![8])] {
+        let limits = WindowLimits::default();
+        let mut window = Window::within(limits, 16, 8).expecting(Some(Duration::from_millis(millis)));
+        (0..8).for_each(|n| add(&mut window, format!("http://h/{n}").parse().unwrap()));
+        let jobs: Vec<_> = std::iter::from_fn(|| window.next_job(true)).collect();
+        assert_eq!(jobs.iter().map(|(_, _, items)| items.len()).collect::<Vec<_>>(), sizes, "{millis} ms");
+        // What is measured counts more.
+        window.job_done(jobs[0].0, 1, 1);
+        (8..16).for_each(|n| add(&mut window, format!("http://h/{n}").parse().unwrap()));
+        assert_eq!(window.next_job(true).unwrap().2.len(), 8);
+    }
 }
 
 #[test]
@@ -111,7 +128,7 @@ fn the_last_jobs_of_a_slow_origin_become_smaller_so_that_its_slots_end_together(
 #[test]
 fn the_last_jobs_of_a_fast_origin_and_those_of_one_slot_stay_large() {
     assert_eq!(last_sizes(4, 4 * LARGEST_JOB, 0), [LARGEST_JOB; 4]);
-    assert_eq!(last_sizes(1, 400, 20), [256, 100, 44]);
+    assert_eq!(last_sizes(1, 400, 20), [256, 144]);
 }
 
 #[test]
