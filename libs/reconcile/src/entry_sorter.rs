@@ -1,10 +1,9 @@
 //! External sort of document entries, one entry per entry, by URI on the disk. The result is merge-joined with the
 //! catalog, which has the same order. That takes one pass and constant memory, whatever their number.
 
-use std::collections::binary_heap::PeekMut;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Cursor, Read, Seek, Write};
+use std::io::{self, BufWriter, Cursor, Read, Seek, Write};
 
 use model::ResourceUri;
 use planning::ListedEntry;
@@ -12,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::error::SpoolError;
+use crate::runs::{Merge, Runs};
 use crate::spooled_entry::{HEAD, SpooledEntry, encode, encode_name, number_at};
 
 /// Bytes of entries that are sorted in memory. Twice as many are in memory while one portion is written and the next
@@ -33,7 +33,7 @@ pub(crate) const BATCHES_AHEAD: usize = 4;
 pub struct EntrySorter {
     portion: Portion,
     limit: usize,
-    runs: Vec<File>,
+    runs: Runs,
     /// The previous portion; empty again once it is written.
     writing: Option<JoinHandle<io::Result<(File, Portion)>>>,
     /// Documents whose entries were taken back.
@@ -74,7 +74,13 @@ impl EntrySorter {
     }
 
     fn with(limit: usize) -> Self {
-        Self { portion: Portion::default(), limit, runs: Vec::new(), writing: None, void: HashSet::new() }
+        Self {
+            portion: Portion::default(),
+            limit,
+            runs: Runs::default(),
+            writing: None,
+            void: HashSet::new(),
+        }
     }
 
     /// Adds the entry of an entry of the document with this number. The caller must call `make_room` now and then.
@@ -110,10 +116,11 @@ impl EntrySorter {
         let (entries, receiver) = mpsc::channel(BATCHES_AHEAD);
         spawn_blocking(move || {
             let merged = if is_few {
-                self.portion.sorted().and_then(|few| merge(vec![few], &self.void, counting, &entries))
+                let few = self.portion.sorted().and_then(|few| Merge::of(vec![few]));
+                few.and_then(|few| send(few, &self.void, counting, &entries))
             } else {
-                let file = |run| BufReader::with_capacity(128 * 1024, run);
-                merge(self.runs.into_iter().map(file).collect(), &self.void, counting, &entries)
+                let all = self.runs.merged();
+                all.and_then(|all| send(all, &self.void, counting, &entries))
             };
             if let Err(error) = merged {
                 // The receiver is gone, so the error is not needed.
@@ -136,7 +143,7 @@ impl EntrySorter {
     async fn written(&mut self) -> io::Result<Portion> {
         let Some(writing) = self.writing.take() else { return Ok(Portion::default()) };
         let (run, empty) = writing.await.map_err(io::Error::other)??;
-        self.runs.push(run);
+        self.runs.add(run).await?;
         Ok(empty)
     }
 }
@@ -185,31 +192,16 @@ impl Portion {
     }
 }
 
-/// The next entry of a sorted run.
-struct HeapItem {
-    entry: SpooledEntry,
-    run: usize,
-}
-
-/// Merges sorted runs, without the entries of void documents.
-fn merge(
-    mut runs: Vec<impl Read>,
+/// Sends sorted entries on, without those of void documents.
+fn send(
+    mut entries: Merge<impl Read>,
     void: &HashSet<usize>,
     counting: Counting,
     to: &mpsc::Sender<io::Result<Vec<SpooledEntry>>>,
 ) -> io::Result<()> {
-    let mut heap = BinaryHeap::with_capacity(runs.len());
-    for (run, file) in runs.iter_mut().enumerate() {
-        heap.extend(read(file)?.map(|entry| HeapItem { entry, run }));
-    }
     let mut batch: Vec<SpooledEntry> = Vec::with_capacity(BATCH);
     let mut bytes = 0;
-    while let Some(mut first) = heap.peek_mut() {
-        // Replaced in place, the next entry of the same run usually stays on top: many lists are sorted.
-        let entry = match read(&mut runs[first.run])? {
-            Some(next) => std::mem::replace(&mut first.entry, next),
-            None => PeekMut::pop(first).entry,
-        };
+    while let Some(entry) = entries.next()? {
         if void.contains(&entry.document()) {
             continue;
         }
@@ -237,39 +229,6 @@ fn merge(
     let _ = to.blocking_send(Ok(batch));
     Ok(())
 }
-
-fn read(run: &mut impl Read) -> io::Result<Option<SpooledEntry>> {
-    let mut head = [0; HEAD];
-    match run.read_exact(&mut head) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-        Err(error) => return Err(error),
-    }
-    let mut bytes = vec![0; number_at(&head, 0) + number_at(&head, 4)];
-    run.read_exact(&mut bytes)?;
-    Ok(Some(SpooledEntry::new(head, bytes)))
-}
-
-impl Ord for HeapItem {
-    /// The heap's greatest item is the first in order: by URI, then by run, because earlier runs were filled earlier.
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (other.entry.uri(), other.run).cmp(&(self.entry.uri(), self.run))
-    }
-}
-
-impl PartialOrd for HeapItem {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for HeapItem {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for HeapItem {}
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ mod absent_spool;
 mod entry_sorter;
 mod error;
 mod merge_join;
+mod runs;
 mod spooled_entry;
 
 pub use absences::{AbsenceSearch, Absences, AbsentResources};

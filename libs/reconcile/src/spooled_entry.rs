@@ -2,7 +2,7 @@
 //! matches the stored version.
 
 use std::borrow::Cow;
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use fixity::{Algorithm, Digest, Sha256};
@@ -86,6 +86,12 @@ pub struct SpooledEntry {
 impl SpooledEntry {
     pub(crate) fn new(head: [u8; HEAD], bytes: Vec<u8>) -> Self {
         Self { head, bytes }
+    }
+
+    /// Writes it as it was read.
+    pub(crate) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        to.write_all(&self.head)?;
+        to.write_all(&self.bytes)
     }
 
     /// The bytes of its URI.
