@@ -109,6 +109,16 @@ impl Keys {
         self.publish(key, message).await
     }
 
+    /// Removes a key. False if it changed since `revision`.
+    async fn remove(&self, key: &str, revision: u64) -> Result<bool, Failure> {
+        let message = PublishMessage::build()
+            .header("KV-Operation", "PURGE")
+            .header("Nats-Rollup", "sub")
+            .ttl(TRACE)
+            .expected_last_subject_sequence(revision);
+        Ok(self.publish(key, message).await?.is_some())
+    }
+
     async fn publish(&self, key: &str, message: PublishMessage) -> Result<Option<u64>, Failure> {
         let subject = format!("{}{key}", self.bucket.prefix);
         match acknowledged(&self.context, subject, message).await {
@@ -144,8 +154,7 @@ impl OwnedKey {
         let keys = self.keys.clone();
         // Taken out, so that the following drop has nothing to return.
         let key = std::mem::take(&mut self.key);
-        let revision = self.revision;
-        remove(&keys, &key, revision).await;
+        remove(&keys, &key, &self.value, self.revision).await;
     }
 }
 
@@ -157,23 +166,68 @@ impl Drop for OwnedKey {
         let Ok(runtime) = Handle::try_current() else { return };
         let keys = self.keys.clone();
         let key = std::mem::take(&mut self.key);
-        let revision = self.revision;
-        runtime.spawn(async move { remove(&keys, &key, revision).await });
+        let (value, revision) = (self.value.clone(), self.revision);
+        runtime.spawn(async move { remove(&keys, &key, &value, revision).await });
     }
 }
 
-async fn remove(keys: &Keys, key: &str, revision: u64) {
-    let message = PublishMessage::build()
-        .header("KV-Operation", "PURGE")
-        .header("Nats-Rollup", "sub")
-        .ttl(TRACE)
-        .expected_last_subject_sequence(revision);
-    if keys.publish(key, message).await.is_err() {
-        tracing::debug!(key, "cannot give a key back: it ends by itself");
+/// Returns a key. A renewal that was cut off may have landed without its owner's knowledge: then the key has a newer
+/// revision and the same value, and is still returned. Otherwise it would block others for its lifetime.
+async fn remove(keys: &Keys, key: &str, value: &Bytes, revision: u64) {
+    match keys.remove(key, revision).await {
+        Ok(true) => return,
+        Ok(false) => {}
+        Err(error) => return tracing::debug!(?error, key, "cannot give a key back: it expires"),
+    }
+    let renewed = match keys.read(key).await {
+        Ok(slot) => slot.value.filter(|(found, _)| found == value).map(|_| slot.revision),
+        Err(error) => return tracing::debug!(?error, key, "cannot give a key back: it expires"),
+    };
+    // Without such a value it has expired, and may have another owner.
+    if let Some(revision) = renewed
+        && !matches!(keys.remove(key, revision).await, Ok(true))
+    {
+        tracing::debug!(key, "cannot give a key back: it expires");
     }
 }
 
 /// Whether a message marks the end of a key: it was returned, or it expired.
 fn marks_the_end(headers: &HeaderMap) -> bool {
     headers.get("KV-Operation").is_some() || headers.get("Nats-Marker-Reason").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::servers::NatsFixture;
+
+    use super::super::tests::connect;
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    #[tokio::test]
+    async fn a_key_whose_renewal_was_cut_off_is_returned_at_once() {
+        let server = NatsFixture::get().await;
+        let bus = connect(&server.url, "keys-renewal").await;
+        let keys = &bus.0.keys;
+        let held = keys.take("a.0", "one".into(), LONG).await.unwrap().unwrap();
+        // The renewal has landed, and its owner never learned of it.
+        let renewed = keys.write("a.0", "one".into(), held.revision, LONG).await.unwrap();
+        assert!(renewed.is_some_and(|renewed| renewed > held.revision));
+        held.give_back().await;
+        assert!(keys.take("a.0", "two".into(), LONG).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn the_key_of_another_owner_is_not_returned() {
+        let server = NatsFixture::get().await;
+        let bus = connect(&server.url, "keys-other").await;
+        let keys = &bus.0.keys;
+        let lost = keys.take("a.0", "one".into(), LONG).await.unwrap().unwrap();
+        assert!(keys.remove("a.0", lost.revision).await.unwrap());
+        let held = keys.take("a.0", "two".into(), LONG).await.unwrap().unwrap();
+        lost.give_back().await;
+        assert!(keys.take("a.0", "three".into(), LONG).await.unwrap().is_none());
+        held.give_back().await;
+    }
 }

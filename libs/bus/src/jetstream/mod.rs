@@ -25,7 +25,7 @@ use model::{Origin, SourceId};
 use secrets::Vars;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, timeout};
 
 pub use self::config::{Credentials, JetStreamConfig, TlsConfig};
 pub use self::connection::Health;
@@ -202,13 +202,19 @@ impl Drop for Shared {
 
 /// Maintains the origin queues that this process has opened, as long as it uses the bus.
 async fn keep_origins(shared: Weak<Shared>, mut origins: watch::Receiver<OriginQueues>) {
+    // Also where queues open and close all the time.
+    let mut mending = tokio::time::interval(permits::MEND);
+    mending.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let changed = timeout(permits::MEND, origins.changed()).await;
+        let changed = tokio::select! {
+            changed = origins.changed() => Some(changed),
+            _ = mending.tick() => None,
+        };
         let Some(shared) = shared.upgrade() else { return };
         match changed {
-            Ok(Ok(())) => shared.reopen_origins().await,
-            Ok(Err(_closed)) => return,
-            Err(_quiet) => shared.mend_origins().await,
+            Some(Ok(())) => shared.reopen_origins().await,
+            Some(Err(_closed)) => return,
+            None => shared.mend_origins().await,
         }
     }
 }

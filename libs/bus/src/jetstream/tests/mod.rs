@@ -43,7 +43,7 @@ async fn setup(test: &str) -> (Arc<dyn Bus>, Pace) {
     (Arc::new(bus), pace)
 }
 
-async fn connect(url: &str, test: &str) -> JetStreamBus {
+pub(super) async fn connect(url: &str, test: &str) -> JetStreamBus {
     JetStreamBus::connect(config(url, test), &Vars::default()).await.unwrap()
 }
 
