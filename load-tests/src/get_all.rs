@@ -192,7 +192,12 @@ impl Work {
     async fn ask(&self, url: &Uri, range: Option<&HeaderValue>) -> anyhow::Result<Response<Incoming>> {
         let mut request = Request::get(url.clone()).body(String::new())?;
         request.headers_mut().extend(range.map(|range| (header::RANGE, range.clone())));
-        let answer = self.client.request(request).await.with_context(|| format!("cannot get {url}"))?;
+        let answer = match self.client.request(request.clone()).await {
+            // A server closes a connection after some requests (nginx after 1,000), and refuses those that crossed it.
+            Err(error) if !error.is_connect() => self.client.request(request).await,
+            answer => answer,
+        };
+        let answer = answer.with_context(|| format!("cannot get {url}"))?;
         let expected = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
         ensure!(answer.status() == expected, "{url} is answered with {}", answer.status());
         Ok(answer)
