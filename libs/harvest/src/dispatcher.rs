@@ -304,7 +304,8 @@ async fn send_candidates(
 ) -> Result<(), HarvestError> {
     let source = ctx.source.clone();
     let run = ctx.run.id;
-    let job = VerifyJob { id, source, run, origin, items, requests: 0, elapsed_ms: 0 };
+    let (requests, elapsed_ms, put) = (0, 0, Vec::new());
+    let job = VerifyJob { id, source, run, origin, items, requests, elapsed_ms, put };
     let queue = Queue::Verify { source: job.source.clone() };
     bus::send(&*ctx.bus, queue, id, Arc::new(job)).await?;
     Ok(())
