@@ -15,6 +15,7 @@ mod keyspace;
 mod lazy_resource;
 mod lookups;
 mod meta;
+mod owner_store;
 mod packages;
 mod pages;
 mod pending;
