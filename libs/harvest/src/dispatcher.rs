@@ -70,6 +70,7 @@ impl Dispatcher {
             if settler.leave(ctx, &down).await? {
                 keep_resting(&mut dispatcher.window, &down);
             }
+            settler.acknowledge(ctx).await?;
             match left.due {
                 _ if is_any_down => {}
                 _ if !left.any => break,
@@ -142,6 +143,7 @@ impl Dispatcher {
     ) -> Result<(), HarvestError> {
         let event = self.events.next(ctx).await?;
         if event.is_quiet() {
+            settler.acknowledge(ctx).await?;
             let origins = self.window.origins_out();
             if self.events.are_lost(ctx, &origins, self.window.jobs_out()).await? {
                 self.window.forget_jobs();
