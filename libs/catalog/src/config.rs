@@ -126,7 +126,7 @@ impl CatalogConfig {
                 max_sst_size: 16 * MIB,
                 max_fetch_tasks: 1,
                 // Each piece is a request, and as many pieces are in memory as files are merged at the same
-                // time: a dozen at most.
+                // time: sixteen at most.
                 bytes_to_fetch: MIB,
                 max_subcompactions: 1,
                 min_filter_keys: FILTER_FROM_KEYS,
