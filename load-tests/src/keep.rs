@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use url::Url;
 
 /// Pending records per commit, as many as Thresher's.
-pub(crate) const PLANNED_TOGETHER: usize = 2_000;
+pub(crate) const PLANNED_TOGETHER: usize = 4_000;
 /// Bitstreams per pack: as in a job of Thresher's, with 20,000 resources and 16 concurrent requests.
 pub(crate) const PACKED_TOGETHER: usize = 40;
 /// The most packs settled by one commit.

@@ -1,9 +1,9 @@
 //! Memory and timeouts of a catalog.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -41,8 +41,8 @@ pub struct CatalogConfig {
     pub memtable_bytes: usize,
     /// Bytes that may wait in memory to be written out before commits block; more than `memtable_bytes`.
     pub unflushed_bytes: usize,
-    /// How often a writer checks for finished compactions, and a reader for the writer's changes. Each check
-    /// is a request or two, which most object stores charge for.
+    /// How often a writer checks for finished compactions, and a reader for the writer's changes. A reader's check
+    /// is a request or two, which most object stores charge for; a writer asks the store every ten seconds.
     pub poll_interval: Duration,
     /// How long a commit, an opening or a closing may take before it fails.
     pub commit_timeout: Duration,
@@ -58,7 +58,6 @@ pub struct CatalogConfig {
 #[derive(Clone)]
 pub struct CacheBudget {
     cache: Arc<dyn DbCache>,
-    next_id: Arc<AtomicU64>,
     block_bytes: usize,
     index_bytes: usize,
 }
@@ -126,7 +125,9 @@ impl CatalogConfig {
                 // slow store.
                 max_sst_size: 16 * MIB,
                 max_fetch_tasks: 1,
-                bytes_to_fetch: MIB / 4,
+                // Each piece is a request, and as many pieces are in memory as files are merged at the same
+                // time: sixteen at most.
+                bytes_to_fetch: MIB,
                 max_subcompactions: 1,
                 min_filter_keys: FILTER_FROM_KEYS,
                 compression_codec: CODEC,
@@ -181,12 +182,15 @@ impl CacheBudget {
         };
         let split =
             SplitCache::new().with_block_cache(room(block_bytes)).with_meta_cache(room(index_bytes)).build();
-        Self { cache: Arc::new(split), next_id: Arc::new(AtomicU64::new(0)), block_bytes, index_bytes }
+        Self { cache: Arc::new(split), block_bytes, index_bytes }
     }
 
-    /// The cache, and a number that separates one catalog's entries from another's.
-    pub(crate) fn share(&self) -> (Arc<dyn DbCache>, u64) {
-        (Arc::clone(&self.cache), self.next_id.fetch_add(1, Ordering::Relaxed))
+    /// The cache, and a number for the entries of the catalog at this path. Whoever opens the catalog again finds what
+    /// is still there: files have names of their own and never change.
+    pub(crate) fn share(&self, path: &str) -> (Arc<dyn DbCache>, u64) {
+        let mut hasher = DefaultHasher::new();
+        path.hash(&mut hasher);
+        (Arc::clone(&self.cache), hasher.finish())
     }
 }
 
@@ -209,11 +213,12 @@ mod tests {
     }
 
     #[test]
-    fn clones_share_their_cache_and_keep_their_entries_apart() {
+    fn clones_share_their_cache_and_keep_the_entries_of_catalogs_apart() {
         let config = CatalogConfig::default();
-        let (one, first) = config.cache.share();
-        let (other, second) = config.clone().cache.share();
+        let (one, first) = config.cache.share("catalogs/a");
+        let (other, second) = config.clone().cache.share("catalogs/b");
         assert!(Arc::ptr_eq(&one, &other));
         assert_ne!(first, second);
+        assert_eq!(config.cache.share("catalogs/a").1, first);
     }
 }

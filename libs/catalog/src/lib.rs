@@ -16,6 +16,7 @@ mod lazy_resource;
 mod log_end;
 mod lookups;
 mod meta;
+mod owner_store;
 mod packages;
 mod pages;
 mod pending;

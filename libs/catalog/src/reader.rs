@@ -81,7 +81,7 @@ impl CatalogReader {
     ) -> Result<Self, CatalogError> {
         let mut options = config.reader();
         options.skip_wal_replay = skip_log;
-        let (cache, id) = config.cache.share();
+        let (cache, id) = config.cache.share(path);
         let reader = DbReader::builder(path.to_owned(), store)
             // The other modes write checkpoints into the catalog.
             .with_reader_mode(DbReaderMode::FollowLatest)

@@ -17,6 +17,7 @@ use crate::in_flight_batches::{CommitGuard, InFlightBatches};
 use crate::keyspace::LONGEST_KEY;
 use crate::lookups::Source;
 use crate::meta::{NEXT_CHANGE, SCHEMA, SCHEMA_KEY};
+use crate::owner_store::OwnerStore;
 use crate::reader::{CatalogReader, exists, within};
 use crate::upkeep::{Upkeep, Upkept};
 use crate::{Batch, CatalogConfig, CatalogError, Lookups};
@@ -128,9 +129,10 @@ impl Catalog {
         path: &str,
         config: CatalogConfig,
     ) -> Result<Self, CatalogError> {
+        let store: Arc<dyn ObjectStore> = OwnerStore::of(store, path);
         let files = CatalogReader::refuse_newer(&store, path, &config).await?;
         let clock = DbClock::new(config.clock.as_ref(), files.last_written);
-        let (cache, id) = config.cache.share();
+        let (cache, id) = config.cache.share(path);
         let db = Db::builder(path.to_owned(), Arc::clone(&store))
             .with_settings(config.writer())
             .with_sst_block_size(BLOCK_SIZE)
@@ -162,9 +164,13 @@ impl Catalog {
     async fn write_schema(&self) -> Result<(), CatalogError> {
         let mut batch = Batch::new();
         batch.put_meta(SCHEMA_KEY, &SCHEMA);
-        self.write(vec![batch]).await?;
-        let options = FlushOptions { flush_type: FlushType::MemTable };
-        self.db.flush_with_options(options).await.map_err(|error| CatalogError::writing(self.path(), error))
+        let written = self.take(vec![batch]).await?;
+        let filed = async {
+            let options = FlushOptions { flush_type: FlushType::MemTable };
+            let filed = self.db.flush_with_options(options).await;
+            filed.map_err(|error| CatalogError::writing(self.path(), error))
+        };
+        tokio::try_join!(written.flushed(), filed).map(drop)
     }
 
     /// The batches that change anything, if no key in them is too long.

@@ -76,6 +76,7 @@ impl Dispatcher {
             if settler.leave(ctx, &down).await? {
                 keep_resting(&mut dispatcher.window, &down);
             }
+            settler.acknowledge(ctx).await?;
             match left.due {
                 _ if is_any_down => {}
                 _ if !left.any => break,
@@ -148,6 +149,7 @@ impl Dispatcher {
     ) -> Result<(), HarvestError> {
         let event = self.events.next(ctx).await?;
         if event.is_quiet() {
+            settler.acknowledge(ctx).await?;
             let origins = self.window.origins_out();
             if self.events.are_lost(ctx, &origins, self.window.jobs_out()).await? {
                 self.window.forget_jobs();
@@ -310,7 +312,8 @@ async fn send_candidates(
 ) -> Result<(), HarvestError> {
     let source = ctx.source.clone();
     let run = ctx.run.id;
-    let job = VerifyJob { id, source, run, origin, items, requests: 0, elapsed_ms: 0 };
+    let (requests, elapsed_ms, put) = (0, 0, Vec::new());
+    let job = VerifyJob { id, source, run, origin, items, requests, elapsed_ms, put };
     let queue = Queue::Verify { source: job.source.clone() };
     bus::send(&*ctx.bus, queue, id, Arc::new(job)).await?;
     Ok(())

@@ -13,6 +13,7 @@ mod view;
 
 use std::collections::HashSet;
 
+use bus::Delivery;
 use model::Origin;
 use store::View;
 
@@ -29,6 +30,8 @@ pub(crate) struct Settler {
     pub(crate) challenged: HashSet<Origin>,
     /// What the mirrors of this run gave.
     pub(crate) trials: MirrorTrials,
+    /// Messages whose outcomes are being written to the catalog.
+    unacknowledged: Vec<Delivery>,
     /// Whether no resource was stored before this dispatch. Each resource is settled once in it, so lookups find
     /// nothing.
     pub(crate) is_first_dispatch: bool,
@@ -42,6 +45,7 @@ impl Settler {
             history,
             challenged: HashSet::new(),
             trials: MirrorTrials::default(),
+            unacknowledged: Vec::new(),
             is_first_dispatch: false,
         }
     }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::stored_bitstream::StoredBitstream;
 use crate::{
-    Declaration, JobId, Origin, PatchItem, PatchUse, ResourceUri, RunId, Seq, SourceId, Terms, Validators,
+    Declaration, JobId, Location, Origin, PatchItem, PatchUse, ResourceUri, RunId, Seq, SourceId, Terms,
+    Validators,
 };
 
 /// Resources of one origin, to be fetched one after the other.
@@ -79,6 +80,10 @@ pub struct VerifyJob {
     pub requests: u64,
     /// Time taken, in milliseconds.
     pub elapsed_ms: u64,
+    /// The objects that the job has put, each as the location of a whole object. The store has acknowledged their
+    /// bytes, so nobody has to ask for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put: Vec<Location>,
 }
 
 /// The result of one item of a fetch job.

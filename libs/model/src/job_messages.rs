@@ -14,7 +14,7 @@ use crate::{
 
 const FETCH_JOB: usize = r#"{"kind":"fetch-job","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"terms":,"items":[]}}"#.len();
 const FETCH_ITEM: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","held":,"mend":true,"held_type":,"from":,"patch":},"#.len();
-const VERIFY_JOB: usize = r#"{"kind":"verify-job","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"items":[],"requests":18446744073709551615,"elapsed_ms":18446744073709551615}}"#.len();
+const VERIFY_JOB: usize = r#"{"kind":"verify-job","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"items":[],"requests":18446744073709551615,"elapsed_ms":18446744073709551615,"put":[]}}"#.len();
 const FETCHED: usize = r#"{"uri":,"seq":18446744073709551615,"declaration":,"listed_until":"-009999-01-02T01:59:59.999999999Z","result":,"patch":},"#.len();
 const OUTCOMES: usize = r#"{"kind":"outcomes","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"items":[],"requests":18446744073709551615,"elapsed_ms":18446744073709551615}}"#.len();
 const OUTCOME: usize = r#"{"uri":,"seq":18446744073709551615,"result":,"patch":},"#.len();
@@ -35,9 +35,10 @@ fn fetch_job(job: &FetchJob) -> usize {
 }
 
 fn verify_job(job: &VerifyJob) -> usize {
-    let VerifyJob { id: _, source, run: _, origin, items, requests: _, elapsed_ms: _ } = job;
+    let VerifyJob { id: _, source, run: _, origin, items, requests: _, elapsed_ms: _, put } = job;
     let items: usize = items.iter().map(fetched).sum();
-    VERIFY_JOB + text(source.as_str()) + text(origin.as_str()) + items
+    let put: usize = put.iter().map(|object| location(object) + 1).sum();
+    VERIFY_JOB + text(source.as_str()) + text(origin.as_str()) + items + put
 }
 
 fn outcomes(outcomes: &Outcomes) -> usize {

@@ -65,6 +65,20 @@ pub struct CompactedPack {
 }
 
 impl Location {
+    /// Whether another location is in the same object.
+    pub fn shares_object_with(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Object { sha256 }, Self::Object { sha256: other }) => sha256 == other,
+            (Self::Pack { source, pack, .. }, Self::Pack { source: of, pack: other, .. }) => {
+                (source, pack) == (of, other)
+            }
+            (Self::Package { source, package, .. }, Self::Package { source: of, package: other, .. }) => {
+                (source, package) == (of, other)
+            }
+            _ => false,
+        }
+    }
+
     /// The range of a bitstream in its object; none for one with an object of its own.
     pub fn span(&self) -> Option<Span> {
         match *self {
@@ -140,6 +154,35 @@ impl TryFrom<Read> for Location {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn locations_share_an_object_if_all_of_its_name_is_equal() {
+        let (one, other): (SourceId, SourceId) = ("s".parse().unwrap(), "t".parse().unwrap());
+        let (pack, package) = (PackId::fresh(), PackageId::fresh());
+        let method = Method::Stored;
+        let in_pack = |source: &SourceId, pack, offset| {
+            let source = source.clone();
+            Location::Pack { source, pack, offset, stored_length: 3, method }
+        };
+        let in_package = |source: &SourceId, package| {
+            let source = source.clone();
+            Location::Package { source, package, offset: 0, stored_length: 3, method }
+        };
+        let object = |bytes: &[u8]| Location::Object { sha256: Sha256::of(bytes) };
+        assert!(in_pack(&one, pack, 0).shares_object_with(&in_pack(&one, pack, 70)));
+        assert!(in_package(&one, package).shares_object_with(&in_package(&one, package)));
+        assert!(object(b"a").shares_object_with(&object(b"a")));
+        for (this, that) in [
+            (in_pack(&one, pack, 0), in_pack(&other, pack, 0)),
+            (in_pack(&one, pack, 0), in_pack(&one, PackId::fresh(), 0)),
+            (in_package(&one, package), in_package(&other, package)),
+            (in_package(&one, package), in_package(&one, PackageId::fresh())),
+            (in_pack(&one, pack, 0), in_package(&one, package)),
+            (object(b"a"), object(b"b")),
+        ] {
+            assert!(!this.shares_object_with(&that) && !that.shares_object_with(&this), "{this:?} {that:?}");
+        }
+    }
 
     #[test]
     fn each_kind_is_read_as_it_is_written_and_not_without_one_of_its_fields() {

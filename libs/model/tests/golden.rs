@@ -103,6 +103,13 @@ fn a_verify_job_is_sent_as_it_is_written_here() {
 }
 
 #[test]
+fn a_verify_job_with_the_objects_that_were_put_is_sent_as_it_is_written_here() {
+    let Location::Pack { source, pack, method, .. } = in_pack().location else { panic!("no pack") };
+    let whole = Location::Pack { source, pack, offset: 0, stored_length: 1_300, method };
+    is_sent_as_example("with-puts", &VerifyJob { put: vec![whole, object().location], ..verify_job() });
+}
+
+#[test]
 fn outcomes_are_sent_as_they_are_written_here() {
     is_sent_as(&outcomes());
 }
@@ -248,6 +255,7 @@ fn verify_job() -> VerifyJob {
         items: (1..).zip(results).map(fetched).collect(),
         requests: 6,
         elapsed_ms: 1_234,
+        put: Vec::new(),
     }
 }
 

@@ -71,7 +71,7 @@ pub use packer::Packer;
 pub use publications::PublicationPlace;
 pub use range_reader::RangeReader;
 pub use s3::S3Options;
-pub use shared_packs::SharedPacks;
+pub use shared_packs::{Packed, SharedPacks};
 pub use sources::SourceMarker;
 pub use spool::{Spool, Spooled, spooled_bytes};
 pub use sweep::{Listed, Listing};

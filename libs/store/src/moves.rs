@@ -108,6 +108,7 @@ impl Store {
     /// # Errors
     /// The error of the store. It may be repeated.
     pub async fn remove_source(&self, source: &SourceId) -> Result<(), StoreError> {
+        self.noted_sources().forget(source);
         self.remove(&Key::Source(source.clone())).await?;
         self.remove_catalog(source).await
     }

@@ -17,6 +17,7 @@ use crate::error::{AtFile, AtObject};
 use crate::files::blocking;
 use crate::health::{StoreFailure, StoreHealth};
 use crate::s3::{Patience, Presigner, S3Settings};
+use crate::sources::NotedSources;
 use crate::unfinished::UploadLister;
 use crate::watched::Watched;
 use crate::{DATA_DIRECTORY, Operations, S3Options, StoreError, StoreTarget, View, probe, temporary, view};
@@ -46,6 +47,7 @@ struct Inner {
     root: Arc<str>,
     health: StoreHealth,
     spool_directory: PathBuf,
+    noted: NotedSources,
 }
 
 impl Store {
@@ -212,7 +214,8 @@ impl Store {
         let root: Arc<str> = root.into();
         let health = StoreHealth::new();
         let objects = Arc::new(Watched::new(objects, Arc::clone(&root), health.clone()));
-        Self(Arc::new(Inner { objects, backend, root, health, spool_directory }))
+        let noted = NotedSources::default();
+        Self(Arc::new(Inner { objects, backend, root, health, spool_directory, noted }))
     }
 
     pub(crate) fn objects(&self) -> &Watched {
@@ -225,6 +228,10 @@ impl Store {
 
     pub(crate) fn health(&self) -> &StoreHealth {
         &self.0.health
+    }
+
+    pub(crate) fn noted_sources(&self) -> &NotedSources {
+        &self.0.noted
     }
 
     pub(crate) fn on_disk(&self) -> Option<&Local> {

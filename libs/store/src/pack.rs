@@ -235,6 +235,13 @@ impl Pack {
         &self.key
     }
 
+    /// The location of the whole pack.
+    pub(crate) fn location(&self) -> Option<Location> {
+        let Key::Pack { source, pack } = self.key.clone() else { return None };
+        let stored_length = self.body.len() as u64;
+        Some(Location::Pack { source, pack, offset: 0, stored_length, method: Method::Stored })
+    }
+
     /// The archive.
     pub fn body(&self) -> &Bytes {
         &self.body

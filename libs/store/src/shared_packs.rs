@@ -20,6 +20,16 @@ use tokio::task::JoinSet;
 use self::writing::{Waiting, Writing};
 use crate::{PackBatch, PackLimits, Store, StoreError};
 
+/// A stored batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packed {
+    /// The locations of its bitstreams, by number.
+    pub members: Vec<Location>,
+    /// The location of the whole pack, with its length; none for an empty batch. The store has acknowledged the PUT of
+    /// its bytes.
+    pub pack: Option<Location>,
+}
+
 /// Stores batches of small bitstreams in packs that they share with other batches of their Source. Cheap to
 /// clone: all clones share. When the last clone is dropped, writes are cancelled.
 #[derive(Clone)]
@@ -51,18 +61,19 @@ impl SharedPacks {
         PackBatch::new(since, self.writing.limits)
     }
 
-    /// Stores the bitstreams of a batch, and returns their locations by number. If this future is dropped
-    /// earlier, they may be stored or not; their locations are then unknown, and gc removes them.
+    /// Stores the bitstreams of a batch, and returns their locations. If this future is dropped earlier, they may be
+    /// stored or not; their locations are then unknown, and gc removes them.
     ///
     /// # Errors
     /// The error of the store; for a shared pack, every batch gets it.
-    pub async fn store(&self, source: &SourceId, batch: PackBatch) -> Result<Vec<Location>, StoreError> {
+    pub async fn store(&self, source: &SourceId, batch: PackBatch) -> Result<Packed, StoreError> {
         if batch.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Packed { members: Vec::new(), pack: None });
         }
         if batch.fills_half_a_pack() {
             // A batch this large shares its pack with no other, and small ones need not wait for it.
-            return Ok(self.writing.put(source, vec![batch]).await?.concat());
+            let mut stored = self.writing.put(source, vec![batch]).await?;
+            return stored.pop().ok_or_else(|| interrupted(&self.writing.store));
         }
         let (answer, answered) = oneshot::channel();
         if self.writing.join(source, Waiting { batch, answer }) {

@@ -1,11 +1,14 @@
 //! The Sources of a store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::TryStreamExt;
 use model::SourceId;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode};
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use crate::{Key, Store, StoreError};
 
@@ -21,6 +24,40 @@ pub struct SourceMarker {
     pub labels: BTreeMap<String, String>,
 }
 
+/// How long a marker that this process wrote need not be written again. Another process may have written another one.
+const NOTED_FOR: Duration = Duration::from_secs(3600);
+/// The most markers that are remembered.
+const MOST_NOTED: usize = 10_000;
+
+/// The markers that this process wrote. Each run writes one, and nearly all are the same as before.
+#[derive(Debug, Default)]
+pub(crate) struct NotedSources(Mutex<HashMap<SourceId, (Instant, SourceMarker)>>);
+
+impl NotedSources {
+    /// Whether this process wrote this very marker lately.
+    fn has(&self, note: &SourceMarker) -> bool {
+        let noted = self.lock();
+        noted.get(&note.source).is_some_and(|(at, noted)| noted == note && at.elapsed() < NOTED_FOR)
+    }
+
+    fn add(&self, note: &SourceMarker) {
+        let mut noted = self.lock();
+        if noted.len() >= MOST_NOTED {
+            noted.clear();
+        }
+        noted.insert(note.source.clone(), (Instant::now(), note.clone()));
+    }
+
+    /// The marker of a Source is removed, or written by others.
+    pub(crate) fn forget(&self, source: &SourceId) {
+        self.lock().remove(source);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SourceId, (Instant, SourceMarker)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl SourceMarker {
     /// A marker without labels.
     pub fn new(source: SourceId, url: impl Into<String>) -> Self {
@@ -29,15 +66,21 @@ impl SourceMarker {
 }
 
 impl Store {
-    /// Writes the marker of a Source; the same one may be written again.
+    /// Writes the marker of a Source. One that this process wrote within the last hour is not written again.
     ///
     /// # Errors
     /// The error of the store.
     pub async fn note_source(&self, note: &SourceMarker) -> Result<(), StoreError> {
+        if self.noted_sources().has(note) {
+            return Ok(());
+        }
+        self.noted_sources().forget(&note.source);
         let key = Key::Source(note.source.clone());
         let json = serde_json::to_vec(note)
             .map_err(|e| StoreError::Other { at: key.to_string(), source: Box::new(e) })?;
-        self.put(&key, json.into(), PutMode::Overwrite).await
+        self.put(&key, json.into(), PutMode::Overwrite).await?;
+        self.noted_sources().add(note);
+        Ok(())
     }
 
     /// The marker of a Source; none if this store has no such Source.
@@ -80,5 +123,40 @@ impl Store {
             expected: "a note about a Source".into(),
             computed: error.to_string(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn puts(store: &Store) -> u64 {
+        let puts = store.operations();
+        puts.counted()
+            .filter(|(operation, ..)| *operation == crate::Operation::Put)
+            .map(|(.., count)| count)
+            .sum()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_marker_is_written_once_an_hour_and_when_it_is_another() {
+        let store = Store::in_memory();
+        let note = SourceMarker::new("s".parse().unwrap(), "http://h/");
+        for _ in 0..3 {
+            store.note_source(&note).await.unwrap();
+        }
+        assert_eq!(puts(&store), 1);
+        let labels = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
+        let labelled = SourceMarker { labels, ..note.clone() };
+        store.note_source(&labelled).await.unwrap();
+        store.note_source(&note).await.unwrap();
+        assert_eq!(puts(&store), 3);
+        assert_eq!(store.source(&note.source).await.unwrap(), Some(note.clone()));
+        store.noted_sources().forget(&note.source);
+        store.note_source(&note).await.unwrap();
+        assert_eq!(puts(&store), 4, "it may have been removed");
+        tokio::time::advance(NOTED_FOR).await;
+        store.note_source(&note).await.unwrap();
+        assert_eq!(puts(&store), 5, "another process may have written another one");
     }
 }

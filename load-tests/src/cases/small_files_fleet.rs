@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::Duration;
 
 use serde_json::json;
 use simulated_source::Expected;
-use testkit::servers::{NatsServer, SeaweedServer};
+use testkit::servers::{NatsServer, S3Fixture, SeaweedServer};
+use tokio::runtime::Runtime;
 
 use super::small_files::serving;
 use super::{harvested, interleaved, measured};
@@ -19,12 +21,15 @@ use crate::place::Place;
 use crate::process::CommandLine;
 use crate::report::{Report, Round};
 use crate::source::Source;
+use crate::store_proxy::{StoreProxy, counted};
 use crate::thresher::{Outcome, Thresher, View};
 
 const RESOURCES: u64 = 20_000;
 const BYTES_EACH: u64 = 2048;
 /// Concurrent requests to the origin, in every row.
 const AT_ONCE: u16 = 16;
+/// How long a proxy still counts after the end of a run.
+const COUNTED_AFTER: Duration = Duration::from_secs(2);
 /// Resources whose bytes are read at the end.
 const SAMPLE: usize = 10;
 
@@ -41,6 +46,8 @@ enum Way {
     Fleet {
         /// Whether small bodies are stored in packs; otherwise each is an object of its own.
         has_packs: bool,
+        /// A proxy before the store that counts requests, and begins each response so many milliseconds later.
+        proxy: Option<u64>,
     },
 }
 
@@ -52,6 +59,8 @@ struct Bench {
     source: Source,
     expected: Vec<Expected>,
     work: WorkFolder,
+    /// Runs the proxies.
+    runtime: Runtime,
 }
 
 /// Runs the case.
@@ -61,11 +70,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let work = WorkFolder::new(options, "small-files-fleet")?;
     let machine = Machine::here(work.path());
     let (source, expected) = serving::start(options.source, &work, resources, BYTES_EACH)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let start = async { tokio::try_join!(NatsServer::start(), SeaweedServer::start()) };
     let (nats, s3) = runtime.block_on(start)?;
     let versions = vec![thresher.version.clone(), source.version()];
-    let bench = Bench { thresher, nats, s3, source, expected, work };
+    let bench = Bench { thresher, nats, s3, source, expected, work, runtime };
 
     let run = |way, round| bench.run(way, round);
     let rows = interleaved(&Way::ALL, Way::name, resources, options, run)?;
@@ -79,18 +88,20 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     ]);
     let finished_at = jiff::Timestamp::now();
     let report = Report { case: "small-files-fleet", finished_at, machine, setup, versions, rows };
-    let others = Way::ALL.into_iter().filter(|way| *way != Way::Fleet { has_packs: true });
+    let others = Way::ALL.into_iter().filter(|way| *way != Way::Fleet { has_packs: true, proxy: None });
     Ok(report.summed_up(&others.map(Way::name).collect::<Vec<_>>()))
 }
 
 impl Way {
     /// All, in the order of the first round.
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 7] = [
         Self::Directory,
         Self::Bucket,
         Self::Bare,
-        Self::Fleet { has_packs: true },
-        Self::Fleet { has_packs: false },
+        Self::Fleet { has_packs: true, proxy: None },
+        Self::Fleet { has_packs: true, proxy: Some(0) },
+        Self::Fleet { has_packs: true, proxy: Some(20) },
+        Self::Fleet { has_packs: false, proxy: None },
     ];
 
     /// Its name in the report.
@@ -99,8 +110,10 @@ impl Way {
             Self::Directory => "one process, directory",
             Self::Bucket => "one process, S3",
             Self::Bare => "bare loop, packs and records, S3",
-            Self::Fleet { has_packs: true } => "fleet, packs",
-            Self::Fleet { has_packs: false } => "fleet, one object each",
+            Self::Fleet { has_packs: true, proxy: None } => "fleet, packs",
+            Self::Fleet { has_packs: true, proxy: Some(0) } => "fleet, packs, requests counted",
+            Self::Fleet { has_packs: true, proxy: Some(_) } => "fleet, packs, 20 ms a request",
+            Self::Fleet { has_packs: false, .. } => "fleet, one object each",
         }
     }
 }
@@ -134,10 +147,12 @@ impl Bench {
                 ended.succeeded()?;
                 (command.shown(&folder).replace(&into.into, "$BUCKET"), done, into)
             }
-            Way::Fleet { has_packs } => {
+            Way::Fleet { has_packs, proxy } => {
                 let s3 = self.s3.fixture();
-                let mut fleet =
-                    Fleet::new(&self.thresher, self.nats.url(), &name, FleetStore::S3(s3), &folder);
+                let proxy = proxy.map(|delay| self.proxy(delay)).transpose()?;
+                let endpoint = proxy.as_ref().map_or_else(|| s3.endpoint.clone(), StoreProxy::endpoint);
+                let store = FleetStore::S3(S3Fixture { endpoint, ..s3.clone() });
+                let mut fleet = Fleet::new(&self.thresher, self.nats.url(), &name, store, &folder);
                 for service in ["scheduler", "unpacker", "verifier"] {
                     fleet.start(service, "")?;
                 }
@@ -146,16 +161,27 @@ impl Bench {
                 fleet.add(&self.source.list(), &["--concurrency", &AT_ONCE.to_string()])?;
                 fleet.until_ready()?;
                 let before = Cost::of(&fleet)?;
+                let passed = proxy.as_ref().map_or(0, StoreProxy::count);
                 let mut done = harvested(&fleet, &self.source)?;
                 let cost = Cost::of(&fleet)?.since(before, self.expected.len() as u64);
                 done.counted.extend(cost);
+                if let Some(proxy) = &proxy {
+                    // The catalog closes after the end of the run.
+                    std::thread::sleep(COUNTED_AFTER);
+                    done.counted.extend(counted(&proxy.after(passed)));
+                }
                 done.checks.push(check::resident(done.usage.peak_rss_bytes));
-                ("thresher run submit $SOURCE --watch".to_owned(), done, fleet.place())
+                // The checks go to the store itself.
+                ("thresher run submit $SOURCE --watch".to_owned(), done, Place::bucket(&s3))
             }
         };
         done.counted.insert("requests_seen_by_source".to_owned(), self.source.requests()? - before);
         done.checks.extend(check::harvest(&self.thresher, &place, &self.expected, SAMPLE)?);
         Ok((command, done))
+    }
+
+    fn proxy(&self, delay: u64) -> anyhow::Result<StoreProxy> {
+        self.runtime.block_on(StoreProxy::start(self.s3.endpoint(), Duration::from_millis(delay)))
     }
 
     fn sync(&self, into: &Place, folder: &std::path::Path) -> anyhow::Result<(String, Round)> {

@@ -19,11 +19,19 @@ use crate::sources_server::{Population, SourcesServer};
 use crate::thresher::Thresher;
 
 const RESOURCES: u64 = 20;
-/// The latencies of the store, and the rows of each: its first harvest, and two runs that find no change.
-const ROWS: [(Duration, [&str; 3]); 2] = [
-    (Duration::ZERO, ["first harvest", "second run", "third run"]),
-    (Duration::from_millis(20), ["first harvest, 20 ms", "second run, 20 ms", "third run, 20 ms"]),
+/// Resources that change before the last run, if there are as many.
+const CHANGES: u32 = 100;
+/// The latencies of the store, and the rows of each: its first harvest, two runs that find no change, and one that
+/// finds changes.
+const ROWS: [(Duration, [&str; 4]); 2] = [
+    (Duration::ZERO, ["first harvest", "second run", "third run", "run with changes"]),
+    (
+        Duration::from_millis(20),
+        ["first harvest, 20 ms", "second run, 20 ms", "third run, 20 ms", "run with changes, 20 ms"],
+    ),
 ];
+/// The place of the run with changes.
+const CHANGED: usize = 3;
 
 /// Runs the case.
 pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
@@ -37,7 +45,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let (nats, s3) = runtime.block_on(start)?;
     let versions = vec![thresher.version.clone()];
     // The first Source is not measured, but makes the streams, connections and caches of a fleet.
-    let sources = u32::try_from(options.rounds.get())? + 1;
+    let sources = u32::try_from(options.rounds.get() * ROWS.len())? + 1;
+    let changes = resources.min(CHANGES);
     let mut server = SourcesServer::start(Population::healthy(sources, resources))?;
 
     let mut stands = Vec::new();
@@ -46,7 +55,10 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
         let folder = work.make(&format!("delay-{}", delay.as_millis()))?;
         let mut stand = Stand::start(&thresher, &runtime, &nats, &s3, delay, &folder)?;
         stand.add(&server, 0..sources)?;
-        for _ in names {
+        for run in 0..names.len() {
+            if run == CHANGED {
+                server.change(0)?;
+            }
             stand.measured(&mut server, 0)?;
         }
         stands.push(stand);
@@ -56,18 +68,20 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
         }));
     }
     for round in 0..options.rounds.get() {
-        let source = u32::try_from(round)? + 1;
         for turn in 0..stands.len() {
-            // Each round begins with another store.
+            // Each round begins with another store, and each store has a Source of its own.
             let place = (turn + round) % stands.len();
+            let source = u32::try_from(round * stands.len() + place)? + 1;
             let stand = &mut stands[place];
             let names = ROWS[place].1;
             make_ready();
             for (run, name) in names.into_iter().enumerate() {
-                eprintln!("round {source}: {name}");
+                eprintln!("round {}: {name}", round + 1);
+                let changed = if run == CHANGED { changes } else { 0 };
+                (0..changed).try_for_each(|_| server.change(source))?;
                 let mut done = stand.measured(&mut server, source)?;
-                if run == 0 {
-                    stand.check_stored(&mut done, &thresher, &server, source, resources)?;
+                if run == 0 || run == CHANGED {
+                    stand.check_stored(&mut done, &thresher, &server, source, (resources, changed))?;
                 }
                 rows[place * names.len() + run].rounds.push(done);
             }
@@ -75,6 +89,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     }
     let setup = BTreeMap::from([
         ("resources", json!(resources)),
+        ("changes", json!(changes)),
         ("delays_of_the_store_ms", json!(ROWS.map(|(delay, _)| delay.as_millis()))),
         ("counted_after_the_end_ms", json!(stand::COUNTED_AFTER.as_millis())),
         ("rounds", json!(options.rounds)),

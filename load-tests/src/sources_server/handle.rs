@@ -67,7 +67,6 @@ impl SourcesServer {
     }
 
     /// Updates one resource of a Source now.
-    #[expect(dead_code, reason = "for cases of changes at few of many Sources")]
     pub(crate) fn change(&mut self, number: u32) -> anyhow::Result<()> {
         self.told(&format!("change {number}")).map(drop)
     }

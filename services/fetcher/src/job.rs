@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::fetcher::Fetcher;
 use crate::large::Large;
 use crate::resource;
-use crate::sink::Sink;
+use crate::sink::{Sink, Stored};
 
 /// Consecutive requests without any answer after which the rest of a job is deferred.
 const UNANSWERED: u32 = 3;
@@ -53,7 +53,8 @@ impl Fetcher {
                     Arc::unwrap_or_clone(job.map_err(HandlerResult::poison)?);
                 let items = items.iter().map(|item| fetched(item, FetchedResult::Deferred, None)).collect();
                 let queue = Queue::Verify { source: source.clone() };
-                let done = VerifyJob { id, source, run, origin, items, requests: 0, elapsed_ms: 0 };
+                let (requests, elapsed_ms, put) = (0, 0, Vec::new());
+                let done = VerifyJob { id, source, run, origin, items, requests, elapsed_ms, put };
                 bus::send(&*self.bus, queue, id, Arc::new(done)).await.map_err(HandlerResult::later)?;
                 Ok(())
             }
@@ -135,6 +136,9 @@ impl Fetcher {
                     Large::Done { requests: made, result } => {
                         requests += made;
                         unanswered = unanswered_after(&result, unanswered);
+                        if let FetchedResult::Stored(stored) = &result {
+                            sink.note_put(stored.location.clone());
+                        }
                         results.push(result);
                         continue;
                     }
@@ -162,7 +166,8 @@ impl Fetcher {
                 }
             }
         }
-        for (n, stored) in sink.finish().await? {
+        let Stored { items: stored, put } = sink.finish().await?;
+        for (n, stored) in stored {
             results[n] = FetchedResult::Stored(Arc::new(stored));
         }
         let results = results.into_iter().zip(patches);
@@ -171,7 +176,7 @@ impl Fetcher {
         let elapsed_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
         let source = source.clone();
         let origin = origin.clone();
-        Ok(VerifyJob { id: *id, source, run: *run, origin, items, requests, elapsed_ms })
+        Ok(VerifyJob { id: *id, source, run: *run, origin, items, requests, elapsed_ms, put })
     }
 }
 

@@ -21,6 +21,16 @@ pub(crate) struct Sink<'a> {
     /// Bodies in the batch, in order.
     waiting: Vec<(usize, Fresh<Computed>)>,
     stored: Vec<(usize, StoredBitstream)>,
+    /// The objects that were put, each as the location of a whole object.
+    put: Vec<Location>,
+}
+
+/// What was stored of a job.
+pub(crate) struct Stored {
+    /// The bitstream of each item that has one.
+    pub(crate) items: Vec<(usize, StoredBitstream)>,
+    /// The objects that were put, each as the location of a whole object.
+    pub(crate) put: Vec<Location>,
 }
 
 /// Maximum number of small bodies of a job, and their total bytes as far as declared.
@@ -42,7 +52,8 @@ impl<'a> Sink<'a> {
         let (members, bytes) = declared(items, config);
         let batch = packs.batch(now).expecting(members, bytes);
         let waiting = Vec::with_capacity(members);
-        Self { store, source, packs, now, has_packs, batch, waiting, stored: Vec::new() }
+        let (stored, put) = (Vec::new(), Vec::new());
+        Self { store, source, packs, now, has_packs, batch, waiting, stored, put }
     }
 
     /// Takes the body of the job's item `n`.
@@ -85,24 +96,32 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Stores the waiting bodies, and returns what was stored of each item.
-    pub(crate) async fn finish(mut self) -> Result<Vec<(usize, StoredBitstream)>, StoreError> {
-        self.store_batch().await?;
-        Ok(self.stored)
+    /// Records an object that was put elsewhere, by the location of the whole of it.
+    pub(crate) fn note_put(&mut self, object: Location) {
+        self.put.push(object);
     }
 
-    async fn put(&self, item: &FetchItem, body: NewBitstream) -> Result<Location, StoreError> {
-        if item.repair {
-            self.store.put_bitstream_anew(body).await
+    /// Stores the waiting bodies.
+    pub(crate) async fn finish(mut self) -> Result<Stored, StoreError> {
+        self.store_batch().await?;
+        Ok(Stored { items: self.stored, put: self.put })
+    }
+
+    async fn put(&mut self, item: &FetchItem, body: NewBitstream) -> Result<Location, StoreError> {
+        let location = if item.repair {
+            self.store.put_bitstream_anew(body).await?
         } else {
-            self.store.put_bitstream(body).await
-        }
+            self.store.put_bitstream(body).await?
+        };
+        self.put.push(location.clone());
+        Ok(location)
     }
 
     async fn store_batch(&mut self) -> Result<(), StoreError> {
         let batch = std::mem::replace(&mut self.batch, self.packs.batch(self.now));
-        let locations = self.packs.store(self.source, batch).await?;
-        let located = self.waiting.drain(..).zip(locations);
+        let packed = self.packs.store(self.source, batch).await?;
+        self.put.extend(packed.pack);
+        let located = self.waiting.drain(..).zip(packed.members);
         self.stored.extend(located.map(|((n, fresh), location)| (n, fresh.at(location))));
         Ok(())
     }

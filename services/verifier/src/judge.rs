@@ -11,7 +11,7 @@ use fixity::Verdict;
 use futures::TryStreamExt;
 use jiff::Timestamp;
 use model::{
-    Assurance, Bitstream, Fetched, FetchedResult, Outcome, OutcomeResult, Outcomes, ResourceUri,
+    Assurance, Bitstream, Fetched, FetchedResult, Location, Outcome, OutcomeResult, Outcomes, ResourceUri,
     StoredBitstream, Validators, VerifyJob,
 };
 use store::{Store, StoreError};
@@ -62,13 +62,17 @@ impl Verifier {
     /// # Errors
     /// Only when the store fails: then no bitstream is judged, and the job must be repeated.
     pub async fn judge(&self, job: &VerifyJob) -> Result<Outcomes, StoreError> {
-        let VerifyJob { id, source, run, origin, items, requests, elapsed_ms } = job;
+        let VerifyJob { id, source, run, origin, items, requests, elapsed_ms, put } = job;
         let mut judged = Vec::with_capacity(items.len());
         let mut missing = HashSet::new();
         for (n, fetched) in items.iter().enumerate() {
             let is_there = match &fetched.result {
                 FetchedResult::Stored(stored) => {
-                    self.seen.have(&self.store, &stored.location, stored.computed.length()).await?
+                    let length = stored.computed.length();
+                    match acknowledged(put, &stored.location, length) {
+                        Some(is_there) => is_there,
+                        None => self.seen.have(&self.store, &stored.location, length).await?,
+                    }
                 }
                 FetchedResult::Kept(stored) => self.is_whole(stored).await?,
                 FetchedResult::NotModified | FetchedResult::Deferred | FetchedResult::Failed(_) => continue,
@@ -114,6 +118,15 @@ impl Verifier {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether a bitstream of this length lies within an object that its job has put, as far as the store acknowledged it.
+/// None if it is in none of them. The store has received as many bytes as it acknowledged, and of none that it refused
+/// is there a location. So a request to it could tell nothing else (ADR 0094).
+fn acknowledged(put: &[Location], location: &Location, length: u64) -> Option<bool> {
+    let whole = put.iter().find(|whole| whole.shares_object_with(location))?;
+    let object = whole.span().map_or(length, |span| span.stored_length);
+    Some(store::lies_within(location, length, object))
 }
 
 /// The bitstream as the store reads it for a check against its own digest, before it is judged.

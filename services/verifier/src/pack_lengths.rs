@@ -1,5 +1,6 @@
-//! Cache of recently seen packs and their lengths. Jobs that end at about the same time share a pack. One request to
-//! the store is enough for all of them, even for those that arrive while it is open.
+//! Cache of recently seen packs and their lengths, for jobs that do not say what the store acknowledged: those of an
+//! earlier fetcher. Jobs that end at about the same time share a pack. One request to the store is enough for all of
+//! them, even for those that arrive while it is open.
 //!
 //! A cached result may be trusted:
 //!
@@ -112,7 +113,7 @@ mod tests {
                 let member = PackMember { uri: &uri, bytes, computed: &computed, media_type, last_modified };
                 batch.add(member).unwrap();
             }
-            packs.store(&"s".parse().unwrap(), batch).await.unwrap()
+            packs.store(&"s".parse().unwrap(), batch).await.unwrap().members
         }
 
         async fn has(&self, location: &Location) -> bool {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use catalog::{Catalog, CatalogConfig};
+use catalog::{Catalog, CatalogConfig, CatalogError};
 use futures::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -126,6 +126,88 @@ async fn a_catalog_that_is_open_for_a_moment_has_no_upkeep() {
     catalog.close().await.unwrap();
     let requests = store.take();
     assert!(requests.len() <= 10, "{requests:#?}");
+}
+
+/// How many of these requests begin like this.
+fn count(requests: &[String], beginning: &str) -> usize {
+    requests.iter().filter(|request| request.starts_with(beginning)).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_catalog_that_is_open_and_idle_asks_the_store_seldom() {
+    let store = Arc::new(Noting::default());
+    let catalog = open(&store).await;
+    // Merging has begun, and removal has not.
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    store.take();
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let requests = store.take();
+    // Two series and their boundaries, every ten seconds.
+    assert!(requests.len() <= 4 * 4, "{requests:#?}");
+    assert_eq!(count(&requests, "GET"), requests.len(), "{requests:#?}");
+    catalog.close().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn merging_is_told_of_fresh_files_without_requests_for_what_this_process_wrote() {
+    let store = Arc::new(Noting::default());
+    // Each batch fills the table in memory.
+    let config =
+        CatalogConfig { memtable_bytes: 4096, unflushed_bytes: 1024 * 1024, ..CatalogConfig::default() };
+    let catalog = Catalog::open(store.clone(), "catalogs/a", config).await.unwrap();
+    store.take();
+    for n in 0..8 {
+        let mut batch = catalog::Batch::new();
+        for m in 0..40 {
+            batch.put_resource(&uri(&format!("{n:02}/{m:02}")), &resource("x"));
+        }
+        catalog.commit(batch).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let requests = store.take();
+    assert!(upkeep(&requests).0, "{requests:#?}");
+    let manifests = count(&requests, "PUT catalogs/a/manifest/");
+    // A manifest is read once at most: by its writer, to learn whether it is the next one.
+    let read = count(&requests, "GET catalogs/a/manifest/");
+    assert!(manifests >= 2 && read <= manifests, "{read} of {manifests}: {requests:#?}");
+    catalog.close().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_catalog_that_this_process_had_open_reads_none_of_its_tables_again() {
+    let store = Arc::new(Noting::default());
+    let config = CatalogConfig::default();
+    let open = || Catalog::open(store.clone(), "catalogs/a", config.clone());
+    let catalog = open().await.unwrap();
+    put(&catalog, "a").await.unwrap();
+    catalog.close().await.unwrap();
+    for _ in 0..2 {
+        let catalog = open().await.unwrap();
+        assert!(catalog.resource(&uri("a")).await.unwrap().is_some());
+        catalog.close().await.unwrap();
+    }
+    store.take();
+    let catalog = open().await.unwrap();
+    assert!(catalog.resource(&uri("a")).await.unwrap().is_some());
+    let requests = store.take();
+    assert_eq!(count(&requests, "GET catalogs/a/compacted/"), 0, "{requests:#?}");
+    assert_eq!(count(&requests, "LIST"), 1, "{requests:#?}");
+    catalog.close().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_learns_soon_that_another_has_taken_the_catalog_over() {
+    let store = Arc::new(Noting::default());
+    let former = open(&store).await;
+    put(&former, "a").await.unwrap();
+    let owner = open(&store).await;
+    put(&owner, "b").await.unwrap();
+    // By itself, without a write.
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    let error = former.resource(&uri("a")).await.unwrap_err();
+    assert!(matches!(error, CatalogError::Fenced { .. }), "{error}");
+    assert_eq!(paths(&owner, "", None).await, ["a", "b"]);
+    owner.close().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

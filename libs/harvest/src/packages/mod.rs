@@ -163,6 +163,7 @@ impl PackageWork {
     ) -> Result<(), HarvestError> {
         if !event.resources.is_empty() {
             Box::pin(settler.settle(ctx, event.resources, |_| None)).await?;
+            settler.acknowledge(ctx).await?;
         }
         self.settle_packages(ctx, planner, settler, event.packages).await?;
         self.settle_dead_letters(ctx, event.dead_letters).await

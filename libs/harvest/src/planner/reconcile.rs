@@ -168,7 +168,7 @@ impl Planner {
         Ok(())
     }
 
-    /// Decides about the taken entries, and commits the result.
+    /// Decides about the taken entries. The result is committed with what follows, unless the catalog is read before.
     async fn decide_taken(&mut self, ctx: &mut RunContext, pass: &mut Pass) -> Result<(), HarvestError> {
         let before = ctx.counted();
         self.decide_all(ctx, &mut pass.batch, std::mem::take(&mut pass.entries)).await?;
@@ -176,7 +176,7 @@ impl Planner {
         if pass.batch.is_empty() {
             return Ok(());
         }
-        ctx.commit(std::mem::take(&mut pass.batch)).await
+        ctx.commit_behind(std::mem::take(&mut pass.batch)).await
     }
 }
 

@@ -7,10 +7,15 @@ use model::SourceId;
 use tokio::time::Instant;
 
 /// Outcome messages settled per batch.
-const MOST: usize = 8;
-/// Minimum time between two batches. Jobs of small resources end sooner than that, and each commit is a write to the
-/// store. The spare jobs in the queue last longer than this.
+const MOST: usize = 16;
+/// Shortest minimum time between two batches. Jobs of small resources end sooner than that, and each commit is a write
+/// to the store. The spare jobs in the queue last longer than this.
 const EVERY: Duration = Duration::from_millis(4);
+/// Longest minimum time between two batches.
+const LONGEST: Duration = Duration::from_millis(200);
+/// The minimum time is this part of what a job takes. An origin has a spare job for each four of its slots, so the spare
+/// jobs last a quarter of what a job takes.
+const PART_OF_A_JOB: u32 = 8;
 /// How long to wait for outcomes before other checks.
 const WAIT: Duration = Duration::from_millis(500);
 
@@ -20,17 +25,27 @@ pub(crate) struct Incoming {
     filter: Filter,
     /// When the last batch arrived.
     came_at: Instant,
+    /// Minimum time between two batches.
+    every: Duration,
 }
 
 impl Incoming {
     pub(crate) fn of(source: SourceId) -> Self {
-        Self { filter: Filter::Outcomes(source), came_at: Instant::now() }
+        Self { filter: Filter::Outcomes(source), came_at: Instant::now(), every: EVERY }
+    }
+
+    /// Records how long the jobs of a batch took. Jobs that take long leave time to gather more outcomes for a commit:
+    /// the time grows from batch to batch, and falls at once if an origin is quick.
+    pub(crate) fn note_jobs(&mut self, elapsed: impl Iterator<Item = Duration>) {
+        let Some(shortest) = elapsed.filter(|elapsed| !elapsed.is_zero()).min() else { return };
+        let longest = LONGEST.min(2 * self.every);
+        self.every = (shortest / PART_OF_A_JOB).clamp(EVERY, longest);
     }
 
     /// The next batch; empty if nothing arrived for a while. Outcomes that arrive right after the last batch wait for
     /// more, to share a commit.
     pub(crate) async fn next(&mut self, bus: &dyn Bus) -> Result<Vec<Delivery>, BusError> {
-        tokio::time::sleep_until(self.came_at + EVERY).await;
+        tokio::time::sleep_until(self.came_at + self.every).await;
         let deliveries = bus.pull(&self.filter, MOST, WAIT).await?;
         self.came_at = Instant::now();
         Ok(deliveries)
@@ -74,6 +89,26 @@ mod tests {
         };
         tokio::join!(ending, settling);
         assert!(batches.len() <= 5, "{batches:?}");
+    }
+
+    #[test]
+    fn outcomes_of_long_jobs_gather_longer_and_those_of_short_jobs_are_not_kept_waiting() {
+        let mut incoming = Incoming::of("s".parse().unwrap());
+        let long = Duration::from_secs(2);
+        let mut note = |jobs: &[Duration]| {
+            incoming.note_jobs(jobs.iter().copied());
+            incoming.every.as_millis()
+        };
+        let grows: Vec<u128> = (0..7).map(|_| note(&[long, long])).collect();
+        assert_eq!(grows, [8, 16, 32, 64, 128, 200, 200]);
+        assert_eq!(
+            note(&[long, Duration::from_millis(80)]),
+            10,
+            "the quickest origin must not run out of jobs"
+        );
+        assert_eq!(note(&[]), 10);
+        assert_eq!(note(&[Duration::ZERO]), 10, "a job without a request says nothing");
+        assert_eq!(note(&[Duration::from_millis(1)]), 4);
     }
 
     #[tokio::test(start_paused = true)]

@@ -91,6 +91,8 @@ impl JobEvents {
                 Err(error) => bury(&*ctx.bus, &delivery, &error).await?,
             }
         }
+        let elapsed = event.resources.iter().map(|(_, outcomes)| Duration::from_millis(outcomes.elapsed_ms));
+        self.incoming.note_jobs(elapsed);
         if is_quiet || self.letters_at.elapsed() >= LETTERS_EVERY {
             self.letters_at = Instant::now();
             event.dead_letters = take_dead_letters(ctx).await?;

@@ -20,7 +20,7 @@ use crate::run::stored_bound::StoredBound;
 use crate::run::{RunContext, store_health};
 
 /// Changes that are gathered before a commit, because each commit is a write to the store.
-const GATHERED: usize = 2_000;
+const GATHERED: usize = 4_000;
 /// Concurrent commits: while one is written to the store, the catalog accepts the next.
 const AT_ONCE: usize = 2;
 

@@ -1,4 +1,5 @@
-//! Settles outcomes: commits them as records in one atomic batch, and only then acknowledges them.
+//! Settles outcomes: commits them as records in one atomic batch, and only then acknowledges them. The next ones are
+//! settled while a batch is written.
 
 use std::sync::Arc;
 
@@ -40,8 +41,9 @@ pub(crate) struct PriorRecords {
 }
 
 impl Settler {
-    /// Settles outcomes, and acknowledges their messages. A message that was settled before a crash settles nothing
-    /// again: its plan is gone. `plan_of` returns pending records that are in memory.
+    /// Settles outcomes. Their messages are acknowledged once the batch is durable, by the next call or by
+    /// [`Self::acknowledge`]. A message that was settled before a crash settles nothing again: its plan is gone.
+    /// `plan_of` returns pending records that are in memory.
     pub(crate) async fn settle(
         &mut self,
         ctx: &mut RunContext,
@@ -76,9 +78,22 @@ impl Settler {
             self.settle_one(ctx, &mut batch, outcome, prior, &mut follow_up);
         }
         ctx.run.counters.requests += requests;
-        ctx.commit(batch).await?;
-        try_join_all(deliveries.iter().map(Delivery::ack)).await?;
+        // Ends when all earlier batches are durable.
+        ctx.commit_next(batch).await?;
+        let durable = std::mem::replace(&mut self.unacknowledged, deliveries);
+        try_join_all(durable.iter().map(Delivery::ack)).await?;
         Ok(follow_up)
+    }
+
+    /// Waits until all that was settled is durable, and acknowledges its messages.
+    pub(crate) async fn acknowledge(&mut self, ctx: &mut RunContext) -> Result<(), HarvestError> {
+        if self.unacknowledged.is_empty() {
+            return Ok(());
+        }
+        ctx.catalog().await?;
+        let durable = std::mem::take(&mut self.unacknowledged);
+        try_join_all(durable.iter().map(Delivery::ack)).await?;
+        Ok(())
     }
 
     /// Outcomes with their prior records, without those whose plans were settled or replaced meanwhile.

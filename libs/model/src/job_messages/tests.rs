@@ -181,8 +181,8 @@ fn fetch_job() -> impl Strategy<Value = FetchJob> {
 }
 
 fn verify_job() -> impl Strategy<Value = VerifyJob> {
-    (source(), origin(), vec(fetched(), 0..4), number(), number()).prop_map(
-        |(source, origin, items, requests, elapsed_ms)| VerifyJob {
+    (source(), origin(), vec(fetched(), 0..4), number(), number(), vec(location(), 0..3)).prop_map(
+        |(source, origin, items, requests, elapsed_ms, put)| VerifyJob {
             id: JobId::fresh(),
             source,
             run: RunId::fresh(),
@@ -190,6 +190,7 @@ fn verify_job() -> impl Strategy<Value = VerifyJob> {
             items,
             requests,
             elapsed_ms,
+            put,
         },
     )
 }
@@ -326,6 +327,7 @@ fn the_longest_of_everything_is_no_longer_than_is_told() {
         }],
         requests: u64::MAX,
         elapsed_ms: u64::MAX,
+        put: vec![stored.location.clone(); 2],
     };
     is_bounded(&verify, 1).unwrap();
     let result = OutcomeResult::Verified { stored, assurance: Assurance::Digest };

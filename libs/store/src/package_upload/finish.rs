@@ -16,7 +16,9 @@ impl PackageUpload {
     /// As [`append`](Self::append); [`StoreError::Busy`] also when the store has lost the parts, since the
     /// upload then starts anew.
     pub async fn finish(mut self) -> Result<StoredBitstream, StoreError> {
-        if !self.is_whole() {
+        // Then an earlier attempt may have completed it.
+        let was_whole = self.is_whole();
+        if !was_whole {
             let kept = self.take()?;
             if kept.parts.is_empty() {
                 return self.finish_small(kept).await;
@@ -31,7 +33,7 @@ impl PackageUpload {
             return Err(StoreError::Busy { key: self.about.checkpoint.to_string() });
         };
         let stored = self.about.stored(self.about.package, computed);
-        if !self.store.exists(&stored.location, stored.computed.length()).await? {
+        if !(was_whole && self.store.exists(&stored.location, stored.computed.length()).await?) {
             self.complete(&kept, &stored).await?;
         }
         if kept.has_tail {

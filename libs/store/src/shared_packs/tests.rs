@@ -57,6 +57,15 @@ async fn assert_lie_there(store: &Store, locations: &[Location], contents: &[Vec
     }
 }
 
+/// Stores a batch: the locations of its members.
+async fn stored(
+    packs: &SharedPacks,
+    source: &SourceId,
+    batch: PackBatch,
+) -> Result<Vec<Location>, StoreError> {
+    Ok(packs.store(source, batch).await?.members)
+}
+
 /// The writers have ended: their Sources are gone from the table.
 async fn assert_idle(packs: &SharedPacks) {
     for _ in 0..100 {
@@ -79,7 +88,7 @@ async fn let_others_run() {
 async fn held(packs: &SharedPacks, gate: &Gate, source: SourceId, batch: PackBatch) -> Held {
     let before = gate.come();
     let packs = packs.clone();
-    let held = tokio::spawn(async move { packs.store(&source, batch).await });
+    let held = tokio::spawn(async move { stored(&packs, &source, batch).await });
     gate.have_come(before + 1).await;
     held
 }
@@ -97,7 +106,8 @@ async fn batches_that_come_while_a_pack_is_written_share_the_next_one() {
     let first = held(&packs, &gate, source(), batch(&packs, &contents(0, 2))).await;
     let all: Vec<Vec<Vec<u8>>> = (1..=5).map(|n| contents(n, n)).collect();
     let source = source();
-    let mut others = pin!(join_all(all.iter().map(|contents| packs.store(&source, batch(&packs, contents)))));
+    let mut others =
+        pin!(join_all(all.iter().map(|contents| stored(&packs, &source, batch(&packs, contents)))));
     assert!(poll!(&mut others).is_pending());
     let_others_run().await;
     assert_eq!((packs.waiting(), gate.come()), (5, 1));
@@ -126,7 +136,7 @@ async fn a_pack_that_cannot_be_stored_fails_all_who_share_it_and_nobody_else() {
     let (packs, store, gate) = gated(PackLimits::default());
     let first = held(&packs, &gate, source(), batch(&packs, &contents(0, 1))).await;
     let source = source();
-    let sharing = |n| packs.store(&source, batch(&packs, &contents(n, 1)));
+    let sharing = |n| stored(&packs, &source, batch(&packs, &contents(n, 1)));
     let mut others = pin!(join_all([sharing(1), sharing(2)]));
     assert!(poll!(&mut others).is_pending());
     gate.open(1);
@@ -150,8 +160,8 @@ async fn who_is_dropped_while_others_wait_takes_nothing_along() {
     // The one for which the writer was started.
     let first = held(&packs, &gate, source(), batch(&packs, &contents(0, 1))).await;
     let source = source();
-    let mut given_up = Box::pin(packs.store(&source, batch(&packs, &contents(1, 1))));
-    let mut stays = pin!(packs.store(&source, batch(&packs, &contents(2, 1))));
+    let mut given_up = Box::pin(stored(&packs, &source, batch(&packs, &contents(1, 1))));
+    let mut stays = pin!(stored(&packs, &source, batch(&packs, &contents(2, 1))));
     assert!(poll!(&mut given_up).is_pending() && poll!(&mut stays).is_pending());
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
@@ -179,7 +189,7 @@ async fn what_exceeds_a_pack_goes_into_several_at_the_same_time() {
         let source = source();
         let all: Vec<Vec<Vec<u8>>> = (1..=5).map(|n| contents(n, 4)).collect();
         let mut others =
-            pin!(join_all(all.iter().map(|contents| packs.store(&source, batch(&packs, contents)))));
+            pin!(join_all(all.iter().map(|contents| stored(&packs, &source, batch(&packs, contents)))));
         assert!(poll!(&mut others).is_pending());
         gate.open(1);
         first.await.unwrap().unwrap();
@@ -244,9 +254,27 @@ async fn writes_end_with_the_last_of_the_clones_and_nobody_waits_for_them() {
 }
 
 #[tokio::test]
+async fn each_batch_is_told_the_pack_it_is_in_with_its_length() {
+    let (packs, store, gate) = gated(PackLimits { bytes: usize::MAX, members: 8 });
+    gate.open(2);
+    let source = source();
+    let small = packs.store(&source, batch(&packs, &contents(0, 2)));
+    let large = packs.store(&source, batch(&packs, &contents(1, 5)));
+    for packed in [small.await.unwrap(), large.await.unwrap()] {
+        let whole = packed.pack.unwrap();
+        assert!(packed.members.iter().all(|member| member.shares_object_with(&whole)));
+        let length = whole.span().unwrap().stored_length;
+        assert_eq!(store.object_length(&whole).await.unwrap(), Some(length));
+    }
+}
+
+#[tokio::test]
 async fn a_batch_of_nothing_stores_nothing() {
     let (packs, _, gate) = gated(PackLimits::default());
-    assert_eq!(packs.store(&source(), batch(&packs, &[])).await.unwrap(), []);
+    assert_eq!(
+        packs.store(&source(), batch(&packs, &[])).await.unwrap(),
+        Packed { members: vec![], pack: None }
+    );
     assert_eq!(gate.come(), 0);
 }
 

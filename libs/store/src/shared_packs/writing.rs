@@ -5,19 +5,20 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::join_all;
-use model::{Location, SourceId};
+use model::SourceId;
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 
+use super::Packed;
 use crate::{PackBatch, PackBuilder, PackLimits, Store, StoreError};
 
 /// Called with the number of batches in a stored pack.
 type Observer = Arc<dyn Fn(usize) + Send + Sync>;
 
-/// A batch, and the channel for its locations.
+/// A batch, and the channel for what became of it.
 pub(super) struct Waiting {
     pub(super) batch: PackBatch,
-    pub(super) answer: oneshot::Sender<Result<Vec<Location>, StoreError>>,
+    pub(super) answer: oneshot::Sender<Result<Packed, StoreError>>,
 }
 
 /// State shared by the writers.
@@ -102,8 +103,8 @@ impl Writing {
             group.into_iter().map(|Waiting { batch, answer }| (batch, answer)).unzip();
         // Callers that have gone meanwhile need no answer.
         match self.put(source, batches).await {
-            Ok(locations) => answers.into_iter().zip(locations).for_each(|(answer, locations)| {
-                answer.send(Ok(locations)).ok();
+            Ok(stored) => answers.into_iter().zip(stored).for_each(|(answer, stored)| {
+                answer.send(Ok(stored)).ok();
             }),
             Err(error) => {
                 let error = Arc::new(error);
@@ -114,12 +115,12 @@ impl Writing {
         }
     }
 
-    /// Puts a pack of these batches, and gives the locations of each.
+    /// Puts a pack of these batches, and gives what became of each.
     pub(super) async fn put(
         &self,
         source: &SourceId,
         batches: Vec<PackBatch>,
-    ) -> Result<Vec<Vec<Location>>, StoreError> {
+    ) -> Result<Vec<Packed>, StoreError> {
         let lengths: Vec<usize> = batches.iter().map(PackBatch::len).collect();
         let Some(since) = batches.iter().map(PackBatch::since).min() else { return Ok(Vec::new()) };
         let room = batches.iter().map(PackBatch::cost).sum();
@@ -132,9 +133,13 @@ impl Writing {
             drop(piece);
             yield_now().await;
         }
-        let mut locations = self.store.put_pack(&pack.finish()?).await?.into_iter();
+        let pack = pack.finish()?;
+        let mut locations = self.store.put_pack(&pack).await?.into_iter();
         (self.observer)(lengths.len());
-        Ok(lengths.into_iter().map(|length| locations.by_ref().take(length).collect()).collect())
+        let pack = pack.location();
+        let packed =
+            |length| Packed { members: locations.by_ref().take(length).collect(), pack: pack.clone() };
+        Ok(lengths.into_iter().map(packed).collect())
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SourceId, Vec<Waiting>>> {

@@ -93,18 +93,19 @@ impl<'a> Stand<'a> {
         self.round(&before, &run, server)
     }
 
-    /// Every resource is stored with the right digest.
+    /// Every resource is stored with the right digest, of so many resources, the first of which have changed.
     pub(super) fn check_stored(
         &self,
         done: &mut Round,
         thresher: &Thresher,
         server: &SourcesServer,
         number: u32,
-        resources: u32,
+        (resources, changed): (u32, u32),
     ) -> anyhow::Result<()> {
         let mut right = 0;
+        let version = |resource| u32::from(resource < changed);
         let truth: BTreeSet<(String, String)> = (0..resources)
-            .map(|resource| (server.uri(number, resource), sha256(number, resource, 0)))
+            .map(|resource| (server.uri(number, resource), sha256(number, resource, version(resource))))
             .collect();
         thresher.held_of(&self.fleet.place(), server.id(number)?.as_str(), |held| {
             let pair = held.sha256.map(|sha256| (held.uri, sha256));

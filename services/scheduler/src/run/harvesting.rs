@@ -53,8 +53,10 @@ impl RunExecutor<'_> {
                 labels: labels.collect(),
                 ..SourceMarker::new(source.id.clone(), source.entry.as_str())
             };
-            context.store.note_source(&note).await?;
-            Box::pin(harvest.run()).await
+            // Requests to the store, beside the first ones to the Source.
+            let noted = async { context.store.note_source(&note).await.map_err(HarvestError::from) };
+            let ((), report) = tokio::try_join!(noted, harvest.run())?;
+            Ok(report)
         }
     }
 }

@@ -2,6 +2,8 @@ use bus::MemoryBus;
 use bytes::Bytes;
 use fixity::{Computed, Sha256};
 use model::{Declaration, Disposition, JobId, ProblemReason, RunId, Seq};
+use store::{PackLimits, PackMember, SharedPacks};
+use testkit::gated::GatedObjects;
 
 use super::*;
 
@@ -25,6 +27,15 @@ async fn received(store: &Store, content: &'static [u8], modified: Option<i64>) 
     }
 }
 
+/// A bitstream under its digest that nobody has put.
+fn received_nowhere(content: &[u8]) -> StoredBitstream {
+    let computed = Computed::of(content);
+    let location = Location::Object { sha256: computed.sha256() };
+    let validators = Validators::default();
+    let (media_type, encoding, modified, final_url) = (None, None, None, None);
+    StoredBitstream { location, computed, media_type, encoding, validators, modified, final_url }
+}
+
 fn second(second: i64) -> Timestamp {
     Timestamp::from_second(1_767_225_600 + second).unwrap()
 }
@@ -45,6 +56,16 @@ async fn judge_listed(
     listed_until: Option<Timestamp>,
     result: FetchedResult,
 ) -> OutcomeResult {
+    judge_put(store, declaration, listed_until, result, Vec::new()).await
+}
+
+async fn judge_put(
+    store: Store,
+    declaration: Declaration,
+    listed_until: Option<Timestamp>,
+    result: FetchedResult,
+    put: Vec<Location>,
+) -> OutcomeResult {
     let (uri, seq) = ("http://h/a".parse().unwrap(), Seq::new(1));
     let job = VerifyJob {
         id: JobId::fresh(),
@@ -54,6 +75,7 @@ async fn judge_listed(
         items: vec![Fetched { uri, seq, declaration, listed_until, result, patch: None }],
         requests: 1,
         elapsed_ms: 1,
+        put,
     };
     let verifier = Verifier::new(store, Arc::new(MemoryBus::new(4)));
     verifier.judge(&job).await.unwrap().items.remove(0).result
@@ -103,6 +125,57 @@ async fn bytes_that_are_not_in_the_store_are_never_verified() {
         assert_eq!(failure.reason, ProblemReason::MissingBytes);
         assert_eq!(failure.disposition, Disposition::Retry { after: None });
     }
+}
+
+#[tokio::test]
+async fn what_the_store_acknowledged_is_not_asked_for_and_nothing_else_is_trusted() {
+    let (objects, gate) = GatedObjects::closed();
+    gate.open(1);
+    let store = Store::over_objects(Arc::clone(&objects), "memory", std::env::temp_dir());
+    let packs = SharedPacks::new(store.clone(), PackLimits::default());
+    let mut batch = packs.batch(Timestamp::UNIX_EPOCH);
+    let (uri, computed) = ("http://h/a".parse().unwrap(), Computed::of(b"abc"));
+    let (media_type, last_modified) = (None, None);
+    let member = PackMember { uri: &uri, bytes: b"abc", computed: &computed, media_type, last_modified };
+    batch.add(member).unwrap();
+    let packed = packs.store(&"s".parse().unwrap(), batch).await.unwrap();
+    let stored = StoredBitstream { location: packed.members[0].clone(), ..received_nowhere(b"abc") };
+    let judged = |stored: &StoredBitstream, put: Vec<Location>| {
+        let result = FetchedResult::Stored(Arc::new(stored.clone()));
+        judge_put(store.clone(), declares(b"abc"), None, result, put)
+    };
+    let whole = packed.pack.unwrap();
+    let is_verified = |result| matches!(result, OutcomeResult::Verified { assurance: Assurance::Digest, .. });
+    assert!(is_verified(judged(&stored, vec![whole.clone()]).await));
+    assert_eq!(objects.heads(), 0);
+
+    let own = received_nowhere(b"abc");
+    assert!(is_verified(judged(&own, vec![whole.clone(), own.location.clone()]).await));
+    assert_eq!(objects.heads(), 0);
+
+    // Only what was acknowledged: another pack and another object are asked for.
+    assert!(is_verified(judged(&stored, vec![own.location.clone()]).await));
+    assert!(!is_verified(judged(&own, vec![whole.clone()]).await), "nobody has put it");
+    assert_eq!(objects.heads(), 2);
+
+    // A bitstream behind the end of what was acknowledged is not there.
+    let Location::Pack { source, pack, method, .. } = whole else { panic!("{whole:?}") };
+    let shorter = Location::Pack { source, pack, offset: 0, stored_length: 3, method };
+    assert!(!is_verified(judged(&stored, vec![shorter]).await));
+    assert_eq!(objects.heads(), 2);
+}
+
+#[tokio::test]
+async fn a_kept_candidate_is_read_whatever_a_job_says_of_it() {
+    let kept = received_nowhere(b"abc");
+    let put = vec![kept.location.clone()];
+    let result = FetchedResult::Kept(Arc::new(kept));
+    let OutcomeResult::Failed(failure) =
+        judge_put(Store::in_memory(), declares(b"abc"), None, result, put).await
+    else {
+        panic!("verified what is not there")
+    };
+    assert_eq!(failure.reason, ProblemReason::MissingBytes);
 }
 
 #[tokio::test]

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use model::{Declaration, FetchItem, Fetched, FetchedResult, Validators};
 
-/// Maximum resources of a job.
-pub(super) const LARGEST_JOB: usize = 256;
+/// Maximum resources of a job. Their outcomes are one message, of less than a MiB.
+pub(super) const LARGEST_JOB: usize = 384;
 /// Maximum bytes of URIs and declarations in a job: its message, and those that follow from it, stay well below the
 /// limit of a bus.
 pub(super) const HEAVIEST_JOB: usize = 256 * 1024;

@@ -1,0 +1,156 @@
+//! The store as the owner of a catalog sees it: what its own parts tell each other is not asked for again.
+//!
+//! The writer, the merging and the removal of files talk through two series of numbered files, `manifest/` and
+//! `compactions/`. Each looks for the next file every second, and asks for the boundary of removal beside it. That is
+//! eight requests a second for an open catalog, nearly all of which find nothing: only this process writes these files,
+//! until another owner takes the catalog over. So the newest file of each series, and what was not there a moment ago,
+//! are remembered here.
+//!
+//! - A file is never changed, so a remembered one is right.
+//! - That there is no later file is believed for [`BELIEVED`]. Another owner's file is then noticed that much later.
+//!   It shuts this one out all the same: a write fails if the file that it would create is there. What was believed
+//!   is forgotten then, and when an owner fences the log.
+//! - The boundary is read anew after each write to its series, as the database does to learn whether its write counts.
+
+mod series;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::series::{Part, Series};
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+};
+
+/// How long it is believed that there is no later file.
+pub(crate) const BELIEVED: Duration = Duration::from_secs(10);
+
+/// The store of one catalog, for its writer and its upkeep.
+#[derive(Debug)]
+pub(crate) struct OwnerStore {
+    inner: Arc<dyn ObjectStore>,
+    series: Arc<[Series; 2]>,
+    /// The folder of the log.
+    log: Path,
+}
+
+impl OwnerStore {
+    /// The store of the catalog at `path`.
+    pub(crate) fn of(inner: Arc<dyn ObjectStore>, path: &str) -> Arc<Self> {
+        let series = ["manifest", "compactions"].map(|name| Series::of(path, name));
+        Arc::new(Self { inner, series: Arc::new(series), log: Path::from(format!("{path}/wal")) })
+    }
+
+    fn part_of(&self, at: &Path) -> Option<(&Series, Part)> {
+        self.series.iter().find_map(|series| Some((series, series.part(at)?)))
+    }
+}
+
+impl fmt::Display for OwnerStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+#[async_trait]
+// No default method is inherited: it would bypass the inner store's own implementation.
+#[deny(clippy::missing_trait_methods)]
+impl ObjectStore for OwnerStore {
+    async fn put_opts(&self, at: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        let part = self.part_of(at);
+        let bytes = part.map(|_| Bytes::from(payload.clone()));
+        // An owner begins with an empty file of the log, and then looks whether it still is the owner.
+        let is_fence = payload.content_length() == 0 && at.prefix_matches(&self.log);
+        let result = self.inner.put_opts(at, payload, options).await;
+        if let Some(((series, part), bytes)) = part.zip(bytes) {
+            series.note_put(at, part, bytes, &result);
+        }
+        if is_fence || (result.is_err() && at.prefix_matches(&self.log)) {
+            self.series.iter().for_each(Series::doubt);
+        }
+        result
+    }
+
+    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
+        let is_plain = options.range.is_none()
+            && !options.head
+            && options.version.is_none()
+            && options.if_match.is_none()
+            && options.if_modified_since.is_none()
+            && options.if_unmodified_since.is_none();
+        match self.part_of(at) {
+            Some((series, part)) if is_plain => {
+                let e_tag = options.if_none_match.clone();
+                let asked = match series.known(at, part, e_tag.as_deref()) {
+                    Ok(answer) => return answer,
+                    Err(asked) => asked,
+                };
+                let answer = self.inner.get_opts(at, options).await;
+                series.note_get(part, e_tag.as_deref(), &asked, answer).await
+            }
+            _ => self.inner.get_opts(at, options).await,
+        }
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        at: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(at, options).await
+    }
+
+    async fn get_ranges(&self, at: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.inner.get_ranges(at, ranges).await
+    }
+
+    fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(paths)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let is_listed = |series: &Series| prefix.is_some_and(|prefix| series.is_folder(prefix));
+        let Some(place) = self.series.iter().position(is_listed) else { return self.inner.list(prefix) };
+        // An opening looks three times for the newest file.
+        let asked = match self.series[place].listed() {
+            Ok(files) => return stream::iter(files.into_iter().map(Ok)).boxed(),
+            Err(asked) => asked,
+        };
+        let all = Arc::clone(&self.series);
+        let files = self.inner.list(prefix);
+        let listed = async move {
+            let files: Vec<ObjectMeta> = files.try_collect().await?;
+            all[place].note_list(&asked, &files);
+            Ok::<_, object_store::Error>(stream::iter(files.into_iter().map(Ok)))
+        };
+        stream::once(listed).try_flatten().boxed()
+    }
+
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Path>,
+        offset: &Path,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list_with_offset(prefix, offset)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        self.inner.rename_opts(from, to, options).await
+    }
+}
