@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod archive;
 mod audit;
 mod backfill;
 mod change_notification;
@@ -54,6 +55,7 @@ mod usual_uri;
 mod version;
 mod wire;
 
+pub use archive::{Archive, NoArchive};
 pub use audit::{AuditCounts, DifferenceKind};
 pub use backfill::BackfillCounts;
 pub use change_notification::ChangeNotification;

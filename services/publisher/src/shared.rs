@@ -7,9 +7,9 @@ use std::time::Duration;
 use axum::http::HeaderValue;
 use bytes::Bytes;
 use jiff::Timestamp;
-use model::{Clock as _, ResourceUri, SystemClock};
+use model::{Archive, Clock as _, ResourceUri, SystemClock};
 use publish::files::FileRecords;
-use publish::{Publication, PublishError, Published, Seen, Takedown, Withdrawals};
+use publish::{Policy, Publication, PublishError, Published, Seen, Takedown, Withdrawals};
 use serving::{Catalogs, VerifiedCache};
 use store::Store;
 use tokio::sync::{Semaphore, watch};
@@ -38,6 +38,8 @@ pub(crate) struct Shared(Arc<Parts>);
 
 struct Parts {
     publication: Publication,
+    /// Its sizes and times, which may change while it is served.
+    policy: RwLock<Policy>,
     records: OpenRecords,
     takedowns: Option<Takedowns>,
     metrics: PublisherMetrics,
@@ -86,6 +88,7 @@ impl Shared {
         let contact = settings.contact_at(&publication.base);
         let link = format!("<{capabilities}>; rel=\"resourcesync\"").parse().ok();
         Self(Arc::new(Parts {
+            policy: RwLock::new(publication.policy),
             publication,
             records,
             takedowns: settings.takedowns.clone(),
@@ -194,13 +197,21 @@ impl Shared {
         is_there
     }
 
+    /// Has its lists of the past stay for so long, from its next look on. Returns whether that is a change.
+    pub(crate) fn archive_for(&self, archive: Archive) -> bool {
+        let mut policy = self.0.policy.write().unwrap_or_else(PoisonError::into_inner);
+        let wanted = policy.archived(archive);
+        std::mem::replace(&mut *policy, wanted) != wanted
+    }
+
     /// Publishes what there is by now.
     pub(crate) async fn publish(
         &self,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<Published, PublishError> {
         let now = SystemClock.now();
-        let publication = Publication { takedown: self.takedown(), ..self.publication().clone() };
+        let policy = *self.0.policy.read().unwrap_or_else(PoisonError::into_inner);
+        let publication = Publication { takedown: self.takedown(), policy, ..self.publication().clone() };
         let done = match self.records() {
             OpenRecords::Harvest(harvest) => self.publish_harvest(harvest, &publication, now, see).await,
             OpenRecords::Files(files) => publication.run(&**files, now, see).await,

@@ -9,7 +9,7 @@ use super::form::Fields;
 use crate::api_error::ApiError;
 
 /// Fields that are strings in the API too, under the same names.
-const TEXTS: [&str; 20] = [
+const TEXTS: [&str; 21] = [
     "entry",
     "name",
     "title",
@@ -30,6 +30,7 @@ const TEXTS: [&str; 20] = [
     "credential",
     "inbox",
     "publish",
+    "publish_archive",
 ];
 /// Fields that are numbers in the API.
 const NUMBERS: [&str; 6] = [
@@ -236,6 +237,7 @@ mod tests {
         });
         // The macro expands only so many fields.
         all["encoding"] = json!("windows-1252");
+        all["publish_archive"] = json!("1y");
         all["follow_rules"] = json!([
             "rel=alternate,type=application/pdf,host=f.example.org,profile=http://t/p,max=3,instead",
             "rel=describedby"

@@ -8,9 +8,9 @@ use anyhow::{Context as _, ensure};
 use control::Selector;
 use fixity::Sha256;
 use fleet::{NatsConfig, StoreConfig};
-use model::{Network, Publish};
-use publish::{Archive, Base, Policy};
-use serde::{Deserialize, Deserializer};
+use model::{Archive, Network, Publish};
+use publish::Base;
+use serde::Deserialize;
 use service::{FrameConfig, Metrics, ServiceConfig};
 use serving::connections::ConnectionLimits;
 use url::Url;
@@ -78,7 +78,8 @@ pub struct DaemonSettings {
     pub dumps: bool,
     /// How long Resource Lists that were replaced, and Change Lists that left the index, stay, listed in ResourceSync
     /// Archives: a time, such as `1y` or `90days`, or `all`, or `off`. Entries link to the versions that they are about.
-    #[serde(default, deserialize_with = "archive")]
+    /// The spec of a Source may say otherwise for it (`publish_archive`).
+    #[serde(default)]
     pub archive: Archive,
     /// The most connections at a time, 8 to 65536.
     #[serde(default = "connections")]
@@ -101,10 +102,6 @@ pub struct DaemonSettings {
     /// Cache for recently read parts of catalogs, in megabytes.
     #[serde(default = "cache_megabytes")]
     pub cache_megabytes: usize,
-}
-
-fn archive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Archive, D::Error> {
-    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
 }
 
 fn listen() -> SocketAddr {
@@ -181,12 +178,6 @@ impl DaemonSettings {
         let matching = self.matching.as_ref().map(ToString::to_string).unwrap_or_default();
         let digest = Sha256::of(format!("{} {matching}", self.base).as_bytes()).to_string();
         format!("publisher-{}-", &digest[..12])
-    }
-
-    /// Sizes and times of the publications.
-    pub(crate) fn policy(&self) -> Policy {
-        let version_links = self.archive != Archive::Off;
-        Policy { archive: self.archive, version_links, ..Policy::default() }
     }
 
     /// The bytes of the cache for parts of catalogs.

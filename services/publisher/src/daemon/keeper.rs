@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use control::{ChangedKey, Member as Process, MemberId, Role, Run, Selector, SourceSpec, WatchCache, assign};
-use model::SourceId;
+use model::{Archive, SourceId};
 use publish::{MOST_SETS, Place, Policy, Publication, PublishError, Takedown};
 use serving::{Catalogs, VerifiedCache};
 use store::SourceMarker;
@@ -45,7 +45,15 @@ pub(crate) struct Recipe {
     pub(crate) matching: Option<Selector>,
     pub(crate) dumps: bool,
     pub(crate) hubs: Vec<Url>,
-    pub(crate) policy: Policy,
+    /// How long lists of the past stay, where the spec of the Source does not say it.
+    pub(crate) archive: Archive,
+}
+
+/// What is to be published of a Source.
+struct Wanted {
+    marker: SourceMarker,
+    readers: Readers,
+    archive: Archive,
 }
 
 /// Keeps the publications.
@@ -117,7 +125,7 @@ impl Keeper {
     /// Takes the Sources that are to be published now, and leaves the others.
     fn take_sources(&mut self) {
         let tokens = self.server.settings.readers.tokens.clone();
-        let mut wanted: BTreeMap<SourceId, (SourceMarker, Readers)> = BTreeMap::new();
+        let mut wanted: BTreeMap<SourceId, Wanted> = BTreeMap::new();
         let mut beyond = 0_usize;
         let matching = self.recipe.matching.as_ref();
         self.views.sources.for_each(|source| {
@@ -130,7 +138,8 @@ impl Keeper {
                 return;
             }
             let marker = SourceMarker::new(source.id.clone(), source.entry.as_str());
-            wanted.insert(source.id.clone(), (marker, readers));
+            let archive = source.publish_archive.unwrap_or(self.recipe.archive);
+            wanted.insert(source.id.clone(), Wanted { marker, readers, archive });
         });
         if beyond > 0 {
             tracing::error!(
@@ -146,12 +155,16 @@ impl Keeper {
                 self.all.remove(source.as_str());
             }
         }
-        for (source, (marker, readers)) in wanted {
-            if self.agenda.get(&source).is_some() {
+        for (source, Wanted { marker, readers, archive }) in wanted {
+            if let Some(item) = self.agenda.get(&source) {
                 self.all.set_readers(source.as_str(), readers);
+                if item.set.shared.archive_for(archive) {
+                    tracing::info!(source.id = %source, %archive, "published lists of the past stay for another time");
+                    self.agenda.look_anew(&source);
+                }
                 continue;
             }
-            match self.open(&marker) {
+            match self.open(&marker, archive) {
                 Ok(set) => {
                     tracing::info!(source.id = %source, "a Source is published from now on");
                     self.agenda.add(source, set.clone());
@@ -164,7 +177,7 @@ impl Keeper {
     }
 
     /// Makes a set, which reads nothing yet.
-    fn open(&self, marker: &SourceMarker) -> Result<Set, PublishError> {
+    fn open(&self, marker: &SourceMarker, archive: Archive) -> Result<Set, PublishError> {
         let source = &marker.source;
         let catalogs = &self.recipe.catalogs;
         let publication = Publication {
@@ -176,7 +189,7 @@ impl Keeper {
             hubs: self.recipe.hubs.clone(),
             description: Some(self.all.base().url(publish::paths::DESCRIPTION)),
             takedown: Takedown::default(),
-            policy: self.recipe.policy,
+            policy: Policy::default().archived(archive),
         };
         let harvest = Harvest::new(source.clone(), catalogs.clone(), self.verified.clone());
         let shared = Shared::new(publication, OpenRecords::Harvest(Box::new(harvest)), &self.server.settings);

@@ -73,14 +73,13 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     }
     let catalogs = Catalogs::new(store, settings.max_open_catalogs, settings.cache_bytes());
     tokio::spawn(catalogs.clone().sweep(stop.clone()));
-    let policy = settings.policy();
     let recipe = Recipe {
         name,
         catalogs,
         matching: settings.matching,
         dumps: settings.dumps,
         hubs: settings.hubs,
-        policy,
+        archive: settings.archive,
     };
     let leases = control.publication_leases().clone();
     let looker = Looker { turns: server.turns.clone(), leases, me };

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use control::Selector;
-use model::Network;
-use publish::Archive;
+use model::{Archive, Network};
 use url::Url;
 
 use super::harvest::HarvestArgs;

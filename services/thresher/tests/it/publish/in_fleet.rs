@@ -169,6 +169,42 @@ async fn a_fleet_keeps_lists_of_the_past_in_archives_and_the_versions_they_name(
     }
 }
 
+#[tokio::test]
+async fn a_source_says_itself_whether_its_lists_of_the_past_stay() {
+    let (kept, plain) =
+        (source(SourceSpec::default().resources(4)).await, source(SourceSpec::default().seed(2)).await);
+    let all = Publishing::new().await;
+    let _publisher = all.publisher("");
+    for source in [&kept, &plain] {
+        all.fleet.add(&source.well_known(), &["--publish"]);
+        all.harvest(source).await;
+        all.answers(&id(source), StatusCode::OK).await;
+    }
+    all.set(&kept, &["--publish-archive", "all"]);
+    let get = async |path: &str| all.client.get(format!("{}{path}", all.base)).send().await.unwrap();
+    let archive = |source: &SimulatedSource| format!("{}/resourcelist-archive.xml", id(source));
+    found("the Source has an Archive", async || {
+        kept.change(Changes { update: 1, ..Changes::default() });
+        plain.change(Changes { update: 1, ..Changes::default() });
+        all.harvest(&kept).await;
+        all.harvest(&plain).await;
+        (get(&archive(&kept)).await.status() == 200).then_some(())
+    })
+    .await;
+    let capabilities = text(get(&format!("{}/capabilitylist.xml", id(&kept))).await).await;
+    assert!(capabilities.contains("resourcelist-archive.xml"), "{capabilities}");
+    assert_eq!(get(&archive(&plain)).await.status(), StatusCode::NOT_FOUND, "the other one has none");
+
+    // Without it, the Archive leaves the Capability List, also without a change at the Source.
+    all.set(&kept, &["--publish-archive", "off"]);
+    found("the Capability List names no Archive", async || {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        let capabilities = text(get(&format!("{}/capabilitylist.xml", id(&kept))).await).await;
+        (!capabilities.contains("-archive")).then_some(())
+    })
+    .await;
+}
+
 /// The texts between two others.
 fn between<'t>(text: &'t str, begin: &'t str, end: &'t str) -> impl Iterator<Item = &'t str> {
     text.split(begin).skip(1).filter_map(move |rest| Some(rest.split_once(end)?.0))
