@@ -9,11 +9,11 @@ use std::fs;
 
 use control::{
     ActionKind, ActionSelector, AdvertisedChannel, AskedBy, AskedMode, Backfill, Change, Cooldown,
-    DeliveryStats, Hint, HubRequest, InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member, NameClaim,
-    OutboxMessage, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, PollInterval, ProblemActionRequest,
-    Problems, Progress, Revision, Role, Run, RunFailure, RunSpec, RunTransition, RunWait, Sample,
-    SampledRuns, SampledSources, Schedule, Session, SourceSpec, Submission, Subscription, SubscriptionId,
-    SubscriptionState, SyncSummary, Task, TaskProgress, WaitReason,
+    DeliveryStats, Hint, HubHint, HubRequest, InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member,
+    NameClaim, OutboxMessage, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, PollInterval,
+    ProblemActionRequest, Problems, Progress, Revision, Role, Run, RunFailure, RunSpec, RunTransition,
+    RunWait, Sample, SampledRuns, SampledSources, Schedule, Session, SourceSpec, Submission, Subscription,
+    SubscriptionId, SubscriptionState, SyncSummary, Task, TaskProgress, WaitReason,
 };
 use jiff::Timestamp;
 use model::{Absent, BackfillCounts, Phase, Prefer, ProblemReason, Robots, RunMode, SetId, SourceId};
@@ -296,6 +296,7 @@ fn hints() {
     let given_at = at("2026-03-01T12:00:00Z");
     let by = "repository-1".to_owned();
     golden("hint", &Hint { source, given_at, by, unproved: false });
+    golden("hub-hint", &HubHint { source: "example-org-1".parse().unwrap(), given_at });
 }
 
 #[test]

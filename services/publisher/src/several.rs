@@ -27,6 +27,8 @@ pub(crate) struct Several(Arc<Parts>);
 
 struct Parts {
     base: Base,
+    /// The base of the sets' own hubs, where they have one of their own.
+    hubs: Option<Base>,
     oai: OfAll,
     sets: RwLock<Sets>,
 }
@@ -91,7 +93,7 @@ type Documents = Arc<Vec<(String, CollectionDocument)>>;
 
 impl Several {
     /// Without any set. A repository of all has at most `most`.
-    pub(crate) fn new(base: Base, most: usize, settings: &Settings) -> Self {
+    pub(crate) fn new(base: Base, most: usize, hubs: Option<Base>, settings: &Settings) -> Self {
         let oai = OfAll {
             url: base.url(paths::OAI),
             contact: settings.contact_at(&base),
@@ -101,12 +103,18 @@ impl Several {
             metrics: settings.metrics.clone(),
         };
         let sets = Sets { members: BTreeMap::new(), since: SystemClock.now(), documents: None };
-        Self(Arc::new(Parts { base, oai, sets: RwLock::new(sets) }))
+        let hubs = hubs.filter(|hubs| hubs.path() != base.path());
+        Self(Arc::new(Parts { base, hubs, oai, sets: RwLock::new(sets) }))
     }
 
     /// The base of all sets.
     pub(crate) fn base(&self) -> &Base {
         &self.0.base
+    }
+
+    /// The base of the sets' hubs, where it has another path.
+    pub(crate) fn hubs(&self) -> Option<&Base> {
+        self.0.hubs.as_ref()
     }
 
     /// The OAI-PMH repository of all sets.

@@ -51,6 +51,8 @@ struct Parts {
     /// The newest payload that a hub took, and its end.
     newest: RwLock<(Timestamp, Bytes)>,
     published: watch::Sender<()>,
+    /// Which readers it has, in a word that changes with them.
+    admits_by: RwLock<String>,
     /// Whether its documents are known to be at the place.
     is_there: AtomicBool,
 }
@@ -100,6 +102,7 @@ impl Shared {
             link,
             newest: RwLock::new((Timestamp::MIN, Bytes::new())),
             published: watch::Sender::new(()),
+            admits_by: RwLock::default(),
             is_there: AtomicBool::new(false),
         }))
     }
@@ -168,6 +171,16 @@ impl Shared {
         }
     }
 
+    /// Which readers it has, in a word that changes with them. Empty where they stay the same.
+    pub(crate) fn admits_by(&self) -> String {
+        self.0.admits_by.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes which readers it has. Subscribers that others were admitted by are told nothing more.
+    pub(crate) fn admit_by(&self, word: String) {
+        *self.0.admits_by.write().unwrap_or_else(PoisonError::into_inner) = word;
+    }
+
     /// Changes with each publication.
     pub(crate) fn published(&self) -> watch::Receiver<()> {
         self.0.published.subscribe()
@@ -219,7 +232,8 @@ impl Shared {
         self.metrics().published(done.as_ref().ok().map(|done| done.changes));
         let done = done?;
         self.0.is_there.store(true, Ordering::Relaxed);
-        if done.changes > 0 {
+        // Another process may have published changes that this one has not told its hubs of.
+        if done.changes > 0 || publication.place.is_guarded() {
             self.0.published.send_replace(());
         }
         Ok(done)

@@ -14,16 +14,16 @@ use crate::fleet::{ALL, fleet};
 use crate::metrics::get;
 
 /// A fleet with publishers, whose base is a relay that leads to one of them.
-struct Publishing {
-    fleet: Fleet,
-    relay: Relay,
-    base: String,
-    client: Client,
+pub(super) struct Publishing {
+    pub(super) fleet: Fleet,
+    pub(super) relay: Relay,
+    pub(super) base: String,
+    pub(super) client: Client,
     _services: Vec<Service>,
 }
 
 impl Publishing {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let fleet = fleet().await;
         let services = ALL.iter().map(|service| fleet.start(&[service], "")).collect();
         let relay = Relay::start().unwrap();
@@ -33,7 +33,7 @@ impl Publishing {
     }
 
     /// Starts a publisher with more settings, and leads readers to it.
-    fn publisher(&self, more: &str) -> Service {
+    pub(super) fn publisher(&self, more: &str) -> Service {
         let section = format!("publisher: {{base: '{}', listen: '127.0.0.1:0'{more}}}", self.base);
         let publisher = self.fleet.start(&["publisher"], &section);
         self.relay.lead_to(publisher.publications());
@@ -41,12 +41,12 @@ impl Publishing {
     }
 
     /// Harvests a Source, which is added before.
-    async fn harvest(&self, source: &SimulatedSource) {
+    pub(super) async fn harvest(&self, source: &SimulatedSource) {
         self.fleet.harvest(&source.well_known()).await.exits(0);
     }
 
     #[track_caller]
-    fn set(&self, source: &SimulatedSource, options: &[&str]) {
+    pub(super) fn set(&self, source: &SimulatedSource, options: &[&str]) {
         let mut command = self.fleet.command("source");
         Run::of(command.args(["set", &source.well_known()]).args(options)).exits(0);
     }
@@ -57,7 +57,7 @@ impl Publishing {
     }
 
     /// Waits until a document of a set is answered so.
-    async fn answers(&self, set: &str, status: StatusCode) {
+    pub(super) async fn answers(&self, set: &str, status: StatusCode) {
         found(format!("{set} is answered by {status}"), async || {
             let found = self.status(&format!("{set}/capabilitylist.xml")).await;
 
@@ -87,16 +87,16 @@ impl Publishing {
     }
 }
 
-fn id(source: &SimulatedSource) -> String {
+pub(super) fn id(source: &SimulatedSource) -> String {
     model::SourceId::of_entry(&source.well_known().parse().unwrap()).to_string()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a small body of our own server")]
-async fn text(answer: Response) -> String {
+pub(super) async fn text(answer: Response) -> String {
     answer.text().await.unwrap()
 }
 
-const CHANGES: Changes = Changes { create: 2, update: 3, delete: 1 };
+pub(super) const CHANGES: Changes = Changes { create: 2, update: 3, delete: 1 };
 
 #[tokio::test]
 async fn a_fleet_publishes_the_sources_that_say_so_and_tells_their_changes() {
