@@ -116,6 +116,7 @@ fn sources() {
     full.publish = model::Publish::Networks;
     full.publish_networks = vec!["10.2.0.0/16".parse().unwrap()];
     full.publish_archive = Some("1y".parse().unwrap());
+    full.publish_sets = vec!["theses=/theses/".parse().unwrap()];
     full.follow_links = ["item", "describedby"].map(|rel| rel.parse().unwrap()).into();
     full.follow_types = vec!["application/pdf".parse().unwrap()];
     full.follow_max = 5.try_into().ok();

@@ -97,6 +97,8 @@ mod tests {
             hubs: Vec::new(),
             description: None,
             takedown: Takedown::default(),
+            sets: Vec::new(),
+            rule: None,
             policy: Policy::default(),
         };
         let request = WaitingRequest { form: "hub.secret=hunter2".to_owned(), admitted_by: String::new() };

@@ -111,6 +111,9 @@ async fn answer_of(
         Some(_) if !shared.is_published().await => unavailable(),
         Some(path) if path == paths::TOPIC => topic::answer(shared, method),
         Some(_) if is_oai => repositories::of_set(shared, uri, method, headers, body).await,
+        Some(path) if paths::of_set(&path).is_some() => {
+            documents::answer_of_set(shared, &path, method, headers).await
+        }
         Some(path) if paths::is_document(&path) => documents::answer(shared, &path, method, headers).await,
         Some(path) => match shared.records() {
             OpenRecords::Harvest(harvest) => resources::answer(shared, harvest, &path, method, headers).await,

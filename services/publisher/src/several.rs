@@ -126,8 +126,12 @@ impl Several {
     pub(crate) fn put(&self, member: Member) {
         let name = member.marker.source.to_string();
         let mut sets = self.write();
+        let has_parts = |member: &Member| {
+            member.set.as_ref().is_some_and(|set| !set.shared.publication().sets.is_empty())
+        };
+        let with_parts = has_parts(&member);
         let before = sets.members.insert(name, member);
-        if before.is_none() {
+        if before.is_none_or(|before| with_parts || has_parts(&before)) {
             sets.note_change();
         }
     }
@@ -240,8 +244,14 @@ impl Sets {
 }
 
 fn write(base: &Base, members: Vec<Member>) -> Result<Documents, PublishError> {
-    let markers = members.into_iter().map(|member| member.marker);
-    let sets = markers.map(|marker| CollectionSet { source: marker.source, url: marker.url });
+    let sets = members.into_iter().map(|member| {
+        let parts = member.set.map(|set| set.shared.publication().sets.clone());
+        CollectionSet {
+            source: member.marker.source,
+            url: member.marker.url,
+            sets: parts.unwrap_or_default(),
+        }
+    });
     let documents = Collection::new(base.clone(), sets.collect())?.documents()?.into_iter();
     Ok(Arc::new(documents.map(|document| (etag(&document), document)).collect()))
 }

@@ -33,6 +33,7 @@ impl Spec {
             publish: Publish::Off,
             publish_networks: Vec::new(),
             publish_archive: None,
+            publish_sets: Vec::new(),
             ..self.clone()
         };
         // A spec is serialized to be stored at all; without its bytes, no two specs are the same.

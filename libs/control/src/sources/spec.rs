@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use model::{
     Absent, Archive, FollowRule, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins,
-    Patches, Persisted, Prefer, Publish, Push, Robots, RunMode, SourceId, TextEncoding,
+    Patches, Persisted, Prefer, Publish, Push, Robots, RunMode, SetRule, SourceId, TextEncoding,
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -208,6 +208,11 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false, example = "1y"))]
     pub publish_archive: Option<Archive>,
+    /// Sets by rule of the publication: a name and a regular expression that the URIs of its resources match. Each has
+    /// lists of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32, example = json!(["theses=/theses/"])))]
+    pub publish_sets: Vec<SetRule>,
 }
 
 /// A Source: its ID and its spec.
@@ -337,6 +342,7 @@ impl Spec {
             publish: Publish::default(),
             publish_networks: Vec::new(),
             publish_archive: None,
+            publish_sets: Vec::new(),
         }
     }
 }

@@ -53,6 +53,7 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "Our contact" } dd { (or(spec.contact.clone(), "default")) }
             dt { "Credential" } dd { (or(spec.credential.as_ref().map(ToString::to_string), "none")) }
             dt { "Published for" } dd { (published(spec)) }
+            dt { "Published sets by rule" } dd { (or(Some(parts(spec)).filter(|parts| !parts.is_empty()), "none")) }
             dt { "Published lists of the past" } dd { (archived(spec)) }
             dt { "Allowed networks" } dd { (or(networks(spec), "public addresses, and those of the configuration")) }
         }
@@ -90,6 +91,10 @@ fn published(spec: &SourceSpec) -> String {
         model::Publish::Tokens => "readers with a token".to_owned(),
         model::Publish::Networks => format!("readers in {}", joined(&spec.publish_networks)),
     }
+}
+
+fn parts(spec: &SourceSpec) -> String {
+    spec.publish_sets.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn archived(spec: &SourceSpec) -> String {

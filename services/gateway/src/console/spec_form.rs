@@ -42,7 +42,7 @@ const NUMBERS: [&str; 6] = [
     "follow_max",
 ];
 /// Fields that are lists of strings in the API. The form separates their items by spaces.
-const LISTS: [&str; 8] = [
+const LISTS: [&str; 9] = [
     "only",
     "allow_networks",
     "notify",
@@ -51,6 +51,7 @@ const LISTS: [&str; 8] = [
     "follow_types",
     "follow_rules",
     "publish_networks",
+    "publish_sets",
 ];
 
 /// The field with the labels, an object in the API. The form separates them by spaces.
@@ -238,6 +239,7 @@ mod tests {
         // The macro expands only so many fields.
         all["encoding"] = json!("windows-1252");
         all["publish_archive"] = json!("1y");
+        all["publish_sets"] = json!(["theses=/theses/", "pdf=[.]pdf$"]);
         all["follow_rules"] = json!([
             "rel=alternate,type=application/pdf,host=f.example.org,profile=http://t/p,max=3,instead",
             "rel=describedby"

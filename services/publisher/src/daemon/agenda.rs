@@ -294,6 +294,8 @@ mod tests {
             hubs: Vec::new(),
             description: None,
             takedown: Takedown::default(),
+            sets: Vec::new(),
+            rule: None,
             policy: Policy::default(),
         };
         let shared = Shared::of_held(publication, Held::Harvest(Store::in_memory()), &Settings::default());

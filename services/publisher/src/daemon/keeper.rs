@@ -7,8 +7,8 @@ use control::{
     ChangedKey, ChangedKeys, HubHint, HubHints, Leases, Member as Process, MemberId, Role, Run, Selector,
     SourceSpec, WatchCache, assign,
 };
-use model::{Archive, SourceId};
-use publish::{Base, MOST_SETS, Place, Policy, Publication, PublishError, Takedown, paths};
+use model::{Archive, SetRule, SourceId};
+use publish::{Base, MOST_SETS, PartSet, Place, Policy, Publication, PublishError, Takedown, paths};
 use serving::{Catalogs, VerifiedCache};
 use store::SourceMarker;
 use tokio::sync::mpsc;
@@ -73,6 +73,7 @@ struct Wanted {
     readers: Readers,
     admits_by: String,
     archive: Archive,
+    sets: Vec<SetRule>,
 }
 
 /// Keeps the publications.
@@ -161,7 +162,8 @@ impl Keeper {
             let marker = SourceMarker::new(source.id.clone(), source.entry.as_str());
             let archive = source.publish_archive.unwrap_or(self.recipe.archive);
             let admits_by = admits_by(source);
-            wanted.insert(source.id.clone(), Wanted { marker, readers, admits_by, archive });
+            let sets = source.publish_sets.clone();
+            wanted.insert(source.id.clone(), Wanted { marker, readers, admits_by, archive, sets });
         });
         if beyond > 0 {
             tracing::error!(
@@ -177,7 +179,12 @@ impl Keeper {
                 self.all.remove(source.as_str());
             }
         }
-        for (source, Wanted { marker, readers, admits_by, archive }) in wanted {
+        for (source, Wanted { marker, readers, admits_by, archive, sets }) in wanted {
+            let has_these = |set: &Set| set.shared.publication().sets.iter().map(PartSet::rule).eq(&sets);
+            if self.agenda.get(&source).is_some_and(|item| !has_these(&item.set)) {
+                tracing::info!(source.id = %source, "a Source is published with other sets from now on");
+                self.agenda.remove(&source);
+            }
             if let Some(item) = self.agenda.get(&source) {
                 self.all.set_readers(source.as_str(), readers);
                 item.set.shared.admit_by(admits_by);
@@ -187,7 +194,7 @@ impl Keeper {
                 }
                 continue;
             }
-            match self.open(&marker, archive) {
+            match self.open(&marker, archive, sets) {
                 Ok(set) => {
                     tracing::info!(source.id = %source, "a Source is published from now on");
                     set.shared.admit_by(admits_by);
@@ -201,7 +208,8 @@ impl Keeper {
     }
 
     /// Makes a set, which reads nothing yet.
-    fn open(&self, marker: &SourceMarker, archive: Archive) -> Result<Set, PublishError> {
+    fn open(&self, marker: &SourceMarker, archive: Archive, sets: Vec<SetRule>) -> Result<Set, PublishError> {
+        let sets = sets.into_iter().map(PartSet::new).collect::<Result<_, _>>()?;
         let source = &marker.source;
         let catalogs = &self.recipe.catalogs;
         let mut hubs = self.recipe.hubs.clone();
@@ -219,6 +227,8 @@ impl Keeper {
             hubs,
             description: Some(self.all.base().url(publish::paths::DESCRIPTION)),
             takedown: Takedown::default(),
+            sets,
+            rule: None,
             policy: Policy::default().archived(archive),
         };
         let harvest = Harvest::new(source.clone(), catalogs.clone(), self.verified.clone());

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use control::{LabelKey, LabelValue, Selector, SourceName};
-use model::{Archive, Network, Publish, TextEncoding};
+use model::{Archive, Network, Publish, SetRule, TextEncoding};
 
 use super::spec::FollowArgs;
 use crate::client::GatewayArgs;
@@ -50,6 +50,10 @@ pub(crate) struct PublicationArgs {
     /// 90days, or `all`, or `off`. [default: as the publisher is configured]
     #[arg(long, value_name = "TIME|all|off")]
     pub(crate) publish_archive: Option<Archive>,
+    /// Also publish the resources whose URIs match a regular expression, as a set with lists of its own:
+    /// theses=/theses/. Repeatable; together they replace those of before.
+    #[arg(long = "publish-set", value_name = "NAME=REGEX")]
+    pub(crate) publish_sets: Vec<SetRule>,
 }
 
 /// `source set`.
@@ -98,6 +102,8 @@ pub(crate) enum UnsetField {
     Encoding,
     /// How long lists of the past stay: the publisher's configuration applies again.
     PublishArchive,
+    /// The sets by rule of its publication.
+    PublishSets,
 }
 
 /// `source pause` and `source resume`.

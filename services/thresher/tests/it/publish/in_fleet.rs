@@ -205,6 +205,55 @@ async fn a_source_says_itself_whether_its_lists_of_the_past_stay() {
     .await;
 }
 
+#[tokio::test]
+async fn a_set_by_rule_is_followed_by_its_own_lists_and_goes_with_its_rule() {
+    let one = source(SourceSpec::default().resources(12)).await;
+    let all = Publishing::new().await;
+    let _publisher = all.publisher("");
+    all.fleet.add(&one.well_known(), &["--publish", "--publish-set", "low=/000000[0-5][.]bin$"]);
+    all.harvest(&one).await;
+    all.answers(&id(&one), StatusCode::OK).await;
+    let path = |set: &str| format!("{}/sets/{set}/capabilitylist.xml", id(&one));
+    let follows = async |reader: &Destination, set: &str, is_in: &dyn Fn(u64) -> bool| {
+        until("the reader has the set", || {
+            let run = reader.sync_with(&format!("{}{}", all.base, path(set)), &["--view", "none"]);
+            run.exits(0);
+            let held = of_sets(reader, &all.base).into_iter().filter(|(_, (state, ..))| state == "present");
+            let held: BTreeMap<_, _> = held.collect();
+            let wanted = originals(&all.fleet.destination(), &[]).into_iter();
+            let wanted = wanted.filter(|(uri, (state, ..))| {
+                state == "present" && one.resource_index(uri).is_some_and(is_in)
+            });
+            held == wanted.collect::<BTreeMap<_, _>>()
+        })
+        .await;
+    };
+    let reader = Destination::directory();
+    follows(&reader, "low", &|index| index < 6).await;
+    for _ in 0..2 {
+        one.change(Changes { create: 2, update: 6, delete: 2 });
+        all.harvest(&one).await;
+        follows(&reader, "low", &|index| index < 6).await;
+    }
+    let description = all.client.get(format!("{}.well-known/resourcesync", all.base)).send().await.unwrap();
+    assert!(text(description).await.contains(&path("low")));
+
+    all.set(&one, &["--publish-set", "odd=[13579][.]bin$"]);
+    found("the set with the other rule is there", async || {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        (all.status(&path("odd")).await == StatusCode::OK).then_some(())
+    })
+    .await;
+    assert_eq!(all.status(&path("low")).await, StatusCode::NOT_FOUND);
+    let description = all.client.get(format!("{}.well-known/resourcesync", all.base)).send().await.unwrap();
+    let description = text(description).await;
+    assert!(description.contains(&path("odd")) && !description.contains(&path("low")), "{description}");
+    follows(&Destination::directory(), "odd", &|index| index % 2 == 1).await;
+    let refused =
+        Run::of(all.fleet.command("source").args(["set", &one.well_known(), "--publish-set", "x=("]));
+    assert!(refused.exits(2).stderr.contains("publish_sets"));
+}
+
 /// The texts between two others.
 fn between<'t>(text: &'t str, begin: &'t str, end: &'t str) -> impl Iterator<Item = &'t str> {
     text.split(begin).skip(1).filter_map(move |rest| Some(rest.split_once(end)?.0))
