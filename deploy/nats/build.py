@@ -12,9 +12,11 @@ NAMESPACE = "thresher"
 STAGES = ["fetch", "verify", "open", "unpack", "outcomes", "notices", "dead"]
 # Buckets of libs/control; `lanes` and `places` are those of libs/bus.
 CONTROL = [
-    "sources", "names", "runs", "tasks", "runs-past", "leases", "publications", "members", "rests", "sessions",
-    "submissions", "words", "plans", "hints", "outbox", "readings", "subscriptions", "samples",
+    "sources", "names", "runs", "tasks", "runs-past", "leases", "publications", "hub-leases", "hub-hints", "members", "rests",
+    "sessions", "submissions", "words", "plans", "hints", "outbox", "readings", "subscriptions", "samples",
 ]
+# Those of the publishers alone.
+PUBLISHING = ["publications", "hub-leases", "hub-hints"]
 BUS = ["lanes", "places"]
 
 # What each user does. `makes`: streams and buckets that it makes and changes. `takes`: stages whose messages it receives.
@@ -29,9 +31,9 @@ USERS = {
         "manages": ["fetch"],
         "purges": ["fetch"],
         # A move of a Source takes its name along.
-        "reads": [name for name in CONTROL if name not in ("sessions", "samples", "publications")] + BUS,
+        "reads": [name for name in CONTROL if name not in ("sessions", "samples", *PUBLISHING)] + BUS,
         "writes": [
-            name for name in CONTROL if name not in ("sessions", "submissions", "samples", "publications")
+            name for name in CONTROL if name not in ("sessions", "submissions", "samples", *PUBLISHING)
         ] + BUS,
     },
     "fetcher": {
@@ -57,8 +59,8 @@ USERS = {
     # It sends no messages, and receives none: it has no connection to the bus.
     "publisher": {
         "sees": CONTROL,
-        "reads": ["sources", "runs", "publications", "members"],
-        "writes": ["publications", "members"],
+        "reads": ["sources", "runs", "members", *PUBLISHING],
+        "writes": ["members", *PUBLISHING],
     },
 }
 

@@ -91,6 +91,18 @@ class Manifests(unittest.TestCase):
         values = yaml.safe_load((KUBERNETES / "nats/values.yaml").read_text())["config"]
         self.assertTrue(values["nats"]["tls"]["enabled"] and values["cluster"]["tls"]["enabled"])
 
+    def test_a_publisher_with_hubs_reaches_subscribers_and_no_private_address(self):
+        (policy,) = build(KUBERNETES / "hub")
+        check(policy)
+        pods_of = {"app.kubernetes.io/component": "publisher", "app.kubernetes.io/part-of": "thresher"}
+        self.assertEqual(policy["spec"]["podSelector"], {"matchLabels": pods_of})
+        self.assertEqual(policy["spec"]["policyTypes"], ["Egress"])
+        for overlay in OVERLAYS:
+            objects = [*build(overlay), policy]
+            self.assertEqual(list(rules.network(objects)), [])
+            (sources,) = [one for one in objects if name_of(one) == "to-sources"]
+            self.assertEqual(policy["spec"]["egress"], sources["spec"]["egress"], "the same addresses as for Sources")
+
     def test_what_strangers_reach_is_what_the_gateway_has_for_them(self):
         (callbacks,) = re.findall(r'const PATH: &str = "(/\w+)/', read("services/gateway/src/push/mod.rs"))
         (inboxes,) = re.findall(r'const HOME: &str = "(/\w+)"', read("services/gateway/src/inbox/mod.rs"))

@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::cooldowns::Cooldowns;
 use crate::error::ControlError;
 use crate::hints::Hints;
+use crate::hub_hints::HubHints;
 use crate::inbox_cursors::InboxCursors;
 use crate::inboxes::{InboxLimits, Inboxes};
 use crate::kept::Kept;
@@ -51,6 +52,8 @@ pub struct Control {
     tasks: Runs,
     leases: Leases,
     publication_leases: Leases,
+    hub_leases: Leases,
+    hub_hints: HubHints,
     members: Members,
     cooldowns: Cooldowns,
     sessions: Sessions,
@@ -113,6 +116,7 @@ impl Control {
         let leases = buckets.table(Persisted::Leases, "Who owns which Source").await?;
         let publications =
             buckets.table(Persisted::PublicationLeases, "Who writes which publication").await?;
+        let hubs = buckets.table(Persisted::HubLeases, "Who has which hub of a publication open").await?;
         let members = buckets.table(Persisted::Members, "Which processes are there").await?;
         let specs = buckets.table(Persisted::SourceSpecs, "What is wanted of each Source").await?;
         let names = buckets.table(Persisted::SourceNames, "Which Source bears which name").await?;
@@ -122,6 +126,10 @@ impl Control {
             tasks: Runs::new(tasks, past),
             leases: Leases::new(leases, config.lease_ttl()),
             publication_leases: Leases::new(publications, config.lease_ttl()),
+            hub_leases: Leases::new(hubs, config.lease_ttl()),
+            hub_hints: buckets
+                .table(Persisted::HubHints, "For which hubs of publications requests wait")
+                .await?,
             members: Members::new(members, config.member_ttl()),
             cooldowns: buckets.table(Persisted::Cooldowns, "Which origins want to be left alone").await?,
             sessions: buckets.table(Persisted::Sessions, "Who has shown a token to a page").await?,
@@ -169,6 +177,16 @@ impl Control {
     /// The leases of publications: one process at a time writes that of a Source.
     pub fn publication_leases(&self) -> &Leases {
         &self.publication_leases
+    }
+
+    /// The leases of the hubs of publications: one process at a time has that of a Source open.
+    pub fn hub_leases(&self) -> &Leases {
+        &self.hub_leases
+    }
+
+    /// The hints that requests wait for the hubs of publications.
+    pub fn hub_hints(&self) -> &HubHints {
+        &self.hub_hints
     }
 
     /// The processes of the fleet.

@@ -9,11 +9,11 @@ use std::fs;
 
 use control::{
     ActionKind, ActionSelector, AdvertisedChannel, AskedBy, AskedMode, Backfill, Change, Cooldown,
-    DeliveryStats, Hint, HubRequest, InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member, NameClaim,
-    OutboxMessage, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, PollInterval, ProblemActionRequest,
-    Problems, Progress, Revision, Role, Run, RunFailure, RunSpec, RunTransition, RunWait, Sample,
-    SampledRuns, SampledSources, Schedule, Session, SourceSpec, Submission, Subscription, SubscriptionId,
-    SubscriptionState, SyncSummary, Task, TaskProgress, WaitReason,
+    DeliveryStats, Hint, HubHint, HubRequest, InSync, InboxCursor, Kept, LeaseRecord, LeaseTerm, Member,
+    NameClaim, OutboxMessage, Plan, PlanEstimate, PlanState, PlanUnread, PlanWay, PollInterval,
+    ProblemActionRequest, Problems, Progress, Revision, Role, Run, RunFailure, RunSpec, RunTransition,
+    RunWait, Sample, SampledRuns, SampledSources, Schedule, Session, SourceSpec, Submission, Subscription,
+    SubscriptionId, SubscriptionState, SyncSummary, Task, TaskProgress, WaitReason,
 };
 use jiff::Timestamp;
 use model::{Absent, BackfillCounts, Phase, Prefer, ProblemReason, Robots, RunMode, SetId, SourceId};
@@ -115,6 +115,8 @@ fn sources() {
     full.patches = model::Patches::Off;
     full.publish = model::Publish::Networks;
     full.publish_networks = vec!["10.2.0.0/16".parse().unwrap()];
+    full.publish_archive = Some("1y".parse().unwrap());
+    full.publish_sets = vec!["theses=/theses/".parse().unwrap()];
     full.follow_links = ["item", "describedby"].map(|rel| rel.parse().unwrap()).into();
     full.follow_types = vec!["application/pdf".parse().unwrap()];
     full.follow_max = 5.try_into().ok();
@@ -295,6 +297,7 @@ fn hints() {
     let given_at = at("2026-03-01T12:00:00Z");
     let by = "repository-1".to_owned();
     golden("hint", &Hint { source, given_at, by, unproved: false });
+    golden("hub-hint", &HubHint { source: "example-org-1".parse().unwrap(), given_at });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod archive;
 mod audit;
 mod backfill;
 mod change_notification;
@@ -44,6 +45,7 @@ mod resource_state;
 mod run;
 mod selection;
 mod set;
+mod set_rule;
 mod site;
 mod stored_bitstream;
 mod terms;
@@ -54,6 +56,7 @@ mod usual_uri;
 mod version;
 mod wire;
 
+pub use archive::{Archive, NoArchive};
 pub use audit::{AuditCounts, DifferenceKind};
 pub use backfill::BackfillCounts;
 pub use change_notification::ChangeNotification;
@@ -107,6 +110,7 @@ pub use resource_state::ResourceState;
 pub use run::{Counters, Mode, Phase, RunRecord};
 pub use selection::SelectionId;
 pub use set::{CapabilityLink, MissedChanges, PendingRescan, SetRecord, wait_again};
+pub use set_rule::{SetRule, SetRuleError};
 pub use site::{registrable_domain, same_site, same_site_hosts};
 pub use stored_bitstream::StoredBitstream;
 pub use terms::Terms;

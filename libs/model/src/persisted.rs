@@ -141,6 +141,10 @@ register! {
     Leases = Bucket "leases" 1 [Scheduler];
     /// Leases of publications: which publisher writes one now.
     PublicationLeases = Bucket "publications" 1 [Publisher];
+    /// Leases of the hubs of publications: which publisher has one open now.
+    HubLeases = Bucket "hub-leases" 1 [Publisher];
+    /// Hints that requests wait for the hub of a publication.
+    HubHints = Bucket "hub-hints" 1 [Publisher];
     /// Live processes.
     Members = Bucket "members" 1 [Scheduler Fetcher Publisher];
     /// Cooldowns of origins.

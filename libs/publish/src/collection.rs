@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::documents::{document, put_fixed};
 use crate::page::html_page;
+use crate::part_set::PartSet;
 use crate::paths::{CAPABILITIES, DESCRIPTION, PAGE, RESOURCES, ROBOTS};
 use crate::place::{About, OWN, Place};
 use crate::{Base, PublishError};
@@ -23,12 +24,14 @@ const STATE: &str = ".thresher/collection.json";
 const VERSION: u16 = 1;
 
 /// A set: what is stored of one Source.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct CollectionSet {
     /// The Source. Its ID is the folder of the set below the base.
     pub source: SourceId,
     /// The Source's URL, shown to readers.
     pub url: String,
+    /// Sets by rule: parts of it.
+    pub sets: Vec<PartSet>,
 }
 
 /// Several publications as the sets of one Source.
@@ -70,8 +73,9 @@ impl Collection {
         if names.len() != sets.len() {
             return Err(PublishError::Refused("a Source is named twice; name each once".to_owned()));
         }
-        if sets.is_empty() || sets.len() > MOST_SETS {
-            let why = format!("a publication has 1 to {MOST_SETS} Sources, not {}", sets.len());
+        let all: usize = sets.iter().map(|set| 1 + set.sets.len()).sum();
+        if sets.is_empty() || all > MOST_SETS {
+            let why = format!("a publication has 1 to {MOST_SETS} Sources and sets by rule, not {all}");
             return Err(PublishError::Refused(why));
         }
         Ok(Self { base, sets })
@@ -98,14 +102,14 @@ impl Collection {
         let described = || Link::new(relation::DESCRIBED_BY, self.base.url(PAGE));
         let header =
             Header { links: vec![described()], ..Header::new(Root::UrlSet, Some(Capability::Description)) };
-        let sets = self.sets.iter().map(|set| {
-            let capability = Some(Capability::CapabilityList);
+        let sets = self.sets.iter().flat_map(|set| {
             let page = self.base.url(&format!("{}/{PAGE}", set.source));
-            Entry {
-                metadata: Metadata { capability, ..Metadata::default() },
-                links: vec![Link::new(relation::DESCRIBED_BY, page)],
-                ..Entry::new(self.base.url(&format!("{}/{CAPABILITIES}", set.source)))
-            }
+            let parts = set.sets.iter().map(PartSet::capabilities);
+            std::iter::once(CAPABILITIES.to_owned()).chain(parts).map(move |path| Entry {
+                metadata: Metadata { capability: Some(Capability::CapabilityList), ..Metadata::default() },
+                links: vec![Link::new(relation::DESCRIBED_BY, page.clone())],
+                ..Entry::new(self.base.url(&format!("{}/{path}", set.source)))
+            })
         });
         let description = document(&header, sets)?;
         let one = |path, media_type, body| CollectionDocument { path, media_type, body };

@@ -80,6 +80,7 @@ pub(crate) async fn put_above(
     page: &str,
     hubs: &[Url],
     description: Option<&str>,
+    sets: &[String],
 ) -> Result<u64, PublishError> {
     let mut written = 0;
     let described = || Link::new(relation::DESCRIBED_BY, base.url(PAGE));
@@ -126,8 +127,9 @@ pub(crate) async fn put_above(
     let description =
         Header { links: vec![described()], ..Header::new(Root::UrlSet, Some(Capability::Description)) };
     let set = Entry { links: vec![described()], ..leads_to(base, CAPABILITIES, Capability::CapabilityList) };
-    written +=
-        put_fixed(place, &mut state.fixed, DESCRIPTION, document(&description, [set])?, &xml()).await?;
+    let parts = sets.iter().map(|path| leads_to(base, path, Capability::CapabilityList));
+    let sets = std::iter::once(set).chain(parts);
+    written += put_fixed(place, &mut state.fixed, DESCRIPTION, document(&description, sets)?, &xml()).await?;
     Ok(written)
 }
 

@@ -85,6 +85,14 @@ impl Publication {
         Ok(Some(untold).filter(|untold| !untold.entries.is_empty()))
     }
 
+    /// The time of the last published change. Nothing was published before the beginning of the epoch.
+    ///
+    /// # Errors
+    /// When the place fails.
+    pub async fn published_until(&self) -> Result<Timestamp, PublishError> {
+        Ok(State::load(&self.place).await?.map_or(Timestamp::UNIX_EPOCH, |state| state.last))
+    }
+
     /// Until when a hub was told. One that is new is told what changes from now on.
     ///
     /// # Errors
@@ -96,7 +104,7 @@ impl Publication {
                 serde_json::from_slice(&bytes).map_err(|error| PublishError::changed(&path, error))?;
             return Ok(told.until);
         }
-        let until = State::load(&self.place).await?.map_or(Timestamp::UNIX_EPOCH, |state| state.last);
+        let until = self.published_until().await?;
         self.note_told(hub, until).await?;
         Ok(until)
     }

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Seek as _};
 
 use jiff::Timestamp;
+use model::Archive;
 use resourcesync::{Capability, Entry, Header, Options, Reader, Root};
 
 use crate::PublishError;
@@ -13,7 +14,6 @@ use crate::documents::{document, links, put_fixed, resource_index};
 use crate::past_record::PastEdition;
 use crate::paths::{CHANGES_ARCHIVE, RESOURCE_PARTS, RESOURCES, RESOURCES_ARCHIVE, name_of};
 use crate::place::xml;
-use crate::policy::Archive;
 use crate::published::copy;
 use crate::state::{Edition, Retired, State};
 use crate::work::Work;

@@ -1,12 +1,12 @@
 //! What is remembered of documents of the past between two runs.
 
 use jiff::Timestamp;
+use model::Archive;
 use resourcesync::{Entry, Metadata};
 use serde::{Deserialize, Serialize};
 
 use crate::Base;
 use crate::change_record::ChangeListRecord;
-use crate::policy::Archive;
 
 /// The most Resource Lists of the past. The oldest go first.
 const MOST_EDITIONS: usize = 1_000;

@@ -35,6 +35,8 @@ pub const TOPIC: &str = "notifications.xml";
 pub const HUB: &str = "hub";
 /// The OAI-PMH repository beside a set whose Source is one. It is served, and never laid down.
 pub const OAI: &str = "oai";
+/// The folder of sets by rule: the documents of each are in a folder with its name.
+pub const SETS: &str = "sets";
 /// The page for people.
 pub const PAGE: &str = "index.html";
 /// The file for crawlers; servers find it where the base is a whole host.
@@ -51,6 +53,11 @@ pub(crate) fn name_with(folder: &str, at: Timestamp, number: usize, ending: &str
     let part = if number == 0 { String::new() } else { format!("-{number:05}") };
     let micros = at.as_microsecond().rem_euclid(1_000_000);
     format!("{folder}/{}{micros:06}Z{part}{ending}", at.strftime("%Y%m%dT%H%M%S"))
+}
+
+/// A path as that of a set by rule: its name, and the path below its folder. None for any other path.
+pub fn of_set(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix(SETS)?.strip_prefix('/')?.split_once('/')
 }
 
 /// Whether a path is that of a document, so that it may be served. Everything else at a place is the publisher's own.

@@ -1,51 +1,10 @@
 //! Sizes and times of a publication.
 
-use std::str::FromStr;
 use std::time::Duration;
 
-use jiff::{Span, SpanRelativeTo};
+use model::Archive;
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
-
-/// How long documents of the past stay, listed in Archives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Archive {
-    /// No longer than their readers may need: they are in no Archive.
-    #[default]
-    Off,
-    /// For this time after they were replaced, or ended.
-    For(Duration),
-    /// As long as there is room for them.
-    All,
-}
-
-/// A text that is no [`Archive`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("give a length of time such as 1y or 90days, or all, or off")]
-pub struct NoArchive;
-
-impl FromStr for Archive {
-    type Err = NoArchive;
-
-    /// `off`, `all`, or a length of time in hours, days, weeks, or years of 365 days.
-    fn from_str(text: &str) -> Result<Self, NoArchive> {
-        match text {
-            "off" => return Ok(Self::Off),
-            "all" => return Ok(Self::All),
-            _ => {}
-        }
-        let years = text.strip_suffix('y').and_then(|years| years.parse::<u32>().ok());
-        let time = match years {
-            Some(years) => DAY.checked_mul(365).and_then(|year| year.checked_mul(years)),
-            None => {
-                let span = text.parse::<Span>().ok();
-                let time = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
-                time.and_then(|time| Duration::try_from(time).ok())
-            }
-        };
-        time.filter(|time| !time.is_zero()).map(Self::For).ok_or(NoArchive)
-    }
-}
 
 /// Sizes and times of a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,20 +74,9 @@ impl Default for Policy {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn archives_stay_for_a_time_or_for_ever() {
-        let read = |text: &str| text.parse::<Archive>();
-        assert_eq!((read("off"), read("all")), (Ok(Archive::Off), Ok(Archive::All)));
-        for year in ["365days", "1y"] {
-            assert_eq!(read(year), Ok(Archive::For(DAY * 365)));
-        }
-        assert_eq!(read("4294967295y").map(|_| ()), Ok(()));
-        for wrong in ["", "0s", "0y", "-1y", "on", "1month", "4294967296y"] {
-            assert!(read(wrong).unwrap_err().to_string().contains("90days"), "{wrong}");
-        }
+impl Policy {
+    /// The same with Archives, whose entries link to the versions that a server has; or without them.
+    pub fn archived(self, archive: Archive) -> Self {
+        Self { archive, version_links: archive != Archive::Off, ..self }
     }
 }

@@ -1,5 +1,7 @@
 //! One publication: what is stored of a Source, as a Source of its own.
 
+mod parts;
+
 use bytes::Bytes;
 use jiff::Timestamp;
 use model::ResourceUri;
@@ -14,6 +16,7 @@ use crate::draft;
 use crate::dump;
 use crate::edition;
 use crate::names::Named;
+use crate::part_set::PartSet;
 use crate::paths::CAPABILITIES;
 use crate::records::Records;
 use crate::state::State;
@@ -41,6 +44,10 @@ pub struct Publication {
     pub description: Option<String>,
     /// Resources that are not published, though they are stored.
     pub takedown: Takedown,
+    /// Sets by rule: parts of it, with lists of their own. The bytes are served from elsewhere then.
+    pub sets: Vec<PartSet>,
+    /// The rule by which its records are chosen, where it is such a set. Under another one all is published anew.
+    pub rule: Option<String>,
     /// Sizes and times.
     pub policy: Policy,
 }
@@ -60,17 +67,22 @@ impl Publication {
         now: Timestamp,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<Published, PublishError> {
-        // Its steps are large: none of them is to be a part of the caller's stack.
-        Box::pin(self.run_steps(records, now, see)).await
+        self.check_sets()?;
+        let _lock = self.place.lock()?;
+        // The steps are large: none of them is to be a part of the caller's stack.
+        let (mut state, mut done) = Box::pin(self.put_lists(records, now, see)).await?;
+        done.documents += Box::pin(self.put_sets(records, now, see)).await?;
+        done.documents += Box::pin(self.put_above(&mut state, records.are_copies())).await?;
+        Ok(done)
     }
 
-    async fn run_steps(
+    /// Makes the lists and packages, and removes what is over.
+    async fn put_lists(
         &self,
         records: &dyn Records,
         now: Timestamp,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
-    ) -> Result<Published, PublishError> {
-        let _lock = self.place.lock()?;
+    ) -> Result<(State, Published), PublishError> {
         let mut state = self.state().await?;
         let before = state.clone();
         if let Some(scanned) = records.refresh(state.next_change, now).await? {
@@ -92,8 +104,9 @@ impl Publication {
             done: Published::default(),
             see,
         };
-        if !records.continues(state.next_change).await? {
+        if !records.continues(state.next_change).await? || state.rule != self.rule {
             draft::start_over(&mut state, now);
+            state.rule.clone_from(&self.rule);
         }
         if !self.dumps {
             dump::give_up(&work, &mut state);
@@ -121,15 +134,22 @@ impl Publication {
             state.save(&self.place).await?;
             changes::settle(&mut work, &mut state).await?;
         }
+        work.done.resources = state.edition.as_ref().map_or(0, |edition| edition.resources);
+        Ok((state, work.done))
+    }
+
+    /// Writes the documents above the lists. Returns how many.
+    async fn put_above(&self, state: &mut State, are_copies: bool) -> Result<u64, PublishError> {
+        let before = state.clone();
         let description = self.description.as_deref();
-        let page = crate::page::page(&self.base, &self.source.url, description, records.are_copies());
-        work.done.documents +=
-            put_above(&self.place, &self.base, &mut state, &page, &self.hubs, description).await?;
-        if state != before {
+        let page = crate::page::page(&self.base, &self.source.url, description, are_copies);
+        let sets: Vec<String> = self.sets.iter().map(PartSet::capabilities).collect();
+        let Self { place, base, hubs, .. } = self;
+        let written = put_above(place, base, state, &page, hubs, description, &sets).await?;
+        if *state != before {
             state.save(&self.place).await?;
         }
-        work.done.resources = state.edition.as_ref().map_or(0, |edition| edition.resources);
-        Ok(work.done)
+        Ok(written)
     }
 
     /// Whether it was published at its place before, at this base, as far as its Capability List.

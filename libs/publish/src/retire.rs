@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
+use model::Archive;
 use resourcesync::Change;
 
 use crate::bytes::spelled;
 use crate::change_record::ChangeListRecord;
 use crate::names::Named;
-use crate::policy::Archive;
 use crate::published::{copy, each_entry};
 use crate::state::{Retired, State};
 use crate::work::{Work, before};

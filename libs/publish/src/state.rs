@@ -61,6 +61,9 @@ pub(crate) struct State {
     /// Whether the next Resource Dump is to be made at once, and the packages that it does not keep are to go with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) purge: bool,
+    /// The rule by which its records are chosen, of a set by rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rule: Option<String>,
     /// Digests of the documents with a fixed name, so that equal ones are not written again.
     #[serde(default)]
     pub(crate) fixed: BTreeMap<String, Sha256>,
@@ -200,6 +203,7 @@ impl State {
             missing: BTreeSet::new(),
             takedown: BTreeSet::new(),
             purge: false,
+            rule: None,
             fixed: BTreeMap::new(),
             retired: Vec::new(),
             past: Past::default(),

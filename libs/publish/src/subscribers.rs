@@ -29,6 +29,9 @@ pub struct Subscriber {
     /// Since when each delivery failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing_since: Option<Timestamp>,
+    /// What it was admitted by, where readers may change: it is told no longer than that holds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub admitted_by: String,
 }
 
 impl Publication {
@@ -44,6 +47,14 @@ impl Publication {
             all.push(serde_json::from_slice(&bytes).map_err(|error| PublishError::changed(&path, error))?);
         }
         Ok(all)
+    }
+
+    /// Whether there is any subscriber.
+    ///
+    /// # Errors
+    /// When the place fails.
+    pub async fn has_subscribers(&self) -> Result<bool, PublishError> {
+        Ok(!self.place.list(&folder(), 1).await?.is_empty())
     }
 
     /// Writes a subscriber.
@@ -95,6 +106,7 @@ mod tests {
             lease_until: "2026-01-05T08:00:00Z".parse().unwrap(),
             told: "2026-01-04T08:00:00.000002Z".parse().unwrap(),
             failing_since: None,
+            admitted_by: String::new(),
         };
         assert!(!format!("{subscriber:?}").contains("hunter2"));
         let json = serde_json::to_string(&subscriber).unwrap();

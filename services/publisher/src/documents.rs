@@ -71,8 +71,23 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
     }
 }
 
+/// Answers with a document of a set by rule, if the publication has that set.
+pub(crate) async fn answer_of_set(
+    shared: &Shared,
+    path: &str,
+    method: &Method,
+    asked: &HeaderMap,
+) -> Response {
+    let sets = &shared.publication().sets;
+    let is_there = paths::of_set(path).is_some_and(|(name, rest)| {
+        paths::is_document(rest) && sets.iter().any(|set| set.rule().name() == name)
+    });
+    if is_there { answer(shared, path, method, asked).await } else { not_found() }
+}
+
 /// The headers of a document.
 pub(crate) fn described(path: &str, etag: &str, modified: Timestamp) -> HeaderMap {
+    let path = paths::of_set(path).map_or(path, |(_, rest)| rest);
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type(path)));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(lifetime(path)));

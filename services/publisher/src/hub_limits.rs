@@ -11,6 +11,11 @@ pub struct HubLimits {
     pub subscribers: usize,
     /// The most of them at one host.
     pub per_host: usize,
+    /// The most subscribers of all hubs of a process.
+    pub of_all: usize,
+    /// The most bytes of payloads in memory, of all hubs of a process. Who needs one that left gets its changes from
+    /// the Change Lists.
+    pub payload_bytes: usize,
     /// The shortest lease.
     pub least_lease: Duration,
     /// The longest lease. It binds if it is shorter than the shortest.
@@ -32,6 +37,8 @@ impl Default for HubLimits {
         Self {
             subscribers: 1_000,
             per_host: 100,
+            of_all: 100_000,
+            payload_bytes: 64 * 1024 * 1024,
             least_lease: Duration::from_secs(300),
             longest_lease: Duration::from_secs(31 * 24 * 3_600),
             answer_time: Duration::from_secs(10),

@@ -31,7 +31,7 @@ mod turns;
 mod withdrawn;
 
 pub use access::Tokens;
-pub use daemon::{Config, DaemonSettings, serve_fleet};
+pub use daemon::{Config, DaemonSettings, OwnHubSettings, serve_fleet};
 pub use hub_limits::HubLimits;
 pub use metrics::PublisherMetrics;
 pub use readers::Readers;

@@ -57,7 +57,7 @@ impl PublisherMetrics {
             "publisher_subscriptions_ended",
             "Subscriptions that have ended, by the reason",
             "reason",
-            &["unsubscribed", "lease-over", "gone", "failed"],
+            &["unsubscribed", "lease-over", "gone", "failed", "readers"],
         );
         let oai = metrics.add_labelled(
             "publisher_oai_requests",

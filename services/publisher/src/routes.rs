@@ -55,7 +55,8 @@ async fn answer(
         Routes::Several(several) => several,
     };
     let path = path_of(uri.path(), several.base().path());
-    let Some(Found { member, path }) = path.as_deref().and_then(|path| several.find(path)) else {
+    let found = path.as_deref().and_then(|path| several.find(path));
+    let Some(Found { member, path }) = found.or_else(|| hub_of(&several, uri.path())) else {
         let is_oai = path.as_deref() == Some(paths::OAI);
         if !is_understood(&method, is_oai) {
             return not_understood(is_oai);
@@ -70,6 +71,12 @@ async fn answer(
         Some(set) => answer_of(&set, &readers, Some(path), &uri, &method, reader, body).await,
         None => readers.refusal(reader, Some(&marker)).unwrap_or_else(unavailable),
     }
+}
+
+/// A set's hub, where hubs have a base of their own.
+fn hub_of(several: &Several, path: &str) -> Option<Found> {
+    let path = path_of(path, several.hubs()?.path())?;
+    several.find(&path).filter(|found| found.path == paths::HUB)
 }
 
 /// The answer of a publication, for a path below its base.
@@ -94,6 +101,9 @@ async fn answer_of(
         return refused;
     }
     if let Some(hub) = hub {
+        if !shared.is_published().await {
+            return unavailable();
+        }
         return hub::answer(hub, method, headers, body).await;
     }
     let mut response = match path {
@@ -101,6 +111,9 @@ async fn answer_of(
         Some(_) if !shared.is_published().await => unavailable(),
         Some(path) if path == paths::TOPIC => topic::answer(shared, method),
         Some(_) if is_oai => repositories::of_set(shared, uri, method, headers, body).await,
+        Some(path) if paths::of_set(&path).is_some() => {
+            documents::answer_of_set(shared, &path, method, headers).await
+        }
         Some(path) if paths::is_document(&path) => documents::answer(shared, &path, method, headers).await,
         Some(path) => match shared.records() {
             OpenRecords::Harvest(harvest) => resources::answer(shared, harvest, &path, method, headers).await,

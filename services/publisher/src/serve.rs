@@ -85,7 +85,7 @@ pub async fn serve(
                 Ok::<_, PublishError>((Routes::One(set, server.settings.readers.clone()), done))
             }
             Site::Several { base, sets, store } => {
-                let all = Several::new(base, opening::MOST_SETS, &server.settings);
+                let all = Several::new(base, opening::MOST_SETS, None, &server.settings);
                 let done = opening::open_all(&all, sets, store, &server).await?;
                 Ok((Routes::Several(all), done))
             }

@@ -4,11 +4,9 @@ use publish::{Publication, PublishError, Published};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
-use web::Client;
 
 use crate::follow;
-use crate::hub::{self, Hub};
-use crate::hub_limits::HubLimits;
+use crate::hub::{Front, Hub, Room};
 use crate::notify::{self, Way};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -20,7 +18,7 @@ use crate::turns::Turns;
 pub(crate) struct Set {
     pub(crate) shared: Shared,
     /// Its own hub, if it has one.
-    pub(crate) hub: Option<Hub>,
+    pub(crate) hub: Option<Front>,
 }
 
 /// What the sets of one server have in common. Cheap to clone.
@@ -29,20 +27,17 @@ pub(crate) struct Server {
     pub(crate) settings: Settings,
     /// The turns of its publications.
     pub(crate) turns: Turns,
-    /// The limits of a set's own hub, and the client that calls the subscribers of all.
-    hub: Option<(Client, HubLimits)>,
+    /// What the own hubs of its sets share; none if they have none.
+    pub(crate) room: Option<Room>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
 
 impl Server {
     pub(crate) fn new(settings: Settings, stop: CancellationToken) -> Result<Self, PublishError> {
-        let hub = match settings.hub.clone() {
-            Some(limits) => Some((hub::client(&limits)?, limits)),
-            None => None,
-        };
+        let room = settings.hub.clone().map(Room::new).transpose()?;
         let turns = Turns::new(settings.turns, settings.turn_time);
-        Ok(Self { settings, turns, hub, tasks: TaskTracker::new(), stop })
+        Ok(Self { settings, turns, room, tasks: TaskTracker::new(), stop })
     }
 }
 
@@ -57,9 +52,9 @@ pub(crate) async fn start(
     server: &Server,
 ) -> Result<(Set, Published), PublishError> {
     let others = publication.hubs.clone();
-    let Server { settings, hub, tasks, stop, .. } = server;
-    let own = hub.clone().map(|(client, limits)| (own_hub(&publication), limits, client));
-    if let Some((url, ..)) = &own {
+    let Server { settings, room, tasks, stop, .. } = server;
+    let own = room.clone().map(|room| (own_hub(&publication), room));
+    if let Some((url, _)) = &own {
         publication.hubs.insert(0, url.clone());
     }
     let shared = open(publication);
@@ -67,7 +62,7 @@ pub(crate) async fn start(
     let takedowns = shared.takedowns().map(Takedowns::changes);
     let done = follow::publish(&shared).await?;
     let hub = match own {
-        Some((url, limits, client)) => Some(Hub::open(&shared, &url, limits, client, stop.clone()).await?),
+        Some((url, room)) => Some(Hub::open(&shared, &url, room, None, stop.clone()).await?),
         None => None,
     };
     if let Some(hub) = hub.clone() {
@@ -78,7 +73,7 @@ pub(crate) async fn start(
         let way = if settings.pinged.contains(&hub) { Way::Ping } else { Way::Payload };
         tasks.spawn(notify::tell(shared.clone(), hub, way, shared.published(), stop.clone()));
     }
-    Ok((Set { shared, hub }, done))
+    Ok((Set { shared, hub: hub.map(Front::Alone) }, done))
 }
 
 /// The URL of a publication's own hub.

@@ -27,6 +27,8 @@ pub(crate) struct Several(Arc<Parts>);
 
 struct Parts {
     base: Base,
+    /// The base of the sets' own hubs, where they have one of their own.
+    hubs: Option<Base>,
     oai: OfAll,
     sets: RwLock<Sets>,
 }
@@ -91,7 +93,7 @@ type Documents = Arc<Vec<(String, CollectionDocument)>>;
 
 impl Several {
     /// Without any set. A repository of all has at most `most`.
-    pub(crate) fn new(base: Base, most: usize, settings: &Settings) -> Self {
+    pub(crate) fn new(base: Base, most: usize, hubs: Option<Base>, settings: &Settings) -> Self {
         let oai = OfAll {
             url: base.url(paths::OAI),
             contact: settings.contact_at(&base),
@@ -101,12 +103,18 @@ impl Several {
             metrics: settings.metrics.clone(),
         };
         let sets = Sets { members: BTreeMap::new(), since: SystemClock.now(), documents: None };
-        Self(Arc::new(Parts { base, oai, sets: RwLock::new(sets) }))
+        let hubs = hubs.filter(|hubs| hubs.path() != base.path());
+        Self(Arc::new(Parts { base, hubs, oai, sets: RwLock::new(sets) }))
     }
 
     /// The base of all sets.
     pub(crate) fn base(&self) -> &Base {
         &self.0.base
+    }
+
+    /// The base of the sets' hubs, where it has another path.
+    pub(crate) fn hubs(&self) -> Option<&Base> {
+        self.0.hubs.as_ref()
     }
 
     /// The OAI-PMH repository of all sets.
@@ -118,8 +126,12 @@ impl Several {
     pub(crate) fn put(&self, member: Member) {
         let name = member.marker.source.to_string();
         let mut sets = self.write();
+        let has_parts = |member: &Member| {
+            member.set.as_ref().is_some_and(|set| !set.shared.publication().sets.is_empty())
+        };
+        let with_parts = has_parts(&member);
         let before = sets.members.insert(name, member);
-        if before.is_none() {
+        if before.is_none_or(|before| with_parts || has_parts(&before)) {
             sets.note_change();
         }
     }
@@ -232,8 +244,14 @@ impl Sets {
 }
 
 fn write(base: &Base, members: Vec<Member>) -> Result<Documents, PublishError> {
-    let markers = members.into_iter().map(|member| member.marker);
-    let sets = markers.map(|marker| CollectionSet { source: marker.source, url: marker.url });
+    let sets = members.into_iter().map(|member| {
+        let parts = member.set.map(|set| set.shared.publication().sets.clone());
+        CollectionSet {
+            source: member.marker.source,
+            url: member.marker.url,
+            sets: parts.unwrap_or_default(),
+        }
+    });
     let documents = Collection::new(base.clone(), sets.collect())?.documents()?.into_iter();
     Ok(Arc::new(documents.map(|document| (etag(&document), document)).collect()))
 }

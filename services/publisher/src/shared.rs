@@ -7,9 +7,9 @@ use std::time::Duration;
 use axum::http::HeaderValue;
 use bytes::Bytes;
 use jiff::Timestamp;
-use model::{Clock as _, ResourceUri, SystemClock};
+use model::{Archive, Clock as _, ResourceUri, SystemClock};
 use publish::files::FileRecords;
-use publish::{Publication, PublishError, Published, Seen, Takedown, Withdrawals};
+use publish::{Policy, Publication, PublishError, Published, Seen, Takedown, Withdrawals};
 use serving::{Catalogs, VerifiedCache};
 use store::Store;
 use tokio::sync::{Semaphore, watch};
@@ -38,6 +38,8 @@ pub(crate) struct Shared(Arc<Parts>);
 
 struct Parts {
     publication: Publication,
+    /// Its sizes and times, which may change while it is served.
+    policy: RwLock<Policy>,
     records: OpenRecords,
     takedowns: Option<Takedowns>,
     metrics: PublisherMetrics,
@@ -49,6 +51,8 @@ struct Parts {
     /// The newest payload that a hub took, and its end.
     newest: RwLock<(Timestamp, Bytes)>,
     published: watch::Sender<()>,
+    /// Which readers it has, in a word that changes with them.
+    admits_by: RwLock<String>,
     /// Whether its documents are known to be at the place.
     is_there: AtomicBool,
 }
@@ -85,6 +89,7 @@ impl Shared {
         let contact = settings.contact_at(&publication.base);
         let link = format!("<{capabilities}>; rel=\"resourcesync\"").parse().ok();
         Self(Arc::new(Parts {
+            policy: RwLock::new(publication.policy),
             publication,
             records,
             takedowns: settings.takedowns.clone(),
@@ -96,6 +101,7 @@ impl Shared {
             link,
             newest: RwLock::new((Timestamp::MIN, Bytes::new())),
             published: watch::Sender::new(()),
+            admits_by: RwLock::default(),
             is_there: AtomicBool::new(false),
         }))
     }
@@ -169,6 +175,16 @@ impl Shared {
         }
     }
 
+    /// Which readers it has, in a word that changes with them. Empty where they stay the same.
+    pub(crate) fn admits_by(&self) -> String {
+        self.0.admits_by.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes which readers it has. Subscribers that others were admitted by are told nothing more.
+    pub(crate) fn admit_by(&self, word: String) {
+        *self.0.admits_by.write().unwrap_or_else(PoisonError::into_inner) = word;
+    }
+
     /// Changes with each publication.
     pub(crate) fn published(&self) -> watch::Receiver<()> {
         self.0.published.subscribe()
@@ -198,13 +214,21 @@ impl Shared {
         is_there
     }
 
+    /// Has its lists of the past stay for so long, from its next look on. Returns whether that is a change.
+    pub(crate) fn archive_for(&self, archive: Archive) -> bool {
+        let mut policy = self.0.policy.write().unwrap_or_else(PoisonError::into_inner);
+        let wanted = policy.archived(archive);
+        std::mem::replace(&mut *policy, wanted) != wanted
+    }
+
     /// Publishes what there is by now.
     pub(crate) async fn publish(
         &self,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<Published, PublishError> {
         let now = SystemClock.now();
-        let publication = Publication { takedown: self.takedown(), ..self.publication().clone() };
+        let policy = *self.0.policy.read().unwrap_or_else(PoisonError::into_inner);
+        let publication = Publication { takedown: self.takedown(), policy, ..self.publication().clone() };
         let done = match self.records() {
             OpenRecords::Harvest(harvest) => self.publish_harvest(harvest, &publication, now, see).await,
             OpenRecords::Files(files) => publication.run(&**files, now, see).await,
@@ -212,7 +236,8 @@ impl Shared {
         self.metrics().published(done.as_ref().ok().map(|done| done.changes));
         let done = done?;
         self.0.is_there.store(true, Ordering::Relaxed);
-        if done.changes > 0 {
+        // Another process may have published changes that this one has not told its hubs of.
+        if done.changes > 0 || publication.place.is_guarded() {
             self.0.published.send_replace(());
         }
         Ok(done)

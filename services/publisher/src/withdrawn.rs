@@ -95,6 +95,8 @@ mod tests {
             hubs: Vec::new(),
             description: None,
             takedown: Takedown::default(),
+            sets: Vec::new(),
+            rule: None,
             policy: Policy::default(),
         }
     }

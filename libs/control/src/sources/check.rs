@@ -19,6 +19,8 @@ const MOST_LABELS: usize = 16;
 const LONGEST_LINE: usize = 200;
 /// The most sets of a repository that one Source harvests.
 const MOST_SETS: usize = 64;
+/// The most sets by rule of a publication.
+const MOST_PUBLISHED_SETS: usize = 32;
 /// The most characters of notes.
 const LONGEST_NOTES: usize = 2_000;
 
@@ -122,6 +124,19 @@ impl SourceSpec {
         if (self.publish == Publish::Networks) == self.publish_networks.is_empty() {
             let why = "networks are named where publish is networks, and only there, such as 10.2.0.0/16";
             refuse("publish_networks", why.to_owned());
+        }
+        if self.publish_sets.len() > MOST_PUBLISHED_SETS {
+            let sets = self.publish_sets.len();
+            refuse("publish_sets", format!("{sets} are given, and {MOST_PUBLISHED_SETS} at most can be"));
+        }
+        for (at, set) in self.publish_sets.iter().enumerate() {
+            let name = set.name();
+            if self.publish_sets[..at].iter().any(|other| other.name() == name) {
+                refuse("publish_sets", format!("{name} is named twice"));
+            }
+            if let Err(error) = Regex::new(set.pattern()) {
+                refuse("publish_sets", format!("{name} has no regular expression: {error}"));
+            }
         }
         if self.notify.len() > MOST_TARGETS {
             refuse("notify", format!("{} are told, and {MOST_TARGETS} at most can be", self.notify.len()));
@@ -308,6 +323,20 @@ mod tests {
             assert_eq!(published(publish, networks), ["publish_networks"], "{publish:?}");
         }
         assert_eq!(published(Publish::Public, 1), ["publish_networks"]);
+    }
+
+    #[test]
+    fn sets_by_rule_have_names_of_their_own_and_patterns_that_are_some() {
+        let with = |sets: &[String]| {
+            let mut source = spec("https://example.org/");
+            source.publish_sets = sets.iter().map(|set| set.parse().unwrap()).collect();
+            fields(&source)
+        };
+        let many = |count: usize| (0..count).map(|n| format!("n{n}=x")).collect::<Vec<_>>();
+        assert_eq!(with(&many(32)), [""; 0]);
+        assert_eq!(with(&many(33)), ["publish_sets"]);
+        assert_eq!(with(&["a=x".to_owned(), "a=y".to_owned()]), ["publish_sets"]);
+        assert_eq!(with(&["a=(".to_owned()]), ["publish_sets"]);
     }
 
     #[test]

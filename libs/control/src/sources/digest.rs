@@ -32,6 +32,8 @@ impl Spec {
             notify: Vec::new(),
             publish: Publish::Off,
             publish_networks: Vec::new(),
+            publish_archive: None,
+            publish_sets: Vec::new(),
             ..self.clone()
         };
         // A spec is serialized to be stored at all; without its bytes, no two specs are the same.
@@ -58,7 +60,7 @@ mod tests {
         let other = Spec {
             schedule: Some(Schedule::every(60)),
             ..spec(
-                serde_json::json!({"name": "zenodo", "labels": {"country": "jp"}, "enabled": false, "publish": "public"}),
+                serde_json::json!({"name": "zenodo", "labels": {"country": "jp"}, "enabled": false, "publish": "public", "publish_archive": "1y"}),
             )
         };
         assert_eq!(plain.run_digest(), other.run_digest());

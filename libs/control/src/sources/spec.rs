@@ -7,8 +7,8 @@ use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
 use model::{
-    Absent, FollowRule, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins, Patches,
-    Persisted, Prefer, Publish, Push, Robots, RunMode, SourceId, TextEncoding,
+    Absent, Archive, FollowRule, FollowedRelation, MediaRange, Message, Mirrors, Network, Only, Origins,
+    Patches, Persisted, Prefer, Publish, Push, Robots, RunMode, SetRule, SourceId, TextEncoding,
 };
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -203,6 +203,16 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 64, example = json!(["10.2.0.0/16"])))]
     pub publish_networks: Vec<Network>,
+    /// How long lists of the past of the publication stay, in ResourceSync Archives: a time such as `1y`, or `all`, or
+    /// `off`. Where it is left out, the configuration of the publisher applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, required = false, example = "1y"))]
+    pub publish_archive: Option<Archive>,
+    /// Sets by rule of the publication: a name and a regular expression that the URIs of its resources match. Each has
+    /// lists of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>, required = false, max_items = 32, example = json!(["theses=/theses/"])))]
+    pub publish_sets: Vec<SetRule>,
 }
 
 /// A Source: its ID and its spec.
@@ -331,6 +341,8 @@ impl Spec {
             inbox: None,
             publish: Publish::default(),
             publish_networks: Vec::new(),
+            publish_archive: None,
+            publish_sets: Vec::new(),
         }
     }
 }

@@ -1,6 +1,21 @@
-use control::Hint;
+use control::{ChangedKey, Hint, HubHint};
 
 use crate::support::{control, now, source};
+
+#[tokio::test]
+async fn each_hint_to_a_hub_is_seen_also_one_like_that_before() {
+    let control = control().await;
+    let hints = control.hub_hints();
+    let view = hints.view().await.unwrap();
+    let mut keys = view.changed_keys();
+    let given_at = now();
+    for _ in 0..2 {
+        hints.give(&source(1), given_at).await.unwrap();
+        let ChangedKey::One(key) = keys.next().await else { panic!("the view is the same") };
+        let hint = view.row(&key).expect("it stays for a while");
+        assert_eq!(*hint, HubHint { source: source(1), given_at });
+    }
+}
 
 fn hint(n: usize, by: &str) -> Hint {
     Hint { source: source(n), given_at: now(), by: by.to_owned(), unproved: false }

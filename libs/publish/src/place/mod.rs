@@ -17,6 +17,7 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use object_store::path::Path as Key;
+use object_store::prefix::PrefixStore;
 use object_store::{
     GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutOptions, UpdateVersion,
 };
@@ -126,6 +127,19 @@ impl Place {
     pub fn guarded(self) -> Self {
         let guard = matches!(self.kind, Kind::Bucket(_)).then(Guard::default);
         Self { guard, ..self }
+    }
+
+    /// A folder of it, as a place of its own.
+    ///
+    /// # Errors
+    /// [`PublishError::Place`] when a directory cannot be created.
+    pub(crate) fn folder(&self, path: &str) -> Result<Self, PublishError> {
+        let objects = Arc::new(PrefixStore::new(Arc::clone(&self.objects), path));
+        let folder = match &self.kind {
+            Kind::Directory(directory) => Self::directory(&directory.root().join(path), objects)?,
+            Kind::Bucket(_) => Self::bucket(&format!("{}/{path}", self.name), objects),
+        };
+        Ok(if self.is_guarded() { folder.guarded() } else { folder })
     }
 
     /// Whether several processes may write it ([`Place::guarded`]).

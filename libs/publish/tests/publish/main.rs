@@ -8,6 +8,7 @@ mod guarded;
 mod incremental;
 mod killed;
 mod oai;
+mod part_sets;
 mod past;
 mod reader;
 mod readers;

@@ -27,6 +27,10 @@ pub(crate) struct Follower {
     newer: BTreeMap<String, String>,
     /// Whether a publication was killed, and is not complete.
     is_between: bool,
+    /// Which of the sets it reads, in the order of the Source Description.
+    set: usize,
+    /// Whether it reads lists alone: the bytes are served from elsewhere.
+    is_without_bytes: bool,
 }
 
 pub(crate) async fn file(objects: &Arc<dyn ObjectStore>, url: &str) -> Bytes {
@@ -62,7 +66,14 @@ impl Follower {
             to: None,
             newer: BTreeMap::new(),
             is_between: false,
+            set: 0,
+            is_without_bytes: false,
         }
+    }
+
+    /// A reader of the lists of a set.
+    pub(crate) fn of_set(objects: &Arc<dyn ObjectStore>, set: usize) -> Self {
+        Self { set, is_without_bytes: true, ..Self::new(objects) }
     }
 
     /// Reads the lists of a publication that is complete: bytes that are newer than the Resource List are told in a
@@ -89,7 +100,8 @@ impl Follower {
     async fn walk(&mut self) {
         let description =
             self.document(&format!("{BASE}.well-known/resourcesync"), Capability::Description).await;
-        let capabilities = self.document(&description.entries[0].loc, Capability::CapabilityList).await;
+        let capabilities =
+            self.document(&description.entries[self.set].loc, Capability::CapabilityList).await;
         let list_of = |kind: &Capability| {
             let found =
                 capabilities.entries.iter().find(|entry| entry.metadata.capability.as_ref() == Some(kind));
@@ -166,6 +178,9 @@ impl Follower {
     /// The declared digest of an entry. There are bytes, of this or of a later version.
     async fn take(&mut self, entry: &Entry) -> (String, String) {
         let (uri, sha256) = declared(entry);
+        if self.is_without_bytes {
+            return (uri, sha256);
+        }
         let found = Sha256::of(&file(&self.objects, &entry.loc).await).to_string();
         if found != sha256 {
             self.newer.insert(uri.clone(), found);

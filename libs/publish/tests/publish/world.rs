@@ -52,6 +52,8 @@ pub(crate) fn publication(place: Place, source: SourceMarker, policy: Policy) ->
         hubs: Vec::new(),
         description: None,
         takedown: Takedown::default(),
+        sets: Vec::new(),
+        rule: None,
         policy,
     }
 }

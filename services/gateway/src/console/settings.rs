@@ -53,6 +53,8 @@ pub(super) fn list(spec: &SourceSpec) -> Markup {
             dt { "Our contact" } dd { (or(spec.contact.clone(), "default")) }
             dt { "Credential" } dd { (or(spec.credential.as_ref().map(ToString::to_string), "none")) }
             dt { "Published for" } dd { (published(spec)) }
+            dt { "Published sets by rule" } dd { (or(Some(parts(spec)).filter(|parts| !parts.is_empty()), "none")) }
+            dt { "Published lists of the past" } dd { (archived(spec)) }
             dt { "Allowed networks" } dd { (or(networks(spec), "public addresses, and those of the configuration")) }
         }
     }
@@ -88,6 +90,19 @@ fn published(spec: &SourceSpec) -> String {
         model::Publish::Public => "all readers".to_owned(),
         model::Publish::Tokens => "readers with a token".to_owned(),
         model::Publish::Networks => format!("readers in {}", joined(&spec.publish_networks)),
+    }
+}
+
+fn parts(spec: &SourceSpec) -> String {
+    spec.publish_sets.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn archived(spec: &SourceSpec) -> String {
+    match spec.publish_archive {
+        None => "as the publisher is configured".to_owned(),
+        Some(model::Archive::Off) => "do not stay".to_owned(),
+        Some(model::Archive::All) => "stay".to_owned(),
+        Some(time @ model::Archive::For(_)) => format!("stay for {time}"),
     }
 }
 

@@ -9,7 +9,7 @@ use super::form::Fields;
 use crate::api_error::ApiError;
 
 /// Fields that are strings in the API too, under the same names.
-const TEXTS: [&str; 20] = [
+const TEXTS: [&str; 21] = [
     "entry",
     "name",
     "title",
@@ -30,6 +30,7 @@ const TEXTS: [&str; 20] = [
     "credential",
     "inbox",
     "publish",
+    "publish_archive",
 ];
 /// Fields that are numbers in the API.
 const NUMBERS: [&str; 6] = [
@@ -41,7 +42,7 @@ const NUMBERS: [&str; 6] = [
     "follow_max",
 ];
 /// Fields that are lists of strings in the API. The form separates their items by spaces.
-const LISTS: [&str; 8] = [
+const LISTS: [&str; 9] = [
     "only",
     "allow_networks",
     "notify",
@@ -50,6 +51,7 @@ const LISTS: [&str; 8] = [
     "follow_types",
     "follow_rules",
     "publish_networks",
+    "publish_sets",
 ];
 
 /// The field with the labels, an object in the API. The form separates them by spaces.
@@ -236,6 +238,8 @@ mod tests {
         });
         // The macro expands only so many fields.
         all["encoding"] = json!("windows-1252");
+        all["publish_archive"] = json!("1y");
+        all["publish_sets"] = json!(["theses=/theses/", "pdf=[.]pdf$"]);
         all["follow_rules"] = json!([
             "rel=alternate,type=application/pdf,host=f.example.org,profile=http://t/p,max=3,instead",
             "rel=describedby"

@@ -133,6 +133,8 @@ impl SpecInputs<'_> {
                 legend { "Publication" }
                 (self.choice("publish", "Publish what is stored, for", &[("off", "no reader: it is not published"), ("public", "all readers"), ("tokens", "readers with a token"), ("networks", "readers in these networks")]))
                 (self.input("publish_networks", "text", "Networks of readers", "Such as 10.2.0.0/16, with spaces between them."))
+                (self.input("publish_sets", "text", "Sets by rule", "Such as theses=/theses/ pdf=[.]pdf$: names, and regular expressions of URIs, with spaces between them. Each set has lists of its own."))
+                (self.input("publish_archive", "text", "Lists of the past stay for", "Such as 1y or 90days; or all, or off. Default: the configuration of the publisher."))
             }
         }
     }

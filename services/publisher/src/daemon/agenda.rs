@@ -69,6 +69,8 @@ pub(crate) struct Item {
     looking: Option<Option<Mark>>,
     /// The number of the next change of its catalog, after the last look.
     next_change: Option<u64>,
+    /// Whether something else than its catalog has changed since its last look began.
+    is_stale: bool,
     /// When old lists and files were looked for.
     tidied: Instant,
     changed: Option<Instant>,
@@ -119,6 +121,7 @@ impl Agenda {
             seen: None,
             looking: None,
             next_change: None,
+            is_stale: false,
             tidied: now,
             changed: None,
             pause: FIRST_FAILURE,
@@ -147,7 +150,7 @@ impl Agenda {
     /// The same, also if its catalog has not changed.
     pub(crate) fn look_anew(&mut self, source: &SourceId) {
         if let Some(item) = self.items.get_mut(source) {
-            item.next_change = None;
+            item.is_stale = true;
         }
         self.look_soon(source);
     }
@@ -195,7 +198,7 @@ impl Agenda {
             return None;
         }
         item.looking = Some(mark);
-        if item.tidied.elapsed() >= AGING_LOOKS {
+        if std::mem::take(&mut item.is_stale) || item.tidied.elapsed() >= AGING_LOOKS {
             item.next_change = None;
         }
         Some(Look { set: item.set.clone(), is_slow: item.is_slow, published: item.next_change })
@@ -236,6 +239,7 @@ impl Agenda {
             }
             Looked::Held => WHILE_HELD,
             Looked::Failed => {
+                item.next_change = None;
                 let pause = item.pause;
                 item.pause = (pause * 2).min(LONGEST_FAILURE);
                 item.not_before = now + pause;
@@ -290,6 +294,8 @@ mod tests {
             hubs: Vec::new(),
             description: None,
             takedown: Takedown::default(),
+            sets: Vec::new(),
+            rule: None,
             policy: Policy::default(),
         };
         let shared = Shared::of_held(publication, Held::Harvest(Store::in_memory()), &Settings::default());
@@ -364,6 +370,22 @@ mod tests {
         agenda.end(&source(), published(5), false);
         let next = agenda.next().unwrap().duration_since(Instant::now());
         assert_eq!(next, LEAST_PAUSE, "the changes of the last second are told together");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_to_be_looked_at_anew_is_so_after_a_look_under_way() {
+        let mut agenda = agenda();
+        agenda.look_soon(&source());
+        look(&mut agenda, None, published(5));
+        sleep(LEAST_PAUSE).await;
+        agenda.look_soon(&source());
+        agenda.take_due().unwrap();
+        assert_eq!(agenda.begin(&source(), None).unwrap().published, Some(7));
+        agenda.look_anew(&source());
+        agenda.end(&source(), published(0), false);
+        sleep(LEAST_PAUSE).await;
+        assert_eq!(agenda.take_due(), Some(source()));
+        assert_eq!(agenda.begin(&source(), None).unwrap().published, None, "at everything");
     }
 
     #[tokio::test(start_paused = true)]

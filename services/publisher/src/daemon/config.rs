@@ -8,14 +8,16 @@ use anyhow::{Context as _, ensure};
 use control::Selector;
 use fixity::Sha256;
 use fleet::{NatsConfig, StoreConfig};
-use model::{Network, Publish};
-use publish::{Archive, Base, Policy};
-use serde::{Deserialize, Deserializer};
+use model::{Archive, Network, Publish};
+use publish::Base;
+use serde::Deserialize;
 use service::{FrameConfig, Metrics, ServiceConfig};
 use serving::connections::ConnectionLimits;
 use url::Url;
+use web::AddressPolicy;
 
 use crate::access::Tokens;
+use crate::hub_limits::HubLimits;
 use crate::metrics::PublisherMetrics;
 use crate::readers::Readers;
 use crate::settings::{OAI_TURNS, Settings, is_mail};
@@ -26,6 +28,9 @@ const PUBLICATION_BYTES: usize = 32 * 1024 * 1024;
 
 /// Memory of a request of OAI-PMH: a page of 8 MiB, read and written, and its buffers.
 const OAI_BYTES: usize = 24 * 1024 * 1024;
+
+/// Memory of the subscribers of hubs that are behind: 16 at a time, each with some thousand entries and a payload.
+const CATCHING_UP_BYTES: usize = 64 * 1024 * 1024;
 
 /// The configuration of the daemon.
 #[derive(Debug, Clone, Deserialize)]
@@ -69,6 +74,9 @@ pub struct DaemonSettings {
     /// WebSub hubs that are told of each publication.
     #[serde(default)]
     pub hubs: Vec<Url>,
+    /// A WebSub hub for each set. Without this section there is none.
+    #[serde(default)]
+    pub own_hub: Option<OwnHubSettings>,
     /// The mail address of the administrator, which OAI-PMH repositories show. Without it, `postmaster` at the base's
     /// host.
     #[serde(default)]
@@ -78,7 +86,8 @@ pub struct DaemonSettings {
     pub dumps: bool,
     /// How long Resource Lists that were replaced, and Change Lists that left the index, stay, listed in ResourceSync
     /// Archives: a time, such as `1y` or `90days`, or `all`, or `off`. Entries link to the versions that they are about.
-    #[serde(default, deserialize_with = "archive")]
+    /// The spec of a Source may say otherwise for it (`publish_archive`).
+    #[serde(default)]
     pub archive: Archive,
     /// The most connections at a time, 8 to 65536.
     #[serde(default = "connections")]
@@ -103,8 +112,102 @@ pub struct DaemonSettings {
     pub cache_megabytes: usize,
 }
 
-fn archive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Archive, D::Error> {
-    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+/// Settings of the sets' own hubs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnHubSettings {
+    /// The URL below which subscribers reach the hubs, of this server or the proxy before it: each is at `hub` in the
+    /// folder of its set. It may be that of `publisher.base`; a cache before that may not pass on requests to a hub.
+    pub base: Url,
+    /// The most subscribers of a set, 1 to 10000.
+    #[serde(default = "subscribers")]
+    pub subscribers: usize,
+    /// The most subscribers of a set at one host.
+    #[serde(default = "subscribers_per_host")]
+    pub subscribers_per_host: usize,
+    /// The most subscribers of all hubs that this publisher has open, 1 to 100000.
+    #[serde(default = "subscribers_of_all")]
+    pub subscribers_of_all: usize,
+    /// The longest lease of a subscription, in seconds, 300 to 2678400 (31 days).
+    #[serde(default = "longest_lease_seconds")]
+    pub longest_lease_seconds: u64,
+    /// A subscription that took no delivery for this time ends, in seconds, 1 to 2678400.
+    #[serde(default = "give_up_seconds")]
+    pub give_up_seconds: u64,
+    /// Networks that callbacks may be in, besides public addresses.
+    #[serde(default)]
+    pub allow_networks: Vec<Network>,
+    /// Memory for the newest payloads of all hubs, in megabytes, 1 to 4096. Who needs an earlier one gets its changes
+    /// from the Change Lists.
+    #[serde(default = "payload_megabytes")]
+    pub payload_megabytes: usize,
+}
+
+fn subscribers() -> usize {
+    1_000
+}
+
+fn subscribers_per_host() -> usize {
+    100
+}
+
+fn subscribers_of_all() -> usize {
+    10_000
+}
+
+fn longest_lease_seconds() -> u64 {
+    31 * 24 * 3_600
+}
+
+fn give_up_seconds() -> u64 {
+    24 * 3_600
+}
+
+fn payload_megabytes() -> usize {
+    64
+}
+
+impl OwnHubSettings {
+    /// The base of all hubs.
+    pub(crate) fn base(&self) -> anyhow::Result<Base> {
+        Base::new(self.base.clone()).context("publisher.own_hub.base")
+    }
+
+    fn payload_bytes(&self) -> usize {
+        self.payload_megabytes * 1024 * 1024
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        self.base()?;
+        let ranges = [
+            ("subscribers", self.subscribers as u64, 1, 10_000),
+            ("subscribers_per_host", self.subscribers_per_host as u64, 1, 10_000),
+            ("subscribers_of_all", self.subscribers_of_all as u64, 1, 100_000),
+            ("longest_lease_seconds", self.longest_lease_seconds, 300, longest_lease_seconds()),
+            ("give_up_seconds", self.give_up_seconds, 1, longest_lease_seconds()),
+            ("payload_megabytes", self.payload_megabytes as u64, 1, 4_096),
+        ];
+        for (field, value, least, most) in ranges {
+            let is_within = (least..=most).contains(&value);
+            ensure!(is_within, "publisher.own_hub.{field} is {least} to {most}, not {value}");
+        }
+        Ok(())
+    }
+
+    fn limits(&self) -> HubLimits {
+        let default = HubLimits::default();
+        let networks = self.allow_networks.iter().copied();
+        HubLimits {
+            subscribers: self.subscribers,
+            per_host: self.subscribers_per_host,
+            of_all: self.subscribers_of_all,
+            payload_bytes: self.payload_bytes(),
+            longest_lease: Duration::from_secs(self.longest_lease_seconds),
+            give_up: Duration::from_secs(self.give_up_seconds),
+            addresses: networks.fold(default.addresses, AddressPolicy::allow_network),
+            ..default
+        }
+    }
 }
 
 fn listen() -> SocketAddr {
@@ -154,6 +257,9 @@ impl DaemonSettings {
             let is_hub = matches!(hub.scheme(), "http" | "https") && hub.has_host();
             ensure!(is_hub, "publisher.hubs: {hub} cannot be a hub; name an http or https URL");
         }
+        if let Some(own_hub) = &self.own_hub {
+            own_hub.check()?;
+        }
         if let Some(contact) = &self.contact {
             ensure!(is_mail(contact), "publisher.contact is a mail address, such as archive@example.org");
         }
@@ -183,12 +289,6 @@ impl DaemonSettings {
         format!("publisher-{}-", &digest[..12])
     }
 
-    /// Sizes and times of the publications.
-    pub(crate) fn policy(&self) -> Policy {
-        let version_links = self.archive != Archive::Off;
-        Policy { archive: self.archive, version_links, ..Policy::default() }
-    }
-
     /// The bytes of the cache for parts of catalogs.
     pub(crate) fn cache_bytes(&self) -> usize {
         self.cache_megabytes.max(1) * 1024 * 1024
@@ -207,6 +307,9 @@ impl DaemonSettings {
         metrics.bound_memory("publisher-connections", limits.memory_bytes(0) as u64);
         metrics.bound_memory("publisher-oai", (OAI_TURNS * OAI_BYTES) as u64);
         metrics.bound_memory("publisher-cache", self.cache_bytes() as u64);
+        if let Some(own_hub) = &self.own_hub {
+            metrics.bound_memory("publisher-hubs", (own_hub.payload_bytes() + CATCHING_UP_BYTES) as u64);
+        }
     }
 
     /// The limits of the server, and the files that it reads.
@@ -225,6 +328,7 @@ impl DaemonSettings {
             takedowns: takedowns.context("publisher.takedown")?,
             metrics,
             contact: self.contact.clone(),
+            hub: self.own_hub.as_ref().map(OwnHubSettings::limits),
             ..Settings::default()
         })
     }
@@ -238,6 +342,20 @@ pub(crate) fn readers(spec: &control::Spec, tokens: Option<&Tokens>) -> Option<R
         Publish::Tokens => Some(Readers { tokens: tokens.cloned(), networks: None }),
         Publish::Networks => {
             Some(Readers { tokens: None, networks: Some(spec.publish_networks.clone().into()) })
+        }
+    }
+}
+
+/// Which readers a Source's publication has, in a word that changes with them.
+pub(crate) fn admits_by(spec: &control::Spec) -> String {
+    match spec.publish {
+        Publish::Off => "off".to_owned(),
+        Publish::Public => "public".to_owned(),
+        Publish::Tokens => "tokens".to_owned(),
+        Publish::Networks => {
+            let networks: Vec<String> = spec.publish_networks.iter().map(ToString::to_string).collect();
+            let digest = Sha256::of(networks.join(" ").as_bytes()).to_string();
+            format!("networks-{}", &digest[..12])
         }
     }
 }
@@ -271,10 +389,13 @@ mod tests {
             ("hubs: ['https://user:hunter2@hub.example/']", "hubs"),
             ("hubs: ['ftp://hub.example/']", "hubs"),
             ("contact: archive", "contact"),
+            ("own_hub: {base: 'ftp://hub.example/'}", "own_hub.base"),
+            ("own_hub: {base: 'https://hub.example/', subscribers: 0}", "own_hub.subscribers"),
+            ("own_hub: {base: 'https://hub.example/', longest_lease_seconds: 9}", "longest_lease_seconds"),
         ] {
             let text = format!("base: 'https://mirror.example/'\n{line}\n");
             let settings: DaemonSettings = serde_saphyr::from_str(&text).unwrap();
-            let said = settings.check().unwrap_err().to_string();
+            let said = format!("{:#}", settings.check().unwrap_err());
             assert!(said.contains(name) && !said.contains("hunter2"), "{said}");
         }
     }
@@ -300,5 +421,38 @@ mod tests {
         spec.publish = Publish::Networks;
         spec.publish_networks = vec!["10.2.0.0/16".parse().unwrap()];
         assert_eq!(readers(&spec, Some(&tokens)).unwrap().networks.unwrap().len(), 1);
+    }
+
+    #[test]
+    fn the_word_for_the_readers_changes_with_them() {
+        let mut spec = control::Spec::new("https://example.org/".parse().unwrap());
+        let mut words = std::collections::BTreeSet::new();
+        for (publish, networks) in [
+            (Publish::Public, &[][..]),
+            (Publish::Tokens, &[]),
+            (Publish::Networks, &["10.2.0.0/16"]),
+            (Publish::Networks, &["10.2.0.0/16", "10.3.0.0/16"]),
+        ] {
+            spec.publish = publish;
+            spec.publish_networks = networks.iter().map(|text| text.parse().unwrap()).collect();
+            assert!(words.insert(admits_by(&spec)), "{words:?}");
+            spec.title = Some("Another title".to_owned());
+            assert!(words.contains(&admits_by(&spec)));
+        }
+    }
+
+    #[test]
+    fn a_hub_needs_the_url_at_which_subscribers_reach_it() {
+        let read = |text: &str| {
+            serde_saphyr::from_str::<DaemonSettings>(&format!("base: 'https://mirror.example/'\n{text}\n"))
+        };
+        assert!(read("").unwrap().own_hub.is_none());
+        assert!(read("own_hub: {subscribers: 5}").unwrap_err().to_string().contains("base"));
+        let settings = read("own_hub: {base: 'https://hub.example/', subscribers: 5}").unwrap();
+        settings.check().unwrap();
+        let limits = settings.own_hub.unwrap().limits();
+        assert_eq!((limits.subscribers, limits.per_host), (5, 100));
+        assert_eq!(limits.give_up, HubLimits::default().give_up);
+        assert_eq!(limits.longest_lease, HubLimits::default().longest_lease);
     }
 }

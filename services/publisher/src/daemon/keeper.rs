@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use control::{ChangedKey, Member as Process, MemberId, Role, Run, Selector, SourceSpec, WatchCache, assign};
-use model::SourceId;
-use publish::{MOST_SETS, Place, Policy, Publication, PublishError, Takedown};
+use control::{
+    ChangedKey, ChangedKeys, HubHint, HubHints, Leases, Member as Process, MemberId, Role, Run, Selector,
+    SourceSpec, WatchCache, assign,
+};
+use model::{Archive, SetRule, SourceId};
+use publish::{Base, MOST_SETS, PartSet, Place, Policy, Publication, PublishError, Takedown, paths};
 use serving::{Catalogs, VerifiedCache};
 use store::SourceMarker;
 use tokio::sync::mpsc;
@@ -13,11 +16,13 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::agenda::{Agenda, Looked};
-use super::config::readers;
+use super::config::{admits_by, readers};
+use super::hubs;
 use super::look::Looker;
 use super::mark::Mark;
 use crate::follow;
 use crate::harvest::Harvest;
+use crate::hub::{FleetFront, Front, Room};
 use crate::notify::{self, Way};
 use crate::readers::Readers;
 use crate::set::{Server, Set};
@@ -35,6 +40,8 @@ pub(crate) struct Views {
     pub(crate) sources: WatchCache<SourceSpec>,
     pub(crate) runs: WatchCache<Run>,
     pub(crate) members: WatchCache<Process>,
+    /// None without hubs of their own.
+    pub(crate) hub_hints: Option<WatchCache<HubHint>>,
 }
 
 /// What publications are made of.
@@ -45,7 +52,28 @@ pub(crate) struct Recipe {
     pub(crate) matching: Option<Selector>,
     pub(crate) dumps: bool,
     pub(crate) hubs: Vec<Url>,
-    pub(crate) policy: Policy,
+    /// None without hubs of their own.
+    pub(crate) own_hub: Option<HubRecipe>,
+    /// How long lists of the past stay, where the spec of the Source does not say it.
+    pub(crate) archive: Archive,
+}
+
+/// What the sets' own hubs are made of.
+pub(crate) struct HubRecipe {
+    /// The URL below which they are: each at `hub` in the folder of its set.
+    pub(crate) base: Base,
+    pub(crate) room: Room,
+    pub(crate) leases: Leases,
+    pub(crate) hints: HubHints,
+}
+
+/// What is to be published of a Source.
+struct Wanted {
+    marker: SourceMarker,
+    readers: Readers,
+    admits_by: String,
+    archive: Archive,
+    sets: Vec<SetRule>,
 }
 
 /// Keeps the publications.
@@ -75,6 +103,7 @@ impl Keeper {
     pub(crate) async fn keep(mut self, ready: impl FnOnce()) {
         let stop = self.server.stop.clone();
         let mut runs = self.views.runs.changed_keys();
+        let mut hints = self.views.hub_hints.as_ref().map(WatchCache::changed_keys);
         let mut takedowns = self.server.settings.takedowns.as_ref().map(Takedowns::changes);
         self.views.sources.mark_seen();
         self.views.members.mark_seen();
@@ -96,6 +125,7 @@ impl Keeper {
                     }
                 }
                 changed = runs.next() => self.note_runs(&changed),
+                changed = next_of(&mut hints) => self.call_hubs(&changed),
                 Some((source, looked, is_slow)) = self.results.recv() => {
                     self.agenda.end(&source, looked, is_slow);
                     self.count();
@@ -117,7 +147,7 @@ impl Keeper {
     /// Takes the Sources that are to be published now, and leaves the others.
     fn take_sources(&mut self) {
         let tokens = self.server.settings.readers.tokens.clone();
-        let mut wanted: BTreeMap<SourceId, (SourceMarker, Readers)> = BTreeMap::new();
+        let mut wanted: BTreeMap<SourceId, Wanted> = BTreeMap::new();
         let mut beyond = 0_usize;
         let matching = self.recipe.matching.as_ref();
         self.views.sources.for_each(|source| {
@@ -130,7 +160,10 @@ impl Keeper {
                 return;
             }
             let marker = SourceMarker::new(source.id.clone(), source.entry.as_str());
-            wanted.insert(source.id.clone(), (marker, readers));
+            let archive = source.publish_archive.unwrap_or(self.recipe.archive);
+            let admits_by = admits_by(source);
+            let sets = source.publish_sets.clone();
+            wanted.insert(source.id.clone(), Wanted { marker, readers, admits_by, archive, sets });
         });
         if beyond > 0 {
             tracing::error!(
@@ -146,14 +179,25 @@ impl Keeper {
                 self.all.remove(source.as_str());
             }
         }
-        for (source, (marker, readers)) in wanted {
-            if self.agenda.get(&source).is_some() {
+        for (source, Wanted { marker, readers, admits_by, archive, sets }) in wanted {
+            let has_these = |set: &Set| set.shared.publication().sets.iter().map(PartSet::rule).eq(&sets);
+            if self.agenda.get(&source).is_some_and(|item| !has_these(&item.set)) {
+                tracing::info!(source.id = %source, "a Source is published with other sets from now on");
+                self.agenda.remove(&source);
+            }
+            if let Some(item) = self.agenda.get(&source) {
                 self.all.set_readers(source.as_str(), readers);
+                item.set.shared.admit_by(admits_by);
+                if item.set.shared.archive_for(archive) {
+                    tracing::info!(source.id = %source, %archive, "published lists of the past stay for another time");
+                    self.agenda.look_anew(&source);
+                }
                 continue;
             }
-            match self.open(&marker) {
+            match self.open(&marker, archive, sets) {
                 Ok(set) => {
                     tracing::info!(source.id = %source, "a Source is published from now on");
+                    set.shared.admit_by(admits_by);
                     self.agenda.add(source, set.clone());
                     self.all.put(Member { marker, readers, set: Some(set) });
                 }
@@ -164,23 +208,35 @@ impl Keeper {
     }
 
     /// Makes a set, which reads nothing yet.
-    fn open(&self, marker: &SourceMarker) -> Result<Set, PublishError> {
+    fn open(&self, marker: &SourceMarker, archive: Archive, sets: Vec<SetRule>) -> Result<Set, PublishError> {
+        let sets = sets.into_iter().map(PartSet::new).collect::<Result<_, _>>()?;
         let source = &marker.source;
         let catalogs = &self.recipe.catalogs;
+        let mut hubs = self.recipe.hubs.clone();
+        let own = self.recipe.own_hub.as_ref();
+        let own = own.map(|own| own_hub(&own.base, source).map(|url| (url, own))).transpose()?;
+        if let Some((url, _)) = &own {
+            hubs.insert(0, url.clone());
+        }
         let publication = Publication {
             place: Place::of(catalogs.store().publication(source))?.guarded(),
             base: self.all.base().of_set(source)?,
             source: marker.clone(),
             with_bytes: false,
             dumps: self.recipe.dumps,
-            hubs: self.recipe.hubs.clone(),
+            hubs,
             description: Some(self.all.base().url(publish::paths::DESCRIPTION)),
             takedown: Takedown::default(),
-            policy: self.recipe.policy,
+            sets,
+            rule: None,
+            policy: Policy::default().archived(archive),
         };
         let harvest = Harvest::new(source.clone(), catalogs.clone(), self.verified.clone());
         let shared = Shared::new(publication, OpenRecords::Harvest(Box::new(harvest)), &self.server.settings);
-        Ok(Set { shared, hub: None })
+        let hub = own.map(|(url, own)| {
+            Front::Fleet(FleetFront::new(shared.clone(), &url, own.room.clone(), own.hints.clone()))
+        });
+        Ok(Set { shared, hub })
     }
 
     /// Shares the publications with the other publishers: each makes those that are assigned to it.
@@ -204,6 +260,10 @@ impl Keeper {
                         published,
                         tells.clone(),
                     ));
+                }
+                if let (Some(Front::Fleet(front)), Some(own)) = (&item.set.hub, &self.recipe.own_hub) {
+                    let (front, leases) = (front.clone(), own.leases.clone());
+                    self.server.tasks.spawn(hubs::keep(front, leases, self.looker.me.clone(), tells));
                 }
                 self.agenda.look_anew(&source);
             } else {
@@ -239,6 +299,25 @@ impl Keeper {
         }
     }
 
+    /// Tells the hubs that requests wait for them.
+    fn call_hubs(&mut self, changed: &ChangedKey) {
+        let of_hint = match changed {
+            // Its end is no news.
+            ChangedKey::One(key) => match self.views.hub_hints.as_ref().and_then(|hints| hints.row(key)) {
+                Some(hint) => Some(hint.source.clone()),
+                None => return,
+            },
+            ChangedKey::Any => None,
+        };
+        let sources = of_hint.map_or_else(|| self.agenda.sources(), |source| vec![source]);
+        for source in sources {
+            let item = self.agenda.get(&source).filter(|item| item.is_mine);
+            if let Some(Front::Fleet(front)) = item.and_then(|item| item.set.hub.as_ref()) {
+                front.call();
+            }
+        }
+    }
+
     fn begin(&mut self, source: SourceId) {
         let mark = self.views.runs.get(&source).map(|run| Mark::of(&run));
         let Some(look) = self.agenda.begin(&source, mark) else { return };
@@ -259,5 +338,19 @@ impl Keeper {
         let mine = self.agenda.items().filter(|(_, item)| item.is_mine);
         let failing = mine.filter(|(_, item)| item.has_failed).count();
         self.server.settings.metrics.sets(self.agenda.items().count(), failing);
+    }
+}
+
+/// The URL of a set's own hub.
+fn own_hub(base: &Base, source: &SourceId) -> Result<Url, PublishError> {
+    let url = base.of_set(source)?.url(paths::HUB).parse();
+    url.map_err(|error| PublishError::Refused(format!("the hub of {source}: {error}")))
+}
+
+/// The next change; none ever without a view.
+async fn next_of(keys: &mut Option<ChangedKeys>) -> ChangedKey {
+    match keys {
+        Some(keys) => keys.next().await,
+        None => std::future::pending().await,
     }
 }

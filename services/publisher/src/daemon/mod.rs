@@ -2,6 +2,7 @@
 
 mod agenda;
 mod config;
+mod hubs;
 mod keeper;
 mod look;
 mod mark;
@@ -19,9 +20,9 @@ use crate::routes::Routes;
 use crate::set::Server;
 use crate::several::Several;
 
-pub use config::{Config, DaemonSettings};
+pub use config::{Config, DaemonSettings, OwnHubSettings};
 
-use keeper::{Keeper, Recipe, Views};
+use keeper::{HubRecipe, Keeper, Recipe, Views};
 use look::Looker;
 
 /// Publishes and serves until the service is to stop, then completes the requests under way.
@@ -42,6 +43,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     settings.check()?;
     settings.bound_memory(&context.metrics);
     let base = settings.base()?;
+    let hub_base = settings.own_hub.as_ref().map(OwnHubSettings::base).transpose()?;
     let server =
         Server::new(settings.of_server(PublisherMetrics::register(&context.metrics))?, context.stop.clone())?;
     let latch = context.readiness.latch("publication", "what they depend on is being opened");
@@ -53,8 +55,10 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let me = MemberId::fresh(&name);
     let member =
         fleet::become_member(&control, &me, Role::Publisher, SystemClock.now(), &readiness, &stop).await?;
+    let with_hubs = hub_base.is_some();
     let views =
-        fleet::connect("views", &readiness, &stop, ControlError::is_temporary, || views(&control)).await?;
+        fleet::connect("views", &readiness, &stop, ControlError::is_temporary, || views(&control, with_hubs))
+            .await?;
     tokio::spawn(fleet::watch_control(control.clone(), readiness.clone(), stop.clone()));
 
     let listen = settings.listen;
@@ -73,18 +77,24 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     }
     let catalogs = Catalogs::new(store, settings.max_open_catalogs, settings.cache_bytes());
     tokio::spawn(catalogs.clone().sweep(stop.clone()));
-    let policy = settings.policy();
+    let own_hub = hub_base.clone().zip(server.room.clone()).map(|(base, room)| HubRecipe {
+        base,
+        room,
+        leases: control.hub_leases().clone(),
+        hints: control.hub_hints().clone(),
+    });
     let recipe = Recipe {
         name,
         catalogs,
         matching: settings.matching,
         dumps: settings.dumps,
         hubs: settings.hubs,
-        policy,
+        own_hub,
+        archive: settings.archive,
     };
     let leases = control.publication_leases().clone();
     let looker = Looker { turns: server.turns.clone(), leases, me };
-    let all = Several::new(base, settings.max_open_catalogs, &server.settings);
+    let all = Several::new(base, settings.max_open_catalogs, hub_base, &server.settings);
     let keeper = Keeper::new(all.clone(), server.clone(), views, recipe, looker);
     server.tasks.spawn(keeper.keep(move || {
         tracing::info!(publisher.address = %address, "publications are served");
@@ -98,10 +108,12 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn views(control: &Control) -> Result<Views, ControlError> {
+async fn views(control: &Control, with_hubs: bool) -> Result<Views, ControlError> {
+    let hub_hints = if with_hubs { Some(control.hub_hints().view().await?) } else { None };
     Ok(Views {
         sources: control.sources().view().await?,
         runs: control.runs().view().await?,
         members: control.members().view().await?,
+        hub_hints,
     })
 }

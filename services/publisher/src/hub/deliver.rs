@@ -20,6 +20,9 @@ const MOST_CHANGES: usize = 2_000;
 /// The longest wait without a look at the lease.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
+/// Changes that one that failed gets first, as a test whether it is back. It waits in no turn meanwhile.
+const MOST_TRIED: usize = 50;
+
 /// Why a subscriber was not told.
 #[derive(Debug, thiserror::Error)]
 enum DeliveryError {
@@ -45,6 +48,8 @@ enum Ending {
     Gone,
     /// It took nothing for too long.
     Failed,
+    /// Other readers are admitted now.
+    Readers,
 }
 
 /// Delivers until the subscription ends, or the hub is to stop.
@@ -59,19 +64,24 @@ pub(super) async fn deliver(hub: Hub, subscription: Arc<Subscription>) {
         Ending::Lease => "lease-over",
         Ending::Gone => "gone",
         Ending::Failed => "failed",
+        Ending::Readers => "readers",
     };
     if let Err(error) = hub.end(&subscription, why).await {
         tracing::error!(%error, host, why, "a subscription cannot be ended now");
         return;
     }
     tracing::info!(host, why, "a subscription has ended");
-    if matches!(ending, Ending::Failed) {
-        let hours = hub.0.limits.give_up.as_secs_f64() / 3_600.0;
-        let reason = format!("no delivery was taken for {hours:.1} hours; subscribe again");
+    let hours = hub.0.room.limits().give_up.as_secs_f64() / 3_600.0;
+    let reason = match ending {
+        Ending::Failed => Some(format!("no delivery was taken for {hours:.1} hours; subscribe again")),
+        Ending::Readers => Some("the readers of this publication have changed; subscribe again".to_owned()),
+        Ending::Lease | Ending::Gone => None,
+    };
+    if let Some(reason) = reason {
         let url = denial(&subscription.callback, hub.0.channel.topic.as_str(), &reason);
         // It is told once. Who cannot be reached finds the subscription ended.
         tokio::select! {
-            _ = hub.0.client.get(GetRequest::new(url)) => {}
+            _ = hub.0.room.client().get(GetRequest::new(url)) => {}
             () = hub.0.stop.cancelled() => {}
         }
     }
@@ -80,7 +90,7 @@ pub(super) async fn deliver(hub: Hub, subscription: Arc<Subscription>) {
 /// Delivers each payload until the subscription is to end, and returns why. None if an unsubscription has ended it, or
 /// the hub stops.
 async fn deliver_all(hub: &Hub, subscription: &Subscription) -> Option<Ending> {
-    let limits = &hub.0.limits;
+    let limits = hub.0.room.limits();
     let mut newest = hub.0.payloads.newest();
     let mut pause: Option<Duration> = None;
     loop {
@@ -88,6 +98,9 @@ async fn deliver_all(hub: &Hub, subscription: &Subscription) -> Option<Ending> {
         let subscriber = subscription.now().await?;
         if left_of(&subscriber).is_zero() {
             return Some(Ending::Lease);
+        }
+        if subscriber.admitted_by != hub.0.shared.admits_by() {
+            return Some(Ending::Readers);
         }
         match tell(hub, subscription).await {
             Ok(()) => pause = None,
@@ -133,7 +146,7 @@ async fn is_given_up(hub: &Hub, subscription: &Subscription) -> bool {
     } else if let Err(error) = hub.change(subscription, |it| it.failing_since = Some(now)).await {
         tracing::error!(%error, "a subscriber's failure cannot be noted now");
     }
-    now.duration_since(since).unsigned_abs() >= hub.0.limits.give_up
+    now.duration_since(since).unsigned_abs() >= hub.0.room.limits().give_up
 }
 
 /// Delivers all that the subscriber was not told yet.
@@ -146,9 +159,34 @@ async fn tell(hub: &Hub, subscription: &Subscription) -> Result<(), DeliveryErro
                 send(hub, &subscriber, payload.body).await?;
                 note(hub, subscription, payload.until).await?;
             }
+            Next::Behind(to) if subscriber.failing_since.is_some() => {
+                try_one(hub, subscription, subscriber.told, to).await?;
+            }
             Next::Behind(to) => catch_up(hub, subscription, subscriber.told, to).await?,
         }
     }
+}
+
+/// Delivers a few changes to one that failed before. It has no turn of those that are behind while it may not answer,
+/// so that it holds up no other.
+async fn try_one(
+    hub: &Hub,
+    subscription: &Subscription,
+    told: Timestamp,
+    to: Timestamp,
+) -> Result<(), DeliveryError> {
+    let made = {
+        let Ok(_turn) = hub.0.room.catching_up().acquire().await else { return Ok(()) };
+        let publication = hub.0.shared.publication();
+        let Some(untold) = publication.changes_between(told, to, MOST_TRIED).await? else {
+            return Ok(note(hub, subscription, to).await?);
+        };
+        websub::publish(&hub.0.channel, untold.from, untold.until, untold.entries, MOST_BYTES).next()
+    };
+    let Some(made) = made.transpose().map_err(PayloadError::from)? else { return Ok(()) };
+    let Some(subscriber) = subscription.now().await else { return Ok(()) };
+    send(hub, &subscriber, Bytes::from(made.body)).await?;
+    Ok(note(hub, subscription, made.until).await?)
 }
 
 /// Delivers some changes of the Change Lists, up to a time at which a payload begins or ends.
@@ -158,7 +196,7 @@ async fn catch_up(
     told: Timestamp,
     to: Timestamp,
 ) -> Result<(), DeliveryError> {
-    let Ok(_permit) = hub.0.catching_up.acquire().await else { return Ok(()) };
+    let Ok(_turn) = hub.0.room.catching_up().acquire().await else { return Ok(()) };
     let publication = hub.0.shared.publication();
     let Some(untold) = publication.changes_between(told, to, MOST_CHANGES).await? else {
         return Ok(note(hub, subscription, to).await?);
@@ -181,7 +219,8 @@ async fn note(hub: &Hub, subscription: &Subscription, until: Timestamp) -> Resul
 }
 
 /// Sends one payload. Any 2xx takes it.
-async fn send(hub: &Hub, subscriber: &Subscriber, body: Bytes) -> Result<(), WebError> {
+async fn send(hub: &Hub, subscriber: &Subscriber, body: Bytes) -> Result<(), DeliveryError> {
+    hub.hold()?;
     let [_, (_, links)] = hub.0.channel.headers();
     let mut request = PostRequest::new(subscriber.callback.clone(), XML, body);
     request.headers.push(("link", links));
@@ -189,7 +228,7 @@ async fn send(hub: &Hub, subscriber: &Subscriber, body: Bytes) -> Result<(), Web
         let signature = Signature::new(Method::Sha256, secret, &request.body);
         request.headers.push((SIGNATURE_HEADER, signature.to_string()));
     }
-    hub.0.client.post(request).await?;
+    hub.0.room.client().post(request).await?;
     hub.0.metrics.delivered(true);
     Ok(())
 }

@@ -3,35 +3,35 @@
 
 mod client;
 mod deliver;
+mod front;
 mod payloads;
 mod produce;
 mod registry;
 mod request;
+mod room;
 mod verify;
+mod waiting;
 
 use std::sync::Arc;
 
+use control::Lease;
 use publish::PublishError;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
-use web::Client;
 use websub::Channel;
 
-use crate::hub_limits::HubLimits;
 use crate::metrics::PublisherMetrics;
 use crate::shared::Shared;
 
-pub(crate) use client::client;
+pub(crate) use front::{FleetFront, Front};
 pub(crate) use request::answer;
+pub(crate) use room::Room;
 
 use payloads::Payloads;
 use registry::Registry;
-use verify::Verifications;
 
-/// Subscribers that are behind and get earlier changes at the same time: each has some thousand entries in memory.
-const CATCHING_UP: usize = 16;
 /// The most subscribers of before that are taken: also those beyond a limit that was lowered since.
 const MOST_KNOWN: usize = 100_000;
 
@@ -42,42 +42,48 @@ pub(crate) struct Hub(Arc<Parts>);
 struct Parts {
     shared: Shared,
     channel: Channel,
-    limits: HubLimits,
-    client: Client,
+    room: Room,
+    /// Held by the process that has the hub open, where there are several.
+    lease: Option<Lease>,
     payloads: Payloads,
     registry: Registry,
-    verifications: Verifications,
-    catching_up: Semaphore,
     metrics: PublisherMetrics,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Hub {
-    /// Opens the hub with the subscribers of before. `url` is its own; `client` calls the subscribers.
+    /// Opens the hub with the subscribers of before. `url` is its own. Where several processes serve the publication,
+    /// the `lease` lets one of them have it open.
+    ///
+    /// # Errors
+    /// When the place of the publication fails.
     pub(crate) async fn open(
         shared: &Shared,
         url: &Url,
-        limits: HubLimits,
-        client: Client,
+        room: Room,
+        lease: Option<Lease>,
         stop: CancellationToken,
     ) -> Result<Self, PublishError> {
         let publication = shared.publication();
         let channel = crate::notify::channel(shared, url);
-        let until = publication.told_until(url).await?;
+        let noted = publication.told_until(url).await?;
         let known = publication.subscribers(MOST_KNOWN).await?;
+        let until = match known.iter().map(|subscriber| subscriber.told).max() {
+            Some(told) => told.max(noted),
+            // There is nobody to be told of what was published while the hub was closed.
+            None => publication.published_until().await?.max(noted),
+        };
         let hub = Self(Arc::new(Parts {
             shared: shared.clone(),
             channel,
-            client,
-            payloads: Payloads::begin(until),
+            payloads: Payloads::begin(until, room.payload_bytes(), room.limits().payload_bytes),
+            room,
+            lease,
             registry: Registry::default(),
-            verifications: Verifications::default(),
-            catching_up: Semaphore::new(CATCHING_UP),
             metrics: shared.metrics().clone(),
             tasks: TaskTracker::new(),
             stop,
-            limits,
         }));
         for subscriber in known {
             hub.take(subscriber);
@@ -90,5 +96,24 @@ impl Hub {
         produce::produce(&self, published).await;
         self.0.tasks.close();
         self.0.tasks.wait().await;
+        self.0.metrics.subscribers.dec_by(self.0.registry.count() as i64);
+    }
+
+    /// How many subscribers it has.
+    pub(crate) fn subscribers(&self) -> usize {
+        self.0.registry.count()
+    }
+
+    /// Waits until the lease is lost; for ever where there is none.
+    pub(crate) async fn lost(&self) {
+        match &self.0.lease {
+            Some(lease) => lease.lost().cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether this process may deliver, and change subscribers, by the clock: it may have been suspended for long.
+    fn is_held(&self) -> bool {
+        self.0.lease.as_ref().is_none_or(Lease::is_held)
     }
 }

@@ -1,7 +1,8 @@
 //! The last payloads, made once for all subscribers. Their intervals join.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -34,12 +35,17 @@ pub(super) struct Payloads {
     kept: Mutex<VecDeque<Payload>>,
     /// The end of the newest.
     until: watch::Sender<Timestamp>,
+    /// The bytes of those of all hubs.
+    of_all: Arc<AtomicUsize>,
+    /// The most bytes of those of all hubs.
+    most_of_all: usize,
 }
 
 impl Payloads {
-    /// None yet: all before `until` was told in earlier ones.
-    pub(super) fn begin(until: Timestamp) -> Self {
-        Self { kept: Mutex::default(), until: watch::Sender::new(until) }
+    /// None yet: all before `until` was told in earlier ones. `of_all` counts the bytes of all hubs, and may reach
+    /// `most_of_all`.
+    pub(super) fn begin(until: Timestamp, of_all: Arc<AtomicUsize>, most_of_all: usize) -> Self {
+        Self { kept: Mutex::default(), until: watch::Sender::new(until), of_all, most_of_all }
     }
 
     /// Adds one that joins on to the newest, or leaves a gap.
@@ -47,10 +53,14 @@ impl Payloads {
         let until = payload.until;
         {
             let mut kept = self.kept();
+            let mut of_all =
+                self.of_all.fetch_add(payload.body.len(), Ordering::Relaxed) + payload.body.len();
             kept.push_back(payload);
             let mut bytes: usize = kept.iter().map(|payload| payload.body.len()).sum();
-            while bytes > MOST_BYTES && kept.len() > 1 {
-                bytes -= kept.pop_front().map_or(0, |oldest| oldest.body.len());
+            while bytes > MOST_BYTES && kept.len() > 1 || of_all > self.most_of_all {
+                let Some(oldest) = kept.pop_front() else { break };
+                bytes -= oldest.body.len();
+                of_all = self.of_all.fetch_sub(oldest.body.len(), Ordering::Relaxed) - oldest.body.len();
             }
         }
         self.until.send_replace(until);
@@ -87,6 +97,13 @@ impl Payloads {
     }
 }
 
+impl Drop for Payloads {
+    fn drop(&mut self) {
+        let bytes: usize = self.kept().iter().map(|payload| payload.body.len()).sum();
+        self.of_all.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,13 +112,17 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
+    fn begin(until: i64) -> Payloads {
+        Payloads::begin(at(until), Arc::default(), 10 * MOST_BYTES)
+    }
+
     fn payload(from: i64, until: i64, bytes: usize) -> Payload {
         Payload { from: at(from), until: at(until), body: vec![b'x'; bytes].into() }
     }
 
     #[test]
     fn payloads_follow_each_other_and_who_is_between_them_is_brought_to_the_next_end() {
-        let payloads = Payloads::begin(at(10));
+        let payloads = begin(10);
         assert_eq!(payloads.after(at(10)), Next::UpToDate);
         assert_eq!(payloads.after(at(5)), Next::Behind(at(10)), "told before the start");
         payloads.push(payload(10, 20, 1));
@@ -115,7 +136,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_the_newest_stays() {
-        let payloads = Payloads::begin(at(0));
+        let payloads = begin(0);
         for second in 0..5 {
             payloads.push(payload(second, second + 1, MOST_BYTES / 2));
         }
@@ -124,5 +145,22 @@ mod tests {
         payloads.push(payload(5, 6, 2 * MOST_BYTES));
         assert_eq!(payloads.kept().len(), 1);
         assert_eq!(payloads.until(), at(6));
+    }
+
+    #[test]
+    fn payloads_of_all_hubs_are_bounded_together_and_who_needs_one_that_left_is_behind() {
+        let of_all = Arc::new(AtomicUsize::new(0));
+        let hub = || Payloads::begin(at(0), Arc::clone(&of_all), 100);
+        let (one, two) = (hub(), hub());
+        one.push(payload(0, 1, 60));
+        two.push(payload(0, 1, 30));
+        two.push(payload(1, 2, 30));
+        assert_eq!(two.after(at(0)), Next::Behind(at(1)), "its oldest made room");
+        assert_eq!(two.after(at(1)), Next::Payload(payload(1, 2, 30)));
+        two.push(payload(2, 3, 90));
+        assert_eq!(two.after(at(2)), Next::Behind(at(3)), "there is no room for it at all");
+        assert_eq!(one.after(at(0)), Next::Payload(payload(0, 1, 60)), "the other keeps its own");
+        drop(one);
+        assert_eq!(of_all.load(Ordering::Relaxed), 0);
     }
 }

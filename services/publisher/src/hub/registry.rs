@@ -37,6 +37,9 @@ pub(super) enum Full {
     /// The hub has as many as it may have.
     #[error("this hub has {0} subscribers, as many as it takes; try again later")]
     Hub(usize),
+    /// All hubs of the process have as many as they may have.
+    #[error("the hubs of this server have {0} subscribers, as many as they take; try again later")]
+    All(usize),
     /// One host has as many as it may have.
     #[error("this hub has {0} subscribers at that host, as many as it takes; unsubscribe another one first")]
     Host(usize),
@@ -67,13 +70,16 @@ impl Subscription {
 impl Hub {
     /// Whether there is room for this callback; one that is known has its room.
     pub(super) fn has_room(&self, callback: &Url) -> Result<(), Full> {
-        let limits = &self.0.limits;
+        let limits = self.0.room.limits();
         let all = self.0.registry.all();
         if all.contains_key(callback) {
             return Ok(());
         }
         if all.len() >= limits.subscribers {
             return Err(Full::Hub(limits.subscribers));
+        }
+        if self.0.metrics.subscribers.get() >= limits.of_all as i64 {
+            return Err(Full::All(limits.of_all));
         }
         let same = all.keys().filter(|known| known.host() == callback.host()).count();
         if same >= limits.per_host { Err(Full::Host(limits.per_host)) } else { Ok(()) }
@@ -86,6 +92,7 @@ impl Hub {
         request: &SubscriptionRequest,
         lease: Duration,
     ) -> Result<Result<(), Full>, PublishError> {
+        self.hold()?;
         let _joining = self.0.registry.joining.lock().await;
         if let Err(full) = self.has_room(&request.callback) {
             return Ok(Err(full));
@@ -96,6 +103,7 @@ impl Hub {
             let renewed = self.change(&known, |subscriber| {
                 subscriber.lease_until = lease_until;
                 subscriber.secret = secret.clone();
+                subscriber.admitted_by = self.0.shared.admits_by();
             });
             if renewed.await? {
                 return Ok(Ok(()));
@@ -107,6 +115,7 @@ impl Hub {
             lease_until,
             told: self.0.payloads.until(),
             failing_since: None,
+            admitted_by: self.0.shared.admits_by(),
         };
         self.0.shared.publication().put_subscriber(&subscriber).await?;
         self.take(subscriber);
@@ -130,12 +139,21 @@ impl Hub {
         self.0.tasks.spawn(deliver::deliver(self.clone(), subscription));
     }
 
+    /// Refuses to change subscribers that are another process's by now.
+    pub(super) fn hold(&self) -> Result<(), PublishError> {
+        if self.is_held() {
+            return Ok(());
+        }
+        Err(PublishError::Busy(self.0.shared.publication().place.name().to_owned()))
+    }
+
     /// Changes a subscriber, here and on the disk. False once it has ended.
     pub(super) async fn change(
         &self,
         subscription: &Subscription,
         change: impl FnOnce(&mut Subscriber),
     ) -> Result<bool, PublishError> {
+        self.hold()?;
         let mut state = subscription.state.lock().await;
         let Some(subscriber) = state.as_mut() else { return Ok(false) };
         change(subscriber);
@@ -157,6 +175,7 @@ impl Hub {
         subscription: &Arc<Subscription>,
         reason: &'static str,
     ) -> Result<(), PublishError> {
+        self.hold()?;
         let mut state = subscription.state.lock().await;
         if state.is_none() {
             return Ok(());

@@ -5,17 +5,18 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use websub::{Mode, SubscriptionRequest};
 
-use super::Hub;
-use crate::answers::{later, said};
+use super::Front;
+use super::front::NotLeft;
+use crate::answers::{later, said, unavailable};
 use crate::form;
 
 /// The longest body: two URLs, a secret, and what they take as a form.
 const MOST_BYTES: usize = 16 * 1024;
 
 /// Answers a request to the hub.
-pub(crate) async fn answer(hub: &Hub, method: &Method, headers: &HeaderMap, body: Body) -> Response {
+pub(crate) async fn answer(front: &Front, method: &Method, headers: &HeaderMap, body: Body) -> Response {
     if *method != Method::POST {
-        return status(hub, method);
+        return status(front, method);
     }
     let form = match form::read(headers, body, MOST_BYTES).await {
         Ok(form) => form,
@@ -25,32 +26,55 @@ pub(crate) async fn answer(hub: &Hub, method: &Method, headers: &HeaderMap, body
         Ok(request) => request,
         Err(error) => return said(StatusCode::BAD_REQUEST, &error.to_string()),
     };
-    let topic = hub.0.channel.topic.as_str();
+    let topic = front.channel().topic.as_str();
     if request.topic != topic {
         return said(StatusCode::NOT_FOUND, &format!("this hub has one topic, {topic}"));
     }
+    let metrics = front.shared().metrics();
     if request.mode == Mode::Subscribe
-        && let Err(full) = hub.has_room(&request.callback)
+        && let Some(Err(full)) = front.hub().map(|hub| hub.has_room(&request.callback))
     {
-        hub.0.metrics.no_room();
+        metrics.no_room();
         return later(&full.to_string());
     }
-    let Some(permit) = hub.0.verifications.begin(&request.callback) else {
-        hub.0.metrics.no_room();
+    let Some(permit) = front.room().verifications().begin(&request.callback) else {
+        metrics.no_room();
         return later("this hub asks many subscribers to confirm; try again in a minute");
     };
-    hub.verify(request, permit);
+    match front {
+        Front::Alone(hub) => {
+            hub.verify(request, permit);
+            accepted()
+        }
+        Front::Fleet(front) => match front.leave(&request).await {
+            Ok(()) => accepted(),
+            Err(full @ NotLeft::Full) => {
+                metrics.no_room();
+                later(&full.to_string())
+            }
+            Err(error) => {
+                tracing::error!(%error, "a request to a hub cannot be noted now");
+                unavailable()
+            }
+        },
+    }
+}
+
+/// The answer to a request that is verified soon.
+fn accepted() -> Response {
     said(StatusCode::ACCEPTED, "the callback is asked to confirm")
 }
 
 /// What the hub is, for people and monitors.
-fn status(hub: &Hub, method: &Method) -> Response {
-    let mut text = format!(
-        "This is the WebSub hub of {}. Subscribe with a POST (WebSub, section 5.1).\nsubscribers {}\n",
-        hub.0.channel.topic,
-        hub.0.registry.count()
-    );
-    for (name, count) in hub.0.metrics.counts() {
+fn status(front: &Front, method: &Method) -> Response {
+    let topic = &front.channel().topic;
+    let mut text =
+        format!("This is the WebSub hub of {topic}. Subscribe with a POST (WebSub, section 5.1).\n");
+    // Another process knows it.
+    if let Some(hub) = front.hub() {
+        text.push_str(&format!("subscribers {}\n", hub.subscribers()));
+    }
+    for (name, count) in front.shared().metrics().counts() {
         text.push_str(&format!("{name} {count}\n"));
     }
     let headers = [

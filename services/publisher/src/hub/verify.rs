@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use publish::PublishError;
 use ulid::Ulid;
 use url::Url;
 use web::{GetRequest, WebError};
@@ -58,15 +59,21 @@ impl Hub {
         let hub = self.clone();
         self.0.tasks.spawn(async move {
             tokio::select! {
-                () = hub.verified(request) => {}
+                verified = hub.verified(request) => if let Err(error) = verified {
+                    tracing::error!(%error, "a confirmed request cannot be noted now");
+                },
                 () = hub.0.stop.cancelled() => {}
             }
             drop(permit);
         });
     }
 
-    async fn verified(&self, request: SubscriptionRequest) {
-        let limits = &self.0.limits;
+    /// Verifies a request, and does what it wants.
+    ///
+    /// # Errors
+    /// When it is confirmed, and cannot be noted.
+    pub(super) async fn verified(&self, request: SubscriptionRequest) -> Result<(), PublishError> {
+        let limits = self.0.room.limits();
         let lease = grant(request.lease, limits.least_lease, limits.longest_lease);
         let host = request.callback.host_str().unwrap_or_default();
         let mode = request.mode.as_str();
@@ -77,27 +84,27 @@ impl Hub {
             Ok(true) => {}
             Ok(false) => {
                 tracing::info!(host, mode, "a subscriber does not confirm a request");
-                return;
+                return Ok(());
             }
             Err(error) => {
                 tracing::info!(host, mode, %error, "a subscriber cannot be asked to confirm a request");
-                return;
+                return Ok(());
             }
         }
         let done = match request.mode {
-            Mode::Subscribe => self.subscribe(&request, lease).await,
-            Mode::Unsubscribe => self.unsubscribe(&request.callback).await.map(Ok),
+            Mode::Subscribe => self.subscribe(&request, lease).await?,
+            Mode::Unsubscribe => self.unsubscribe(&request.callback).await.map(Ok)?,
         };
         match done {
-            Ok(Ok(())) => tracing::info!(host, mode, "a subscriber has confirmed a request"),
-            Ok(Err(full)) => {
+            Ok(()) => tracing::info!(host, mode, "a subscriber has confirmed a request"),
+            Err(full) => {
                 self.0.metrics.no_room();
                 let url = denial(&request.callback, &request.topic, &full.to_string());
                 // The subscriber is told once. If it cannot be reached, it has no subscription all the same.
-                let _ = self.0.client.get(GetRequest::new(url)).await;
+                let _ = self.0.room.client().get(GetRequest::new(url)).await;
             }
-            Err(error) => tracing::error!(host, mode, %error, "a confirmed request cannot be noted now"),
         }
+        Ok(())
     }
 
     /// Whether the callback returns the challenge.
@@ -111,7 +118,7 @@ impl Hub {
         let url = verification(&request.callback, request.mode, &request.topic, &challenge, lease);
         let mut get = GetRequest::new(url);
         get.largest = Some(LONGEST_ANSWER);
-        let mut response = self.0.client.get(get).await?;
+        let mut response = self.0.room.client().get(get).await?;
         let mut body = Vec::new();
         while let Some(piece) = response.chunk().await? {
             body.extend_from_slice(&piece);

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use control::Selector;
-use model::Network;
-use publish::Archive;
+use model::{Archive, Network, SetRule};
 use url::Url;
 
 use super::harvest::HarvestArgs;
@@ -54,6 +53,10 @@ pub(crate) struct PublishArgs {
     /// are about; sync with --keep-versions to have these.
     #[arg(long, value_name = "TIME|all|off", default_value = "off")]
     pub(crate) archive: Archive,
+    /// With --listen: also publish the resources whose URIs match a regular expression, as a set with lists of its own:
+    /// theses=/theses/. Repeatable. Of several Sources, each has these sets.
+    #[arg(long = "set", value_name = "NAME=REGEX", requires = "listen", conflicts_with = "from")]
+    pub(crate) sets: Vec<SetRule>,
     /// Close a Change List after this time; with --dumps, its changes are a package then. [default: 24h; with --dumps
     /// 1h]
     #[arg(long, value_name = "TIME", value_parser = duration)]

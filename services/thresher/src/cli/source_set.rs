@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use control::{LabelKey, LabelValue, Selector, SourceName};
-use model::{Network, Publish, TextEncoding};
+use model::{Archive, Network, Publish, SetRule, TextEncoding};
 
 use super::spec::FollowArgs;
 use crate::client::GatewayArgs;
@@ -46,6 +46,14 @@ pub(crate) struct PublicationArgs {
     /// Publish it for readers in this network only: 10.2.0.0/16. Repeatable.
     #[arg(long = "publish-network", value_name = "CIDR")]
     pub(crate) publish_networks: Vec<Network>,
+    /// Keep Resource Lists and Change Lists of the past, listed in ResourceSync Archives: for this time, such as 1y or
+    /// 90days, or `all`, or `off`. [default: as the publisher is configured]
+    #[arg(long, value_name = "TIME|all|off")]
+    pub(crate) publish_archive: Option<Archive>,
+    /// Also publish the resources whose URIs match a regular expression, as a set with lists of its own:
+    /// theses=/theses/. Repeatable; together they replace those of before.
+    #[arg(long = "publish-set", value_name = "NAME=REGEX")]
+    pub(crate) publish_sets: Vec<SetRule>,
 }
 
 /// `source set`.
@@ -92,6 +100,10 @@ pub(crate) enum UnsetField {
     FollowLinks,
     /// The encoding of records that are not UTF-8.
     Encoding,
+    /// How long lists of the past stay: the publisher's configuration applies again.
+    PublishArchive,
+    /// The sets by rule of its publication.
+    PublishSets,
 }
 
 /// `source pause` and `source resume`.

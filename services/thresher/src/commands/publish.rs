@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use model::{SourceId, counted};
 use publish::files::{FOLDER, FileRecords};
 use publish::{
-    Archive, Base, CatalogRecords, Place, Policy, Publication, PublishError, Records, Seen, Takedown,
+    Archive, Base, CatalogRecords, PartSet, Place, Policy, Publication, PublishError, Records, Seen, Takedown,
 };
 use publisher::{Held, Site, Takedowns};
 use store::{PublicationPlace, SourceMarker, Store};
@@ -29,6 +29,8 @@ use self::serving::{readers, serve, tokens};
 /// How long a URL of a bucket is valid, at least and at most. Buckets take none for longer than seven days.
 const LEAST_REDIRECT: Duration = Duration::from_secs(60);
 const LONGEST_REDIRECT: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// The most sets by rule of a publication.
+const MOST_PARTS: usize = 32;
 /// The least time after which a server closes a Change List: the index of those of 30 days fits into one document.
 const LEAST_CLOSE_AFTER: Duration = Duration::from_secs(60);
 
@@ -61,6 +63,8 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
         hubs: args.hubs(),
         description: None,
         takedown: takedown(&args)?,
+        sets: parts(&args)?,
+        rule: None,
         policy,
     };
     if let Some(listen) = args.listen {
@@ -95,6 +99,18 @@ fn policy(args: &PublishArgs) -> Result<Policy, Failed> {
         return Err(usage("with --listen, --close-after is at least 1min: each closed list is a document"));
     }
     Ok(Policy { change_list_age: age, dumped_list_age: age, ..policy })
+}
+
+/// The sets by rule of each publication.
+fn parts(args: &PublishArgs) -> Result<Vec<PartSet>, Failed> {
+    let mut names = std::collections::BTreeSet::new();
+    if let Some(twice) = args.sets.iter().find(|set| !names.insert(set.name())) {
+        return Err(usage(format!("--set {}: this name is given twice; name each set once", twice.name())));
+    }
+    if args.sets.len() > MOST_PARTS {
+        return Err(usage(format!("--set: a publication has at most {MOST_PARTS} sets by rule")));
+    }
+    args.sets.iter().cloned().map(PartSet::new).collect::<Result<_, _>>().map_err(usage)
 }
 
 /// What the operator withdraws.
@@ -155,6 +171,8 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Po
         hubs: args.hubs(),
         description: None,
         takedown: takedown(args)?,
+        sets: Vec::new(),
+        rule: None,
         policy,
     };
     match args.listen {

@@ -14,7 +14,7 @@ pub(super) async fn run(args: SourceSetArgs) -> CommandResult {
     if !changes_anything(&args) {
         return Err(usage(
             "nothing to change; pass --name, --title, --label, --notes, --source-contact, --follow-links, --encoding, \
-             --publish, --no-publish, --unlabel or --unset",
+             --publish, --publish-archive, --publish-set, --no-publish, --unlabel or --unset",
         ));
     }
     let client = OperatorClient::of(&args.gateway)?;
@@ -47,10 +47,12 @@ pub(super) async fn run(args: SourceSetArgs) -> CommandResult {
 fn changes_anything(args: &SourceSetArgs) -> bool {
     let DescriptionArgs { name, title, labels, notes, source_contact } = &args.description;
     let texts = [title, notes, source_contact];
-    let PublicationArgs { publish, publish_networks } = &args.publication;
+    let PublicationArgs { publish, publish_networks, publish_archive, publish_sets } = &args.publication;
     name.is_some()
         || args.no_publish
         || publish.is_some()
+        || publish_archive.is_some()
+        || !publish_sets.is_empty()
         || args.encoding.is_some()
         || !publish_networks.is_empty()
         || !args.follow.follow_links.is_empty()
@@ -69,12 +71,17 @@ pub(super) fn describe(spec: &mut Spec, args: &DescriptionArgs) {
     spec.labels.extend(labels);
 }
 
-/// Sets whether what is stored is published, and for whom: these belong together.
+/// Sets whether what is stored is published, and for whom: these belong together. And how long lists of the past stay,
+/// and which sets it has: these hold also while it is not published.
 pub(super) fn publication(spec: &mut Spec, args: &PublicationArgs) {
-    let PublicationArgs { publish, publish_networks } = args.clone();
+    let PublicationArgs { publish, publish_networks, publish_archive, publish_sets } = args.clone();
     let publish = publish.or((!publish_networks.is_empty()).then_some(Publish::Networks));
     if let Some(publish) = publish {
         (spec.publish, spec.publish_networks) = (publish, publish_networks);
+    }
+    spec.publish_archive = publish_archive.or(spec.publish_archive);
+    if !publish_sets.is_empty() {
+        spec.publish_sets = publish_sets;
     }
 }
 
@@ -95,6 +102,8 @@ fn unset(spec: &mut Spec, field: UnsetField) {
         UnsetField::Notes => spec.notes = None,
         UnsetField::SourceContact => spec.source_contact = None,
         UnsetField::Encoding => spec.encoding = None,
+        UnsetField::PublishArchive => spec.publish_archive = None,
+        UnsetField::PublishSets => spec.publish_sets.clear(),
         UnsetField::FollowLinks => {
             (spec.follow_links, spec.follow_types, spec.follow_max) = Default::default();
             spec.follow_rules.clear();

@@ -43,8 +43,8 @@ async fn the_same_record_comes_of_the_command_line_a_file_the_api_and_the_page()
     let options = "--name zenodo --title Example --label country=jp --label example.org/tier=1 --notes first --source-contact Ada \
                    --every 6h --mode baseline --prefer dump --absent keep --max-deletes 3% --keep-versions 2 --metadata-prefix mets --set col_1 --set a:b --encoding latin1 --include a --exclude b --origins same --mirrors prefer --patches off --only type=application/pdf --only collection=https://example.org/c \
                    --follow-links item,http://t/r --follow-type application/pdf --follow-max 5 --follow-rule rel=alternate,type=application/pdf,host=f.example.org,profile=http://t/p,max=3,instead --follow-rule rel=describedby --strict --accept-html --landing-pages \
-                   --concurrency 7 --max-rate 9 --robots obey --contact mailto:a@example.org --credential one --allow-network 10.1.0.0/16 --allow-network fd00:1::7 --publish-network 10.2.0.0/16 --disabled";
-    let all = json!({
+                   --concurrency 7 --max-rate 9 --robots obey --contact mailto:a@example.org --credential one --allow-network 10.1.0.0/16 --allow-network fd00:1::7 --publish-network 10.2.0.0/16 --publish-archive 365days --publish-set theses=/theses/ --publish-set pdf=[.]pdf$ --disabled";
+    let mut all = json!({
         "entry": ENTRY, "name": "zenodo", "title": "Example", "labels": {"country": "jp", "example.org/tier": "1"},
         "notes": "first", "source_contact": "Ada", "enabled": false, "schedule": {"times": {"every_seconds": 21_600}}, "mode": "baseline", "prefer": "dump",
         "absent": "keep", "max_deletes_percent": 3, "keep_versions": 2, "metadata_prefix": "mets", "sets": ["col_1", "a:b"], "encoding": "windows-1252", "landing_pages": true, "include": "a", "exclude": "b", "origins": "same", "mirrors": "prefer", "patches": "off", "only": ["type=application/pdf", "collection=https://example.org/c"],
@@ -52,6 +52,9 @@ async fn the_same_record_comes_of_the_command_line_a_file_the_api_and_the_page()
         "requests_per_second": 9, "robots": "obey", "contact": "mailto:a@example.org", "credential": "one",
         "allow_networks": ["10.1.0.0/16", "fd00:1::7/128"], "publish": "networks", "publish_networks": ["10.2.0.0/16"],
     });
+    // The macro expands only so many fields.
+    all["publish_archive"] = json!("1y");
+    all["publish_sets"] = json!(["theses=/theses/", "pdf=[.]pdf$"]);
     let form = [
         ("entry", ENTRY),
         ("name", "zenodo"),
@@ -94,6 +97,8 @@ async fn the_same_record_comes_of_the_command_line_a_file_the_api_and_the_page()
         ("allow_networks", "10.1.0.0/16 fd00:1::7/128"),
         ("publish", "networks"),
         ("publish_networks", "10.2.0.0/16"),
+        ("publish_archive", "1y"),
+        ("publish_sets", "theses=/theses/ pdf=[.]pdf$"),
         ("add", "yes"),
     ];
     let plain = [("entry", ENTRY), ("add", "yes")];

@@ -131,6 +131,10 @@ async fn a_name_is_unique_can_change_and_the_id_stays() {
     assert_eq!(api.get(&of).await.json()["spec"]["encoding"], "windows-1252");
     api.ask(&["source", "set", one, "--unset", "encoding"]).await.exits(0);
     assert_eq!(api.get(&of).await.json()["spec"]["encoding"], Value::Null);
+    api.ask(&["source", "set", one, "--publish-archive", "90days"]).await.exits(0);
+    assert_eq!(api.get(&of).await.json()["spec"]["publish_archive"], "90d");
+    api.ask(&["source", "set", one, "--unset", "publish-archive"]).await.exits(0);
+    assert_eq!(api.get(&of).await.json()["spec"]["publish_archive"], Value::Null);
     api.ask(&["source", "set", one]).await.exits(2);
     api.ask(&["source", "set", "zenodo", "--title", "a\u{1b}[31m"]).await.exits(2);
     api.ask(&["source", "rm", "zenodo"]).await.exits(0);

@@ -81,6 +81,8 @@ fn what_source_show_prints_is_what_apply_reads() {
     });
     // The macro expands only so many fields.
     all["encoding"] = json!("windows-1252");
+    all["publish_archive"] = json!("1y");
+    all["publish_sets"] = json!(["theses=/theses/", "pdf=[.]pdf$"]);
     all["follow_rules"] = json!([
         "rel=alternate,type=application/pdf,host=f.example.org,profile=http://t/p,max=3,instead",
         "rel=describedby"

@@ -14,7 +14,7 @@ use store::{PublicationPlace, SourceMarker, Store};
 
 use super::output::{print, well_known_hint};
 use super::serving::{readers, serve, tokens};
-use super::{failed, note_base, place_of, takedown};
+use super::{failed, note_base, parts, place_of, takedown};
 use crate::cli::PublishArgs;
 use crate::commands::sync::stop_on_interrupt;
 use crate::exit::{CommandResult, Exit, Failed, usage};
@@ -25,8 +25,12 @@ use crate::values::source_id;
 /// Publishes each Source in a folder of its own, below one Source Description.
 pub(super) async fn run(args: &PublishArgs, base: Base, policy: Policy) -> CommandResult {
     let (store, sources) = find(args).await?;
-    let sets =
-        sources.iter().map(|marker| CollectionSet { source: marker.source.clone(), url: marker.url.clone() });
+    let of_each = parts(args)?;
+    let sets = sources.iter().map(|marker| CollectionSet {
+        source: marker.source.clone(),
+        url: marker.url.clone(),
+        sets: of_each.clone(),
+    });
     let collection = Collection::new(base, sets.collect()).map_err(failed)?;
     note_base(&store, collection.base()).await;
     let takedown = takedown(args)?;
@@ -110,6 +114,8 @@ fn publication(
         hubs: args.hubs(),
         description: Some(collection.description()),
         takedown: Takedown::default(),
+        sets: parts(args)?,
+        rule: None,
         policy,
     })
 }

@@ -73,7 +73,14 @@ pub(super) async fn changed_by(
     let before = copy.present();
     source.change(changes);
     copy.sync(&source.well_known()).exits(0);
-    let after = copy.present();
+    differences(&before, &copy.present())
+}
+
+/// What has changed between two states of a copy.
+pub(super) fn differences(
+    before: &BTreeMap<String, (u64, String)>,
+    after: &BTreeMap<String, (u64, String)>,
+) -> BTreeMap<String, Change> {
     let kept = after.iter().filter(|(uri, held)| before.get(*uri) != Some(held)).map(|(uri, _)| {
         (uri.clone(), if before.contains_key(uri) { Change::Updated } else { Change::Created })
     });

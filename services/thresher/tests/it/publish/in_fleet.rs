@@ -14,16 +14,16 @@ use crate::fleet::{ALL, fleet};
 use crate::metrics::get;
 
 /// A fleet with publishers, whose base is a relay that leads to one of them.
-struct Publishing {
-    fleet: Fleet,
-    relay: Relay,
-    base: String,
-    client: Client,
+pub(super) struct Publishing {
+    pub(super) fleet: Fleet,
+    pub(super) relay: Relay,
+    pub(super) base: String,
+    pub(super) client: Client,
     _services: Vec<Service>,
 }
 
 impl Publishing {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let fleet = fleet().await;
         let services = ALL.iter().map(|service| fleet.start(&[service], "")).collect();
         let relay = Relay::start().unwrap();
@@ -33,7 +33,7 @@ impl Publishing {
     }
 
     /// Starts a publisher with more settings, and leads readers to it.
-    fn publisher(&self, more: &str) -> Service {
+    pub(super) fn publisher(&self, more: &str) -> Service {
         let section = format!("publisher: {{base: '{}', listen: '127.0.0.1:0'{more}}}", self.base);
         let publisher = self.fleet.start(&["publisher"], &section);
         self.relay.lead_to(publisher.publications());
@@ -41,12 +41,12 @@ impl Publishing {
     }
 
     /// Harvests a Source, which is added before.
-    async fn harvest(&self, source: &SimulatedSource) {
+    pub(super) async fn harvest(&self, source: &SimulatedSource) {
         self.fleet.harvest(&source.well_known()).await.exits(0);
     }
 
     #[track_caller]
-    fn set(&self, source: &SimulatedSource, options: &[&str]) {
+    pub(super) fn set(&self, source: &SimulatedSource, options: &[&str]) {
         let mut command = self.fleet.command("source");
         Run::of(command.args(["set", &source.well_known()]).args(options)).exits(0);
     }
@@ -57,7 +57,7 @@ impl Publishing {
     }
 
     /// Waits until a document of a set is answered so.
-    async fn answers(&self, set: &str, status: StatusCode) {
+    pub(super) async fn answers(&self, set: &str, status: StatusCode) {
         found(format!("{set} is answered by {status}"), async || {
             let found = self.status(&format!("{set}/capabilitylist.xml")).await;
 
@@ -87,16 +87,16 @@ impl Publishing {
     }
 }
 
-fn id(source: &SimulatedSource) -> String {
+pub(super) fn id(source: &SimulatedSource) -> String {
     model::SourceId::of_entry(&source.well_known().parse().unwrap()).to_string()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a small body of our own server")]
-async fn text(answer: Response) -> String {
+pub(super) async fn text(answer: Response) -> String {
     answer.text().await.unwrap()
 }
 
-const CHANGES: Changes = Changes { create: 2, update: 3, delete: 1 };
+pub(super) const CHANGES: Changes = Changes { create: 2, update: 3, delete: 1 };
 
 #[tokio::test]
 async fn a_fleet_publishes_the_sources_that_say_so_and_tells_their_changes() {
@@ -167,6 +167,91 @@ async fn a_fleet_keeps_lists_of_the_past_in_archives_and_the_versions_they_name(
     for version in versions {
         assert_eq!(get(version).await.status(), StatusCode::OK, "{version}");
     }
+}
+
+#[tokio::test]
+async fn a_source_says_itself_whether_its_lists_of_the_past_stay() {
+    let (kept, plain) =
+        (source(SourceSpec::default().resources(4)).await, source(SourceSpec::default().seed(2)).await);
+    let all = Publishing::new().await;
+    let _publisher = all.publisher("");
+    for source in [&kept, &plain] {
+        all.fleet.add(&source.well_known(), &["--publish"]);
+        all.harvest(source).await;
+        all.answers(&id(source), StatusCode::OK).await;
+    }
+    all.set(&kept, &["--publish-archive", "all"]);
+    let get = async |path: &str| all.client.get(format!("{}{path}", all.base)).send().await.unwrap();
+    let archive = |source: &SimulatedSource| format!("{}/resourcelist-archive.xml", id(source));
+    found("the Source has an Archive", async || {
+        kept.change(Changes { update: 1, ..Changes::default() });
+        plain.change(Changes { update: 1, ..Changes::default() });
+        all.harvest(&kept).await;
+        all.harvest(&plain).await;
+        (get(&archive(&kept)).await.status() == 200).then_some(())
+    })
+    .await;
+    let capabilities = text(get(&format!("{}/capabilitylist.xml", id(&kept))).await).await;
+    assert!(capabilities.contains("resourcelist-archive.xml"), "{capabilities}");
+    assert_eq!(get(&archive(&plain)).await.status(), StatusCode::NOT_FOUND, "the other one has none");
+
+    // Without it, the Archive leaves the Capability List, also without a change at the Source.
+    all.set(&kept, &["--publish-archive", "off"]);
+    found("the Capability List names no Archive", async || {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        let capabilities = text(get(&format!("{}/capabilitylist.xml", id(&kept))).await).await;
+        (!capabilities.contains("-archive")).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_set_by_rule_is_followed_by_its_own_lists_and_goes_with_its_rule() {
+    let one = source(SourceSpec::default().resources(12)).await;
+    let all = Publishing::new().await;
+    let _publisher = all.publisher("");
+    all.fleet.add(&one.well_known(), &["--publish", "--publish-set", "low=/000000[0-5][.]bin$"]);
+    all.harvest(&one).await;
+    all.answers(&id(&one), StatusCode::OK).await;
+    let path = |set: &str| format!("{}/sets/{set}/capabilitylist.xml", id(&one));
+    let follows = async |reader: &Destination, set: &str, is_in: &dyn Fn(u64) -> bool| {
+        until("the reader has the set", || {
+            let run = reader.sync_with(&format!("{}{}", all.base, path(set)), &["--view", "none"]);
+            run.exits(0);
+            let held = of_sets(reader, &all.base).into_iter().filter(|(_, (state, ..))| state == "present");
+            let held: BTreeMap<_, _> = held.collect();
+            let wanted = originals(&all.fleet.destination(), &[]).into_iter();
+            let wanted = wanted.filter(|(uri, (state, ..))| {
+                state == "present" && one.resource_index(uri).is_some_and(is_in)
+            });
+            held == wanted.collect::<BTreeMap<_, _>>()
+        })
+        .await;
+    };
+    let reader = Destination::directory();
+    follows(&reader, "low", &|index| index < 6).await;
+    for _ in 0..2 {
+        one.change(Changes { create: 2, update: 6, delete: 2 });
+        all.harvest(&one).await;
+        follows(&reader, "low", &|index| index < 6).await;
+    }
+    let description = all.client.get(format!("{}.well-known/resourcesync", all.base)).send().await.unwrap();
+    assert!(text(description).await.contains(&path("low")));
+
+    all.set(&one, &["--publish-set", "odd=[13579][.]bin$"]);
+    found("the set with the other rule is there", async || {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        (all.status(&path("odd")).await == StatusCode::OK).then_some(())
+    })
+    .await;
+    assert_eq!(all.status(&path("low")).await, StatusCode::NOT_FOUND);
+    let description = all.client.get(format!("{}.well-known/resourcesync", all.base)).send().await.unwrap();
+    let description = text(description).await;
+    assert!(description.contains(&path("odd")) && !description.contains(&path("low")), "{description}");
+    follows(&Destination::directory(), "odd", &|index| index % 2 == 1).await;
+    let refused =
+        Run::of(all.fleet.command("source").args(["set", &one.well_known(), "--publish-set", "x=("]));
+    assert!(refused.exits(2).stderr.contains("publish_sets"));
 }
 
 /// The texts between two others.

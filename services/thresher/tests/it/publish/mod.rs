@@ -5,6 +5,7 @@ mod chain;
 mod change_dumps;
 mod documents;
 mod files;
+mod fleet_hub;
 mod hubs;
 mod in_fleet;
 mod oai;

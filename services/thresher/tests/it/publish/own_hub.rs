@@ -113,7 +113,7 @@ impl Case {
 }
 
 /// The last state of each resource in payloads whose intervals join or overlap.
-fn covered(payloads: &[Bytes]) -> BTreeMap<String, Change> {
+pub(super) fn covered(payloads: &[Bytes]) -> BTreeMap<String, Change> {
     let mut last: Option<Timestamp> = None;
     let mut told = BTreeMap::new();
     for Heard { from, until, changes } in payloads.iter().map(|payload| heard(payload)) {

@@ -26,6 +26,8 @@ fn publication(base: &Base, id: &SourceId, objects: Arc<dyn ObjectStore>) -> Pub
         hubs: Vec::new(),
         description: Some(base.url(paths::DESCRIPTION)),
         takedown: Takedown::default(),
+        sets: Vec::new(),
+        rule: None,
         policy: Policy::default(),
     }
 }

@@ -1,0 +1,149 @@
+//! What requests to a hub reach: the hub itself, or, where several processes serve the publication, a place at which
+//! they wait for the process that has it open.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use control::{ControlError, HubHints};
+use fixity::Sha256;
+use model::{Clock as _, SystemClock};
+use publish::{PublishError, WaitingRequest};
+use tokio::sync::Notify;
+use ulid::Ulid;
+use url::Url;
+use websub::{Channel, SubscriptionRequest};
+
+use super::Hub;
+use super::room::Room;
+use crate::shared::Shared;
+
+/// Requests that wait at a publication, and those of one host. Further ones are refused meanwhile.
+pub(super) const MOST_WAITING: usize = 256;
+const MOST_WAITING_PER_HOST: usize = 32;
+
+/// What requests to a hub reach. Cheap to clone.
+#[derive(Clone)]
+pub(crate) enum Front {
+    /// The hub: this process alone serves the publication.
+    Alone(Hub),
+    /// Several processes serve it.
+    Fleet(FleetFront),
+}
+
+/// What requests to a hub reach that one of several processes has open. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct FleetFront(Arc<Parts>);
+
+struct Parts {
+    shared: Shared,
+    channel: Channel,
+    room: Room,
+    hints: HubHints,
+    /// The hub, while this process has it open.
+    open: RwLock<Option<Hub>>,
+    called: Notify,
+}
+
+/// Why a request cannot wait.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotLeft {
+    /// Many wait.
+    #[error("many requests to this hub wait; try again in a minute")]
+    Full,
+    #[error(transparent)]
+    Publication(#[from] PublishError),
+    #[error(transparent)]
+    Hint(#[from] ControlError),
+}
+
+impl Front {
+    /// The topic of the hub, and its URL.
+    pub(super) fn channel(&self) -> &Channel {
+        match self {
+            Self::Alone(hub) => &hub.0.channel,
+            Self::Fleet(front) => &front.0.channel,
+        }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        match self {
+            Self::Alone(hub) => &hub.0.shared,
+            Self::Fleet(front) => &front.0.shared,
+        }
+    }
+
+    pub(super) fn room(&self) -> &Room {
+        match self {
+            Self::Alone(hub) => &hub.0.room,
+            Self::Fleet(front) => &front.0.room,
+        }
+    }
+
+    /// The hub, if this process has it open.
+    pub(super) fn hub(&self) -> Option<Hub> {
+        match self {
+            Self::Alone(hub) => Some(hub.clone()),
+            Self::Fleet(front) => front.hub(),
+        }
+    }
+}
+
+impl FleetFront {
+    /// `url` is that of the hub.
+    pub(crate) fn new(shared: Shared, url: &Url, room: Room, hints: HubHints) -> Self {
+        let channel = crate::notify::channel(&shared, url);
+        let (open, called) = (RwLock::new(None), Notify::new());
+        Self(Arc::new(Parts { shared, channel, room, hints, open, called }))
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.0.shared
+    }
+
+    pub(crate) fn url(&self) -> &Url {
+        &self.0.channel.hub
+    }
+
+    pub(crate) fn room(&self) -> &Room {
+        &self.0.room
+    }
+
+    /// Notes the hub that this process has open, or that it has none.
+    pub(crate) fn set_open(&self, hub: Option<Hub>) {
+        *self.0.open.write().unwrap_or_else(PoisonError::into_inner) = hub;
+    }
+
+    fn hub(&self) -> Option<Hub> {
+        self.0.open.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Requests may wait.
+    pub(crate) fn call(&self) {
+        self.0.called.notify_one();
+    }
+
+    /// Waits until requests may wait, since the last time.
+    pub(crate) async fn called(&self) {
+        self.0.called.notified().await;
+    }
+
+    /// Leaves a request to the process that has the hub. It is at the place of the publication when this returns.
+    pub(super) async fn leave(&self, request: &SubscriptionRequest) -> Result<(), NotLeft> {
+        let Parts { shared, hints, .. } = &*self.0;
+        let publication = shared.publication();
+        let host = host_mark(&request.callback);
+        let waiting = publication.waiting_requests(MOST_WAITING).await?;
+        let same = waiting.iter().filter(|name| name.ends_with(&host)).count();
+        if waiting.len() >= MOST_WAITING || same >= MOST_WAITING_PER_HOST {
+            return Err(NotLeft::Full);
+        }
+        let left = WaitingRequest { form: request.to_form(), admitted_by: shared.admits_by() };
+        publication.put_waiting_request(&format!("{}-{host}", Ulid::new()), &left).await?;
+        Ok(hints.give(&publication.source.source, SystemClock.now()).await?)
+    }
+}
+
+/// What the name of a request ends with, by the host of its callback.
+pub(super) fn host_mark(callback: &Url) -> String {
+    let digest = Sha256::of(callback.host_str().unwrap_or_default().as_bytes()).to_string();
+    digest.chars().take(12).collect()
+}
