@@ -157,19 +157,19 @@ impl Series {
             return;
         }
         match (part, error) {
-            (Part::File(number), Error::NotFound { .. }) => {
-                if known.newest.as_ref().is_some_and(|newest| newest.number + 1 == number) {
-                    known.none_after = Some(asked.at);
-                }
+            (Part::File(number), Error::NotFound { .. })
+                if known.newest.as_ref().is_some_and(|newest| newest.number + 1 == number) =>
+            {
+                known.none_after = Some(asked.at);
             }
             (Part::Boundary, Error::NotFound { .. }) => {
                 known.boundary = None;
                 known.boundary_at = Some(asked.at);
             }
-            (Part::Boundary, Error::NotModified { .. }) => {
-                if known.boundary.as_ref().is_some_and(|file| file.meta.e_tag.as_deref() == e_tag) {
-                    known.boundary_at = Some(asked.at);
-                }
+            (Part::Boundary, Error::NotModified { .. })
+                if known.boundary.as_ref().is_some_and(|file| file.meta.e_tag.as_deref() == e_tag) =>
+            {
+                known.boundary_at = Some(asked.at);
             }
             _ => {}
         }
