@@ -11,6 +11,7 @@ mod health;
 mod inflate;
 mod key;
 mod moves;
+mod noted_sources;
 mod object_writes;
 mod open;
 mod operations;

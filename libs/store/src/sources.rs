@@ -1,14 +1,11 @@
 //! The Sources of a store.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 use futures::TryStreamExt;
 use model::SourceId;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode};
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 
 use crate::{Key, Store, StoreError};
 
@@ -24,40 +21,6 @@ pub struct SourceMarker {
     pub labels: BTreeMap<String, String>,
 }
 
-/// How long a marker that this process wrote need not be written again. Another process may have written another one.
-const NOTED_FOR: Duration = Duration::from_secs(3600);
-/// The most markers that are remembered.
-const MOST_NOTED: usize = 10_000;
-
-/// The markers that this process wrote. Each run writes one, and nearly all are the same as before.
-#[derive(Debug, Default)]
-pub(crate) struct NotedSources(Mutex<HashMap<SourceId, (Instant, SourceMarker)>>);
-
-impl NotedSources {
-    /// Whether this process wrote this very marker lately.
-    fn has(&self, note: &SourceMarker) -> bool {
-        let noted = self.lock();
-        noted.get(&note.source).is_some_and(|(at, noted)| noted == note && at.elapsed() < NOTED_FOR)
-    }
-
-    fn add(&self, note: &SourceMarker) {
-        let mut noted = self.lock();
-        if noted.len() >= MOST_NOTED {
-            noted.clear();
-        }
-        noted.insert(note.source.clone(), (Instant::now(), note.clone()));
-    }
-
-    /// The marker of a Source is removed, or written by others.
-    pub(crate) fn forget(&self, source: &SourceId) {
-        self.lock().remove(source);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<SourceId, (Instant, SourceMarker)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl SourceMarker {
     /// A marker without labels.
     pub fn new(source: SourceId, url: impl Into<String>) -> Self {
@@ -71,15 +34,15 @@ impl Store {
     /// # Errors
     /// The error of the store.
     pub async fn note_source(&self, note: &SourceMarker) -> Result<(), StoreError> {
-        if self.noted_sources().has(note) {
-            return Ok(());
-        }
-        self.noted_sources().forget(&note.source);
         let key = Key::Source(note.source.clone());
         let json = serde_json::to_vec(note)
             .map_err(|e| StoreError::Other { at: key.to_string(), source: Box::new(e) })?;
-        self.put(&key, json.into(), PutMode::Overwrite).await?;
-        self.noted_sources().add(note);
+        if self.noted_sources().has(&note.source, &json) {
+            return Ok(());
+        }
+        self.noted_sources().forget(&note.source);
+        self.put(&key, json.clone().into(), PutMode::Overwrite).await?;
+        self.noted_sources().add(&note.source, json);
         Ok(())
     }
 
@@ -129,6 +92,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noted_sources::NOTED_FOR;
 
     fn puts(store: &Store) -> u64 {
         let puts = store.operations();
