@@ -10,6 +10,8 @@
 //! - That there is no later file is believed for [`BELIEVED`]. Another owner's file is then noticed that much later.
 //!   It shuts this one out all the same: a write fails if the file that it would create is there. What was believed
 //!   is forgotten then, and when an owner fences the log.
+//! - A list of the files is believed as long, unless one of them turns out to be removed. The database would ask again
+//!   and again for a file that the list names and that is gone.
 //! - The boundary is read anew after each write to its series, as the database does to learn whether its write counts.
 
 mod series;

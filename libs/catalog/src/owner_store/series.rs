@@ -153,6 +153,11 @@ impl Series {
     /// Takes note of an answer without an object.
     fn note_refused(&self, part: Part, e_tag: Option<&str>, asked: &Asked, error: &Error) {
         let mut known = self.lock();
+        if matches!((part, error), (Part::File(_), Error::NotFound { .. })) {
+            // A list that names it is out of date: another owner has removed it.
+            let names_it = |file: &ObjectMeta| self.part(&file.location) == Some(part);
+            known.listed = known.listed.take().filter(|(_, files)| !files.iter().any(names_it));
+        }
         if !known.is_current(asked) {
             return;
         }
@@ -179,7 +184,7 @@ impl Series {
     pub(super) fn listed(&self) -> std::result::Result<Vec<ObjectMeta>, Asked> {
         let known = self.lock();
         match &known.listed {
-            Some((at, files)) if is_believed(Some(*at)) => Ok(files.clone()),
+            Some((at, files)) if is_believed(Some(*at)) && !known.is_behind() => Ok(files.clone()),
             _ => Err(known.asked()),
         }
     }
@@ -243,6 +248,14 @@ impl Known {
     /// Whether nothing was written since a request was sent: what was is later than its answer.
     fn is_current(&self, asked: &Asked) -> bool {
         self.turn == asked.turn
+    }
+
+    /// Whether files are removed up to the newest one that is known, or beyond. The newest of all is never removed, so
+    /// another owner has written later ones.
+    fn is_behind(&self) -> bool {
+        let text = self.boundary.as_ref().and_then(|file| std::str::from_utf8(&file.bytes).ok());
+        let boundary: Option<u64> = text.and_then(|text| text.trim().parse().ok());
+        self.newest.as_ref().is_some_and(|newest| boundary >= Some(newest.number))
     }
 }
 

@@ -190,6 +190,43 @@ async fn a_list_with_a_later_file_ends_the_belief_that_there_is_none() {
     assert_eq!(case.has(2).await, (By::Store, true));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_list_that_names_a_removed_file_is_not_believed() {
+    let case = Case::new();
+    case.another_creates(1).await;
+    let Err(asked) = case.series.listed() else { panic!("nobody has listed them") };
+    let found = case.store.head(&Case::path(1)).await.unwrap();
+    case.series.note_list(&asked, std::slice::from_ref(&found));
+    assert_eq!(case.has(2).await, (By::Store, false));
+    assert!(case.series.listed().is_ok(), "it does not name the second");
+    case.store.delete(&Case::path(1)).await.unwrap();
+    assert_eq!(case.has(1).await, (By::Store, false));
+    assert!(case.series.listed().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_is_not_believed_once_the_boundary_has_reached_the_newest_file() {
+    let case = Case::new();
+    let boundary = Path::from("catalogs/a/gc/manifest.boundary");
+    for number in [1, 2] {
+        assert!(case.create(number).await);
+    }
+    let Err(asked) = case.series.listed() else { panic!("nobody has listed them") };
+    let found = case.store.head(&Case::path(2)).await.unwrap();
+    case.series.note_list(&asked, std::slice::from_ref(&found));
+    case.store.put(&boundary, "1".into()).await.unwrap();
+    assert_eq!(case.get(&boundary).await.0, By::Store);
+    assert!(case.series.listed().is_ok(), "only an earlier file is removed");
+    case.store.put(&boundary, "2".into()).await.unwrap();
+    sleep(BELIEVED - Duration::from_millis(1)).await;
+    assert!(case.series.listed().is_ok(), "the boundary is believed, too");
+    case.series.doubt();
+    assert_eq!(case.get(&boundary).await.0, By::Store);
+    let Err(asked) = case.series.listed() else { panic!("it was doubted") };
+    case.series.note_list(&asked, std::slice::from_ref(&found));
+    assert!(case.series.listed().is_err(), "there are later files");
+}
+
 #[test]
 fn only_files_of_the_series_and_its_boundary_belong_to_it() {
     let series = Series::of("catalogs/a", "manifest");
