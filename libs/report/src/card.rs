@@ -40,7 +40,8 @@ pub struct ReportCard {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, u64>,
     /// How many resources such links lead to that no list names, by relation: `item`, `describedby`, `describes`,
-    /// `alternate` and `canonical`. Absent where there are more than 10,000,000 of these links.
+    /// `alternate` and `canonical`. Absent where there are more than 10,000,000 of these links, or more than
+    /// 2 GiB of the URIs that they lead to.
     #[serde(skip_serializing_if = "is_none_or_empty")]
     pub unlisted_targets: Option<BTreeMap<String, u64>>,
     /// Collections that stored resources belong to, those with the most resources first. The first 50, of the first

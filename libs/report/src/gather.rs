@@ -22,9 +22,9 @@ pub enum ReportError {
 
 /// Gathers the report card of the Source `id` with the entry URL `url`.
 ///
-/// It scans the whole catalog once, twice where resources have links, and its documents twice. Its memory does not grow with the number of resources or
-/// problems. A run may go on meanwhile: each scan shows the catalog as it was when that scan began, so counts may be
-/// some moments apart.
+/// It scans the whole catalog once, twice where resources have links, and its documents twice. Its memory does not grow
+/// with the number of resources or problems. A run may go on meanwhile: each scan shows the catalog as it was when that
+/// scan began, so counts may be some moments apart.
 ///
 /// # Errors
 /// [`ReportError`].

@@ -13,26 +13,35 @@ use crate::{ReportError, rules, shown};
 
 /// The most links whose targets are compared with the lists: about a gigabyte of temporary files.
 const MOST: u64 = 10_000_000;
+/// The most bytes of these targets. A Source may have longer URIs than usual.
+const MOST_BYTES: u64 = 2 << 30;
 
 /// The targets of links, sorted on the disk.
 pub(crate) struct Targets {
     sorter: ClaimSorter,
     links: u64,
+    bytes: u64,
     most: u64,
+    most_bytes: u64,
 }
 
 impl Default for Targets {
     fn default() -> Self {
-        Self { sorter: ClaimSorter::new(), links: 0, most: MOST }
+        Self { sorter: ClaimSorter::new(), links: 0, bytes: 0, most: MOST, most_bytes: MOST_BYTES }
     }
 }
 
 impl Targets {
+    fn are_too_many(&self) -> bool {
+        self.links > self.most || self.bytes > self.most_bytes
+    }
+
     /// Adds what the links of a resource lead to. A collection need not be a resource, so it is left out.
     pub(crate) fn add(&mut self, by: &str, links: &Links) -> Result<(), SpoolError> {
         for claim in claims_of(by, links).filter(|claim| claim.rel != relation::COLLECTION) {
             self.links += 1;
-            if self.links <= self.most {
+            self.bytes += claim.about.len() as u64;
+            if !self.are_too_many() {
                 // Each target counts once, however many link to it.
                 self.sorter.add(Claim { by: String::new(), ..claim })?;
             }
@@ -50,7 +59,7 @@ impl Targets {
         if self.links == 0 {
             return Ok(Some(unlisted));
         }
-        if self.links > self.most {
+        if self.are_too_many() {
             return Ok(None);
         }
         let mut targets = self.sorter.sorted()?;
@@ -98,11 +107,12 @@ mod tests {
         let store = Arc::new(object_store::memory::InMemory::new());
         let catalog = Catalog::open(store, "catalogs/one", CatalogConfig::default()).await.unwrap();
         let links = Links::of(&[Link::new("item", "http://h/1"), Link::new("item", "http://h/2")]).unwrap();
-        for (most, expected) in [(2, Some(BTreeMap::from([("item".to_owned(), 2)]))), (1, None)] {
-            let mut targets = Targets { most, ..Targets::default() };
+        let both = Some(BTreeMap::from([("item".to_owned(), 2)]));
+        for (most, most_bytes, expected) in [(2, 20, both), (1, 20, None), (2, 19, None)] {
+            let mut targets = Targets { most, most_bytes, ..Targets::default() };
             targets.add("http://h/", &links).unwrap();
             let counted = targets.count(&catalog, &mut Findings::default()).await.unwrap();
-            assert_eq!(counted, expected, "{most}");
+            assert_eq!(counted, expected, "{most} links, {most_bytes} bytes");
         }
         catalog.close().await.unwrap();
     }
