@@ -185,8 +185,8 @@ impl CacheBudget {
         Self { cache: Arc::new(split), block_bytes, index_bytes }
     }
 
-    /// The cache, and a number for the entries of the catalog at this path. Whoever opens the catalog again finds what
-    /// is still there: files have names of their own and never change.
+    /// The cache, and a number for the entries of the catalog at this path. When the catalog is opened again, they are
+    /// still found: a table's name is random, is never used twice, and its bytes never change.
     pub(crate) fn share(&self, path: &str) -> (Arc<dyn DbCache>, u64) {
         let mut hasher = DefaultHasher::new();
         path.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! External sort of document entries, one entry per entry, by URI on the disk. The result is merge-joined with the
+//! External sort of the entries of documents, by URI on the disk. The result is merge-joined with the
 //! catalog, which has the same order. That takes one pass and constant memory, whatever their number.
 
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ const PORTION: usize = 24 * 1024 * 1024;
 const SPARE: usize = 512 * 1024;
 /// Up to this size, entries need no file.
 const FEW: usize = 1024 * 1024;
-/// EntrySorter per batch.
+/// Entries per batch.
 const BATCH: usize = 512;
 /// Bytes of entries per batch: links can make an entry much longer than usual.
 const BATCH_BYTES: usize = 512 * 1024;
@@ -40,7 +40,7 @@ pub struct EntrySorter {
     void: HashSet<usize>,
 }
 
-/// EntrySorter that are sorted in memory.
+/// Entries that are sorted in memory.
 #[derive(Debug, Default)]
 struct Portion {
     bytes: Vec<u8>,
@@ -58,7 +58,7 @@ pub enum Counting {
     Last,
 }
 
-/// EntrySorter sorted by URI, in batches.
+/// Entries sorted by URI, in batches.
 pub type SortedEntries = mpsc::Receiver<io::Result<Vec<SpooledEntry>>>;
 
 impl Default for EntrySorter {
@@ -83,7 +83,7 @@ impl EntrySorter {
         }
     }
 
-    /// Adds the entry of an entry of the document with this number. The caller must call `make_room` now and then.
+    /// Adds an entry of the document with this number. The caller must call `make_room` now and then.
     pub fn add(&mut self, entry: &ListedEntry, document: usize) -> Result<(), SpoolError> {
         Ok(self.portion.add(self.limit, |bytes| encode(bytes, entry, document))?)
     }
