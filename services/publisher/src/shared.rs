@@ -110,6 +110,11 @@ impl Shared {
         &self.0.publication
     }
 
+    /// Whether it is this very one, and not another of the same Source.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Whether hubs are told of its changes.
     pub(crate) fn has_hubs(&self) -> bool {
         !self.0.publication.hubs.is_empty()
