@@ -99,7 +99,7 @@ async fn deliver_all(hub: &Hub, subscription: &Subscription) -> Option<Ending> {
         if left_of(&subscriber).is_zero() {
             return Some(Ending::Lease);
         }
-        if subscriber.admitted_by != hub.0.shared.admits_by() {
+        if !is_admitted(hub, &subscriber) {
             return Some(Ending::Readers);
         }
         match tell(hub, subscription).await {
@@ -117,6 +117,9 @@ async fn deliver_all(hub: &Hub, subscription: &Subscription) -> Option<Ending> {
             }
         }
         let subscriber = subscription.now().await?;
+        if !is_admitted(hub, &subscriber) {
+            continue;
+        }
         let wait = pause.unwrap_or(LONGEST_WAIT).min(left_of(&subscriber));
         tokio::select! {
             changed = newest.changed(), if pause.is_none() => {
@@ -127,6 +130,11 @@ async fn deliver_all(hub: &Hub, subscription: &Subscription) -> Option<Ending> {
             () = tokio::time::sleep(wait) => {}
         }
     }
+}
+
+/// Whether what it was admitted by still holds.
+fn is_admitted(hub: &Hub, subscriber: &Subscriber) -> bool {
+    subscriber.admitted_by == hub.0.shared.admits_by()
 }
 
 /// What is left of a lease.
@@ -149,10 +157,13 @@ async fn is_given_up(hub: &Hub, subscription: &Subscription) -> bool {
     now.duration_since(since).unsigned_abs() >= hub.0.room.limits().give_up
 }
 
-/// Delivers all that the subscriber was not told yet.
+/// Delivers all that the subscriber was not told yet, while it is admitted.
 async fn tell(hub: &Hub, subscription: &Subscription) -> Result<(), DeliveryError> {
     loop {
         let Some(subscriber) = subscription.now().await else { return Ok(()) };
+        if !is_admitted(hub, &subscriber) {
+            return Ok(());
+        }
         match hub.0.payloads.after(subscriber.told) {
             Next::UpToDate => return Ok(()),
             Next::Payload(payload) => {

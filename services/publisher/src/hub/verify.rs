@@ -57,9 +57,10 @@ impl Hub {
     /// Verifies a request on a task of its own, and does what it wants.
     pub(super) fn verify(&self, request: SubscriptionRequest, permit: Verifying) {
         let hub = self.clone();
+        let admitted_by = self.0.shared.admits_by();
         self.0.tasks.spawn(async move {
             tokio::select! {
-                verified = hub.verified(request) => if let Err(error) = verified {
+                verified = hub.verified(request, admitted_by) => if let Err(error) = verified {
                     tracing::error!(%error, "a confirmed request cannot be noted now");
                 },
                 () = hub.0.stop.cancelled() => {}
@@ -68,11 +69,16 @@ impl Hub {
         });
     }
 
-    /// Verifies a request, and does what it wants.
+    /// Verifies a request, and does what it wants. `admitted_by` is what its sender was admitted by. If the publication
+    /// has other readers by now, the subscription ends at once, and the callback is told why.
     ///
     /// # Errors
     /// When it is confirmed, and cannot be noted.
-    pub(super) async fn verified(&self, request: SubscriptionRequest) -> Result<(), PublishError> {
+    pub(super) async fn verified(
+        &self,
+        request: SubscriptionRequest,
+        admitted_by: String,
+    ) -> Result<(), PublishError> {
         let limits = self.0.room.limits();
         let lease = grant(request.lease, limits.least_lease, limits.longest_lease);
         let host = request.callback.host_str().unwrap_or_default();
@@ -92,7 +98,7 @@ impl Hub {
             }
         }
         let done = match request.mode {
-            Mode::Subscribe => self.subscribe(&request, lease).await?,
+            Mode::Subscribe => self.subscribe(&request, lease, admitted_by).await?,
             Mode::Unsubscribe => self.unsubscribe(&request.callback).await.map(Ok)?,
         };
         match done {
