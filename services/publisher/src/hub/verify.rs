@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use publish::PublishError;
+use tokio::time::timeout;
 use ulid::Ulid;
 use url::Url;
 use web::{GetRequest, WebError};
@@ -14,6 +16,8 @@ use super::Hub;
 /// Verifications under way, and those of one host. Further requests are refused meanwhile.
 const AT_A_TIME: usize = 64;
 const AT_A_TIME_PER_HOST: usize = 8;
+/// How long it may take to ask a callback, with the wait for its origin: others wait for the same place.
+const LONGEST_ASKED: Duration = Duration::from_secs(60);
 /// The longest answer that is read.
 const LONGEST_ANSWER: u64 = 1_024;
 
@@ -83,17 +87,22 @@ impl Hub {
         let lease = grant(request.lease, limits.least_lease, limits.longest_lease);
         let host = request.callback.host_str().unwrap_or_default();
         let mode = request.mode.as_str();
-        let asked = self.ask(&request, (request.mode == Mode::Subscribe).then_some(lease)).await;
-        let is_meant = matches!(asked, Ok(true));
+        let asks = self.ask(&request, (request.mode == Mode::Subscribe).then_some(lease));
+        let asked = timeout(LONGEST_ASKED, asks).await;
+        let is_meant = matches!(asked, Ok(Ok(true)));
         self.0.metrics.verified(is_meant);
         match asked {
-            Ok(true) => {}
-            Ok(false) => {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) => {
                 tracing::info!(host, mode, "a subscriber does not confirm a request");
                 return Ok(());
             }
-            Err(error) => {
+            Ok(Err(error)) => {
                 tracing::info!(host, mode, %error, "a subscriber cannot be asked to confirm a request");
+                return Ok(());
+            }
+            Err(_) => {
+                tracing::info!(host, mode, "a subscriber takes too long to confirm a request");
                 return Ok(());
             }
         }
@@ -107,18 +116,14 @@ impl Hub {
                 self.0.metrics.no_room();
                 let url = denial(&request.callback, &request.topic, &full.to_string());
                 // The subscriber is told once. If it cannot be reached, it has no subscription all the same.
-                let _ = self.0.room.client().get(GetRequest::new(url)).await;
+                let _ = timeout(LONGEST_ASKED, self.0.room.client().get(GetRequest::new(url))).await;
             }
         }
         Ok(())
     }
 
     /// Whether the callback returns the challenge.
-    async fn ask(
-        &self,
-        request: &SubscriptionRequest,
-        lease: Option<std::time::Duration>,
-    ) -> Result<bool, WebError> {
+    async fn ask(&self, request: &SubscriptionRequest, lease: Option<Duration>) -> Result<bool, WebError> {
         // 160 random bits, used once: only the server of the callback learns it.
         let challenge = format!("{:020x}{:020x}", Ulid::new().random(), Ulid::new().random());
         let url = verification(&request.callback, request.mode, &request.topic, &challenge, lease);

@@ -58,6 +58,8 @@ impl Hub {
         let verified = stream::iter(taken).map(Ok::<_, PublishError>);
         let verified = verified.try_for_each_concurrent(AT_A_TIME, |(name, request)| async move {
             if let Some((request, admitted_by)) = request {
+                // The semaphore is never closed.
+                let _turn = self.0.room.verifying().acquire().await;
                 self.verified(request, admitted_by).await?;
             }
             publication.remove_waiting_request(&name).await
