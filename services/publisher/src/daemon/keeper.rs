@@ -157,17 +157,20 @@ impl Keeper {
     fn take_sources(&mut self) {
         let tokens = self.server.settings.readers.tokens.clone();
         let mut wanted: BTreeMap<SourceId, Wanted> = BTreeMap::new();
-        let mut beyond = 0_usize;
+        let (mut taken, mut beyond) = (0_usize, 0_usize);
         let matching = self.recipe.matching.as_ref();
         self.views.sources.for_each(|source| {
             let Some(readers) = readers(source, tokens.as_ref()) else { return };
             if matching.is_some_and(|matching| !matching.matches(&source.labels)) {
                 return;
             }
-            if wanted.len() == MOST_SETS {
+            // The Source Description names both.
+            let with_parts = 1 + source.publish_sets.len();
+            if taken + with_parts > MOST_SETS {
                 beyond += 1;
                 return;
             }
+            taken += with_parts;
             let marker = SourceMarker::new(source.id.clone(), source.entry.as_str());
             let archive = source.publish_archive.unwrap_or(self.recipe.archive);
             let admits_by = admits_by(source);
@@ -178,7 +181,7 @@ impl Keeper {
             tracing::error!(
                 beyond,
                 most = MOST_SETS,
-                "more Sources are to be published than one publisher can"
+                "more Sources and sets by rule are to be published than one publisher can"
             );
         }
         for source in self.agenda.sources() {
