@@ -19,7 +19,8 @@ use super::registry::Subscription;
 const MOST_CHANGES: usize = 2_000;
 /// The longest wait without a look at the lease.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
-
+/// The pause after a subscription could not be ended.
+const UNTIL_NEXT_END: Duration = Duration::from_secs(10);
 /// Changes that one that failed gets first, as a test whether it is back. It waits in no turn meanwhile.
 const MOST_TRIED: usize = 50;
 
@@ -52,25 +53,39 @@ enum Ending {
     Readers,
 }
 
+impl Ending {
+    /// The reason, for logs and metrics.
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Lease => "lease-over",
+            Self::Gone => "gone",
+            Self::Failed => "failed",
+            Self::Readers => "readers",
+        }
+    }
+}
+
 /// Delivers until the subscription ends, or the hub is to stop.
 pub(super) async fn deliver(hub: Hub, subscription: Arc<Subscription>) {
-    let ending = tokio::select! {
-        ending = deliver_all(&hub, &subscription) => ending,
-        () = subscription.stop.cancelled() => return,
-    };
-    let Some(ending) = ending else { return };
     let host = subscription.callback.host_str().unwrap_or_default();
-    let why = match ending {
-        Ending::Lease => "lease-over",
-        Ending::Gone => "gone",
-        Ending::Failed => "failed",
-        Ending::Readers => "readers",
-    };
-    if let Err(error) = hub.end(&subscription, why).await {
+    let ending = loop {
+        let ending = tokio::select! {
+            ending = deliver_all(&hub, &subscription) => ending,
+            () = subscription.stop.cancelled() => return,
+        };
+        let Some(ending) = ending else { return };
+        let why = ending.as_str();
+        let Err(error) = hub.end(&subscription, why).await else {
+            tracing::info!(host, why, "a subscription has ended");
+            break ending;
+        };
         tracing::error!(%error, host, why, "a subscription cannot be ended now");
-        return;
-    }
-    tracing::info!(host, why, "a subscription has ended");
+        // It may be renewed meanwhile, and is delivered to then.
+        tokio::select! {
+            () = tokio::time::sleep(UNTIL_NEXT_END) => {}
+            () = subscription.stop.cancelled() => return,
+        }
+    };
     let hours = hub.0.room.limits().give_up.as_secs_f64() / 3_600.0;
     let reason = match ending {
         Ending::Failed => Some(format!("no delivery was taken for {hours:.1} hours; subscribe again")),
