@@ -110,6 +110,11 @@ impl Shared {
         &self.0.publication
     }
 
+    /// Whether it is this very one, and not another of the same Source.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Whether hubs are told of its changes.
     pub(crate) fn has_hubs(&self) -> bool {
         !self.0.publication.hubs.is_empty()
@@ -234,13 +239,15 @@ impl Shared {
             OpenRecords::Files(files) => publication.run(&**files, now, see).await,
         };
         self.metrics().published(done.as_ref().ok().map(|done| done.changes));
-        let done = done?;
-        self.0.is_there.store(true, Ordering::Relaxed);
-        // Another process may have published changes that this one has not told its hubs of.
-        if done.changes > 0 || publication.place.is_guarded() {
+        if done.is_ok() {
+            self.0.is_there.store(true, Ordering::Relaxed);
+        }
+        // One that failed may have published changes before, and so may another process: hubs were not told of them.
+        let is_told = done.as_ref().is_ok_and(|done| done.changes == 0) && !publication.place.is_guarded();
+        if !is_told {
             self.0.published.send_replace(());
         }
-        Ok(done)
+        done
     }
 
     async fn publish_harvest(

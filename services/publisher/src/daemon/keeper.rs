@@ -87,8 +87,17 @@ pub(crate) struct Keeper {
     agenda: Agenda,
     /// The publishers that are alive, as of the last time that they shared the Sources.
     publishers: Vec<MemberId>,
-    looked: mpsc::Sender<(SourceId, Looked, bool)>,
-    results: mpsc::Receiver<(SourceId, Looked, bool)>,
+    looked: mpsc::Sender<LookResult>,
+    results: mpsc::Receiver<LookResult>,
+}
+
+/// What came of a look.
+struct LookResult {
+    source: SourceId,
+    /// What was looked at.
+    shared: Shared,
+    looked: Looked,
+    is_slow: bool,
 }
 
 impl Keeper {
@@ -126,8 +135,8 @@ impl Keeper {
                 }
                 changed = runs.next() => self.note_runs(&changed),
                 changed = next_of(&mut hints) => self.call_hubs(&changed),
-                Some((source, looked, is_slow)) = self.results.recv() => {
-                    self.agenda.end(&source, looked, is_slow);
+                Some(result) = self.results.recv() => {
+                    self.end(&result);
                     self.count();
                 }
                 () = follow::changed(&mut takedowns) => {
@@ -148,17 +157,20 @@ impl Keeper {
     fn take_sources(&mut self) {
         let tokens = self.server.settings.readers.tokens.clone();
         let mut wanted: BTreeMap<SourceId, Wanted> = BTreeMap::new();
-        let mut beyond = 0_usize;
+        let (mut taken, mut beyond) = (0_usize, 0_usize);
         let matching = self.recipe.matching.as_ref();
         self.views.sources.for_each(|source| {
             let Some(readers) = readers(source, tokens.as_ref()) else { return };
             if matching.is_some_and(|matching| !matching.matches(&source.labels)) {
                 return;
             }
-            if wanted.len() == MOST_SETS {
+            // The Source Description names both.
+            let with_parts = 1 + source.publish_sets.len();
+            if taken + with_parts > MOST_SETS {
                 beyond += 1;
                 return;
             }
+            taken += with_parts;
             let marker = SourceMarker::new(source.id.clone(), source.entry.as_str());
             let archive = source.publish_archive.unwrap_or(self.recipe.archive);
             let admits_by = admits_by(source);
@@ -169,7 +181,7 @@ impl Keeper {
             tracing::error!(
                 beyond,
                 most = MOST_SETS,
-                "more Sources are to be published than one publisher can"
+                "more Sources and sets by rule are to be published than one publisher can"
             );
         }
         for source in self.agenda.sources() {
@@ -324,14 +336,23 @@ impl Keeper {
         let (looker, looked, stop) = (self.looker.clone(), self.looked.clone(), self.server.stop.clone());
         self.server.tasks.spawn(async move {
             tokio::select! {
-                (result, is_slow) = looker.look(&source, &look) => {
+                (found, is_slow) = looker.look(&source, &look) => {
+                    let shared = look.set.shared.clone();
                     // Without a receiver, the server stops.
-                    let _ = looked.send((source, result, is_slow)).await;
+                    let _ = looked.send(LookResult { source, shared, looked: found, is_slow }).await;
                 }
                 // The next publisher continues.
                 () = stop.cancelled() => {}
             }
         });
+    }
+
+    /// Notes what came of a look. One that began before the Source got other sets has not published these: it counts
+    /// for nothing.
+    fn end(&mut self, LookResult { source, shared, looked, is_slow }: &LookResult) {
+        if self.agenda.get(source).is_some_and(|item| item.set.shared.is(shared)) {
+            self.agenda.end(source, *looked, *is_slow);
+        }
     }
 
     fn count(&self) {

@@ -19,7 +19,8 @@ use super::registry::Subscription;
 const MOST_CHANGES: usize = 2_000;
 /// The longest wait without a look at the lease.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
-
+/// The pause after a subscription could not be ended.
+const UNTIL_NEXT_END: Duration = Duration::from_secs(10);
 /// Changes that one that failed gets first, as a test whether it is back. It waits in no turn meanwhile.
 const MOST_TRIED: usize = 50;
 
@@ -52,25 +53,39 @@ enum Ending {
     Readers,
 }
 
+impl Ending {
+    /// The reason, for logs and metrics.
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Lease => "lease-over",
+            Self::Gone => "gone",
+            Self::Failed => "failed",
+            Self::Readers => "readers",
+        }
+    }
+}
+
 /// Delivers until the subscription ends, or the hub is to stop.
 pub(super) async fn deliver(hub: Hub, subscription: Arc<Subscription>) {
-    let ending = tokio::select! {
-        ending = deliver_all(&hub, &subscription) => ending,
-        () = subscription.stop.cancelled() => return,
-    };
-    let Some(ending) = ending else { return };
     let host = subscription.callback.host_str().unwrap_or_default();
-    let why = match ending {
-        Ending::Lease => "lease-over",
-        Ending::Gone => "gone",
-        Ending::Failed => "failed",
-        Ending::Readers => "readers",
-    };
-    if let Err(error) = hub.end(&subscription, why).await {
+    let ending = loop {
+        let ending = tokio::select! {
+            ending = deliver_all(&hub, &subscription) => ending,
+            () = subscription.stop.cancelled() => return,
+        };
+        let Some(ending) = ending else { return };
+        let why = ending.as_str();
+        let Err(error) = hub.end(&subscription, why).await else {
+            tracing::info!(host, why, "a subscription has ended");
+            break ending;
+        };
         tracing::error!(%error, host, why, "a subscription cannot be ended now");
-        return;
-    }
-    tracing::info!(host, why, "a subscription has ended");
+        // It may be renewed meanwhile, and is delivered to then.
+        tokio::select! {
+            () = tokio::time::sleep(UNTIL_NEXT_END) => {}
+            () = subscription.stop.cancelled() => return,
+        }
+    };
     let hours = hub.0.room.limits().give_up.as_secs_f64() / 3_600.0;
     let reason = match ending {
         Ending::Failed => Some(format!("no delivery was taken for {hours:.1} hours; subscribe again")),
@@ -99,7 +114,7 @@ async fn deliver_all(hub: &Hub, subscription: &Subscription) -> Option<Ending> {
         if left_of(&subscriber).is_zero() {
             return Some(Ending::Lease);
         }
-        if subscriber.admitted_by != hub.0.shared.admits_by() {
+        if !is_admitted(hub, &subscriber) {
             return Some(Ending::Readers);
         }
         match tell(hub, subscription).await {
@@ -117,6 +132,9 @@ async fn deliver_all(hub: &Hub, subscription: &Subscription) -> Option<Ending> {
             }
         }
         let subscriber = subscription.now().await?;
+        if !is_admitted(hub, &subscriber) {
+            continue;
+        }
         let wait = pause.unwrap_or(LONGEST_WAIT).min(left_of(&subscriber));
         tokio::select! {
             changed = newest.changed(), if pause.is_none() => {
@@ -127,6 +145,11 @@ async fn deliver_all(hub: &Hub, subscription: &Subscription) -> Option<Ending> {
             () = tokio::time::sleep(wait) => {}
         }
     }
+}
+
+/// Whether what it was admitted by still holds.
+fn is_admitted(hub: &Hub, subscriber: &Subscriber) -> bool {
+    subscriber.admitted_by == hub.0.shared.admits_by()
 }
 
 /// What is left of a lease.
@@ -149,10 +172,13 @@ async fn is_given_up(hub: &Hub, subscription: &Subscription) -> bool {
     now.duration_since(since).unsigned_abs() >= hub.0.room.limits().give_up
 }
 
-/// Delivers all that the subscriber was not told yet.
+/// Delivers all that the subscriber was not told yet, while it is admitted.
 async fn tell(hub: &Hub, subscription: &Subscription) -> Result<(), DeliveryError> {
     loop {
         let Some(subscriber) = subscription.now().await else { return Ok(()) };
+        if !is_admitted(hub, &subscriber) {
+            return Ok(());
+        }
         match hub.0.payloads.after(subscriber.told) {
             Next::UpToDate => return Ok(()),
             Next::Payload(payload) => {

@@ -71,7 +71,7 @@ impl Hub {
         let known = publication.subscribers(MOST_KNOWN).await?;
         let until = match known.iter().map(|subscriber| subscriber.told).max() {
             Some(told) => told.max(noted),
-            // There is nobody to be told of what was published while the hub was closed.
+            // Without subscribers, what was published while the hub was closed is not told.
             None => publication.published_until().await?.max(noted),
         };
         let hub = Self(Arc::new(Parts {

@@ -91,6 +91,7 @@ impl Hub {
         &self,
         request: &SubscriptionRequest,
         lease: Duration,
+        admitted_by: String,
     ) -> Result<Result<(), Full>, PublishError> {
         self.hold()?;
         let _joining = self.0.registry.joining.lock().await;
@@ -103,7 +104,7 @@ impl Hub {
             let renewed = self.change(&known, |subscriber| {
                 subscriber.lease_until = lease_until;
                 subscriber.secret = secret.clone();
-                subscriber.admitted_by = self.0.shared.admits_by();
+                subscriber.admitted_by.clone_from(&admitted_by);
             });
             if renewed.await? {
                 return Ok(Ok(()));
@@ -115,7 +116,7 @@ impl Hub {
             lease_until,
             told: self.0.payloads.until(),
             failing_since: None,
-            admitted_by: self.0.shared.admits_by(),
+            admitted_by,
         };
         self.0.shared.publication().put_subscriber(&subscriber).await?;
         self.take(subscriber);

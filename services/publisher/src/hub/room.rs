@@ -14,6 +14,9 @@ use crate::hub_limits::HubLimits;
 /// Subscribers that are behind and get earlier changes at the same time: each has some thousand entries in memory.
 const CATCHING_UP: usize = 16;
 
+/// Requests that waited and are verified at the same time, of all hubs: each may take a connection for a minute.
+const VERIFYING: usize = 256;
+
 /// Hubs that are opened at the same time: a server that starts looks at each of its publications.
 const OPENING: usize = 16;
 
@@ -25,6 +28,7 @@ struct Parts {
     client: Client,
     limits: HubLimits,
     verifications: Verifications,
+    verifying: Semaphore,
     catching_up: Semaphore,
     opening: Semaphore,
     payload_bytes: Arc<AtomicUsize>,
@@ -38,6 +42,7 @@ impl Room {
             client: client::client(&limits)?,
             limits,
             verifications: Verifications::default(),
+            verifying: Semaphore::new(VERIFYING),
             catching_up: Semaphore::new(CATCHING_UP),
             opening: Semaphore::new(OPENING),
             payload_bytes: Arc::default(),
@@ -54,9 +59,14 @@ impl Room {
         &self.0.limits
     }
 
-    /// Verifications under way.
+    /// Requests that are taken: each is verified at once, or put where it waits.
     pub(super) fn verifications(&self) -> &Verifications {
         &self.0.verifications
+    }
+
+    /// Turns to verify requests that waited.
+    pub(super) fn verifying(&self) -> &Semaphore {
+        &self.0.verifying
     }
 
     /// Turns of subscribers that are behind.

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use publish::PublishError;
+use tokio::time::timeout;
 use ulid::Ulid;
 use url::Url;
 use web::{GetRequest, WebError};
@@ -14,6 +16,8 @@ use super::Hub;
 /// Verifications under way, and those of one host. Further requests are refused meanwhile.
 const AT_A_TIME: usize = 64;
 const AT_A_TIME_PER_HOST: usize = 8;
+/// How long it may take to ask a callback, with the wait for its origin: others wait for the same place.
+const LONGEST_ASKED: Duration = Duration::from_secs(60);
 /// The longest answer that is read.
 const LONGEST_ANSWER: u64 = 1_024;
 
@@ -57,9 +61,10 @@ impl Hub {
     /// Verifies a request on a task of its own, and does what it wants.
     pub(super) fn verify(&self, request: SubscriptionRequest, permit: Verifying) {
         let hub = self.clone();
+        let admitted_by = self.0.shared.admits_by();
         self.0.tasks.spawn(async move {
             tokio::select! {
-                verified = hub.verified(request) => if let Err(error) = verified {
+                verified = hub.verified(request, admitted_by) => if let Err(error) = verified {
                     tracing::error!(%error, "a confirmed request cannot be noted now");
                 },
                 () = hub.0.stop.cancelled() => {}
@@ -68,31 +73,41 @@ impl Hub {
         });
     }
 
-    /// Verifies a request, and does what it wants.
+    /// Verifies a request, and does what it wants. `admitted_by` is what its sender was admitted by. If the publication
+    /// has other readers by now, the subscription ends at once, and the callback is told why.
     ///
     /// # Errors
     /// When it is confirmed, and cannot be noted.
-    pub(super) async fn verified(&self, request: SubscriptionRequest) -> Result<(), PublishError> {
+    pub(super) async fn verified(
+        &self,
+        request: SubscriptionRequest,
+        admitted_by: String,
+    ) -> Result<(), PublishError> {
         let limits = self.0.room.limits();
         let lease = grant(request.lease, limits.least_lease, limits.longest_lease);
         let host = request.callback.host_str().unwrap_or_default();
         let mode = request.mode.as_str();
-        let asked = self.ask(&request, (request.mode == Mode::Subscribe).then_some(lease)).await;
-        let is_meant = matches!(asked, Ok(true));
+        let asks = self.ask(&request, (request.mode == Mode::Subscribe).then_some(lease));
+        let asked = timeout(LONGEST_ASKED, asks).await;
+        let is_meant = matches!(asked, Ok(Ok(true)));
         self.0.metrics.verified(is_meant);
         match asked {
-            Ok(true) => {}
-            Ok(false) => {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) => {
                 tracing::info!(host, mode, "a subscriber does not confirm a request");
                 return Ok(());
             }
-            Err(error) => {
+            Ok(Err(error)) => {
                 tracing::info!(host, mode, %error, "a subscriber cannot be asked to confirm a request");
+                return Ok(());
+            }
+            Err(_) => {
+                tracing::info!(host, mode, "a subscriber takes too long to confirm a request");
                 return Ok(());
             }
         }
         let done = match request.mode {
-            Mode::Subscribe => self.subscribe(&request, lease).await?,
+            Mode::Subscribe => self.subscribe(&request, lease, admitted_by).await?,
             Mode::Unsubscribe => self.unsubscribe(&request.callback).await.map(Ok)?,
         };
         match done {
@@ -101,18 +116,14 @@ impl Hub {
                 self.0.metrics.no_room();
                 let url = denial(&request.callback, &request.topic, &full.to_string());
                 // The subscriber is told once. If it cannot be reached, it has no subscription all the same.
-                let _ = self.0.room.client().get(GetRequest::new(url)).await;
+                let _ = timeout(LONGEST_ASKED, self.0.room.client().get(GetRequest::new(url))).await;
             }
         }
         Ok(())
     }
 
     /// Whether the callback returns the challenge.
-    async fn ask(
-        &self,
-        request: &SubscriptionRequest,
-        lease: Option<std::time::Duration>,
-    ) -> Result<bool, WebError> {
+    async fn ask(&self, request: &SubscriptionRequest, lease: Option<Duration>) -> Result<bool, WebError> {
         // 160 random bits, used once: only the server of the callback learns it.
         let challenge = format!("{:020x}{:020x}", Ulid::new().random(), Ulid::new().random());
         let url = verification(&request.callback, request.mode, &request.topic, &challenge, lease);

@@ -37,12 +37,11 @@ impl Hub {
         let mut taken = Vec::new();
         let (mut callbacks, mut hosts) = (HashSet::new(), HashMap::new());
         for name in publication.waiting_requests(MOST_WAITING).await? {
-            let request = match publication.waiting_request(&name).await? {
-                Some(waiting) => self.request_of(&waiting),
-                // Another process was faster.
-                None => continue,
-            };
-            if let Some(request) = &request {
+            // Another process may have been faster.
+            let Some(waiting) = publication.waiting_request(&name).await? else { continue };
+            let WaitingRequest { form, admitted_by } = waiting;
+            let request = read(&form).map(|request| (request, admitted_by));
+            if let Some((request, _)) = &request {
                 let of_host: &mut usize = hosts.entry(host_mark(&request.callback)).or_default();
                 // A later request of the same subscriber waits for this one.
                 if *of_host >= AT_A_TIME_PER_HOST || !callbacks.insert(request.callback.clone()) {
@@ -58,25 +57,20 @@ impl Hub {
         let count = taken.len();
         let verified = stream::iter(taken).map(Ok::<_, PublishError>);
         let verified = verified.try_for_each_concurrent(AT_A_TIME, |(name, request)| async move {
-            if let Some(request) = request {
-                self.verified(request).await?;
+            if let Some((request, admitted_by)) = request {
+                // The semaphore is never closed.
+                let _turn = self.0.room.verifying().acquire().await;
+                self.verified(request, admitted_by).await?;
             }
             publication.remove_waiting_request(&name).await
         });
         verified.await?;
         Ok(count)
     }
+}
 
-    /// The request; none if it is to be dropped.
-    fn request_of(
-        &self,
-        WaitingRequest { form, admitted_by }: &WaitingRequest,
-    ) -> Option<SubscriptionRequest> {
-        if *admitted_by != self.0.shared.admits_by() {
-            tracing::info!("a request to a hub is dropped: the readers of the publication have changed");
-            return None;
-        }
-        let request = SubscriptionRequest::parse(form);
-        request.inspect_err(|error| tracing::error!(%error, "a request to a hub cannot be read")).ok()
-    }
+/// The request in a form; none if it cannot be read.
+fn read(form: &str) -> Option<SubscriptionRequest> {
+    let request = SubscriptionRequest::parse(form);
+    request.inspect_err(|error| tracing::error!(%error, "a request to a hub cannot be read")).ok()
 }
