@@ -28,7 +28,7 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 
@@ -75,7 +75,9 @@ impl ObjectStore for OwnerStore {
         if let Some(((series, part), bytes)) = part.zip(bytes) {
             series.note_put(at, part, bytes, &result);
         }
-        if is_fence || (result.is_err() && at.prefix_matches(&self.log)) {
+        // A directory refuses attributes, and the database writes again without them.
+        let is_refused = matches!(&result, Err(error) if !matches!(error, Error::NotImplemented { .. } | Error::NotSupported { .. }));
+        if is_fence || (is_refused && at.prefix_matches(&self.log)) {
             self.series.iter().for_each(Series::doubt);
         }
         result

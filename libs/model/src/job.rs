@@ -81,7 +81,7 @@ pub struct VerifyJob {
     /// Time taken, in milliseconds.
     pub elapsed_ms: u64,
     /// The objects that the job has put, each as the location of a whole object. The store has acknowledged their
-    /// bytes, so nobody has to ask for them.
+    /// bytes, so they need not be asked for again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put: Vec<Location>,
 }

@@ -167,7 +167,7 @@ impl Bench {
                 done.counted.extend(cost);
                 if let Some(proxy) = &proxy {
                     // The catalog closes after the end of the run.
-                    std::thread::sleep(COUNTED_AFTER);
+                    self.runtime.block_on(async { tokio::time::sleep(COUNTED_AFTER).await });
                     done.counted.extend(counted(&proxy.after(passed)));
                 }
                 done.checks.push(check::resident(done.usage.peak_rss_bytes));

@@ -27,7 +27,7 @@ async fn received(store: &Store, content: &'static [u8], modified: Option<i64>) 
     }
 }
 
-/// A bitstream under its digest that nobody has put.
+/// A bitstream under its digest that no job says it has put.
 fn received_nowhere(content: &[u8]) -> StoredBitstream {
     let computed = Computed::of(content);
     let location = Location::Object { sha256: computed.sha256() };
@@ -155,7 +155,7 @@ async fn what_the_store_acknowledged_is_not_asked_for_and_nothing_else_is_truste
 
     // Only what was acknowledged: another pack and another object are asked for.
     assert!(is_verified(judged(&stored, vec![own.location.clone()]).await));
-    assert!(!is_verified(judged(&own, vec![whole.clone()]).await), "nobody has put it");
+    assert!(!is_verified(judged(&own, vec![whole.clone()]).await), "no job says that it was put");
     assert_eq!(objects.heads(), 2);
 
     // A bitstream behind the end of what was acknowledged is not there.

@@ -157,7 +157,7 @@ async fn a_boundary_is_believed_for_a_while_and_read_after_each_write() {
 #[tokio::test(start_paused = true)]
 async fn the_files_are_listed_once_in_a_while_and_after_each_write() {
     let case = Case::new();
-    let Err(asked) = case.series.listed() else { panic!("nobody has listed them") };
+    let Err(asked) = case.series.listed() else { panic!("they are not listed yet") };
     case.series.note_list(&asked, &[]);
     assert_eq!(case.series.listed().unwrap(), []);
     let before = case.series.listed();
@@ -165,7 +165,7 @@ async fn the_files_are_listed_once_in_a_while_and_after_each_write() {
     assert!(before.is_ok() && case.series.listed().is_err());
     case.series.note_list(&asked, &[]);
     assert!(case.series.listed().is_err(), "the list is from before the write");
-    let Err(asked) = case.series.listed() else { panic!("nobody has listed them") };
+    let Err(asked) = case.series.listed() else { panic!("they are not listed yet") };
     let found = case.store.head(&Case::path(1)).await.unwrap();
     case.series.note_list(&asked, std::slice::from_ref(&found));
     assert_eq!(case.series.listed().unwrap(), std::slice::from_ref(&found));
@@ -181,7 +181,7 @@ async fn a_list_with_a_later_file_ends_the_belief_that_there_is_none() {
     assert!(case.create(1).await);
     case.another_creates(2).await;
     assert_eq!(case.has(2).await, (By::Memory, false));
-    let Err(asked) = case.series.listed() else { panic!("nobody has listed them") };
+    let Err(asked) = case.series.listed() else { panic!("they are not listed yet") };
     let mut files = Vec::new();
     for number in [1, 2] {
         files.push(case.store.head(&Case::path(number)).await.unwrap());
@@ -194,7 +194,7 @@ async fn a_list_with_a_later_file_ends_the_belief_that_there_is_none() {
 async fn a_list_that_names_a_removed_file_is_not_believed() {
     let case = Case::new();
     case.another_creates(1).await;
-    let Err(asked) = case.series.listed() else { panic!("nobody has listed them") };
+    let Err(asked) = case.series.listed() else { panic!("they are not listed yet") };
     let found = case.store.head(&Case::path(1)).await.unwrap();
     case.series.note_list(&asked, std::slice::from_ref(&found));
     assert_eq!(case.has(2).await, (By::Store, false));
@@ -211,7 +211,7 @@ async fn a_list_is_not_believed_once_the_boundary_has_reached_the_newest_file() 
     for number in [1, 2] {
         assert!(case.create(number).await);
     }
-    let Err(asked) = case.series.listed() else { panic!("nobody has listed them") };
+    let Err(asked) = case.series.listed() else { panic!("they are not listed yet") };
     let found = case.store.head(&Case::path(2)).await.unwrap();
     case.series.note_list(&asked, std::slice::from_ref(&found));
     case.store.put(&boundary, "1".into()).await.unwrap();

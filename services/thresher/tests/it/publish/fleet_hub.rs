@@ -145,7 +145,7 @@ async fn any_publisher_takes_subscriptions_and_one_tells_each_change_once() {
         case.takes_again(path, &expected).await;
     }
 
-    // Whoever has it now is killed.
+    // The publisher that has it now is killed.
     case.all.relay.lead_to(owner.publications());
     other.kill();
     expected.extend(case.change().await);
