@@ -82,6 +82,8 @@ impl Catalogs {
     /// Closes the reader of a Source when its last user is done. The next one is new, and shows all commits until then.
     pub async fn close(&self, source: &SourceId) {
         self.open.invalidate(source).await;
+        // The cache would else keep it until later.
+        self.open.run_pending_tasks().await;
     }
 
     /// The open reader of a Source. A catalog that opens slowly blocks no other one, and it is opened only once.

@@ -85,7 +85,10 @@ mod tests {
             let reopened = harvest.catalog().await.unwrap();
             assert!(!std::sync::Arc::ptr_eq(&open, &reopened));
             assert!(reopened.sets().await.unwrap().iter().any(|(id, _)| id.as_str() == set));
+            let left = std::sync::Arc::downgrade(&reopened);
+            drop((open, reopened));
             news.looked(&harvest).await;
+            assert!(left.upgrade().is_none(), "it is closed");
 
             let before = lists(&store);
             assert!(!news.are_there(&harvest).await.unwrap());
