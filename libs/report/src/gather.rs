@@ -1,24 +1,14 @@
 //! Gathers the card from the catalog alone. No request goes to the Source.
 
-use catalog::{CatalogError, Lookups};
+use catalog::Lookups;
 use model::{CapabilityLink, DiscoveryReport, HomeSite, RunRecord, SetId, SetRecord, SourceId};
 use resourcesync::Capability;
 
 use crate::card::{self, Coverage, FORMAT, LastRun, Looked, Protocol, ReportCard, Source};
 use crate::documents::{self, Documents};
+use crate::error::ReportError;
 use crate::finding::Findings;
-use crate::{SpoolError, problems, resources, rules, shown};
-
-/// Why a report card cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    /// The store fails, or a record cannot be read.
-    #[error(transparent)]
-    Catalog(#[from] CatalogError),
-    /// There is no room for temporary files.
-    #[error(transparent)]
-    Spool(#[from] SpoolError),
-}
+use crate::{problems, resources, rules, shown};
 
 /// Gathers the report card of the Source `id` with the entry URL `url`.
 ///

@@ -5,6 +5,7 @@ mod claims;
 mod collections;
 pub mod copies;
 mod documents;
+mod error;
 mod finding;
 mod gather;
 pub mod history;
@@ -23,7 +24,8 @@ pub use card::{
     ProblemGroup, Protocol, ReportCard, Set, Source, ToLetIn,
 };
 pub use claims::SpoolError;
+pub use error::ReportError;
 pub use finding::Finding;
-pub use gather::{ReportError, gather};
+pub use gather::gather;
 pub use link_ends::{LinkEnd, link_ends};
 pub use rules::{Remarked, remarked};

@@ -8,10 +8,11 @@ use model::{Declaration, HomeSite, Links, Origin, ResourceRecord, ResourceUri};
 
 use crate::card::{Coverage, Fixity, Given};
 use crate::collections::Collections;
+use crate::error::ReportError;
 use crate::finding::Findings;
 use crate::rules::{self, Fact};
+use crate::shown;
 use crate::unlisted::Targets;
-use crate::{ReportError, shown};
 
 /// The most relations whose links are counted.
 const RELATIONS: usize = 50;

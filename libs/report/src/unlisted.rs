@@ -8,8 +8,9 @@ use model::Links;
 use resourcesync::relation;
 
 use crate::claims::{Claim, ClaimSorter, SpoolError, claims_of};
+use crate::error::ReportError;
 use crate::finding::Findings;
-use crate::{ReportError, rules, shown};
+use crate::{rules, shown};
 
 /// The most links whose targets are compared with the lists: about a gigabyte of temporary files.
 const MOST: u64 = 10_000_000;
