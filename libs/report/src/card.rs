@@ -42,7 +42,7 @@ pub struct ReportCard {
     /// How many resources such links lead to that no list names, by relation: `item`, `describedby`, `describes`,
     /// `alternate` and `canonical`. Absent where there are more than 10,000,000 of these links, or more than
     /// 2 GiB of the URIs that they lead to.
-    #[serde(skip_serializing_if = "is_none_or_empty")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unlisted_targets: Option<BTreeMap<String, u64>>,
     /// Collections that stored resources belong to, those with the most resources first. The first 50, of the first
     /// 2,000 that are met.
@@ -84,10 +84,6 @@ pub struct Collection {
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
-}
-
-fn is_none_or_empty(counts: &Option<BTreeMap<String, u64>>) -> bool {
-    counts.as_ref().is_none_or(BTreeMap::is_empty)
 }
 
 /// What an origin gave.

@@ -56,10 +56,8 @@ pub(crate) async fn count(
         let first_seen = |fact: Fact| {
             findings.add(fact, 1).at_with(|| shown::uri(uri.as_str()));
         };
-        if let Some(links) = &record.listing.links {
-            counted.targets.add(uri.as_str(), links)?;
-        }
         let links = record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default();
+        counted.targets.add(uri.as_str(), &links)?;
         counted.collections.count(&links);
         links.into_iter().for_each(|link| count_link(&mut counted.links, link.rel));
         count_elsewhere(&mut counted.from_elsewhere, &uri, &record);

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use catalog::{Lookups, ResourceSummary};
 use futures::TryStreamExt;
-use model::Links;
-use resourcesync::relation;
+use resourcesync::{Link, relation};
 
 use crate::claims::{Claim, ClaimSorter, SpoolError, claims_of};
 use crate::error::ReportError;
@@ -38,7 +37,7 @@ impl Targets {
     }
 
     /// Adds what the links of a resource lead to. A collection need not be a resource, so it is left out.
-    pub(crate) fn add(&mut self, by: &str, links: &Links) -> Result<(), SpoolError> {
+    pub(crate) fn add(&mut self, by: &str, links: &[Link]) -> Result<(), SpoolError> {
         for claim in claims_of(by, links).filter(|claim| claim.rel != relation::COLLECTION) {
             self.links += 1;
             self.bytes += claim.about.len() as u64;
@@ -98,16 +97,14 @@ fn is_listed(resource: &ResourceSummary) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use catalog::{Catalog, CatalogConfig};
-    use resourcesync::Link;
-
     use super::*;
+    use catalog::{Catalog, CatalogConfig};
 
     #[tokio::test]
     async fn more_links_than_can_be_sorted_are_not_counted() {
         let store = Arc::new(object_store::memory::InMemory::new());
         let catalog = Catalog::open(store, "catalogs/one", CatalogConfig::default()).await.unwrap();
-        let links = Links::of(&[Link::new("item", "http://h/1"), Link::new("item", "http://h/2")]).unwrap();
+        let links = [Link::new("item", "http://h/1"), Link::new("item", "http://h/2")];
         let both = Some(BTreeMap::from([("item".to_owned(), 2)]));
         for (most, most_bytes, expected) in [(2, 20, both), (1, 20, None), (2, 19, None)] {
             let mut targets = Targets { most, most_bytes, ..Targets::default() };

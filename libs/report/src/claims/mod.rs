@@ -4,7 +4,6 @@ mod sorter;
 
 use std::io;
 
-use model::Links;
 use resourcesync::{Link, relation};
 
 pub(crate) use self::sorter::{ClaimSorter, SortedClaims};
@@ -54,10 +53,10 @@ pub(crate) fn target(link: &Link) -> &str {
 }
 
 /// What the links of a resource say of others.
-pub(crate) fn claims_of<'a>(by: &'a str, links: &Links) -> impl Iterator<Item = Claim> + use<'a> {
-    links.to_vec().into_iter().filter_map(move |link| {
+pub(crate) fn claims_of<'a>(by: &'a str, links: &'a [Link]) -> impl Iterator<Item = Claim> + use<'a> {
+    links.iter().filter_map(move |link| {
         let kind = kind(&link.rel)?;
-        let about = target(&link);
+        let about = target(link);
         (about != by).then(|| Claim {
             about: about.to_owned(),
             kind,

@@ -78,6 +78,9 @@ pub(super) fn links(page: &mut Page, card: &ReportCard) {
         let links = counted(*n, "link", "links");
         page.pair(relation, &format!("{links} of resources{}", unlisted.unwrap_or_default()));
     }
+    if card.unlisted_targets.is_none() {
+        page.words(0, "There are too many links to tell which of their targets no list names.");
+    }
 }
 
 /// Collections that resources belong to.

@@ -141,7 +141,7 @@ pub async fn scan<'a>(
             if holding.bitstream.is_some()
                 && let Some(links) = &holding.listing.links
             {
-                claims_of(resource.uri()?, links).try_for_each(|claim| sorter.add(claim))?;
+                claims_of(resource.uri()?, &links.to_vec()).try_for_each(|claim| sorter.add(claim))?;
             }
         }
     }
@@ -152,7 +152,7 @@ pub async fn scan<'a>(
             return Err(WorksError::TooMany(most));
         }
         if let Some(links) = &page.links {
-            claims_of(uri.as_str(), links).try_for_each(|claim| sorter.add(claim))?;
+            claims_of(uri.as_str(), &links.to_vec()).try_for_each(|claim| sorter.add(claim))?;
         }
     }
     let resources = catalog.scan_resources(Some(prefix), after).await?;

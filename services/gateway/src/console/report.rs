@@ -131,6 +131,9 @@ fn links(card: &ReportCard) -> Markup {
                     br; span.hint { (format::count(*n)) " of their targets in no list" }
                 }
             } } }
+            @if card.unlisted_targets.is_none() {
+                p { "There are too many links to tell which of their targets no list names." }
+            }
         }
     }
 }
