@@ -29,6 +29,10 @@ pub struct SetRuleError {
 }
 
 impl SetRule {
+    /// The most sets by rule of a publication: each costs a state, and a pass over the catalog for each of its Resource
+    /// Lists.
+    pub const MOST: usize = 32;
+
     /// The name: 1 to 40 of `a-z`, `0-9` and `-`.
     pub fn name(&self) -> &str {
         &self.name

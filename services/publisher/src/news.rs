@@ -48,6 +48,8 @@ impl News {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use catalog::{Batch, Catalog, CatalogConfig};
     use model::{SetId, SetRecord, SourceId};
     use serving::{Catalogs, VerifiedCache};
@@ -79,13 +81,13 @@ mod tests {
             assert!(news.are_there(&harvest).await.unwrap(), "something was committed");
             let open = harvest.catalog().await.unwrap();
             news.looked(&harvest).await;
-            assert!(std::sync::Arc::ptr_eq(&open, &harvest.catalog().await.unwrap()), "it stays open");
+            assert!(Arc::ptr_eq(&open, &harvest.catalog().await.unwrap()), "it stays open");
 
             assert!(news.are_there(&harvest).await.unwrap(), "the open catalog may be behind");
             let reopened = harvest.catalog().await.unwrap();
-            assert!(!std::sync::Arc::ptr_eq(&open, &reopened));
+            assert!(!Arc::ptr_eq(&open, &reopened));
             assert!(reopened.sets().await.unwrap().iter().any(|(id, _)| id.as_str() == set));
-            let left = std::sync::Arc::downgrade(&reopened);
+            let left = Arc::downgrade(&reopened);
             drop((open, reopened));
             news.looked(&harvest).await;
             assert!(left.upgrade().is_none(), "it is closed");

@@ -1,6 +1,6 @@
 //! Validates the spec of a Source.
 
-use model::{Origin, Publish, SourceId, displayed};
+use model::{Origin, Publish, SetRule, SourceId, displayed};
 use regex::Regex;
 use url::Url;
 
@@ -19,8 +19,6 @@ const MOST_LABELS: usize = 16;
 const LONGEST_LINE: usize = 200;
 /// The most sets of a repository that one Source harvests.
 const MOST_SETS: usize = 64;
-/// The most sets by rule of a publication.
-const MOST_PUBLISHED_SETS: usize = 32;
 /// The most characters of notes.
 const LONGEST_NOTES: usize = 2_000;
 
@@ -125,9 +123,9 @@ impl SourceSpec {
             let why = "networks are named where publish is networks, and only there, such as 10.2.0.0/16";
             refuse("publish_networks", why.to_owned());
         }
-        if self.publish_sets.len() > MOST_PUBLISHED_SETS {
+        if self.publish_sets.len() > SetRule::MOST {
             let sets = self.publish_sets.len();
-            refuse("publish_sets", format!("{sets} are given, and {MOST_PUBLISHED_SETS} at most can be"));
+            refuse("publish_sets", format!("{sets} are given, and {} at most can be", SetRule::MOST));
         }
         for (at, set) in self.publish_sets.iter().enumerate() {
             let name = set.name();

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use model::{SourceId, counted};
+use model::{SetRule, SourceId, counted};
 use publish::files::{FOLDER, FileRecords};
 use publish::{
     Archive, Base, CatalogRecords, PartSet, Place, Policy, Publication, PublishError, Records, Seen, Takedown,
@@ -29,8 +29,6 @@ use self::serving::{readers, serve, tokens};
 /// How long a URL of a bucket is valid, at least and at most. Buckets take none for longer than seven days.
 const LEAST_REDIRECT: Duration = Duration::from_secs(60);
 const LONGEST_REDIRECT: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// The most sets by rule of a publication.
-const MOST_PARTS: usize = 32;
 /// The least time after which a server closes a Change List: the index of those of 30 days fits into one document.
 const LEAST_CLOSE_AFTER: Duration = Duration::from_secs(60);
 
@@ -107,8 +105,8 @@ fn parts(args: &PublishArgs) -> Result<Vec<PartSet>, Failed> {
     if let Some(twice) = args.sets.iter().find(|set| !names.insert(set.name())) {
         return Err(usage(format!("--set {}: this name is given twice; name each set once", twice.name())));
     }
-    if args.sets.len() > MOST_PARTS {
-        return Err(usage(format!("--set: a publication has at most {MOST_PARTS} sets by rule")));
+    if args.sets.len() > SetRule::MOST {
+        return Err(usage(format!("--set: a publication has at most {} sets by rule", SetRule::MOST)));
     }
     args.sets.iter().cloned().map(PartSet::new).collect::<Result<_, _>>().map_err(usage)
 }
