@@ -38,6 +38,12 @@ impl KeySpace for Changes {
     type Name = u64;
     type Record = Page;
 
+    fn write(to: &mut Vec<u8>, Page(entries): &Page) {
+        let mut page = PageWriter::new();
+        entries.iter().for_each(|entry| page.append(entry));
+        to.extend(page.into_bytes());
+    }
+
     fn read(value: &[u8]) -> Result<Page, String> {
         stored::read_either(value, |form| stored::read_page(form).map(Page))
     }

@@ -4,6 +4,7 @@ mod batch;
 mod change_page;
 mod changes;
 mod clock;
+mod compact_as_merged;
 mod config;
 mod discovery;
 mod discovery_report;

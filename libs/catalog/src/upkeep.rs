@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::DbClock;
+use crate::compact_as_merged;
 use crate::config::{BLOCK_SIZE, CatalogConfig};
 
 /// With so many fresh files, upkeep begins at once: that many are merged.
@@ -90,6 +91,7 @@ impl Upkept {
             .with_options(options)
             .with_sst_block_size(BLOCK_SIZE)
             .with_system_clock(Arc::clone(&self.clock) as _)
+            .with_compaction_filter_supplier(compact_as_merged::supplier())
             .build()
     }
 }

@@ -15,7 +15,7 @@ use slatedb::{SstFile, SstReader};
 use crate::Outcome;
 
 /// How long merging may take, in seconds.
-const PATIENCE: u32 = 900;
+const PATIENCE: u32 = 3600;
 
 /// Rows and bytes of one key space.
 #[derive(Default)]
@@ -33,7 +33,7 @@ pub(crate) async fn merge(store: &Arc<dyn ObjectStore>, path: &str) -> Outcome<(
     for _ in 0..PATIENCE {
         let manifest = manifest(&admin).await?;
         if manifest.l0().is_empty() && manifest.compacted().len() <= 1 {
-            break;
+            return Ok(catalog.close().await?);
         }
         let mut sources: Vec<SourceId> =
             manifest.l0().iter().map(|view| SourceId::SstView(view.id)).collect();
@@ -43,7 +43,7 @@ pub(crate) async fn merge(store: &Arc<dyn ObjectStore>, path: &str) -> Outcome<(
         admin.submit_compaction(CompactionSpec::new(sources, destination)).await.ok();
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    Ok(catalog.close().await?)
+    Err(format!("the files were not merged into one run within {PATIENCE} seconds").into())
 }
 
 /// Prints bytes a resource: as stored, and of keys and values before compression.

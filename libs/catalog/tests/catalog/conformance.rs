@@ -12,6 +12,7 @@ use model::{
 };
 use object_store::ObjectStore;
 use slatedb::Db;
+use slatedb::admin::AdminBuilder;
 use testkit::waiting::found;
 
 use crate::commits;
@@ -32,6 +33,7 @@ pub(crate) async fn all(store: Store) {
     Box::pin(the_change_log_is_searched_by_time(&store)).await;
     Box::pin(a_change_log_without_pages_is_read_and_goes_on_with_them(&store)).await;
     Box::pin(records_of_json_are_read_and_become_compact_as_they_are_written(&store)).await;
+    Box::pin(records_of_json_become_compact_as_their_files_are_merged(&store)).await;
     Box::pin(a_reader_sees_the_writers_commits_and_writes_nothing(&store)).await;
     Box::pin(a_reader_of_nothing_creates_nothing(&store)).await;
     Box::pin(a_scan_shows_the_state_it_began_with(&store)).await;
@@ -329,8 +331,44 @@ async fn records_of_json_are_read_and_become_compact_as_they_are_written(store: 
 
     let raw = raw().await;
     let first_byte = |path: &str| raw.get(key(b'r', path));
-    assert_eq!(first_byte("a").await.unwrap().unwrap()[0], b'{', "it was not written again");
+    assert_eq!(first_byte("a").await.unwrap().unwrap()[0], b'{', "it was neither written again nor merged");
     assert_ne!(first_byte("b").await.unwrap().unwrap()[0], b'{');
+    raw.close().await.unwrap();
+}
+
+async fn records_of_json_become_compact_as_their_files_are_merged(store: &Store) {
+    const PATH: &str = "catalogs/merged";
+    open(store, PATH).await.close().await.unwrap();
+    let old = Db::open(PATH, Arc::clone(store)).await.unwrap();
+    old.put(b"mschema", b"2").await.unwrap();
+    let key = |path: &str| [b"r", uri(path).as_str().as_bytes()].concat();
+    let paths = ["a", "b", "c", "d", "e"];
+    for path in paths {
+        // So many files are merged as soon as a catalog is opened.
+        old.put(key(path), serde_json::to_vec(&resource(path)).unwrap()).await.unwrap();
+        old.flush_with_options(memtable_flush()).await.unwrap();
+    }
+    old.put(key("damaged"), b"{\"cut").await.unwrap();
+    old.flush_with_options(memtable_flush()).await.unwrap();
+    old.close().await.unwrap();
+
+    let catalog = open(store, PATH).await;
+    let admin = AdminBuilder::new(PATH, Arc::clone(store)).build();
+    found("the files are merged", async || {
+        let manifest = admin.read_manifest(None).await.unwrap().unwrap();
+        (!manifest.compacted().is_empty() && manifest.l0().len() < 4).then_some(())
+    })
+    .await;
+    for path in paths {
+        assert_eq!(catalog.resource(&uri(path)).await.unwrap(), Some(resource(path)));
+    }
+    catalog.close().await.unwrap();
+
+    let raw = Db::open(PATH, Arc::clone(store)).await.unwrap();
+    let record = raw.get(key("a")).await.unwrap().unwrap();
+    assert!(record.len() < serde_json::to_vec(&resource("a")).unwrap().len() / 2, "{} bytes", record.len());
+    assert_ne!(record[0], b'{');
+    assert_eq!(raw.get(key("damaged")).await.unwrap().unwrap(), b"{\"cut".as_slice());
     raw.close().await.unwrap();
 }
 
