@@ -9,7 +9,7 @@ use fixity::{Computed, Digest};
 use crate::wire::{Message, written};
 use crate::{
     Declaration, FetchItem, FetchJob, Fetched, FetchedResult, Location, Outcome, OutcomeResult, Outcomes,
-    StoredBitstream, Terms, Validators, VerifyJob,
+    PatchUse, SourceId, StoredBitstream, Terms, Validators, VerifyJob,
 };
 
 const FETCH_JOB: usize = r#"{"kind":"fetch-job","version":65535,"body":{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","source":,"run":"01ARZ3NDEKTSV4RRFFQ69G5FAV","lane":,"terms":,"items":[]}}"#.len();
@@ -72,13 +72,8 @@ fn fetch_item(item: &FetchItem) -> usize {
 
 fn fetched(fetched: &Fetched) -> usize {
     let Fetched { uri, seq: _, declaration: declared, listed_until: _, result, patch } = fetched;
-    let result = match result {
-        FetchedResult::Stored(of) | FetchedResult::Kept(of) => stored(of),
-        FetchedResult::NotModified | FetchedResult::Deferred => 0,
-        FetchedResult::Failed(failure) => written(failure),
-    };
     let patch = patch.as_ref().map_or(0, written);
-    patch + FETCHED + text(uri.as_str()) + declaration(declared) + RESULT + result
+    patch + FETCHED + text(uri.as_str()) + declaration(declared) + RESULT + result.bytes()
 }
 
 fn outcome(outcome: &Outcome) -> usize {
@@ -102,8 +97,12 @@ fn stored(stored: &StoredBitstream) -> usize {
         modified: _,
         final_url,
     } = stored;
-    let texts = optional(media_type) + optional(encoding) + optional(final_url);
-    STORED + location(place) + computed(of) + texts + validators(given)
+    STORED + location(place) + around(of, [media_type, encoding, final_url], given)
+}
+
+/// The values of a stored bitstream beside its location.
+fn around(of: &Computed, texts: [&Option<String>; 3], given: &Validators) -> usize {
+    computed(of) + texts.into_iter().map(optional).sum::<usize>() + validators(given)
 }
 
 fn location(location: &Location) -> usize {
@@ -148,6 +147,51 @@ fn text(text: &str) -> usize {
 /// The extra bytes of a byte in JSON. Control characters take at most six bytes, quotes and backslashes two.
 fn escape(byte: u8) -> u8 {
     5 * u8::from(byte < 0x20) + u8::from(byte == b'"' || byte == b'\\')
+}
+
+impl FetchItem {
+    /// An upper bound of the bytes that its result takes in a [`VerifyJob`], beside those of the result itself.
+    pub fn result_envelope_bytes(&self) -> usize {
+        FETCHED + text(self.uri.as_str()) + declaration(&self.declaration) + RESULT
+    }
+}
+
+impl FetchedResult {
+    /// An upper bound of its bytes on the wire.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Stored(of) | Self::Kept(of) => stored(of),
+            Self::NotModified | Self::Deferred => 0,
+            Self::Failed(failure) => written(failure),
+        }
+    }
+}
+
+impl PatchUse {
+    /// Its bytes on the wire.
+    pub fn bytes_on_the_wire(&self) -> usize {
+        written(self)
+    }
+}
+
+impl StoredBitstream {
+    /// An upper bound of its bytes on the wire, before its location is known: it may be a member of a pack of this
+    /// Source.
+    pub fn bytes_before_it_is_stored(
+        source: &SourceId,
+        computed: &Computed,
+        texts: [&Option<String>; 3],
+        validators: &Validators,
+    ) -> usize {
+        STORED + MEMBER.max(OBJECT) + text(source.as_str()) + around(computed, texts, validators)
+    }
+}
+
+impl Outcome {
+    /// An upper bound of its bytes in [`Outcomes`] on the wire.
+    pub fn bytes(&self) -> usize {
+        outcome(self)
+    }
 }
 
 impl Message for FetchJob {

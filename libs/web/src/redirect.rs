@@ -4,6 +4,10 @@ use url::Url;
 
 use crate::error_kind::ErrorKind;
 
+/// Longest target of a redirect that is followed, in bytes. RFC 9110, section 4.1, recommends that 8,000 are
+/// supported. It is kept with the resource, and each redirect of a failure is evidence.
+const LONGEST_TARGET: usize = 8_192;
+
 /// The URLs that redirected one request.
 #[derive(Debug, Default)]
 pub(crate) struct RedirectChain {
@@ -46,11 +50,22 @@ impl RedirectChain {
         let Some(location) = location else {
             return Err((ErrorKind::BadRedirect, format!("status {status} without a Location header")));
         };
+        let too_long = |bytes: usize| {
+            let detail = format!("to a URL of {bytes} bytes; at most {LONGEST_TARGET} are followed");
+            Err((ErrorKind::BadRedirect, detail))
+        };
+        if location.len() > LONGEST_TARGET {
+            return too_long(location.len());
+        }
         // Servers send UTF-8 here though they should escape it; other bytes lead nowhere either way.
         let location = String::from_utf8_lossy(location);
         let bad =
             |why: &str| (ErrorKind::BadRedirect, format!("Location: {}: {why}", location.escape_debug()));
         let next = at.join(location.trim()).map_err(|error| bad(&error.to_string()))?;
+        // Other letters than those of ASCII take three times as many bytes in a URL.
+        if next.as_str().len() > LONGEST_TARGET {
+            return too_long(next.as_str().len());
+        }
         if !matches!(next.scheme(), "http" | "https") {
             return Err(bad("only http and https are followed"));
         }
@@ -122,6 +137,16 @@ mod tests {
         ] {
             assert_eq!(next(location), Err(ErrorKind::BadRedirect), "{location:?}");
         }
+    }
+
+    #[test]
+    fn a_target_as_long_as_the_limit_is_followed_and_no_longer_one() {
+        let path = |letter: &str, bytes: usize| {
+            format!("http://h/{}", letter.repeat((bytes - "http://h/".len()) / letter.len()))
+        };
+        assert!(next(Some(&path("x", LONGEST_TARGET))).is_ok());
+        assert_eq!(next(Some(&path("x", LONGEST_TARGET + 1))), Err(ErrorKind::BadRedirect));
+        assert_eq!(next(Some(&path("ü", LONGEST_TARGET / 2))), Err(ErrorKind::BadRedirect));
     }
 
     #[test]

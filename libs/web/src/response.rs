@@ -22,6 +22,10 @@ use crate::{Client, ContentRange, ErrorKind, Exchange, Wall, WebError, headers};
 
 /// HTTP dates have whole seconds; one more for clocks that are read twice.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
+/// Longest validator that is taken, in bytes.
+const LONGEST_VALIDATOR: usize = 1024;
+/// Longest media type that is taken, in bytes.
+const LONGEST_MEDIA_TYPE: usize = 255;
 
 /// A usable response: 2xx, 206 to a request for a range, or 304 to one with a condition.
 ///
@@ -96,10 +100,13 @@ impl Response {
 
     /// The validators of this version. A `Last-Modified` within the seconds of the response itself is left
     /// out: another version may follow with the same time, and would be mistaken for this one (RFC 9110,
-    /// section 8.8.2.2).
+    /// section 8.8.2.2). So is a validator of more than a KiB: it is kept with each resource, and a server that
+    /// sends one is only asked for the whole version again.
     pub fn validators(&self) -> Validators {
-        let text =
-            |name| self.headers.get(name).and_then(|value| String::from_utf8(value.as_bytes().into()).ok());
+        let text = |name| {
+            let value = self.headers.get(name).filter(|value| value.len() <= LONGEST_VALIDATOR)?;
+            String::from_utf8(value.as_bytes().into()).ok()
+        };
         let last_modified =
             text(LAST_MODIFIED).filter(|modified| tells_versions_apart(modified, text(DATE).as_deref()));
         Validators { etag: text(ETAG), last_modified }
@@ -116,10 +123,11 @@ impl Response {
         self.header("content-range").and_then(ContentRange::parse)
     }
 
-    /// The media type in lower case, without its parameters.
+    /// The media type in lower case, without its parameters. One of more than 255 bytes is none: the names of types
+    /// and subtypes have at most 127 (RFC 6838, section 4.2).
     pub fn media_type(&self) -> Option<String> {
         let essence = self.header_text(CONTENT_TYPE)?.split(';').next()?.trim();
-        (!essence.is_empty()).then(|| essence.to_ascii_lowercase())
+        (1..=LONGEST_MEDIA_TYPE).contains(&essence.len()).then(|| essence.to_ascii_lowercase())
     }
 
     /// The Content-Encoding in lower case, if any. The bytes are returned encoded, as sent.

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use crate::fetcher::Fetcher;
 use crate::large::Large;
 use crate::resource;
+use crate::result_room::ResultRoom;
 use crate::sink::{Sink, Stored};
 
 /// Consecutive requests without any answer after which the rest of a job is deferred.
@@ -94,8 +95,8 @@ impl Fetcher {
     }
 
     /// Fetches the resources of a job, without applying its terms, and stores the bodies. Resources come back as
-    /// deferred if they are not reached in the job's time, or after the origin requested a cooldown or stopped
-    /// answering.
+    /// deferred if they are not reached in the job's time, if the results so far fill a message, or after the origin
+    /// requested a cooldown or stopped answering.
     ///
     /// # Errors
     /// Only when the store fails: then no result of this delivery counts, and the job must be repeated.
@@ -108,8 +109,11 @@ impl Fetcher {
         let mut requests = 0;
         let mut unanswered = 0;
         let mut patches_in_vain = 0;
+        let mut room = ResultRoom::of(items);
         for (n, item) in items.iter().enumerate() {
-            if start.elapsed() >= self.config.job_time() || unanswered >= UNANSWERED {
+            // The first one has its turn in any case, so that each job gets somewhere.
+            let is_full = n > 0 && !room.has_room();
+            if is_full || start.elapsed() >= self.config.job_time() || unanswered >= UNANSWERED {
                 results.push(FetchedResult::Deferred);
                 continue;
             }
@@ -119,8 +123,10 @@ impl Fetcher {
             if let Some(patched) = self.patch(item, patches_in_vain).await? {
                 requests += patched.requests;
                 patches_in_vain = patched.in_vain_after(patches_in_vain);
+                room.count_patch(&patched.used);
                 patches[n] = Some(Box::new(patched.used));
                 if let Some(fresh) = patched.fresh {
+                    room.count_body(source, &fresh);
                     sink.take(n, item, fresh).await?;
                     results.push(FetchedResult::Deferred);
                     continue;
@@ -139,6 +145,7 @@ impl Fetcher {
                         if let FetchedResult::Stored(stored) = &result {
                             sink.note_put(stored.location.clone());
                         }
+                        room.count(&result);
                         results.push(result);
                         continue;
                     }
@@ -156,12 +163,14 @@ impl Fetcher {
             match got.result {
                 Ok(fresh) => {
                     unanswered = 0;
+                    room.count_body(source, &fresh);
                     sink.take(n, item, fresh).await?;
                     // Its location is known when the sink is finished.
                     results.push(FetchedResult::Deferred);
                 }
                 Err(result) => {
                     unanswered = unanswered_after(&result, unanswered);
+                    room.count(&result);
                     results.push(result);
                 }
             }

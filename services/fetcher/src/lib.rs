@@ -14,6 +14,7 @@ mod patch;
 mod patch_room;
 mod range_permits;
 mod resource;
+mod result_room;
 mod serve;
 mod sink;
 

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use bus::{Bus, HandlerResult, Payload, Queue};
+use bus::{Bus, HandlerResult, MAX_PAYLOAD, Payload, Queue};
 use fixity::Verdict;
 use futures::TryStreamExt;
 use jiff::Timestamp;
@@ -19,6 +19,9 @@ use store::{Store, StoreError};
 use crate::VerifierMetrics;
 use crate::failure::{changed_again, mismatch, not_there};
 use crate::pack_lengths::PackLengthCache;
+
+/// Bytes that the outcomes of a job may take. Ids and names are around them.
+const OUTCOMES_BYTES: usize = MAX_PAYLOAD - 16 * 1024;
 
 /// Processes verify jobs.
 #[derive(Debug, Clone)]
@@ -97,6 +100,7 @@ impl Verifier {
             };
             judged.push(Outcome { uri: uri.clone(), seq: *seq, result, patch: patch.clone() });
         }
+        defer_what_does_not_fit(&mut judged);
         let source = source.clone();
         let origin = origin.clone();
         let requests = *requests;
@@ -116,6 +120,22 @@ impl Verifier {
             Ok(()) => Ok(true),
             Err(StoreError::NotFound { .. } | StoreError::Damaged { .. }) => Ok(false),
             Err(error) => Err(error),
+        }
+    }
+}
+
+/// Defers failures that do not fit into one message, the last ones first: their resources go out again in another job.
+/// What a Source sends decides how long a failure is. The first outcome stays, so each job gets somewhere.
+fn defer_what_does_not_fit(outcomes: &mut [Outcome]) {
+    let mut bytes: usize = outcomes.iter().map(Outcome::bytes).sum();
+    for outcome in outcomes.iter_mut().skip(1).rev() {
+        if bytes <= OUTCOMES_BYTES {
+            break;
+        }
+        if matches!(outcome.result, OutcomeResult::Failed(_)) {
+            let before = outcome.bytes();
+            outcome.result = OutcomeResult::Deferred;
+            bytes -= before - outcome.bytes();
         }
     }
 }

@@ -61,6 +61,24 @@ async fn a_body_and_its_description_arrive() {
 }
 
 #[tokio::test]
+async fn headers_that_are_kept_with_each_resource_have_a_bound() {
+    let server = ScriptedServer::start().await.unwrap();
+    let long = |bytes: usize| "x".repeat(bytes);
+    let reply =
+        Reply::ok("abc").header("etag", long(1025)).header("content-type", format!("text/{}", long(251)));
+    server.push("/long", reply);
+    let reply =
+        Reply::ok("abc").header("etag", long(1024)).header("content-type", format!("text/{}", long(250)));
+    server.push("/as-allowed", reply);
+    let kept = async |path| {
+        let response = client().get(request(&server.uri(path))).await.unwrap();
+        (response.validators().etag, response.media_type())
+    };
+    assert_eq!(kept("/long").await, (None, None));
+    assert_eq!(kept("/as-allowed").await, (Some(long(1024)), Some(format!("text/{}", long(250)))));
+}
+
+#[tokio::test]
 async fn the_media_type_that_is_wanted_is_asked_for_and_no_other() {
     let server = ScriptedServer::start().await.unwrap();
     server.push("/a", Reply::ok("abc"));

@@ -185,6 +185,25 @@ async fn a_server_that_asks_for_patience_is_not_asked_for_the_rest_of_the_job() 
 }
 
 #[tokio::test]
+async fn what_a_server_says_of_many_resources_never_exceeds_a_message() {
+    const ITEMS: usize = 500;
+    let case = Case::new().await;
+    let paths: Vec<String> = (0..ITEMS).map(|n| format!("/{n}")).collect();
+    for path in &paths {
+        // Each takes two bytes in JSON, so all of them together take a MiB.
+        case.server.push(path, Reply::ok("a").header("etag", "\"".repeat(1024)));
+    }
+    let job = case.fetch(paths.iter().map(|path| case.item(path)).collect()).await;
+    let bytes = model::encode(&job).len();
+    assert!(bytes <= bus::MAX_PAYLOAD, "{bytes}");
+    assert!(bytes > bus::MAX_PAYLOAD / 2, "{bytes}: most of a message is used");
+    let stored = job.items.iter().take_while(|item| matches!(item.result, FetchedResult::Stored(_))).count();
+    assert!((100..ITEMS).contains(&stored), "{stored}");
+    assert!(job.items[stored..].iter().all(|item| item.result == FetchedResult::Deferred));
+    assert_eq!(case.server.requests().len(), stored, "what is deferred is not requested");
+}
+
+#[tokio::test]
 async fn what_one_resource_does_leaves_the_others_alone() {
     let case = Case::new().await;
     case.server.push("/a", Reply::status(404)).push("/b", Reply::status(500)).push("/c", Reply::ok("c"));

@@ -224,3 +224,41 @@ async fn what_was_not_stored_passes_as_it_is() {
     let same = judge_one(Store::in_memory(), Declaration::default(), FetchedResult::NotModified).await;
     assert_eq!(same, OutcomeResult::NotModified);
 }
+
+#[tokio::test]
+async fn failures_that_exceed_a_message_are_deferred_and_the_first_ones_are_told() {
+    let stored = StoredBitstream {
+        final_url: Some("x".repeat(500)),
+        modified: Some(second(2)),
+        ..received_nowhere(b"abc")
+    };
+    let put = stored.location.clone();
+    let verified = FetchedResult::Stored(Arc::new(received_nowhere(b"abc")));
+    let item = |n: usize| Fetched {
+        uri: format!("http://h/{n}").parse().unwrap(),
+        seq: Seq::new(1),
+        declaration: declares(if n == 767 { b"abc" } else { b"xyz" }),
+        listed_until: Some(second(1)),
+        result: if n == 767 { verified.clone() } else { FetchedResult::Stored(Arc::new(stored.clone())) },
+        patch: None,
+    };
+    let job = VerifyJob {
+        id: JobId::fresh(),
+        source: "s".parse().unwrap(),
+        run: RunId::fresh(),
+        origin: "http://h".parse().unwrap(),
+        items: (0..768).map(item).collect(),
+        requests: 768,
+        elapsed_ms: 1,
+        put: vec![put],
+    };
+    let verifier = Verifier::new(Store::in_memory(), Arc::new(MemoryBus::new(4)));
+    let outcomes = verifier.judge(&job).await.unwrap();
+    let bytes = model::encode(&outcomes).len();
+    assert!((MAX_PAYLOAD / 2..=MAX_PAYLOAD).contains(&bytes), "{bytes}");
+    let told =
+        outcomes.items.iter().take_while(|item| matches!(item.result, OutcomeResult::Failed(_))).count();
+    assert!((100..767).contains(&told), "{told}");
+    assert!(outcomes.items[told..767].iter().all(|item| item.result == OutcomeResult::Deferred));
+    assert!(matches!(outcomes.items[767].result, OutcomeResult::Verified { .. }));
+}
