@@ -12,7 +12,7 @@ const MOST: usize = 16;
 /// to the store. The spare jobs in the queue last longer than this.
 const EVERY: Duration = Duration::from_millis(4);
 /// Longest minimum time between two batches.
-const LONGEST: Duration = Duration::from_millis(200);
+const LONGEST: Duration = Duration::from_millis(500);
 /// The minimum time is this part of what a job takes. An origin has a spare job for each four of its slots, so the spare
 /// jobs last a quarter of what a job takes.
 const PART_OF_A_JOB: u32 = 8;
@@ -94,13 +94,13 @@ mod tests {
     #[test]
     fn outcomes_of_long_jobs_gather_longer_and_those_of_short_jobs_are_not_kept_waiting() {
         let mut incoming = Incoming::of("s".parse().unwrap());
-        let long = Duration::from_secs(2);
+        let long = Duration::from_secs(10);
         let mut note = |jobs: &[Duration]| {
             incoming.note_jobs(jobs.iter().copied());
             incoming.every.as_millis()
         };
-        let grows: Vec<u128> = (0..7).map(|_| note(&[long, long])).collect();
-        assert_eq!(grows, [8, 16, 32, 64, 128, 200, 200]);
+        let grows: Vec<u128> = (0..8).map(|_| note(&[long, long])).collect();
+        assert_eq!(grows, [8, 16, 32, 64, 128, 256, 500, 500]);
         assert_eq!(
             note(&[long, Duration::from_millis(80)]),
             10,

@@ -4,8 +4,11 @@ use std::collections::VecDeque;
 
 use model::{Declaration, FetchItem, Fetched, FetchedResult, Validators};
 
-/// Maximum resources of a job. Their outcomes are one message, of less than a MiB.
-pub(super) const LARGEST_JOB: usize = 384;
+/// Maximum resources of a job. Each job costs a pack, three messages and a commit. Their outcomes are one message, of
+/// less than a MiB; the fetcher and the verifier defer what does not fit.
+pub(super) const LARGEST_JOB: usize = 768;
+/// Resources that a job of a short run may have, though they are a larger share of it: to request them again is quick.
+const SMALLEST_SHARE: usize = 32;
 /// Maximum bytes of URIs and declarations in a job: its message, and those that follow from it, stay well below the
 /// limit of a bus.
 pub(super) const HEAVIEST_JOB: usize = 256 * 1024;
@@ -44,7 +47,8 @@ impl OriginState {
     pub(super) fn job_size(&self, planned: u64, jobs_per_origin: usize, last: bool) -> usize {
         let by_time = self.millis().map_or(LARGEST_JOB, |millis| (JOB_MILLIS / millis.max(0.001)) as usize);
         let by_share = planned / (SHARE_IN_FLIGHT * most_jobs(jobs_per_origin) as u64);
-        let size = by_time.min(usize::try_from(by_share).unwrap_or(LARGEST_JOB).max(8)).clamp(1, LARGEST_JOB);
+        let by_share = usize::try_from(by_share).unwrap_or(LARGEST_JOB).max(SMALLEST_SHARE);
+        let size = by_time.min(by_share).clamp(1, LARGEST_JOB);
         if last { size.min(self.last_size(jobs_per_origin)) } else { size }
     }
 

@@ -61,6 +61,13 @@ fn a_large_run_gets_full_jobs_and_a_few_of_them() {
 }
 
 #[test]
+fn a_short_run_gets_a_few_jobs() {
+    let mut window = filled(4, 100, 100);
+    let jobs: Vec<_> = std::iter::from_fn(|| window.next_job(true)).collect();
+    assert_eq!(jobs.iter().map(|(_, _, items)| items.len()).collect::<Vec<_>>(), [32, 32, 32, 4]);
+}
+
+#[test]
 fn a_slow_origin_gets_small_jobs() {
     let mut window = filled(4, 10_000_000, 1_000);
     let (id, ..) = window.next_job(false).unwrap();
@@ -119,7 +126,7 @@ fn last_sizes(jobs_per_origin: usize, resources: usize, millis: u64) -> Vec<usiz
 fn the_last_jobs_of_a_slow_origin_become_smaller_so_that_its_slots_end_together() {
     let sizes = last_sizes(4, 3 * LARGEST_JOB, 20);
     assert_eq!(sizes.iter().sum::<usize>(), 3 * LARGEST_JOB);
-    assert_eq!(sizes[1], 96, "an eighth of what is left");
+    assert_eq!(sizes[1], 192, "an eighth of what is left");
     assert!(sizes.is_sorted_by(|one, next| one >= next), "{sizes:?}");
     assert_eq!(sizes[sizes.len() - 2], 5, "100 ms are worth a job, and less are not");
     assert!(sizes.len() < 40, "{}", sizes.len());
@@ -128,7 +135,7 @@ fn the_last_jobs_of_a_slow_origin_become_smaller_so_that_its_slots_end_together(
 #[test]
 fn the_last_jobs_of_a_fast_origin_and_those_of_one_slot_stay_large() {
     assert_eq!(last_sizes(4, 4 * LARGEST_JOB, 0), [LARGEST_JOB; 4]);
-    assert_eq!(last_sizes(1, 528, 20), [384, 144]);
+    assert_eq!(last_sizes(1, 912, 20), [768, 144]);
 }
 
 #[test]
