@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::fetcher::Fetcher;
 use crate::large::Large;
-use crate::resource;
+use crate::resource::{self, Manner};
 use crate::result_room::ResultRoom;
 use crate::sink::{Sink, Stored};
 
@@ -110,6 +110,7 @@ impl Fetcher {
         let mut unanswered = 0;
         let mut patches_in_vain = 0;
         let mut room = ResultRoom::of(items);
+        let manner = Manner::of(terms, items.len());
         for (n, item) in items.iter().enumerate() {
             // The first one has its turn in any case, so that each job gets somewhere.
             let is_full = n > 0 && !room.has_room();
@@ -118,7 +119,6 @@ impl Fetcher {
                 continue;
             }
             let now = self.clock.now();
-            let accepts_html = terms.accept_html;
             let timer = self.time_request(origin);
             if let Some(patched) = self.patch(item, patches_in_vain).await? {
                 requests += patched.requests;
@@ -156,8 +156,7 @@ impl Fetcher {
                 }
             }
             let config = &self.config;
-            let got =
-                resource::fetch(&self.client, &self.store, config, item, accepts_html, now, first).await?;
+            let got = resource::fetch(&self.client, &self.store, config, item, manner, now, first).await?;
             drop(timer);
             requests += got.requests;
             match got.result {
