@@ -2,13 +2,15 @@
 //! and far away from it.
 
 mod entrant;
+mod program;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
 
-use self::entrant::{Entrant, Program};
+use self::entrant::Entrant;
+use self::program::{Installed, Program};
 use super::small_files::whole;
 use super::{interleaved, measured};
 use crate::check::{self, Check};
@@ -17,7 +19,6 @@ use crate::far_proxy::{FarProxy, Link};
 use crate::folder::WorkFolder;
 use crate::get_all::Got;
 use crate::machine::Machine;
-use crate::peers::{self, Peer};
 use crate::place::Place;
 use crate::report::{Report, Round};
 use crate::thresher::{Outcome, Thresher};
@@ -45,8 +46,7 @@ struct Task {
 struct Bench {
     task: Task,
     thresher: Thresher,
-    curl: Peer,
-    aria2c: Peer,
+    installed: Installed,
     source: TlsSource,
     /// By distance and protocol, in the order of the entrants.
     places: Vec<Placed>,
@@ -89,8 +89,7 @@ pub(crate) fn small(options: &FarOptions) -> anyhow::Result<Report> {
 
 fn run(task: Task, options: &Options, links: &[Option<Link>]) -> anyhow::Result<Report> {
     let thresher = Thresher::get(options)?;
-    let curl = peers::curl()?;
-    let aria2c = peers::aria2c()?;
+    let installed = Installed::of(&Program::ALL)?;
     let work = WorkFolder::new(options, task.case)?;
     let machine = Machine::here(work.path());
     let source = TlsSource::start(&work, task.resources, task.bytes_each)?;
@@ -100,10 +99,11 @@ fn run(task: Task, options: &Options, links: &[Option<Link>]) -> anyhow::Result<
             places.push(Placed::new(&source, protocol, *link)?);
         }
     }
-    let versions = [&thresher.version, &curl.version, &aria2c.version].map(Clone::clone);
-    let versions = versions.into_iter().chain([source.source.version()]).collect();
-    let entrants = Entrant::all(places.iter().map(|place| (place.protocol, place.link)));
-    let bench = Bench { task, thresher, curl, aria2c, source, places, work };
+    let others = installed.peers.values().map(|peer| peer.version.clone());
+    let versions = [thresher.version.clone()].into_iter().chain(others).chain([source.source.version()]);
+    let versions = versions.collect();
+    let entrants = Entrant::all(&installed.programs, places.iter().map(|place| (place.protocol, place.link)));
+    let bench = Bench { task, thresher, installed, source, places, work };
     let count = if task.is_large { (task.resources * task.bytes_each).div_ceil(MB) } else { task.resources };
     let rows = interleaved(
         &entrants,
@@ -123,6 +123,7 @@ fn run(task: Task, options: &Options, links: &[Option<Link>]) -> anyhow::Result<
         ("largest_window_bytes", json!(link.map(|link| link.most_window))),
         ("stalled_pieces", json!(link.map(|link| link.stalls))),
         ("rounds", json!(options.rounds)),
+        ("left_out", json!(bench.installed.left_out)),
         ("transport", json!("TLS 1.3 over loopback")),
     ]);
     let others: Vec<_> = entrants.iter().filter(|entrant| entrant.program != Program::Thresher).collect();
@@ -187,7 +188,7 @@ impl Bench {
                 let got: Got = serde_json::from_str(&ended.output()?)?;
                 vec![Check::holds("all bodies have the right sha-256", got == place.all)]
             }
-            Program::Curl | Program::Aria2c => {
+            Program::Curl | Program::Aria2c | Program::Wget2 | Program::Rclone => {
                 ended.succeeded()?;
                 check::files(&into, base, expected)?
             }
