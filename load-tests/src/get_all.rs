@@ -4,9 +4,9 @@
 
 mod client;
 
-use std::fs;
+use std::fs::{self, File};
 use std::future::poll_fn;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -194,10 +194,14 @@ async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
         let mut digest = Sha256::new();
         let mut bytes = 0;
         let mut kept = Vec::new();
+        let path = work.into.as_ref().map(|into| into.join(url.path().trim_start_matches('/')));
+        let mut file = path.as_deref().map(create).transpose()?;
         while let Some(part) = next_part(&mut incoming).await? {
             digest.update(&part);
             bytes += part.len() as u64;
-            if work.into.is_some() || work.keeper.is_some() {
+            if let Some(file) = &mut file {
+                file.write_all(&part).with_context(|| format!("cannot write {url}"))?;
+            } else if work.keeper.is_some() {
                 kept.extend_from_slice(&part);
             }
         }
@@ -206,9 +210,7 @@ async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
             ensure!(digest == *declared, "{url} is not as it is listed");
         }
         sum.count(bytes, digest);
-        if let Some(into) = &work.into {
-            write(&into.join(url.path().trim_start_matches('/')), &kept)?;
-        } else if let Some(keeper) = &work.keeper {
+        if let Some(keeper) = &work.keeper {
             received.push(Received { uri: url.to_string().parse()?, bytes: kept, sha256: digest });
             if received.len() == PACKED_TOGETHER {
                 keeper.keep(std::mem::take(&mut received)).await?;
@@ -221,16 +223,16 @@ async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
     Ok(sum)
 }
 
-/// Writes a file; its folder is created when it is missing, which is rare.
-fn write(path: &Path, body: &[u8]) -> anyhow::Result<()> {
-    let written = match fs::write(path, body) {
+/// Creates a file; its folder is created when it is missing, which is rare.
+fn create(path: &Path) -> anyhow::Result<File> {
+    let created = match File::create(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             fs::create_dir_all(path.parent().unwrap_or(path))?;
-            fs::write(path, body)
+            File::create(path)
         }
         other => other,
     };
-    written.with_context(|| format!("cannot write {}", path.display()))
+    created.with_context(|| format!("cannot write {}", path.display()))
 }
 
 impl Sum {
@@ -282,8 +284,8 @@ mod tests {
     fn a_file_is_written_into_a_folder_that_was_missing() {
         let folder = tempfile::TempDir::new().unwrap();
         let path = folder.path().join("a/b/c");
-        write(&path, b"x").unwrap();
-        write(&path, b"y").unwrap();
+        create(&path).unwrap().write_all(b"x").unwrap();
+        create(&path).unwrap().write_all(b"y").unwrap();
         assert_eq!(fs::read(path).unwrap(), b"y");
     }
 }
