@@ -22,7 +22,7 @@ use crate::get_all::Got;
 use crate::machine::Machine;
 use crate::place::Place;
 use crate::ready::FullMemory;
-use crate::report::{Report, Round};
+use crate::report::{REACHED, Report, Round};
 use crate::thresher::{Outcome, Thresher};
 use crate::tls_source::{Protocol, Site, TlsSource};
 
@@ -159,7 +159,7 @@ impl Bench {
         if let Some(least) = place.least(self.task) {
             let percent = 100.0 * least.as_secs_f64() / done.usage.seconds;
             done.counted.insert("least_ms".to_owned(), u64::try_from(least.as_millis())?);
-            done.counted.insert("percent_of_what_can_be_reached".to_owned(), percent.round() as u64);
+            done.counted.insert(REACHED.to_owned(), percent.round() as u64);
         }
         let Site { base, expected, .. } = &place.site;
         done.checks = match entrant.program {
