@@ -43,7 +43,9 @@ impl Case {
         let spec = ConsumerSpec::new(Filter::Fetch(origin), limit, Duration::from_secs(60), 5);
         bus.open(spec).await.expect("a bus in memory");
         let stop = CancellationToken::new();
-        let (store, web) = (Store::in_memory(), WebConfig::default());
+        let store = Store::in_memory();
+        // The bus alone limits requests here.
+        let web = WebConfig { per_origin: 20, ..WebConfig::default() };
         Self { server, bus, store, web, digests: Vec::new(), stop }
     }
 
@@ -126,7 +128,7 @@ fn body(length: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn as_many_ranges_as_can_be_spared_bring_it_and_each_byte_comes_once() {
-    for (limit, expected) in [(1, 1), (2, 1), (3, 2), (4, 3), (20, 4)] {
+    for (limit, expected) in [(1, 1), (2, 1), (3, 2), (4, 3), (20, 8)] {
         let case = Case::new(limit).await;
         let body = body(10 * MIB + 7);
         case.server.wait_for(expected);
@@ -319,7 +321,8 @@ async fn ranges_that_are_not_what_was_asked_for_are_not_taken() {
         case.server.serve("/a", File::new(body.clone(), "\"v1\"").with(ranges));
         let done = case.fetch("/a", body.len()).await;
         case.assert_stored(&done, &body).await;
-        assert!(case.server.asked().len() <= 8, "{ranges:?}: {:?}", case.ranges());
+        // A first one, as many as may be open, and the rest in one.
+        assert!(case.server.asked().len() <= 10, "{ranges:?}: {:?}", case.ranges());
     }
 }
 
