@@ -9,13 +9,14 @@ use futures::future::BoxFuture;
 use http::Uri;
 use http::uri::Scheme;
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{Connection as _, HttpConnector};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
 use crate::address_guard::{Guard, Names, Resolver};
+use crate::stream_limit::Watched;
 
 /// Keep-alive: an idle connection is probed after this time, and again after each probe.
 const PROBE_AFTER: Duration = Duration::from_secs(15);
@@ -71,7 +72,7 @@ impl Parts {
 }
 
 impl Service<Uri> for Connector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Response = TokioIo<Watched<TokioIo<MaybeHttpsStream<TokioIo<TcpStream>>>>>;
     type Error = Box<dyn Error + Send + Sync>;
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
@@ -94,7 +95,9 @@ impl Service<Uri> for Connector {
                 // The server may have moved.
                 parts.names.forget(&host);
             }
-            connected
+            let stream = connected?;
+            let is_http2 = stream.connected().is_negotiated_h2();
+            Ok(TokioIo::new(Watched::new(TokioIo::new(stream), is_http2)))
         })
     }
 }
