@@ -45,8 +45,11 @@ pub(crate) enum Case {
     /// 10,000 resources of a Source that takes 50 ms for each answer, with 64 requests open.
     #[command(name = "latency-50ms")]
     Latency(Options),
-    /// 20,000 resources of 2 KiB over TLS, by HTTP/1.1 and by HTTP/2: thresher, a bare loop, curl and aria2c.
+    /// 20,000 resources of 2 KiB over TLS, by HTTP/1.1 and by HTTP/2: thresher, a bare loop, curl, aria2c,
+    /// wget2 and rclone.
     SmallFilesTls(Options),
+    /// 64 resources of 64 MiB over TLS, by HTTP/1.1 and by HTTP/2: thresher, a bare loop and curl.
+    LargeFilesTls(Options),
     /// 8 resources of 16 MiB from a server that is 20, 100 and 240 ms away, over TLS, by HTTP/1.1 and by HTTP/2.
     FarLarge(FarOptions),
     /// 1,280 resources of 2 KiB from a server that is 240 ms away, with 64 requests open.

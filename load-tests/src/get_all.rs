@@ -2,9 +2,11 @@
 //! URL of a list, several concurrently, and digests each body with SHA-256. It stores nothing, or a file per
 //! body, or the same as a harvest. The list may also be a Resource List.
 
-use std::fs;
+mod client;
+
+use std::fs::{self, File};
 use std::future::poll_fn;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -17,17 +19,11 @@ use data_encoding::HEXLOWER;
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::{self, HeaderValue};
 use hyper::{Request, Response, StatusCode, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::{ClientConfig, RootCertStore};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use store::StoreTarget;
 
+use self::client::{BareClient, client};
 use crate::keep::{self, Keeper, PACKED_TOGETHER, PLANNED_TOGETHER, Received, Settling, Wanted};
 use crate::listed;
 
@@ -57,9 +53,6 @@ pub(crate) struct GetAllArgs {
     pub(crate) http2: bool,
 }
 
-/// The HTTP/2 window, of a connection and of a response: as Thresher's.
-const HTTP2_WINDOW: u32 = 16 << 20;
-
 /// The result. A client that skips a body, or reads it wrong, cannot get the same digests.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Got {
@@ -81,7 +74,7 @@ pub(crate) struct Sum {
 
 /// State that all requests share.
 struct Work {
-    client: Client<HttpsConnector<HttpConnector>, String>,
+    client: BareClient,
     urls: Vec<Uri>,
     /// The range of each that is requested in part.
     ranges: Vec<Option<HeaderValue>>,
@@ -95,7 +88,7 @@ struct Work {
 /// Gets everything, and prints the result as JSON.
 pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
     let mut work = Work {
-        client: client(arguments.cacert.as_deref(), arguments.http2)?,
+        client: client(arguments.at_once, arguments.cacert.as_deref(), arguments.http2)?,
         urls: Vec::new(),
         ranges: Vec::new(),
         declared: Vec::new(),
@@ -133,30 +126,6 @@ pub(crate) fn run(arguments: &GetAllArgs) -> anyhow::Result<()> {
     })?;
     println!("{}", serde_json::to_string(&sum.got())?);
     Ok(())
-}
-
-/// The client, over TLS too if there is a certificate to trust.
-fn client(
-    cacert: Option<&Path>,
-    http2: bool,
-) -> anyhow::Result<Client<HttpsConnector<HttpConnector>, String>> {
-    let mut roots = RootCertStore::empty();
-    if let Some(file) = cacert {
-        let certificate = CertificateDer::from_pem_file(file);
-        roots.add(certificate.with_context(|| format!("cannot read {}", file.display()))?)?;
-    }
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    let tls = tls.with_root_certificates(roots).with_no_client_auth();
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
-    let connector =
-        if http2 { connector.enable_http2().wrap_connector(tcp) } else { connector.wrap_connector(tcp) };
-    let mut builder = Client::builder(TokioExecutor::new());
-    builder.http2_initial_stream_window_size(HTTP2_WINDOW).http2_initial_connection_window_size(HTTP2_WINDOW);
-    Ok(builder.build(connector))
 }
 
 impl Work {
@@ -225,10 +194,14 @@ async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
         let mut digest = Sha256::new();
         let mut bytes = 0;
         let mut kept = Vec::new();
+        let path = work.into.as_ref().map(|into| into.join(url.path().trim_start_matches('/')));
+        let mut file = path.as_deref().map(create).transpose()?;
         while let Some(part) = next_part(&mut incoming).await? {
             digest.update(&part);
             bytes += part.len() as u64;
-            if work.into.is_some() || work.keeper.is_some() {
+            if let Some(file) = &mut file {
+                file.write_all(&part).with_context(|| format!("cannot write {url}"))?;
+            } else if work.keeper.is_some() {
                 kept.extend_from_slice(&part);
             }
         }
@@ -237,9 +210,7 @@ async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
             ensure!(digest == *declared, "{url} is not as it is listed");
         }
         sum.count(bytes, digest);
-        if let Some(into) = &work.into {
-            write(&into.join(url.path().trim_start_matches('/')), &kept)?;
-        } else if let Some(keeper) = &work.keeper {
+        if let Some(keeper) = &work.keeper {
             received.push(Received { uri: url.to_string().parse()?, bytes: kept, sha256: digest });
             if received.len() == PACKED_TOGETHER {
                 keeper.keep(std::mem::take(&mut received)).await?;
@@ -252,16 +223,16 @@ async fn get_some(work: Arc<Work>) -> anyhow::Result<Sum> {
     Ok(sum)
 }
 
-/// Writes a file; its folder is created when it is missing, which is rare.
-fn write(path: &Path, body: &[u8]) -> anyhow::Result<()> {
-    let written = match fs::write(path, body) {
+/// Creates a file; its folder is created when it is missing, which is rare.
+fn create(path: &Path) -> anyhow::Result<File> {
+    let created = match File::create(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             fs::create_dir_all(path.parent().unwrap_or(path))?;
-            fs::write(path, body)
+            File::create(path)
         }
         other => other,
     };
-    written.with_context(|| format!("cannot write {}", path.display()))
+    created.with_context(|| format!("cannot write {}", path.display()))
 }
 
 impl Sum {
@@ -313,8 +284,8 @@ mod tests {
     fn a_file_is_written_into_a_folder_that_was_missing() {
         let folder = tempfile::TempDir::new().unwrap();
         let path = folder.path().join("a/b/c");
-        write(&path, b"x").unwrap();
-        write(&path, b"y").unwrap();
+        create(&path).unwrap().write_all(b"x").unwrap();
+        create(&path).unwrap().write_all(b"y").unwrap();
         assert_eq!(fs::read(path).unwrap(), b"y");
     }
 }

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Case::SmallFiles(options) => print(&options, cases::small_files::run(&options)),
         Case::SmallFilesFleet(options) => print(&options, cases::small_files_fleet::run(&options)),
         Case::LargeFiles(options) => print(&options, cases::large_files::run(&options)),
+        Case::LargeFilesTls(options) => print(&options, cases::far::large_files(&options)),
         Case::SmallFilesTls(options) => print(&options, cases::far::small_files(&options)),
         Case::FarLarge(options) => print(&options.common, cases::far::large(&options)),
         Case::FarSmall(options) => print(&options.common, cases::far::small(&options)),

@@ -49,6 +49,16 @@ pub(crate) fn wget() -> anyhow::Result<Peer> {
     debian("wget", "wget", "--version").map(|peer| peer.called_by_words(3))
 }
 
+/// GNU Wget2.
+pub(crate) fn wget2() -> anyhow::Result<Peer> {
+    debian("wget2", "wget2", "--version").map(|peer| peer.called_by_words(3))
+}
+
+/// rclone.
+pub(crate) fn rclone() -> anyhow::Result<Peer> {
+    debian("rclone", "rclone", "version").map(|peer| peer.called_by_words(2))
+}
+
 /// Info-ZIP's `unzip`.
 pub(crate) fn unzip() -> anyhow::Result<Peer> {
     debian("unzip", "unzip", "-v").map(|peer| peer.called_by_words(2))

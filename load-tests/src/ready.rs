@@ -1,6 +1,6 @@
 //! Prepares the machine before each timed run, so that the run pays only for its own work.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
@@ -27,13 +27,13 @@ pub(crate) fn make_ready() {
 /// A computer that has worked for a while has no free memory: the page cache fills it, and the kernel drops
 /// pages for new writes. A virtual machine's host may take free memory back within a second. So before a run
 /// that writes gigabytes, touching memory once is not enough.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct FullMemory(Option<File>);
 
 impl FullMemory {
     /// Creates the file in `directory`, as large as free memory is now. There is none if the directory is in
     /// memory itself, or has no room.
-    pub(crate) fn new(directory: &Path) -> Self {
+    fn new(directory: &Path) -> Self {
         if machine::lies_in_memory(directory) {
             return Self(None);
         }
@@ -46,9 +46,16 @@ impl FullMemory {
         Self(file.inspect_err(left).ok())
     }
 
-    /// Whether there is such a file.
-    pub(crate) fn is_there(&self) -> bool {
-        self.0.is_some()
+    /// The same below the target directory.
+    pub(crate) fn below_target() -> io::Result<Self> {
+        let disk = testkit::servers::target_directory();
+        fs::create_dir_all(&disk)?;
+        Ok(Self::new(&disk))
+    }
+
+    /// The memory that runs find, for the report.
+    pub(crate) fn described(&self) -> &'static str {
+        if self.0.is_some() { "full of copies of files" } else { "as it was" }
     }
 
     /// Reads it, so that its copy fills the free memory again.

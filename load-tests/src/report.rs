@@ -12,6 +12,9 @@ use crate::machine::Machine;
 use crate::measure::Usage;
 use crate::stats::{Spread, rounded};
 
+/// The count of a round that compares its time with the shortest possible one, where the case knows that.
+pub(crate) const REACHED: &str = "percent_of_what_can_be_reached";
+
 /// The result of a case.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
@@ -75,6 +78,9 @@ pub(crate) struct Summary {
     /// Its resources per second as a multiple of these other rows', by the medians.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) times_as_fast_as: BTreeMap<&'static str, f64>,
+    /// The median of the percentages of what can be reached, where the case knows that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) percent_of_what_can_be_reached: Option<f64>,
 }
 
 impl Round {
@@ -121,6 +127,7 @@ impl Report {
                 resources_per_second: (row.resources as f64 / spread.median).round(),
                 peak_rss_bytes: row.rounds.iter().map(|round| round.usage.peak_rss_bytes).max().unwrap_or(0),
                 times_as_fast_as: ratios.collect(),
+                percent_of_what_can_be_reached: row.median_of(REACHED),
             });
         }
         self
@@ -153,11 +160,13 @@ impl Report {
         let mut header: Vec<String> =
             ["command", "median s", "min–max s", "per second"].map(str::to_owned).to_vec();
         header.extend(others.iter().map(|other| format!("× {other}")));
+        let knows_least = self.rows.iter().any(|row| row.median_of(REACHED).is_some());
+        header.extend(knows_least.then(|| "% of what can be reached".to_owned()));
         header.extend(["peak MiB", "cpu s", "source cpu s", "other cpu s", "checks"].map(str::to_owned));
         table.set_header(header);
         for row in &self.rows {
             if let Some(summary) = &row.summary {
-                table.add_row(row.cells(summary, &others));
+                table.add_row(row.cells(summary, &others, knows_least));
             }
         }
         for column in table.column_iter_mut().skip(1) {
@@ -168,7 +177,13 @@ impl Report {
 }
 
 impl Row {
-    fn cells(&self, summary: &Summary, others: &[&str]) -> Vec<String> {
+    /// The median of a count over the rounds that have it.
+    fn median_of(&self, count: &str) -> Option<f64> {
+        let counts = self.rounds.iter().filter_map(|round| round.counted.get(count));
+        Spread::of(counts.map(|count| *count as f64)).map(|spread| spread.median)
+    }
+
+    fn cells(&self, summary: &Summary, others: &[&str], knows_least: bool) -> Vec<String> {
         let median = |of: fn(&Round) -> f64| Spread::of(self.rounds.iter().map(of)).map_or(0.0, |s| s.median);
         let Spread { median: seconds, min, max } = summary.seconds;
         let mut cells = vec![
@@ -180,6 +195,10 @@ impl Row {
         cells.extend(others.iter().map(|other| {
             summary.times_as_fast_as.get(other).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
         }));
+        if knows_least {
+            let reached = summary.percent_of_what_can_be_reached;
+            cells.push(reached.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.0}")));
+        }
         let all_hold = self.rounds.iter().flat_map(|round| &round.checks).all(|check| check.holds);
         cells.extend([
             format!("{:.0}", summary.peak_rss_bytes as f64 / f64::from(1 << 20)),

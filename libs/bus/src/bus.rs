@@ -59,7 +59,7 @@ pub trait Bus: Debug + Send + Sync {
 
     /// Acquires a permit for a request to an origin outside of jobs. It counts as one more in flight while it is held,
     /// among the jobs of all workers of the origin queue. If the origin queue is open, the limit of its consumer holds,
-    /// else `limit`. There is one permit less than the limit, and four at most. The call waits until one is free, and
+    /// else `limit`. There is one permit less than the limit, and eight at most. The call waits until one is free, and
     /// then until the jobs in flight leave room for it. Meanwhile no job is delivered that would take that room.
     ///
     /// Dropping the permit returns it. The permit of a dead process is free again after 15 seconds. A holder must not

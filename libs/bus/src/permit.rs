@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 /// The most permits at one origin, so that counting them stays cheap.
-pub(crate) const MOST_PERMITS: usize = 4;
+pub(crate) const MOST_PERMITS: usize = 8;
 
 /// A permit for one open request at an origin. Dropping it returns it: see [`Bus::acquire_permit`](crate::Bus::acquire_permit).
 #[derive(Debug)]
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn jobs_keep_a_slot_wherever_there_is_more_than_one() {
-        assert_eq!([0, 1, 2, 3, 5, 6, 1_000].map(permits_within), [1, 1, 1, 2, 4, 4, 4]);
+        assert_eq!([0, 1, 2, 3, 5, 9, 10, 1_000].map(permits_within), [1, 1, 1, 2, 4, 8, 8, 8]);
     }
 
     #[test]
@@ -46,6 +46,6 @@ mod tests {
         for limit in 2..20 {
             assert!(1 + spare_within(limit) < limit, "{limit}");
         }
-        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(spare_within), [0, 0, 0, 1, 2, 3, 3]);
+        assert_eq!([0, 1, 2, 3, 4, 5, 8, 9, 10].map(spare_within), [0, 0, 0, 1, 2, 3, 6, 7, 7]);
     }
 }

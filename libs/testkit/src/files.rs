@@ -30,8 +30,10 @@ pub struct FileServer {
 pub struct File {
     /// Its bytes.
     pub bytes: Bytes,
-    /// Its `ETag`, with its quotes.
-    pub etag: String,
+    /// Its `ETag`, with its quotes; or its `Last-Modified`.
+    pub version: String,
+    /// Whether the version is a time.
+    pub is_dated: bool,
     /// How the server handles range requests for it.
     pub ranges: Ranges,
 }
@@ -39,7 +41,7 @@ pub struct File {
 /// How a server handles a range request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ranges {
-    /// Sends the range, if `If-Range` is its `ETag` or missing; else the whole.
+    /// Sends the range, if `If-Range` is its version or missing; else the whole.
     Given,
     /// Advertises ranges, and sends the whole.
     Ignored,
@@ -163,7 +165,13 @@ impl FileServer {
 impl File {
     /// A file with ranges.
     pub fn new(bytes: impl Into<Bytes>, etag: &str) -> Self {
-        Self { bytes: bytes.into(), etag: etag.to_owned(), ranges: Ranges::Given }
+        let version = etag.to_owned();
+        Self { bytes: bytes.into(), version, is_dated: false, ranges: Ranges::Given }
+    }
+
+    /// The same with a `Last-Modified` and no `ETag`.
+    pub fn dated(bytes: impl Into<Bytes>, last_modified: &str) -> Self {
+        Self { is_dated: true, ..Self::new(bytes, last_modified) }
     }
 
     /// The same with other ranges.
@@ -188,7 +196,7 @@ impl File {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let (first, last) = text("range")?.strip_prefix("bytes=")?.split_once('-')?;
         let is_meant =
-            text("if-range").is_none_or(|etag| etag == self.etag && self.ranges != Ranges::Restless);
+            text("if-range").is_none_or(|known| known == self.version && self.ranges != Ranges::Restless);
         let first: usize = first.parse().ok()?;
         let end = last.parse().map_or(self.bytes.len(), |last: usize| self.bytes.len().min(last + 1));
         let (first, end) = match self.ranges {
@@ -281,11 +289,12 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Re
             None => (404, Response::builder()),
             Some(file) if file.refuses(range.as_deref(), state.open) => (429, Response::builder()),
             Some(file) => {
-                let etag = match file.ranges {
+                let version = match file.ranges {
                     Ranges::Restless => format!("\"{}\"", state.asked.len()),
-                    _ => file.etag.clone(),
+                    _ => file.version.clone(),
                 };
-                let mut response = Response::builder().header("etag", etag);
+                let name = if file.is_dated { "last-modified" } else { "etag" };
+                let mut response = Response::builder().header(name, version);
                 if file.ranges != Ranges::Unknown {
                     response = response.header("accept-ranges", "bytes");
                 }
@@ -315,5 +324,5 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Re
 }
 
 fn finish(response: http::response::Builder, status: u16, body: Body) -> Response {
-    response.status(status).body(body).expect("a file's ETag fits a header")
+    response.status(status).body(body).expect("a file's version fits a header")
 }

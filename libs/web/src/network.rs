@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::{Request, Response};
 use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -14,9 +15,12 @@ use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls_platform_verifier::Verifier;
 
-use crate::WebConfig;
 use crate::address_guard::{CachedNames, Guard, Names, SystemNames};
+use crate::body_chunks::BodyChunks;
 use crate::connector::Connector;
+use crate::lanes::{LANES, Lane, Lanes};
+use crate::stream_limit::StreamLimit;
+use crate::{WebConfig, WebError, classify};
 
 /// An idle connection is closed after this time.
 const IDLE: Duration = Duration::from_secs(90);
@@ -26,9 +30,13 @@ const SESSIONS: usize = 1_024;
 const SMALLEST_WINDOW: u32 = 65_535;
 const LARGEST_WINDOW: u32 = (1 << 31) - 1;
 
+/// The names of protocols in TLS (RFC 7301).
+const HTTP2: &[u8] = b"h2";
+const HTTP1: &[u8] = b"http/1.1";
+
 /// Sends requests over pooled connections. If the server has just closed a pooled connection, the request is
 /// sent on another one, but only if no byte of it was sent.
-pub(crate) type Network = Client<Connector, Full<Bytes>>;
+type Network = Client<Connector, Full<Bytes>>;
 
 /// What all connections of a client share: TLS with its sessions, and names with their addresses.
 pub(crate) struct Underlay {
@@ -36,14 +44,19 @@ pub(crate) struct Underlay {
     tls: Arc<ClientConfig>,
     /// The same, offering HTTP/1.1 only.
     tls_apart: Arc<ClientConfig>,
+    /// The same, offering HTTP/2 only.
+    tls_further: Arc<ClientConfig>,
 }
 
 /// The pools of connections to a set of addresses.
 pub(crate) struct Networks {
     /// Requests that share a connection where the server speaks HTTP/2.
-    pub(crate) shared: Network,
+    shared: Network,
+    /// One further HTTP/2 connection each, for servers that take fewer requests on one than there may be.
+    further: [Network; LANES - 1],
+    lanes: Lanes,
     /// Requests that each have a connection of their own.
-    pub(crate) apart: Network,
+    apart: Network,
 }
 
 impl Underlay {
@@ -51,27 +64,78 @@ impl Underlay {
     /// When this machine has no root certificates.
     pub(crate) fn new() -> Result<Self, rustls::Error> {
         let tls = tls()?;
-        let mut tls_apart = tls.clone();
-        tls_apart.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let only = |protocol: &[u8]| {
+            let mut tls = tls.clone();
+            tls.alpn_protocols = vec![protocol.to_vec()];
+            Arc::new(tls)
+        };
+        let (tls_apart, tls_further) = (only(HTTP1), only(HTTP2));
         let names = Arc::new(CachedNames::new(Arc::new(SystemNames)));
-        Ok(Self { names, tls: Arc::new(tls), tls_apart: Arc::new(tls_apart) })
+        Ok(Self { names, tls: Arc::new(tls), tls_apart, tls_further })
     }
 
     /// Networks without connections yet, to the addresses that `guard` allows.
     pub(crate) fn networks(&self, config: &WebConfig, guard: &Arc<Guard>) -> Networks {
+        let network = |tls, only_http2| new(config, &self.names, guard, tls, only_http2);
         Networks {
-            shared: new(config, &self.names, guard, &self.tls),
-            apart: new(config, &self.names, guard, &self.tls_apart),
+            shared: network(&self.tls, false),
+            further: std::array::from_fn(|_| network(&self.tls_further, true)),
+            lanes: Lanes::default(),
+            apart: network(&self.tls_apart, false),
+        }
+    }
+}
+
+impl Networks {
+    /// Sends a request, and waits for its response head. `apart` gives it a connection of its own.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) async fn request(
+        &self,
+        request: Request<Full<Bytes>>,
+        apart: bool,
+    ) -> Result<Response<BodyChunks>, WebError> {
+        let lane = if apart { None } else { self.lanes.enter(request.uri()) };
+        let network = match lane.as_ref().map_or(0, Lane::number) {
+            _ if apart => &self.apart,
+            0 => &self.shared,
+            further => &self.further[further - 1],
+        };
+        let answer = network.request(request).await;
+        if let Some(lane) = &lane {
+            match &answer {
+                Ok(answer) => {
+                    let limit = answer.extensions().get::<StreamLimit>();
+                    lane.note_limit(limit.and_then(StreamLimit::stated));
+                }
+                // Perhaps the server speaks HTTP/2 no more. The first connection finds out.
+                Err(_) if lane.number() > 0 => lane.note_limit(None),
+                Err(_) => {}
+            }
+        }
+        match answer {
+            Ok(answer) => Ok(answer.map(|incoming| BodyChunks::network(incoming, lane))),
+            Err(error) => Err(classify::before_answer(&error)),
         }
     }
 }
 
 /// A network without connections yet, to the addresses of `names` that `guard` allows.
-fn new(config: &WebConfig, names: &Arc<dyn Names>, guard: &Arc<Guard>, tls: &Arc<ClientConfig>) -> Network {
+fn new(
+    config: &WebConfig,
+    names: &Arc<dyn Names>,
+    guard: &Arc<Guard>,
+    tls: &Arc<ClientConfig>,
+    only_http2: bool,
+) -> Network {
     let connector =
         Connector::new(Arc::clone(names), Arc::clone(guard), Arc::clone(tls), config.connect_timeout);
     let window = config.http2_window.clamp(SMALLEST_WINDOW, LARGEST_WINDOW);
     Client::builder(TokioExecutor::new())
+        .http2_only(only_http2)
+        // Until its settings have come: such a server takes few, and refuses those beyond.
+        .http2_initial_max_send_streams(only_http2.then_some(1))
         .http2_initial_stream_window_size(window)
         .http2_initial_connection_window_size(connection_window(window, config.per_origin))
         .timer(TokioTimer::new())
@@ -102,7 +166,7 @@ pub(crate) fn tls() -> Result<ClientConfig, rustls::Error> {
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     tls.resumption = Resumption::in_memory_sessions(SESSIONS);
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    tls.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
     Ok(tls)
 }
 

@@ -11,7 +11,7 @@ use http_body_util::Full;
 
 use crate::body_chunks::BodyChunks;
 use crate::network::Networks;
-use crate::{ConnectFault, ErrorKind, WebError, classify};
+use crate::{ConnectFault, ErrorKind, WebError};
 
 /// A response from a replacement of the network: its head, and its body piece by piece.
 pub type Carried = http::Response<BoxStream<'static, io::Result<Bytes>>>;
@@ -45,13 +45,7 @@ impl Carrier {
         apart: bool,
     ) -> Result<http::Response<BodyChunks>, WebError> {
         match self {
-            Self::Network(networks) => {
-                let network = if apart { &networks.apart } else { &networks.shared };
-                match network.request(request.map(Full::new)).await {
-                    Ok(answer) => Ok(answer.map(BodyChunks::network)),
-                    Err(error) => Err(classify::before_answer(&error)),
-                }
-            }
+            Self::Network(networks) => networks.request(request.map(Full::new), apart).await,
             Self::Inside(transport) => match transport.carry(request.map(drop)).await {
                 Ok(answer) => Ok(answer.map(BodyChunks::inside)),
                 Err(error) => Err(inside(&error)),

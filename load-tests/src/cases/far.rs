@@ -1,25 +1,28 @@
-//! `small-files-tls`, `far-large` and `far-small`: the same harvest over TLS by HTTP/1.1 and by HTTP/2, next to the server
-//! and far away from it.
+//! `small-files-tls`, `large-files-tls`, `far-large` and `far-small`: the same harvest over TLS by HTTP/1.1 and by HTTP/2,
+//! next to the server and far away from it.
 
 mod entrant;
+mod placed;
+mod program;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::fs;
 
 use serde_json::json;
 
-use self::entrant::{Entrant, Program};
-use super::small_files::whole;
+use self::entrant::Entrant;
+use self::placed::Placed;
+use self::program::{Installed, Program};
 use super::{interleaved, measured};
 use crate::check::{self, Check};
 use crate::cli::{FarOptions, Options};
-use crate::far_proxy::{FarProxy, Link};
+use crate::far_proxy::Link;
 use crate::folder::WorkFolder;
 use crate::get_all::Got;
 use crate::machine::Machine;
-use crate::peers::{self, Peer};
 use crate::place::Place;
-use crate::report::{Report, Round};
+use crate::ready::FullMemory;
+use crate::report::{REACHED, Report, Round};
 use crate::thresher::{Outcome, Thresher};
 use crate::tls_source::{Protocol, Site, TlsSource};
 
@@ -27,8 +30,8 @@ use crate::tls_source::{Protocol, Site, TlsSource};
 const SAMPLE: usize = 3;
 /// The unit of large files.
 const MB: u64 = 1_000_000;
-/// Round trips before the first byte of content: TCP, TLS and the list; and again for the connections that follow.
-const TRIPS_BEFORE: u32 = 3;
+/// Bytes of content from which a run fills memory with what it writes.
+const FILLS_MEMORY: u64 = 1 << 30;
 
 /// What a case serves, and with how many requests it is harvested.
 #[derive(Debug, Clone, Copy)]
@@ -39,34 +42,40 @@ struct Task {
     at_once: u16,
     /// Whether bodies are large: then the rows count megabytes, and nothing is packed.
     is_large: bool,
+    programs: &'static [Program],
 }
+
+/// What cases of small bodies have in common.
+const SMALL: Task =
+    Task { case: "", resources: 0, bytes_each: 0, at_once: 16, is_large: false, programs: &Program::ALL };
+/// The same of large ones.
+const LARGE: Task = Task { is_large: true, ..SMALL };
 
 /// State that every run needs.
 struct Bench {
     task: Task,
     thresher: Thresher,
-    curl: Peer,
-    aria2c: Peer,
+    installed: Installed,
     source: TlsSource,
     /// By distance and protocol, in the order of the entrants.
     places: Vec<Placed>,
     work: WorkFolder,
-}
-
-/// The resources at one distance by one protocol.
-struct Placed {
-    site: Site,
-    protocol: Protocol,
-    link: Option<Link>,
-    /// The expected result of a bare loop.
-    all: Got,
-    _proxy: Option<FarProxy>,
+    /// What fills memory before runs that write gigabytes.
+    memory: FullMemory,
 }
 
 /// Runs `small-files-tls`.
 pub(crate) fn small_files(options: &Options) -> anyhow::Result<Report> {
     let resources = options.resources.unwrap_or(20_000);
-    let task = Task { case: "small-files-tls", resources, bytes_each: 2048, at_once: 16, is_large: false };
+    let task = Task { case: "small-files-tls", resources, bytes_each: 2048, ..SMALL };
+    run(task, options, &[None])
+}
+
+/// Runs `large-files-tls`.
+pub(crate) fn large_files(options: &Options) -> anyhow::Result<Report> {
+    let resources = options.resources.unwrap_or(64);
+    let programs = &[Program::Thresher, Program::Bare, Program::Curl];
+    let task = Task { case: "large-files-tls", resources, bytes_each: 64 << 20, programs, ..LARGE };
     run(task, options, &[None])
 }
 
@@ -74,7 +83,7 @@ pub(crate) fn small_files(options: &Options) -> anyhow::Result<Report> {
 pub(crate) fn large(options: &FarOptions) -> anyhow::Result<Report> {
     let resources = options.common.resources.unwrap_or(8);
     let bytes_each = options.mib_each << 20;
-    let task = Task { case: "far-large", resources, bytes_each, at_once: 16, is_large: true };
+    let task = Task { case: "far-large", resources, bytes_each, ..LARGE };
     let links: Vec<_> = options.links(&[20, 100, 240]).into_iter().map(Some).collect();
     run(task, &options.common, &links)
 }
@@ -82,15 +91,14 @@ pub(crate) fn large(options: &FarOptions) -> anyhow::Result<Report> {
 /// Runs `far-small`.
 pub(crate) fn small(options: &FarOptions) -> anyhow::Result<Report> {
     let resources = options.common.resources.unwrap_or(1_280);
-    let task = Task { case: "far-small", resources, bytes_each: 2048, at_once: 64, is_large: false };
+    let task = Task { case: "far-small", resources, bytes_each: 2048, at_once: 64, ..SMALL };
     let links: Vec<_> = options.links(&[240]).into_iter().map(Some).collect();
     run(task, &options.common, &links)
 }
 
 fn run(task: Task, options: &Options, links: &[Option<Link>]) -> anyhow::Result<Report> {
     let thresher = Thresher::get(options)?;
-    let curl = peers::curl()?;
-    let aria2c = peers::aria2c()?;
+    let installed = Installed::of(task.programs)?;
     let work = WorkFolder::new(options, task.case)?;
     let machine = Machine::here(work.path());
     let source = TlsSource::start(&work, task.resources, task.bytes_each)?;
@@ -100,10 +108,13 @@ fn run(task: Task, options: &Options, links: &[Option<Link>]) -> anyhow::Result<
             places.push(Placed::new(&source, protocol, *link)?);
         }
     }
-    let versions = [&thresher.version, &curl.version, &aria2c.version].map(Clone::clone);
-    let versions = versions.into_iter().chain([source.source.version()]).collect();
-    let entrants = Entrant::all(places.iter().map(|place| (place.protocol, place.link)));
-    let bench = Bench { task, thresher, curl, aria2c, source, places, work };
+    let others = installed.peers.values().map(|peer| peer.version.clone());
+    let versions = [thresher.version.clone()].into_iter().chain(others).chain([source.source.version()]);
+    let versions = versions.collect();
+    let entrants = Entrant::all(&installed.programs, places.iter().map(|place| (place.protocol, place.link)));
+    let fills_memory = task.resources * task.bytes_each >= FILLS_MEMORY;
+    let memory = if fills_memory { FullMemory::below_target()? } else { FullMemory::default() };
+    let bench = Bench { task, thresher, installed, source, places, work, memory };
     let count = if task.is_large { (task.resources * task.bytes_each).div_ceil(MB) } else { task.resources };
     let rows = interleaved(
         &entrants,
@@ -118,11 +129,13 @@ fn run(task: Task, options: &Options, links: &[Option<Link>]) -> anyhow::Result<
         ("resources", json!(task.resources)),
         ("bytes_each", json!(task.bytes_each)),
         ("declared", json!("sha-256, length, lastmod")),
+        ("memory_before_each_run", json!(bench.memory.described())),
         ("requests_at_a_time", json!(task.at_once)),
         ("link_bytes_per_second", json!(link.map(|link| link.bytes_per_second))),
         ("largest_window_bytes", json!(link.map(|link| link.most_window))),
         ("stalled_pieces", json!(link.map(|link| link.stalls))),
         ("rounds", json!(options.rounds)),
+        ("left_out", json!(bench.installed.left_out)),
         ("transport", json!("TLS 1.3 over loopback")),
     ]);
     let others: Vec<_> = entrants.iter().filter(|entrant| entrant.program != Program::Thresher).collect();
@@ -132,33 +145,6 @@ fn run(task: Task, options: &Options, links: &[Option<Link>]) -> anyhow::Result<
     Ok(report.summed_up(&others))
 }
 
-impl Placed {
-    fn new(source: &TlsSource, protocol: Protocol, link: Option<Link>) -> anyhow::Result<Self> {
-        let address = source.address(protocol);
-        let proxy = link.map(|link| FarProxy::start(address, link)).transpose()?;
-        let site = source.site(proxy.as_ref().map_or(address.port(), FarProxy::port))?;
-        let all = whole(&site.expected)?;
-        Ok(Self { site, protocol, link, all, _proxy: proxy })
-    }
-
-    /// The shortest possible time: the list, and then the content over as many connections as the protocol has.
-    fn least(&self, task: Task) -> Option<Duration> {
-        let link = self.link?;
-        let at_once = u64::from(task.at_once).min(task.resources);
-        let connections = match self.protocol {
-            Protocol::Http1 => at_once,
-            Protocol::Http2 => 1,
-        };
-        // HTTP/2 goes on with the connection of the list. HTTP/1.1 opens others beside it.
-        let trips = match self.protocol {
-            Protocol::Http1 => 2 * TRIPS_BEFORE - 1,
-            Protocol::Http2 => TRIPS_BEFORE,
-        };
-        let content = link.least(task.resources * task.bytes_each, at_once * task.bytes_each, connections);
-        Some(link.round_trip * trips + content)
-    }
-}
-
 impl Bench {
     /// One run of one entrant into a new directory, and the checks of its work.
     fn run(&self, entrant: Entrant, round: usize) -> anyhow::Result<(String, Round)> {
@@ -166,13 +152,14 @@ impl Bench {
         let folder = self.work.make(&format!("round-{round}/{}", entrant.folder()))?;
         let into = folder.join("into");
         let command = entrant.command(self, place, &folder)?;
+        self.memory.restore()?;
         let before = self.source.source.requests()?;
         let (ended, mut done) = measured(&command, &folder, Some(&self.source.source))?;
         done.counted.insert("requests_seen_by_source".to_owned(), self.source.source.requests()? - before);
         if let Some(least) = place.least(self.task) {
             let percent = 100.0 * least.as_secs_f64() / done.usage.seconds;
             done.counted.insert("least_ms".to_owned(), u64::try_from(least.as_millis())?);
-            done.counted.insert("percent_of_what_can_be_reached".to_owned(), percent.round() as u64);
+            done.counted.insert(REACHED.to_owned(), percent.round() as u64);
         }
         let Site { base, expected, .. } = &place.site;
         done.checks = match entrant.program {
@@ -185,16 +172,20 @@ impl Bench {
             Program::Bare => {
                 ended.succeeded()?;
                 let got: Got = serde_json::from_str(&ended.output()?)?;
-                vec![Check::holds("all bodies have the right sha-256", got == place.all)]
+                let mut checks = vec![Check::holds("all bodies have the right sha-256", got == place.all)];
+                if self.task.is_large {
+                    checks.extend(check::files(&into, base, expected)?);
+                }
+                checks
             }
-            Program::Curl | Program::Aria2c => {
+            Program::Curl | Program::Aria2c | Program::Wget2 | Program::Rclone => {
                 ended.succeeded()?;
                 check::files(&into, base, expected)?
             }
         };
         if self.task.is_large {
             // A few large files: deleting them takes little time, and the next run needs the room.
-            std::fs::remove_dir_all(&into)?;
+            fs::remove_dir_all(&into)?;
         }
         let shown = command.shown(&folder).replace(base, "$SOURCE");
         Ok((shown.replace(&self.source.certificate().display().to_string(), "$CERTIFICATE"), done))

@@ -69,10 +69,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     let (source, expected) = serving::start(options.source, &work, resources, BYTES_EACH)?;
     let versions =
         vec![thresher.version.clone(), curl.version.clone(), sha256sum.version.clone(), source.version()];
-    let disk = testkit::servers::target_directory();
-    fs::create_dir_all(&disk)?;
-    let memory = FullMemory::new(&disk);
-    let memory_before = if memory.is_there() { "full of copies of files" } else { "as it was" };
+    let memory = FullMemory::below_target()?;
+    let memory_before = memory.described();
     let bench = Bench { thresher, curl, sha256sum, source, expected, work, memory };
     let run = |way, round| bench.run(way, round);
     let megabytes = (resources * BYTES_EACH).div_ceil(MB);

@@ -16,7 +16,7 @@ use crate::get_all::Got;
 use crate::machine::Machine;
 use crate::place::Place;
 use crate::process::CommandLine;
-use crate::report::{Report, Round};
+use crate::report::{REACHED, Report, Round};
 use crate::source::Source;
 use crate::thresher::{Outcome, Thresher, View};
 
@@ -127,10 +127,7 @@ impl Bench {
             ("document_requests".to_owned(), requests.documents),
             ("resource_requests".to_owned(), requests.resources),
             ("most_requests_at_a_time".to_owned(), requests.max_in_flight),
-            (
-                "percent_of_what_can_be_reached".to_owned(),
-                (100.0 * least / done.usage.seconds).round() as u64,
-            ),
+            (REACHED.to_owned(), (100.0 * least / done.usage.seconds).round() as u64),
         ]);
         Ok((command.shown(&folder).replace(&self.source.base(), "$SOURCE"), done))
     }

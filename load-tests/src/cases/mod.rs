@@ -92,6 +92,7 @@ fn measured(command: &CommandLine, folder: &Path, source: Option<&Source>) -> an
 
 /// Measures work that a fleet does: its services, and all other processes.
 fn of_fleet(fleet: &Fleet, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Round> {
+    make_ready();
     let (machine, working) = (meter::machine_cpu_seconds()?, fleet.cpu_seconds());
     let start = Instant::now();
     work()?;

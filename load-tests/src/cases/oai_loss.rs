@@ -22,6 +22,7 @@ use crate::folder::WorkFolder;
 use crate::machine::Machine;
 use crate::measure::Usage;
 use crate::meter;
+use crate::ready::make_ready;
 use crate::report::{Report, Round, Row};
 use crate::stats::rounded;
 use crate::thresher::Thresher;
@@ -87,6 +88,7 @@ fn harvest(options: &OaiLossOptions, thresher: &Thresher, folder: &Path) -> anyh
         runtime.block_on(SimulatedRepository::start(spec.records(options.count()).seconds_apart(60)))?;
     repository.set_fault(RepositoryFault::Flaky(options.failing_per_mille));
     repository.set_fault(RepositoryFault::ShortTokenLife(TOKEN_LIFE));
+    make_ready();
     let machine = meter::machine_cpu_seconds()?;
     let (start, mut done) = (Instant::now(), Done::default());
     let trouble = Trouble::default();

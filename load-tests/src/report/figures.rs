@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::Report;
-use crate::stats::Spread;
 
 impl Report {
     /// The counts of each row, medians over its rounds: one line for each.
@@ -18,9 +17,7 @@ impl Report {
         table.set_header(std::iter::once("figure".to_owned()).chain(rows));
         for name in names {
             let cells = self.rows.iter().map(|row| {
-                let counts = row.rounds.iter().filter_map(|round| round.counted.get(name));
-                let median = Spread::of(counts.map(|count| *count as f64));
-                median.map_or_else(|| "-".to_owned(), |spread| format!("{:.0}", spread.median))
+                row.median_of(name).map_or_else(|| "-".to_owned(), |median| format!("{median:.0}"))
             });
             table.add_row(std::iter::once(name.clone()).chain(cells));
         }

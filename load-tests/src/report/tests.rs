@@ -86,3 +86,19 @@ fn figures_are_medians_and_a_row_without_one_has_none() {
     let cells: Vec<&str> = line.split('|').map(str::trim).collect();
     assert_eq!(cells, ["", "looks", "6", "-", ""], "{table}");
 }
+
+#[test]
+fn a_row_that_is_compared_with_what_can_be_reached_says_so_in_its_summary_and_in_the_table() {
+    let mut report = report();
+    assert!(!report.table().to_string().contains("can be reached"));
+    for (round, percent) in report.rows[0].rounds.iter_mut().zip([91, 88, 90]) {
+        round.counted.insert(REACHED.to_owned(), percent);
+    }
+    let report = report.summed_up(&["theirs"]);
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["rows"][0][REACHED], 90.0);
+    assert!(json["rows"][1].get(REACHED).is_none());
+    let table = report.table().to_string();
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].contains("can be reached") && lines[2].contains(" 90 |"), "{table}");
+}

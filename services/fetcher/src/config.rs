@@ -41,7 +41,7 @@ impl Default for FetcherConfig {
             pack_threshold_bytes: 256 * 1024,
             max_body_bytes: 16 * 1024 * 1024 * 1024,
             large_body_bytes: 128 * 1024 * 1024,
-            max_body_ranges: 4,
+            max_body_ranges: 8,
             range_bytes: 32 * 1024 * 1024,
             max_resumes: 3,
             package_seconds: 60,

@@ -32,6 +32,10 @@ struct Counted {
     connections: AtomicUsize,
     /// Full handshakes: others resumed a session.
     full: AtomicUsize,
+    /// Connections with requests.
+    used: AtomicUsize,
+    /// The most open requests on one connection.
+    most_on_one: AtomicUsize,
     open: AtomicUsize,
     most: watch::Sender<usize>,
     answered: AtomicUsize,
@@ -65,6 +69,8 @@ impl Counted {
         Arc::new(Self {
             connections: AtomicUsize::new(0),
             full: AtomicUsize::new(0),
+            used: AtomicUsize::new(0),
+            most_on_one: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
             most: watch::Sender::new(0),
             answered: AtomicUsize::new(0),
@@ -119,7 +125,18 @@ async fn accept(
         counted.connections.fetch_add(1, SeqCst);
         counted.full.fetch_add(usize::from(is_full), SeqCst);
         let counted = Arc::clone(&counted);
-        let answer = service_fn(move |asked| Arc::clone(&counted).answer(asked, together));
+        let (begun, here) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+        let answer = service_fn(move |asked| {
+            counted.used.fetch_add(usize::from(begun.fetch_add(1, SeqCst) == 0), SeqCst);
+            let open = here.fetch_add(1, SeqCst) + 1;
+            counted.most_on_one.fetch_max(open, SeqCst);
+            let (counted, here) = (Arc::clone(&counted), Arc::clone(&here));
+            async move {
+                let answer = counted.answer(asked, together).await;
+                here.fetch_sub(1, SeqCst);
+                answer
+            }
+        });
         let io = TokioIo::new(stream);
         tokio::spawn(async move {
             if is_h2 {
@@ -165,20 +182,34 @@ async fn requests_on_one_connection_keep_to_the_places_at_their_origin() {
     assert_eq!(counted.connections.load(SeqCst), 1);
 }
 
-#[tokio::test]
-async fn a_server_that_takes_fewer_streams_than_there_are_places_gets_no_more_and_no_second_connection() {
-    let test =
-        "a_server_that_takes_fewer_streams_than_there_are_places_gets_no_more_and_no_second_connection";
+/// The most requests that a server with two streams on a connection has open at a time, and the connections with
+/// requests, when there are so many places and twice as many requests.
+async fn spread(places: usize, together: usize, test: &str) -> Option<(usize, usize)> {
     if let Ok(url) = std::env::var(ASK) {
-        let client = with_places(6);
+        let client = with_places(places);
         get(&client, format!("{url}/first")).await;
-        join_all((0..12).map(|_| get(&client, format!("{url}/together")))).await;
-        return;
+        join_all((0..2 * places).map(|_| get(&client, format!("{url}/together")))).await;
+        return None;
     }
-    let (server, counted) = serve(&["h2"], Some(2), 2).await;
+    let (server, counted) = serve(&["h2", "http/1.1"], Some(2), together).await;
     by_who_trusts(&server, test).await;
-    assert_eq!((*counted.most.borrow(), counted.answered.load(SeqCst)), (2, 13));
-    assert_eq!(counted.connections.load(SeqCst), 1);
+    assert_eq!(counted.answered.load(SeqCst), 1 + 2 * places);
+    assert_eq!(counted.most_on_one.load(SeqCst), 2);
+    Some((*counted.most.borrow(), counted.used.load(SeqCst)))
+}
+
+#[tokio::test]
+async fn a_server_that_takes_fewer_streams_than_there_are_places_gets_further_connections() {
+    let test = "a_server_that_takes_fewer_streams_than_there_are_places_gets_further_connections";
+    let Some(seen) = spread(6, 6, test).await else { return };
+    assert_eq!(seen, (6, 3));
+}
+
+#[tokio::test]
+async fn a_server_that_takes_few_streams_gets_four_connections_at_most() {
+    let test = "a_server_that_takes_few_streams_gets_four_connections_at_most";
+    let Some(seen) = spread(20, 8, test).await else { return };
+    assert_eq!(seen, (8, 4));
 }
 
 #[tokio::test]

@@ -1,26 +1,16 @@
-//! The compared programs, and their commands.
+//! A program at one distance by one protocol, and its command.
 
 use std::fs;
 use std::path::Path;
 
+use anyhow::Context as _;
+
+use super::program::Program;
 use super::{Bench, Placed};
 use crate::far_proxy::Link;
 use crate::process::CommandLine;
 use crate::thresher::View;
 use crate::tls_source::Protocol;
-
-/// A program that a user could run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Program {
-    /// `thresher sync`.
-    Thresher,
-    /// `load-tests get-all`: it reads the list, and keeps packs and records, or files if they are large.
-    Bare,
-    /// `curl --parallel`: like `aria2c` it gets a list of URLs, and verifies nothing.
-    Curl,
-    /// `aria2c`, which has no HTTP/2.
-    Aria2c,
-}
 
 /// A program at one distance by one protocol.
 #[derive(Debug, Clone, Copy)]
@@ -38,12 +28,15 @@ const LIST: &str = "urls.txt";
 const TRUST: &str = "SSL_CERT_FILE";
 
 impl Entrant {
-    /// All, in the order of the first round.
-    pub(super) fn all(places: impl Iterator<Item = (Protocol, Option<Link>)>) -> Vec<Self> {
+    /// All of these programs, in the order of the first round.
+    pub(super) fn all(
+        programs: &[Program],
+        places: impl Iterator<Item = (Protocol, Option<Link>)>,
+    ) -> Vec<Self> {
         let mut all = Vec::new();
         for (place, (protocol, link)) in places.enumerate() {
-            for program in [Program::Thresher, Program::Bare, Program::Curl, Program::Aria2c] {
-                if (program, protocol) == (Program::Aria2c, Protocol::Http2) {
+            for program in programs {
+                if (*program, protocol) == (Program::Aria2c, Protocol::Http2) {
                     continue;
                 }
                 let mut name = format!("{}, {}", program.name(), protocol.name());
@@ -51,7 +44,7 @@ impl Entrant {
                     name = format!("{name}, {} ms", link.round_trip.as_millis());
                 }
                 // A few names, for as long as the process lives.
-                all.push(Self { program, place, name: String::leak(name) });
+                all.push(Self { program: *program, place, name: String::leak(name) });
             }
         }
         all
@@ -70,6 +63,11 @@ impl Entrant {
         fs::write(folder.join(LIST), lines)?;
         let certificate = bench.source.certificate().display().to_string();
         let at_once = bench.task.at_once.to_string();
+        let is_http2 = place.protocol == Protocol::Http2;
+        let peer = || {
+            let peer = bench.installed.peers.get(&self.program);
+            anyhow::Ok(peer.context("it was found or installed")?.command())
+        };
         Ok(match self.program {
             Program::Thresher => {
                 let command = bench.thresher.sync(&site.list, View::None, Some(bench.task.at_once));
@@ -78,10 +76,7 @@ impl Entrant {
             Program::Bare => {
                 let command = CommandLine::new(std::env::current_exe()?);
                 let command = command.args(["get-all", "--at-once", &at_once, "--cacert", &certificate]);
-                let command = match place.protocol {
-                    Protocol::Http1 => command,
-                    Protocol::Http2 => command.arg("--http2"),
-                };
+                let command = if is_http2 { command.arg("--http2") } else { command };
                 if bench.task.is_large {
                     command.args([LIST, "--into", "into"])
                 } else {
@@ -89,42 +84,32 @@ impl Entrant {
                 }
             }
             Program::Curl => {
-                let protocol = match place.protocol {
-                    Protocol::Http1 => "--http1.1",
-                    Protocol::Http2 => "--http2",
-                };
-                let command = bench.curl.command().args(["--parallel", "--parallel-max", &at_once, protocol]);
+                let protocol = if is_http2 { "--http2" } else { "--http1.1" };
+                let command = peer()?.args(["--parallel", "--parallel-max", &at_once, protocol]);
                 let command = command.args(["--cacert", &certificate, "--silent", "--show-error", "--fail"]);
                 command.args(["--create-dirs", "--config", LIST])
             }
             Program::Aria2c => {
-                let command = bench.aria2c.command().args(["--no-conf", "--quiet", "--file-allocation=none"]);
+                let command = peer()?.args(["--no-conf", "--quiet", "--file-allocation=none"]);
                 let command = command.args(["--auto-save-interval=0", "--dir=into", "-j", &at_once]);
                 command.arg(format!("--ca-certificate={certificate}")).args(["-i", LIST])
             }
+            Program::Wget2 => {
+                let protocol = if is_http2 { "--http2" } else { "--no-http2" };
+                let command = peer()?.args(["--no-config", "--quiet", "--max-threads", &at_once, protocol]);
+                // It writes to no file of the user's.
+                let command = command.args(["--no-hsts", "--no-hpkp", "--no-ocsp"]);
+                let command = command.args(["--ca-certificate", &certificate, "--force-directories"]);
+                command.args(["--no-host-directories", "--directory-prefix", "into", "--input-file", LIST])
+            }
+            Program::Rclone => {
+                let command = peer()?.args(["copy", ":http:", "into", "--http-url", &site.base]);
+                let command = command.args(["--files-from", LIST, "--no-traverse", "--http-no-head"]);
+                let command = command.args(["--transfers", &at_once, "--checkers", &at_once]);
+                let command = command.args(["--config", "/dev/null", "--quiet", "--ca-cert", &certificate]);
+                if is_http2 { command } else { command.arg("--disable-http2") }
+            }
         })
-    }
-}
-
-impl Program {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Thresher => "thresher, view none",
-            Self::Bare => "bare loop",
-            Self::Curl => "curl",
-            Self::Aria2c => "aria2c",
-        }
-    }
-
-    /// The line of one URL in its list: the URL, and the target.
-    fn line(self, uri: &str, base: &str) -> String {
-        let path = uri.strip_prefix(base).unwrap_or(uri);
-        match self {
-            Self::Thresher => String::new(),
-            Self::Bare => format!("{uri}\n"),
-            Self::Curl => format!("url = \"{uri}\"\noutput = \"into{path}\"\n"),
-            Self::Aria2c => format!("{uri}\n  out={}\n", path.trim_start_matches('/')),
-        }
     }
 }
 
@@ -134,12 +119,13 @@ mod tests {
 
     #[test]
     fn each_program_speaks_each_protocol_that_it_has_and_names_differ() {
-        let all = Entrant::all([(Protocol::Http1, None), (Protocol::Http2, None)].into_iter());
-        assert_eq!(all.len(), 7);
+        let places = [(Protocol::Http1, None), (Protocol::Http2, None)];
+        let all = Entrant::all(&Program::ALL, places.into_iter());
+        assert_eq!(all.len(), 11);
         let mut folders: Vec<String> = all.iter().map(|entrant| entrant.folder()).collect();
         assert!(folders.iter().all(|folder| !folder.contains([' ', ',', '/'])), "{folders:?}");
         folders.sort_unstable();
         folders.dedup();
-        assert_eq!(folders.len(), 7);
+        assert_eq!(folders.len(), 11);
     }
 }

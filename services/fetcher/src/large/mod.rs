@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use fixity::Algorithm;
 use model::{
-    Disposition, Evidence, Failure, FetchItem, FetchJob, FetchedResult, Location, ProblemReason, VerifyJob,
+    Disposition, Evidence, Failure, FetchItem, FetchJob, FetchedResult, Location, ProblemReason, Validators,
+    VerifyJob,
 };
 use store::StoreError;
 use tokio::time::Instant;
@@ -83,7 +84,7 @@ impl Fetcher {
                 FetchedResult::Deferred
             }
             // It makes progress, if slowly: this does not count as a failure.
-            End::Broken(_) if has_progress && condition(&upload.head().validators).is_some() => {
+            End::Broken(_) if has_progress && condition_of(item, &upload.head().validators).is_some() => {
                 upload.keep().await?;
                 FetchedResult::Deferred
             }
@@ -111,6 +112,13 @@ impl Fetcher {
             }
         }
     }
+}
+
+/// `If-Range` value by which parts of a resource are requested. A time is one only if a declared digest judges the whole:
+/// two versions of one second can have the same time and the same length (RFC 9110, 8.8.2.2).
+fn condition_of(item: &FetchItem, validators: &Validators) -> Option<String> {
+    let is_judged = !item.declaration.digests.is_empty();
+    condition(validators).filter(|_| is_judged || validators.etag.is_some())
 }
 
 fn too_slow(item: &FetchItem, seconds: u64) -> Failure {

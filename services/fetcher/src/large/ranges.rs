@@ -11,7 +11,6 @@ use web::Response;
 
 use super::piece::{Asking, Come};
 use super::receive::Receiving;
-use crate::package::version::condition;
 use crate::range_permits::LONGEST_SPACE;
 use crate::resource;
 
@@ -52,7 +51,7 @@ impl Receiving<'_> {
         let head = self.upload.head();
         let left = self.length().saturating_sub(self.upload.received());
         left >= 2 * self.span()
-            && (self.upload.received() == 0 || condition(&head.validators).is_some())
+            && (self.upload.received() == 0 || self.condition(&head.validators).is_some())
             // After a redirect to another origin, the job has no permits there.
             && head.final_url.is_none()
             && Instant::now() < self.deadline
@@ -168,7 +167,7 @@ impl Receiving<'_> {
             client: self.fetcher.client.clone(),
             store: self.fetcher.store.clone(),
             request: resource::ask(self.item, self.item.uri.to_url()),
-            if_range: condition(&head.validators)?,
+            if_range: self.condition(&head.validators)?,
             head: Arc::new(head.clone()),
             requests: Arc::clone(&self.requests),
         })

@@ -4,15 +4,16 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::{Disposition, Failure, FetchItem, FetchJob};
+use model::{Disposition, Failure, FetchItem, FetchJob, Validators};
 use store::{PackageHead, PackageUpload, StoreError};
 use tokio::time::Instant;
 use web::{ErrorKind, GetRequest, Range, Response};
 
+use super::condition_of;
 use super::ranges::Spread;
 use crate::body::ended_early;
 use crate::fetcher::Fetcher;
-use crate::package::version::{accepts_ranges, condition, is_no_such_range, is_same};
+use crate::package::version::{accepts_ranges, is_no_such_range, is_same};
 use crate::range_permits::RangePermits;
 use crate::{modified, resource};
 
@@ -153,12 +154,17 @@ impl<'a> Receiving<'a> {
         self.upload.head().length.or(self.item.declaration.length).unwrap_or(0)
     }
 
+    /// `If-Range` value of a version, if its parts can be put together.
+    pub(super) fn condition(&self, validators: &Validators) -> Option<String> {
+        condition_of(self.item, validators)
+    }
+
     /// Requests the rest, if bytes came before; else the first range, if others are to follow beside it, or the whole.
     fn request(&self, has_others: bool) -> GetRequest {
         let from = self.upload.received();
         let largest = Some(self.fetcher.config.max_body_bytes);
         let whole = GetRequest { largest, ..resource::ask(self.item, self.item.uri.to_url()) };
-        match condition(&self.upload.head().validators).filter(|_| from > 0) {
+        match self.condition(&self.upload.head().validators).filter(|_| from > 0) {
             Some(if_range) => GetRequest { range: Some(Range::rest(from, if_range)), ..whole },
             None => {
                 let range = has_others.then_some(Range { from: 0, to: Some(self.span()), if_range: None });
@@ -188,7 +194,7 @@ impl<'a> Receiving<'a> {
     fn is_meant(&self, response: &Response, length: Option<u64>) -> bool {
         length.is_some()
             && length == self.item.declaration.length
-            && condition(&response.validators()).is_some()
+            && self.condition(&response.validators()).is_some()
             && response.wall().is_none()
             && !response.is_html()
     }
