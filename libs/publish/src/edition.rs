@@ -147,7 +147,11 @@ async fn put_only(
 
 /// Switches to the new edition by one document, and retires the parts that it does not have.
 async fn switch(work: &mut Work<'_>, state: &mut State, draft: Draft) -> Result<(), PublishError> {
-    let Draft { at, parts, changes, packages, .. } = draft;
+    let Draft { at, parts, changes, packages, is_first, .. } = draft;
+    if is_first {
+        // What was deleted before was never named.
+        state.told.begin(at);
+    }
     if let Some(packages) = packages {
         dump::switch(work, state, Dump { at, completed: work.now.max(at), packages }, changes).await?;
     }

@@ -39,6 +39,7 @@ mod segment;
 mod state;
 mod subscribers;
 mod takedown;
+mod told;
 mod waiting;
 mod withdraw;
 mod withheld;

@@ -22,7 +22,7 @@ use crate::records::Records;
 use crate::state::State;
 use crate::takedown::Takedown;
 use crate::withheld::Withheld;
-use crate::work::{Published, Seen, Work};
+use crate::work::{self, Published, Seen, Work};
 use crate::{Base, Place, Policy, PublishError};
 
 /// What is stored of a Source, or in a directory, as a Source of its own.
@@ -85,6 +85,11 @@ impl Publication {
     ) -> Result<(State, Published), PublishError> {
         let mut state = self.state().await?;
         let before = state.clone();
+        let over = work::before(now, self.policy.keep_replaced);
+        if state.told.is_empty() && state.edition.is_some() {
+            // An earlier version of the publisher did not note when it told what.
+            state.told.begin(over.min(state.last));
+        }
         if let Some(scanned) = records.refresh(state.next_change, now).await? {
             see(Seen::Scanned(&scanned));
         }
@@ -129,6 +134,7 @@ impl Publication {
         if let Some(draft) = draft::next_draft(&work, &state) {
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
         }
+        state.told.note(now, state.last, over);
         crate::retire::retire(&mut work, &mut state).await?;
         if state != before {
             state.save(&self.place).await?;
@@ -161,6 +167,17 @@ impl Publication {
         let Some(state) = State::load(place).await? else { return Ok(false) };
         state.check(place, &source.source, base, *with_bytes)?;
         Ok(state.fixed.contains_key(CAPABILITIES))
+    }
+
+    /// What was deleted before this time is gone: readers were told so long ago that no list that they may have names it.
+    ///
+    /// # Errors
+    /// When the place fails.
+    pub async fn gone_before(&self, now: Timestamp) -> Result<Timestamp, PublishError> {
+        let over = work::before(now, self.policy.keep_replaced);
+        let state = State::load(&self.place).await?;
+        let until = state.and_then(|state| state.told.by(over));
+        Ok(until.map_or(Timestamp::MAX, |until| work::later(until, 1)))
     }
 
     /// The resource at a path below the base.

@@ -10,7 +10,7 @@ use data_encoding::BASE64;
 use fixity::Sha256;
 use model::{Bitstream, ResourceRecord, ResourceUri};
 use publish::paths::VERSIONS;
-use publish::{Publication, PublishError, last_modified, media_type};
+use publish::{PublishError, last_modified, media_type};
 use serving::range::{self, Part};
 use store::StoreError;
 
@@ -18,6 +18,9 @@ use crate::answers::{not_found, unavailable, withdrawn};
 use crate::conditions::{Condition, condition, http_date};
 use crate::harvest::Harvest;
 use crate::shared::Shared;
+
+#[cfg(test)]
+mod tests;
 
 /// The digest of what a response has as its content (RFC 9530).
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
@@ -33,7 +36,7 @@ pub(crate) async fn answer(
     asked: &HeaderMap,
 ) -> Response {
     let (version, path) = versioned(path);
-    let found = match find(shared.publication(), harvest, path, version).await {
+    let found = match find(shared, harvest, path, version).await {
         Ok(found) => found,
         Err(error) => {
             tracing::error!(%error, path, "a resource cannot be looked up");
@@ -63,12 +66,12 @@ fn versioned(path: &str) -> (Option<Sha256>, &str) {
 
 /// The resource at a path, its record, and the bytes of it, or of one version of it.
 async fn find(
-    publication: &Publication,
+    shared: &Shared,
     harvest: &Harvest,
     path: &str,
     version: Option<Sha256>,
 ) -> Result<Option<(ResourceUri, ResourceRecord, Option<Bitstream>)>, PublishError> {
-    let Some(uri) = publication.resource_at(path).await? else { return Ok(None) };
+    let Some(uri) = shared.publication().resource_at(path).await? else { return Ok(None) };
     let catalog = match harvest.catalog().await {
         Ok(catalog) => catalog,
         // Nothing of the Source is stored yet.
@@ -76,7 +79,10 @@ async fn find(
         Err(error) => return Err(error.into()),
     };
     let Some(record) = catalog.resource(&uri).await? else { return Ok(None) };
-    let present = record.bitstream.clone();
+    let present = match &record.bitstream {
+        Some(present) => Some(present.clone()),
+        None => last_version(shared, &record).await?,
+    };
     let bitstream = match version {
         None => present,
         Some(sha256) => {
@@ -92,6 +98,13 @@ async fn find(
         }
     };
     Ok(Some((uri, record, bitstream)))
+}
+
+/// The last version of a deleted resource, as long as readers may have a list that names it.
+async fn last_version(shared: &Shared, record: &ResourceRecord) -> Result<Option<Bitstream>, PublishError> {
+    let Some(deleted) = &record.deleted else { return Ok(None) };
+    let is_gone = record.settled_at < shared.gone_before().await?;
+    Ok((!is_gone).then(|| deleted.clone()))
 }
 
 async fn send(

@@ -184,3 +184,25 @@ async fn a_catalog_made_anew_is_published_anew() {
     fresh.follow().await;
     assert_eq!(fresh.held, other.stored().await);
 }
+
+#[tokio::test]
+async fn the_file_of_a_resource_stays_for_two_days_after_its_deletion_was_told_not_settled() {
+    let mut world = World::with(20, small()).await;
+    world.publish().await;
+    world.delete("003").await;
+    let is_there = async |world: &World| {
+        let files = world.files().await;
+        files.iter().any(|(path, _)| path == "resources/http/2/e.org/003")
+    };
+    // Nothing is published for five days.
+    world.passes(5 * 24);
+    world.publish().await;
+    assert!(is_there(&world).await, "who read the list a moment ago asks for it");
+    world.passes(47);
+    world.put("004", "another change").await;
+    world.publish().await;
+    assert!(is_there(&world).await);
+    world.passes(1);
+    world.publish().await;
+    assert!(!is_there(&world).await, "two days are over");
+}

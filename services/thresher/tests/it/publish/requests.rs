@@ -84,13 +84,49 @@ async fn resources_and_documents_are_answered_as_http_asks() {
     }
     let posted = ask(Method::POST, &url, &[]).await;
     assert_eq!((posted.status(), header(&posted, "allow")), (StatusCode::METHOD_NOT_ALLOWED, "GET, HEAD"));
+}
 
-    source.change_one(2, ChangeKind::Deleted);
+/// The newest change of a resource, in the Change Lists of a publication.
+async fn last_change(served: &Served, url: &str) -> Option<String> {
+    let text = async |url: &str| String::from_utf8(body(get(url, &[]).await).await).unwrap();
+    let index = text(&format!("{}changelist.xml", served.base)).await;
+    let open = index.split("<loc>").last()?.split("</loc>").next()?.to_owned();
+    let list = text(&open).await;
+    let entry = list.split("<url>").filter(|entry| entry.contains(&format!("<loc>{url}</loc>"))).last()?;
+    Some(entry.split(" change=\"").nth(1)?.split('"').next()?.to_owned())
+}
+
+#[tokio::test]
+async fn who_has_an_old_list_finds_what_was_deleted_and_is_told_what_was_updated() {
+    let source = source(SourceSpec::default().resources(5)).await;
+    let copy = Destination::directory();
     copy.sync(&source.well_known()).exits(0);
-    testkit::waiting::found("the resource is gone", async || {
-        (get(&url, &[]).await.status() == StatusCode::GONE).then_some(())
-    })
-    .await;
+    let served = Served::start(&copy);
+    let [deleted, updated] = [2, 3].map(|number| source.resource_uri(number));
+    let [deleted_url, updated_url] = [&deleted, &updated].map(|uri| {
+        let uri: ResourceUri = uri.parse().unwrap();
+        format!("{}{}", served.base, PublishedPath::of(&uri).as_str())
+    });
+    let before = copy.cat(&deleted);
+    let listed = header(&get(&updated_url, &[]).await, "etag").to_owned();
+    source.change_one(2, ChangeKind::Deleted);
+    source.change_one(3, ChangeKind::Updated);
+    copy.sync(&source.well_known()).exits(0);
+    for (url, change) in [(&deleted_url, "deleted"), (&updated_url, "updated")] {
+        testkit::waiting::found("the change is told", async || {
+            (last_change(&served, url).await.as_deref() == Some(change)).then_some(())
+        })
+        .await;
+    }
+
+    let kept = get(&deleted_url, &[]).await;
+    assert_eq!(kept.status(), StatusCode::OK);
+    assert_eq!(body(kept).await, before);
+    let found = get(&updated_url, &[]).await;
+    assert_ne!(header(&found, "etag"), listed);
+    assert_eq!(body(found).await, copy.cat(&updated));
+    let of_list = get(&updated_url, &[("if-match", &listed)]).await;
+    assert_eq!(of_list.status(), StatusCode::PRECONDITION_FAILED);
 }
 
 #[tokio::test]
