@@ -35,7 +35,7 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
     });
     let mut laid = laid.buffered(AT_A_TIME);
     let mut open = None;
-    while let Some((Told { uri, kind, at, stored }, laid)) = laid.try_next().await? {
+    while let Some((Told { uri, kind, at, stored, links }, laid)) = laid.try_next().await? {
         if kind == Change::Deleted && state.takedown.contains(&uri) {
             // It was told as deleted when it was withdrawn.
             continue;
@@ -53,7 +53,7 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
         let at = later(state.last, STEP).max(crate::work::micros(at));
         let told = match stored {
             Some(stored) => work.entry(&uri, &stored),
-            None => entry::deleted(records.url(work.base, &uri), records.links_of_deleted(&uri)),
+            None => entry::deleted(records.url(work.base, &uri), links),
         };
         list.entries.push(&entry::changed(told, kind, at))?;
         state.last = at;

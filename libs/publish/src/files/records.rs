@@ -10,7 +10,7 @@ use fixity::Sha256;
 use futures::{StreamExt as _, TryStreamExt as _, future};
 use jiff::Timestamp;
 use model::ResourceUri;
-use resourcesync::{Change, Link};
+use resourcesync::Change;
 use rustix::io::Errno;
 use url::Url;
 
@@ -187,7 +187,8 @@ impl Records for FileRecords {
                     (Some(_), false) => Change::Updated,
                 };
                 let stored = row.sha256.map(|sha256| self.stored(&row.path, &row, sha256));
-                self.uri(&row.path).map(|uri| Told { uri, kind, at: time(row.changed), stored })
+                let told = |uri| Told { uri, kind, at: time(row.changed), stored, links: Vec::new() };
+                self.uri(&row.path).map(told)
             });
             future::ready(told.transpose())
         });
@@ -243,10 +244,6 @@ impl Records for FileRecords {
     fn named(&self, _: &Base, url: &str) -> Option<Named> {
         let uri = url.parse().ok()?;
         path(&self.url, &uri).map(|_| Named::Resource(uri))
-    }
-
-    fn links_of_deleted(&self, _: &ResourceUri) -> Vec<Link> {
-        Vec::new()
     }
 
     fn are_copies(&self) -> bool {
