@@ -3,6 +3,7 @@
 use fixity::Sha256;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use resourcesync::Change;
+use tokio::time::Instant;
 
 use crate::bytes::AT_A_TIME;
 use crate::change_dump;
@@ -72,6 +73,30 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
         }
     }
     Ok(())
+}
+
+/// Tells all changes that there are by now, as far as readers find them.
+pub(crate) async fn tell_now(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
+    let begun = Instant::now();
+    tell(work, state).await?;
+    state.save(work.place).await?;
+    settle(work, state).await?;
+    work.note_told(begun);
+    Ok(())
+}
+
+/// The same in the middle of something long, if it is time and there are changes. It may be between any two steps: each
+/// mix of a Resource List and Change Lists is sound.
+pub(crate) async fn tell_meanwhile(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
+    if !work.is_time_to_tell() {
+        return Ok(());
+    }
+    let begun = Instant::now();
+    if work.records.next_change().await? == state.next_change {
+        work.note_told(begun);
+        return Ok(());
+    }
+    Box::pin(tell_now(work, state)).await
 }
 
 /// Closes the open list if it is old, so that the Change Dump gets its package though no further change comes.

@@ -47,6 +47,10 @@ pub(crate) async fn make(
         if !work.count(state, &uri, laid)? {
             continue;
         }
+        if !is_first {
+            // Readers of the present list do not wait for the next one.
+            changes::tell_meanwhile(work, state).await?;
+        }
         if let Some(Held { entries, last }) = held.take() {
             put_part(work, &mut draft, &known, entries).await?;
             draft.after = Some(last);
@@ -76,9 +80,7 @@ pub(crate) async fn make(
         packager.close(work, packages).await?;
     }
     // Whatever changed during the pass is told, and its bytes are there, before the list names it.
-    changes::tell(work, state).await?;
-    state.save(work.place).await?;
-    changes::settle(work, state).await?;
+    Box::pin(changes::tell_now(work, state)).await?;
     past::keep_edition(work, state).await?;
     if draft.parts.is_empty() {
         put_only(work, &mut draft, last).await?;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use model::ResourceUri;
 use store::SourceMarker;
+use tokio::time::Instant;
 use url::Url;
 
 use crate::bytes::spelled;
@@ -22,7 +23,7 @@ use crate::records::Records;
 use crate::state::State;
 use crate::takedown::Takedown;
 use crate::withheld::Withheld;
-use crate::work::{self, Published, Seen, Work};
+use crate::work::{self, Published, Seen, Telling, Work};
 use crate::{Base, Place, Policy, PublishError};
 
 /// What is stored of a Source, or in a directory, as a Source of its own.
@@ -83,6 +84,7 @@ impl Publication {
         now: Timestamp,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<(State, Published), PublishError> {
+        let mut begun = Instant::now();
         let mut state = self.state().await?;
         let before = state.clone();
         let over = work::before(now, self.policy.keep_replaced);
@@ -106,7 +108,9 @@ impl Publication {
             with_bytes: self.with_bytes,
             dumps: self.dumps,
             now,
+            begun,
             done: Published::default(),
+            telling: Telling::none(),
             see,
         };
         if !records.continues(state.next_change).await? || state.rule != self.rule {
@@ -124,6 +128,7 @@ impl Publication {
         if state.edition.is_none() {
             let draft = draft::first_draft(&mut work, &mut state).await?;
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
+            begun = Instant::now();
         }
         changes::tell(&mut work, &mut state).await?;
         changes::close_old(&mut work, &mut state).await?;
@@ -131,10 +136,12 @@ impl Publication {
             state.save(&self.place).await?;
             changes::settle(&mut work, &mut state).await?;
         }
+        work.note_told(begun);
+        work.done.telling = begun.elapsed();
         if let Some(draft) = draft::next_draft(&work, &state) {
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
         }
-        state.told.note(now, state.last, over);
+        state.told.note(work.time(), state.last, over);
         crate::retire::retire(&mut work, &mut state).await?;
         if state != before {
             state.save(&self.place).await?;

@@ -253,6 +253,15 @@ impl Shared {
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<Published, PublishError> {
         let now = SystemClock.now();
+        // Of a first publication, the documents above the lists come last.
+        let was_there = self.is_published().await;
+        let mut see = |seen: Seen<'_>| {
+            if was_there && matches!(seen, Seen::Told(_)) {
+                self.0.published.send_replace(());
+            }
+            see(seen);
+        };
+        let see = &mut see;
         let policy = *self.0.policy.read().unwrap_or_else(PoisonError::into_inner);
         let publication = Publication { takedown: self.takedown(), policy, ..self.publication().clone() };
         let done = match self.records() {

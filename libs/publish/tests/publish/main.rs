@@ -8,6 +8,7 @@ mod folder;
 mod guarded;
 mod incremental;
 mod killed;
+mod meanwhile;
 mod oai;
 mod part_sets;
 mod past;
