@@ -31,12 +31,10 @@ pub(crate) async fn make(
     let known = known_parts(work, state);
     let layer = work.layer();
     let is_first = draft.is_first;
-    let missing = &state.missing.clone();
     let present = work.records.resources(draft.after.as_ref()).await?;
     let laid = present.map(|found| async move {
         let (uri, stored) = found?;
-        let laid =
-            if is_first || missing.contains(&uri) { layer.lay(&uri, &stored).await? } else { Ok(None) };
+        let laid = if is_first { layer.lay(&uri, &stored).await? } else { Ok(None) };
         Ok::<_, PublishError>((uri, stored, laid))
     });
     let mut laid = laid.buffered(AT_A_TIME);
@@ -44,7 +42,9 @@ pub(crate) async fn make(
     let mut held: Option<Held> = None;
     let mut entries = Entries::begin(work.place)?;
     while let Some((uri, stored, laid)) = laid.try_next().await? {
-        if !work.count(state, &uri, laid)? {
+        // What was left out before was tried again at the beginning of the run.
+        let is_missing = !is_first && state.missing.contains(&uri);
+        if is_missing || !work.count(state, &uri, laid)? {
             continue;
         }
         if !is_first {

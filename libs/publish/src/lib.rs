@@ -18,6 +18,7 @@ mod entry;
 mod error;
 pub mod files;
 mod links;
+mod missing;
 mod names;
 mod oai;
 mod open_list;

@@ -2,6 +2,8 @@
 
 mod parts;
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use jiff::Timestamp;
 use model::ResourceUri;
@@ -16,6 +18,7 @@ use crate::documents::put_above;
 use crate::draft;
 use crate::dump;
 use crate::edition;
+use crate::missing;
 use crate::names::Named;
 use crate::part_set::PartSet;
 use crate::paths::CAPABILITIES;
@@ -110,6 +113,7 @@ impl Publication {
             now,
             begun,
             done: Published::default(),
+            left_out: BTreeSet::new(),
             telling: Telling::none(),
             see,
         };
@@ -130,7 +134,8 @@ impl Publication {
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
             begun = Instant::now();
         }
-        changes::tell(&mut work, &mut state).await?;
+        Box::pin(changes::tell(&mut work, &mut state)).await?;
+        Box::pin(missing::tell_back(&mut work, &mut state, &before.missing)).await?;
         changes::close_old(&mut work, &mut state).await?;
         if state != before {
             state.save(&self.place).await?;
@@ -176,7 +181,7 @@ impl Publication {
         Ok(state.fixed.contains_key(CAPABILITIES))
     }
 
-    /// What was deleted before this time is gone: readers were told so long ago that no list that they may have names it.
+    /// What was deleted before this time is gone: readers were told so long ago that no list in use names it.
     ///
     /// # Errors
     /// When the place fails.

@@ -105,6 +105,11 @@ pub enum FileError {
 }
 
 impl BodyError {
+    /// Whether the store has lost the bytes, so that no later run finds them before they are repaired.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self, Self::Store(_))
+    }
+
     /// The inner error of a resource that is left out. A failure of the store itself ends the run.
     pub(crate) fn of_resource<T>(self) -> Result<Result<T, Self>, PublishError> {
         match self {

@@ -80,14 +80,14 @@ async fn sweep(work: &mut Work<'_>, state: &mut State, over: Timestamp) -> Resul
             Ok(ControlFlow::Continue(()))
         })?;
         for url in gone {
-            remove_if_gone(work, &url).await?;
+            remove_if_gone(work, state, &url).await?;
         }
     }
     state.swept_to = Some(over);
     Ok(())
 }
 
-async fn remove_if_gone(work: &mut Work<'_>, url: &str) -> Result<(), PublishError> {
+async fn remove_if_gone(work: &mut Work<'_>, state: &State, url: &str) -> Result<(), PublishError> {
     let uri = match work.records.named(work.base, url) {
         Some(Named::Resource(uri)) => uri,
         Some(Named::Long(sha256)) => match work.place.read(&spelled(sha256)).await? {
@@ -101,7 +101,8 @@ async fn remove_if_gone(work: &mut Work<'_>, url: &str) -> Result<(), PublishErr
     };
     let path = work.records.path(&uri);
     debug_assert!(!paths::is_document(path.as_str()));
-    if !work.records.is_present(&uri).await? {
+    // The file of a damaged one is of an earlier version.
+    if state.missing.contains(&uri) || !work.records.is_present(&uri).await? {
         work.place.remove(path.as_str()).await?;
         work.done.removed += 1;
     }

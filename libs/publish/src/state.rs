@@ -53,7 +53,8 @@ pub(crate) struct State {
     /// The Change Lists of the index, oldest first; the last one is open.
     #[serde(default)]
     pub(crate) lists: Vec<ChangeListRecord>,
-    /// Resources whose bytes are damaged, so that they could not be laid down. No Resource List names them.
+    /// Resources whose bytes are damaged, so that they could not be laid down. They are told as deleted, and no
+    /// Resource List names them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) missing: BTreeSet<ResourceUri>,
     /// Resources that were withdrawn, as far as that is told.

@@ -1,5 +1,6 @@
 //! What the steps of one run share: where they read, and what they count.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fixity::Sha256;
@@ -118,6 +119,8 @@ pub(crate) struct Work<'a> {
     /// The same by the clock of the process.
     pub(crate) begun: Instant,
     pub(crate) done: Published,
+    /// Resources whose bytes could not be laid down in this run.
+    pub(crate) left_out: BTreeSet<ResourceUri>,
     pub(crate) telling: Telling,
     pub(crate) see: Observer<'a>,
 }
@@ -155,8 +158,10 @@ impl<'a> Work<'a> {
                 Ok(true)
             }
             Err(error) => {
-                self.done.damaged += 1;
-                (self.see)(Seen::Damaged(uri, &error));
+                if self.left_out.insert(uri.clone()) {
+                    self.done.damaged += 1;
+                    (self.see)(Seen::Damaged(uri, &error));
+                }
                 state.note_missing(uri, true)?;
                 Ok(false)
             }
