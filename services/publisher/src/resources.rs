@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use catalog::CatalogError;
-use data_encoding::BASE64;
 use fixity::Sha256;
 use model::{Bitstream, ResourceRecord, ResourceUri};
 use publish::paths::VERSIONS;
@@ -16,16 +15,12 @@ use store::StoreError;
 
 use crate::answers::{not_found, unavailable, withdrawn};
 use crate::conditions::{Condition, condition, http_date};
+use crate::digests::{CONTENT_DIGEST, REPR_DIGEST, digest};
 use crate::harvest::Harvest;
 use crate::shared::Shared;
 
 #[cfg(test)]
 mod tests;
-
-/// The digest of what a response has as its content (RFC 9530).
-const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
-/// The digest of the whole representation, also of one that is sent in part (RFC 9530).
-const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
 /// Answers with the bytes of a resource.
 pub(crate) async fn answer(
@@ -140,7 +135,7 @@ async fn send(
         }
     };
     match &range {
-        None => headers.extend(digest(bitstream).map(|value| (CONTENT_DIGEST, value))),
+        None => headers.extend(digest(bitstream.computed.sha256()).map(|value| (CONTENT_DIGEST, value))),
         Some(range) => {
             let told = format!("bytes {}-{}/{length}", range.start, range.end - 1).parse().ok();
             headers.extend(told.map(|value| (header::CONTENT_RANGE, value)));
@@ -193,10 +188,6 @@ fn described(record: &ResourceRecord, bitstream: &Bitstream, etag: &str) -> Head
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
     headers.extend(etag.parse().ok().map(|value| (header::ETAG, value)));
     headers.extend(http_date(last_modified(bitstream)).map(|value| (header::LAST_MODIFIED, value)));
-    headers.extend(digest(bitstream).map(|value| (REPR_DIGEST, value)));
+    headers.extend(digest(bitstream.computed.sha256()).map(|value| (REPR_DIGEST, value)));
     headers
-}
-
-fn digest(bitstream: &Bitstream) -> Option<HeaderValue> {
-    format!("sha-256=:{}:", BASE64.encode(bitstream.computed.sha256().as_bytes())).parse().ok()
 }

@@ -90,10 +90,19 @@ impl FileRecords {
     pub fn open_at(&self, path: &str) -> std::io::Result<Option<OpenFile>> {
         let Some(path) = path.strip_prefix(FOLDER) else { return Ok(None) };
         match beneath::open(&self.directory, path) {
-            Ok(file) => Ok(Some(file)),
+            Ok(file) => Ok(Some(match self.digest(path, &file) {
+                Some(sha256) => file.with_digest(sha256),
+                None => file,
+            })),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The digest of a file that is as it was scanned. None where its time does not tell.
+    fn digest(&self, path: &str, open: &OpenFile) -> Option<Sha256> {
+        let row = self.rows().ok()?.find(path).ok()??;
+        row.sha256.filter(|_| row.stamp == open.stamp && !row.unsure)
     }
 
     /// The rows of the last scan.

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fixity::Sha256;
 use fs_err::File;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -50,6 +51,8 @@ pub struct Place {
 pub struct Document {
     /// What the store tells of it.
     pub meta: ObjectMeta,
+    /// The digest of its bytes, if they are in memory.
+    pub sha256: Option<Sha256>,
     /// Its bytes.
     pub body: DocumentBody,
 }
@@ -178,7 +181,11 @@ impl Place {
     /// # Errors
     /// [`PublishError::Place`] when the place fails. A missing file is none.
     pub async fn document(&self, path: &str) -> Result<Option<Document>, PublishError> {
-        let in_memory = |SmallFile { meta, bytes }| Document { meta, body: DocumentBody::Small(bytes) };
+        let in_memory = |SmallFile { meta, bytes, sha256 }| Document {
+            meta,
+            sha256: Some(sha256),
+            body: DocumentBody::Small(bytes),
+        };
         // Several processes write a place with a guard.
         let small = self.guard.is_none().then_some(&self.small);
         let reading = match small.map(|small| small.get(path)) {
@@ -189,10 +196,10 @@ impl Place {
         let Some(found) = self.open(path).await? else { return Ok(None) };
         let meta = found.meta.clone();
         if meta.size > SMALL_BYTES {
-            return Ok(Some(Document { meta, body: DocumentBody::Large(found) }));
+            return Ok(Some(Document { meta, sha256: None, body: DocumentBody::Large(found) }));
         }
         let bytes = found.bytes().await.map_err(|error| self.failed(path, error))?;
-        let file = SmallFile { meta, bytes };
+        let file = SmallFile { meta, sha256: Sha256::of(&bytes), bytes };
         if let Some(reading) = reading {
             self.small.keep(path, &file, reading);
         }

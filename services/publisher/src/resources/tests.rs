@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::http::HeaderName;
 use catalog::{Batch, Catalog, CatalogConfig};
 use fixity::Hasher;
 use jiff::Timestamp;

@@ -86,6 +86,35 @@ async fn resources_and_documents_are_answered_as_http_asks() {
     assert_eq!((posted.status(), header(&posted, "allow")), (StatusCode::METHOD_NOT_ALLOWED, "GET, HEAD"));
 }
 
+#[tokio::test]
+async fn a_range_is_of_the_version_that_the_reader_has_or_all_is_sent() {
+    let source = source(SourceSpec::default().resources(3)).await;
+    let copy = Destination::directory();
+    copy.sync(&source.well_known()).exits(0);
+    let served = Served::start(&copy);
+    let uri: ResourceUri = source.resource_uri(1).parse().unwrap();
+    let urls =
+        [PublishedPath::of(&uri).as_str(), "resourcelist.xml"].map(|path| format!("{}{path}", served.base));
+    for url in urls {
+        let whole = get(&url, &[]).await;
+        let etag = header(&whole, "etag").to_owned();
+        let bytes = body(whole).await;
+        assert_eq!(etag, format!("\"{}\"", fixity::Sha256::of(&bytes)), "{url}");
+        let part = get(&url, &[("range", "bytes=2-5"), ("if-range", &etag)]).await;
+        assert_eq!((part.status(), header(&part, "etag")), (StatusCode::PARTIAL_CONTENT, &etag[..]), "{url}");
+        assert_eq!(body(part).await, bytes[2..6]);
+        let other = get(&url, &[("range", "bytes=2-5"), ("if-range", "\"another\"")]).await;
+        assert_eq!(other.status(), StatusCode::OK, "{url}");
+        assert_eq!(body(other).await, bytes);
+        let behind = [("range", "bytes=99999999-"), ("if-range", &etag[..])];
+        let behind = get(&url, &behind).await;
+        assert_eq!(behind.status(), StatusCode::RANGE_NOT_SATISFIABLE, "{url}");
+        assert_eq!(header(&behind, "content-range"), format!("bytes */{}", bytes.len()));
+        let behind = get(&url, &[("range", "bytes=99999999-"), ("if-range", "\"another\"")]).await;
+        assert_eq!((behind.status(), body(behind).await), (StatusCode::OK, bytes), "{url}");
+    }
+}
+
 /// The newest change of a resource, in the Change Lists of a publication.
 async fn last_change(served: &Served, url: &str) -> Option<String> {
     let text = async |url: &str| String::from_utf8(body(get(url, &[]).await).await).unwrap();
