@@ -16,6 +16,7 @@ use store::StoreError;
 use crate::answers::{not_found, unavailable, withdrawn};
 use crate::conditions::{Condition, condition, http_date};
 use crate::digests::{CONTENT_DIGEST, REPR_DIGEST, digest};
+use crate::documents::FINAL;
 use crate::harvest::Harvest;
 use crate::shared::Shared;
 
@@ -43,7 +44,15 @@ pub(crate) async fn answer(
         return withdrawn();
     }
     match &bitstream {
-        Some(bitstream) => send(shared, harvest, &record, bitstream, method, asked).await,
+        Some(bitstream) => {
+            let mut response = send(shared, harvest, &record, bitstream, method, asked).await;
+            // Bytes that are named by their digest stay what they are; a URL at the bucket does not.
+            let has_bytes = response.status().is_success() || response.status() == StatusCode::NOT_MODIFIED;
+            if version.is_some() && has_bytes {
+                response.headers_mut().insert(header::CACHE_CONTROL, FINAL);
+            }
+            response
+        }
         None if version.is_some() => (StatusCode::GONE, "This version is not kept.\n").into_response(),
         None => (StatusCode::GONE, "The resource was deleted.\n").into_response(),
     }

@@ -26,6 +26,8 @@ pub(super) struct SmallFile {
     pub(super) meta: ObjectMeta,
     pub(super) bytes: Bytes,
     pub(super) sha256: Sha256,
+    /// Whether it never changes.
+    pub(super) is_final: bool,
 }
 
 /// The small files of one place that were read last. Clones share them.
@@ -107,7 +109,8 @@ mod tests {
             e_tag: None,
             version: None,
         };
-        SmallFile { meta, bytes: Bytes::from_static(text.as_bytes()), sha256: Sha256::of(text.as_bytes()) }
+        let sha256 = Sha256::of(text.as_bytes());
+        SmallFile { meta, bytes: Bytes::from_static(text.as_bytes()), sha256, is_final: false }
     }
 
     fn held(files: &SmallFiles) -> Option<Bytes> {

@@ -10,14 +10,14 @@ use model::{
     Assurance, ChangeEvent, ChangeLogEntry, Clock as _, Declaration, Listing, RunId, SetId, SystemClock,
     Validators,
 };
-use publish::{Base, Place, Policy, Publication, PublishedPath, Takedown};
+use publish::{Base, Place, Policy, Publication, PublishedPath, Takedown, paths};
 use store::{Key, SourceMarker, Store};
 
 use super::*;
-use crate::follow;
 use crate::settings::Settings;
 use crate::shared::{Held, OpenRecords};
 use crate::takedowns::Takedowns;
+use crate::{documents, follow};
 
 /// A harvest of one resource.
 struct World {
@@ -111,7 +111,7 @@ impl World {
             takedown: Takedown::default(),
             sets: Vec::new(),
             rule: None,
-            policy: Policy { keep_replaced, ..Policy::default() },
+            policy: Policy { keep_replaced, change_list_age: Duration::ZERO, ..Policy::default() },
         };
         let settings = Settings { takedowns, ..Settings::default() };
         Shared::of_held(publication, Held::Harvest(self.store.clone()), &settings)
@@ -197,5 +197,28 @@ async fn an_updated_resource_has_its_new_bytes_and_says_so() {
     assert_eq!(body(found).await, "new");
     let asked = [(header::IF_MATCH, listed)];
     assert_eq!(world.get(&shared, &asked).await.status(), StatusCode::PRECONDITION_FAILED);
+    world.catalog.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_closed_change_list_is_final_for_caches() {
+    let world = World::new().await;
+    let shared = world.open(TWO_DAYS, None);
+    for version in ["one", "two", "three"] {
+        world.settle(Some(version)).await;
+        world.publish(&shared).await;
+    }
+    let none = HeaderMap::new();
+    let index = documents::answer(&shared, paths::CHANGES, &Method::GET, &none).await;
+    assert_eq!(index.headers()[header::CACHE_CONTROL], "public, max-age=60");
+    let index = body(index).await;
+    let lists = index.split("<loc>http://mirror.example/").skip(1);
+    let lists: Vec<&str> = lists.filter_map(|rest| rest.split("</loc>").next()).collect();
+    let mut told = Vec::new();
+    for list in lists {
+        let found = documents::answer(&shared, list, &Method::GET, &none).await;
+        told.push(found.headers()[header::CACHE_CONTROL].to_str().unwrap().to_owned());
+    }
+    assert_eq!(told, ["public, max-age=604800, immutable", "public, max-age=60"]);
     world.catalog.close().await.unwrap();
 }
