@@ -45,7 +45,9 @@ impl CatalogRecords {
         let told = entries.into_iter().zip(records).filter_map(|((_, change), record)| {
             let kind = kind(&change.event, record.as_ref())?;
             let stored = record.as_ref().and_then(|record| stored(&change.uri, record));
-            Some(Told { uri: change.uri, kind, at: change.at, stored })
+            let is_deleted = kind == Change::Deleted;
+            let links = is_deleted.then(|| via_of_deleted(&change.uri, record.as_ref()));
+            Some(Told { uri: change.uri, kind, at: change.at, stored, links: links.into_iter().collect() })
         });
         let mut told: Vec<Told> = told.collect();
         self.pass_links(told.iter_mut().filter_map(|told| told.stored.as_mut())).await?;
@@ -146,10 +148,6 @@ impl Records for CatalogRecords {
         Named::at(url.strip_prefix(base.as_str())?)
     }
 
-    fn links_of_deleted(&self, uri: &ResourceUri) -> Vec<Link> {
-        vec![Link::new(relation::VIA, href(uri))]
-    }
-
     fn are_copies(&self) -> bool {
         true
     }
@@ -158,8 +156,8 @@ impl Records for CatalogRecords {
 /// What the entry of a stored resource says. Its times are ours: those of the Source are in the `via` link (§14.8).
 fn stored(uri: &ResourceUri, record: &ResourceRecord) -> Option<Stored> {
     let bitstream = record.bitstream.as_ref()?;
-    let own = record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default();
-    let first = own.iter().find(|link| link.rel == relation::VIA).cloned();
+    let own = own_links(record);
+    let first = links::via(&own).cloned();
     let passed = links::of(own, first.unwrap_or_else(|| first_source(uri, record, bitstream)));
     Some(Stored {
         lastmod: last_modified(bitstream),
@@ -170,6 +168,17 @@ fn stored(uri: &ResourceUri, record: &ResourceRecord) -> Option<Stored> {
         links: passed,
         body: Body::Bitstream(Box::new(bitstream.clone())),
     })
+}
+
+fn own_links(record: &ResourceRecord) -> Vec<Link> {
+    record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default()
+}
+
+/// The link to the first Source of a deleted resource: that with which it came, as its tombstone keeps it. Without one,
+/// the Source that it was harvested from is the first; what that declared of the last version is true no more.
+fn via_of_deleted(uri: &ResourceUri, tombstone: Option<&ResourceRecord>) -> Link {
+    let own = tombstone.map(own_links).unwrap_or_default();
+    links::via(&own).cloned().unwrap_or_else(|| Link::new(relation::VIA, href(uri)))
 }
 
 /// What an event means for readers. None for one that changes nothing, and for one that a later event replaced: that

@@ -3,6 +3,7 @@
 use fixity::Sha256;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use resourcesync::Change;
+use tokio::time::Instant;
 
 use crate::bytes::AT_A_TIME;
 use crate::change_dump;
@@ -12,7 +13,7 @@ use crate::open_list::{STEP, begin, is_old, put, room};
 use crate::paths::CHANGES;
 use crate::place::xml;
 use crate::published::entries_of;
-use crate::records::Told;
+use crate::records::{BodyError, Changes, Told};
 use crate::state::State;
 use crate::withdraw;
 use crate::work::{Work, later};
@@ -21,10 +22,28 @@ use crate::{PublishError, entry};
 /// Tells all changes that the records have by now.
 pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
     let records = work.records;
-    let layer = work.layer();
     let end = records.next_change().await?;
     let withdrawn = stream::iter(withdraw::changes(work, state).await?.into_iter().map(Ok));
     let told = withdrawn.chain(records.changes(state.next_change, end).await?);
+    // The steps are large: none of them is to be a part of its caller.
+    Box::pin(tell_these(work, state, told.boxed())).await?;
+    state.next_change = state.next_change.max(end);
+    if withdraw::settle(work, state).await? {
+        withdraw::purge(work, state);
+        if work.dumps {
+            begin_dumped(work, state).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Lays down the bytes of changes, and tells them.
+pub(crate) async fn tell_these(
+    work: &mut Work<'_>,
+    state: &mut State,
+    told: Changes<'_>,
+) -> Result<(), PublishError> {
+    let layer = work.layer();
     let laid = told.map(|told| async move {
         let told = told?;
         let laid = match &told.stored {
@@ -35,17 +54,8 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
     });
     let mut laid = laid.buffered(AT_A_TIME);
     let mut open = None;
-    while let Some((Told { uri, kind, at, stored }, laid)) = laid.try_next().await? {
-        if kind == Change::Deleted && state.takedown.contains(&uri) {
-            // It was told as deleted when it was withdrawn.
-            continue;
-        }
-        if stored.is_none() {
-            state.note_missing(&uri, false)?;
-        }
-        if !work.count(state, &uri, laid)? {
-            continue;
-        }
+    while let Some((told, laid)) = laid.try_next().await? {
+        let Some(Told { uri, kind, at, stored, links }) = as_laid(work, state, told, laid)? else { continue };
         let list = room(work, state, &mut open).await?;
         if let Some(stored) = &stored {
             list.keep_bytes(work, &uri, stored).await?;
@@ -53,7 +63,7 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
         let at = later(state.last, STEP).max(crate::work::micros(at));
         let told = match stored {
             Some(stored) => work.entry(&uri, &stored),
-            None => entry::deleted(records.url(work.base, &uri), records.links_of_deleted(&uri)),
+            None => entry::deleted(work.records.url(work.base, &uri), links),
         };
         list.entries.push(&entry::changed(told, kind, at))?;
         state.last = at;
@@ -61,17 +71,65 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
         state.changes_since_dump += u64::from(state.dump.is_some());
         work.done.changes += 1;
     }
-    state.next_change = state.next_change.max(end);
-    if let Some(list) = open {
-        put(work, state, list, None).await?;
+    match open {
+        Some(list) => put(work, state, list, None).await,
+        None => Ok(()),
     }
-    if withdraw::settle(work, state).await? {
-        withdraw::purge(work, state);
-        if work.dumps {
-            begin_dumped(work, state).await?;
+}
+
+/// A change as it is told, with what came of laying down its bytes. None if it is not told.
+fn as_laid(
+    work: &mut Work<'_>,
+    state: &mut State,
+    mut told: Told,
+    laid: Result<Option<u64>, BodyError>,
+) -> Result<Option<Told>, PublishError> {
+    if told.kind == Change::Deleted && state.takedown.contains(&told.uri) {
+        // It was told as deleted when it was withdrawn.
+        return Ok(None);
+    }
+    let was_missing = state.missing.contains(&told.uri);
+    let Some(stored) = &told.stored else {
+        state.note_missing(&told.uri, false)?;
+        return Ok(Some(told));
+    };
+    let is_damaged = laid.as_ref().is_err_and(BodyError::is_damage);
+    if work.count(state, &told.uri, laid)? {
+        if was_missing {
+            // Readers were told that it is gone.
+            told.kind = Change::Created;
         }
+        return Ok(Some(told));
     }
+    // A file that changes again is told by the next scan.
+    if was_missing || !is_damaged {
+        return Ok(None);
+    }
+    Ok(Some(Told { kind: Change::Deleted, links: stored.vias(), stored: None, ..told }))
+}
+
+/// Tells all changes that there are by now, as far as readers find them.
+pub(crate) async fn tell_now(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
+    let begun = Instant::now();
+    Box::pin(tell(work, state)).await?;
+    state.save(work.place).await?;
+    settle(work, state).await?;
+    work.note_told(begun);
     Ok(())
+}
+
+/// The same in the middle of something long, if it is time and there are changes. It may be between any two steps: each
+/// mix of a Resource List and Change Lists is sound.
+pub(crate) async fn tell_meanwhile(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
+    if !work.is_time_to_tell() {
+        return Ok(());
+    }
+    let begun = Instant::now();
+    if work.records.next_change().await? == state.next_change {
+        work.note_told(begun);
+        return Ok(());
+    }
+    Box::pin(tell_now(work, state)).await
 }
 
 /// Closes the open list if it is old, so that the Change Dump gets its package though no further change comes.

@@ -31,12 +31,10 @@ pub(crate) async fn make(
     let known = known_parts(work, state);
     let layer = work.layer();
     let is_first = draft.is_first;
-    let missing = &state.missing.clone();
     let present = work.records.resources(draft.after.as_ref()).await?;
     let laid = present.map(|found| async move {
         let (uri, stored) = found?;
-        let laid =
-            if is_first || missing.contains(&uri) { layer.lay(&uri, &stored).await? } else { Ok(None) };
+        let laid = if is_first { layer.lay(&uri, &stored).await? } else { Ok(None) };
         Ok::<_, PublishError>((uri, stored, laid))
     });
     let mut laid = laid.buffered(AT_A_TIME);
@@ -44,8 +42,14 @@ pub(crate) async fn make(
     let mut held: Option<Held> = None;
     let mut entries = Entries::begin(work.place)?;
     while let Some((uri, stored, laid)) = laid.try_next().await? {
-        if !work.count(state, &uri, laid)? {
+        // What was left out before was tried again at the beginning of the run.
+        let is_missing = !is_first && state.missing.contains(&uri);
+        if is_missing || !work.count(state, &uri, laid)? {
             continue;
+        }
+        if !is_first {
+            // Readers of the present list do not wait for the next one.
+            changes::tell_meanwhile(work, state).await?;
         }
         if let Some(Held { entries, last }) = held.take() {
             put_part(work, &mut draft, &known, entries).await?;
@@ -76,9 +80,7 @@ pub(crate) async fn make(
         packager.close(work, packages).await?;
     }
     // Whatever changed during the pass is told, and its bytes are there, before the list names it.
-    changes::tell(work, state).await?;
-    state.save(work.place).await?;
-    changes::settle(work, state).await?;
+    Box::pin(changes::tell_now(work, state)).await?;
     past::keep_edition(work, state).await?;
     if draft.parts.is_empty() {
         put_only(work, &mut draft, last).await?;
@@ -147,7 +149,11 @@ async fn put_only(
 
 /// Switches to the new edition by one document, and retires the parts that it does not have.
 async fn switch(work: &mut Work<'_>, state: &mut State, draft: Draft) -> Result<(), PublishError> {
-    let Draft { at, parts, changes, packages, .. } = draft;
+    let Draft { at, parts, changes, packages, is_first, .. } = draft;
+    if is_first {
+        // What was deleted before was never named.
+        state.told.begin(at);
+    }
     if let Some(packages) = packages {
         dump::switch(work, state, Dump { at, completed: work.now.max(at), packages }, changes).await?;
     }

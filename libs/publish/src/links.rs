@@ -19,6 +19,11 @@ pub(crate) fn of(own: Vec<Link>, first_source: Link) -> Vec<PassedLink> {
     std::iter::once(first_source).chain(passed).map(|link| PassedLink { link, published: None }).collect()
 }
 
+/// The first link to a Source from which a resource was copied: that to the first Source of all.
+pub(crate) fn via(links: &[Link]) -> Option<&Link> {
+    links.iter().find(|link| link.rel == relation::VIA)
+}
+
 /// The resource that a link may lead to.
 pub(crate) fn target(passed: &PassedLink) -> Option<ResourceUri> {
     is_one_of(&TO_RESOURCES, &passed.link).then(|| passed.link.href.parse().ok()).flatten()

@@ -6,7 +6,6 @@ use futures::{StreamExt as _, TryStreamExt as _, future};
 use jiff::Timestamp;
 use model::{ResourceUri, SetRule};
 use regex::Regex;
-use resourcesync::Link;
 
 use crate::names::{Named, PublishedPath};
 use crate::paths::{CAPABILITIES, SETS};
@@ -113,10 +112,6 @@ impl Records for Part<'_> {
 
     fn named(&self, _: &Base, url: &str) -> Option<Named> {
         self.records.named(self.base, url)
-    }
-
-    fn links_of_deleted(&self, uri: &ResourceUri) -> Vec<Link> {
-        self.records.links_of_deleted(uri)
     }
 
     fn are_copies(&self) -> bool {

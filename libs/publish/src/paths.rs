@@ -75,11 +75,20 @@ pub fn is_package(path: &str) -> bool {
     [DUMP_PARTS, CHANGE_DUMP_PARTS].iter().any(|folder| is_in(path, folder, ".zip"))
 }
 
-/// Whether a document or package never changes once it is there.
-pub fn is_immutable(path: &str) -> bool {
-    [RESOURCE_PARTS, DUMP_PARTS, CHANGE_DUMP_PARTS]
-        .iter()
-        .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
+/// Whether a document or package never changes once it is there. A Change List may be open, so it is not meant.
+pub(crate) fn is_immutable(path: &str) -> bool {
+    [RESOURCE_PARTS, DUMP_PARTS, CHANGE_DUMP_PARTS].iter().any(|folder| is_below(path, folder))
+}
+
+/// Whether a path is that of a Change List.
+pub(crate) fn is_change_list(path: &str) -> bool {
+    is_below(path, CHANGE_PARTS)
+}
+
+/// Whether a path is below a folder: of the publication, or of a set by rule.
+fn is_below(path: &str, folder: &str) -> bool {
+    let path = of_set(path).map_or(path, |(_, rest)| rest);
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Whether a path is that of a file of a folder, with a plain name and this ending.
@@ -101,6 +110,19 @@ mod tests {
         let later = name("2026-01-05T00:00:00.000001Z", 0);
         assert!(one < later && later < name("2026-01-05T00:00:00.5Z", 0), "{later}");
         assert_eq!(name("2026-01-05T00:00:00Z", 7), "changelist/20260105T000000000000Z-00007.xml");
+    }
+
+    #[test]
+    fn parts_and_packages_never_change_and_change_lists_may() {
+        for path in ["resourcelist/a.xml", "sets/pdf/resourcelist/a.xml", "changedump/a.zip"] {
+            assert!(is_immutable(path) && !is_change_list(path), "{path}");
+        }
+        for path in ["changelist/a.xml", "sets/pdf/changelist/a.xml"] {
+            assert!(!is_immutable(path) && is_change_list(path), "{path}");
+        }
+        for path in ["resourcelist.xml", "changelist.xml", "sets/changelist.xml"] {
+            assert!(!is_immutable(path) && !is_change_list(path), "{path}");
+        }
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct Policy {
     pub dump_changed_percent: u64,
     /// A Resource Dump is made anew after this time, if anything has changed.
     pub dump_age: Duration,
+    /// While a Resource List is made, changes are told after this time, or later if telling takes long.
+    pub tell_every: Duration,
     /// A Change List is closed after this time.
     pub change_list_age: Duration,
     /// The same where a Change Dump is made: its packages are those of closed Change Lists.
@@ -64,6 +66,7 @@ impl Default for Policy {
             package_bytes: 256 * 1024 * 1024,
             dump_changed_percent: 20,
             dump_age: 30 * DAY,
+            tell_every: Duration::from_secs(2),
             change_list_age: DAY,
             dumped_list_age: Duration::from_secs(3_600),
             keep_changes: 30 * DAY,

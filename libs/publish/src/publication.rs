@@ -2,10 +2,13 @@
 
 mod parts;
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use jiff::Timestamp;
 use model::ResourceUri;
 use store::SourceMarker;
+use tokio::time::Instant;
 use url::Url;
 
 use crate::bytes::spelled;
@@ -15,6 +18,7 @@ use crate::documents::put_above;
 use crate::draft;
 use crate::dump;
 use crate::edition;
+use crate::missing;
 use crate::names::Named;
 use crate::part_set::PartSet;
 use crate::paths::CAPABILITIES;
@@ -22,7 +26,7 @@ use crate::records::Records;
 use crate::state::State;
 use crate::takedown::Takedown;
 use crate::withheld::Withheld;
-use crate::work::{Published, Seen, Work};
+use crate::work::{self, Published, Seen, Telling, Work};
 use crate::{Base, Place, Policy, PublishError};
 
 /// What is stored of a Source, or in a directory, as a Source of its own.
@@ -83,8 +87,14 @@ impl Publication {
         now: Timestamp,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<(State, Published), PublishError> {
+        let mut begun = Instant::now();
         let mut state = self.state().await?;
         let before = state.clone();
+        let over = work::before(now, self.policy.keep_replaced);
+        if state.told.is_empty() && state.edition.is_some() {
+            // An earlier version of the publisher did not note when it told what.
+            state.told.begin(over.min(state.last));
+        }
         if let Some(scanned) = records.refresh(state.next_change, now).await? {
             see(Seen::Scanned(&scanned));
         }
@@ -101,7 +111,10 @@ impl Publication {
             with_bytes: self.with_bytes,
             dumps: self.dumps,
             now,
+            begun,
             done: Published::default(),
+            left_out: BTreeSet::new(),
+            telling: Telling::none(),
             see,
         };
         if !records.continues(state.next_change).await? || state.rule != self.rule {
@@ -119,16 +132,21 @@ impl Publication {
         if state.edition.is_none() {
             let draft = draft::first_draft(&mut work, &mut state).await?;
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
+            begun = Instant::now();
         }
-        changes::tell(&mut work, &mut state).await?;
+        Box::pin(changes::tell(&mut work, &mut state)).await?;
+        Box::pin(missing::tell_back(&mut work, &mut state, &before.missing)).await?;
         changes::close_old(&mut work, &mut state).await?;
         if state != before {
             state.save(&self.place).await?;
             changes::settle(&mut work, &mut state).await?;
         }
+        work.note_told(begun);
+        work.done.telling = begun.elapsed();
         if let Some(draft) = draft::next_draft(&work, &state) {
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
         }
+        state.told.note(work.time(), state.last, over);
         crate::retire::retire(&mut work, &mut state).await?;
         if state != before {
             state.save(&self.place).await?;
@@ -161,6 +179,17 @@ impl Publication {
         let Some(state) = State::load(place).await? else { return Ok(false) };
         state.check(place, &source.source, base, *with_bytes)?;
         Ok(state.fixed.contains_key(CAPABILITIES))
+    }
+
+    /// What was deleted before this time is gone: readers were told so long ago that no list in use names it.
+    ///
+    /// # Errors
+    /// When the place fails.
+    pub async fn gone_before(&self, now: Timestamp) -> Result<Timestamp, PublishError> {
+        let over = work::before(now, self.policy.keep_replaced);
+        let state = State::load(&self.place).await?;
+        let until = state.and_then(|state| state.told.by(over));
+        Ok(until.map_or(Timestamp::MAX, |until| work::later(until, 1)))
     }
 
     /// The resource at a path below the base.

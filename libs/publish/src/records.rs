@@ -8,7 +8,7 @@ use fixity::Sha256;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
 use model::{Bitstream, ResourceUri};
-use resourcesync::{Change, Link};
+use resourcesync::{Change, Link, relation};
 use store::StoreError;
 
 use crate::names::{Named, PublishedPath};
@@ -32,6 +32,14 @@ pub struct Stored {
     pub links: Vec<PassedLink>,
     /// Its bytes.
     pub body: Body,
+}
+
+impl Stored {
+    /// The links of its entry that stay when it is deleted: that to its first Source.
+    pub(crate) fn vias(&self) -> Vec<Link> {
+        let vias = self.links.iter().filter(|passed| passed.link.rel == relation::VIA);
+        vias.map(|passed| passed.link.clone()).collect()
+    }
 }
 
 /// A link of an entry, as it is passed on.
@@ -63,6 +71,8 @@ pub struct Told {
     pub at: Timestamp,
     /// What is there now; none if it was deleted.
     pub stored: Option<Stored>,
+    /// The links of its entry, if it was deleted.
+    pub links: Vec<Link>,
 }
 
 /// The bytes of a resource, as they are read.
@@ -95,6 +105,11 @@ pub enum FileError {
 }
 
 impl BodyError {
+    /// Whether the store has lost the bytes, so that no later run finds them before they are repaired.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self, Self::Store(_))
+    }
+
     /// The inner error of a resource that is left out. A failure of the store itself ends the run.
     pub(crate) fn of_resource<T>(self) -> Result<Result<T, Self>, PublishError> {
         match self {
@@ -152,9 +167,6 @@ pub trait Records: Send + Sync {
 
     /// The resource with this URL.
     fn named(&self, base: &Base, url: &str) -> Option<Named>;
-
-    /// The links of the entry of a deleted resource.
-    fn links_of_deleted(&self, uri: &ResourceUri) -> Vec<Link>;
 
     /// Whether the resources are copies of those of another Source.
     fn are_copies(&self) -> bool;

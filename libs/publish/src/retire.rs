@@ -11,18 +11,18 @@ use crate::change_record::ChangeListRecord;
 use crate::names::Named;
 use crate::published::{copy, each_entry};
 use crate::state::{Retired, State};
-use crate::work::{Work, before};
+use crate::work::{Work, before, later};
 use crate::{PublishError, past, paths};
-
-/// Files of deleted resources are looked for at most this often: it reads Change Lists.
-const SWEEP_EVERY: std::time::Duration = std::time::Duration::from_secs(3_600);
 
 /// Takes old Change Lists from the index, and removes files whose time is over.
 pub(crate) async fn retire(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
     retire_lists(work, state);
     past::settle(work, state).await?;
     let over = before(work.now, work.policy.keep_replaced);
-    sweep(work, state, over).await?;
+    if let Some(until) = state.told.by(over) {
+        // Whoever has an older list was told long ago.
+        sweep(work, state, later(until, 1)).await?;
+    }
     let retired = std::mem::take(&mut state.retired);
     for file in retired {
         if file.since > over {
@@ -56,10 +56,11 @@ fn retire_lists(work: &Work<'_>, state: &mut State) {
     state.retired.extend(gone.map(|path| Retired { path, since: work.now }));
 }
 
-/// Removes the files of resources that were deleted before `over`, and are not back.
+/// Removes the files of resources whose deletion has a time before `over`, and that are not back. That moves on about
+/// once an hour, so Change Lists are not read more often.
 async fn sweep(work: &mut Work<'_>, state: &mut State, over: Timestamp) -> Result<(), PublishError> {
     let from = state.swept_to.unwrap_or(Timestamp::MIN);
-    if !state.with_bytes || before(over, SWEEP_EVERY) < from {
+    if !state.with_bytes || over <= from {
         return Ok(());
     }
     let end = state.last;
@@ -79,14 +80,14 @@ async fn sweep(work: &mut Work<'_>, state: &mut State, over: Timestamp) -> Resul
             Ok(ControlFlow::Continue(()))
         })?;
         for url in gone {
-            remove_if_gone(work, &url).await?;
+            remove_if_gone(work, state, &url).await?;
         }
     }
     state.swept_to = Some(over);
     Ok(())
 }
 
-async fn remove_if_gone(work: &mut Work<'_>, url: &str) -> Result<(), PublishError> {
+async fn remove_if_gone(work: &mut Work<'_>, state: &State, url: &str) -> Result<(), PublishError> {
     let uri = match work.records.named(work.base, url) {
         Some(Named::Resource(uri)) => uri,
         Some(Named::Long(sha256)) => match work.place.read(&spelled(sha256)).await? {
@@ -100,7 +101,8 @@ async fn remove_if_gone(work: &mut Work<'_>, url: &str) -> Result<(), PublishErr
     };
     let path = work.records.path(&uri);
     debug_assert!(!paths::is_document(path.as_str()));
-    if !work.records.is_present(&uri).await? {
+    // The file of a damaged one is of an earlier version.
+    if state.missing.contains(&uri) || !work.records.is_present(&uri).await? {
         work.place.remove(path.as_str()).await?;
         work.done.removed += 1;
     }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::change_record::{ChangeListRecord, is_zero};
 use crate::past_record::Past;
 use crate::place::{About, Place};
+use crate::told::ToldUntil;
 use crate::{Base, PublishError};
 
 /// The file. Everything that it names is at the place before it is written.
@@ -52,7 +53,8 @@ pub(crate) struct State {
     /// The Change Lists of the index, oldest first; the last one is open.
     #[serde(default)]
     pub(crate) lists: Vec<ChangeListRecord>,
-    /// Resources whose bytes are damaged, so that they could not be laid down. No Resource List names them.
+    /// Resources whose bytes are damaged, so that they could not be laid down. They are told as deleted, and no
+    /// Resource List names them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) missing: BTreeSet<ResourceUri>,
     /// Resources that were withdrawn, as far as that is told.
@@ -67,13 +69,16 @@ pub(crate) struct State {
     /// Digests of the documents with a fixed name, so that equal ones are not written again.
     #[serde(default)]
     pub(crate) fixed: BTreeMap<String, Sha256>,
+    /// Until when changes were told, and when.
+    #[serde(default, skip_serializing_if = "ToldUntil::is_empty")]
+    pub(crate) told: ToldUntil,
     /// Documents that no list names any more. They stay for a while.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) retired: Vec<Retired>,
     /// Documents of the past that stay.
     #[serde(default, skip_serializing_if = "Past::is_empty")]
     pub(crate) past: Past,
-    /// Until when the files of deleted resources were removed.
+    /// The files of resources are removed whose deletion has an earlier time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) swept_to: Option<Timestamp>,
 }
@@ -205,6 +210,7 @@ impl State {
             purge: false,
             rule: None,
             fixed: BTreeMap::new(),
+            told: ToldUntil::default(),
             retired: Vec::new(),
             past: Past::default(),
             swept_to: None,

@@ -26,8 +26,10 @@ pub(crate) async fn changes(work: &Work<'_>, state: &State) -> Result<Vec<Told>,
         let stored = stored?;
         let is_withdrawn = now.contains(&uri);
         let kind = if is_withdrawn { Change::Deleted } else { Change::Created };
+        // The original is still there, and so the link to it is that of the entry before.
+        let links = if is_withdrawn { stored.vias() } else { Vec::new() };
         let stored = Some(stored).filter(|_| !is_withdrawn);
-        Some(Told { uri, kind, at: work.now, stored })
+        Some(Told { uri, kind, at: work.now, stored, links })
     });
     Ok(told.collect())
 }

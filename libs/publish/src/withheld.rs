@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures::{StreamExt as _, TryStreamExt as _, future};
 use jiff::Timestamp;
 use model::ResourceUri;
-use resourcesync::{Change, Link};
+use resourcesync::Change;
 
 use crate::names::{Named, PublishedPath};
 use crate::records::{BodyError, Changes, Pieces, Records, Resources, Stored, Told};
@@ -91,10 +91,6 @@ impl Records for Withheld<'_> {
 
     fn named(&self, base: &Base, url: &str) -> Option<Named> {
         self.records.named(base, url)
-    }
-
-    fn links_of_deleted(&self, uri: &ResourceUri) -> Vec<Link> {
-        self.records.links_of_deleted(uri)
     }
 
     fn are_copies(&self) -> bool {

@@ -1,10 +1,14 @@
 //! What the steps of one run share: where they read, and what they count.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use fixity::Sha256;
 use jiff::Timestamp;
 use model::ResourceUri;
 use resourcesync::{Entry, Link, relation};
 use tempfile::NamedTempFile;
+use tokio::time::Instant;
 
 use crate::bytes::Layer;
 use crate::paths::VERSIONS;
@@ -14,6 +18,9 @@ use crate::scanned::Scanned;
 use crate::state::State;
 use crate::takedown::Takedown;
 use crate::{Base, Place, Policy, PublishError, entry};
+
+/// How many times as long as it took to tell changes none are told again: those that come fast are told together.
+const REST: u32 = 4;
 
 /// Totals of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -40,6 +47,9 @@ pub struct Published {
     pub removed: u64,
     /// Resources that were left out, since their bytes are damaged, or a file changed meanwhile.
     pub damaged: u64,
+    /// How long it took until the changes were told that there were at the beginning, without a first Resource List.
+    #[serde(skip)]
+    pub telling: Duration,
 }
 
 impl std::ops::AddAssign for Published {
@@ -55,6 +65,7 @@ impl std::ops::AddAssign for Published {
         self.packages_kept += other.packages_kept;
         self.removed += other.removed;
         self.damaged += other.damaged;
+        self.telling += other.telling;
     }
 }
 
@@ -67,6 +78,23 @@ pub enum Seen<'a> {
     Scanned(&'a Scanned),
     /// A part of a first or new Resource List is complete, with this many resources so far.
     Part(u64),
+    /// So many more changes are told: readers find them in the Change Lists from now on.
+    Told(u64),
+}
+
+/// The last time that changes were told in a run, or looked for.
+pub(crate) struct Telling {
+    ended: Instant,
+    took: Duration,
+    /// Changes of which the observer knows.
+    seen: u64,
+}
+
+impl Telling {
+    /// None was told yet.
+    pub(crate) fn none() -> Self {
+        Self { ended: Instant::now(), took: Duration::ZERO, seen: 0 }
+    }
 }
 
 /// The observer of a run.
@@ -86,8 +114,14 @@ pub(crate) struct Work<'a> {
     pub(crate) with_bytes: bool,
     /// Whether a Resource Dump and a Change Dump are made.
     pub(crate) dumps: bool,
+    /// When the run began.
     pub(crate) now: Timestamp,
+    /// The same by the clock of the process.
+    pub(crate) begun: Instant,
     pub(crate) done: Published,
+    /// Resources whose bytes could not be laid down in this run.
+    pub(crate) left_out: BTreeSet<ResourceUri>,
+    pub(crate) telling: Telling,
     pub(crate) see: Observer<'a>,
 }
 
@@ -124,12 +158,34 @@ impl<'a> Work<'a> {
                 Ok(true)
             }
             Err(error) => {
-                self.done.damaged += 1;
-                (self.see)(Seen::Damaged(uri, &error));
+                if self.left_out.insert(uri.clone()) {
+                    self.done.damaged += 1;
+                    (self.see)(Seen::Damaged(uri, &error));
+                }
                 state.note_missing(uri, true)?;
                 Ok(false)
             }
         }
+    }
+
+    /// The time by now.
+    pub(crate) fn time(&self) -> Timestamp {
+        self.now.checked_add(self.begun.elapsed()).unwrap_or(self.now)
+    }
+
+    /// Whether changes are to be told before the run is over.
+    pub(crate) fn is_time_to_tell(&self) -> bool {
+        let Telling { ended, took, .. } = self.telling;
+        ended.elapsed() >= self.policy.tell_every.max(took.saturating_mul(REST))
+    }
+
+    /// Notes that all changes were told that there are, and since when that was done.
+    pub(crate) fn note_told(&mut self, begun: Instant) {
+        let told = self.done.changes;
+        if told > self.telling.seen {
+            (self.see)(Seen::Told(told - self.telling.seen));
+        }
+        self.telling = Telling { ended: Instant::now(), took: begun.elapsed(), seen: told };
     }
 
     /// Writes a document.

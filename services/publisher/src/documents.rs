@@ -12,10 +12,13 @@ use crate::answers::{not_found, unavailable};
 use crate::conditions::{Condition, condition, http_date};
 use crate::shared::Shared;
 
+/// Caches may answer in our place for a week: with a document or a version of a resource that never changes.
+pub(crate) const FINAL: HeaderValue = HeaderValue::from_static("public, max-age=604800, immutable");
+
 /// Answers with a document.
 pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: &HeaderMap) -> Response {
     let place = &shared.publication().place;
-    let Document { meta, body } = match place.document(path).await {
+    let Document { meta, sha256, is_final, body } = match place.document(path).await {
         Ok(Some(found)) => found,
         Ok(None) => return not_found(),
         Err(error) => {
@@ -23,9 +26,13 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
             return unavailable();
         }
     };
-    let etag = etag(&meta);
+    // The bytes of a small one are in memory, and so is their digest.
+    let etag = sha256.map_or_else(|| etag(&meta), |sha256| format!("\"{sha256}\""));
     let modified = Timestamp::from_second(meta.last_modified.timestamp()).unwrap_or_default();
     let mut headers = described(path, &etag, modified);
+    if is_final {
+        headers.insert(header::CACHE_CONTROL, FINAL);
+    }
     if let Some(answer) = unmet(asked, &etag, modified, &headers) {
         return answer;
     }
@@ -90,7 +97,7 @@ pub(crate) fn described(path: &str, etag: &str, modified: Timestamp) -> HeaderMa
     let path = paths::of_set(path).map_or(path, |(_, rest)| rest);
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type(path)));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(lifetime(path)));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
     headers.extend(etag.parse().ok().map(|value| (header::ETAG, value)));
     headers.extend(http_date(modified).map(|value| (header::LAST_MODIFIED, value)));
     if path == paths::PAGE {
@@ -115,7 +122,7 @@ pub(crate) fn unmet(
     }
 }
 
-/// The store's own validator: it changes with each write.
+/// The store's own validator, of a large document: it changes with each write.
 fn etag(meta: &ObjectMeta) -> String {
     let given = meta.e_tag.as_deref().map(|tag| tag.trim_start_matches("W/").trim_matches('"').to_owned());
     let plain = given.filter(|tag| tag.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"'));
@@ -130,9 +137,4 @@ fn media_type(path: &str) -> &'static str {
         path if paths::is_package(path) => "application/zip",
         _ => "application/xml",
     }
-}
-
-/// How long a cache may answer in our place. A part of a Resource List, and a package, never change.
-fn lifetime(path: &str) -> &'static str {
-    if paths::is_immutable(path) { "public, max-age=604800, immutable" } else { "public, max-age=60" }
 }

@@ -13,6 +13,7 @@ use serving::range::{self, Part};
 
 use crate::answers::{not_found, unavailable, withdrawn};
 use crate::conditions::{Condition, condition, http_date};
+use crate::digests::{CONTENT_DIGEST, REPR_DIGEST, digest};
 use crate::shared::Shared;
 
 /// How much is read at a time.
@@ -42,7 +43,7 @@ pub(crate) async fn answer(
 }
 
 fn send(open: OpenFile, method: &Method, asked: &HeaderMap) -> Response {
-    let OpenFile { file, length, modified, etag, media_type } = open;
+    let OpenFile { file, length, modified, etag, sha256, media_type, .. } = open;
     let mut headers = HeaderMap::new();
     let told = HeaderValue::from_static(media_type.unwrap_or("application/octet-stream"));
     headers.insert(header::CONTENT_TYPE, told);
@@ -53,13 +54,18 @@ fn send(open: OpenFile, method: &Method, asked: &HeaderMap) -> Response {
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
     headers.extend(etag.parse().ok().map(|value| (header::ETAG, value)));
     headers.extend(http_date(modified).map(|value| (header::LAST_MODIFIED, value)));
+    let digest = sha256.and_then(digest);
+    headers.extend(digest.clone().map(|value| (REPR_DIGEST, value)));
     match condition(asked, &etag, modified) {
         Condition::NotModified => return (StatusCode::NOT_MODIFIED, headers).into_response(),
         Condition::Failed => return StatusCode::PRECONDITION_FAILED.into_response(),
         Condition::Met => {}
     }
     let (status, range) = match range::asked(asked, length, &etag) {
-        Part::Whole => (StatusCode::OK, 0..length),
+        Part::Whole => {
+            headers.extend(digest.map(|value| (CONTENT_DIGEST, value)));
+            (StatusCode::OK, 0..length)
+        }
         Part::Range(range) => {
             let told = format!("bytes {}-{}/{length}", range.start, range.end - 1).parse().ok();
             headers.extend(told.map(|value| (header::CONTENT_RANGE, value)));

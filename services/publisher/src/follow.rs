@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use publish::{PublishError, Published, Seen, Takedown};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::news::News;
@@ -14,10 +15,22 @@ use crate::shared::{EVERY_FOR_HUBS, OpenRecords, Shared};
 const EVERY: Duration = Duration::from_secs(1);
 /// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// After a publication, how many times as long as it took there is none: changes that come fast are told together.
+/// How many times as long as it took to tell changes there is no look: those that come fast are told together. A new
+/// Resource List may take minutes; changes are told meanwhile, and soon after.
 const REST: u32 = 4;
 /// Without changes, how often old files are looked for that nothing names any more.
 const TIDY_EVERY: Duration = Duration::from_secs(3_600);
+
+/// What came of a look.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Found {
+    /// The number of the next change of a catalog. A directory has no such number: only a scan tells.
+    pub(crate) next_change: Option<u64>,
+    /// The changes that were told.
+    pub(crate) changes: u64,
+    /// How long it took until they were told.
+    pub(crate) telling: Duration,
+}
 
 /// Publishes what there is by now.
 pub(crate) async fn publish(shared: &Shared) -> Result<Published, PublishError> {
@@ -35,6 +48,7 @@ pub(crate) async fn publish(shared: &Shared) -> Result<Published, PublishError> 
             }
         }
         Seen::Part(resources) => tracing::info!(resources, "a part of the Resource List is complete"),
+        Seen::Told(changes) => tracing::info!(changes, "changes are published"),
     };
     shared.publish(&mut see).await
 }
@@ -56,7 +70,7 @@ pub(crate) async fn follow(
     };
     let mut news = News::default();
     let mut pause = every;
-    let mut tidied = tokio::time::Instant::now();
+    let mut tidied = Instant::now();
     loop {
         // What is withdrawn is no change of the catalog, and waits for no scan of a directory.
         let is_withdrawn = tokio::select! {
@@ -64,19 +78,18 @@ pub(crate) async fn follow(
             () = changed(&mut takedowns) => true,
             () = stop.cancelled() => return,
         };
-        let begun = tokio::time::Instant::now();
         let is_due = tidied.elapsed() >= TIDY_EVERY || is_withdrawn;
         if is_due {
             // The log of a harvest that was removed and began again has lower numbers.
             news = News::default();
         }
         match look_for_news(&shared, &mut news, published.filter(|_| !is_due)).await {
-            Ok(next_change) => {
+            Ok(Found { next_change, telling, .. }) => {
                 if published != next_change || is_due {
-                    tidied = tokio::time::Instant::now();
+                    tidied = Instant::now();
                 }
                 published = next_change;
-                pause = every.max(begun.elapsed() * REST);
+                pause = every.max(telling.saturating_mul(REST));
             }
             Err(error) => {
                 published = None;
@@ -87,22 +100,20 @@ pub(crate) async fn follow(
     }
 }
 
-/// Publishes if there may be other changes than `published`. Returns the number of the catalog's next change. Without
-/// news, a harvest costs one request to its store.
+/// Publishes if there may be other changes than `published`. Without news, a harvest costs one request to its store.
 async fn look_for_news(
     shared: &Shared,
     news: &mut News,
     published: Option<u64>,
-) -> Result<Option<u64>, PublishError> {
-    let OpenRecords::Harvest(harvest) = shared.records() else {
-        return Ok(look(shared, published).await?.0);
-    };
+) -> Result<Found, PublishError> {
+    let OpenRecords::Harvest(harvest) = shared.records() else { return look(shared, published).await };
+    let begun = Instant::now();
     if !news.are_there(harvest).await.map_err(Arc::new)? && published.is_some() {
-        return Ok(published);
+        return Ok(Found { next_change: published, changes: 0, telling: begun.elapsed() });
     }
-    let (next_change, _) = look(shared, published).await?;
+    let found = look(shared, published).await?;
     news.looked(harvest).await;
-    Ok(next_change)
+    Ok(found)
 }
 
 /// Waits until the list of what is withdrawn changes; for ever without one.
@@ -115,22 +126,17 @@ pub(crate) async fn changed(takedowns: &mut Option<watch::Receiver<Takedown>>) {
     std::future::pending().await
 }
 
-/// Publishes if the catalog has other changes than `published`. Returns the number of its next change, and how many were
-/// told. A directory has no such number: only a scan tells.
-pub(crate) async fn look(
-    shared: &Shared,
-    published: Option<u64>,
-) -> Result<(Option<u64>, u64), PublishError> {
+/// Publishes if the catalog has other changes than `published`.
+pub(crate) async fn look(shared: &Shared, published: Option<u64>) -> Result<Found, PublishError> {
+    let begun = Instant::now();
     let next_change = match shared.records() {
         OpenRecords::Harvest(harvest) => Some(harvest.catalog().await?.next_change().await?),
         OpenRecords::Files(_) => None,
     };
     if published.is_some() && published == next_change {
-        return Ok((next_change, 0));
+        return Ok(Found { next_change, changes: 0, telling: begun.elapsed() });
     }
+    let opening = begun.elapsed();
     let done = publish(shared).await?;
-    if done.changes > 0 {
-        tracing::info!(changes = done.changes, documents = done.documents, "changes are published");
-    }
-    Ok((next_change, done.changes))
+    Ok(Found { next_change, changes: done.changes, telling: opening + done.telling })
 }

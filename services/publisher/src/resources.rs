@@ -3,26 +3,25 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use catalog::CatalogError;
-use data_encoding::BASE64;
 use fixity::Sha256;
 use model::{Bitstream, ResourceRecord, ResourceUri};
 use publish::paths::VERSIONS;
-use publish::{Publication, PublishError, last_modified, media_type};
+use publish::{PublishError, last_modified, media_type};
 use serving::range::{self, Part};
 use store::StoreError;
 
 use crate::answers::{not_found, unavailable, withdrawn};
 use crate::conditions::{Condition, condition, http_date};
+use crate::digests::{CONTENT_DIGEST, REPR_DIGEST, digest};
+use crate::documents::FINAL;
 use crate::harvest::Harvest;
 use crate::shared::Shared;
 
-/// The digest of what a response has as its content (RFC 9530).
-const CONTENT_DIGEST: HeaderName = HeaderName::from_static("content-digest");
-/// The digest of the whole representation, also of one that is sent in part (RFC 9530).
-const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
+#[cfg(test)]
+mod tests;
 
 /// Answers with the bytes of a resource.
 pub(crate) async fn answer(
@@ -33,7 +32,7 @@ pub(crate) async fn answer(
     asked: &HeaderMap,
 ) -> Response {
     let (version, path) = versioned(path);
-    let found = match find(shared.publication(), harvest, path, version).await {
+    let found = match find(shared, harvest, path, version).await {
         Ok(found) => found,
         Err(error) => {
             tracing::error!(%error, path, "a resource cannot be looked up");
@@ -45,7 +44,15 @@ pub(crate) async fn answer(
         return withdrawn();
     }
     match &bitstream {
-        Some(bitstream) => send(shared, harvest, &record, bitstream, method, asked).await,
+        Some(bitstream) => {
+            let mut response = send(shared, harvest, &record, bitstream, method, asked).await;
+            // Bytes that are named by their digest stay what they are; a URL at the bucket does not.
+            let has_bytes = response.status().is_success() || response.status() == StatusCode::NOT_MODIFIED;
+            if version.is_some() && has_bytes {
+                response.headers_mut().insert(header::CACHE_CONTROL, FINAL);
+            }
+            response
+        }
         None if version.is_some() => (StatusCode::GONE, "This version is not kept.\n").into_response(),
         None => (StatusCode::GONE, "The resource was deleted.\n").into_response(),
     }
@@ -63,12 +70,12 @@ fn versioned(path: &str) -> (Option<Sha256>, &str) {
 
 /// The resource at a path, its record, and the bytes of it, or of one version of it.
 async fn find(
-    publication: &Publication,
+    shared: &Shared,
     harvest: &Harvest,
     path: &str,
     version: Option<Sha256>,
 ) -> Result<Option<(ResourceUri, ResourceRecord, Option<Bitstream>)>, PublishError> {
-    let Some(uri) = publication.resource_at(path).await? else { return Ok(None) };
+    let Some(uri) = shared.publication().resource_at(path).await? else { return Ok(None) };
     let catalog = match harvest.catalog().await {
         Ok(catalog) => catalog,
         // Nothing of the Source is stored yet.
@@ -76,7 +83,10 @@ async fn find(
         Err(error) => return Err(error.into()),
     };
     let Some(record) = catalog.resource(&uri).await? else { return Ok(None) };
-    let present = record.bitstream.clone();
+    let present = match &record.bitstream {
+        Some(present) => Some(present.clone()),
+        None => last_version(shared, &record).await?,
+    };
     let bitstream = match version {
         None => present,
         Some(sha256) => {
@@ -92,6 +102,13 @@ async fn find(
         }
     };
     Ok(Some((uri, record, bitstream)))
+}
+
+/// The last version of a deleted resource, as long as readers may have a list that names it.
+async fn last_version(shared: &Shared, record: &ResourceRecord) -> Result<Option<Bitstream>, PublishError> {
+    let Some(deleted) = &record.deleted else { return Ok(None) };
+    let is_gone = record.settled_at < shared.gone_before().await?;
+    Ok((!is_gone).then(|| deleted.clone()))
 }
 
 async fn send(
@@ -127,7 +144,7 @@ async fn send(
         }
     };
     match &range {
-        None => headers.extend(digest(bitstream).map(|value| (CONTENT_DIGEST, value))),
+        None => headers.extend(digest(bitstream.computed.sha256()).map(|value| (CONTENT_DIGEST, value))),
         Some(range) => {
             let told = format!("bytes {}-{}/{length}", range.start, range.end - 1).parse().ok();
             headers.extend(told.map(|value| (header::CONTENT_RANGE, value)));
@@ -180,10 +197,6 @@ fn described(record: &ResourceRecord, bitstream: &Bitstream, etag: &str) -> Head
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
     headers.extend(etag.parse().ok().map(|value| (header::ETAG, value)));
     headers.extend(http_date(last_modified(bitstream)).map(|value| (header::LAST_MODIFIED, value)));
-    headers.extend(digest(bitstream).map(|value| (REPR_DIGEST, value)));
+    headers.extend(digest(bitstream.computed.sha256()).map(|value| (REPR_DIGEST, value)));
     headers
-}
-
-fn digest(bitstream: &Bitstream) -> Option<HeaderValue> {
-    format!("sha-256=:{}:", BASE64.encode(bitstream.computed.sha256().as_bytes())).parse().ok()
 }

@@ -12,7 +12,8 @@ use publish::files::FileRecords;
 use publish::{Policy, Publication, PublishError, Published, Seen, Takedown, Withdrawals};
 use serving::{Catalogs, VerifiedCache};
 use store::Store;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::time::Instant;
 
 use crate::harvest::Harvest;
 use crate::metrics::PublisherMetrics;
@@ -23,6 +24,9 @@ use crate::withdrawn::Withdrawn;
 /// How often the catalog of a harvest in a directory is looked at where hubs are told, so that subscribers wait less. A
 /// bucket charges for each look.
 pub(crate) const EVERY_FOR_HUBS: Duration = Duration::from_millis(250);
+
+/// How long it is not looked up again which deleted resources are gone. That changes about once an hour.
+const GONE_KNOWN: Duration = Duration::from_secs(60);
 
 /// What is published: a harvest, or the files of a directory.
 pub enum Held {
@@ -46,6 +50,8 @@ struct Parts {
     contact: String,
     oai_turns: Arc<Semaphore>,
     withdrawn: Withdrawn,
+    /// What was deleted before this time is gone; and when that was looked up.
+    gone: Mutex<Option<(Timestamp, Instant)>>,
     redirect: Option<Duration>,
     link: Option<HeaderValue>,
     /// The newest payload that a hub took, and its end.
@@ -97,6 +103,7 @@ impl Shared {
             contact,
             oai_turns: Arc::clone(&settings.oai_turns),
             withdrawn: Withdrawn::default(),
+            gone: Mutex::default(),
             redirect: settings.redirect,
             link,
             newest: RwLock::new((Timestamp::MIN, Bytes::new())),
@@ -150,6 +157,20 @@ impl Shared {
     /// When the place fails.
     pub(crate) async fn withdrawals(&self) -> Result<(Arc<Withdrawals>, Timestamp), PublishError> {
         self.0.withdrawn.get(self.publication()).await
+    }
+
+    /// What was deleted before this time is gone: no list that readers may have names it.
+    ///
+    /// # Errors
+    /// When the place fails.
+    pub(crate) async fn gone_before(&self) -> Result<Timestamp, PublishError> {
+        let mut known = self.0.gone.lock().await;
+        if let Some((before, _)) = known.filter(|(_, at)| at.elapsed() < GONE_KNOWN) {
+            return Ok(before);
+        }
+        let before = self.publication().gone_before(SystemClock.now()).await?;
+        *known = Some((before, Instant::now()));
+        Ok(before)
     }
 
     /// Turns of requests of OAI-PMH, of all repositories of the server.
@@ -232,6 +253,15 @@ impl Shared {
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<Published, PublishError> {
         let now = SystemClock.now();
+        // Of a first publication, the documents above the lists come last.
+        let was_there = self.is_published().await;
+        let mut see = |seen: Seen<'_>| {
+            if was_there && matches!(seen, Seen::Told(_)) {
+                self.0.published.send_replace(());
+            }
+            see(seen);
+        };
+        let see = &mut see;
         let policy = *self.0.policy.read().unwrap_or_else(PoisonError::into_inner);
         let publication = Publication { takedown: self.takedown(), policy, ..self.publication().clone() };
         let done = match self.records() {

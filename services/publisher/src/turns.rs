@@ -33,6 +33,11 @@ impl Turns {
         }))
     }
 
+    /// Whether a quick turn is longer than this.
+    pub(crate) fn are_longer_than(&self, time: Duration) -> bool {
+        time < self.0.quick_time
+    }
+
     /// Does `work` in its turn. It is told how long the turn is, and returns nothing if that was not enough. Then it is
     /// called again in a later turn, which is longer: so it must continue what it did before. `began_slow`: the last time
     /// took long, too. Returns also whether this time did.

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
+use fixity::Sha256;
 use jiff::Timestamp;
 use rustix::fs::{Mode, OFlags};
 
@@ -21,10 +22,20 @@ pub struct OpenFile {
     pub length: u64,
     /// Its Last-Modified.
     pub modified: Timestamp,
-    /// A strong entity tag.
+    /// A strong entity tag: its digest, or what else tells its versions apart.
     pub etag: String,
+    /// The digest of its bytes, if they are as they were scanned.
+    pub sha256: Option<Sha256>,
     /// Its media type, by its name.
     pub media_type: Option<&'static str>,
+    pub(super) stamp: Stamp,
+}
+
+impl OpenFile {
+    /// The same file, with its digest.
+    pub(super) fn with_digest(self, sha256: Sha256) -> Self {
+        Self { etag: format!("\"{sha256}\""), sha256: Some(sha256), ..self }
+    }
 }
 
 /// Opens the directory itself. It may be given by a symbolic link.
@@ -68,6 +79,8 @@ pub(super) fn open(directory: &Path, path: &str) -> io::Result<OpenFile> {
         length: stamp.length,
         modified: stamp.time(),
         etag: stamp.etag(),
+        sha256: None,
         media_type: media_type(path),
+        stamp,
     })
 }

@@ -2,6 +2,7 @@
 
 mod beneath;
 mod hash;
+mod lookup;
 mod media_types;
 mod merge;
 mod records;

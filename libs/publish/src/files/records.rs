@@ -10,7 +10,7 @@ use fixity::Sha256;
 use futures::{StreamExt as _, TryStreamExt as _, future};
 use jiff::Timestamp;
 use model::ResourceUri;
-use resourcesync::{Change, Link};
+use resourcesync::Change;
 use rustix::io::Errno;
 use url::Url;
 
@@ -90,10 +90,19 @@ impl FileRecords {
     pub fn open_at(&self, path: &str) -> std::io::Result<Option<OpenFile>> {
         let Some(path) = path.strip_prefix(FOLDER) else { return Ok(None) };
         match beneath::open(&self.directory, path) {
-            Ok(file) => Ok(Some(file)),
+            Ok(file) => Ok(Some(match self.digest(path, &file) {
+                Some(sha256) => file.with_digest(sha256),
+                None => file,
+            })),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The digest of a file that is as it was scanned. None where its time does not tell.
+    fn digest(&self, path: &str, open: &OpenFile) -> Option<Sha256> {
+        let row = self.rows().ok()?.find(path).ok()??;
+        row.sha256.filter(|_| row.stamp == open.stamp && !row.unsure)
     }
 
     /// The rows of the last scan.
@@ -187,7 +196,8 @@ impl Records for FileRecords {
                     (Some(_), false) => Change::Updated,
                 };
                 let stored = row.sha256.map(|sha256| self.stored(&row.path, &row, sha256));
-                self.uri(&row.path).map(|uri| Told { uri, kind, at: time(row.changed), stored })
+                let told = |uri| Told { uri, kind, at: time(row.changed), stored, links: Vec::new() };
+                self.uri(&row.path).map(told)
             });
             future::ready(told.transpose())
         });
@@ -243,10 +253,6 @@ impl Records for FileRecords {
     fn named(&self, _: &Base, url: &str) -> Option<Named> {
         let uri = url.parse().ok()?;
         path(&self.url, &uri).map(|_| Named::Resource(uri))
-    }
-
-    fn links_of_deleted(&self, _: &ResourceUri) -> Vec<Link> {
-        Vec::new()
     }
 
     fn are_copies(&self) -> bool {

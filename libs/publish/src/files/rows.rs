@@ -106,6 +106,22 @@ impl Rows {
         RowReader { file, line: Vec::new(), offset }
     }
 
+    /// Where the rows begin.
+    pub(super) fn begin(&self) -> u64 {
+        self.begin
+    }
+
+    /// Where they end.
+    pub(super) fn end(&self) -> Result<u64, PublishError> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// A few rows from an offset on.
+    pub(super) fn near(&self, offset: u64) -> RowReader {
+        let file = BufReader::with_capacity(4 * 1024, At { file: Arc::clone(&self.file), offset });
+        RowReader { file, line: Vec::new(), offset }
+    }
+
     /// Copies the rows from an offset on.
     pub(super) fn copy_from(&self, offset: u64, to: &mut impl io::Write) -> io::Result<u64> {
         io::copy(&mut At { file: Arc::clone(&self.file), offset }, to)
@@ -113,6 +129,13 @@ impl Rows {
 }
 
 impl RowReader {
+    /// Skips a row, or the rest of one.
+    pub(super) fn skip(&mut self) -> Result<(), PublishError> {
+        self.line.clear();
+        self.offset += self.file.read_until(b'\n', &mut self.line)? as u64;
+        Ok(())
+    }
+
     /// The next row.
     pub(super) fn next(&mut self) -> Result<Option<Row>, PublishError> {
         self.line.clear();

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fixity::Sha256;
 use fs_err::File;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -21,6 +22,7 @@ use object_store::prefix::PrefixStore;
 use object_store::{
     GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutOptions, UpdateVersion,
 };
+use resourcesync::{Options, Reader};
 use store::PublicationPlace;
 use tempfile::NamedTempFile;
 
@@ -29,9 +31,13 @@ use self::directory::Directory;
 use self::guard::Guard;
 use self::small::{SMALL_BYTES, SmallFile, SmallFiles};
 use crate::PublishError;
+use crate::paths::{is_change_list, is_immutable};
 
 /// The folder of files that belong to the publisher alone. Servers need not serve it.
 pub(crate) const OWN: &str = ".thresher";
+
+/// More than the header of any document of ours takes.
+const HEAD_BYTES: u64 = 16 * 1024;
 
 /// A place for the files of one publication.
 #[derive(Debug, Clone)]
@@ -50,6 +56,10 @@ pub struct Place {
 pub struct Document {
     /// What the store tells of it.
     pub meta: ObjectMeta,
+    /// The digest of its bytes, if they are in memory.
+    pub sha256: Option<Sha256>,
+    /// Whether it never changes: a part, a package, or a closed Change List.
+    pub is_final: bool,
     /// Its bytes.
     pub body: DocumentBody,
 }
@@ -178,7 +188,12 @@ impl Place {
     /// # Errors
     /// [`PublishError::Place`] when the place fails. A missing file is none.
     pub async fn document(&self, path: &str) -> Result<Option<Document>, PublishError> {
-        let in_memory = |SmallFile { meta, bytes }| Document { meta, body: DocumentBody::Small(bytes) };
+        let in_memory = |SmallFile { meta, bytes, sha256, is_final }| Document {
+            meta,
+            sha256: Some(sha256),
+            is_final,
+            body: DocumentBody::Small(bytes),
+        };
         // Several processes write a place with a guard.
         let small = self.guard.is_none().then_some(&self.small);
         let reading = match small.map(|small| small.get(path)) {
@@ -189,14 +204,28 @@ impl Place {
         let Some(found) = self.open(path).await? else { return Ok(None) };
         let meta = found.meta.clone();
         if meta.size > SMALL_BYTES {
-            return Ok(Some(Document { meta, body: DocumentBody::Large(found) }));
+            let is_final = is_immutable(path) || self.is_closed_list(path, &meta).await?;
+            return Ok(Some(Document { meta, sha256: None, is_final, body: DocumentBody::Large(found) }));
         }
         let bytes = found.bytes().await.map_err(|error| self.failed(path, error))?;
-        let file = SmallFile { meta, bytes };
+        let is_final = is_immutable(path) || is_change_list(path) && is_closed(&bytes);
+        let file = SmallFile { meta, sha256: Sha256::of(&bytes), bytes, is_final };
         if let Some(reading) = reading {
             self.small.keep(path, &file, reading);
         }
         Ok(Some(in_memory(file)))
+    }
+
+    /// Whether a large file is a Change List that is closed, by its head.
+    async fn is_closed_list(&self, path: &str, meta: &ObjectMeta) -> Result<bool, PublishError> {
+        if !is_change_list(path) {
+            return Ok(false);
+        }
+        let Some(head) = self.open_range(path, 0..HEAD_BYTES).await? else { return Ok(false) };
+        // One that was open a moment ago is another version.
+        let is_same = head.meta.e_tag == meta.e_tag && head.meta.last_modified == meta.last_modified;
+        let head = head.bytes().await.map_err(|error| self.failed(path, error))?;
+        Ok(is_same && is_closed(&head))
     }
 
     /// A range of a file, with its length and times.
@@ -367,6 +396,12 @@ impl Place {
     fn failed(&self, path: &str, error: impl Into<Cause>) -> PublishError {
         PublishError::place(&format!("{}/{path}", self.name), error)
     }
+}
+
+/// Whether a Change List has its end, in its document or in a large begin of it. It is never written again then.
+fn is_closed(document: &[u8]) -> bool {
+    let reader = Reader::new(document, Options::default());
+    reader.is_ok_and(|mut reader| reader.header().is_ok_and(|header| header.until.is_some()))
 }
 
 /// The key of a path: the path itself. Paths have no control characters, and no `.` or `..` as a segment.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use fixity::Sha256;
 use lru::LruCache;
 use object_store::ObjectMeta;
 use tokio::time::Instant;
@@ -24,6 +25,9 @@ const TRUSTED: Duration = Duration::from_secs(1);
 pub(super) struct SmallFile {
     pub(super) meta: ObjectMeta,
     pub(super) bytes: Bytes,
+    pub(super) sha256: Sha256,
+    /// Whether it never changes.
+    pub(super) is_final: bool,
 }
 
 /// The small files of one place that were read last. Clones share them.
@@ -105,7 +109,8 @@ mod tests {
             e_tag: None,
             version: None,
         };
-        SmallFile { meta, bytes: Bytes::from_static(text.as_bytes()) }
+        let sha256 = Sha256::of(text.as_bytes());
+        SmallFile { meta, bytes: Bytes::from_static(text.as_bytes()), sha256, is_final: false }
     }
 
     fn held(files: &SmallFiles) -> Option<Bytes> {

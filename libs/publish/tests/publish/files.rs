@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use fixity::Sha256;
 use object_store::ObjectStoreExt as _;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
@@ -257,4 +258,28 @@ async fn the_publication_may_be_inside_the_directory_but_not_around_it() {
     let refused = FileRecords::new(&folder.path("0"), &url, &around);
     assert!(matches!(refused, Err(PublishError::Refused(_))));
     assert!(FileRecords::new(&folder.path("nowhere"), &url, &place).is_err());
+}
+
+#[tokio::test]
+async fn an_open_file_has_its_digest_if_it_is_as_it_was_scanned() {
+    let mut folder = Folder::with(300, Policy::default());
+    fs::write(folder.path("fresh"), "fresh").unwrap();
+    let open = |folder: &Folder, path: &str| {
+        let open = folder.files.open_at(&format!("files/{path}")).unwrap().unwrap();
+        assert_eq!(open.sha256.is_some(), open.etag.len() == 66, "{}", open.etag);
+        open.sha256
+    };
+    assert_eq!(open(&folder, "0/000.txt"), None, "nothing is scanned yet");
+    folder.publish().await;
+    for number in 0..300 {
+        let sha256 = open(&folder, &format!("{}/{number:03}.txt", number % 3));
+        assert_eq!(sha256, Some(Sha256::of(format!("body {number}").as_bytes())));
+    }
+    assert_eq!(open(&folder, "fresh"), None, "a later write may have the same time");
+    folder.put("0/000.txt", "BODY 0");
+    folder.put("new", "new");
+    assert_eq!((open(&folder, "0/000.txt"), open(&folder, "new")), (None, None));
+    folder.publish().await;
+    assert_eq!(open(&folder, "0/000.txt"), Some(Sha256::of(b"BODY 0")));
+    assert_eq!(open(&folder, "new"), Some(Sha256::of(b"new")));
 }

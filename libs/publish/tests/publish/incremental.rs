@@ -184,3 +184,54 @@ async fn a_catalog_made_anew_is_published_anew() {
     fresh.follow().await;
     assert_eq!(fresh.held, other.stored().await);
 }
+
+#[tokio::test]
+async fn the_file_of_a_resource_stays_for_two_days_after_its_deletion_was_told_not_settled() {
+    let mut world = World::with(20, small()).await;
+    world.publish().await;
+    world.delete("003").await;
+    let is_there = async |world: &World| {
+        let files = world.files().await;
+        files.iter().any(|(path, _)| path == "resources/http/2/e.org/003")
+    };
+    // Nothing is published for five days.
+    world.passes(5 * 24);
+    world.publish().await;
+    assert!(is_there(&world).await, "who read the list a moment ago asks for it");
+    world.passes(47);
+    world.put("004", "another change").await;
+    world.publish().await;
+    assert!(is_there(&world).await);
+    world.passes(1);
+    world.publish().await;
+    assert!(!is_there(&world).await, "two days are over");
+}
+
+/// Whether each list of the Change List Index never changes, as a cache is told.
+async fn are_final(world: &World) -> Vec<bool> {
+    let index = document(&world.objects, &format!("{BASE}changelist.xml")).await;
+    let mut are_final = Vec::new();
+    for list in index.entries {
+        let path = list.loc.strip_prefix(BASE).unwrap();
+        are_final.push(world.publication.place.document(path).await.unwrap().unwrap().is_final);
+    }
+    are_final
+}
+
+#[tokio::test]
+async fn closed_lists_are_final_for_caches_and_the_open_one_is_not() {
+    let policy = Policy { change_list_age: std::time::Duration::ZERO, small: 0, ..Policy::default() };
+    // The lists are small ones, and then one that is not held in memory.
+    for changes in [1, 300] {
+        let mut world = World::with(10, policy).await;
+        world.publish().await;
+        assert_eq!(are_final(&world).await, [false]);
+        for round in 1..3 {
+            for number in 0..changes {
+                world.put(&format!("{number:03}"), &format!("round {round}")).await;
+            }
+            world.publish().await;
+        }
+        assert_eq!(are_final(&world).await, [true, false]);
+    }
+}

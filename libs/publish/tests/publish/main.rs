@@ -1,12 +1,14 @@
 //! The library from the outside: a catalog, what is published of it, and what a reader finds.
 
 mod change_dumps;
+mod deletions;
 mod dumps;
 mod files;
 mod folder;
 mod guarded;
 mod incremental;
 mod killed;
+mod meanwhile;
 mod oai;
 mod part_sets;
 mod past;

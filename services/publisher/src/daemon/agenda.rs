@@ -12,7 +12,7 @@ use crate::set::Set;
 
 /// The least pause between two looks at a Source.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
-/// After a publication, how many times as long as it took there is none: changes that come fast are told together.
+/// How many times as long as it took to tell changes there is no look: those that come fast are told together.
 const REST: u32 = 4;
 /// The pause after news. A catalog that is open for reading shows commits up to a second late, so what a run told before
 /// may come only then.
@@ -39,8 +39,8 @@ pub(crate) enum Looked {
         changes: u64,
         /// The number of the next change of its catalog.
         next_change: Option<u64>,
-        /// How long it took.
-        took: Duration,
+        /// How long it took until they were told.
+        telling: Duration,
     },
     /// Nothing of it is stored yet.
     Empty,
@@ -213,7 +213,7 @@ impl Agenda {
         item.has_failed = looked == Looked::Failed;
         item.is_empty = looked == Looked::Empty || item.is_empty && looked == Looked::Held;
         let pause = match looked {
-            Looked::Published { changes, next_change, took } => {
+            Looked::Published { changes, next_change, telling } => {
                 let is_news = item.seen != mark || changes > 0;
                 if item.next_change.is_none() {
                     item.tidied = now;
@@ -221,7 +221,7 @@ impl Agenda {
                 item.seen = mark;
                 item.next_change = next_change;
                 item.pause = FIRST_FAILURE;
-                let rest = LEAST_PAUSE.max(took * REST);
+                let rest = LEAST_PAUSE.max(telling.saturating_mul(REST));
                 item.not_before = now + rest;
                 if changes > 0 {
                     item.changed = Some(now);
@@ -333,7 +333,7 @@ mod tests {
     }
 
     fn published(changes: u64) -> Looked {
-        Looked::Published { changes, next_change: Some(7), took: Duration::from_millis(100) }
+        Looked::Published { changes, next_change: Some(7), telling: Duration::from_millis(100) }
     }
 
     #[tokio::test(start_paused = true)]

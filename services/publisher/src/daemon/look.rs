@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use control::{Claim, Leases, MemberId};
 use model::{Clock as _, SourceId, SystemClock};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::agenda::{Look, Looked};
-use crate::follow;
+use crate::follow::{self, Found};
 use crate::harvest::is_missing;
 use crate::turns::Turns;
 
@@ -22,7 +22,11 @@ pub(crate) struct Looker {
 impl Looker {
     /// Looks at a Source in its turn. Returns what came of it, and whether it took long. It may be dropped at any time.
     pub(crate) async fn look(&self, source: &SourceId, look: &Look) -> (Looked, bool) {
-        self.turns.run(look.is_slow, |time| self.look_now(source, look, time)).await
+        let (looked, is_slow) = self.turns.run(look.is_slow, |time| self.look_now(source, look, time)).await;
+        // A new Resource List takes long, and the next look tells changes: it waits for no turn of those that take long.
+        let is_quick =
+            matches!(looked, Looked::Published { telling, .. } if self.turns.are_longer_than(telling));
+        (looked, is_slow && !is_quick)
     }
 
     /// A look that ends after this time. None if it was not enough: what was done by then stays.
@@ -39,13 +43,12 @@ impl Looker {
                 return Some(Looked::Failed);
             }
         };
-        let began = Instant::now();
         let work = Box::pin(follow::look(&look.set.shared, look.published));
         let looked = tokio::select! {
             looked = timeout(time, work) => match looked {
                 Err(_) => None,
-                Ok(Ok((next_change, changes))) => {
-                    Some(Looked::Published { changes, next_change, took: began.elapsed() })
+                Ok(Ok(Found { next_change, changes, telling })) => {
+                    Some(Looked::Published { changes, next_change, telling })
                 }
                 Ok(Err(error)) if is_missing(&error) => Some(Looked::Empty),
                 Ok(Err(error)) => {

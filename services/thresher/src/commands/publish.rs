@@ -189,6 +189,7 @@ async fn lay_down(args: &PublishArgs, publication: &Publication, records: &dyn R
     let mut see = |seen: Seen<'_>| match seen {
         Seen::Damaged(uri, damage) => note!("{uri} is left out: {damage}"),
         Seen::Part(resources) => note!("{} so far", counted(resources, "resource", "resources")),
+        Seen::Told(_) => {}
         Seen::Scanned(found) => {
             show_problems(found);
             scanned = Some(found.clone());

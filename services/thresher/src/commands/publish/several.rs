@@ -170,7 +170,7 @@ async fn publish(store: &Store, publication: &Publication) -> anyhow::Result<Pub
     let mut see = |seen: Seen<'_>| match seen {
         Seen::Damaged(uri, damage) => note!("{uri} is left out: {damage}"),
         Seen::Part(resources) => note!("{source}: {} so far", counted(resources, "resource", "resources")),
-        Seen::Scanned(_) => {}
+        Seen::Scanned(_) | Seen::Told(_) => {}
     };
     let done = publication.run(&records, Timestamp::now(), &mut see).await?;
     catalog.close().await?;

@@ -89,6 +89,8 @@ async fn versions_are_served_as_long_as_they_are_kept() {
     let version = async |sha256: &str| {
         let response = client.get(format!("{}versions/{sha256}/{path}", served.base)).send().await.unwrap();
         let etag = response.headers().get("etag").map(|etag| etag.to_str().unwrap().to_owned());
+        let cache = response.headers().get("cache-control").map(|told| told.to_str().unwrap().to_owned());
+        assert_eq!(cache.as_deref(), etag.as_ref().map(|_| "public, max-age=604800, immutable"));
         (response.status(), etag)
     };
     found("the last change is seen", async || (version(&digests[2]).await.0 == StatusCode::OK).then_some(()))

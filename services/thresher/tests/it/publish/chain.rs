@@ -74,16 +74,21 @@ async fn acc_1_three_hops_of_servers_hold_the_same_through_changes_and_kills() {
     assert_eq!(copies[1].cat(&format!("{}{}", one.base, path.as_str())), copies[0].cat(&uri));
     // After three hops, each resource names the Source that had it first.
     let listed = copies[2].listed();
-    let firsts = listed.iter().filter(|line| line["state"] == "present").map(|line| {
-        let links = line["links"].as_array().into_iter().flatten();
-        links
-            .filter(|link| link["rel"] == "via")
-            .map(|link| link["href"].as_str().unwrap().to_owned())
-            .collect()
-    });
-    let firsts: BTreeSet<Vec<String>> = firsts.collect();
+    let firsts = |state: &str| -> BTreeSet<Vec<String>> {
+        let lines = listed.iter().filter(|line| line["state"] == state);
+        let vias = lines.map(|line| {
+            let links = line["links"].as_array().into_iter().flatten();
+            let vias = links.filter(|link| link["rel"] == "via");
+            vias.map(|link| link["href"].as_str().unwrap().to_owned()).collect()
+        });
+        vias.collect()
+    };
     let expected: BTreeSet<Vec<String>> = copies[0].present().into_keys().map(|uri| vec![uri]).collect();
-    assert_eq!(firsts, expected);
+    assert_eq!(firsts("present"), expected);
+    // So does each deletion.
+    let deleted = copies[0].ls().into_iter().filter(|(_, held)| held.state == "deleted");
+    let deleted: BTreeSet<Vec<String>> = deleted.map(|(uri, _)| vec![uri]).collect();
+    assert_eq!((firsts("deleted"), deleted.len()), (deleted.clone(), 2));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use resourcesync::{Item, Options, Reader};
 use serde_json::json;
 use tempfile::TempDir;
 use testkit::servers::Venv;
-use testkit::waiting::until;
+use testkit::waiting::{found, until};
 
 use super::peers::resync;
 use super::{Files, Served};
@@ -117,6 +117,16 @@ async fn a_server_of_files_follows_the_directory() {
     until("the copy has the changes", || {
         copy.sync(&served.well_known()).exits(0);
         held(&copy) == there(folder.path())
+    })
+    .await;
+    // The next scan is sure of a file that was fresh.
+    let url = format!("{}files/part0/0.txt", served.base);
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let digest = format!("\"{}\"", Sha256::of(b"other"));
+    found("its digest is its tag", async || {
+        let headers = client.get(&url).send().await.ok()?.headers().clone();
+        let has_digest = headers.contains_key("repr-digest") && headers.contains_key("content-digest");
+        (headers["etag"] == digest && has_digest).then_some(())
     })
     .await;
 }

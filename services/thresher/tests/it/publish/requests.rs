@@ -84,13 +84,78 @@ async fn resources_and_documents_are_answered_as_http_asks() {
     }
     let posted = ask(Method::POST, &url, &[]).await;
     assert_eq!((posted.status(), header(&posted, "allow")), (StatusCode::METHOD_NOT_ALLOWED, "GET, HEAD"));
+}
 
-    source.change_one(2, ChangeKind::Deleted);
+#[tokio::test]
+async fn a_range_is_of_the_version_that_the_reader_has_or_all_is_sent() {
+    let source = source(SourceSpec::default().resources(3)).await;
+    let copy = Destination::directory();
     copy.sync(&source.well_known()).exits(0);
-    testkit::waiting::found("the resource is gone", async || {
-        (get(&url, &[]).await.status() == StatusCode::GONE).then_some(())
-    })
-    .await;
+    let served = Served::start(&copy);
+    let uri: ResourceUri = source.resource_uri(1).parse().unwrap();
+    let urls =
+        [PublishedPath::of(&uri).as_str(), "resourcelist.xml"].map(|path| format!("{}{path}", served.base));
+    for url in urls {
+        let whole = get(&url, &[]).await;
+        let etag = header(&whole, "etag").to_owned();
+        let bytes = body(whole).await;
+        assert_eq!(etag, format!("\"{}\"", fixity::Sha256::of(&bytes)), "{url}");
+        let part = get(&url, &[("range", "bytes=2-5"), ("if-range", &etag)]).await;
+        assert_eq!((part.status(), header(&part, "etag")), (StatusCode::PARTIAL_CONTENT, &etag[..]), "{url}");
+        assert_eq!(body(part).await, bytes[2..6]);
+        let other = get(&url, &[("range", "bytes=2-5"), ("if-range", "\"another\"")]).await;
+        assert_eq!(other.status(), StatusCode::OK, "{url}");
+        assert_eq!(body(other).await, bytes);
+        let behind = [("range", "bytes=99999999-"), ("if-range", &etag[..])];
+        let behind = get(&url, &behind).await;
+        assert_eq!(behind.status(), StatusCode::RANGE_NOT_SATISFIABLE, "{url}");
+        assert_eq!(header(&behind, "content-range"), format!("bytes */{}", bytes.len()));
+        let behind = get(&url, &[("range", "bytes=99999999-"), ("if-range", "\"another\"")]).await;
+        assert_eq!((behind.status(), body(behind).await), (StatusCode::OK, bytes), "{url}");
+    }
+}
+
+/// The newest change of a resource, in the Change Lists of a publication.
+async fn last_change(served: &Served, url: &str) -> Option<String> {
+    let text = async |url: &str| String::from_utf8(body(get(url, &[]).await).await).unwrap();
+    let index = text(&format!("{}changelist.xml", served.base)).await;
+    let open = index.split("<loc>").last()?.split("</loc>").next()?.to_owned();
+    let list = text(&open).await;
+    let entry = list.split("<url>").filter(|entry| entry.contains(&format!("<loc>{url}</loc>"))).last()?;
+    Some(entry.split(" change=\"").nth(1)?.split('"').next()?.to_owned())
+}
+
+#[tokio::test]
+async fn who_has_an_old_list_finds_what_was_deleted_and_is_told_what_was_updated() {
+    let source = source(SourceSpec::default().resources(5)).await;
+    let copy = Destination::directory();
+    copy.sync(&source.well_known()).exits(0);
+    let served = Served::start(&copy);
+    let [deleted, updated] = [2, 3].map(|number| source.resource_uri(number));
+    let [deleted_url, updated_url] = [&deleted, &updated].map(|uri| {
+        let uri: ResourceUri = uri.parse().unwrap();
+        format!("{}{}", served.base, PublishedPath::of(&uri).as_str())
+    });
+    let before = copy.cat(&deleted);
+    let listed = header(&get(&updated_url, &[]).await, "etag").to_owned();
+    source.change_one(2, ChangeKind::Deleted);
+    source.change_one(3, ChangeKind::Updated);
+    copy.sync(&source.well_known()).exits(0);
+    for (url, change) in [(&deleted_url, "deleted"), (&updated_url, "updated")] {
+        testkit::waiting::found("the change is told", async || {
+            (last_change(&served, url).await.as_deref() == Some(change)).then_some(())
+        })
+        .await;
+    }
+
+    let kept = get(&deleted_url, &[]).await;
+    assert_eq!(kept.status(), StatusCode::OK);
+    assert_eq!(body(kept).await, before);
+    let found = get(&updated_url, &[]).await;
+    assert_ne!(header(&found, "etag"), listed);
+    assert_eq!(body(found).await, copy.cat(&updated));
+    let of_list = get(&updated_url, &[("if-match", &listed)]).await;
+    assert_eq!(of_list.status(), StatusCode::PRECONDITION_FAILED);
 }
 
 #[tokio::test]

@@ -1,0 +1,149 @@
+//! Changes that come while a Resource List is made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt as _;
+use jiff::Timestamp;
+use model::ResourceUri;
+use publish::{
+    Base, BodyError, CatalogRecords, Changes, Named, Pieces, Policy, PublishError, Published, PublishedPath,
+    Records, Resources, Seen, Stored,
+};
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::reader::Follower;
+use crate::world::{World, small};
+
+/// Records whose pass over all resources stops before one of them, until it may go on.
+struct Halting {
+    records: CatalogRecords,
+    before: usize,
+    halted: mpsc::Sender<()>,
+    go_on: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl Records for Halting {
+    async fn next_change(&self) -> Result<u64, PublishError> {
+        self.records.next_change().await
+    }
+
+    async fn continues(&self, from: u64) -> Result<bool, PublishError> {
+        self.records.continues(from).await
+    }
+
+    async fn last_change(&self) -> Result<Option<Timestamp>, PublishError> {
+        self.records.last_change().await
+    }
+
+    async fn resources<'a>(&'a self, after: Option<&ResourceUri>) -> Result<Resources<'a>, PublishError> {
+        let all = self.records.resources(after).await?.enumerate();
+        let halting = all.then(move |(number, found)| async move {
+            if number == self.before {
+                self.halted.send(()).await.unwrap();
+                self.go_on.acquire().await.unwrap().forget();
+            }
+            found
+        });
+        Ok(halting.boxed())
+    }
+
+    async fn changes<'a>(&'a self, from: u64, end: u64) -> Result<Changes<'a>, PublishError> {
+        self.records.changes(from, end).await
+    }
+
+    async fn is_present(&self, uri: &ResourceUri) -> Result<bool, PublishError> {
+        self.records.is_present(uri).await
+    }
+
+    async fn find(&self, uris: &[ResourceUri]) -> Result<Vec<Option<Stored>>, PublishError> {
+        self.records.find(uris).await
+    }
+
+    async fn open(&self, uri: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError> {
+        self.records.open(uri, stored).await
+    }
+
+    fn path(&self, uri: &ResourceUri) -> PublishedPath {
+        self.records.path(uri)
+    }
+
+    fn named(&self, base: &Base, url: &str) -> Option<Named> {
+        self.records.named(base, url)
+    }
+
+    fn are_copies(&self) -> bool {
+        self.records.are_copies()
+    }
+}
+
+/// What a run shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Event {
+    Told(u64),
+    Part,
+}
+
+/// A publication of 100 resources, of which six have changed, so that the next run makes a new Resource List. In the
+/// middle of it, another resource changes, and an hour passes.
+async fn run(tell_every: Duration) -> (Vec<Event>, Published, World) {
+    let policy = Policy { tell_every, ..small() };
+    let mut world = World::with(100, policy).await;
+    world.publish().await;
+    for number in 0..6 {
+        world.put(&format!("{number:03}"), "changed before").await;
+    }
+    let (halted, mut halts) = mpsc::channel(1);
+    let go_on = Arc::new(Semaphore::new(0));
+    let records = CatalogRecords::new(&world.catalog, &world.store);
+    let records = Halting { records, before: 50, halted, go_on: Arc::clone(&go_on) };
+    let (publication, now) = (world.publication.clone(), world.now());
+    let mut events = Vec::new();
+    let mut see = |seen: Seen<'_>| match seen {
+        Seen::Told(changes) => events.push(Event::Told(changes)),
+        Seen::Part(_) => events.push(Event::Part),
+        _ => {}
+    };
+    let meanwhile = async {
+        halts.recv().await.unwrap();
+        world.put("050", "changed meanwhile").await;
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(3_600)).await;
+        tokio::time::resume();
+        go_on.add_permits(1);
+    };
+    let (done, ()) = tokio::join!(publication.run(&records, now, &mut see), meanwhile);
+    (events, done.unwrap(), world)
+}
+
+/// How many parts were completed after the last change was told.
+fn parts_after_it(events: &[Event]) -> usize {
+    assert_eq!(events[0], Event::Told(6), "what there was at the beginning comes first");
+    let told = events.iter().rposition(|event| *event == Event::Told(1)).expect("it is told");
+    events.len() - 1 - told
+}
+
+#[tokio::test]
+async fn changes_are_told_while_a_resource_list_is_made_and_nothing_is_mixed() {
+    let (events, done, mut world) = run(Duration::from_secs(600)).await;
+    assert!(parts_after_it(&events) > 5, "{events:?}");
+    assert_eq!(done.changes, 7);
+    assert!(done.telling < Duration::from_secs(600), "{:?} of a run of an hour", done.telling);
+    for changes in ["changed once more", "and again"] {
+        let mut reader = Follower::new(&world.objects);
+        reader.follow().await;
+        assert_eq!(reader.held, world.stored().await);
+        world.put("051", changes).await;
+        world.publish().await;
+        reader.follow().await;
+        assert_eq!(reader.held, world.stored().await);
+    }
+}
+
+#[tokio::test]
+async fn changes_that_are_not_due_are_told_with_the_list() {
+    let (events, done, _) = run(Duration::from_secs(7_200)).await;
+    assert_eq!((parts_after_it(&events), done.changes), (0, 7), "{events:?}");
+}
