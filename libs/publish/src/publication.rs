@@ -71,6 +71,7 @@ impl Publication {
         let _lock = self.place.lock()?;
         // The steps are large: none of them is to be a part of the caller's stack.
         let (mut state, mut done) = Box::pin(self.put_lists(records, now, see)).await?;
+        done.removed += Box::pin(self.retire_sets(&mut state, now)).await?;
         done.documents += Box::pin(self.put_sets(records, now, see)).await?;
         done.documents += Box::pin(self.put_above(&mut state, records.are_copies())).await?;
         Ok(done)

@@ -64,6 +64,9 @@ pub(crate) struct State {
     /// The rule by which its records are chosen, of a set by rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rule: Option<String>,
+    /// The sets by rule that have documents, and since when each is not published any more.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) sets: BTreeMap<String, Option<Timestamp>>,
     /// Digests of the documents with a fixed name, so that equal ones are not written again.
     #[serde(default)]
     pub(crate) fixed: BTreeMap<String, Sha256>,
@@ -204,6 +207,7 @@ impl State {
             takedown: BTreeSet::new(),
             purge: false,
             rule: None,
+            sets: BTreeMap::new(),
             fixed: BTreeMap::new(),
             retired: Vec::new(),
             past: Past::default(),

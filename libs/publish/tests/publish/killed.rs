@@ -1,14 +1,15 @@
 //! A publisher that is killed after any write: readers miss nothing, and the next run continues.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-use futures::stream::BoxStream;
+use futures::StreamExt as _;
+use futures::stream::{self, BoxStream};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
     PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 use publish::{Archive, Place, Policy};
@@ -17,11 +18,13 @@ use crate::past::are_readable;
 use crate::reader::Follower;
 use crate::world::{World, small};
 
-/// Objects that fail every write after the first few.
+/// Objects that fail every write after the first few, and every removal.
 #[derive(Debug)]
 pub(crate) struct Failing {
     objects: InMemory,
     pub(crate) left: AtomicI64,
+    pub(crate) deletes: AtomicI64,
+    pub(crate) ignores_conditions: AtomicBool,
 }
 
 impl std::fmt::Display for Failing {
@@ -33,14 +36,20 @@ impl std::fmt::Display for Failing {
 impl Failing {
     /// Objects that fail no write yet.
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { objects: InMemory::new(), left: AtomicI64::new(i64::MAX) })
+        let [left, deletes] = [AtomicI64::new(i64::MAX), AtomicI64::new(i64::MAX)];
+        let ignores_conditions = AtomicBool::new(false);
+        Arc::new(Self { objects: InMemory::new(), left, deletes, ignores_conditions })
     }
 
     fn write(&self) -> object_store::Result<()> {
-        match self.left.fetch_sub(1, Ordering::Relaxed) {
-            1.. => Ok(()),
-            _ => Err(object_store::Error::Generic { store: "failing", source: "killed".into() }),
-        }
+        count_down(&self.left)
+    }
+}
+
+fn count_down(left: &AtomicI64) -> object_store::Result<()> {
+    match left.fetch_sub(1, Ordering::Relaxed) {
+        1.. => Ok(()),
+        _ => Err(object_store::Error::Generic { store: "failing", source: "killed".into() }),
     }
 }
 
@@ -50,9 +59,12 @@ impl ObjectStore for Failing {
         &self,
         path: &Path,
         body: PutPayload,
-        options: PutOptions,
+        mut options: PutOptions,
     ) -> object_store::Result<PutResult> {
         self.write()?;
+        if self.ignores_conditions.load(Ordering::Relaxed) {
+            options.mode = PutMode::Overwrite;
+        }
         self.objects.put_opts(path, body, options).await
     }
 
@@ -73,6 +85,9 @@ impl ObjectStore for Failing {
         &self,
         paths: BoxStream<'static, object_store::Result<Path>>,
     ) -> BoxStream<'static, object_store::Result<Path>> {
+        if let Err(error) = count_down(&self.deletes) {
+            return stream::iter([Err(error)]).boxed();
+        }
         self.objects.delete_stream(paths)
     }
 
