@@ -21,6 +21,7 @@ mod links;
 mod names;
 mod oai;
 mod open_list;
+mod orphans;
 mod outbox;
 mod package;
 mod page;

@@ -23,7 +23,7 @@ use crate::state::State;
 use crate::takedown::Takedown;
 use crate::withheld::Withheld;
 use crate::work::{Published, Seen, Work};
-use crate::{Base, Place, Policy, PublishError};
+use crate::{Base, Place, Policy, PublishError, orphans};
 
 /// What is stored of a Source, or in a directory, as a Source of its own.
 #[derive(Debug, Clone)]
@@ -129,6 +129,9 @@ impl Publication {
         }
         if let Some(draft) = draft::next_draft(&work, &state) {
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
+        }
+        if state != before {
+            orphans::look_later(&work, &mut state);
         }
         crate::retire::retire(&mut work, &mut state).await?;
         if state != before {

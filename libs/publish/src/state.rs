@@ -1,6 +1,6 @@
 //! What is remembered of a publication between two runs, in one small file at its place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bytes::Bytes;
 use fixity::Sha256;
@@ -79,6 +79,9 @@ pub(crate) struct State {
     /// Until when the files of deleted resources were removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) swept_to: Option<Timestamp>,
+    /// When files are looked for that nothing names. None if there can be none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) orphans_due: Option<Timestamp>,
 }
 
 /// A Resource List.
@@ -175,6 +178,19 @@ impl Dump {
 }
 
 impl State {
+    /// The files of its lists and packages, and those of the past.
+    pub(crate) fn named(&self) -> HashSet<&str> {
+        let parts = self.edition.iter().flat_map(|edition| &edition.parts);
+        let drafted = self.draft.iter().flat_map(|draft| &draft.parts);
+        let parts = parts.chain(drafted).map(|part| part.path.as_str());
+        let packages = self.dump.iter().flat_map(|dump| &dump.packages);
+        let drafted = self.draft.iter().filter_map(|draft| draft.packages.as_ref()).flatten();
+        let packages = packages.chain(drafted);
+        let packages = packages.flat_map(|package| [package.path.as_str(), package.contents.as_str()]);
+        let lists = self.lists.iter().flat_map(ChangeListRecord::files);
+        parts.chain(packages).chain(lists).chain(self.past.paths()).collect()
+    }
+
     /// Notes whether the bytes of a resource are at the place.
     pub(crate) fn note_missing(&mut self, uri: &ResourceUri, is_missing: bool) -> Result<(), PublishError> {
         if !is_missing {
@@ -212,6 +228,7 @@ impl State {
             retired: Vec::new(),
             past: Past::default(),
             swept_to: None,
+            orphans_due: None,
         }
     }
 

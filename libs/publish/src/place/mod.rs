@@ -260,6 +260,15 @@ impl Place {
         Ok(paths)
     }
 
+    /// Looks at the path of each file of a folder.
+    pub(crate) async fn each(&self, folder: &str, mut look: impl FnMut(String)) -> Result<(), PublishError> {
+        let mut files = self.objects.list(Some(&key(folder)));
+        while let Some(file) = files.next().await {
+            look(file.map_err(|error| self.failed(folder, error))?.location.to_string());
+        }
+        Ok(())
+    }
+
     /// Whether it has any file that is not the publisher's own.
     pub(crate) async fn has_others(&self) -> Result<bool, PublishError> {
         let is_own = |path: &Key| path.as_ref().strip_prefix(OWN).is_some_and(|rest| rest.starts_with('/'));

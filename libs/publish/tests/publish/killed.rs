@@ -185,3 +185,72 @@ async fn an_archive_that_begins_after_a_kill_has_no_list_of_another_time() {
         are_readable(&world).await;
     }
 }
+
+/// The files of lists and packages that no document names.
+async fn orphans(world: &World) -> Vec<String> {
+    let all = world.all_files().await;
+    let folders = ["resourcelist/", "changelist/", "resourcedump/", "changedump/", ".thresher/changes/"];
+    let is_part = |path: &str| folders.iter().any(|folder| path.starts_with(folder));
+    let documents: Vec<String> = all
+        .iter()
+        .filter(|(path, _)| path.ends_with(".xml"))
+        .map(|(_, bytes)| String::from_utf8(bytes.to_vec()).unwrap())
+        .collect();
+    let is_named = |path: &str| {
+        documents.iter().any(|document| {
+            document.contains(&format!("/{path}<")) || document.contains(&format!("/{path}\""))
+        })
+    };
+    all.into_iter().map(|(path, _)| path).filter(|path| is_part(path) && !is_named(path)).collect()
+}
+
+#[tokio::test]
+async fn files_that_a_killed_run_left_and_nothing_names_go_after_some_days() {
+    let policy = Policy { package_entries: 3, ..small() };
+    let mut seen = 0;
+    for writes in 0..40 {
+        let failing = Failing::new();
+        let objects: Arc<dyn ObjectStore> = Arc::clone(&failing) as _;
+        let mut world = World::at(Place::bucket("failing", Arc::clone(&objects)), objects, policy).await;
+        world.publication.dumps = true;
+        for number in 0..9 {
+            world.put(&format!("{number:03}"), &format!("body {number}")).await;
+        }
+        world.publish().await;
+        for number in 0..5 {
+            world.put(&format!("{number:03}"), "other").await;
+        }
+        // Its Change List is closed, too.
+        world.passes(2);
+        failing.left.store(writes, Ordering::Relaxed);
+        let _ = world.try_publish().await;
+        failing.left.store(i64::MAX, Ordering::Relaxed);
+        // The next run makes other packages.
+        for number in 3..9 {
+            world.put(&format!("{number:03}"), "another").await;
+        }
+        world.publish().await;
+        // What was replaced goes, and what nobody named is found.
+        for hours in [49, 1] {
+            world.passes(hours);
+            world.publish().await;
+        }
+        let left = orphans(&world).await;
+        seen += left.len();
+        world.passes(46);
+        world.publish().await;
+        assert_eq!(orphans(&world).await, left, "a document of before may have named them");
+        world.passes(2);
+        world.publish().await;
+        assert_eq!(orphans(&world).await, [""; 0], "killed after {writes}");
+        let mut reader = Follower::new(&world.objects);
+        reader.follow().await;
+        assert_eq!(reader.held, world.stored().await);
+        // Nothing is looked for where nothing was written.
+        let before = world.all_files().await;
+        world.passes(30);
+        world.publish().await;
+        assert_eq!(world.all_files().await, before);
+    }
+    assert!(seen > 0, "no kill left a file");
+}
