@@ -243,7 +243,7 @@ impl Shared {
             self.0.is_there.store(true, Ordering::Relaxed);
         }
         // One that failed may have published changes before, and so may another process: hubs were not told of them.
-        let is_told = done.as_ref().is_ok_and(|done| done.changes == 0) && !publication.place.is_guarded();
+        let is_told = done.as_ref().is_ok_and(|done| done.changes == 0) && !publication.place.is_shared();
         if !is_told {
             self.0.published.send_replace(());
         }

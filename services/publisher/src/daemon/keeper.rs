@@ -231,7 +231,7 @@ impl Keeper {
             hubs.insert(0, url.clone());
         }
         let publication = Publication {
-            place: Place::of(catalogs.store().publication(source))?.guarded(),
+            place: Place::of(catalogs.store().publication(source))?.shared(),
             base: self.all.base().of_set(source)?,
             source: marker.clone(),
             with_bytes: false,
