@@ -21,6 +21,8 @@ pub(crate) const OAI_TURNS: usize = 8;
 pub struct Settings {
     /// The most connections at a time.
     pub connections: usize,
+    /// The most of one client, or where a proxy names its clients, the most requests of one. None: as many as there are.
+    pub connections_per_client: Option<usize>,
     /// The time limit for the head of a request.
     pub head_time: Duration,
     /// How long a client may take no bytes of a response.
@@ -57,6 +59,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             connections: 512,
+            connections_per_client: Some(64),
             head_time: Duration::from_secs(30),
             stall_time: Duration::from_secs(60),
             start_time: Duration::from_secs(30),

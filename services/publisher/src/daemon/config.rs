@@ -68,7 +68,8 @@ pub struct DaemonSettings {
     #[serde(default)]
     pub takedown: Option<PathBuf>,
     /// Reverse proxies before the publisher, as addresses or networks. Their header `X-Forwarded-For` names the client.
-    /// Without this setting, the networks of a publication are compared with the address of the proxy.
+    /// Without this setting, the networks of a publication are compared with the address of the proxy, and it has the
+    /// connections of one client.
     #[serde(default)]
     pub trusted_proxies: Vec<Network>,
     /// WebSub hubs that are told of each publication.
@@ -92,6 +93,10 @@ pub struct DaemonSettings {
     /// The most connections at a time, 8 to 65536.
     #[serde(default = "connections")]
     pub connections: usize,
+    /// The most of one client, up to 65536; 0: as many as there are. Those of a trusted proxy are not counted: of each
+    /// client that it names, so many requests are answered at a time.
+    #[serde(default = "connections_per_client")]
+    pub connections_per_client: usize,
     /// The time limit for the head of a request, in seconds, 1 to 3600.
     #[serde(default = "header_timeout_seconds")]
     pub header_timeout_seconds: u64,
@@ -218,6 +223,10 @@ fn connections() -> usize {
     512
 }
 
+fn connections_per_client() -> usize {
+    64
+}
+
 fn header_timeout_seconds() -> u64 {
     30
 }
@@ -265,6 +274,7 @@ impl DaemonSettings {
         }
         let ranges = [
             ("connections", self.connections as u64, 8, 65_536),
+            ("connections_per_client", self.connections_per_client as u64, 0, 65_536),
             ("header_timeout_seconds", self.header_timeout_seconds, 1, 3_600),
             ("stall_timeout_seconds", self.stall_timeout_seconds, 1, 3_600),
             ("max_concurrent_publications", self.max_concurrent_publications as u64, 1, 256),
@@ -300,6 +310,8 @@ impl DaemonSettings {
         let publications = (self.max_concurrent_publications + slow) * PUBLICATION_BYTES;
         let limits = ConnectionLimits {
             most: self.connections,
+            per_client: None,
+            proxies: self.trusted_proxies.clone().into(),
             head_time: Duration::from_secs(self.header_timeout_seconds),
             stall_time: None,
         };
@@ -318,6 +330,7 @@ impl DaemonSettings {
         let takedowns = self.takedown.as_deref().map(Takedowns::of_file).transpose();
         Ok(Settings {
             connections: self.connections,
+            connections_per_client: Some(self.connections_per_client).filter(|most| *most > 0),
             head_time: Duration::from_secs(self.header_timeout_seconds),
             stall_time: Duration::from_secs(self.stall_timeout_seconds),
             turns: self.max_concurrent_publications,
@@ -384,6 +397,7 @@ mod tests {
     fn limits_and_hubs_that_make_no_sense_are_refused_by_name() {
         for (line, name) in [
             ("connections: 0", "connections"),
+            ("connections_per_client: 100000", "connections_per_client"),
             ("max_concurrent_publications: 0", "max_concurrent_publications"),
             ("turn_seconds: 0", "turn_seconds"),
             ("hubs: ['https://user:hunter2@hub.example/']", "hubs"),
