@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use control::Selector;
 use fixity::Sha256;
 use fleet::{NatsConfig, StoreConfig};
@@ -25,6 +25,10 @@ use crate::takedowns::Takedowns;
 
 /// Memory of a publication in the making: three parts of an upload of 8 MiB each, and the pass over the catalog.
 const PUBLICATION_BYTES: usize = 32 * 1024 * 1024;
+
+/// How long a URL of a bucket is valid, at least and at most, in seconds. Buckets take none for longer than seven days.
+const LEAST_REDIRECT: u64 = 60;
+const LONGEST_REDIRECT: u64 = 7 * 24 * 3_600;
 
 /// Memory of a request of OAI-PMH: a page of 8 MiB, read and written, and its buffers.
 const OAI_BYTES: usize = 24 * 1024 * 1024;
@@ -75,6 +79,13 @@ pub struct DaemonSettings {
     /// WebSub hubs that are told of each publication.
     #[serde(default)]
     pub hubs: Vec<Url>,
+    /// WebSub hubs that are told that a topic has changed, and fetch it, as public hubs do (`hub.mode=publish`).
+    #[serde(default)]
+    pub ping_hubs: Vec<Url>,
+    /// How long URLs of the bucket are valid to which readers of large resources are led, in seconds, 60 to 604800 (7
+    /// days). Without it the publisher sends their bytes itself.
+    #[serde(default)]
+    pub redirect_seconds: Option<u64>,
     /// A WebSub hub for each set. Without this section there is none.
     #[serde(default)]
     pub own_hub: Option<OwnHubSettings>,
@@ -260,12 +271,17 @@ impl ServiceConfig for Config {
 impl DaemonSettings {
     /// Refuses what no publisher can do.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        for hub in &self.hubs {
-            let is_plain = hub.username().is_empty() && hub.password().is_none();
-            ensure!(is_plain, "publisher.hubs: a URL cannot have a user or a password, since readers see it");
-            let is_hub = matches!(hub.scheme(), "http" | "https") && hub.has_host();
-            ensure!(is_hub, "publisher.hubs: {hub} cannot be a hub; name an http or https URL");
+        check_hubs("hubs", &self.hubs)?;
+        check_hubs("ping_hubs", &self.ping_hubs)?;
+        if let Some(both) = self.ping_hubs.iter().find(|hub| self.hubs.contains(hub)) {
+            bail!("publisher.ping_hubs: {both} is in publisher.hubs too; name it in one of them");
         }
+        let lasts = self.redirect_seconds.unwrap_or(LEAST_REDIRECT);
+        ensure!(
+            (LEAST_REDIRECT..=LONGEST_REDIRECT).contains(&lasts),
+            "publisher.redirect_seconds is {LEAST_REDIRECT} to {LONGEST_REDIRECT}, not {lasts}: buckets take no URL \
+             for longer"
+        );
         if let Some(own_hub) = &self.own_hub {
             own_hub.check()?;
         }
@@ -285,6 +301,21 @@ impl DaemonSettings {
             ensure!((least..=most).contains(&value), "publisher.{field} is {least} to {most}, not {value}");
         }
         Ok(())
+    }
+
+    /// Refuses to lead readers to a bucket that there is not.
+    pub(crate) fn check_redirect(&self, store: &str) -> anyhow::Result<()> {
+        let has_bucket = store.starts_with("s3://");
+        ensure!(
+            self.redirect_seconds.is_none() || has_bucket,
+            "publisher.redirect_seconds leads readers to a bucket, and store.url is {store}; leave it out"
+        );
+        Ok(())
+    }
+
+    /// The hubs of others, however they are told.
+    pub(crate) fn all_hubs(&self) -> Vec<Url> {
+        self.hubs.iter().chain(&self.ping_hubs).cloned().collect()
     }
 
     /// The base of all publications.
@@ -340,11 +371,24 @@ impl DaemonSettings {
             proxies: self.trusted_proxies.clone().into(),
             takedowns: takedowns.context("publisher.takedown")?,
             metrics,
+            pinged: self.ping_hubs.clone(),
+            redirect: self.redirect_seconds.map(Duration::from_secs),
             contact: self.contact.clone(),
             hub: self.own_hub.as_ref().map(OwnHubSettings::limits),
             ..Settings::default()
         })
     }
+}
+
+/// Refuses hubs that cannot be posted to, or whose URL has a secret.
+fn check_hubs(field: &str, hubs: &[Url]) -> anyhow::Result<()> {
+    for hub in hubs {
+        let is_plain = hub.username().is_empty() && hub.password().is_none();
+        ensure!(is_plain, "publisher.{field}: a URL cannot have a user or a password, since readers see it");
+        let is_hub = matches!(hub.scheme(), "http" | "https") && hub.has_host();
+        ensure!(is_hub, "publisher.{field}: {hub} cannot be a hub; name an http or https URL");
+    }
+    Ok(())
 }
 
 /// The readers of a Source's publication; none if it is not published.
@@ -402,6 +446,11 @@ mod tests {
             ("turn_seconds: 0", "turn_seconds"),
             ("hubs: ['https://user:hunter2@hub.example/']", "hubs"),
             ("hubs: ['ftp://hub.example/']", "hubs"),
+            ("ping_hubs: ['https://user:hunter2@hub.example/']", "ping_hubs"),
+            ("ping_hubs: ['ftp://hub.example/']", "ping_hubs"),
+            ("hubs: ['https://hub.example/']\nping_hubs: ['https://hub.example/']", "publisher.hubs too"),
+            ("redirect_seconds: 59", "redirect_seconds"),
+            ("redirect_seconds: 604801", "redirect_seconds"),
             ("contact: archive", "contact"),
             ("own_hub: {base: 'ftp://hub.example/'}", "own_hub.base"),
             ("own_hub: {base: 'https://hub.example/', subscribers: 0}", "own_hub.subscribers"),
@@ -412,6 +461,19 @@ mod tests {
             let said = format!("{:#}", settings.check().unwrap_err());
             assert!(said.contains(name) && !said.contains("hunter2"), "{said}");
         }
+    }
+
+    #[test]
+    fn readers_are_led_to_a_bucket_where_there_is_one() {
+        let read = |text: &str| {
+            serde_saphyr::from_str::<DaemonSettings>(&format!("base: 'https://mirror.example/'\n{text}\n"))
+        };
+        let led = read("redirect_seconds: 900").unwrap();
+        led.check().unwrap();
+        led.check_redirect("s3://bucket/harvest").unwrap();
+        let said = led.check_redirect("/srv/harvest").unwrap_err().to_string();
+        assert!(said.contains("redirect_seconds") && said.contains("leave it out"), "{said}");
+        read("").unwrap().check_redirect("/srv/harvest").unwrap();
     }
 
     #[test]
