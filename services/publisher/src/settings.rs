@@ -12,6 +12,7 @@ use crate::hub_limits::HubLimits;
 use crate::metrics::PublisherMetrics;
 use crate::readers::Readers;
 use crate::takedowns::Takedowns;
+use crate::topics::Topics;
 
 /// Requests of OAI-PMH that a server answers at the same time.
 pub(crate) const OAI_TURNS: usize = 8;
@@ -47,6 +48,8 @@ pub struct Settings {
     pub contact: Option<String>,
     /// Turns of requests of OAI-PMH, of all repositories of the server. Clones share them.
     pub oai_turns: Arc<Semaphore>,
+    /// The newest payloads of the topics of all publications. Clones share them.
+    pub topics: Topics,
     /// How long a URL at the bucket is valid to which readers of large resources are led. None: the bytes are sent.
     pub redirect: Option<Duration>,
     /// The limits of a hub of its own; none without one.
@@ -72,6 +75,7 @@ impl Default for Settings {
             metrics: PublisherMetrics::default(),
             contact: None,
             oai_turns: Arc::new(Semaphore::new(OAI_TURNS)),
+            topics: Topics::default(),
             redirect: None,
             hub: None,
             pinged: Vec::new(),

@@ -22,6 +22,7 @@ use crate::metrics::PublisherMetrics;
 use crate::readers::Readers;
 use crate::settings::{OAI_TURNS, Settings, is_mail};
 use crate::takedowns::Takedowns;
+use crate::topics::Topics;
 
 /// Memory of a publication in the making: three parts of an upload of 8 MiB each, and the pass over the catalog.
 const PUBLICATION_BYTES: usize = 32 * 1024 * 1024;
@@ -33,8 +34,9 @@ const LONGEST_REDIRECT: u64 = 7 * 24 * 3_600;
 /// Memory of a request of OAI-PMH: a page of 8 MiB, read and written, and its buffers.
 const OAI_BYTES: usize = 24 * 1024 * 1024;
 
-/// Memory of the subscribers of hubs that are behind: 16 at a time, each with some thousand entries and a payload.
-const CATCHING_UP_BYTES: usize = 64 * 1024 * 1024;
+/// Memory of hubs beside the newest payloads. 64 payloads of earlier changes are under way, and the entries of 16
+/// further ones are read, and of four of new changes.
+const DELIVERY_BYTES: usize = 112 * 1024 * 1024;
 
 /// The configuration of the daemon.
 #[derive(Debug, Clone, Deserialize)]
@@ -153,8 +155,8 @@ pub struct OwnHubSettings {
     /// Networks that callbacks may be in, besides public addresses.
     #[serde(default)]
     pub allow_networks: Vec<Network>,
-    /// Memory for the newest payloads of all hubs, in megabytes, 1 to 4096. Who needs an earlier one gets its changes
-    /// from the Change Lists.
+    /// Memory for the newest payloads of all hubs, with those under way, in megabytes, 1 to 4096. Who needs an earlier
+    /// one gets its changes from the Change Lists.
     #[serde(default = "payload_megabytes")]
     pub payload_megabytes: usize,
 }
@@ -350,9 +352,16 @@ impl DaemonSettings {
         metrics.bound_memory("publisher-connections", limits.memory_bytes(0) as u64);
         metrics.bound_memory("publisher-oai", (OAI_TURNS * OAI_BYTES) as u64);
         metrics.bound_memory("publisher-cache", self.cache_bytes() as u64);
-        if let Some(own_hub) = &self.own_hub {
-            metrics.bound_memory("publisher-hubs", (own_hub.payload_bytes() + CATCHING_UP_BYTES) as u64);
+        let topics = if self.all_hubs().is_empty() { 0 } else { self.topics().most_bytes() };
+        let hubs = self.own_hub.as_ref().map_or(topics, |hub| hub.payload_bytes() + DELIVERY_BYTES);
+        if hubs > 0 {
+            metrics.bound_memory("publisher-hubs", hubs as u64);
         }
+    }
+
+    /// The newest payloads of topics: with hubs of its own, a part of the memory for their payloads.
+    fn topics(&self) -> Topics {
+        self.own_hub.as_ref().map(|hub| Topics::of(hub.payload_bytes() / 4)).unwrap_or_default()
     }
 
     /// The limits of the server, and the files that it reads.
@@ -375,6 +384,7 @@ impl DaemonSettings {
             redirect: self.redirect_seconds.map(Duration::from_secs),
             contact: self.contact.clone(),
             hub: self.own_hub.as_ref().map(OwnHubSettings::limits),
+            topics: self.topics(),
             ..Settings::default()
         })
     }

@@ -5,10 +5,13 @@ mod client;
 mod deliver;
 mod front;
 mod payloads;
+mod places;
 mod produce;
 mod registry;
 mod request;
 mod room;
+#[cfg(test)]
+pub(crate) mod testing;
 mod verify;
 mod waiting;
 
