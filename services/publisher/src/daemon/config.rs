@@ -146,6 +146,10 @@ pub struct OwnHubSettings {
     /// The most subscribers of all hubs that this publisher has open, 1 to 100000.
     #[serde(default = "subscribers_of_all")]
     pub subscribers_of_all: usize,
+    /// The most hubs that requests may open before they have a subscriber, 1 to 10000. Each closes some seconds after
+    /// its requests are dealt with; further sets answer 503 meanwhile.
+    #[serde(default = "hubs_without_subscribers")]
+    pub hubs_without_subscribers: usize,
     /// The longest lease of a subscription, in seconds, 300 to 2678400 (31 days).
     #[serde(default = "longest_lease_seconds")]
     pub longest_lease_seconds: u64,
@@ -171,6 +175,10 @@ fn subscribers_per_host() -> usize {
 
 fn subscribers_of_all() -> usize {
     10_000
+}
+
+fn hubs_without_subscribers() -> usize {
+    64
 }
 
 fn longest_lease_seconds() -> u64 {
@@ -201,6 +209,7 @@ impl OwnHubSettings {
             ("subscribers", self.subscribers as u64, 1, 10_000),
             ("subscribers_per_host", self.subscribers_per_host as u64, 1, 10_000),
             ("subscribers_of_all", self.subscribers_of_all as u64, 1, 100_000),
+            ("hubs_without_subscribers", self.hubs_without_subscribers as u64, 1, 10_000),
             ("longest_lease_seconds", self.longest_lease_seconds, 300, longest_lease_seconds()),
             ("give_up_seconds", self.give_up_seconds, 1, longest_lease_seconds()),
             ("payload_megabytes", self.payload_megabytes as u64, 1, 4_096),
@@ -219,6 +228,7 @@ impl OwnHubSettings {
             subscribers: self.subscribers,
             per_host: self.subscribers_per_host,
             of_all: self.subscribers_of_all,
+            without_subscribers: self.hubs_without_subscribers,
             payload_bytes: self.payload_bytes(),
             longest_lease: Duration::from_secs(self.longest_lease_seconds),
             give_up: Duration::from_secs(self.give_up_seconds),
@@ -464,6 +474,10 @@ mod tests {
             ("contact: archive", "contact"),
             ("own_hub: {base: 'ftp://hub.example/'}", "own_hub.base"),
             ("own_hub: {base: 'https://hub.example/', subscribers: 0}", "own_hub.subscribers"),
+            (
+                "own_hub: {base: 'https://hub.example/', hubs_without_subscribers: 0}",
+                "hubs_without_subscribers",
+            ),
             ("own_hub: {base: 'https://hub.example/', longest_lease_seconds: 9}", "longest_lease_seconds"),
         ] {
             let text = format!("base: 'https://mirror.example/'\n{line}\n");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use publish::PublishError;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use web::Client;
 
 use super::client;
@@ -41,6 +41,7 @@ struct Parts {
     catching_up: Semaphore,
     producing: Semaphore,
     opening: Semaphore,
+    trials: Arc<Semaphore>,
     payload_bytes: Arc<AtomicUsize>,
 }
 
@@ -50,6 +51,7 @@ impl Room {
     pub(crate) fn new(limits: HubLimits) -> Result<Self, PublishError> {
         Ok(Self(Arc::new(Parts {
             client: client::client(&limits)?,
+            trials: Arc::new(Semaphore::new(limits.without_subscribers)),
             limits,
             verifications: Verifications::default(),
             verifying: Semaphore::new(VERIFYING),
@@ -106,6 +108,22 @@ impl Room {
     pub(crate) async fn opening(&self) -> Option<SemaphorePermit<'_>> {
         // It is never closed.
         self.0.opening.acquire().await.ok()
+    }
+
+    /// A place for a hub that requests open before it has a subscriber. None while all are taken.
+    pub(crate) fn trial_now(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.trials).try_acquire_owned().ok()
+    }
+
+    /// Waits for such a place.
+    pub(crate) async fn trial(&self) -> Option<OwnedSemaphorePermit> {
+        // It is never closed.
+        Arc::clone(&self.0.trials).acquire_owned().await.ok()
+    }
+
+    /// Whether there is such a place now.
+    pub(super) fn has_trials(&self) -> bool {
+        self.0.trials.available_permits() > 0
     }
 
     /// The bytes of all payloads in memory.
