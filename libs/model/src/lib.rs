@@ -110,7 +110,7 @@ pub use resource_state::ResourceState;
 pub use run::{Counters, Mode, Phase, RunRecord};
 pub use selection::SelectionId;
 pub use set::{CapabilityLink, MissedChanges, PendingRescan, SetRecord, wait_again};
-pub use set_rule::{SetRule, SetRuleError};
+pub use set_rule::{SetPatternError, SetRule, SetRuleError};
 pub use site::{registrable_domain, same_site, same_site_hosts};
 pub use stored_bitstream::StoredBitstream;
 pub use terms::Terms;

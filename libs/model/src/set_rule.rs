@@ -3,12 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
 /// The most characters of a name.
 const LONGEST_NAME: usize = 40;
 /// The most bytes of a pattern.
 const LONGEST_PATTERN: usize = 1_000;
+/// The most bytes of a compiled pattern. A short one may become large: `\w{1000}`.
+const MOST_COMPILED: usize = 4 * 1024 * 1024;
 
 /// A set by rule: its name, and a pattern that the URIs of its resources match. As text: `theses=/theses/`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -28,6 +31,29 @@ pub struct SetRuleError {
     text: String,
 }
 
+/// A pattern that is no regular expression, or a too large one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetPatternError {
+    /// It is no regular expression.
+    #[error("the set {name} has no regular expression: {why}")]
+    Syntax {
+        /// The name of the set.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// It is too large when it is compiled.
+    #[error(
+        "the regular expression of the set {name} takes more than {} MiB compiled; write smaller counts in braces, and \
+         [0-9] or [a-z] in place of \\d or \\w",
+        MOST_COMPILED / 1024 / 1024
+    )]
+    TooLarge {
+        /// The name of the set.
+        name: String,
+    },
+}
+
 impl SetRule {
     /// The most sets by rule of a publication: each costs a state, and a pass over the catalog for each of its Resource
     /// Lists.
@@ -38,9 +64,21 @@ impl SetRule {
         &self.name
     }
 
-    /// The regular expression, which is not compiled yet.
+    /// The regular expression, as text.
     pub fn pattern(&self) -> &str {
         &self.pattern
+    }
+
+    /// The regular expression.
+    ///
+    /// # Errors
+    /// [`SetPatternError`] when it is none, or takes too much memory.
+    pub fn compiled(&self) -> Result<Regex, SetPatternError> {
+        let name = || self.name.clone();
+        RegexBuilder::new(&self.pattern).size_limit(MOST_COMPILED).build().map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => SetPatternError::TooLarge { name: name() },
+            other => SetPatternError::Syntax { name: name(), why: other.to_string() },
+        })
     }
 }
 
@@ -101,5 +139,17 @@ mod tests {
         {
             assert!(wrong.parse::<SetRule>().unwrap_err().to_string().contains("theses="), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_pattern_that_takes_much_memory_is_refused_and_says_what_to_do() {
+        let rule = |count: usize| format!(r"a=^http://e[.]org/\w{{{count}}}$").parse::<SetRule>().unwrap();
+        assert!(rule(10).compiled().unwrap().is_match("http://e.org/abcdefghij"));
+        let refused = (20..).step_by(20).map(rule).find(|rule| rule.compiled().is_err()).unwrap();
+        assert!(Regex::new(refused.pattern()).is_ok(), "{refused} is below the limit of the crate");
+        let said = refused.compiled().unwrap_err().to_string();
+        assert!(said.contains("the set a takes more than 4 MiB") && said.contains("[0-9]"), "{said}");
+        let none = "a=(".parse::<SetRule>().unwrap().compiled().unwrap_err().to_string();
+        assert!(none.starts_with("the set a has no regular expression"), "{none}");
     }
 }

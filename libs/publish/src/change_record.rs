@@ -76,6 +76,14 @@ impl ChangeListRecord {
         self.segments.drain(..).chain(package).collect()
     }
 
+    /// All its files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        let package =
+            self.package.iter().flat_map(|package| [package.path.as_str(), package.contents.as_str()]);
+        let segments = self.segments.iter().map(String::as_str);
+        std::iter::once(self.path.as_str()).chain(segments).chain(package)
+    }
+
     /// All its files, when it leaves the index.
     pub(crate) fn into_files(mut self) -> Vec<String> {
         let mut files = self.give_up_package();

@@ -22,6 +22,7 @@ mod missing;
 mod names;
 mod oai;
 mod open_list;
+mod orphans;
 mod outbox;
 mod package;
 mod page;

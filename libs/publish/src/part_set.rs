@@ -25,11 +25,9 @@ impl PartSet {
     /// The set of a rule.
     ///
     /// # Errors
-    /// [`PublishError::Refused`] when its pattern is no regular expression.
+    /// [`PublishError::Refused`] when its pattern is no regular expression, or a too large one.
     pub fn new(rule: SetRule) -> Result<Self, PublishError> {
-        let pattern = Regex::new(rule.pattern());
-        let pattern =
-            pattern.map_err(|error| PublishError::Refused(format!("the set {}: {error}", rule.name())))?;
+        let pattern = rule.compiled().map_err(|error| PublishError::Refused(error.to_string()))?;
         Ok(Self { rule, pattern })
     }
 

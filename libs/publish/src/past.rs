@@ -60,8 +60,8 @@ fn at_of(list: &File) -> Result<Option<Timestamp>, PublishError> {
 pub(crate) async fn settle(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
     let gone = state.past.expire(work.policy.archive, work.now);
     if !gone.is_empty() {
-        let named = named(state);
-        let gone = gone.into_iter().filter(|path| !named.contains(path));
+        let named = state.named();
+        let gone = gone.into_iter().filter(|path| !named.contains(path.as_str()));
         let gone: Vec<Retired> = gone.map(|path| Retired { path, since: work.now }).collect();
         state.retired.extend(gone);
     }
@@ -71,15 +71,6 @@ pub(crate) async fn settle(work: &mut Work<'_>, state: &mut State) -> Result<(),
     put(work, state, RESOURCES_ARCHIVE, Capability::ResourceListArchive, editions).await?;
     let lists = state.past.lists.iter().map(|past| past.entry(work.base)).collect();
     put(work, state, CHANGES_ARCHIVE, Capability::ChangeListArchive, lists).await
-}
-
-/// The documents that lists of today, and of the past, name.
-fn named(state: &State) -> HashSet<String> {
-    let parts = state.edition.iter().flat_map(|edition| &edition.parts).map(|part| part.path.clone());
-    let drafted = state.draft.iter().flat_map(|draft| &draft.parts).map(|part| part.path.clone());
-    let lists = state.lists.iter().map(|list| list.path.clone());
-    let past = state.past.paths().map(str::to_owned);
-    parts.chain(drafted).chain(lists).chain(past).collect()
 }
 
 /// Writes an Archive, or retires it when it lists nothing any more.

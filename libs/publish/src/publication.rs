@@ -27,7 +27,7 @@ use crate::state::State;
 use crate::takedown::Takedown;
 use crate::withheld::Withheld;
 use crate::work::{self, Published, Seen, Telling, Work};
-use crate::{Base, Place, Policy, PublishError};
+use crate::{Base, Place, Policy, PublishError, orphans};
 
 /// What is stored of a Source, or in a directory, as a Source of its own.
 #[derive(Debug, Clone)]
@@ -75,6 +75,7 @@ impl Publication {
         let _lock = self.place.lock()?;
         // The steps are large: none of them is to be a part of the caller's stack.
         let (mut state, mut done) = Box::pin(self.put_lists(records, now, see)).await?;
+        done.removed += Box::pin(self.retire_sets(&mut state, now)).await?;
         done.documents += Box::pin(self.put_sets(records, now, see)).await?;
         done.documents += Box::pin(self.put_above(&mut state, records.are_copies())).await?;
         Ok(done)
@@ -145,6 +146,9 @@ impl Publication {
         work.done.telling = begun.elapsed();
         if let Some(draft) = draft::next_draft(&work, &state) {
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
+        }
+        if state != before {
+            orphans::look_later(&work, &mut state);
         }
         state.told.note(work.time(), state.last, over);
         crate::retire::retire(&mut work, &mut state).await?;

@@ -12,7 +12,7 @@ use crate::names::Named;
 use crate::published::{copy, each_entry};
 use crate::state::{Retired, State};
 use crate::work::{Work, before, later};
-use crate::{PublishError, past, paths};
+use crate::{PublishError, orphans, past, paths};
 
 /// Takes old Change Lists from the index, and removes files whose time is over.
 pub(crate) async fn retire(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
@@ -20,17 +20,21 @@ pub(crate) async fn retire(work: &mut Work<'_>, state: &mut State) -> Result<(),
     past::settle(work, state).await?;
     let over = before(work.now, work.policy.keep_replaced);
     if let Some(until) = state.told.by(over) {
-        // Whoever has an older list was told long ago.
+        // Readers of an older list were told long ago.
         sweep(work, state, later(until, 1)).await?;
     }
-    let retired = std::mem::take(&mut state.retired);
-    for file in retired {
-        if file.since > over {
-            state.retired.push(file);
-        } else {
-            work.place.remove(&file.path).await?;
-            work.done.removed += 1;
-        }
+    orphans::retire(work, state).await?;
+    let is_due = |file: &Retired| file.since <= over;
+    if !state.retired.iter().any(is_due) {
+        return Ok(());
+    }
+    let (gone, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut state.retired).into_iter().partition(is_due);
+    state.retired = kept;
+    let named = state.named();
+    // One that was written again meanwhile, under the same name, stays.
+    for file in gone.iter().filter(|file| !named.contains(file.path.as_str())) {
+        work.place.remove(&file.path).await?;
+        work.done.removed += 1;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What is remembered of a publication between two runs, in one small file at its place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bytes::Bytes;
 use fixity::Sha256;
@@ -66,6 +66,9 @@ pub(crate) struct State {
     /// The rule by which its records are chosen, of a set by rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rule: Option<String>,
+    /// The sets by rule that have documents, and since when each is not published any more.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) sets: BTreeMap<String, Option<Timestamp>>,
     /// Digests of the documents with a fixed name, so that equal ones are not written again.
     #[serde(default)]
     pub(crate) fixed: BTreeMap<String, Sha256>,
@@ -81,6 +84,9 @@ pub(crate) struct State {
     /// The files of resources are removed whose deletion has an earlier time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) swept_to: Option<Timestamp>,
+    /// When files are looked for that nothing names. None if there can be none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) orphans_due: Option<Timestamp>,
 }
 
 /// A Resource List.
@@ -177,6 +183,19 @@ impl Dump {
 }
 
 impl State {
+    /// The files of its lists and packages, and those of the past.
+    pub(crate) fn named(&self) -> HashSet<&str> {
+        let parts = self.edition.iter().flat_map(|edition| &edition.parts);
+        let drafted = self.draft.iter().flat_map(|draft| &draft.parts);
+        let parts = parts.chain(drafted).map(|part| part.path.as_str());
+        let packages = self.dump.iter().flat_map(|dump| &dump.packages);
+        let drafted = self.draft.iter().filter_map(|draft| draft.packages.as_ref()).flatten();
+        let packages = packages.chain(drafted);
+        let packages = packages.flat_map(|package| [package.path.as_str(), package.contents.as_str()]);
+        let lists = self.lists.iter().flat_map(ChangeListRecord::files);
+        parts.chain(packages).chain(lists).chain(self.past.paths()).collect()
+    }
+
     /// Notes whether the bytes of a resource are at the place.
     pub(crate) fn note_missing(&mut self, uri: &ResourceUri, is_missing: bool) -> Result<(), PublishError> {
         if !is_missing {
@@ -209,11 +228,13 @@ impl State {
             takedown: BTreeSet::new(),
             purge: false,
             rule: None,
+            sets: BTreeMap::new(),
             fixed: BTreeMap::new(),
             told: ToldUntil::default(),
             retired: Vec::new(),
             past: Past::default(),
             swept_to: None,
+            orphans_due: None,
         }
     }
 

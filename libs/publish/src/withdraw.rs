@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use model::ResourceUri;
 use resourcesync::Change;
 
-use crate::PublishError;
 use crate::change_record::ChangeListRecord;
 use crate::paths::{RESOURCES, is_package};
 use crate::records::Told;
 use crate::state::{Retired, State};
 use crate::work::Work;
+use crate::{PublishError, orphans};
 
 /// What is to be told of resources that were withdrawn since the last run, or are published again.
 pub(crate) async fn changes(work: &Work<'_>, state: &State) -> Result<Vec<Told>, PublishError> {
@@ -69,6 +69,7 @@ pub(crate) fn purge(work: &Work<'_>, state: &mut State) {
         file.since = Timestamp::MIN;
     }
     state.retired.extend(gone.into_iter().map(|path| Retired { path, since: Timestamp::MIN }));
+    orphans::look_now(state);
     // The next dump is made in this run, and the packages that it does not keep go with it.
     state.purge = state.dump.is_some();
 }

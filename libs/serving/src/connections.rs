@@ -1,6 +1,7 @@
-//! Connections to the port of a server. Their number is bounded. Each is served by its own task with small buffers, and
-//! with a time limit for the head of each request.
+//! Connections to the port of a server. Their number is bounded, and that of each client. Each is served by its own task
+//! with small buffers, and with a time limit for the head of each request.
 
+use std::convert::Infallible;
 use std::io::{Error, ErrorKind};
 use std::net::IpAddr;
 use std::pin::pin;
@@ -14,11 +15,13 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use model::Network;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::clients::{Clients, TooMany, holding, refusal};
 use crate::stall::StallLimited;
 
 /// The pause after an accept failed, for example because the process has too many open files.
@@ -29,11 +32,16 @@ pub const BUFFER_BYTES: usize = 32 * 1024;
 const TASK_BYTES: usize = 16 * 1024;
 
 /// Limits of the connections.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ConnectionLimits {
     /// The most connections at a time. Further ones wait in the listen queue of the kernel, and take no memory of this
     /// process.
     pub most: usize,
+    /// The most of one client; further ones are closed. None: as many as there are.
+    pub per_client: Option<usize>,
+    /// Reverse proxies before the server. They may have as many connections as there are: of each client that they name,
+    /// so many requests are answered at a time.
+    pub proxies: Arc<[Network]>,
     /// The time limit for the head of a request, since the connection was made or its last response was sent.
     pub head_time: Duration,
     /// How long a client may take no bytes of a response. None: as long as it likes, as behind a proxy.
@@ -50,6 +58,9 @@ pub trait ConnectionEvents: Clone + Send + Sync + 'static {
 
     /// All connections are in use, and another one may wait.
     fn full(&self);
+
+    /// A connection or request of this client was refused, since it has as many as it may have.
+    fn refused(&self, client: IpAddr);
 
     /// A request came from this address.
     fn prepare(&self, peer: IpAddr, request: &mut Request<Incoming>);
@@ -72,6 +83,7 @@ pub async fn serve(
 ) {
     let open = TaskTracker::new();
     let permits = Arc::new(Semaphore::new(limits.most));
+    let clients = Clients::new(limits.per_client, Arc::clone(&limits.proxies));
     while let Some(permit) = permit(&permits, &limits, &events, &stop).await {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -79,13 +91,21 @@ pub async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => {
+                let place = match clients.connection(peer.ip()) {
+                    Ok(place) => place,
+                    Err(TooMany(client)) => {
+                        events.refused(client);
+                        continue;
+                    }
+                };
                 let events = events.clone();
                 let counted = events.opened();
+                let (router, clients, limits) = (router.clone(), clients.clone(), limits.clone());
                 let serving =
-                    serve_connection(stream, peer.ip(), router.clone(), limits, events, stop.clone());
+                    serve_connection(stream, peer.ip(), router, clients, limits, events, stop.clone());
                 drop(open.spawn(async move {
                     serving.await;
-                    drop((permit, counted));
+                    drop((permit, place, counted));
                 }));
             }
             // The client hung up before the accept.
@@ -124,14 +144,30 @@ async fn serve_connection(
     stream: TcpStream,
     peer: IpAddr,
     router: Router,
+    clients: Clients,
     limits: ConnectionLimits,
     events: impl ConnectionEvents,
     stop: CancellationToken,
 ) {
     let routes = TowerToHyperService::new(router);
     let service = service_fn(|mut request: Request<Incoming>| {
+        let place = clients.request(peer, request.headers());
         events.prepare(peer, &mut request);
-        routes.call(request)
+        let answer = match &place {
+            Ok(_) => Some(routes.call(request)),
+            Err(TooMany(client)) => {
+                events.refused(*client);
+                None
+            }
+        };
+        async move {
+            let Some(answer) = answer else { return Ok(refusal()) };
+            let answer = answer.await?;
+            Ok::<_, Infallible>(match place {
+                Ok(Some(place)) => holding(answer, place),
+                _ => answer,
+            })
+        }
     });
     // Without this, small responses wait 40 ms each for the acknowledgement of earlier data.
     if let Err(error) = stream.set_nodelay(true) {
@@ -162,15 +198,20 @@ fn is_of_client(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use axum::body::Body;
     use axum::routing::get;
+    use futures::{StreamExt as _, stream};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpSocket;
     use tokio::task::JoinHandle;
 
     use super::*;
 
-    #[derive(Clone)]
-    struct Unseen;
+    /// Counts those that were refused.
+    #[derive(Clone, Default)]
+    struct Unseen(Arc<AtomicUsize>);
 
     impl ConnectionEvents for Unseen {
         type Open = ();
@@ -178,6 +219,10 @@ mod tests {
         fn opened(&self) {}
 
         fn full(&self) {}
+
+        fn refused(&self, _: IpAddr) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
 
         fn prepare(&self, _: IpAddr, _: &mut Request<Incoming>) {}
     }
@@ -191,13 +236,34 @@ mod tests {
     }
 
     async fn start_with(head_time: Duration, most: usize) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
+        start_of(ConnectionLimits { most, head_time, ..limits() }, Unseen::default()).await
+    }
+
+    fn limits() -> ConnectionLimits {
+        ConnectionLimits {
+            most: 100,
+            per_client: None,
+            proxies: Arc::default(),
+            head_time: Duration::from_secs(3_600),
+            stall_time: Some(Duration::from_secs(1)),
+        }
+    }
+
+    async fn start_of(
+        limits: ConnectionLimits,
+        events: Unseen,
+    ) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let large = get(async || vec![0; LARGE]);
-        let router = Router::new().route("/", get(async || "here")).route("/large", large);
-        let limits = ConnectionLimits { most, head_time, stall_time: Some(Duration::from_secs(1)) };
-        let serving = serve(listener, router, limits, Unseen, stop.clone());
+        let endless = get(async || {
+            let begin = stream::once(async { Ok::<_, Infallible>("begin") });
+            Body::from_stream(begin.chain(stream::pending()))
+        });
+        let router = Router::new().route("/", get(async || "here"));
+        let router = router.route("/large", large).route("/endless", endless);
+        let serving = serve(listener, router, limits, events, stop.clone());
         (address, stop, tokio::spawn(serving))
     }
 
@@ -246,6 +312,69 @@ mod tests {
         assert!(rest(&mut third).await.ends_with("here"));
     }
 
+    /// Connects from another address of this machine, and asks.
+    async fn connect_from(from: [u8; 4], address: SocketAddr, said: &[u8]) -> TcpStream {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((Ipv4Addr::from(from), 0).into()).unwrap();
+        let mut line = socket.connect(address).await.unwrap();
+        // It may be closed already.
+        let _ = line.write_all(said).await;
+        line
+    }
+
+    #[tokio::test]
+    async fn one_client_has_no_more_connections_than_its_share_and_others_are_served() {
+        let refused = Unseen::default();
+        let limits = ConnectionLimits { per_client: Some(2), ..limits() };
+        let (address, ..) = start_of(limits, refused.clone()).await;
+        let (greedy, other) = ([127, 0, 0, 2], [127, 0, 0, 3]);
+        let mut open = Vec::new();
+        for _ in 0..2 {
+            let mut line = connect_from(greedy, address, ASK).await;
+            line.read_exact(&mut [0; 12]).await.unwrap();
+            open.push(line);
+        }
+        let mut third = connect_from(greedy, address, ASK).await;
+        assert_eq!(rest(&mut third).await, "", "it is closed");
+        assert_eq!(refused.0.load(Ordering::Relaxed), 1);
+        let last = b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+        assert!(rest(&mut connect_from(other, address, last).await).await.ends_with("here"));
+        let mut first = open.remove(0);
+        first.write_all(last).await.unwrap();
+        rest(&mut first).await;
+        served_again(async || rest(&mut connect_from(greedy, address, last).await).await).await;
+    }
+
+    /// Asks until it is answered: the server may notice the end of a connection a moment after the client.
+    async fn served_again(ask: impl AsyncFn() -> String) {
+        let asked = async { while !ask().await.ends_with("here") {} };
+        tokio::time::timeout(Duration::from_secs(60), asked).await.expect("there is room again");
+    }
+
+    #[tokio::test]
+    async fn a_proxy_has_connections_for_all_and_each_client_behind_it_its_share_of_requests() {
+        let refused = Unseen::default();
+        let proxies = ["127.0.0.0/8".parse().unwrap()].into();
+        let limits = ConnectionLimits { per_client: Some(1), stall_time: None, proxies, ..limits() };
+        let (address, ..) = start_of(limits, refused.clone()).await;
+        let ask = async |path: &str, client: &str| {
+            let head = format!(
+                "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nX-Forwarded-For: {client}\r\n\r\n"
+            );
+            connect(address, head.as_bytes()).await
+        };
+        let mut endless = ask("/endless", "203.0.113.1").await;
+        endless.read_exact(&mut [0; 12]).await.unwrap();
+        let answer = rest(&mut ask("/", "203.0.113.1").await).await;
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 5"), "{answer}");
+        assert_eq!(refused.0.load(Ordering::Relaxed), 1);
+        for other in ["203.0.113.2", "not an address"] {
+            assert!(rest(&mut ask("/", other).await).await.ends_with("here"), "{other}");
+        }
+        drop(endless);
+        served_again(async || rest(&mut ask("/", "203.0.113.1").await).await).await;
+    }
+
     #[tokio::test]
     async fn a_head_that_does_not_end_is_not_held() {
         let (address, ..) = start(Duration::from_secs(3_600)).await;
@@ -268,8 +397,7 @@ mod tests {
 
     #[test]
     fn the_memory_of_connections_grows_with_their_number_alone() {
-        let limits = |most| ConnectionLimits { most, head_time: Duration::ZERO, stall_time: None };
-        assert_eq!(limits(512).memory_bytes(64 * 1024), 512 * 144 * 1024);
+        assert_eq!(ConnectionLimits { most: 512, ..limits() }.memory_bytes(64 * 1024), 512 * 144 * 1024);
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod catalogs;
 pub mod client;
+mod clients;
 mod conditions;
 pub mod connections;
 pub mod range;

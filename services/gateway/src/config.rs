@@ -64,6 +64,9 @@ pub struct Settings {
     pub wrong_tokens_per_minute: NonZeroU32,
     /// The most connections at a time, 8 to 65536. Further clients wait until one of them ends.
     pub connections: usize,
+    /// The most of one client, up to 65536; 0: as many as there are. Those of a trusted proxy are not counted: of each
+    /// client that it names, so many requests are answered at a time.
+    pub connections_per_client: usize,
     /// Requests per second with one token. Further requests are answered with 429.
     pub requests_per_second: NonZeroU32,
     /// The time limit for the head of a request, in seconds, 1 to 3600, since the connection was made or its last
@@ -183,6 +186,7 @@ impl Default for Settings {
             trusted_proxies: Vec::new(),
             wrong_tokens_per_minute: const { NonZeroU32::new(60).unwrap() },
             connections: 512,
+            connections_per_client: 256,
             requests_per_second: const { NonZeroU32::new(50).unwrap() },
             header_timeout_seconds: 75,
             body_bytes: 64 * 1024,
@@ -224,6 +228,7 @@ impl Settings {
         check_range("header_timeout_seconds", self.header_timeout_seconds, 1..=3_600)?;
         check_range("batch_bytes", self.batch_bytes, 1..=64 * 1024 * 1024)?;
         check_range("connections", self.connections, 8..=65_536)?;
+        check_range("connections_per_client", self.connections_per_client, 0..=65_536)?;
         check_range("body_timeout_seconds", self.body_timeout_seconds, 1..=300)?;
         check_range("idempotency_ttl_seconds", self.idempotency_ttl_seconds, 1..=31_536_000)?;
         check_range("plan_wait_seconds", self.plan_wait_seconds, 0..=60)?;
@@ -238,6 +243,7 @@ impl Settings {
     pub(crate) fn connection_limits(&self) -> ConnectionLimits {
         ConnectionLimits {
             most: self.connections,
+            per_client: Some(self.connections_per_client).filter(|most| *most > 0),
             head_time: Duration::from_secs(self.header_timeout_seconds),
             proxies: self.trusted_proxies.clone().into(),
         }

@@ -20,6 +20,8 @@ use crate::metrics::{GatewayMetrics, OpenConnection};
 pub(crate) struct ConnectionLimits {
     /// The most connections at a time.
     pub(crate) most: usize,
+    /// The most of one client; none if it may have all.
+    pub(crate) per_client: Option<usize>,
     /// The time limit for the head of a request.
     pub(crate) head_time: Duration,
     /// The proxies that may name their clients.
@@ -34,7 +36,13 @@ impl ConnectionLimits {
 
     fn shared(&self) -> connections::ConnectionLimits {
         // The proxy before the gateway takes responses as fast as they come.
-        connections::ConnectionLimits { most: self.most, head_time: self.head_time, stall_time: None }
+        connections::ConnectionLimits {
+            most: self.most,
+            per_client: self.per_client,
+            proxies: Arc::clone(&self.proxies),
+            head_time: self.head_time,
+            stall_time: None,
+        }
     }
 }
 
@@ -54,6 +62,11 @@ impl ConnectionEvents for Counted {
 
     fn full(&self) {
         self.metrics.connections_full();
+    }
+
+    fn refused(&self, client: IpAddr) {
+        tracing::debug!(client.address = %client, "a client has as many connections or requests as it may have");
+        self.metrics.connection_refused();
     }
 
     fn prepare(&self, peer: IpAddr, request: &mut Request<Incoming>) {

@@ -31,6 +31,7 @@ pub struct GatewayMetrics {
     wrong_tokens: Family<Label, Counter>,
     connections: Gauge,
     connections_full: Counter,
+    connections_refused: Counter,
 }
 
 /// Counts an open connection until it is dropped.
@@ -91,6 +92,7 @@ impl Default for GatewayMetrics {
             wrong_tokens: Family::default(),
             connections: Gauge::default(),
             connections_full: Counter::default(),
+            connections_refused: Counter::default(),
         }
     }
 }
@@ -120,6 +122,9 @@ impl GatewayMetrics {
             registry.register("gateway_connections", open, counted.connections.clone());
             let full = "Times that all connections were open and the next one had to wait";
             registry.register("gateway_connections_full", full, counted.connections_full.clone());
+            let refused =
+                "Connections, and requests through proxies, of clients that had as many as they may have";
+            registry.register("gateway_connections_refused", refused, counted.connections_refused.clone());
             let requests = "Requests answered by route, method and class of status";
             registry.register("gateway_requests", requests, counted.requests.clone());
             let seconds = "Time until an answer began by route";
@@ -137,6 +142,11 @@ impl GatewayMetrics {
     /// Counts that all connections were in use.
     pub(crate) fn connections_full(&self) {
         self.connections_full.inc();
+    }
+
+    /// Counts a connection or request of a client that had as many as it may have.
+    pub(crate) fn connection_refused(&self) {
+        self.connections_refused.inc();
     }
 
     /// Counts an unknown token.

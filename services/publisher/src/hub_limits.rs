@@ -13,8 +13,10 @@ pub struct HubLimits {
     pub per_host: usize,
     /// The most subscribers of all hubs of a process.
     pub of_all: usize,
-    /// The most bytes of payloads in memory, of all hubs of a process. Who needs one that left gets its changes from
-    /// the Change Lists.
+    /// The most hubs that are open for requests alone, before they have a subscriber, where several processes serve.
+    pub without_subscribers: usize,
+    /// The most bytes of payloads in memory, of all hubs of a process, with those under way. Who needs one that left
+    /// gets its changes from the Change Lists.
     pub payload_bytes: usize,
     /// The shortest lease.
     pub least_lease: Duration,
@@ -38,6 +40,7 @@ impl Default for HubLimits {
             subscribers: 1_000,
             per_host: 100,
             of_all: 100_000,
+            without_subscribers: 64,
             payload_bytes: 64 * 1024 * 1024,
             least_lease: Duration::from_secs(300),
             longest_lease: Duration::from_secs(31 * 24 * 3_600),

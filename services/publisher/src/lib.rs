@@ -28,6 +28,7 @@ mod several;
 mod shared;
 mod takedowns;
 mod topic;
+mod topics;
 mod turns;
 mod withdrawn;
 
@@ -40,3 +41,4 @@ pub use serve::{Site, serve};
 pub use settings::{Settings, is_mail};
 pub use shared::Held;
 pub use takedowns::Takedowns;
+pub use topics::Topics;

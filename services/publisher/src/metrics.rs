@@ -15,6 +15,7 @@ pub struct PublisherMetrics {
     verifications: Labelled<Counter>,
     ended: Labelled<Counter>,
     oai: Labelled<Counter>,
+    connections_refused: Counter,
 }
 
 impl Default for PublisherMetrics {
@@ -65,7 +66,22 @@ impl PublisherMetrics {
             "result",
             &["answered", "refused", "busy", "failed"],
         );
-        Self { publications, sets, failing, subscribers, deliveries, verifications, ended, oai }
+        let connections_refused = metrics.add(
+            "publisher_connections_refused",
+            "Connections, and requests through proxies, of clients that had as many as they may have",
+            Counter::default(),
+        );
+        Self {
+            publications,
+            sets,
+            failing,
+            subscribers,
+            deliveries,
+            verifications,
+            ended,
+            oai,
+            connections_refused,
+        }
     }
 
     /// How many sets there are, and of how many the last publication failed.
@@ -94,6 +110,11 @@ impl PublisherMetrics {
 
     pub(crate) fn no_room(&self) {
         self.verifications.of("no-room").inc();
+    }
+
+    /// A connection or request of a client that had as many as it may have.
+    pub(crate) fn connection_refused(&self) {
+        self.connections_refused.inc();
     }
 
     pub(crate) fn ended(&self, reason: &'static str) {

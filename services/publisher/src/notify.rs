@@ -35,6 +35,13 @@ pub(crate) enum Way {
     Ping,
 }
 
+impl Way {
+    /// How this hub is told, if these are those that get no payload.
+    pub(crate) fn of(hub: &Url, pinged: &[Url]) -> Self {
+        if pinged.contains(hub) { Self::Ping } else { Self::Payload }
+    }
+}
+
 /// Why a hub could not be told.
 #[derive(Debug, thiserror::Error)]
 enum NotifyError {

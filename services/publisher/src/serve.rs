@@ -13,6 +13,7 @@ use store::Store;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::metrics::PublisherMetrics;
 use crate::opening;
 use crate::readers::Readers;
 use crate::routes::{self, ClientAddress, Routes};
@@ -21,10 +22,11 @@ use crate::settings::Settings;
 use crate::several::Several;
 use crate::shared::{Held, Shared};
 
-/// Tells requests the address of their client.
+/// Tells requests the address of their client, and counts those that are refused.
 #[derive(Clone)]
 struct Addressed {
     proxies: Arc<[Network]>,
+    metrics: PublisherMetrics,
 }
 
 impl ConnectionEvents for Addressed {
@@ -34,6 +36,11 @@ impl ConnectionEvents for Addressed {
 
     fn full(&self) {
         tracing::debug!("all connections are in use");
+    }
+
+    fn refused(&self, client: IpAddr) {
+        tracing::debug!(client.address = %client, "a client has as many connections or requests as it may have");
+        self.metrics.connection_refused();
     }
 
     fn prepare(&self, peer: IpAddr, request: &mut Request<Incoming>) {
@@ -104,8 +111,15 @@ pub async fn serve(
 
 /// Answers requests until the server is to stop, then completes those under way.
 pub(crate) async fn answer(listener: TcpListener, routes: Routes, server: &Server) {
-    let Settings { connections, head_time, stall_time, proxies, .. } = server.settings.clone();
-    let limits = ConnectionLimits { most: connections, head_time, stall_time: Some(stall_time) };
-    let addressed = Addressed { proxies };
+    let Settings { connections, connections_per_client, head_time, stall_time, proxies, metrics, .. } =
+        server.settings.clone();
+    let limits = ConnectionLimits {
+        most: connections,
+        per_client: connections_per_client,
+        proxies: Arc::clone(&proxies),
+        head_time,
+        stall_time: Some(stall_time),
+    };
+    let addressed = Addressed { proxies, metrics };
     connections::serve(listener, routes::router(routes), limits, addressed, server.stop.clone()).await;
 }

@@ -70,7 +70,7 @@ pub(crate) async fn start(
     }
     tasks.spawn(follow::follow(shared.clone(), takedowns, settings.rescan, stop.clone()));
     for hub in others {
-        let way = if settings.pinged.contains(&hub) { Way::Ping } else { Way::Payload };
+        let way = Way::of(&hub, &settings.pinged);
         tasks.spawn(notify::tell(shared.clone(), hub, way, shared.published(), stop.clone()));
     }
     Ok((Set { shared, hub: hub.map(Front::Alone) }, done))

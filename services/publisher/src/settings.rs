@@ -12,6 +12,7 @@ use crate::hub_limits::HubLimits;
 use crate::metrics::PublisherMetrics;
 use crate::readers::Readers;
 use crate::takedowns::Takedowns;
+use crate::topics::Topics;
 
 /// Requests of OAI-PMH that a server answers at the same time.
 pub(crate) const OAI_TURNS: usize = 8;
@@ -21,6 +22,8 @@ pub(crate) const OAI_TURNS: usize = 8;
 pub struct Settings {
     /// The most connections at a time.
     pub connections: usize,
+    /// The most of one client, or where a proxy names its clients, the most requests of one. None: as many as there are.
+    pub connections_per_client: Option<usize>,
     /// The time limit for the head of a request.
     pub head_time: Duration,
     /// How long a client may take no bytes of a response.
@@ -45,6 +48,8 @@ pub struct Settings {
     pub contact: Option<String>,
     /// Turns of requests of OAI-PMH, of all repositories of the server. Clones share them.
     pub oai_turns: Arc<Semaphore>,
+    /// The newest payloads of the topics of all publications. Clones share them.
+    pub topics: Topics,
     /// How long a URL at the bucket is valid to which readers of large resources are led. None: the bytes are sent.
     pub redirect: Option<Duration>,
     /// The limits of a hub of its own; none without one.
@@ -57,6 +62,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             connections: 512,
+            connections_per_client: Some(64),
             head_time: Duration::from_secs(30),
             stall_time: Duration::from_secs(60),
             start_time: Duration::from_secs(30),
@@ -69,6 +75,7 @@ impl Default for Settings {
             metrics: PublisherMetrics::default(),
             contact: None,
             oai_turns: Arc::new(Semaphore::new(OAI_TURNS)),
+            topics: Topics::default(),
             redirect: None,
             hub: None,
             pinged: Vec::new(),

@@ -19,6 +19,7 @@ use crate::harvest::Harvest;
 use crate::metrics::PublisherMetrics;
 use crate::settings::Settings;
 use crate::takedowns::Takedowns;
+use crate::topics::Topics;
 use crate::withdrawn::Withdrawn;
 
 /// How often the catalog of a harvest in a directory is looked at where hubs are told, so that subscribers wait less. A
@@ -54,8 +55,9 @@ struct Parts {
     gone: Mutex<Option<(Timestamp, Instant)>>,
     redirect: Option<Duration>,
     link: Option<HeaderValue>,
-    /// The newest payload that a hub took, and its end.
-    newest: RwLock<(Timestamp, Bytes)>,
+    /// The end of the newest payload that a hub took.
+    newest: RwLock<Timestamp>,
+    topics: Topics,
     published: watch::Sender<()>,
     /// Which readers it has, in a word that changes with them.
     admits_by: RwLock<String>,
@@ -106,7 +108,8 @@ impl Shared {
             gone: Mutex::default(),
             redirect: settings.redirect,
             link,
-            newest: RwLock::new((Timestamp::MIN, Bytes::new())),
+            newest: RwLock::new(Timestamp::MIN),
+            topics: settings.topics.clone(),
             published: watch::Sender::new(()),
             admits_by: RwLock::default(),
             is_there: AtomicBool::new(false),
@@ -188,16 +191,17 @@ impl Shared {
         self.takedowns().is_some_and(|takedowns| takedowns.now().contains(uri))
     }
 
-    /// The newest payload that a hub took; empty before.
+    /// The newest payload that a hub took. Empty before, and when other publications had many since.
     pub(crate) fn newest(&self) -> Bytes {
-        self.0.newest.read().unwrap_or_else(PoisonError::into_inner).1.clone()
+        self.0.topics.get(self.0.publication.base.as_str()).unwrap_or_default()
     }
 
     /// Notes a payload that a hub took, unless another hub has taken a newer one.
     pub(crate) fn note_payload(&self, until: Timestamp, payload: Bytes) {
         let mut newest = self.0.newest.write().unwrap_or_else(PoisonError::into_inner);
-        if until > newest.0 {
-            *newest = (until, payload);
+        if until > *newest {
+            *newest = until;
+            self.0.topics.put(self.0.publication.base.as_str(), payload);
         }
     }
 
@@ -273,7 +277,7 @@ impl Shared {
             self.0.is_there.store(true, Ordering::Relaxed);
         }
         // One that failed may have published changes before, and so may another process: hubs were not told of them.
-        let is_told = done.as_ref().is_ok_and(|done| done.changes == 0) && !publication.place.is_guarded();
+        let is_told = done.as_ref().is_ok_and(|done| done.changes == 0) && !publication.place.is_shared();
         if !is_told {
             self.0.published.send_replace(());
         }

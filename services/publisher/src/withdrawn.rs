@@ -35,7 +35,7 @@ impl Withdrawn {
         publication: &Publication,
     ) -> Result<(Arc<Withdrawals>, Timestamp), PublishError> {
         let mut known = self.0.lock().await;
-        let is_shared = publication.place.is_guarded();
+        let is_shared = publication.place.is_shared();
         if let Some(Known { all, until, .. }) =
             known.as_ref().filter(|known| !is_shared || known.at.elapsed() < FRESH)
         {
@@ -63,7 +63,7 @@ impl Withdrawn {
             publication.save_withdrawals(&updated).await?;
             all = updated;
         }
-        *known = Some(Known::now(all, publication.place.is_guarded()));
+        *known = Some(Known::now(all, publication.place.is_shared()));
         Ok(())
     }
 }
@@ -105,7 +105,7 @@ mod tests {
     async fn what_another_process_notes_is_seen_and_known_up_to_a_time_before() {
         let store = store::Store::in_memory();
         let place = || Place::of(store.publication(&"one".parse().unwrap())).unwrap();
-        let shared = publication(place().guarded());
+        let shared = publication(place().shared());
         let (reader, writer) = (Withdrawn::default(), Withdrawn::default());
         let (all, until) = reader.get(&shared).await.unwrap();
         assert_eq!(*all, Withdrawals::default());

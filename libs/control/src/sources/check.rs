@@ -132,8 +132,8 @@ impl SourceSpec {
             if self.publish_sets[..at].iter().any(|other| other.name() == name) {
                 refuse("publish_sets", format!("{name} is named twice"));
             }
-            if let Err(error) = Regex::new(set.pattern()) {
-                refuse("publish_sets", format!("{name} has no regular expression: {error}"));
+            if let Err(error) = set.compiled() {
+                refuse("publish_sets", error.to_string());
             }
         }
         if self.notify.len() > MOST_TARGETS {
@@ -335,6 +335,7 @@ mod tests {
         assert_eq!(with(&many(33)), ["publish_sets"]);
         assert_eq!(with(&["a=x".to_owned(), "a=y".to_owned()]), ["publish_sets"]);
         assert_eq!(with(&["a=(".to_owned()]), ["publish_sets"]);
+        assert_eq!(with(&[r"a=\w{2000}".to_owned()]), ["publish_sets"], "it takes too much memory");
     }
 
     #[test]

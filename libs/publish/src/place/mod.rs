@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use object_store::path::Path as Key;
 use object_store::prefix::PrefixStore;
 use object_store::{
-    GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutOptions, UpdateVersion,
+    GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, UpdateVersion,
 };
 use resourcesync::{Options, Reader};
 use store::PublicationPlace;
@@ -38,6 +38,10 @@ pub(crate) const OWN: &str = ".thresher";
 
 /// More than the header of any document of ours takes.
 const HEAD_BYTES: u64 = 16 * 1024;
+/// An object that tells whether the bucket has conditional puts.
+const PROBE: &str = ".thresher/conditional-put";
+const PROBE_TEXT: &str =
+    "Thresher tries to create this object again, to see whether the bucket refuses that.\n";
 
 /// A place for the files of one publication.
 #[derive(Debug, Clone)]
@@ -45,8 +49,10 @@ pub struct Place {
     name: Arc<str>,
     objects: Arc<dyn ObjectStore>,
     kind: Kind,
-    /// Of the state of the publication, in a bucket that several processes may write.
+    /// Of the state of the publication, in a bucket.
     guard: Option<Guard>,
+    /// Whether several processes may write it, one at a time.
+    is_shared: bool,
     /// Files for readers.
     small: SmallFiles,
 }
@@ -112,13 +118,14 @@ impl Place {
     pub fn directory(directory: &Path, objects: Arc<dyn ObjectStore>) -> Result<Self, PublishError> {
         let name = directory.display().to_string().into();
         let kind = Kind::Directory(Directory::create(directory)?);
-        Ok(Self { name, objects, kind, guard: None, small: SmallFiles::default() })
+        Ok(Self { name, objects, kind, guard: None, is_shared: false, small: SmallFiles::default() })
     }
 
     /// A bucket, or a prefix of one. `name` is for messages.
     pub fn bucket(name: &str, objects: Arc<dyn ObjectStore>) -> Self {
         let kind = Kind::Bucket(Bucket::new(Arc::clone(&objects)));
-        Self { name: name.into(), objects, kind, guard: None, small: SmallFiles::default() }
+        let small = SmallFiles::default();
+        Self { name: name.into(), objects, kind, guard: None, is_shared: false, small }
     }
 
     /// A place of a store, or beside one.
@@ -132,27 +139,54 @@ impl Place {
         }
     }
 
-    /// The same place, for several processes, of which one writes at a time: the state of the publication is replaced
-    /// only as it was read. So one that another has overtaken fails. The bucket needs conditional puts.
-    pub fn guarded(self) -> Self {
+    /// The same place, for several processes, of which one writes at a time. One that another has overtaken fails, as
+    /// with [`Place::of_one_writer`].
+    pub fn shared(self) -> Self {
+        let place = self.of_one_writer();
+        Self { is_shared: place.is_guarded(), ..place }
+    }
+
+    /// The same place, for one process that writes it. If another one does all the same, the one that was overtaken
+    /// fails: the state of the publication is replaced only as it was read. A bucket needs conditional puts. A directory
+    /// has a lock of its own.
+    pub fn of_one_writer(self) -> Self {
         let guard = matches!(self.kind, Kind::Bucket(_)).then(Guard::default);
         Self { guard, ..self }
+    }
+
+    /// Whether the bucket refuses to create an object that is there. It costs one request, or two at a new place. A
+    /// bucket that cannot be asked is taken for one without.
+    pub async fn has_conditional_puts(&self) -> bool {
+        for _ in 0..2 {
+            let put = self.objects.put_opts(&key(PROBE), PROBE_TEXT.into(), PutMode::Create.into()).await;
+            match put {
+                Ok(_) => {}
+                Err(error) => return matches!(error, object_store::Error::AlreadyExists { .. }),
+            }
+        }
+        false
     }
 
     /// A folder of it, as a place of its own.
     ///
     /// # Errors
     /// [`PublishError::Place`] when a directory cannot be created.
-    pub(crate) fn folder(&self, path: &str) -> Result<Self, PublishError> {
+    pub fn folder(&self, path: &str) -> Result<Self, PublishError> {
         let objects = Arc::new(PrefixStore::new(Arc::clone(&self.objects), path));
         let folder = match &self.kind {
             Kind::Directory(directory) => Self::directory(&directory.root().join(path), objects)?,
             Kind::Bucket(_) => Self::bucket(&format!("{}/{path}", self.name), objects),
         };
-        Ok(if self.is_guarded() { folder.guarded() } else { folder })
+        let guard = self.guard.as_ref().map(|_| Guard::default());
+        Ok(Self { guard, is_shared: self.is_shared, ..folder })
     }
 
-    /// Whether several processes may write it ([`Place::guarded`]).
+    /// Whether several processes may write it, one at a time ([`Place::shared`]).
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Whether a process that another one has overtaken fails ([`Place::of_one_writer`]).
     pub fn is_guarded(&self) -> bool {
         self.guard.is_some()
     }
@@ -194,8 +228,7 @@ impl Place {
             is_final,
             body: DocumentBody::Small(bytes),
         };
-        // Several processes write a place with a guard.
-        let small = self.guard.is_none().then_some(&self.small);
+        let small = (!self.is_shared).then_some(&self.small);
         let reading = match small.map(|small| small.get(path)) {
             Some(Ok(file)) => return Ok(Some(in_memory(file))),
             Some(Err(reading)) => Some(reading),
@@ -287,6 +320,15 @@ impl Place {
             paths.push(file.map_err(|error| self.failed(folder, error))?.location.to_string());
         }
         Ok(paths)
+    }
+
+    /// Looks at the path of each file of a folder.
+    pub(crate) async fn each(&self, folder: &str, mut look: impl FnMut(String)) -> Result<(), PublishError> {
+        let mut files = self.objects.list(Some(&key(folder)));
+        while let Some(file) = files.next().await {
+            look(file.map_err(|error| self.failed(folder, error))?.location.to_string());
+        }
+        Ok(())
     }
 
     /// Whether it has any file that is not the publisher's own.

@@ -1,13 +1,20 @@
 //! The sets by rule of a publication.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::Publication;
 use crate::part_set::Part;
-use crate::paths::DESCRIPTION;
+use crate::paths::{DESCRIPTION, SETS};
+use crate::place::OWN;
 use crate::records::Records;
-use crate::work::Seen;
+use crate::state::{STATE, State};
+use crate::work::{Seen, before};
 use crate::{Base, Policy, PublishError};
+
+/// Files of a set that are removed before the next ones are looked for.
+const AT_A_TIME: usize = 1_000;
 
 impl Publication {
     /// Refuses sets of a publication that lays down bytes: a list of a set could name some before they are there.
@@ -17,6 +24,50 @@ impl Publication {
             return Err(PublishError::Refused(why.to_owned()));
         }
         Ok(())
+    }
+
+    /// Notes which sets there are, and removes the files of those that are not published any more, after the time for
+    /// which they were promised. Returns how many it removed.
+    pub(super) async fn retire_sets(&self, state: &mut State, now: Timestamp) -> Result<u64, PublishError> {
+        let before_this = state.sets.clone();
+        let over = before(now, self.policy.keep_replaced);
+        let mut removed = 0;
+        let due = state.sets.iter().filter(|(_, since)| since.is_some_and(|since| since <= over));
+        // Also one that is published again now: a run that was killed may have removed a part of it.
+        for name in due.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+            removed += self.remove_set(&name).await?;
+            state.sets.remove(&name);
+        }
+        let present: BTreeSet<&str> = self.sets.iter().map(|set| set.rule().name()).collect();
+        for (name, since) in &mut state.sets {
+            *since = if present.contains(name.as_str()) { None } else { Some(since.unwrap_or(now)) };
+        }
+        state.sets.extend(present.into_iter().map(|name| (name.to_owned(), None)));
+        if state.sets != before_this {
+            state.save(&self.place).await?;
+        }
+        Ok(removed)
+    }
+
+    /// Removes the files of a set. Its state goes last: without it, its documents would be somebody else's.
+    async fn remove_set(&self, name: &str) -> Result<u64, PublishError> {
+        let place = self.place.folder(&format!("{SETS}/{name}"))?;
+        let _lock = place.lock()?;
+        let mut removed = 0;
+        loop {
+            let mut files = place.list("", AT_A_TIME).await?;
+            let is_whole = files.len() < AT_A_TIME;
+            files.retain(|path| path != STATE && (!path.starts_with(OWN) || is_whole));
+            if files.is_empty() {
+                break;
+            }
+            for path in files {
+                place.remove(&path).await?;
+                removed += 1;
+            }
+        }
+        place.remove(STATE).await?;
+        Ok(removed + 1)
     }
 
     /// Publishes each set by rule, behind the publication itself. Returns the documents that were written.

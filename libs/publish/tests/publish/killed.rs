@@ -1,14 +1,15 @@
 //! A publisher that is killed after any write: readers miss nothing, and the next run continues.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-use futures::stream::BoxStream;
+use futures::StreamExt as _;
+use futures::stream::{self, BoxStream};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
     PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 use publish::{Archive, Place, Policy};
@@ -17,11 +18,13 @@ use crate::past::are_readable;
 use crate::reader::Follower;
 use crate::world::{World, small};
 
-/// Objects that fail every write after the first few.
+/// Objects that fail every write after the first few, and every removal.
 #[derive(Debug)]
 pub(crate) struct Failing {
     objects: InMemory,
     pub(crate) left: AtomicI64,
+    pub(crate) deletes: AtomicI64,
+    pub(crate) ignores_conditions: AtomicBool,
 }
 
 impl std::fmt::Display for Failing {
@@ -33,14 +36,20 @@ impl std::fmt::Display for Failing {
 impl Failing {
     /// Objects that fail no write yet.
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { objects: InMemory::new(), left: AtomicI64::new(i64::MAX) })
+        let [left, deletes] = [AtomicI64::new(i64::MAX), AtomicI64::new(i64::MAX)];
+        let ignores_conditions = AtomicBool::new(false);
+        Arc::new(Self { objects: InMemory::new(), left, deletes, ignores_conditions })
     }
 
     fn write(&self) -> object_store::Result<()> {
-        match self.left.fetch_sub(1, Ordering::Relaxed) {
-            1.. => Ok(()),
-            _ => Err(object_store::Error::Generic { store: "failing", source: "killed".into() }),
-        }
+        count_down(&self.left)
+    }
+}
+
+fn count_down(left: &AtomicI64) -> object_store::Result<()> {
+    match left.fetch_sub(1, Ordering::Relaxed) {
+        1.. => Ok(()),
+        _ => Err(object_store::Error::Generic { store: "failing", source: "killed".into() }),
     }
 }
 
@@ -50,9 +59,12 @@ impl ObjectStore for Failing {
         &self,
         path: &Path,
         body: PutPayload,
-        options: PutOptions,
+        mut options: PutOptions,
     ) -> object_store::Result<PutResult> {
         self.write()?;
+        if self.ignores_conditions.load(Ordering::Relaxed) {
+            options.mode = PutMode::Overwrite;
+        }
         self.objects.put_opts(path, body, options).await
     }
 
@@ -73,6 +85,9 @@ impl ObjectStore for Failing {
         &self,
         paths: BoxStream<'static, object_store::Result<Path>>,
     ) -> BoxStream<'static, object_store::Result<Path>> {
+        if let Err(error) = count_down(&self.deletes) {
+            return stream::iter([Err(error)]).boxed();
+        }
         self.objects.delete_stream(paths)
     }
 
@@ -169,4 +184,73 @@ async fn an_archive_that_begins_after_a_kill_has_no_list_of_another_time() {
         world.publish().await;
         are_readable(&world).await;
     }
+}
+
+/// The files of lists and packages that no document names.
+async fn orphans(world: &World) -> Vec<String> {
+    let all = world.all_files().await;
+    let folders = ["resourcelist/", "changelist/", "resourcedump/", "changedump/", ".thresher/changes/"];
+    let is_part = |path: &str| folders.iter().any(|folder| path.starts_with(folder));
+    let documents: Vec<String> = all
+        .iter()
+        .filter(|(path, _)| path.ends_with(".xml"))
+        .map(|(_, bytes)| String::from_utf8(bytes.to_vec()).unwrap())
+        .collect();
+    let is_named = |path: &str| {
+        documents.iter().any(|document| {
+            document.contains(&format!("/{path}<")) || document.contains(&format!("/{path}\""))
+        })
+    };
+    all.into_iter().map(|(path, _)| path).filter(|path| is_part(path) && !is_named(path)).collect()
+}
+
+#[tokio::test]
+async fn files_that_a_killed_run_left_and_nothing_names_go_after_some_days() {
+    let policy = Policy { package_entries: 3, ..small() };
+    let mut seen = 0;
+    for writes in 0..40 {
+        let failing = Failing::new();
+        let objects: Arc<dyn ObjectStore> = Arc::clone(&failing) as _;
+        let mut world = World::at(Place::bucket("failing", Arc::clone(&objects)), objects, policy).await;
+        world.publication.dumps = true;
+        for number in 0..9 {
+            world.put(&format!("{number:03}"), &format!("body {number}")).await;
+        }
+        world.publish().await;
+        for number in 0..5 {
+            world.put(&format!("{number:03}"), "other").await;
+        }
+        // Its Change List is closed, too.
+        world.passes(2);
+        failing.left.store(writes, Ordering::Relaxed);
+        let _ = world.try_publish().await;
+        failing.left.store(i64::MAX, Ordering::Relaxed);
+        // The next run makes other packages.
+        for number in 3..9 {
+            world.put(&format!("{number:03}"), "another").await;
+        }
+        world.publish().await;
+        // What was replaced goes, and what nobody named is found.
+        for hours in [49, 1] {
+            world.passes(hours);
+            world.publish().await;
+        }
+        let left = orphans(&world).await;
+        seen += left.len();
+        world.passes(46);
+        world.publish().await;
+        assert_eq!(orphans(&world).await, left, "a document of before may have named them");
+        world.passes(2);
+        world.publish().await;
+        assert_eq!(orphans(&world).await, [""; 0], "killed after {writes}");
+        let mut reader = Follower::new(&world.objects);
+        reader.follow().await;
+        assert_eq!(reader.held, world.stored().await);
+        // Nothing is looked for where nothing was written.
+        let before = world.all_files().await;
+        world.passes(30);
+        world.publish().await;
+        assert_eq!(world.all_files().await, before);
+    }
+    assert!(seen > 0, "no kill left a file");
 }

@@ -93,6 +93,76 @@ async fn a_set_with_another_rule_is_published_anew_and_one_that_is_gone_is_not_l
 }
 
 #[tokio::test]
+async fn the_files_of_a_set_without_its_rule_go_after_two_days_and_it_may_come_back() {
+    let mut world = World::with(10, small()).await;
+    set(&mut world, &[LOW, ODD]);
+    world.publish().await;
+    let files = async |world: &World| {
+        let all = world.all_files().await.into_iter();
+        all.filter(|(path, _)| path.starts_with("sets/low/")).count()
+    };
+    let before = files(&world).await;
+    set(&mut world, &[ODD]);
+    world.publish().await;
+    world.passes(47);
+    world.publish().await;
+    assert_eq!(files(&world).await, before, "readers may use them");
+    world.passes(1);
+    assert_eq!(world.publish().await.removed, before as u64);
+    assert_eq!(files(&world).await, 0);
+    let mut odd = Follower::of_set(&world.objects, 1);
+    odd.follow().await;
+    assert_eq!(odd.held, stored(&world, is_odd).await, "the other one is as before");
+
+    // One that is back within the time continues, and one that is back later begins anew.
+    for hours in [47, 49] {
+        set(&mut world, &[LOW]);
+        world.publish().await;
+        let mut low = Follower::of_set(&world.objects, 1);
+        low.follow().await;
+        set(&mut world, &[ODD]);
+        world.publish().await;
+        world.put("003", &format!("after {hours} hours")).await;
+        world.passes(hours);
+        set(&mut world, &[LOW]);
+        world.publish().await;
+        if hours > 48 {
+            low = Follower::of_set(&world.objects, 1);
+        }
+        low.follow().await;
+        assert_eq!(low.held, stored(&world, is_low).await);
+        set(&mut world, &[ODD]);
+        world.publish().await;
+    }
+}
+
+#[tokio::test]
+async fn a_set_whose_removal_was_killed_is_published_anew() {
+    let failing = Failing::new();
+    let objects: Arc<dyn ObjectStore> = Arc::clone(&failing) as _;
+    let mut world = World::at(Place::bucket("failing", Arc::clone(&objects)), objects, small()).await;
+    for number in 0..9 {
+        world.put(&format!("{number:03}"), &format!("body {number}")).await;
+    }
+    for deletes in 0..12 {
+        set(&mut world, &[LOW]);
+        world.publish().await;
+        set(&mut world, &[]);
+        world.publish().await;
+        world.passes(49);
+        failing.deletes.store(deletes, Ordering::Relaxed);
+        let killed = world.try_publish().await;
+        failing.deletes.store(i64::MAX, Ordering::Relaxed);
+        assert!(killed.is_err() || deletes > 3, "{deletes}");
+        set(&mut world, &[LOW]);
+        world.publish().await;
+        let mut low = Follower::of_set(&world.objects, 1);
+        low.follow().await;
+        assert_eq!(low.held, stored(&world, is_low).await, "{deletes}");
+    }
+}
+
+#[tokio::test]
 async fn a_set_has_all_after_a_kill_at_any_write() {
     let mut kills = 0;
     for writes in 0..40 {

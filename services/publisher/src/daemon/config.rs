@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use control::Selector;
 use fixity::Sha256;
 use fleet::{NatsConfig, StoreConfig};
@@ -22,15 +22,21 @@ use crate::metrics::PublisherMetrics;
 use crate::readers::Readers;
 use crate::settings::{OAI_TURNS, Settings, is_mail};
 use crate::takedowns::Takedowns;
+use crate::topics::Topics;
 
 /// Memory of a publication in the making: three parts of an upload of 8 MiB each, and the pass over the catalog.
 const PUBLICATION_BYTES: usize = 32 * 1024 * 1024;
 
+/// How long a URL of a bucket is valid, at least and at most, in seconds. Buckets take none for longer than seven days.
+const LEAST_REDIRECT: u64 = 60;
+const LONGEST_REDIRECT: u64 = 7 * 24 * 3_600;
+
 /// Memory of a request of OAI-PMH: a page of 8 MiB, read and written, and its buffers.
 const OAI_BYTES: usize = 24 * 1024 * 1024;
 
-/// Memory of the subscribers of hubs that are behind: 16 at a time, each with some thousand entries and a payload.
-const CATCHING_UP_BYTES: usize = 64 * 1024 * 1024;
+/// Memory of hubs beside the newest payloads. 64 payloads of earlier changes are under way, and the entries of 16
+/// further ones are read, and of four of new changes.
+const DELIVERY_BYTES: usize = 112 * 1024 * 1024;
 
 /// The configuration of the daemon.
 #[derive(Debug, Clone, Deserialize)]
@@ -68,12 +74,20 @@ pub struct DaemonSettings {
     #[serde(default)]
     pub takedown: Option<PathBuf>,
     /// Reverse proxies before the publisher, as addresses or networks. Their header `X-Forwarded-For` names the client.
-    /// Without this setting, the networks of a publication are compared with the address of the proxy.
+    /// Without this setting, the networks of a publication are compared with the address of the proxy, and it has the
+    /// connections of one client.
     #[serde(default)]
     pub trusted_proxies: Vec<Network>,
     /// WebSub hubs that are told of each publication.
     #[serde(default)]
     pub hubs: Vec<Url>,
+    /// WebSub hubs that are told that a topic has changed, and fetch it, as public hubs do (`hub.mode=publish`).
+    #[serde(default)]
+    pub ping_hubs: Vec<Url>,
+    /// How long URLs of the bucket are valid to which readers of large resources are led, in seconds, 60 to 604800 (7
+    /// days). Without it the publisher sends their bytes itself.
+    #[serde(default)]
+    pub redirect_seconds: Option<u64>,
     /// A WebSub hub for each set. Without this section there is none.
     #[serde(default)]
     pub own_hub: Option<OwnHubSettings>,
@@ -92,6 +106,10 @@ pub struct DaemonSettings {
     /// The most connections at a time, 8 to 65536.
     #[serde(default = "connections")]
     pub connections: usize,
+    /// The most of one client, up to 65536; 0: as many as there are. Those of a trusted proxy are not counted: of each
+    /// client that it names, so many requests are answered at a time.
+    #[serde(default = "connections_per_client")]
+    pub connections_per_client: usize,
     /// The time limit for the head of a request, in seconds, 1 to 3600.
     #[serde(default = "header_timeout_seconds")]
     pub header_timeout_seconds: u64,
@@ -128,6 +146,10 @@ pub struct OwnHubSettings {
     /// The most subscribers of all hubs that this publisher has open, 1 to 100000.
     #[serde(default = "subscribers_of_all")]
     pub subscribers_of_all: usize,
+    /// The most hubs that requests may open before they have a subscriber, 1 to 10000. Each closes some seconds after
+    /// its requests are dealt with; further sets answer 503 meanwhile.
+    #[serde(default = "hubs_without_subscribers")]
+    pub hubs_without_subscribers: usize,
     /// The longest lease of a subscription, in seconds, 300 to 2678400 (31 days).
     #[serde(default = "longest_lease_seconds")]
     pub longest_lease_seconds: u64,
@@ -137,8 +159,8 @@ pub struct OwnHubSettings {
     /// Networks that callbacks may be in, besides public addresses.
     #[serde(default)]
     pub allow_networks: Vec<Network>,
-    /// Memory for the newest payloads of all hubs, in megabytes, 1 to 4096. Who needs an earlier one gets its changes
-    /// from the Change Lists.
+    /// Memory for the newest payloads of all hubs, with those under way, in megabytes, 1 to 4096. Who needs an earlier
+    /// one gets its changes from the Change Lists.
     #[serde(default = "payload_megabytes")]
     pub payload_megabytes: usize,
 }
@@ -153,6 +175,10 @@ fn subscribers_per_host() -> usize {
 
 fn subscribers_of_all() -> usize {
     10_000
+}
+
+fn hubs_without_subscribers() -> usize {
+    64
 }
 
 fn longest_lease_seconds() -> u64 {
@@ -183,6 +209,7 @@ impl OwnHubSettings {
             ("subscribers", self.subscribers as u64, 1, 10_000),
             ("subscribers_per_host", self.subscribers_per_host as u64, 1, 10_000),
             ("subscribers_of_all", self.subscribers_of_all as u64, 1, 100_000),
+            ("hubs_without_subscribers", self.hubs_without_subscribers as u64, 1, 10_000),
             ("longest_lease_seconds", self.longest_lease_seconds, 300, longest_lease_seconds()),
             ("give_up_seconds", self.give_up_seconds, 1, longest_lease_seconds()),
             ("payload_megabytes", self.payload_megabytes as u64, 1, 4_096),
@@ -201,6 +228,7 @@ impl OwnHubSettings {
             subscribers: self.subscribers,
             per_host: self.subscribers_per_host,
             of_all: self.subscribers_of_all,
+            without_subscribers: self.hubs_without_subscribers,
             payload_bytes: self.payload_bytes(),
             longest_lease: Duration::from_secs(self.longest_lease_seconds),
             give_up: Duration::from_secs(self.give_up_seconds),
@@ -216,6 +244,10 @@ fn listen() -> SocketAddr {
 
 fn connections() -> usize {
     512
+}
+
+fn connections_per_client() -> usize {
+    64
 }
 
 fn header_timeout_seconds() -> u64 {
@@ -251,12 +283,17 @@ impl ServiceConfig for Config {
 impl DaemonSettings {
     /// Refuses what no publisher can do.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        for hub in &self.hubs {
-            let is_plain = hub.username().is_empty() && hub.password().is_none();
-            ensure!(is_plain, "publisher.hubs: a URL cannot have a user or a password, since readers see it");
-            let is_hub = matches!(hub.scheme(), "http" | "https") && hub.has_host();
-            ensure!(is_hub, "publisher.hubs: {hub} cannot be a hub; name an http or https URL");
+        check_hubs("hubs", &self.hubs)?;
+        check_hubs("ping_hubs", &self.ping_hubs)?;
+        if let Some(both) = self.ping_hubs.iter().find(|hub| self.hubs.contains(hub)) {
+            bail!("publisher.ping_hubs: {both} is in publisher.hubs too; name it in one of them");
         }
+        let lasts = self.redirect_seconds.unwrap_or(LEAST_REDIRECT);
+        ensure!(
+            (LEAST_REDIRECT..=LONGEST_REDIRECT).contains(&lasts),
+            "publisher.redirect_seconds is {LEAST_REDIRECT} to {LONGEST_REDIRECT}, not {lasts}: buckets take no URL \
+             for longer"
+        );
         if let Some(own_hub) = &self.own_hub {
             own_hub.check()?;
         }
@@ -265,6 +302,7 @@ impl DaemonSettings {
         }
         let ranges = [
             ("connections", self.connections as u64, 8, 65_536),
+            ("connections_per_client", self.connections_per_client as u64, 0, 65_536),
             ("header_timeout_seconds", self.header_timeout_seconds, 1, 3_600),
             ("stall_timeout_seconds", self.stall_timeout_seconds, 1, 3_600),
             ("max_concurrent_publications", self.max_concurrent_publications as u64, 1, 256),
@@ -275,6 +313,21 @@ impl DaemonSettings {
             ensure!((least..=most).contains(&value), "publisher.{field} is {least} to {most}, not {value}");
         }
         Ok(())
+    }
+
+    /// Refuses to lead readers to a bucket that there is not.
+    pub(crate) fn check_redirect(&self, store: &str) -> anyhow::Result<()> {
+        let has_bucket = store.starts_with("s3://");
+        ensure!(
+            self.redirect_seconds.is_none() || has_bucket,
+            "publisher.redirect_seconds leads readers to a bucket, and store.url is {store}; leave it out"
+        );
+        Ok(())
+    }
+
+    /// The hubs of others, however they are told.
+    pub(crate) fn all_hubs(&self) -> Vec<Url> {
+        self.hubs.iter().chain(&self.ping_hubs).cloned().collect()
     }
 
     /// The base of all publications.
@@ -300,6 +353,8 @@ impl DaemonSettings {
         let publications = (self.max_concurrent_publications + slow) * PUBLICATION_BYTES;
         let limits = ConnectionLimits {
             most: self.connections,
+            per_client: None,
+            proxies: self.trusted_proxies.clone().into(),
             head_time: Duration::from_secs(self.header_timeout_seconds),
             stall_time: None,
         };
@@ -307,9 +362,16 @@ impl DaemonSettings {
         metrics.bound_memory("publisher-connections", limits.memory_bytes(0) as u64);
         metrics.bound_memory("publisher-oai", (OAI_TURNS * OAI_BYTES) as u64);
         metrics.bound_memory("publisher-cache", self.cache_bytes() as u64);
-        if let Some(own_hub) = &self.own_hub {
-            metrics.bound_memory("publisher-hubs", (own_hub.payload_bytes() + CATCHING_UP_BYTES) as u64);
+        let topics = if self.all_hubs().is_empty() { 0 } else { self.topics().most_bytes() };
+        let hubs = self.own_hub.as_ref().map_or(topics, |hub| hub.payload_bytes() + DELIVERY_BYTES);
+        if hubs > 0 {
+            metrics.bound_memory("publisher-hubs", hubs as u64);
         }
+    }
+
+    /// The newest payloads of topics: with hubs of its own, a part of the memory for their payloads.
+    fn topics(&self) -> Topics {
+        self.own_hub.as_ref().map(|hub| Topics::of(hub.payload_bytes() / 4)).unwrap_or_default()
     }
 
     /// The limits of the server, and the files that it reads.
@@ -318,6 +380,7 @@ impl DaemonSettings {
         let takedowns = self.takedown.as_deref().map(Takedowns::of_file).transpose();
         Ok(Settings {
             connections: self.connections,
+            connections_per_client: Some(self.connections_per_client).filter(|most| *most > 0),
             head_time: Duration::from_secs(self.header_timeout_seconds),
             stall_time: Duration::from_secs(self.stall_timeout_seconds),
             turns: self.max_concurrent_publications,
@@ -327,11 +390,25 @@ impl DaemonSettings {
             proxies: self.trusted_proxies.clone().into(),
             takedowns: takedowns.context("publisher.takedown")?,
             metrics,
+            pinged: self.ping_hubs.clone(),
+            redirect: self.redirect_seconds.map(Duration::from_secs),
             contact: self.contact.clone(),
             hub: self.own_hub.as_ref().map(OwnHubSettings::limits),
+            topics: self.topics(),
             ..Settings::default()
         })
     }
+}
+
+/// Refuses hubs that cannot be posted to, or whose URL has a secret.
+fn check_hubs(field: &str, hubs: &[Url]) -> anyhow::Result<()> {
+    for hub in hubs {
+        let is_plain = hub.username().is_empty() && hub.password().is_none();
+        ensure!(is_plain, "publisher.{field}: a URL cannot have a user or a password, since readers see it");
+        let is_hub = matches!(hub.scheme(), "http" | "https") && hub.has_host();
+        ensure!(is_hub, "publisher.{field}: {hub} cannot be a hub; name an http or https URL");
+    }
+    Ok(())
 }
 
 /// The readers of a Source's publication; none if it is not published.
@@ -384,13 +461,23 @@ mod tests {
     fn limits_and_hubs_that_make_no_sense_are_refused_by_name() {
         for (line, name) in [
             ("connections: 0", "connections"),
+            ("connections_per_client: 100000", "connections_per_client"),
             ("max_concurrent_publications: 0", "max_concurrent_publications"),
             ("turn_seconds: 0", "turn_seconds"),
             ("hubs: ['https://user:hunter2@hub.example/']", "hubs"),
             ("hubs: ['ftp://hub.example/']", "hubs"),
+            ("ping_hubs: ['https://user:hunter2@hub.example/']", "ping_hubs"),
+            ("ping_hubs: ['ftp://hub.example/']", "ping_hubs"),
+            ("hubs: ['https://hub.example/']\nping_hubs: ['https://hub.example/']", "publisher.hubs too"),
+            ("redirect_seconds: 59", "redirect_seconds"),
+            ("redirect_seconds: 604801", "redirect_seconds"),
             ("contact: archive", "contact"),
             ("own_hub: {base: 'ftp://hub.example/'}", "own_hub.base"),
             ("own_hub: {base: 'https://hub.example/', subscribers: 0}", "own_hub.subscribers"),
+            (
+                "own_hub: {base: 'https://hub.example/', hubs_without_subscribers: 0}",
+                "hubs_without_subscribers",
+            ),
             ("own_hub: {base: 'https://hub.example/', longest_lease_seconds: 9}", "longest_lease_seconds"),
         ] {
             let text = format!("base: 'https://mirror.example/'\n{line}\n");
@@ -398,6 +485,19 @@ mod tests {
             let said = format!("{:#}", settings.check().unwrap_err());
             assert!(said.contains(name) && !said.contains("hunter2"), "{said}");
         }
+    }
+
+    #[test]
+    fn readers_are_led_to_a_bucket_where_there_is_one() {
+        let read = |text: &str| {
+            serde_saphyr::from_str::<DaemonSettings>(&format!("base: 'https://mirror.example/'\n{text}\n"))
+        };
+        let led = read("redirect_seconds: 900").unwrap();
+        led.check().unwrap();
+        led.check_redirect("s3://bucket/harvest").unwrap();
+        let said = led.check_redirect("/srv/harvest").unwrap_err().to_string();
+        assert!(said.contains("redirect_seconds") && said.contains("leave it out"), "{said}");
+        read("").unwrap().check_redirect("/srv/harvest").unwrap();
     }
 
     #[test]

@@ -51,6 +51,7 @@ pub(crate) struct Recipe {
     pub(crate) catalogs: Catalogs,
     pub(crate) matching: Option<Selector>,
     pub(crate) dumps: bool,
+    /// The hubs of others, however they are told.
     pub(crate) hubs: Vec<Url>,
     /// None without hubs of their own.
     pub(crate) own_hub: Option<HubRecipe>,
@@ -231,7 +232,7 @@ impl Keeper {
             hubs.insert(0, url.clone());
         }
         let publication = Publication {
-            place: Place::of(catalogs.store().publication(source))?.guarded(),
+            place: Place::of(catalogs.store().publication(source))?.shared(),
             base: self.all.base().of_set(source)?,
             source: marker.clone(),
             with_bytes: false,
@@ -265,13 +266,8 @@ impl Keeper {
                 for hub in &self.recipe.hubs {
                     let shared = item.set.shared.clone();
                     let published = shared.published();
-                    self.server.tasks.spawn(notify::tell(
-                        shared,
-                        hub.clone(),
-                        Way::Payload,
-                        published,
-                        tells.clone(),
-                    ));
+                    let way = Way::of(hub, &self.server.settings.pinged);
+                    self.server.tasks.spawn(notify::tell(shared, hub.clone(), way, published, tells.clone()));
                 }
                 if let (Some(Front::Fleet(front)), Some(own)) = (&item.set.hub, &self.recipe.own_hub) {
                     let (front, leases) = (front.clone(), own.leases.clone());

@@ -41,6 +41,7 @@ async fn run(context: Context<Config>) -> anyhow::Result<()> {
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let settings = context.config.publisher.clone();
     settings.check()?;
+    settings.check_redirect(&context.config.store.url)?;
     settings.bound_memory(&context.metrics);
     let base = settings.base()?;
     let hub_base = settings.own_hub.as_ref().map(OwnHubSettings::base).transpose()?;
@@ -83,12 +84,13 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         leases: control.hub_leases().clone(),
         hints: control.hub_hints().clone(),
     });
+    let hubs = settings.all_hubs();
     let recipe = Recipe {
         name,
         catalogs,
         matching: settings.matching,
         dumps: settings.dumps,
-        hubs: settings.hubs,
+        hubs,
         own_hub,
         archive: settings.archive,
     };

@@ -15,13 +15,13 @@ use super::payloads::Next;
 use super::produce::{MOST_BYTES, PayloadError};
 use super::registry::Subscription;
 
-/// Changes that are in memory at a time for one that is behind.
-const MOST_CHANGES: usize = 2_000;
+/// Changes that are in memory at a time for one that is behind: about those of one payload.
+const MOST_CHANGES: usize = 1_000;
 /// The longest wait without a look at the lease.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// The pause after a subscription could not be ended.
 const UNTIL_NEXT_END: Duration = Duration::from_secs(10);
-/// Changes that one that failed gets first, as a test whether it is back. It waits in no turn meanwhile.
+/// Changes that one that failed gets first, as a test whether it is back.
 const MOST_TRIED: usize = 50;
 
 /// Why a subscriber was not told.
@@ -175,6 +175,13 @@ async fn is_given_up(hub: &Hub, subscription: &Subscription) -> bool {
 /// Delivers all that the subscriber was not told yet, while it is admitted.
 async fn tell(hub: &Hub, subscription: &Subscription) -> Result<(), DeliveryError> {
     loop {
+        let is_told = |told| matches!(hub.0.payloads.after(told), Next::UpToDate);
+        match subscription.now().await {
+            Some(subscriber) if is_admitted(hub, &subscriber) && !is_told(subscriber.told) => {}
+            _ => return Ok(()),
+        }
+        // Before a payload is taken or made: who waits for a slow origin holds nothing that others need.
+        let Some(_place) = hub.0.room.places().enter(&subscription.callback).await else { return Ok(()) };
         let Some(subscriber) = subscription.now().await else { return Ok(()) };
         if !is_admitted(hub, &subscriber) {
             return Ok(());
@@ -185,55 +192,34 @@ async fn tell(hub: &Hub, subscription: &Subscription) -> Result<(), DeliveryErro
                 send(hub, &subscriber, payload.body).await?;
                 note(hub, subscription, payload.until).await?;
             }
-            Next::Behind(to) if subscriber.failing_since.is_some() => {
-                try_one(hub, subscription, subscriber.told, to).await?;
-            }
-            Next::Behind(to) => catch_up(hub, subscription, subscriber.told, to).await?,
+            Next::Behind(to) => catch_up(hub, subscription, &subscriber, to).await?,
         }
     }
 }
 
-/// Delivers a few changes to one that failed before. It has no turn of those that are behind while it may not answer,
-/// so that it holds up no other.
-async fn try_one(
+/// Delivers one payload of the Change Lists, up to a time at which a payload begins or ends. It is made in a turn of
+/// those that are behind, and delivered in none: its origin may be slow.
+async fn catch_up(
     hub: &Hub,
     subscription: &Subscription,
-    told: Timestamp,
+    subscriber: &Subscriber,
     to: Timestamp,
 ) -> Result<(), DeliveryError> {
+    let Ok(_body) = hub.0.room.bodies().acquire().await else { return Ok(()) };
+    let most = if subscriber.failing_since.is_some() { MOST_TRIED } else { MOST_CHANGES };
     let made = {
         let Ok(_turn) = hub.0.room.catching_up().acquire().await else { return Ok(()) };
         let publication = hub.0.shared.publication();
-        let Some(untold) = publication.changes_between(told, to, MOST_TRIED).await? else {
+        let Some(untold) = publication.changes_between(subscriber.told, to, most).await? else {
             return Ok(note(hub, subscription, to).await?);
         };
         websub::publish(&hub.0.channel, untold.from, untold.until, untold.entries, MOST_BYTES).next()
     };
     let Some(made) = made.transpose().map_err(PayloadError::from)? else { return Ok(()) };
+    // It may have got another secret, or have ended, while it waited.
     let Some(subscriber) = subscription.now().await else { return Ok(()) };
-    send(hub, &subscriber, Bytes::from(made.body)).await?;
+    send(hub, &subscriber, hub.0.payloads.counted(made.body)).await?;
     Ok(note(hub, subscription, made.until).await?)
-}
-
-/// Delivers some changes of the Change Lists, up to a time at which a payload begins or ends.
-async fn catch_up(
-    hub: &Hub,
-    subscription: &Subscription,
-    told: Timestamp,
-    to: Timestamp,
-) -> Result<(), DeliveryError> {
-    let Ok(_turn) = hub.0.room.catching_up().acquire().await else { return Ok(()) };
-    let publication = hub.0.shared.publication();
-    let Some(untold) = publication.changes_between(told, to, MOST_CHANGES).await? else {
-        return Ok(note(hub, subscription, to).await?);
-    };
-    for made in websub::publish(&hub.0.channel, untold.from, untold.until, untold.entries, MOST_BYTES) {
-        let made = made.map_err(PayloadError::from)?;
-        let Some(subscriber) = subscription.now().await else { return Ok(()) };
-        send(hub, &subscriber, Bytes::from(made.body)).await?;
-        note(hub, subscription, made.until).await?;
-    }
-    Ok(())
 }
 
 async fn note(hub: &Hub, subscription: &Subscription, until: Timestamp) -> Result<(), PublishError> {
@@ -258,3 +244,6 @@ async fn send(hub: &Hub, subscriber: &Subscriber, body: Bytes) -> Result<(), Del
     hub.0.metrics.delivered(true);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What requests to a hub reach: the hub itself, or, where several processes serve the publication, a place at which
 //! they wait for the process that has it open.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use control::{ControlError, HubHints};
@@ -40,6 +41,8 @@ struct Parts {
     hints: HubHints,
     /// The hub, while this process has it open.
     open: RwLock<Option<Hub>>,
+    /// Whether this process is to open it, when it is needed.
+    is_mine: AtomicBool,
     called: Notify,
 }
 
@@ -49,6 +52,9 @@ pub(super) enum NotLeft {
     /// Many wait.
     #[error("many requests to this hub wait; try again in a minute")]
     Full,
+    /// Many hubs are open for requests alone.
+    #[error("{0} hubs without subscribers are open, as many as this server opens; try again in a minute")]
+    ManyHubs(usize),
     #[error(transparent)]
     Publication(#[from] PublishError),
     #[error(transparent)]
@@ -92,7 +98,8 @@ impl FleetFront {
     pub(crate) fn new(shared: Shared, url: &Url, room: Room, hints: HubHints) -> Self {
         let channel = crate::notify::channel(&shared, url);
         let (open, called) = (RwLock::new(None), Notify::new());
-        Self(Arc::new(Parts { shared, channel, room, hints, open, called }))
+        let is_mine = AtomicBool::new(false);
+        Self(Arc::new(Parts { shared, channel, room, hints, open, is_mine, called }))
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -112,6 +119,17 @@ impl FleetFront {
         *self.0.open.write().unwrap_or_else(PoisonError::into_inner) = hub;
     }
 
+    /// Notes whether this process is to open the hub, when it is needed.
+    pub(crate) fn set_mine(&self, is_mine: bool) {
+        self.0.is_mine.store(is_mine, Ordering::Relaxed);
+    }
+
+    /// Whether a request can open the hub now, as far as this process knows. It does not if too many others without
+    /// subscribers are open.
+    fn can_open(&self) -> bool {
+        self.hub().is_some() || !self.0.is_mine.load(Ordering::Relaxed) || self.0.room.has_trials()
+    }
+
     fn hub(&self) -> Option<Hub> {
         self.0.open.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -129,6 +147,9 @@ impl FleetFront {
     /// Leaves a request to the process that has the hub. It is at the place of the publication when this returns.
     pub(super) async fn leave(&self, request: &SubscriptionRequest) -> Result<(), NotLeft> {
         let Parts { shared, hints, .. } = &*self.0;
+        if !self.can_open() {
+            return Err(NotLeft::ManyHubs(self.0.room.limits().without_subscribers));
+        }
         let publication = shared.publication();
         let host = host_mark(&request.callback);
         let waiting = publication.waiting_requests(MOST_WAITING).await?;
@@ -137,13 +158,17 @@ impl FleetFront {
             return Err(NotLeft::Full);
         }
         let left = WaitingRequest { form: request.to_form(), admitted_by: shared.admits_by() };
-        publication.put_waiting_request(&format!("{}-{host}", Ulid::new()), &left).await?;
+        let callback = mark(request.callback.as_str());
+        publication.put_waiting_request(&format!("{}-{callback}-{host}", Ulid::new()), &left).await?;
         Ok(hints.give(&publication.source.source, SystemClock.now()).await?)
     }
 }
 
 /// What the name of a request ends with, by the host of its callback.
-pub(super) fn host_mark(callback: &Url) -> String {
-    let digest = Sha256::of(callback.host_str().unwrap_or_default().as_bytes()).to_string();
-    digest.chars().take(12).collect()
+fn host_mark(callback: &Url) -> String {
+    mark(callback.host_str().unwrap_or_default())
+}
+
+fn mark(text: &str) -> String {
+    Sha256::of(text.as_bytes()).to_string().chars().take(12).collect()
 }

@@ -5,18 +5,22 @@ mod client;
 mod deliver;
 mod front;
 mod payloads;
+mod places;
 mod produce;
 mod registry;
 mod request;
 mod room;
+#[cfg(test)]
+pub(crate) mod testing;
 mod verify;
 mod waiting;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use control::Lease;
 use publish::PublishError;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
@@ -45,6 +49,10 @@ struct Parts {
     room: Room,
     /// Held by the process that has the hub open, where there are several.
     lease: Option<Lease>,
+    /// Its place among the hubs without subscribers, until it has one.
+    trial: Mutex<Option<OwnedSemaphorePermit>>,
+    /// Whether requests that waited are being verified.
+    is_taking: AtomicBool,
     payloads: Payloads,
     registry: Registry,
     metrics: PublisherMetrics,
@@ -80,6 +88,8 @@ impl Hub {
             payloads: Payloads::begin(until, room.payload_bytes(), room.limits().payload_bytes),
             room,
             lease,
+            trial: Mutex::new(None),
+            is_taking: AtomicBool::new(false),
             registry: Registry::default(),
             metrics: shared.metrics().clone(),
             tasks: TaskTracker::new(),
@@ -102,6 +112,18 @@ impl Hub {
     /// How many subscribers it has.
     pub(crate) fn subscribers(&self) -> usize {
         self.0.registry.count()
+    }
+
+    /// Whether it has nothing to do: no subscribers, and no requests that are verified.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.subscribers() == 0 && !self.0.is_taking.load(Ordering::Relaxed)
+    }
+
+    /// Has it hold a place among the hubs without subscribers, until it has one, or is closed.
+    pub(crate) fn on_trial(&self, place: OwnedSemaphorePermit) {
+        if self.subscribers() == 0 {
+            *self.0.trial.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+        }
     }
 
     /// Waits until the lease is lost; for ever where there is none.

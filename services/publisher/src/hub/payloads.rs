@@ -35,10 +35,28 @@ pub(super) struct Payloads {
     kept: Mutex<VecDeque<Payload>>,
     /// The end of the newest.
     until: watch::Sender<Timestamp>,
-    /// The bytes of those of all hubs.
+    /// The bytes of all hubs' bodies, also of those that left and are still under way.
     of_all: Arc<AtomicUsize>,
-    /// The most bytes of those of all hubs.
+    /// The most bytes of all hubs' bodies. While so many are there, no further payload is kept.
     most_of_all: usize,
+}
+
+/// A body, which counts until its last user drops it.
+struct Counted {
+    body: Vec<u8>,
+    of_all: Arc<AtomicUsize>,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.of_all.fetch_sub(self.body.len(), Ordering::Relaxed);
+    }
 }
 
 impl Payloads {
@@ -48,22 +66,36 @@ impl Payloads {
         Self { kept: Mutex::default(), until: watch::Sender::new(until), of_all, most_of_all }
     }
 
+    /// A body whose bytes count, as long as it is kept or under way.
+    pub(super) fn counted(&self, body: Vec<u8>) -> Bytes {
+        self.of_all.fetch_add(body.len(), Ordering::Relaxed);
+        Bytes::from_owner(Counted { body, of_all: Arc::clone(&self.of_all) })
+    }
+
     /// Adds one that joins on to the newest, or leaves a gap.
     pub(super) fn push(&self, payload: Payload) {
         let until = payload.until;
         {
             let mut kept = self.kept();
-            let mut of_all =
-                self.of_all.fetch_add(payload.body.len(), Ordering::Relaxed) + payload.body.len();
             kept.push_back(payload);
             let mut bytes: usize = kept.iter().map(|payload| payload.body.len()).sum();
-            while bytes > MOST_BYTES && kept.len() > 1 || of_all > self.most_of_all {
+            let is_full = || self.of_all.load(Ordering::Relaxed) > self.most_of_all;
+            while bytes > MOST_BYTES && kept.len() > 1 || is_full() {
                 let Some(oldest) = kept.pop_front() else { break };
                 bytes -= oldest.body.len();
-                of_all = self.of_all.fetch_sub(oldest.body.len(), Ordering::Relaxed) - oldest.body.len();
             }
         }
         self.until.send_replace(until);
+    }
+
+    /// Whether it keeps none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.kept().is_empty()
+    }
+
+    /// Keeps none any more. Who was not told of them yet gets their changes from the Change Lists.
+    pub(super) fn give_up(&self) {
+        *self.kept() = VecDeque::new();
     }
 
     /// The end of the newest.
@@ -97,13 +129,6 @@ impl Payloads {
     }
 }
 
-impl Drop for Payloads {
-    fn drop(&mut self) {
-        let bytes: usize = self.kept().iter().map(|payload| payload.body.len()).sum();
-        self.of_all.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +143,11 @@ mod tests {
 
     fn payload(from: i64, until: i64, bytes: usize) -> Payload {
         Payload { from: at(from), until: at(until), body: vec![b'x'; bytes].into() }
+    }
+
+    /// A payload whose bytes count.
+    fn counted(payloads: &Payloads, from: i64, bytes: usize) -> Payload {
+        Payload { from: at(from), until: at(from + 1), body: payloads.counted(vec![b'x'; bytes]) }
     }
 
     #[test]
@@ -152,15 +182,40 @@ mod tests {
         let of_all = Arc::new(AtomicUsize::new(0));
         let hub = || Payloads::begin(at(0), Arc::clone(&of_all), 100);
         let (one, two) = (hub(), hub());
-        one.push(payload(0, 1, 60));
-        two.push(payload(0, 1, 30));
-        two.push(payload(1, 2, 30));
+        one.push(counted(&one, 0, 60));
+        two.push(counted(&two, 0, 30));
+        two.push(counted(&two, 1, 30));
         assert_eq!(two.after(at(0)), Next::Behind(at(1)), "its oldest made room");
         assert_eq!(two.after(at(1)), Next::Payload(payload(1, 2, 30)));
-        two.push(payload(2, 3, 90));
+        two.push(counted(&two, 2, 90));
         assert_eq!(two.after(at(2)), Next::Behind(at(3)), "there is no room for it at all");
         assert_eq!(one.after(at(0)), Next::Payload(payload(0, 1, 60)), "the other keeps its own");
         drop(one);
         assert_eq!(of_all.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_body_that_is_under_way_counts_until_it_is_delivered() {
+        let of_all = Arc::new(AtomicUsize::new(0));
+        let payloads = Payloads::begin(at(0), Arc::clone(&of_all), 100);
+        payloads.push(counted(&payloads, 0, 60));
+        let Next::Payload(under_way) = payloads.after(at(0)) else { panic!("it is kept") };
+        payloads.push(counted(&payloads, 1, 60));
+        assert!(payloads.is_empty(), "there is no room beside what is under way");
+        assert_eq!(of_all.load(Ordering::Relaxed), 60);
+        drop(under_way);
+        assert_eq!(of_all.load(Ordering::Relaxed), 0);
+        payloads.push(counted(&payloads, 2, 60));
+        assert_eq!(payloads.after(at(2)), Next::Payload(payload(2, 3, 60)));
+    }
+
+    #[test]
+    fn a_hub_that_gives_up_its_payloads_has_no_memory_and_leads_to_the_change_lists() {
+        let of_all = Arc::new(AtomicUsize::new(0));
+        let payloads = Payloads::begin(at(0), Arc::clone(&of_all), 100);
+        payloads.push(counted(&payloads, 0, 60));
+        payloads.give_up();
+        assert_eq!((payloads.is_empty(), of_all.load(Ordering::Relaxed)), (true, 0));
+        assert_eq!((payloads.after(at(0)), payloads.after(at(1))), (Next::Behind(at(1)), Next::UpToDate));
     }
 }

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use publish::PublishError;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::Hub;
 use super::payloads::Payload;
@@ -16,6 +16,8 @@ pub(super) const MOST_BYTES: usize = 512 * 1024;
 const MOST_CHANGES: usize = 5_000;
 /// The pause after a failure.
 const PAUSE: Duration = Duration::from_secs(10);
+/// How long payloads stay in memory without another one: time enough for those who answer.
+const KEPT: Duration = Duration::from_secs(60);
 
 /// Why no payload can be made.
 #[derive(Debug, thiserror::Error)]
@@ -29,11 +31,16 @@ pub(super) enum PayloadError {
 /// Makes payloads until the hub is to stop. `published` changes with each publication.
 pub(super) async fn produce(hub: &Hub, mut published: watch::Receiver<()>) {
     let stop = &hub.0.stop;
+    let mut idle_since = Instant::now();
     loop {
+        let before = hub.0.payloads.until();
         let made = tokio::select! {
             made = make(hub) => made,
             () = stop.cancelled() => return,
         };
+        if hub.0.payloads.until() != before {
+            idle_since = Instant::now();
+        }
         let pause = made.is_err().then_some(PAUSE);
         if let Err(error) = made {
             let pause_seconds = PAUSE.as_secs();
@@ -45,7 +52,10 @@ pub(super) async fn produce(hub: &Hub, mut published: watch::Receiver<()>) {
                     return;
                 }
             }
-            () = tokio::time::sleep(pause.unwrap_or(Duration::MAX)) => {}
+            () = tokio::time::sleep(pause.unwrap_or_default()), if pause.is_some() => {}
+            () = tokio::time::sleep_until(idle_since + KEPT), if !hub.0.payloads.is_empty() => {
+                hub.0.payloads.give_up();
+            }
             () = stop.cancelled() => return,
         }
     }
@@ -54,14 +64,41 @@ pub(super) async fn produce(hub: &Hub, mut published: watch::Receiver<()>) {
 async fn make(hub: &Hub) -> Result<(), PayloadError> {
     let publication = hub.0.shared.publication();
     let channel = &hub.0.channel;
-    while let Some(untold) = publication.changes_after(hub.0.payloads.until(), MOST_CHANGES).await? {
+    loop {
+        // The semaphore is never closed.
+        let _turn = hub.0.room.producing().acquire().await;
+        let since = hub.0.payloads.until();
+        let Some(untold) = publication.changes_after(since, MOST_CHANGES).await? else { return Ok(()) };
         for made in websub::publish(channel, untold.from, untold.until, untold.entries, MOST_BYTES) {
             let made = made?;
-            let body = Bytes::from(made.body);
+            let body = hub.0.payloads.counted(made.body);
             publication.note_told(&channel.hub, made.until).await?;
             hub.0.shared.note_payload(made.until, body.clone());
             hub.0.payloads.push(Payload { from: made.from, until: made.until, body });
         }
     }
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hub::testing::Case;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_hub_gives_its_memory_back() {
+        let case = Case::new().await;
+        let running = tokio::spawn(case.hub.clone().run(case.hub.0.shared.published()));
+        case.change().await;
+        let mut newest = case.hub.0.payloads.newest();
+        newest.changed().await.unwrap();
+        assert!(!case.hub.0.payloads.is_empty());
+        // What is published without changes keeps none of them.
+        for _ in 0..3 {
+            tokio::time::sleep(KEPT / 2).await;
+            case.hub.0.shared.publish(&mut |_| {}).await.unwrap();
+        }
+        assert!(case.hub.0.payloads.is_empty());
+        case.stop();
+        running.await.unwrap();
+    }
 }

@@ -124,7 +124,7 @@ impl Hub {
     }
 
     /// Takes a subscriber, and begins its task.
-    pub(super) fn take(&self, subscriber: Subscriber) {
+    pub(crate) fn take(&self, subscriber: Subscriber) {
         let callback = subscriber.callback.clone();
         let subscription = Arc::new(Subscription {
             callback: callback.clone(),
@@ -135,6 +135,8 @@ impl Hub {
             Some(former) => former.stop.cancel(),
             None => {
                 self.0.metrics.subscribers.inc();
+                // It is a hub with subscribers from now on.
+                drop(self.0.trial.lock().unwrap_or_else(PoisonError::into_inner).take());
             }
         }
         self.0.tasks.spawn(deliver::deliver(self.clone(), subscription));

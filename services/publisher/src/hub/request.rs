@@ -48,7 +48,7 @@ pub(crate) async fn answer(front: &Front, method: &Method, headers: &HeaderMap, 
         }
         Front::Fleet(front) => match front.leave(&request).await {
             Ok(()) => accepted(),
-            Err(full @ NotLeft::Full) => {
+            Err(full @ (NotLeft::Full | NotLeft::ManyHubs(_))) => {
                 metrics.no_room();
                 later(&full.to_string())
             }

@@ -4,15 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use publish::PublishError;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use web::Client;
 
 use super::client;
+use super::places::Places;
 use super::verify::Verifications;
 use crate::hub_limits::HubLimits;
 
-/// Subscribers that are behind and get earlier changes at the same time: each has some thousand entries in memory.
+/// Payloads that are made at the same time of earlier changes: each has a thousand entries in memory.
 const CATCHING_UP: usize = 16;
+
+/// Hubs that make payloads of new changes at the same time: each has some thousand entries in memory.
+const PRODUCING: usize = 4;
+
+/// Payloads of earlier changes that are in memory until they are delivered. One origin has a few of them at most ([`Places`]).
+const BODIES: usize = 64;
 
 /// Requests that waited and are verified at the same time, of all hubs: each may take a connection for a minute.
 const VERIFYING: usize = 256;
@@ -29,8 +36,12 @@ struct Parts {
     limits: HubLimits,
     verifications: Verifications,
     verifying: Semaphore,
+    places: Places,
+    bodies: Semaphore,
     catching_up: Semaphore,
+    producing: Semaphore,
     opening: Semaphore,
+    trials: Arc<Semaphore>,
     payload_bytes: Arc<AtomicUsize>,
 }
 
@@ -40,10 +51,14 @@ impl Room {
     pub(crate) fn new(limits: HubLimits) -> Result<Self, PublishError> {
         Ok(Self(Arc::new(Parts {
             client: client::client(&limits)?,
+            trials: Arc::new(Semaphore::new(limits.without_subscribers)),
             limits,
             verifications: Verifications::default(),
             verifying: Semaphore::new(VERIFYING),
+            places: Places::default(),
+            bodies: Semaphore::new(BODIES),
             catching_up: Semaphore::new(CATCHING_UP),
+            producing: Semaphore::new(PRODUCING),
             opening: Semaphore::new(OPENING),
             payload_bytes: Arc::default(),
         })))
@@ -69,15 +84,46 @@ impl Room {
         &self.0.verifying
     }
 
-    /// Turns of subscribers that are behind.
+    /// Places at the origins of subscribers.
+    pub(super) fn places(&self) -> &Places {
+        &self.0.places
+    }
+
+    /// Room for payloads of earlier changes.
+    pub(super) fn bodies(&self) -> &Semaphore {
+        &self.0.bodies
+    }
+
+    /// Turns to make payloads of earlier changes.
     pub(super) fn catching_up(&self) -> &Semaphore {
         &self.0.catching_up
+    }
+
+    /// Turns to make payloads of new changes.
+    pub(super) fn producing(&self) -> &Semaphore {
+        &self.0.producing
     }
 
     /// A turn to open a hub.
     pub(crate) async fn opening(&self) -> Option<SemaphorePermit<'_>> {
         // It is never closed.
         self.0.opening.acquire().await.ok()
+    }
+
+    /// A place for a hub that requests open before it has a subscriber. None while all are taken.
+    pub(crate) fn trial_now(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.trials).try_acquire_owned().ok()
+    }
+
+    /// Waits for such a place.
+    pub(crate) async fn trial(&self) -> Option<OwnedSemaphorePermit> {
+        // It is never closed.
+        Arc::clone(&self.0.trials).acquire_owned().await.ok()
+    }
+
+    /// Whether there is such a place now.
+    pub(super) fn has_trials(&self) -> bool {
+        self.0.trials.available_permits() > 0
     }
 
     /// The bytes of all payloads in memory.

@@ -1,12 +1,13 @@
 //! Takes the requests that wait at the place of the publication: each is verified, then removed.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use publish::{PublishError, WaitingRequest};
 use websub::SubscriptionRequest;
 
-use super::front::{MOST_WAITING, host_mark};
+use super::front::MOST_WAITING;
 use super::{FleetFront, Hub};
 
 /// Requests that are verified at the same time, and those of one host.
@@ -19,7 +20,10 @@ impl Hub {
     /// Takes the requests that wait now, and those that come, until it is dropped.
     pub(crate) async fn take_waiting(&self, front: &FleetFront) {
         loop {
-            match self.take_those_that_wait().await {
+            self.0.is_taking.store(true, Ordering::Relaxed);
+            let taken = self.take_those_that_wait().await;
+            self.0.is_taking.store(false, Ordering::Relaxed);
+            match taken {
                 Ok(0) => front.called().await,
                 Ok(_) => {}
                 Err(error) => {
@@ -33,44 +37,77 @@ impl Hub {
 
     /// Takes some of the requests that wait, the oldest first. Returns how many.
     async fn take_those_that_wait(&self) -> Result<usize, PublishError> {
-        let publication = self.0.shared.publication();
-        let mut taken = Vec::new();
-        let (mut callbacks, mut hosts) = (HashSet::new(), HashMap::new());
-        for name in publication.waiting_requests(MOST_WAITING).await? {
-            // Another process may have been faster.
-            let Some(waiting) = publication.waiting_request(&name).await? else { continue };
-            let WaitingRequest { form, admitted_by } = waiting;
-            let request = read(&form).map(|request| (request, admitted_by));
-            if let Some((request, _)) = &request {
-                let of_host: &mut usize = hosts.entry(host_mark(&request.callback)).or_default();
-                // A later request of the same subscriber waits for this one.
-                if *of_host >= AT_A_TIME_PER_HOST || !callbacks.insert(request.callback.clone()) {
-                    continue;
-                }
-                *of_host += 1;
-            }
-            taken.push((name, request));
-            if taken.len() == AT_A_TIME {
-                break;
-            }
-        }
-        let count = taken.len();
-        let verified = stream::iter(taken).map(Ok::<_, PublishError>);
-        let verified = verified.try_for_each_concurrent(AT_A_TIME, |(name, request)| async move {
-            if let Some((request, admitted_by)) = request {
-                // The semaphore is never closed.
-                let _turn = self.0.room.verifying().acquire().await;
-                self.verified(request, admitted_by).await?;
-            }
-            publication.remove_waiting_request(&name).await
-        });
-        verified.await?;
+        let names = chosen(self.0.shared.publication().waiting_requests(MOST_WAITING).await?);
+        let count = names.len();
+        let taken = stream::iter(names).map(Ok::<_, PublishError>);
+        let take = async |name: String| self.take_one(&name).await;
+        taken.try_for_each_concurrent(AT_A_TIME, take).await?;
         Ok(count)
     }
+
+    /// Takes one request. It is read in its turn: so many are in memory, of all hubs.
+    async fn take_one(&self, name: &str) -> Result<(), PublishError> {
+        let publication = self.0.shared.publication();
+        // The semaphore is never closed.
+        let _turn = self.0.room.verifying().acquire().await;
+        // Another process may have been faster.
+        let Some(waiting) = publication.waiting_request(name).await? else { return Ok(()) };
+        let WaitingRequest { form, admitted_by } = waiting;
+        if let Some(request) = read(&form) {
+            drop(form);
+            self.verified(request, admitted_by).await?;
+        }
+        publication.remove_waiting_request(name).await
+    }
+}
+
+/// Those that are verified at the same time: the oldest, a few of each host. A later request of the same subscriber
+/// waits for its earlier one.
+fn chosen(names: Vec<String>) -> Vec<String> {
+    let (mut subscribers, mut hosts) = (HashSet::new(), HashMap::new());
+    let mut chosen = Vec::new();
+    for name in names {
+        // A time, then the marks of the callback and of its host. Earlier versions gave that of the host alone.
+        let (_, subscriber) = name.split_once('-').unwrap_or_default();
+        let host = subscriber.rsplit('-').next().unwrap_or_default();
+        let of_host: &mut usize = hosts.entry(host.to_owned()).or_default();
+        if *of_host >= AT_A_TIME_PER_HOST || !subscribers.insert(subscriber.to_owned()) {
+            continue;
+        }
+        *of_host += 1;
+        chosen.push(name);
+        if chosen.len() == AT_A_TIME {
+            break;
+        }
+    }
+    chosen
 }
 
 /// The request in a form; none if it cannot be read.
 fn read(form: &str) -> Option<SubscriptionRequest> {
     let request = SubscriptionRequest::parse(form);
     request.inspect_err(|error| tracing::error!(%error, "a request to a hub cannot be read")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_chosen_by_their_names_a_few_of_each_host_and_one_of_each_subscriber() {
+        let name = |time: usize, callback: usize, host: usize| format!("{time:03}-c{callback}-h{host}");
+        let mut names: Vec<String> = (0..10).map(|time| name(time, time, 0)).collect();
+        names.extend([
+            name(10, 50, 1),
+            name(11, 50, 1),
+            name(12, 51, 1),
+            "013-h2".to_owned(),
+            "014-h2".to_owned(),
+        ]);
+        let first: Vec<String> = (0..4).map(|time| name(time, time, 0)).collect();
+        let rest = [name(10, 50, 1), name(12, 51, 1), "013-h2".to_owned()];
+        assert_eq!(chosen(names), [first, rest.to_vec()].concat());
+        let many = (0..100).map(|time| name(time, time, time)).collect();
+        assert_eq!(chosen(many).len(), AT_A_TIME);
+    }
 }

@@ -74,6 +74,10 @@ pub(crate) struct PublishArgs {
     /// With --listen: the most connections at a time.
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) connections: u32,
+    /// With --listen: the most of one client; 0: as many as there are. Those of a --trusted-proxy are not counted: of
+    /// each client that it names, so many requests are answered at a time.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub(crate) connections_per_client: u32,
     /// With --listen, of a harvest in a bucket: lead readers of large resources to the bucket, by URLs that it takes for
     /// this time. [default: 15min]
     #[arg(long, value_name = "TIME", requires = "listen", value_parser = duration, num_args = 0..=1, require_equals = true, default_missing_value = "15min")]
@@ -127,7 +131,7 @@ pub(crate) struct PublishArgs {
     #[arg(long, value_name = "[SOURCE=]CIDR", requires = "listen", value_parser = reader_network)]
     pub(crate) allow_readers: Vec<ReaderNetwork>,
     /// With --listen: a reverse proxy before the server, as an address or a network. Its header X-Forwarded-For names the
-    /// reader for --allow-readers. Repeatable.
+    /// reader for --allow-readers, and for --connections-per-client. Repeatable.
     #[arg(long, value_name = "CIDR", requires = "listen")]
     pub(crate) trusted_proxy: Vec<Network>,
     /// With --listen: serve metrics and probes at this address, such as 127.0.0.1:9600.

@@ -48,12 +48,12 @@ pub(crate) async fn run(args: PublishArgs) -> CommandResult {
     let (store, source, catalog) = target::open_one(&args.harvest.into, named).await?;
     note_base(&store, &base).await;
     let place = match &args.to {
-        Some(to) => PublicationPlace::open(&target::parse(to)?)?,
-        None => store.publication(&source.source),
+        Some(to) => place_at(to).await?,
+        None => place_in(&store, &source.source)?,
     };
     let with_bytes = args.to.is_some() && !args.documents_only;
     let publication = Publication {
-        place: place_of(place)?,
+        place,
         base,
         source,
         with_bytes,
@@ -152,7 +152,7 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Po
     let Some(place) = args.to.as_ref().or(args.state.as_ref()) else {
         return Err(usage("pass --state DIR with --from and --listen: documents and digests are kept there"));
     };
-    let place = place_of(PublicationPlace::open(&target::parse(place)?)?)?;
+    let place = place_at(place).await?;
     let below = base.url(FOLDER).parse::<Url>()?;
     let url = args.files_url.clone().unwrap_or(below);
     let files = FileRecords::new(directory, &url, &place).map_err(failed)?;
@@ -208,13 +208,38 @@ async fn lay_down(args: &PublishArgs, publication: &Publication, records: &dyn R
     Ok(if done.damaged + failures == 0 { Exit::Good } else { Exit::Problems })
 }
 
-fn place_of(place: PublicationPlace) -> Result<Place, Failed> {
-    Place::of(place).map_err(failed)
+/// A place that the operator names, for this process to write alone.
+async fn place_at(name: &str) -> Result<Place, Failed> {
+    let place = Place::of(PublicationPlace::open(&target::parse(name)?)?).map_err(failed)?;
+    if place.local().is_some() || place.has_conditional_puts().await {
+        return Ok(place.of_one_writer());
+    }
+    note!(
+        "{name} has no conditional puts, so two processes can publish there; see to it that one does at a time"
+    );
+    Ok(place)
+}
+
+/// The place of a Source's documents in the store of its harvest, for this process to write alone. A store has
+/// conditional puts.
+fn place_in(store: &Store, source: &SourceId) -> Result<Place, Failed> {
+    Ok(Place::of(store.publication(source)).map_err(failed)?.of_one_writer())
 }
 
 fn failed(error: PublishError) -> Failed {
     match error {
         PublishError::Refused(why) => usage(why),
         other => anyhow::Error::from(other).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_bucket_a_publisher_that_another_one_has_overtaken_fails() {
+        let place = place_in(&Store::in_memory(), &"one".parse().unwrap());
+        assert!(place.is_ok_and(|place| place.is_guarded() && !place.is_shared()));
     }
 }

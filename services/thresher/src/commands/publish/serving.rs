@@ -52,6 +52,7 @@ pub(super) async fn serve(
         pinged: args.ping_hub.clone(),
         redirect: args.redirect,
         connections: args.connections as usize,
+        connections_per_client: Some(args.connections_per_client as usize).filter(|most| *most > 0),
         rescan: Duration::from_secs(args.rescan.into()),
         ..Settings::default()
     };

@@ -6,15 +6,15 @@ use control::{LabelKey, LabelValue};
 use jiff::Timestamp;
 use model::counted;
 use publish::{
-    Base, CatalogRecords, Collection, CollectionSet, Policy, Publication, PublishError, Published, Seen,
-    Takedown,
+    Base, CatalogRecords, Collection, CollectionSet, Place, Policy, Publication, PublishError, Published,
+    Seen, Takedown,
 };
 use publisher::{Readers, Site};
-use store::{PublicationPlace, SourceMarker, Store};
+use store::{SourceMarker, Store};
 
 use super::output::{print, well_known_hint};
 use super::serving::{readers, serve, tokens};
-use super::{failed, note_base, parts, place_of, takedown};
+use super::{failed, note_base, parts, place_at, place_in, takedown};
 use crate::cli::PublishArgs;
 use crate::commands::sync::stop_on_interrupt;
 use crate::exit::{CommandResult, Exit, Failed, usage};
@@ -34,8 +34,16 @@ pub(super) async fn run(args: &PublishArgs, base: Base, policy: Policy) -> Comma
     let collection = Collection::new(base, sets.collect()).map_err(failed)?;
     note_base(&store, collection.base()).await;
     let takedown = takedown(args)?;
+    let root = match &args.to {
+        Some(to) => Some(place_at(to).await?),
+        None => None,
+    };
     let publications = sources.into_iter().map(|source| {
-        let publication = publication(args, &store, &collection, source, policy)?;
+        let place = match &root {
+            Some(root) => root.folder(source.source.as_str()).map_err(failed)?,
+            None => place_in(&store, &source.source)?,
+        };
+        let publication = publication(args, place, &collection, source, policy)?;
         Ok::<_, Failed>(Publication { takedown: takedown.clone(), ..publication })
     });
     let publications: Vec<Publication> = publications.collect::<Result<_, _>>()?;
@@ -52,7 +60,7 @@ pub(super) async fn run(args: &PublishArgs, base: Base, policy: Policy) -> Comma
             let all = Readers { tokens, networks: None };
             serve(args, listen, base, site, all).await
         }
-        None => lay_down(args, &store, &collection, &publications).await,
+        None => lay_down(args, root.as_ref(), &store, &collection, &publications).await,
     }
 }
 
@@ -93,20 +101,13 @@ fn labels(marker: &SourceMarker) -> BTreeMap<LabelKey, LabelValue> {
 
 fn publication(
     args: &PublishArgs,
-    store: &Store,
+    place: Place,
     collection: &Collection,
     source: SourceMarker,
     policy: Policy,
 ) -> Result<Publication, Failed> {
-    let place = match &args.to {
-        Some(to) => {
-            let folder = format!("{}/{}", to.trim_end_matches('/'), source.source);
-            PublicationPlace::open(&target::parse(&folder)?)?
-        }
-        None => store.publication(&source.source),
-    };
     Ok(Publication {
-        place: place_of(place)?,
+        place,
         base: collection.base().of_set(&source.source).map_err(failed)?,
         source,
         with_bytes: args.to.is_some() && !args.documents_only,
@@ -123,13 +124,13 @@ fn publication(
 /// Publishes each once. One that fails keeps no other back.
 async fn lay_down(
     args: &PublishArgs,
+    root: Option<&Place>,
     store: &Store,
     collection: &Collection,
     publications: &[Publication],
 ) -> CommandResult {
-    let Some(to) = &args.to else { return Err(usage("pass --to or --listen")) };
-    let root = place_of(PublicationPlace::open(&target::parse(to)?)?)?;
-    collection.begin(&root).await.map_err(failed)?;
+    let Some(root) = root else { return Err(usage("pass --to or --listen")) };
+    collection.begin(root).await.map_err(failed)?;
     let (stop, _) = stop_on_interrupt();
     let mut done = Published::default();
     let mut not_published = 0;
@@ -150,7 +151,7 @@ async fn lay_down(
     }
     if not_published == 0 {
         // The Source Description leads to sets that are there.
-        done.documents += collection.finish(&root).await.map_err(failed)?;
+        done.documents += collection.finish(root).await.map_err(failed)?;
     }
     print(args, &done, None)?;
     if collection.base().path() != "/" {

@@ -55,7 +55,7 @@ async fn endless_head(address: &str, bytes: usize) -> Option<TcpStream> {
 
 #[tokio::test]
 async fn connections_without_number_take_bounded_memory_and_the_gateway_serves_again_when_they_end() {
-    let (_fleet, gateway, api) = gateway("connections: 500").await;
+    let (_fleet, gateway, api) = gateway("connections: 500, connections_per_client: 0").await;
     let address = api.base.trim_start_matches("http://").to_owned();
     api.get("/v1/sources").await.is(StatusCode::OK);
     let before = resident(&gateway);

@@ -48,12 +48,18 @@ impl Case {
     }
 
     async fn ask(&self, mode: &str, path: &str, more: &[(&str, &str)]) -> Response {
-        let (topic, callback) = (self.url("notifications.xml"), self.callbacks.url(path));
+        self.ask_of(&id(&self.source), mode, path, more).await
+    }
+
+    /// Asks the hub of a set.
+    async fn ask_of(&self, set: &str, mode: &str, path: &str, more: &[(&str, &str)]) -> Response {
+        let url = |path: &str| format!("{}{set}/{path}", self.all.base);
+        let (topic, callback) = (url("notifications.xml"), self.callbacks.url(path));
         let form = [("hub.mode", mode), ("hub.topic", &topic), ("hub.callback", &callback)];
         let form: Vec<_> = form.into_iter().chain(more.iter().copied()).collect();
         let body = Serializer::new(String::new()).extend_pairs(form).finish();
         let form = "application/x-www-form-urlencoded";
-        let request = self.all.client.post(self.url("hub")).header("content-type", form);
+        let request = self.all.client.post(url("hub")).header("content-type", form);
         request.body(body).send().await.unwrap()
     }
 
@@ -226,6 +232,46 @@ async fn a_subscription_ends_when_the_publication_gets_other_readers() {
     let denial = asked.iter().find(|asked| asked["hub.mode"] == "denied").unwrap();
     assert!(denial["hub.reason"].contains("readers"), "{denial:?}");
     assert_eq!(told_in(&case.callbacks.taken("/a")), expected, "it is told nothing more");
+}
+
+#[tokio::test]
+async fn hubs_that_requests_open_are_bounded_until_they_have_a_subscriber() {
+    let case = Case::new().await;
+    let other = source(SourceSpec::default().seed(2).resources(2)).await;
+    case.all.fleet.add(&other.well_known(), &["--publish"]);
+    case.all.harvest(&other).await;
+    let publisher = case.publisher(", hubs_without_subscribers: 1").await;
+    case.all.answers(&id(&other), StatusCode::OK).await;
+    let sets = [id(&case.source), id(&other)];
+    case.callbacks.behave("/no", Manner { answer: Some("no".to_owned()), ..Manner::default() });
+    // The hub of one of them is open then, and closes some seconds later.
+    let refused = found("a hub cannot be opened", async || {
+        for set in &sets {
+            let answer = case.ask_of(set, "subscribe", "/no", &[]).await;
+            if answer.status() == StatusCode::SERVICE_UNAVAILABLE {
+                return Some(answer);
+            }
+            assert_eq!(answer.status(), StatusCode::ACCEPTED);
+            until("a hub is open", || has_hub(&publisher)).await;
+        }
+        None
+    })
+    .await;
+    assert_eq!(refused.headers()["retry-after"], "60");
+    let said = text(refused).await;
+    assert!(said.contains("1 hubs without subscribers are open"), "{said}");
+
+    // One with a subscriber makes room for the other.
+    for set in &sets {
+        let before = confirmed(&[&publisher]);
+        found("it is taken", async || {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            let answer = case.ask_of(set, "subscribe", "/yes", &[]).await;
+            (answer.status() == StatusCode::ACCEPTED).then_some(())
+        })
+        .await;
+        until("the request is confirmed", || confirmed(&[&publisher]) > before).await;
+    }
 }
 
 #[tokio::test]

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use reqwest::{Client, Response, StatusCode};
-use simulated_source::{Changes, RepositorySpec, SimulatedRepository, SimulatedSource, SourceSpec};
+use simulated_source::{Changes, RepositorySpec, SimulatedRepository, SimulatedSource, Size, SourceSpec};
 use testkit::relay::Relay;
+use testkit::scripted::{Reply, ScriptedServer};
 use testkit::waiting::{found, until};
+use url::form_urlencoded;
 
+use super::hubs::{differences, told_in};
 use super::sets::of_sets;
 use super::{Held, originals};
 use crate::common::{Destination, Fleet, Run, Service, source};
@@ -252,6 +255,49 @@ async fn a_set_by_rule_is_followed_by_its_own_lists_and_goes_with_its_rule() {
     let refused =
         Run::of(all.fleet.command("source").args(["set", &one.well_known(), "--publish-set", "x=("]));
     assert!(refused.exits(2).stderr.contains("publish_sets"));
+}
+
+#[tokio::test]
+async fn a_fleet_leads_readers_to_the_bucket_and_pings_hubs_that_fetch_the_topic() {
+    let one = source(SourceSpec::default().resources(3).size(Size::Fixed(12 << 20))).await;
+    let hub = ScriptedServer::start().await.unwrap();
+    hub.always("/hub", Reply::status(204));
+    let all = Publishing::new().await;
+    let more = format!(", redirect_seconds: 900, ping_hubs: ['{}']", hub.uri("/hub"));
+    let _publisher = all.publisher(&more);
+    all.fleet.add(&one.well_known(), &["--publish"]);
+    all.harvest(&one).await;
+    all.answers(&id(&one), StatusCode::OK).await;
+    let client = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let url = found("the Resource List names a resource", async || {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        let list = client.get(format!("{}{}/resourcelist.xml", all.base, id(&one))).send().await.unwrap();
+        between(&text(list).await, "<loc>", "</loc>").next().map(str::to_owned)
+    })
+    .await;
+    let led = client.get(&url).send().await.unwrap();
+    assert_eq!(led.status(), StatusCode::TEMPORARY_REDIRECT);
+    let at = led.headers()["location"].to_str().unwrap();
+    let range = client.get(at).header("range", "bytes=0-9").send().await.unwrap();
+    assert_eq!(range.status(), StatusCode::PARTIAL_CONTENT, "the bucket takes the URL");
+
+    let stored = all.fleet.destination();
+    let before = stored.present();
+    one.change(Changes { update: 1, ..Changes::default() });
+    all.harvest(&one).await;
+    let expected = differences(&before, &stored.present());
+    until("the hub is told", || !hub.requests_at("/hub").is_empty()).await;
+    let topic = format!("{}{}/notifications.xml", all.base, id(&one));
+    let form = form_urlencoded::parse(&hub.requests_at("/hub")[0].body).into_owned().collect::<Vec<_>>();
+    let wanted = [("hub.mode", "publish"), ("hub.url", topic.as_str())];
+    assert_eq!(form, wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    found("the topic tells the change", async || {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        let payload = text(all.client.get(&topic).send().await.unwrap()).await;
+        let told = (!payload.is_empty()).then(|| told_in(&[payload.into()]))?;
+        expected.iter().all(|(uri, change)| told.get(uri) == Some(change)).then_some(())
+    })
+    .await;
 }
 
 /// The texts between two others.

@@ -1,0 +1,22 @@
+//! Deliveries to subscribers that are behind, of which some are at a slow origin.
+
+use std::time::Duration;
+
+use testkit::callbacks::{Callbacks, Manner};
+use testkit::waiting::until;
+
+use crate::hub::testing::{Case, subscriber};
+
+#[tokio::test]
+async fn those_who_are_behind_at_a_slow_origin_hold_up_none_at_another_one() {
+    let case = Case::new().await;
+    let (slow, good) = (Callbacks::start().unwrap(), Callbacks::start().unwrap());
+    for number in 0..80 {
+        let path = format!("/{number}");
+        slow.behave(&path, Manner { delay: Duration::from_secs(3_600), ..Manner::default() });
+        case.hub.take(subscriber(&slow.url(&path), case.told));
+    }
+    case.hub.take(subscriber(&good.url("/good"), case.told));
+    until("the other one is told", || good.taken("/good").len() == 1).await;
+    case.stop();
+}
