@@ -1,6 +1,7 @@
 //! `thresher publish`: what a harvest stores, as a Source of its own.
 
 mod archives;
+mod beside;
 mod chain;
 mod chains;
 mod change_dumps;
@@ -19,6 +20,7 @@ mod redirect;
 mod requests;
 mod sets;
 mod slow_set;
+mod strict_client;
 mod takedown;
 
 use std::collections::BTreeMap;
