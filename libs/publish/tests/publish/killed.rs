@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -17,11 +19,11 @@ use crate::past::are_readable;
 use crate::reader::Follower;
 use crate::world::{World, small};
 
-/// Objects that fail every write after the first few.
+/// Objects that fail every write and removal after the first few.
 #[derive(Debug)]
 pub(crate) struct Failing {
     objects: InMemory,
-    pub(crate) left: AtomicI64,
+    pub(crate) left: Arc<AtomicI64>,
 }
 
 impl std::fmt::Display for Failing {
@@ -33,14 +35,18 @@ impl std::fmt::Display for Failing {
 impl Failing {
     /// Objects that fail no write yet.
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { objects: InMemory::new(), left: AtomicI64::new(i64::MAX) })
+        Arc::new(Self { objects: InMemory::new(), left: Arc::new(AtomicI64::new(i64::MAX)) })
     }
 
     fn write(&self) -> object_store::Result<()> {
-        match self.left.fetch_sub(1, Ordering::Relaxed) {
-            1.. => Ok(()),
-            _ => Err(object_store::Error::Generic { store: "failing", source: "killed".into() }),
-        }
+        write(&self.left)
+    }
+}
+
+fn write(left: &AtomicI64) -> object_store::Result<()> {
+    match left.fetch_sub(1, Ordering::Relaxed) {
+        1.. => Ok(()),
+        _ => Err(object_store::Error::Generic { store: "failing", source: "killed".into() }),
     }
 }
 
@@ -73,7 +79,8 @@ impl ObjectStore for Failing {
         &self,
         paths: BoxStream<'static, object_store::Result<Path>>,
     ) -> BoxStream<'static, object_store::Result<Path>> {
-        self.objects.delete_stream(paths)
+        let left = Arc::clone(&self.left);
+        self.objects.delete_stream(paths.map(move |path| write(&left).and(path)).boxed())
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
@@ -88,6 +95,9 @@ impl ObjectStore for Failing {
         self.objects.copy_opts(from, to, options).await
     }
 }
+
+/// The kills of a test, at least.
+const KILLS: i64 = 200;
 
 /// A small Source that changes for some rounds; each publication is killed after `writes` writes, and repeated.
 async fn killed_after(writes: i64, policy: Policy) -> i64 {
@@ -133,18 +143,91 @@ async fn killed_after(writes: i64, policy: Policy) -> i64 {
 
 #[tokio::test]
 async fn acc_4_a_publisher_killed_after_any_write_continues_and_readers_miss_nothing() {
+    let mut all = 0;
+    for policy in policies() {
+        let mut writes = 0;
+        loop {
+            let kills = killed_after(writes, policy).await;
+            all += kills;
+            if kills == 0 {
+                break;
+            }
+            writes += 1;
+        }
+        assert!(writes > 15, "{writes}");
+    }
+    println!("{all} kills");
+    assert!(all >= KILLS, "{all}");
+}
+
+fn policies() -> [Policy; 4] {
     let archive = Archive::All;
-    for policy in [
+    [
         Policy { archive, ..small() },
         Policy { changed_percent: 1_000_000, ..small() },
         Policy::default(),
         Policy { archive, edition_pause: Duration::ZERO, ..Policy::default() },
-    ] {
-        let mut writes = 0;
-        while killed_after(writes, policy).await > 0 {
-            writes += 1;
+    ]
+}
+
+/// Rounds of changes, each published. With `writes`, a publication is killed after so many of them, and repeated at the
+/// same time. Returns all that is at the place after each round, and how many were killed.
+async fn rounds(writes: Option<i64>, policy: Policy, dumps: bool) -> (Vec<Vec<(String, Bytes)>>, i64) {
+    let failing = Failing::new();
+    let objects: Arc<dyn ObjectStore> = Arc::clone(&failing) as _;
+    let mut world = World::at(Place::bucket("failing", Arc::clone(&objects)), objects, policy).await;
+    world.publication.dumps = dumps;
+    for number in 0..9 {
+        world.put(&format!("{number:03}"), &format!("body {number}")).await;
+    }
+    let (mut states, mut kills) = (Vec::new(), 0);
+    for round in 0..3 {
+        if let Some(writes) = writes {
+            failing.left.store(writes, Ordering::Relaxed);
+            kills += i64::from(world.try_publish().await.is_err());
+            failing.left.store(i64::MAX, Ordering::Relaxed);
         }
-        assert!(writes > 15, "{writes}");
+        world.publish().await;
+        states.push(world.all_files().await);
+        // What is old by then is removed.
+        world.passes(24 * 3);
+        for number in 0..5 {
+            world.put(&format!("{number:03}"), &format!("{number} in round {round}")).await;
+        }
+        world.delete(&format!("{:03}", 8 - round)).await;
+        world.put(&format!("new-{round}"), "new").await;
+    }
+    (states, kills)
+}
+
+#[tokio::test]
+async fn acc_4_after_a_kill_at_any_write_there_are_the_same_bytes_as_without_one() {
+    let mut all = 0;
+    for (policy, dumps) in policies().into_iter().zip([true, false, false, true]) {
+        let (expected, _) = rounds(None, policy, dumps).await;
+        for writes in 0.. {
+            let (states, kills) = rounds(Some(writes), policy, dumps).await;
+            for (round, (found, expected)) in states.iter().zip(&expected).enumerate() {
+                same_bytes(found, expected, &format!("killed after {writes}, round {round}, {policy:?}"));
+            }
+            all += kills;
+            if kills == 0 {
+                break;
+            }
+        }
+    }
+    println!("{all} kills");
+    assert!(all >= KILLS, "{all}");
+}
+
+/// The same files with the same bytes.
+#[track_caller]
+fn same_bytes(found: &[(String, Bytes)], expected: &[(String, Bytes)], when: &str) {
+    let paths = |files: &[(String, Bytes)]| files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
+    assert_eq!(paths(found), paths(expected), "{when}");
+    for ((path, found), (_, expected)) in found.iter().zip(expected) {
+        let text = String::from_utf8_lossy;
+        assert!(found == expected, "{path}, {when}: {}\n\n{}", text(found), text(expected));
     }
 }
 
