@@ -1,15 +1,18 @@
-//! PyPI's `resync-sync` follows a publication, and its `resync-explorer` finds the way through it.
+//! PyPI's `resync-sync` follows a publication, and its `resync-explorer` finds the way through it. Scrapy reads it as
+//! sitemaps.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
 use simulated_source::{Changes, SourceSpec};
 use tempfile::TempDir;
 use testkit::servers::Venv;
 
 use super::Files;
-use crate::common::{Destination, source};
+use crate::common::{Destination, Run, in_step, source};
 
 /// Runs `resync-sync` in a folder, and returns what it says.
 #[track_caller]
@@ -101,4 +104,36 @@ async fn acc_2_resync_explorer_finds_each_document_from_the_source_description_o
     // It does not take an index for the list that a Capability List names; it came by twice.
     let of_index = "WARNING - expected a changelist document";
     assert_eq!(complaints.collect::<Vec<_>>(), [of_index; 2], "{said}");
+}
+
+/// What Scrapy finds from `robots.txt` on: the digest of each URL.
+fn crawled(files: &Files) -> BTreeMap<String, String> {
+    let venv = Venv::sitemaps().expect("a virtual environment");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/crawl_lists.py");
+    let mut command = Command::new(venv.program("scrapy"));
+    command.args(["runspider", "--loglevel=WARNING"]).arg(program);
+    command.args(["-a", &format!("robots={}robots.txt", files.base)]);
+    let run = Run::of(command.env("PYTHONDONTWRITEBYTECODE", "1")).exits(0);
+    let text = |page: &Value, name: &str| page[name].as_str().expect("a text").to_owned();
+    let pages = run.json_lines();
+    assert!(pages.iter().all(|page| page["status"] == 200), "{run}");
+    let found: BTreeMap<_, _> = pages.iter().map(|page| (text(page, "url"), text(page, "sha256"))).collect();
+    assert_eq!(found.len(), pages.len(), "each page once: {run}");
+    found
+}
+
+#[tokio::test]
+async fn acc_2_a_reader_of_sitemaps_finds_each_resource_from_robots_txt_on() {
+    let (source, copy) = in_step(SourceSpec::default().resources(30)).await;
+    let files = Files::start();
+    let published = || -> BTreeMap<String, String> {
+        files.publish(&copy).exits(0);
+        let path = |uri: &str| publish::PublishedPath::of(&uri.parse().unwrap()).as_str().to_owned();
+        let url = |uri: &str| format!("{}{}", files.base, path(uri));
+        copy.present().into_iter().map(|(uri, (_, sha256))| (url(&uri), sha256)).collect()
+    };
+    assert_eq!(published(), crawled(&files));
+    source.change(Changes { create: 3, update: 4, delete: 2 });
+    copy.sync(&source.well_known()).exits(0);
+    assert_eq!(published(), crawled(&files));
 }
