@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use serde_json::Value;
 use simulated_source::{Changes, SourceSpec};
@@ -13,6 +15,10 @@ use testkit::servers::Venv;
 
 use super::Files;
 use crate::common::{Destination, Run, in_step, source};
+
+/// Editions beside `resync-sync`. The variable sets another number.
+const EDITIONS: usize = 20;
+const VARIABLE: &str = "THRESHER_TEST_EDITIONS";
 
 /// Runs `resync-sync` in a folder, and returns what it says.
 #[track_caller]
@@ -104,6 +110,48 @@ async fn acc_2_resync_explorer_finds_each_document_from_the_source_description_o
     // It does not take an index for the list that a Capability List names; it came by twice.
     let of_index = "WARNING - expected a changelist document";
     assert_eq!(complaints.collect::<Vec<_>>(), [of_index; 2], "{said}");
+}
+
+/// Each edition is a Resource List: with few resources, one is made after each change.
+#[tokio::test]
+async fn acc_5_resync_sync_in_a_loop_beside_editions_ends_in_sync_and_meets_no_404() {
+    let (source, copy) = in_step(SourceSpec::default().resources(20)).await;
+    let editions = std::env::var(VARIABLE).map_or(EDITIONS, |count| count.parse().expect("a number"));
+    let files = Files::start();
+    files.publish(&copy).exits(0);
+    let list = || std::fs::read(files.public().join("resourcelist.xml")).unwrap();
+    let folder = TempDir::with_prefix("resync-").unwrap();
+    let options = ["-b", "--delete", "--hash", "sha-256"];
+    let stop = AtomicBool::new(false);
+    let baselines = thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut baselines = 0;
+            while !stop.load(Ordering::Relaxed) {
+                resync(folder.path(), &files.base, &options);
+                baselines += 1;
+            }
+            baselines
+        });
+        for _ in 0..editions {
+            let before = list();
+            source.change(Changes { create: 1, update: 4, delete: 1 });
+            copy.sync_with(&source.well_known(), &["--view", "none"]).exits(0);
+            files.publish(&copy).exits(0);
+            assert!(list() != before, "it is an edition");
+        }
+        stop.store(true, Ordering::Relaxed);
+        reader.join().expect("each baseline succeeded")
+    });
+    assert!(baselines > 1, "{baselines}");
+    resync(folder.path(), &files.base, &options);
+    let said = resync(folder.path(), &files.base, &["-a", "--hash", "sha-256"]);
+    assert!(said.contains("IN SYNC") && !said.contains("NOT IN SYNC"), "{said}");
+    let log = std::fs::read_to_string(files.folder.path().join("log")).unwrap();
+    let answers = |status: &str| log.matches(&format!("HTTP/1.1\" {status} ")).count();
+    println!("{baselines} baselines beside {editions} editions: {} answers by 200", answers("200"));
+    assert!(answers("200") > editions * 4, "{log}");
+    let others: Vec<&str> = log.lines().filter(|line| !line.contains("\" 200 ")).collect();
+    assert!(others.is_empty(), "{others:?}");
 }
 
 /// What Scrapy finds from `robots.txt` on: the digest of each URL.
