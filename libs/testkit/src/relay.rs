@@ -2,6 +2,7 @@
 //! requests, and answers some itself for a test.
 
 use std::collections::VecDeque;
+use std::future;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -53,6 +54,10 @@ struct Told {
     server: Option<String>,
     /// Refusals of the next requests of a method, in order.
     refusals: VecDeque<(Method, StatusCode)>,
+    /// Requests whose path has this text get no answer.
+    hold: Option<String>,
+    /// How many got none.
+    held: usize,
     passed: Vec<Passed>,
 }
 
@@ -89,6 +94,17 @@ impl Relay {
         self.inner.told().refusals.push_back((method, status));
     }
 
+    /// Lets requests whose path has this text wait for ever from now on: their client is killed meanwhile. None: they
+    /// pass again.
+    pub fn hold(&self, path_part: Option<&str>) {
+        self.inner.told().hold = path_part.map(str::to_owned);
+    }
+
+    /// How many requests have waited for ever so far.
+    pub fn held(&self) -> usize {
+        self.inner.told().held
+    }
+
     /// All answered requests, in order.
     pub fn passed(&self) -> Vec<Passed> {
         self.inner.told().passed.clone()
@@ -105,6 +121,14 @@ impl Inner {
         let refusals = &mut self.told().refusals;
         let place = refusals.iter().position(|(of, _)| of == method)?;
         refusals.remove(place).map(|(_, status)| status)
+    }
+
+    /// Whether a request gets no answer; counts it.
+    fn is_held(&self, path: &str) -> bool {
+        let mut told = self.told();
+        let is_held = told.hold.as_ref().is_some_and(|part| path.contains(part));
+        told.held += usize::from(is_held);
+        is_held
     }
 
     async fn answer_of(&self, server: &str, passed: &Passed) -> reqwest::Result<Response> {
@@ -130,6 +154,10 @@ async fn pass(State(inner): State<Arc<Inner>>, request: Request<Body>) -> Respon
     let path = head.uri.path_and_query().map_or_else(String::new, ToString::to_string);
     let mut passed =
         Passed { method: head.method, path, headers: head.headers, body, status: 0, is_handed_on: false };
+    if inner.is_held(&passed.path) {
+        // It ends with the client's connection.
+        future::pending::<()>().await;
+    }
     let refusal = inner.refusal(&passed.method);
     let server = inner.told().server.clone();
     let response = match (refusal, server) {
@@ -170,5 +198,22 @@ mod tests {
         assert_eq!((seen.len(), seen[0].header("x-ask"), &seen[0].body[..]), (1, Some("1"), &b"text"[..]));
         let passed: Vec<_> = relay.passed().iter().map(|each| (each.status, each.is_handed_on)).collect();
         assert_eq!(passed, [(502, false), (503, false), (202, true)]);
+    }
+
+    #[tokio::test]
+    async fn a_held_request_gets_no_answer_and_later_ones_do() {
+        let relay = Relay::start().unwrap();
+        let server = ScriptedServer::start().await.unwrap();
+        server.always("/slow/a", Reply::status(200));
+        relay.lead_to(server.uri(""));
+        relay.hold(Some("/slow/"));
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let ask = || client.get(format!("{}/slow/a", relay.url())).send();
+        let waits = tokio::spawn(ask());
+        crate::waiting::until("it waits", || relay.held() == 1).await;
+        waits.abort();
+        relay.hold(None);
+        assert_eq!(ask().await.unwrap().status(), 200);
+        assert_eq!((relay.held(), server.requests().len()), (1, 1));
     }
 }

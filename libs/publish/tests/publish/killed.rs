@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
 use object_store::memory::InMemory;
@@ -18,11 +19,13 @@ use crate::past::are_readable;
 use crate::reader::Follower;
 use crate::world::{World, small};
 
-/// Objects that fail every write after the first few, and every removal.
+/// Objects that fail every write and removal after the first few.
 #[derive(Debug)]
 pub(crate) struct Failing {
     objects: InMemory,
-    pub(crate) left: AtomicI64,
+    /// Writes and removals that are left.
+    pub(crate) left: Arc<AtomicI64>,
+    /// Requests to remove that are left.
     pub(crate) deletes: AtomicI64,
     pub(crate) ignores_conditions: AtomicBool,
 }
@@ -38,7 +41,7 @@ impl Failing {
     pub(crate) fn new() -> Arc<Self> {
         let [left, deletes] = [AtomicI64::new(i64::MAX), AtomicI64::new(i64::MAX)];
         let ignores_conditions = AtomicBool::new(false);
-        Arc::new(Self { objects: InMemory::new(), left, deletes, ignores_conditions })
+        Arc::new(Self { objects: InMemory::new(), left: Arc::new(left), deletes, ignores_conditions })
     }
 
     fn write(&self) -> object_store::Result<()> {
@@ -88,7 +91,8 @@ impl ObjectStore for Failing {
         if let Err(error) = count_down(&self.deletes) {
             return stream::iter([Err(error)]).boxed();
         }
-        self.objects.delete_stream(paths)
+        let left = Arc::clone(&self.left);
+        self.objects.delete_stream(paths.map(move |path| count_down(&left).and(path)).boxed())
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
@@ -103,6 +107,9 @@ impl ObjectStore for Failing {
         self.objects.copy_opts(from, to, options).await
     }
 }
+
+/// The kills of a test, at least.
+const KILLS: i64 = 200;
 
 /// A small Source that changes for some rounds; each publication is killed after `writes` writes, and repeated.
 async fn killed_after(writes: i64, policy: Policy) -> i64 {
@@ -148,18 +155,91 @@ async fn killed_after(writes: i64, policy: Policy) -> i64 {
 
 #[tokio::test]
 async fn acc_4_a_publisher_killed_after_any_write_continues_and_readers_miss_nothing() {
+    let mut all = 0;
+    for policy in policies() {
+        let mut writes = 0;
+        loop {
+            let kills = killed_after(writes, policy).await;
+            all += kills;
+            if kills == 0 {
+                break;
+            }
+            writes += 1;
+        }
+        assert!(writes > 15, "{writes}");
+    }
+    println!("{all} kills");
+    assert!(all >= KILLS, "{all}");
+}
+
+fn policies() -> [Policy; 4] {
     let archive = Archive::All;
-    for policy in [
+    [
         Policy { archive, ..small() },
         Policy { changed_percent: 1_000_000, ..small() },
         Policy::default(),
         Policy { archive, edition_pause: Duration::ZERO, ..Policy::default() },
-    ] {
-        let mut writes = 0;
-        while killed_after(writes, policy).await > 0 {
-            writes += 1;
+    ]
+}
+
+/// Rounds of changes, each published. With `writes`, a publication is killed after so many of them, and repeated at the
+/// same time. Returns all that is at the place after each round, and how many were killed.
+async fn rounds(writes: Option<i64>, policy: Policy, dumps: bool) -> (Vec<Vec<(String, Bytes)>>, i64) {
+    let failing = Failing::new();
+    let objects: Arc<dyn ObjectStore> = Arc::clone(&failing) as _;
+    let mut world = World::at(Place::bucket("failing", Arc::clone(&objects)), objects, policy).await;
+    world.publication.dumps = dumps;
+    for number in 0..9 {
+        world.put(&format!("{number:03}"), &format!("body {number}")).await;
+    }
+    let (mut states, mut kills) = (Vec::new(), 0);
+    for round in 0..3 {
+        if let Some(writes) = writes {
+            failing.left.store(writes, Ordering::Relaxed);
+            kills += i64::from(world.try_publish().await.is_err());
+            failing.left.store(i64::MAX, Ordering::Relaxed);
         }
-        assert!(writes > 15, "{writes}");
+        world.publish().await;
+        states.push(world.all_files().await);
+        // What is old by then is removed.
+        world.passes(24 * 3);
+        for number in 0..5 {
+            world.put(&format!("{number:03}"), &format!("{number} in round {round}")).await;
+        }
+        world.delete(&format!("{:03}", 8 - round)).await;
+        world.put(&format!("new-{round}"), "new").await;
+    }
+    (states, kills)
+}
+
+#[tokio::test]
+async fn acc_4_after_a_kill_at_any_write_there_are_the_same_bytes_as_without_one() {
+    let mut all = 0;
+    for (policy, dumps) in policies().into_iter().zip([true, false, false, true]) {
+        let (expected, _) = rounds(None, policy, dumps).await;
+        for writes in 0.. {
+            let (states, kills) = rounds(Some(writes), policy, dumps).await;
+            for (round, (found, expected)) in states.iter().zip(&expected).enumerate() {
+                same_bytes(found, expected, &format!("killed after {writes}, round {round}, {policy:?}"));
+            }
+            all += kills;
+            if kills == 0 {
+                break;
+            }
+        }
+    }
+    println!("{all} kills");
+    assert!(all >= KILLS, "{all}");
+}
+
+/// The same files with the same bytes.
+#[track_caller]
+fn same_bytes(found: &[(String, Bytes)], expected: &[(String, Bytes)], when: &str) {
+    let paths = |files: &[(String, Bytes)]| files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
+    assert_eq!(paths(found), paths(expected), "{when}");
+    for ((path, found), (_, expected)) in found.iter().zip(expected) {
+        let text = String::from_utf8_lossy;
+        assert!(found == expected, "{path}, {when}: {}\n\n{}", text(found), text(expected));
     }
 }
 

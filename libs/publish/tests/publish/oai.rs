@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use catalog::Batch;
 use jiff::Timestamp;
-use model::{ChangeEvent, ChangeLogEntry, OaiDeletions, OaiList, OaiProgress, RunId, SetId, SetRecord};
+use model::{
+    ChangeEvent, ChangeLogEntry, OaiDeletions, OaiList, OaiProgress, ResourceRecord, RunId, SetId, SetRecord,
+};
 use oaipmh::{BaseUrl, Granularity, Request, Selection, Window};
 use publish::{
     CatalogRecords, OaiLimits, OaiPage, OaiRecord, OaiRecords, Policy, SeenSets, Takedown, Withdrawals,
@@ -25,7 +27,16 @@ fn name(number: u32) -> String {
 
 /// A repository with so many records, and a resource that is none.
 async fn repository(records: u32) -> World {
-    let mut world = World::new(Policy::default()).await;
+    let mut world = empty_repository().await;
+    world.put("file.pdf", "no record").await;
+    for number in 0..records {
+        world.put(&name(number), &format!("<r>{number}</r>")).await;
+    }
+    world
+}
+
+async fn empty_repository() -> World {
+    let world = World::new(Policy::default()).await;
     let list = OaiList {
         base: "http://e.org/oai".to_owned(),
         prefix: "oai_dc".to_owned(),
@@ -39,10 +50,6 @@ async fn repository(records: u32) -> World {
     let set = SetRecord { oai: Some(Box::new(list)), ..SetRecord::default() };
     batch.put_set(&SetId::new("set"), &set);
     world.catalog.commit(batch).await.unwrap();
-    world.put("file.pdf", "no record").await;
-    for number in 0..records {
-        world.put(&name(number), &format!("<r>{number}</r>")).await;
-    }
     world
 }
 
@@ -105,25 +112,53 @@ async fn a_list_is_cut_into_pages_and_the_last_one_says_so() {
     assert_eq!((none.records.len(), none.next), (0, None));
 }
 
-#[tokio::test]
-async fn a_late_page_costs_what_the_first_one_costs() {
-    let world = repository(220).await;
-    let records = records(&world).await;
-    let limits = OaiLimits { records: 10, ..ALL };
-    let all = Selection::all("oai_dc");
-    let mut after: Option<String> = None;
-    let mut costs = Vec::new();
-    loop {
-        let before = world.catalog.asked().looked_up;
-        let page = records.page(&all, after.as_deref(), limits).await.unwrap().unwrap();
-        costs.push(world.catalog.asked().looked_up - before);
-        after = page.next;
-        if after.is_none() {
-            break;
+/// Puts so many records in a few commits. All have the same bytes.
+async fn put_many(world: &mut World, records: u32) {
+    world.put(&name(0), "<r/>").await;
+    let record = world.catalog.resource(&uri(&name(0))).await.unwrap().expect("it is there");
+    let sha256 = record.bitstream.as_ref().expect("it is there").computed.sha256();
+    for numbers in (1..records).collect::<Vec<_>>().chunks(1_000) {
+        let mut batch = Batch::new();
+        for uri in numbers.iter().map(|number| uri(&name(*number))) {
+            world.clock += 1;
+            batch.put_resource(&uri, &ResourceRecord { settled_at: world.now(), ..record.clone() });
+            let event = ChangeEvent::Created { sha256 };
+            batch.append_change(&ChangeLogEntry::new(
+                uri,
+                event,
+                world.now(),
+                RunId::fresh(),
+                "http://e.org/oai".into(),
+            ));
         }
+        world.catalog.commit(batch).await.unwrap();
     }
-    assert_eq!(costs.len(), 22);
-    assert!(costs.iter().all(|cost| *cost <= 60), "{costs:?}");
+}
+
+#[tokio::test]
+async fn page_ten_thousand_costs_what_the_first_one_costs() {
+    let mut world = empty_repository().await;
+    put_many(&mut world, 10_100).await;
+    let records = records(&world).await;
+    let all = Selection::all("oai_dc");
+    let one = OaiLimits { records: 1, ..ALL };
+    // A page of one record behind a position: the record, and its look-ups.
+    let page = async |after: Option<&str>| {
+        let before = world.catalog.asked().looked_up;
+        let page = records.page(&all, after, one).await.unwrap().unwrap();
+        assert!(page.next.is_some(), "a page comes behind it");
+        (named(&page).remove(0), world.catalog.asked().looked_up - before)
+    };
+    let (first, cost) = page(None).await;
+    assert_eq!(first, "oai:0");
+    assert!(cost > 0);
+    // Larger pages lead to the same positions, sooner.
+    let mut after: Option<String> = None;
+    for _ in 0..33 {
+        let limits = OaiLimits { records: 303, ..ALL };
+        after = records.headers(&all, after.as_deref(), limits).await.unwrap().unwrap().next;
+    }
+    assert_eq!(page(after.as_deref()).await, ("oai:9999".to_owned(), cost));
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ const DEPLOY: &str = include_str!("../../python/deploy.txt");
 const LDN: &str = include_str!("../../python/ldn.txt");
 const WEBSUB: &str = include_str!("../../python/websub.txt");
 const OAI: &str = include_str!("../../python/oai.txt");
+const SITEMAPS: &str = include_str!("../../python/sitemaps.txt");
 const MEMENTO: &str = include_str!("../../python/memento.txt");
 const SCHEMATHESIS: &str = include_str!("../../python/schemathesis.txt");
 
@@ -81,6 +82,14 @@ impl Venv {
     /// As [`Venv::servers`].
     pub fn oai() -> anyhow::Result<Venv> {
         Venv::with("oai-venv", OAI, &[])
+    }
+
+    /// A third-party crawler that reads sitemaps (`scrapy`), in `sitemaps-venv`.
+    ///
+    /// # Errors
+    /// As [`Venv::servers`].
+    pub fn sitemaps() -> anyhow::Result<Venv> {
+        Venv::with("sitemaps-venv", SITEMAPS, &[])
     }
 
     /// A third-party Memento client (`python` with `memento_client`), in `memento-venv`.

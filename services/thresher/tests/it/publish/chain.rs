@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use object_store::{Attribute, GetOptions, ObjectStore as _};
 use simulated_source::{Changes, Size, SourceSpec};
 use testkit::servers::S3Fixture;
 use testkit::waiting::until;
@@ -102,6 +103,20 @@ async fn a_bucket_is_published_into_a_bucket() {
         || copy.run("publish", &["--base", "http://mirror.example/", "--to", &to, "--json"]).exits(0);
     let run = publish();
     assert_eq!((run.count("resources"), run.count("files")), (20, 20), "{run}");
+    // The bucket is the web server, so that each object has its media type.
+    let store = fixture.store().unwrap();
+    let resource = publish::PublishedPath::of(&source.resource_uri(1).parse().unwrap());
+    for (name, expected) in [
+        (".well-known/resourcesync", "application/xml"),
+        ("resourcelist.xml", "application/xml"),
+        ("index.html", "text/html; charset=utf-8"),
+        (resource.as_str(), "application/octet-stream"),
+    ] {
+        let head = GetOptions { head: true, ..GetOptions::default() };
+        let found = store.get_opts(&format!("public/{name}").into(), head).await.unwrap();
+        let media_type = found.attributes.get(&Attribute::ContentType).map(|value| &**value);
+        assert_eq!(media_type, Some(expected), "{name}");
+    }
     source.change(Changes { create: 1, update: 2, delete: 1 });
     copy.sync(&source.well_known()).exits(0);
     let run = publish();

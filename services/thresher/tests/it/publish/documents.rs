@@ -1,10 +1,18 @@
 //! Published documents under the eyes of our own tools.
 
+use std::collections::BTreeSet;
+
+use publish::{Archive, Policy};
 use serde_json::json;
 use simulated_source::{Changes, SourceSpec};
+use testkit::scripted::{Reply, ScriptedServer};
+use testkit::waiting::until;
 
+use super::past::Past;
 use super::{Files, Served};
 use crate::common::{Destination, Run, source, thresher};
+
+const DAY: i64 = 24;
 
 #[tokio::test]
 async fn every_document_is_strictly_right_and_the_report_has_no_finding() {
@@ -34,6 +42,93 @@ async fn every_document_is_strictly_right_and_the_report_has_no_finding() {
         let last = run.json_lines().pop().unwrap();
         assert_eq!(last["quirks"], json!({}), "{}: {run}", document.display());
     }
+}
+
+/// Inspects a document strictly. Returns the lines.
+#[track_caller]
+fn inspected(url: &str) -> Vec<serde_json::Value> {
+    let lines = Run::of(thresher().args(["inspect", "--strict", url])).exits(0).json_lines();
+    assert_eq!(lines.last().unwrap()["quirks"], json!({}), "{url}");
+    lines
+}
+
+/// All documents from the Source Description on.
+#[track_caller]
+fn documents(description: String) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut ahead = vec![description];
+    while let Some(url) = ahead.pop().filter(|_| found.len() < 200) {
+        if !found.insert(url.clone()) {
+            continue;
+        }
+        for line in inspected(&url) {
+            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+            let links = line["links"].as_array().into_iter().flatten();
+            let contents = links.filter(|link| link["rel"] == "contents").map(|link| text(&link["href"]));
+            let named = [text(&line["loc"])].into_iter().chain(contents);
+            ahead.extend(named.filter(|url| url.ends_with(".xml") && !url.contains("/resources/")));
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn with_all_options_at_once_every_document_is_strictly_right_and_the_report_has_no_finding() {
+    let source = source(SourceSpec::default().resources(12)).await;
+    let copy = Destination::directory();
+    let url = source.well_known();
+    let hub = ScriptedServer::start().await.unwrap();
+    hub.always("/hub", Reply::status(202));
+    let mut served = Served::idle();
+    let base = served.base.clone();
+    let policy = Policy::default().archived(Archive::All);
+    let past = Past { copy: &copy, url: &url, base: &base, dumps: true, policy };
+    // Change Lists of more than 30 days ago leave the index for the Archive.
+    for days in [50, 45, 44, 40, 3, 2] {
+        copy.sync_with(&url, &["--keep-versions", "9", "--view", "none"]).exits(0);
+        past.publish(days * DAY).await;
+        source.change(Changes { create: 1, update: 3, delete: 1 });
+    }
+    copy.sync_with(&url, &["--keep-versions", "9", "--view", "none"]).exits(0);
+    let hub = hub.uri("/hub");
+    let options =
+        ["--dumps", "--archive", "all", "--hub", &hub, "--own-hub", "--set", "low=/000000[0-5][.]bin$"];
+    served.restart_with(&copy, &options);
+    let reader = Destination::directory();
+    reader.sync(&served.well_known()).exits(0);
+    let card = reader.run("report", &["--json"]).exits(0).json();
+    assert_eq!(card["findings"], json!([]), "{card:#}");
+    // A change that is told to the hubs, so that the topic is there.
+    source.change(Changes { create: 1, update: 3, delete: 1 });
+    copy.sync_with(&url, &["--keep-versions", "9", "--view", "none"]).exits(0);
+    let held = || copy.present().into_values().collect::<BTreeSet<_>>();
+    until("the reader has the changes", || {
+        reader.sync(&served.well_known()).exits(0);
+        reader.present().into_values().collect::<BTreeSet<_>>() == held()
+    })
+    .await;
+    let topic = format!("{base}notifications.xml");
+    inspected(&topic);
+
+    let documents = documents(served.well_known());
+    let has = |name: &str| documents.contains(&format!("{base}{name}"));
+    for name in [
+        "capabilitylist.xml",
+        "resourcelist.xml",
+        "changelist.xml",
+        "resourcedump.xml",
+        "changedump.xml",
+        "resourcelist-archive.xml",
+        "changelist-archive.xml",
+        "sets/low/capabilitylist.xml",
+        "sets/low/resourcelist.xml",
+        "sets/low/changelist.xml",
+    ] {
+        assert!(has(name), "{name}: {documents:#?}");
+    }
+    let lists = |folder: &str| documents.iter().filter(|url| url.contains(folder)).count();
+    assert!(lists("/changelist/") > 4 && lists("/resourcelist/") > 3, "{documents:#?}");
+    assert!(lists("/resourcedump/") > 0 && lists("/changedump/") > 0, "{documents:#?}");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! The publisher of a fleet: it publishes the Sources that say so, over real NATS and S3 servers.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use reqwest::{Client, Response, StatusCode};
 use simulated_source::{Changes, RepositorySpec, SimulatedRepository, SimulatedSource, Size, SourceSpec};
@@ -11,6 +12,7 @@ use url::form_urlencoded;
 
 use super::hubs::{differences, told_in};
 use super::sets::of_sets;
+use super::takedown::LONGEST;
 use super::{Held, originals};
 use crate::common::{Destination, Fleet, Run, Service, source};
 use crate::fleet::{ALL, fleet};
@@ -439,6 +441,46 @@ async fn each_source_has_its_own_readers() {
     })
     .await;
     assert_eq!(get(&list, true, "192.0.2.1").await.status(), 200);
+}
+
+#[tokio::test]
+async fn acc_7_what_is_withdrawn_is_gone_at_each_publisher_and_told_as_deleted() {
+    let one = source(SourceSpec::default().resources(12)).await;
+    let all = Publishing::new().await;
+    let withdrawn = all.fleet.path("withdrawn.txt");
+    std::fs::write(&withdrawn, "# nothing yet\n").unwrap();
+    let more = format!(", takedown: '{}'", withdrawn.display());
+    let publishers = [all.publisher(&more), all.publisher(&more)];
+    all.fleet.add(&one.well_known(), &["--publish"]);
+    all.harvest(&one).await;
+    all.answers(&id(&one), StatusCode::OK).await;
+    let reader = Destination::directory();
+    all.reader_has(&reader, &[&one]).await;
+    let uri: model::ResourceUri = one.resource_uri(3).parse().unwrap();
+    let path = format!("{}/{}", id(&one), publish::PublishedPath::of(&uri).as_str());
+    let url = format!("{}{path}", all.base);
+    assert_eq!(reader.state(&url).as_deref(), Some("present"));
+
+    std::fs::write(&withdrawn, format!("{uri}\n")).unwrap();
+    let begun = Instant::now();
+    for publisher in &publishers {
+        found("it is gone", async || {
+            let answer = all.client.get(format!("{}/{path}", publisher.publications())).send().await.ok()?;
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            (answer.status() == StatusCode::GONE).then_some(())
+        })
+        .await;
+    }
+    until("the reader has deleted it", || {
+        let options = ["--view", "none"];
+        reader.sync_with(&format!("{}.well-known/resourcesync", all.base), &options).exits(0);
+        reader.state(&url).as_deref() == Some("deleted")
+    })
+    .await;
+    assert!(begun.elapsed() <= LONGEST, "it took {:?}", begun.elapsed());
+    assert_eq!(reader.present().len(), 11);
+    let stored = all.fleet.destination();
+    assert_eq!(stored.state(uri.as_str()).as_deref(), Some("present"), "it stays stored");
 }
 
 #[tokio::test]

@@ -1,11 +1,14 @@
 //! `thresher publish`: what a harvest stores, as a Source of its own.
 
 mod archives;
+mod beside;
 mod chain;
+mod chains;
 mod change_dumps;
 mod documents;
 mod files;
 mod fleet_hub;
+mod hub_down;
 mod hubs;
 mod in_fleet;
 mod oai;
@@ -13,11 +16,13 @@ mod oai_readers;
 mod oai_requests;
 mod own_hub;
 mod own_hub_readers;
+mod past;
 mod peers;
 mod redirect;
 mod requests;
 mod sets;
 mod slow_set;
+mod strict_client;
 mod takedown;
 
 use std::collections::BTreeMap;
@@ -47,17 +52,20 @@ async fn a_second_passes() {
 /// What a copy holds, by the URI of the original after `hops` publications.
 #[track_caller]
 pub(crate) fn originals(copy: &Destination, hops: &[&str]) -> BTreeMap<String, Held> {
-    let original = |uri: String| {
-        hops.iter().rev().fold(uri, |uri, base| {
-            let path = uri.strip_prefix(base).unwrap_or_else(|| panic!("{uri} is not below {base}"));
-            match Named::at(path) {
-                Some(Named::Resource(uri)) => ResourceUri::to_string(&uri),
-                other => panic!("{path} is {other:?}"),
-            }
-        })
-    };
     let held = copy.ls().into_iter();
-    held.map(|(uri, held)| (original(uri), (held.state, held.length, held.sha256))).collect()
+    held.map(|(uri, held)| (original(uri, hops), (held.state, held.length, held.sha256))).collect()
+}
+
+/// The URI of the original of what is published, after `hops` publications.
+#[track_caller]
+fn original(uri: String, hops: &[&str]) -> String {
+    hops.iter().rev().fold(uri, |uri, base| {
+        let path = uri.strip_prefix(base).unwrap_or_else(|| panic!("{uri} is not below {base}"));
+        match Named::at(path) {
+            Some(Named::Resource(uri)) => ResourceUri::to_string(&uri),
+            other => panic!("{path} is {other:?}"),
+        }
+    })
 }
 
 /// A publication in a directory, served by Python's own web server.

@@ -1,15 +1,24 @@
-//! PyPI's `resync-sync` follows a publication, and its `resync-explorer` finds the way through it.
+//! PyPI's `resync-sync` follows a publication, and its `resync-explorer` finds the way through it. Scrapy reads it as
+//! sitemaps.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
+use serde_json::Value;
 use simulated_source::{Changes, SourceSpec};
 use tempfile::TempDir;
 use testkit::servers::Venv;
 
 use super::Files;
-use crate::common::{Destination, source};
+use crate::common::{Destination, Run, in_step, source};
+
+/// Editions beside `resync-sync`. The variable sets another number.
+const EDITIONS: usize = 20;
+const VARIABLE: &str = "THRESHER_TEST_EDITIONS";
 
 /// Runs `resync-sync` in a folder, and returns what it says.
 #[track_caller]
@@ -101,4 +110,78 @@ async fn acc_2_resync_explorer_finds_each_document_from_the_source_description_o
     // It does not take an index for the list that a Capability List names; it came by twice.
     let of_index = "WARNING - expected a changelist document";
     assert_eq!(complaints.collect::<Vec<_>>(), [of_index; 2], "{said}");
+}
+
+/// Each edition is a Resource List: with few resources, one is made after each change.
+#[tokio::test]
+async fn acc_5_resync_sync_in_a_loop_beside_editions_ends_in_sync_and_meets_no_404() {
+    let (source, copy) = in_step(SourceSpec::default().resources(20)).await;
+    let editions = std::env::var(VARIABLE).map_or(EDITIONS, |count| count.parse().expect("a number"));
+    let files = Files::start();
+    files.publish(&copy).exits(0);
+    let list = || std::fs::read(files.public().join("resourcelist.xml")).unwrap();
+    let folder = TempDir::with_prefix("resync-").unwrap();
+    let options = ["-b", "--delete", "--hash", "sha-256"];
+    let stop = AtomicBool::new(false);
+    let baselines = thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut baselines = 0;
+            while !stop.load(Ordering::Relaxed) {
+                resync(folder.path(), &files.base, &options);
+                baselines += 1;
+            }
+            baselines
+        });
+        for _ in 0..editions {
+            let before = list();
+            source.change(Changes { create: 1, update: 4, delete: 1 });
+            copy.sync_with(&source.well_known(), &["--view", "none"]).exits(0);
+            files.publish(&copy).exits(0);
+            assert!(list() != before, "it is an edition");
+        }
+        stop.store(true, Ordering::Relaxed);
+        reader.join().expect("each baseline succeeded")
+    });
+    assert!(baselines > 1, "{baselines}");
+    resync(folder.path(), &files.base, &options);
+    let said = resync(folder.path(), &files.base, &["-a", "--hash", "sha-256"]);
+    assert!(said.contains("IN SYNC") && !said.contains("NOT IN SYNC"), "{said}");
+    let log = std::fs::read_to_string(files.folder.path().join("log")).unwrap();
+    let answers = |status: &str| log.matches(&format!("HTTP/1.1\" {status} ")).count();
+    println!("{baselines} baselines beside {editions} editions: {} answers by 200", answers("200"));
+    assert!(answers("200") > editions * 4, "{log}");
+    let others: Vec<&str> = log.lines().filter(|line| !line.contains("\" 200 ")).collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
+/// What Scrapy finds from `robots.txt` on: the digest of each URL.
+fn crawled(files: &Files) -> BTreeMap<String, String> {
+    let venv = Venv::sitemaps().expect("a virtual environment");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/crawl_lists.py");
+    let mut command = Command::new(venv.program("scrapy"));
+    command.args(["runspider", "--loglevel=WARNING"]).arg(program);
+    command.args(["-a", &format!("robots={}robots.txt", files.base)]);
+    let run = Run::of(command.env("PYTHONDONTWRITEBYTECODE", "1")).exits(0);
+    let text = |page: &Value, name: &str| page[name].as_str().expect("a text").to_owned();
+    let pages = run.json_lines();
+    assert!(pages.iter().all(|page| page["status"] == 200), "{run}");
+    let found: BTreeMap<_, _> = pages.iter().map(|page| (text(page, "url"), text(page, "sha256"))).collect();
+    assert_eq!(found.len(), pages.len(), "each page once: {run}");
+    found
+}
+
+#[tokio::test]
+async fn acc_2_a_reader_of_sitemaps_finds_each_resource_from_robots_txt_on() {
+    let (source, copy) = in_step(SourceSpec::default().resources(30)).await;
+    let files = Files::start();
+    let published = || -> BTreeMap<String, String> {
+        files.publish(&copy).exits(0);
+        let path = |uri: &str| publish::PublishedPath::of(&uri.parse().unwrap()).as_str().to_owned();
+        let url = |uri: &str| format!("{}{}", files.base, path(uri));
+        copy.present().into_iter().map(|(uri, (_, sha256))| (url(&uri), sha256)).collect()
+    };
+    assert_eq!(published(), crawled(&files));
+    source.change(Changes { create: 3, update: 4, delete: 2 });
+    copy.sync(&source.well_known()).exits(0);
+    assert_eq!(published(), crawled(&files));
 }

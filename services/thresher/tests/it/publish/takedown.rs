@@ -1,5 +1,7 @@
 //! Readers of some sets, and resources that are withdrawn.
 
+use std::time::{Duration, Instant};
+
 use futures::{StreamExt as _, stream};
 use model::ResourceUri;
 use publish::PublishedPath;
@@ -11,6 +13,9 @@ use testkit::waiting::{found, until};
 use super::Served;
 use super::sets::Two;
 use crate::common::{Destination, source};
+
+/// How long a withdrawn resource may be read, and stay untold, at most.
+pub(super) const LONGEST: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn acc_7_readers_of_one_set_get_403_on_the_other() {
@@ -94,6 +99,7 @@ async fn acc_7_what_is_withdrawn_is_gone_at_once_and_told_as_deleted() {
     assert_eq!(reader.state(&url).as_deref(), Some("present"));
 
     std::fs::write(&list, format!("{uri}\n")).unwrap();
+    let begun = Instant::now();
     let client = Client::builder().no_proxy().build().unwrap();
     found("it is gone", async || {
         let status = client.get(&url).send().await.ok()?.status();
@@ -106,6 +112,7 @@ async fn acc_7_what_is_withdrawn_is_gone_at_once_and_told_as_deleted() {
         reader.state(&url).as_deref() == Some("deleted")
     })
     .await;
+    assert!(begun.elapsed() <= LONGEST, "it took {:?}", begun.elapsed());
     assert_eq!(copy.state(uri.as_str()).as_deref(), Some("present"), "it stays stored");
     assert_eq!(reader.present().len(), 9);
 }
