@@ -8,7 +8,6 @@ use publish::{
     Base, BodyError, CatalogRecords, Changes, Named, Pieces, Place, Policy, Publication, PublishError,
     Published, PublishedPath, Records, Resources, Stored, Takedown,
 };
-use resourcesync::Link;
 use store::SourceMarker;
 use url::Url;
 
@@ -65,10 +64,6 @@ impl Records for Aged {
 
     fn named(&self, base: &Base, url: &str) -> Option<Named> {
         self.records.named(base, url)
-    }
-
-    fn links_of_deleted(&self, uri: &ResourceUri) -> Vec<Link> {
-        self.records.links_of_deleted(uri)
     }
 
     fn are_copies(&self) -> bool {
