@@ -4,6 +4,7 @@
 //! of its own is needed. A record that cannot be read stays as it is: the damage is told when it is read.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use slatedb::{
@@ -18,13 +19,19 @@ use crate::resources::Resources;
 use crate::stored::COMPACT;
 use crate::versions::History;
 
-/// Makes the filter of each merge.
-pub(crate) fn supplier() -> Arc<dyn CompactionFilterSupplier> {
-    Arc::new(CompactAsMerged)
+/// Makes the filter of each merge. Until the catalog's schema is that of this version, all records stay as they are:
+/// an earlier version would take compact ones for damage.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CompactAsMerged {
+    is_allowed: Arc<AtomicBool>,
 }
 
-/// Rewrites JSON of the key spaces that have a compact form. It keeps no state, so it is its own supplier.
-struct CompactAsMerged;
+impl CompactAsMerged {
+    /// The schema was written.
+    pub(crate) fn allow(&self) {
+        self.is_allowed.store(true, Ordering::Release);
+    }
+}
 
 #[async_trait]
 impl CompactionFilterSupplier for CompactAsMerged {
@@ -32,7 +39,7 @@ impl CompactionFilterSupplier for CompactAsMerged {
         &self,
         _context: &CompactionJobContext,
     ) -> Result<Box<dyn CompactionFilter>, CompactionFilterError> {
-        Ok(Box::new(Self))
+        Ok(Box::new(self.clone()))
     }
 }
 
@@ -41,6 +48,9 @@ impl CompactionFilter for CompactAsMerged {
     /// Snapshots may see the new form: it says the same as the old one.
     async fn filter(&mut self, entry: &RowEntry) -> Result<CompactionFilterDecision, CompactionFilterError> {
         let ValueDeletable::Value(value) = &entry.value else { return Ok(CompactionFilterDecision::Keep) };
+        if !self.is_allowed.load(Ordering::Acquire) {
+            return Ok(CompactionFilterDecision::Keep);
+        }
         Ok(match compacted(&entry.key, value) {
             Some(value) => CompactionFilterDecision::Modify(ValueDeletable::Value(value.into())),
             None => CompactionFilterDecision::Keep,
@@ -70,13 +80,11 @@ fn rewritten<S: KeySpace>(value: &[u8]) -> Option<Vec<u8>> {
     let record = S::read(value).ok()?;
     let mut compact = Vec::with_capacity(value.len() / 2);
     S::write(&mut compact, &record);
-    // A form that does not give the same record again must not replace it.
-    let is_same = S::read(&compact).is_ok_and(|again| json(&again) == json(&record));
+    // A form that does not give the same record again must not replace it. Fields of JSON that this version does not
+    // know are left out, as when the record is next written.
+    let again = S::read(&compact).ok()?;
+    let is_same = serde_json::to_vec(&again).ok()? == serde_json::to_vec(&record).ok()?;
     is_same.then_some(compact)
-}
-
-fn json(record: &impl serde::Serialize) -> Option<Vec<u8>> {
-    serde_json::to_vec(record).ok()
 }
 
 #[cfg(test)]

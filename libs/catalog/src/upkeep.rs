@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::DbClock;
-use crate::compact_as_merged;
+use crate::compact_as_merged::CompactAsMerged;
 use crate::config::{BLOCK_SIZE, CatalogConfig};
 
 /// With so many fresh files, upkeep begins at once: that many are merged.
@@ -39,6 +39,7 @@ pub(crate) struct Upkept {
     pub(crate) path: String,
     pub(crate) config: CatalogConfig,
     pub(crate) clock: Arc<DbClock>,
+    pub(crate) compact: CompactAsMerged,
     /// The writer. Upkeep ends with it: another owner's must not be disturbed.
     pub(crate) db: Db,
 }
@@ -91,7 +92,7 @@ impl Upkept {
             .with_options(options)
             .with_sst_block_size(BLOCK_SIZE)
             .with_system_clock(Arc::clone(&self.clock) as _)
-            .with_compaction_filter_supplier(compact_as_merged::supplier())
+            .with_compaction_filter_supplier(Arc::new(self.compact.clone()))
             .build()
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 
 use crate::batch::TooLong;
 use crate::clock::DbClock;
+use crate::compact_as_merged::CompactAsMerged;
 use crate::config::{BLOCK_SIZE, kept_as_written};
 use crate::in_flight_batches::{CommitGuard, InFlightBatches};
 use crate::keyspace::LONGEST_KEY;
@@ -142,7 +143,15 @@ impl Catalog {
             .build()
             .await
             .map_err(|error| CatalogError::opening(path, error))?;
-        let upkept = Upkept { store, path: path.to_owned(), config: config.clone(), clock, db: db.clone() };
+        let compact = CompactAsMerged::default();
+        let upkept = Upkept {
+            store,
+            path: path.to_owned(),
+            config: config.clone(),
+            clock,
+            compact: compact.clone(),
+            db: db.clone(),
+        };
         let catalog = Self {
             lookups: Lookups::new(Source::Writer(db.clone()), path),
             db,
@@ -155,6 +164,7 @@ impl Catalog {
         if catalog.check_schema().await? != Some(SCHEMA) {
             catalog.write_schema().await?;
         }
+        compact.allow();
         *catalog.next_change.lock().await = catalog.meta(NEXT_CHANGE).await?.unwrap_or_default();
         Ok(catalog)
     }

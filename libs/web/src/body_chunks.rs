@@ -12,7 +12,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
 use crate::classify;
-use crate::lanes::Lane;
+use crate::h2_connections::StreamSlot;
 
 /// The rest of a body. Dropped before its end, it closes the connection.
 pub(crate) struct BodyChunks {
@@ -26,15 +26,15 @@ type Next = Result<Option<Bytes>, String>;
 
 enum Rest {
     /// Over the network, and its place on a connection until the end.
-    Network(Incoming, Option<Lane>),
+    Network(Incoming, Option<StreamSlot>),
     /// From a transport inside this process. The mutex is never locked: it makes the type `Sync`, so that
     /// several threads can read the response head, as with any other response.
     Inside(Mutex<BoxStream<'static, io::Result<Bytes>>>),
 }
 
 impl BodyChunks {
-    pub(crate) fn network(incoming: Incoming, lane: Option<Lane>) -> Self {
-        Self { ahead: VecDeque::new(), rest: Rest::Network(incoming, lane) }
+    pub(crate) fn network(incoming: Incoming, slot: Option<StreamSlot>) -> Self {
+        Self { ahead: VecDeque::new(), rest: Rest::Network(incoming, slot) }
     }
 
     pub(crate) fn inside(stream: BoxStream<'static, io::Result<Bytes>>) -> Self {
@@ -82,7 +82,7 @@ impl BodyChunks {
 impl Rest {
     async fn next(&mut self) -> Next {
         match self {
-            Self::Network(incoming, lane) => loop {
+            Self::Network(incoming, slot) => loop {
                 match incoming.frame().await {
                     // A frame without data is a trailer, which is ignored.
                     Some(Ok(frame)) => {
@@ -92,7 +92,7 @@ impl Rest {
                     }
                     Some(Err(error)) => return Err(classify::root(&error)),
                     None => {
-                        *lane = None;
+                        *slot = None;
                         return Ok(None);
                     }
                 }

@@ -36,6 +36,12 @@ fn kind(error: &(dyn Error + 'static), connecting: bool) -> ErrorKind {
     ErrorKind::Interrupted
 }
 
+/// Whether the server speaks none of the protocols that were offered to it (RFC 7301, 3.2). No request was sent.
+pub(crate) fn speaks_no_offered_protocol(error: &legacy::Error) -> bool {
+    let none_of_them = rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol);
+    find::<rustls::Error>(error).is_some_and(|tls| *tls == none_of_them)
+}
+
 /// Whether our time limit, or the kernel's, was exceeded.
 fn is_timeout(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|cause| {

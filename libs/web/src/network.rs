@@ -8,7 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
-use hyper_util::client::legacy::Client;
+use hyper::body::Incoming;
+use hyper_util::client::legacy::{self, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::ClientConfig;
 use rustls::client::Resumption;
@@ -18,7 +19,8 @@ use rustls_platform_verifier::Verifier;
 use crate::address_guard::{CachedNames, Guard, Names, SystemNames};
 use crate::body_chunks::BodyChunks;
 use crate::connector::Connector;
-use crate::lanes::{LANES, Lane, Lanes};
+use crate::h2_connections::{H2Connections, MOST_CONNECTIONS, StreamSlot};
+use crate::only_h2::OnlyH2;
 use crate::stream_limit::StreamLimit;
 use crate::{WebConfig, WebError, classify};
 
@@ -53,10 +55,12 @@ pub(crate) struct Networks {
     /// Requests that share a connection where the server speaks HTTP/2.
     shared: Network,
     /// One further HTTP/2 connection each, for servers that take fewer requests on one than there may be.
-    further: [Network; LANES - 1],
-    lanes: Lanes,
+    further: [Network; MOST_CONNECTIONS - 1],
+    h2_connections: H2Connections,
     /// Requests that each have a connection of their own.
     apart: Network,
+    /// Origins that speak no HTTP/1.1: their requests share connections.
+    only_h2: OnlyH2,
 }
 
 impl Underlay {
@@ -80,14 +84,16 @@ impl Underlay {
         Networks {
             shared: network(&self.tls, false),
             further: std::array::from_fn(|_| network(&self.tls_further, true)),
-            lanes: Lanes::default(),
+            h2_connections: H2Connections::default(),
             apart: network(&self.tls_apart, false),
+            only_h2: OnlyH2::default(),
         }
     }
 }
 
 impl Networks {
-    /// Sends a request, and waits for its response head. `apart` gives it a connection of its own.
+    /// Sends a request, and waits for its response head. `apart` gives it a connection of its own, where the server
+    /// speaks HTTP/1.1.
     ///
     /// # Errors
     /// Why there is none.
@@ -96,29 +102,47 @@ impl Networks {
         request: Request<Full<Bytes>>,
         apart: bool,
     ) -> Result<Response<BodyChunks>, WebError> {
-        let lane = if apart { None } else { self.lanes.enter(request.uri()) };
-        let network = match lane.as_ref().map_or(0, Lane::number) {
-            _ if apart => &self.apart,
-            0 => &self.shared,
-            further => &self.further[further - 1],
-        };
-        let answer = network.request(request).await;
-        if let Some(lane) = &lane {
-            match &answer {
-                Ok(answer) => {
-                    let limit = answer.extensions().get::<StreamLimit>();
-                    lane.note_limit(limit.and_then(StreamLimit::stated));
+        if apart && !self.only_h2.has(request.uri()) {
+            match self.apart.request(request.clone()).await {
+                Ok(answer) => return Ok(answer.map(|incoming| BodyChunks::network(incoming, None))),
+                Err(error) if classify::speaks_no_offered_protocol(&error) => {
+                    self.only_h2.note(request.uri())
                 }
-                // Perhaps the server speaks HTTP/2 no more. The first connection finds out.
-                Err(_) if lane.number() > 0 => lane.note_limit(None),
-                Err(_) => {}
+                Err(error) => return Err(classify::before_answer(&error)),
             }
         }
-        match answer {
-            Ok(answer) => Ok(answer.map(|incoming| BodyChunks::network(incoming, lane))),
-            Err(error) => Err(classify::before_answer(&error)),
+        let slot = self.h2_connections.enter(request.uri());
+        match slot {
+            Some(slot) if slot.number() > 0 => {
+                match self.further[slot.number() - 1].request(request.clone()).await {
+                    Ok(answer) => return Ok(answered(answer, Some(slot))),
+                    // No byte of it was sent. The first connection finds out what the server speaks.
+                    Err(error) if error.is_connect() => drop(slot),
+                    Err(error) => return Err(classify::before_answer(&error)),
+                }
+                // The failure is noted, so this is the first connection.
+                self.on_the_first(request).await
+            }
+            slot => Ok(answered(self.shared.request(request).await.map_err(failed)?, slot)),
         }
     }
+
+    async fn on_the_first(&self, request: Request<Full<Bytes>>) -> Result<Response<BodyChunks>, WebError> {
+        let slot = self.h2_connections.enter(request.uri());
+        Ok(answered(self.shared.request(request).await.map_err(failed)?, slot))
+    }
+}
+
+/// A response with the stream that it takes until its end.
+fn answered(answer: Response<Incoming>, slot: Option<StreamSlot>) -> Response<BodyChunks> {
+    if let Some(slot) = &slot {
+        slot.note_answer(answer.extensions().get::<StreamLimit>().and_then(StreamLimit::stated));
+    }
+    answer.map(|incoming| BodyChunks::network(incoming, slot))
+}
+
+fn failed(error: legacy::Error) -> WebError {
+    classify::before_answer(&error)
 }
 
 /// A network without connections yet, to the addresses of `names` that `guard` allows.

@@ -24,6 +24,8 @@ use crate::{Client, ContentRange, ErrorKind, Exchange, Wall, WebError, headers};
 const CLOCK_STEP: Duration = Duration::from_secs(2);
 /// Longest validator that is taken, in bytes.
 const LONGEST_VALIDATOR: usize = 1024;
+/// Longest Content-Encoding that is kept, in bytes.
+const LONGEST_CODING: usize = 255;
 /// Longest media type that is taken, in bytes.
 const LONGEST_MEDIA_TYPE: usize = 255;
 
@@ -130,9 +132,12 @@ impl Response {
         (1..=LONGEST_MEDIA_TYPE).contains(&essence.len()).then(|| essence.to_ascii_lowercase())
     }
 
-    /// The Content-Encoding in lower case, if any. The bytes are returned encoded, as sent.
+    /// The Content-Encoding in lower case, if any. The bytes are returned encoded, as sent. Of one of more than 255
+    /// bytes, the rest is left out: no client could decode it.
     pub fn content_encoding(&self) -> Option<String> {
-        content_coding(self.header_text(CONTENT_ENCODING)?)
+        let mut coding = content_coding(self.header_text(CONTENT_ENCODING)?)?;
+        coding.truncate(coding.floor_char_boundary(LONGEST_CODING));
+        Some(coding)
     }
 
     /// The server's time of the response (`Date`), in whole seconds.

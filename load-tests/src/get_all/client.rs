@@ -1,4 +1,4 @@
-//! The client of the bare loop: with the windows, the idle connections and the TLS sessions that Thresher's client has,
+//! The client of the bare loop. Its windows, idle connections and TLS sessions are those of Thresher's client,
 //! so that a difference between the two is one of their work.
 
 use std::num::NonZeroUsize;

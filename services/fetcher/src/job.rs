@@ -112,9 +112,7 @@ impl Fetcher {
         let mut room = ResultRoom::of(items);
         let manner = Manner::of(terms, items.len());
         for (n, item) in items.iter().enumerate() {
-            // The first one has its turn in any case, so that each job gets somewhere.
-            let is_full = n > 0 && !room.has_room();
-            if is_full || start.elapsed() >= self.config.job_time() || unanswered >= UNANSWERED {
+            if room.is_full() || start.elapsed() >= self.config.job_time() || unanswered >= UNANSWERED {
                 results.push(FetchedResult::Deferred);
                 continue;
             }
@@ -123,11 +121,15 @@ impl Fetcher {
             if let Some(patched) = self.patch(item, patches_in_vain).await? {
                 requests += patched.requests;
                 patches_in_vain = patched.in_vain_after(patches_in_vain);
-                room.count_patch(&patched.used);
+                if !room.fits_patch(&patched.used) {
+                    results.push(FetchedResult::Deferred);
+                    continue;
+                }
                 patches[n] = Some(Box::new(patched.used));
                 if let Some(fresh) = patched.fresh {
-                    room.count_body(source, &fresh);
-                    sink.take(n, item, fresh).await?;
+                    if room.fits_body(source, &fresh) {
+                        sink.take(n, item, fresh).await?;
+                    }
                     results.push(FetchedResult::Deferred);
                     continue;
                 }
@@ -145,8 +147,7 @@ impl Fetcher {
                         if let FetchedResult::Stored(stored) = &result {
                             sink.note_put(stored.location.clone());
                         }
-                        room.count(&result);
-                        results.push(result);
+                        results.push(if room.fits(&result) { result } else { FetchedResult::Deferred });
                         continue;
                     }
                     Large::Ordinary { requests: made, response } => {
@@ -162,15 +163,15 @@ impl Fetcher {
             match got.result {
                 Ok(fresh) => {
                     unanswered = 0;
-                    room.count_body(source, &fresh);
-                    sink.take(n, item, fresh).await?;
+                    if room.fits_body(source, &fresh) {
+                        sink.take(n, item, fresh).await?;
+                    }
                     // Its location is known when the sink is finished.
                     results.push(FetchedResult::Deferred);
                 }
                 Err(result) => {
                     unanswered = unanswered_after(&result, unanswered);
-                    room.count(&result);
-                    results.push(result);
+                    results.push(if room.fits(&result) { result } else { FetchedResult::Deferred });
                 }
             }
         }

@@ -125,7 +125,7 @@ impl Verifier {
 }
 
 /// Defers failures that do not fit into one message, the last ones first: their resources go out again in another job.
-/// What a Source sends decides how long a failure is. The first outcome stays, so each job gets somewhere.
+/// What a Source sends decides how long a failure is. The first outcome stays, so each job settles at least one.
 fn defer_what_does_not_fit(outcomes: &mut [Outcome]) {
     let mut bytes: usize = outcomes.iter().map(Outcome::bytes).sum();
     for outcome in outcomes.iter_mut().skip(1).rev() {
@@ -135,6 +135,8 @@ fn defer_what_does_not_fit(outcomes: &mut [Outcome]) {
         if matches!(outcome.result, OutcomeResult::Failed(_)) {
             let before = outcome.bytes();
             outcome.result = OutcomeResult::Deferred;
+            // What became of its patches counts when it is told.
+            outcome.patch = None;
             bytes -= before - outcome.bytes();
         }
     }

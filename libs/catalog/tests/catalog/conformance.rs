@@ -340,7 +340,6 @@ async fn records_of_json_become_compact_as_their_files_are_merged(store: &Store)
     const PATH: &str = "catalogs/merged";
     open(store, PATH).await.close().await.unwrap();
     let old = Db::open(PATH, Arc::clone(store)).await.unwrap();
-    old.put(b"mschema", b"2").await.unwrap();
     let key = |path: &str| [b"r", uri(path).as_str().as_bytes()].concat();
     let paths = ["a", "b", "c", "d", "e"];
     for path in paths {

@@ -64,18 +64,18 @@ async fn a_body_and_its_description_arrive() {
 async fn headers_that_are_kept_with_each_resource_have_a_bound() {
     let server = ScriptedServer::start().await.unwrap();
     let long = |bytes: usize| "x".repeat(bytes);
-    let reply =
-        Reply::ok("abc").header("etag", long(1025)).header("content-type", format!("text/{}", long(251)));
-    server.push("/long", reply);
-    let reply =
-        Reply::ok("abc").header("etag", long(1024)).header("content-type", format!("text/{}", long(250)));
-    server.push("/as-allowed", reply);
+    let reply = |etag, media_type, coding| {
+        let reply = Reply::ok("abc").header("etag", long(etag)).header("content-encoding", long(coding));
+        reply.header("content-type", format!("text/{}", long(media_type - "text/".len())))
+    };
+    server.push("/long", reply(1025, 256, 256)).push("/as-allowed", reply(1024, 255, 255));
     let kept = async |path| {
         let response = client().get(request(&server.uri(path))).await.unwrap();
-        (response.validators().etag, response.media_type())
+        (response.validators().etag, response.media_type(), response.content_encoding())
     };
-    assert_eq!(kept("/long").await, (None, None));
-    assert_eq!(kept("/as-allowed").await, (Some(long(1024)), Some(format!("text/{}", long(250)))));
+    assert_eq!(kept("/long").await, (None, None, Some(long(255))), "the body is still told to be encoded");
+    let allowed = (Some(long(1024)), Some(format!("text/{}", long(250))), Some(long(255)));
+    assert_eq!(kept("/as-allowed").await, allowed);
 }
 
 #[tokio::test]

@@ -106,19 +106,24 @@ async fn serve(protocols: &[&str], streams: Option<u32>, together: usize) -> (Se
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
     let counted = Counted::new();
-    tokio::spawn(accept(listener, tls, streams, together, Arc::clone(&counted)));
+    tokio::spawn(accept(listener, tls, streams, together, Arc::clone(&counted), usize::MAX));
     (Server { url, certificate, seen: Seen::default() }, counted)
 }
 
+/// Accepts connections; those beyond `most` are closed at once.
 async fn accept(
     listener: TcpListener,
     tls: TlsAcceptor,
     streams: Option<u32>,
     together: usize,
     counted: Arc<Counted>,
+    most: usize,
 ) {
     loop {
         let (tcp, _) = listener.accept().await.unwrap();
+        if counted.connections.load(SeqCst) >= most {
+            continue;
+        }
         let Ok(stream) = tls.accept(tcp).await else { continue };
         let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let is_full = stream.get_ref().1.handshake_kind() != Some(HandshakeKind::Resumed);
@@ -277,4 +282,39 @@ async fn requests_apart_have_connections_of_their_own_and_keep_to_the_places() {
     assert_eq!((*counted.most.borrow(), counted.answered.load(SeqCst)), (2, 7));
     // HTTP/1.1 connections of this server carry one request each.
     assert_eq!(counted.connections.load(SeqCst), 7);
+}
+
+#[tokio::test]
+async fn a_server_of_http2_alone_answers_requests_apart_over_a_shared_connection() {
+    let test = "a_server_of_http2_alone_answers_requests_apart_over_a_shared_connection";
+    if let Ok(url) = std::env::var(ASK) {
+        let client = with_places(2);
+        for _ in 0..3 {
+            let url = format!("{url}/a").parse().unwrap();
+            let mut response = client.get(GetRequest { apart: true, ..GetRequest::new(url) }).await.unwrap();
+            assert_eq!(response.chunk().await.unwrap().unwrap(), "abc");
+        }
+        return;
+    }
+    let (server, counted) = serve(&["h2"], None, 1).await;
+    by_who_trusts(&server, test).await;
+    assert_eq!((counted.answered.load(SeqCst), counted.connections.load(SeqCst)), (3, 1));
+}
+
+#[tokio::test]
+async fn where_a_further_connection_is_refused_requests_wait_for_the_first() {
+    let test = "where_a_further_connection_is_refused_requests_wait_for_the_first";
+    if let Ok(url) = std::env::var(ASK) {
+        let client = with_places(3);
+        get(&client, format!("{url}/first")).await;
+        join_all((0..6).map(|_| get(&client, format!("{url}/a")))).await;
+        return;
+    }
+    let (tls, certificate) = tls(&["h2"]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+    let counted = Counted::new();
+    tokio::spawn(accept(listener, tls, Some(1), 1, Arc::clone(&counted), 1));
+    by_who_trusts(&Server { url, certificate, seen: Seen::default() }, test).await;
+    assert_eq!((counted.answered.load(SeqCst), counted.connections.load(SeqCst)), (7, 1));
 }

@@ -30,20 +30,20 @@ impl Placed {
         Ok(Self { site, protocol, link, all, _proxy: proxy })
     }
 
-    /// The shortest possible time: the list, and then the content over as many connections as the protocol has.
+    /// The shortest possible time: the list, and then the content over as many connections as the protocol has. A
+    /// server that offers HTTP/2 speaks HTTP/1.1 too, so the shorter of both counts.
     pub(super) fn least(&self, task: Task) -> Option<Duration> {
         let link = self.link?;
         let at_once = u64::from(task.at_once).min(task.resources);
-        let connections = match self.protocol {
-            Protocol::Http1 => at_once,
-            Protocol::Http2 => 1,
+        let by = |connections, trips| {
+            let all = task.resources * task.bytes_each;
+            link.round_trip * trips + link.least(all, at_once * task.bytes_each, connections)
         };
-        // HTTP/2 goes on with the connection of the list. HTTP/1.1 opens others beside it.
-        let trips = match self.protocol {
-            Protocol::Http1 => 2 * TRIPS_BEFORE - 1,
-            Protocol::Http2 => TRIPS_BEFORE,
-        };
-        let content = link.least(task.resources * task.bytes_each, at_once * task.bytes_each, connections);
-        Some(link.round_trip * trips + content)
+        // HTTP/1.1 opens other connections beside that of the list. HTTP/2 goes on with it.
+        let http1 = by(at_once, 2 * TRIPS_BEFORE - 1);
+        Some(match self.protocol {
+            Protocol::Http1 => http1,
+            Protocol::Http2 => http1.min(by(1, TRIPS_BEFORE)),
+        })
     }
 }

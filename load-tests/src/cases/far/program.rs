@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_given_a_list_is_told_where_to_put_what_it_gets_or_does_so_by_itself() {
+    fn each_program_gets_a_list_in_its_own_format() {
         let line = |program: Program| program.line("https://h:1/set/a.bin", "https://h:1");
         assert_eq!(line(Program::Thresher), "");
         assert_eq!(line(Program::Wget2), "https://h:1/set/a.bin\n");

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_given_a_list_is_told_where_to_put_what_it_gets_or_does_so_by_itself() {
+    fn each_program_gets_a_list_in_its_own_format() {
         let line = |entrant: Entrant| entrant.line("http://h:1/set/a.bin", "http://h:1");
         assert_eq!(line(Entrant::Curl), "url = \"http://h:1/set/a.bin\"\noutput = \"into/set/a.bin\"\n");
         assert_eq!(line(Entrant::Aria2c), "http://h:1/set/a.bin\n  out=set/a.bin\n");

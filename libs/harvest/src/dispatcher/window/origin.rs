@@ -18,7 +18,7 @@ const JOB_MILLIS: f64 = 10_000.0;
 /// Minimum duration of the last jobs, in milliseconds. Towards the end jobs become smaller, so that no slot waits
 /// long for another one's last job. But each job costs a pack, three messages and a commit.
 const LAST_JOBS_MILLIS: f64 = 100.0;
-/// A crash may cost the work in flight: it is kept below `1 / SHARE_IN_FLIGHT` of the run.
+/// A crash may cost the work in flight: it is kept below `1 / SHARE_IN_FLIGHT` of the run, but for short runs.
 const SHARE_IN_FLIGHT: u64 = 25;
 /// One spare job per this number of an origin's slots is out, so that the next job is ready when one ends. With more,
 /// jobs would have to be smaller, and each costs a pack, three messages and a commit.
@@ -107,7 +107,8 @@ fn weight_of(item: &FetchItem) -> usize {
 fn weight_of_candidate(item: &Fetched) -> usize {
     let kept = match &item.result {
         FetchedResult::Kept(kept) => {
-            let texts = [&kept.media_type, &kept.final_url].into_iter().flatten().map(String::len);
+            let texts =
+                [&kept.media_type, &kept.encoding, &kept.final_url].into_iter().flatten().map(String::len);
             texts.sum::<usize>()
                 + weight_of_validators(&kept.validators)
                 + 100 * kept.computed.digests().len()
