@@ -16,7 +16,8 @@ use tokio::time::Instant;
 
 use crate::fetcher::Fetcher;
 use crate::large::Large;
-use crate::resource::{self, Manner};
+use crate::manner::Manner;
+use crate::resource;
 use crate::result_room::ResultRoom;
 use crate::sink::{Sink, Stored};
 

@@ -5,6 +5,7 @@ mod config;
 mod fetcher;
 mod job;
 mod large;
+mod manner;
 mod metrics;
 mod modified;
 mod package;

@@ -4,20 +4,18 @@ use std::borrow::Cow;
 
 use fixity::Algorithm;
 use jiff::Timestamp;
-use model::{Disposition, Evidence, Failure, FetchItem, FetchedResult, ProblemReason, Terms, Validators};
+use model::{Disposition, Evidence, Failure, FetchItem, FetchedResult, ProblemReason, Validators};
 use store::{Store, StoreError};
 use url::Url;
 use web::{Client, ErrorKind, GetRequest, Range, Response, WebError};
 
 use crate::FetcherConfig;
 use crate::body::{Body, Receiving};
+use crate::manner::Manner;
 use crate::{modified, page};
 
 /// Characters of a media type that a request names (RFC 6838, 4.2).
 const LONGEST_TYPE: usize = 255;
-/// Resources of a job for which a connection of its own pays: HTTP/1.1 was faster at each distance, also for small
-/// resources, and a lost packet stops one response instead of all. A new connection costs two round trips.
-const WORTH_A_CONNECTION: usize = 8;
 
 /// Result of a request.
 pub(crate) struct Got {
@@ -35,22 +33,6 @@ pub(crate) struct Fresh<B> {
     pub(crate) validators: Validators,
     pub(crate) modified: Option<Timestamp>,
     pub(crate) final_url: Option<String>,
-}
-
-/// How the resources of a job are requested.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
-    /// Whether an HTML page may be the content of a resource of another type.
-    pub(crate) accepts_html: bool,
-    /// Whether they come over a connection of their own, by HTTP/1.1.
-    pub(crate) is_apart: bool,
-}
-
-impl Manner {
-    /// The manner of a job with this many resources.
-    pub(crate) fn of(terms: &Terms, resources: usize) -> Self {
-        Self { accepts_html: terms.accept_html, is_apart: resources >= WORTH_A_CONNECTION }
-    }
 }
 
 /// Why a body is incomplete.

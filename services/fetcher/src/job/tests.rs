@@ -151,10 +151,3 @@ async fn a_job_that_is_given_back_comes_back_as_deferred_without_a_request() {
     assert!(done.items.iter().all(|fetched| fetched.result == FetchedResult::Deferred));
     assert!(server.requests().is_empty());
 }
-
-#[test]
-fn connections_of_their_own_are_for_jobs_that_last_longer_than_a_handshake() {
-    let is_apart = |resources| Manner::of(&Terms::default(), resources).is_apart;
-    assert!(!is_apart(1) && !is_apart(7), "a small Source is asked over the connection of its list");
-    assert!(is_apart(8) && is_apart(768));
-}

@@ -87,9 +87,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_idle_hub_gives_its_memory_back() {
         let case = Case::new().await;
+        let mut newest = case.hub.0.payloads.newest();
         let running = tokio::spawn(case.hub.clone().run(case.hub.0.shared.published()));
         case.change().await;
-        let mut newest = case.hub.0.payloads.newest();
         newest.changed().await.unwrap();
         assert!(!case.hub.0.payloads.is_empty());
         // What is published without changes keeps none of them.

@@ -332,8 +332,11 @@ async fn problems_are_listed_and_the_owner_takes_up_the_word_about_them() {
     })
     .await;
 
-    let card = api.get(&format!("{at}/report")).await.is(StatusCode::OK).json();
-    assert_eq!(card["coverage"]["held"], 20, "{card}");
+    testkit::waiting::found("the report has all resources", async || {
+        let card = api.get(&format!("{at}/report")).await.is(StatusCode::OK).json();
+        (card["coverage"]["held"] == 20).then_some(())
+    })
+    .await;
     let text = api.get(&format!("{at}/report?form=text")).await.is(StatusCode::OK);
     assert!(text.header("content-type").starts_with("text/plain") && !text.body.is_empty());
     let quirks = api.get("/v1/quirks").await.is(StatusCode::OK).json();

@@ -64,7 +64,7 @@ fn a_large_run_gets_full_jobs_and_a_few_of_them() {
 fn a_short_run_gets_a_few_jobs() {
     let mut window = filled(4, 100, 100);
     let jobs: Vec<_> = std::iter::from_fn(|| window.next_job(true)).collect();
-    assert_eq!(jobs.iter().map(|(_, _, items)| items.len()).collect::<Vec<_>>(), [32, 32, 32, 4]);
+    assert_eq!(jobs.iter().map(|(_, _, items)| items.len()).collect::<Vec<_>>(), [16, 16, 16, 16, 16]);
 }
 
 #[test]
