@@ -90,6 +90,7 @@ impl Harvest {
         let mut harvest = Self::assemble(parts).await?;
         if harvest.is_resumed {
             harvest.planner.count_requeued(&mut harvest.context).await?;
+            harvest.planner.take_up_snapshots(&mut harvest.context).await?;
         }
         if harvest.is_to_begin() {
             harvest.planner.begin(&mut harvest.context).await?;

@@ -86,6 +86,9 @@ pub enum ProblemReason {
     /// A list omits more stored resources than the operator allows to be deleted without approval. All of
     /// them are kept.
     NotListed,
+    /// An interrupted run read a list or dump, so that it is not known which stored resources it omits. All of
+    /// them are kept.
+    Uncompared,
     /// The stored bytes are missing.
     MissingBytes,
     /// The stored bytes are damaged, or incomplete.

@@ -220,6 +220,7 @@ pub(crate) fn is_own(reason: ProblemReason) -> bool {
         reason,
         ProblemReason::Guard
             | ProblemReason::NotListed
+            | ProblemReason::Uncompared
             | ProblemReason::MissingBytes
             | ProblemReason::DamagedBytes
             | ProblemReason::Poison

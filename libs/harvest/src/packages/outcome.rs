@@ -88,7 +88,9 @@ impl PackageWork {
                 Some(settled) => {
                     ctx.run.counters.unchanged += settled.entries;
                     ctx.run.counters.listed += settled.entries;
-                    planner.reconciler.ignore_absences(&record.set);
+                    if !record.capability.tells_changes() {
+                        planner.reconciler.ignore_absences(&record.set);
+                    }
                     record.state = PackageState::Done;
                 }
                 None => {

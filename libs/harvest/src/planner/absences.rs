@@ -2,6 +2,7 @@
 //! complete lists without doubtful entries, and for few resources at a time. Otherwise all resources are kept, and
 //! the run reports that.
 
+mod resumed;
 mod unlisted;
 
 use std::collections::HashSet;
@@ -20,7 +21,7 @@ use resourcesync::Capability;
 
 use crate::error::HarvestError;
 use crate::planner::{Planner, pages};
-use crate::run::{RunContext, document_queue};
+use crate::run::RunContext;
 
 /// Records per batch.
 const BATCH: usize = 500;
@@ -70,22 +71,14 @@ impl Planner {
                 compared.insert(set);
             }
         }
-        self.note_uncompared(ctx, &compared).await
+        self.note_uncompared(ctx, &compared).await?;
+        self.tell_uncompared(ctx).await
     }
 
     /// The set's lists, if this run read all of them whole and without doubtful entries.
     async fn whole_lists(&self, ctx: &mut RunContext, set: &SetId) -> Result<Option<Lists>, HarvestError> {
-        let documents = document_queue::documents(&*ctx.catalog().await?).await?;
+        let (kind, lists) = self.snapshots(ctx, set).await?;
         let Some(known) = ctx.sets.get(set).filter(|known| !known.doubtful) else { return Ok(None) };
-        let (dumps, lists): (Vec<_>, Vec<_>) = documents
-            .into_iter()
-            .filter(|(_, r)| r.set == *set && strategy::is_baseline(&r.capability) && r.run == ctx.run.id)
-            .partition(|(_, r)| r.capability == Capability::ResourceDump);
-        let (kind, lists) = if lists.is_empty() {
-            (Capability::ResourceDump, dumps)
-        } else {
-            (Capability::ResourceList, lists)
-        };
         let is_whole = |(uri, record): &(String, DocumentRecord)| {
             record.is_read_whole() && !record.doubtful && self.reading.whole.contains(uri)
         };

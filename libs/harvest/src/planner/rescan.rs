@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use catalog::Batch;
 use futures::TryStreamExt;
-use model::{Absent, DocumentRecord, DocumentState, PackageState, PendingRescan, SetId, Subject};
+use model::{
+    Absent, DocumentRecord, DocumentState, PackageState, PendingRescan, ProblemReason, SetId, Subject,
+};
 use planning::{Lists, is_due, is_listed_elsewhere, is_retried, strategy};
 use resourcesync::Capability;
 
@@ -27,7 +29,7 @@ impl Planner {
         while let Some((subject, problem)) = problems.try_next().await? {
             let Subject::Document(uri) = subject else { continue };
             if is_retried(&problem, now)
-                && let Some(set) = self.set_left_unread(ctx, &uri, &documents).await?
+                && let Some(set) = self.set_left_unread(ctx, &uri, problem.reason, &documents).await?
             {
                 again.insert(set);
             }
@@ -35,17 +37,17 @@ impl Planner {
         Ok(again)
     }
 
-    /// The set of a list, dump or package that could not be read and that covers the whole set.
+    /// The set of a list, dump or package that could not be read or compared and that covers the whole set.
     async fn set_left_unread(
         &self,
         ctx: &mut RunContext,
         uri: &str,
+        reason: ProblemReason,
         documents: &HashMap<SetId, Vec<DocumentRecord>>,
     ) -> Result<Option<SetId>, HarvestError> {
         if let Some(record) = ctx.catalog().await?.document(uri).await? {
-            let is_unread =
-                record.state == DocumentState::Failed && strategy::is_baseline(&record.capability);
-            return Ok(is_unread.then_some(record.set));
+            let is_unread = record.state == DocumentState::Failed || reason == ProblemReason::Uncompared;
+            return Ok((is_unread && strategy::is_baseline(&record.capability)).then_some(record.set));
         }
         let Some(record) = ctx.catalog().await?.package(uri).await? else { return Ok(None) };
         let is_unread = record.state == PackageState::Failed && record.capability == Capability::ResourceDump;

@@ -121,8 +121,8 @@ impl RunContext {
         }
     }
 
-    /// Settles the problem of a document that was read. A gap or a stop by the deletion guard may occur again for the
-    /// same document in this run, and is then the same problem.
+    /// Settles the problem of a document that was read. Some may occur again for the same document in this run, and are
+    /// then the same problem.
     pub(crate) async fn settle_document_problem(
         &mut self,
         batch: &mut Batch,
@@ -131,7 +131,7 @@ impl RunContext {
         let subject = Subject::Document(uri.to_owned());
         if self.problems.any
             && let Some(before) = self.catalog().await?.problem(&subject).await?
-            && matches!(before.reason, ProblemReason::Gap | ProblemReason::Guard | ProblemReason::NotListed)
+            && may_recur(before.reason)
         {
             self.problems.settled.insert(uri.to_owned(), before);
         }
@@ -183,6 +183,12 @@ impl RunContext {
         drop(problems);
         self.commit(batch).await
     }
+}
+
+/// Whether a problem of a document that was read is of what it says, or leaves out.
+fn may_recur(reason: ProblemReason) -> bool {
+    use ProblemReason::{Gap, Guard, NotListed, Uncompared};
+    matches!(reason, Gap | Guard | NotListed | Uncompared)
 }
 
 /// Problems at the end of a run.

@@ -5,6 +5,7 @@ mod choose;
 mod copies;
 mod fleet;
 mod harvest;
+mod killed;
 mod receive;
 mod show;
 mod weigh;

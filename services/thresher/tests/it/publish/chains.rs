@@ -56,11 +56,12 @@ const LISTS: Way = Way {
 };
 const DUMPS: Way = Way {
     publish: &["--dumps"],
-    sync: &["--prefer", "dump"],
+    // So does a dump.
+    sync: &["--prefer", "dump", "--mode", "baseline", "--absent", "delete", "--max-deletes", "100%"],
     mode: "baseline",
     brings: "/resourcedump/",
     avoids: &["/resources/", "/changedump/"],
-    is_new: true,
+    is_new: false,
     hops: 1,
 };
 const CHANGE_LISTS: Way = Way {
