@@ -8,6 +8,7 @@ pub(crate) mod mementos;
 pub(crate) mod mirror_trials;
 pub(crate) mod mirrors;
 pub(crate) mod outcomes;
+mod tombstone;
 pub(crate) mod versions;
 mod view;
 

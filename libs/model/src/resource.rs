@@ -155,7 +155,7 @@ pub struct ResourceRecord {
     /// A Resource List that was read to its end omitted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<Absence>,
-    /// When this record was written.
+    /// When this record was written. A tombstone keeps the time of the first deletion, if a later one is told again.
     pub settled_at: Timestamp,
 }
 

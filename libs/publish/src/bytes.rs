@@ -32,11 +32,8 @@ impl Layer<'_> {
         stored: &Stored,
     ) -> Result<Result<Option<u64>, BodyError>, PublishError> {
         let path = self.records.path(uri);
-        if let Some(sha256) = path.long() {
-            let spelling = uri.as_str().to_owned().into();
-            self.place.put(&spelled(sha256), spelling, &About::default()).await?;
-        }
         if !self.with_bytes {
+            self.spell(uri, path.long()).await?;
             return Ok(Ok(None));
         }
         let pieces = match self.records.open(uri, stored).await {
@@ -50,8 +47,18 @@ impl Layer<'_> {
             ..About::default()
         };
         match self.place.put_pieces(path.as_str(), pieces, &about).await? {
-            Ok(()) => Ok(Ok(Some(stored.length))),
+            Ok(()) => {
+                // Behind the bytes: of a damaged one, each run tries again to lay them down.
+                self.spell(uri, path.long()).await?;
+                Ok(Ok(Some(stored.length)))
+            }
             Err(error) => error.of_resource(),
         }
+    }
+
+    /// Writes the file that spells a URI whose path is a digest.
+    async fn spell(&self, uri: &ResourceUri, long: Option<Sha256>) -> Result<(), PublishError> {
+        let Some(sha256) = long else { return Ok(()) };
+        self.place.put(&spelled(sha256), uri.as_str().to_owned().into(), &About::default()).await
     }
 }

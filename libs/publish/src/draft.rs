@@ -79,4 +79,5 @@ pub(crate) fn start_over(state: &mut State, now: Timestamp) {
     state.changes_since_dump = 0;
     state.draft = None;
     state.changes = 0;
+    state.forget_missing();
 }

@@ -150,8 +150,8 @@ async fn put_only(
 /// Switches to the new edition by one document, and retires the parts that it does not have.
 async fn switch(work: &mut Work<'_>, state: &mut State, draft: Draft) -> Result<(), PublishError> {
     let Draft { at, parts, changes, packages, is_first, .. } = draft;
-    if is_first {
-        // What was deleted before was never named.
+    if is_first && state.told.is_empty() {
+        // What was deleted before was never named. Where all is published anew, readers may have an older list.
         state.told.begin(at);
     }
     if let Some(packages) = packages {

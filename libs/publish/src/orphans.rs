@@ -34,7 +34,8 @@ pub(crate) async fn retire(work: &Work<'_>, state: &mut State) -> Result<(), Pub
         let mut known = state.named();
         known.extend(state.retired.iter().map(|file| file.path.as_str()));
         let segments = format!("{OWN}/changes");
-        for folder in [RESOURCE_PARTS, CHANGE_PARTS, DUMP_PARTS, CHANGE_DUMP_PARTS, &segments] {
+        // Files with bytes come first: they may have to go at once.
+        for folder in [DUMP_PARTS, CHANGE_DUMP_PARTS, &segments, RESOURCE_PARTS, CHANGE_PARTS] {
             let look = |path: String| {
                 if found.len() < MOST && !known.contains(path.as_str()) {
                     found.push(path);
@@ -43,10 +44,13 @@ pub(crate) async fn retire(work: &Work<'_>, state: &mut State) -> Result<(), Pub
             work.place.each(folder, look).await?;
         }
     }
-    state.orphans_due = (found.len() == MOST).then(|| after(work.now));
+    let is_now = due == Timestamp::MIN;
+    let has_bytes = |path: &str| is_package(path) || path.starts_with(OWN);
+    // Where all that were found have bytes, there may be more of them.
+    let is_cut = is_now && found.last().is_some_and(|path| has_bytes(path));
+    state.orphans_due = (found.len() == MOST).then(|| if is_cut { due } else { after(work.now) });
     state.retired.extend(found.into_iter().map(|path| {
-        let has_bytes = is_package(&path) || path.starts_with(OWN);
-        let since = if has_bytes && due == Timestamp::MIN { due } else { work.now };
+        let since = if is_now && has_bytes(&path) { due } else { work.now };
         Retired { path, since }
     }));
     Ok(())

@@ -28,6 +28,8 @@ pub(crate) async fn retire(work: &mut Work<'_>, state: &mut State) -> Result<(),
     if !state.retired.iter().any(is_due) {
         return Ok(());
     }
+    // One that another process has overtaken stops here, before it removes what that one names.
+    state.save(work.place).await?;
     let (gone, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut state.retired).into_iter().partition(is_due);
     state.retired = kept;
     let named = state.named();
@@ -73,6 +75,8 @@ async fn sweep(work: &mut Work<'_>, state: &mut State, over: Timestamp) -> Resul
     if due.is_empty() {
         return Ok(());
     }
+    // As above: before anything is removed.
+    state.save(work.place).await?;
     for list in due {
         let mut gone: Vec<String> = Vec::new();
         each_entry(&list, copy(work, &list).await?, |entry| {
@@ -84,14 +88,19 @@ async fn sweep(work: &mut Work<'_>, state: &mut State, over: Timestamp) -> Resul
             Ok(ControlFlow::Continue(()))
         })?;
         for url in gone {
-            remove_if_gone(work, state, &url).await?;
+            remove_if_gone(work, state, &url, over).await?;
         }
     }
     state.swept_to = Some(over);
     Ok(())
 }
 
-async fn remove_if_gone(work: &mut Work<'_>, state: &State, url: &str) -> Result<(), PublishError> {
+async fn remove_if_gone(
+    work: &mut Work<'_>,
+    state: &State,
+    url: &str,
+    over: Timestamp,
+) -> Result<(), PublishError> {
     let uri = match work.records.named(work.base, url) {
         Some(Named::Resource(uri)) => uri,
         Some(Named::Long(sha256)) => match work.place.read(&spelled(sha256)).await? {
@@ -105,8 +114,8 @@ async fn remove_if_gone(work: &mut Work<'_>, state: &State, url: &str) -> Result
     };
     let path = work.records.path(&uri);
     debug_assert!(!paths::is_document(path.as_str()));
-    // The file of a damaged one is of an earlier version.
-    if state.missing.contains(&uri) || !work.records.is_present(&uri).await? {
+    // The file of a damaged one is of an earlier version. Who has the list before its damage may ask for it.
+    if state.is_missing_before(&uri, over) || !work.records.is_present(&uri).await? {
         work.place.remove(path.as_str()).await?;
         work.done.removed += 1;
     }

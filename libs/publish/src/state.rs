@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bytes::Bytes;
 use fixity::Sha256;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{ResourceUri, SourceId};
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,10 @@ pub(crate) struct State {
     /// Resource List names them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) missing: BTreeSet<ResourceUri>,
+    /// A time for each of them: before that at which its damage was told, and after all that were told earlier. An
+    /// earlier version of the publisher noted none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    missing_since: BTreeMap<ResourceUri, Timestamp>,
     /// Resources that were withdrawn, as far as that is told.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) takedown: BTreeSet<ResourceUri>,
@@ -200,14 +204,29 @@ impl State {
     pub(crate) fn note_missing(&mut self, uri: &ResourceUri, is_missing: bool) -> Result<(), PublishError> {
         if !is_missing {
             self.missing.remove(uri);
+            self.missing_since.remove(uri);
         } else if self.missing.len() < MOST_MISSING {
-            self.missing.insert(uri.clone());
+            if self.missing.insert(uri.clone()) {
+                let since = self.last.checked_add(SignedDuration::from_micros(1)).unwrap_or(self.last);
+                self.missing_since.insert(uri.clone(), since);
+            }
         } else {
             return Err(PublishError::Refused(format!(
                 "more than {MOST_MISSING} resources are damaged; run `thresher scrub --repair` first"
             )));
         }
         Ok(())
+    }
+
+    /// Whether the damage of a resource was told before this time.
+    pub(crate) fn is_missing_before(&self, uri: &ResourceUri, over: Timestamp) -> bool {
+        self.missing.contains(uri) && self.missing_since.get(uri).is_none_or(|since| *since < over)
+    }
+
+    /// Forgets which resources are damaged: all are laid down anew.
+    pub(crate) fn forget_missing(&mut self) {
+        self.missing.clear();
+        self.missing_since.clear();
     }
 
     pub(crate) fn new(source: &SourceId, base: &Base, with_bytes: bool) -> Self {
@@ -225,6 +244,7 @@ impl State {
             changes: 0,
             lists: Vec::new(),
             missing: BTreeSet::new(),
+            missing_since: BTreeMap::new(),
             takedown: BTreeSet::new(),
             purge: false,
             rule: None,

@@ -18,6 +18,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How many times as long as it took to tell changes there is no look: those that come fast are told together. A new
 /// Resource List may take minutes; changes are told meanwhile, and soon after.
 const REST: u32 = 4;
+/// There is no look for as long as the last one took, up to this time: it may have made a Resource List, and changes
+/// that come meanwhile share the next one.
+const LONGEST_WHOLE: Duration = Duration::from_secs(10);
 /// Without changes, how often old files are looked for that nothing names any more.
 const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 
@@ -30,6 +33,20 @@ pub(crate) struct Found {
     pub(crate) changes: u64,
     /// How long it took until they were told.
     pub(crate) telling: Duration,
+    /// How long all of it took.
+    pub(crate) whole: Duration,
+}
+
+impl Found {
+    /// Nothing is new, after a look of this time.
+    fn nothing(next_change: Option<u64>, took: Duration) -> Self {
+        Self { next_change, changes: 0, telling: took, whole: took }
+    }
+}
+
+/// How long there is no look, after one that told changes in this time and took so long as a whole.
+pub(crate) fn rest(telling: Duration, whole: Duration) -> Duration {
+    telling.saturating_mul(REST).max(whole.min(LONGEST_WHOLE))
 }
 
 /// Publishes what there is by now.
@@ -84,12 +101,12 @@ pub(crate) async fn follow(
             news = News::default();
         }
         match look_for_news(&shared, &mut news, published.filter(|_| !is_due)).await {
-            Ok(Found { next_change, telling, .. }) => {
+            Ok(Found { next_change, telling, whole, .. }) => {
                 if published != next_change || is_due {
                     tidied = Instant::now();
                 }
                 published = next_change;
-                pause = every.max(telling.saturating_mul(REST));
+                pause = every.max(rest(telling, whole));
             }
             Err(error) => {
                 published = None;
@@ -109,7 +126,7 @@ async fn look_for_news(
     let OpenRecords::Harvest(harvest) = shared.records() else { return look(shared, published).await };
     let begun = Instant::now();
     if !news.are_there(harvest).await.map_err(Arc::new)? && published.is_some() {
-        return Ok(Found { next_change: published, changes: 0, telling: begun.elapsed() });
+        return Ok(Found::nothing(published, begun.elapsed()));
     }
     let found = look(shared, published).await?;
     news.looked(harvest).await;
@@ -134,9 +151,10 @@ pub(crate) async fn look(shared: &Shared, published: Option<u64>) -> Result<Foun
         OpenRecords::Files(_) => None,
     };
     if published.is_some() && published == next_change {
-        return Ok(Found { next_change, changes: 0, telling: begun.elapsed() });
+        return Ok(Found::nothing(next_change, begun.elapsed()));
     }
     let opening = begun.elapsed();
     let done = publish(shared).await?;
-    Ok(Found { next_change, changes: done.changes, telling: opening + done.telling })
+    let telling = opening + done.telling;
+    Ok(Found { next_change, changes: done.changes, telling, whole: begun.elapsed() })
 }

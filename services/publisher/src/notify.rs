@@ -13,9 +13,10 @@ use web::{AddressPolicy, Client, PostRequest, WebConfig, WebError};
 use websub::Channel;
 
 use crate::shared::Shared;
+use crate::topics::PAYLOAD_BYTES;
 
 /// The largest payload. The specification of Change Notifications calls 750 KB a limit of hubs.
-const MOST_BYTES: usize = 512 * 1024;
+const MOST_BYTES: usize = PAYLOAD_BYTES;
 /// Changes that are in memory at a time.
 const MOST_CHANGES: usize = 5_000;
 /// The first pause after a failure; it doubles.

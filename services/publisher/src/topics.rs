@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use lru::LruCache;
 
+/// The largest payload.
+pub(crate) const PAYLOAD_BYTES: usize = 512 * 1024;
 /// The most bytes of a server.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
@@ -26,9 +28,12 @@ impl Default for Topics {
 }
 
 impl Topics {
-    /// Payloads of at most so many bytes, and of no more than are kept by default.
+    /// Payloads of at most so many bytes: room for one, and for no more than are kept by default.
     pub(crate) fn of(most: usize) -> Self {
-        let most = most.min(MOST_BYTES);
+        Self::bounded(most.clamp(PAYLOAD_BYTES, MOST_BYTES))
+    }
+
+    fn bounded(most: usize) -> Self {
         Self(Arc::new(Mutex::new(Newest { payloads: LruCache::unbounded(), bytes: 0, most })))
     }
 
@@ -45,8 +50,12 @@ impl Topics {
     /// Notes the newest payload of a topic.
     pub(crate) fn put(&self, topic: &str, payload: Bytes) {
         let newest = &mut *self.newest();
-        newest.bytes += payload.len();
-        let mut gone = newest.payloads.put(topic.to_owned(), payload);
+        let mut gone = if payload.len() > newest.most {
+            newest.payloads.pop(topic)
+        } else {
+            newest.bytes += payload.len();
+            newest.payloads.put(topic.to_owned(), payload)
+        };
         loop {
             newest.bytes -= gone.map_or(0, |payload| payload.len());
             if newest.bytes <= newest.most {
@@ -67,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_payloads_of_all_topics_are_bounded_together_and_those_that_changed_last_stay() {
-        let topics = Topics::of(100);
+        let topics = Topics::bounded(100);
         let put = |topic: &str, bytes: usize| topics.put(topic, vec![b'x'; bytes].into());
         let lengths = || ["a", "b", "c"].map(|topic| topics.get(topic).map(|payload| payload.len()));
         put("a", 40);
@@ -77,8 +86,17 @@ mod tests {
         put("c", 30);
         assert_eq!(lengths(), [Some(50), None, Some(30)], "the one that changed first made room");
         put("b", 101);
-        assert_eq!(lengths(), [None, None, None], "there is no room for it at all");
+        assert_eq!(lengths(), [Some(50), None, Some(30)], "one that never fits drops no others");
+        put("a", 101);
+        assert_eq!(lengths(), [None, None, Some(30)], "its own earlier one is the newest no more");
         put("b", 100);
         assert_eq!(lengths(), [None, Some(100), None]);
+    }
+
+    #[test]
+    fn there_is_room_for_the_largest_payload() {
+        let topics = Topics::of(1);
+        topics.put("a", vec![b'x'; PAYLOAD_BYTES].into());
+        assert!(topics.get("a").is_some());
     }
 }

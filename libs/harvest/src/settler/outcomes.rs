@@ -19,6 +19,7 @@ use crate::run::RunContext;
 use crate::run::problems::subject;
 use crate::settler::Settler;
 use crate::settler::candidate::{Step, next_step};
+use crate::settler::tombstone::tombstone;
 
 /// Follow-up work of a batch.
 #[derive(Debug, Default)]
@@ -340,26 +341,7 @@ impl Settler {
             } else {
                 ctx.run.counters.superseded += 1;
             }
-            // The last links stay with the last version: both are restored together.
-            let listing = match &before {
-                Some(record) if pending.listing.links.is_none() => {
-                    pending.listing.with_links_of(&record.listing)
-                }
-                _ => pending.listing.clone(),
-            };
-            let tombstone = ResourceRecord {
-                bitstream: None,
-                sets: sets_of(before.as_deref(), &pending.listing.set),
-                collected: before
-                    .as_ref()
-                    .filter(|record| !record.is_present())
-                    .and_then(|record| record.collected),
-                deleted: before.and_then(|record| record.bitstream.or(record.deleted)),
-                absent: None,
-                declaration: pending.declaration,
-                listing,
-                settled_at: now,
-            };
+            let tombstone = tombstone(before, &pending, now);
             batch.put_resource(&uri, &tombstone);
             settled(ctx, &mut batch, &uri, ctx.problems.any);
         }
@@ -457,7 +439,7 @@ fn there_after_all(listing: Listing, before: Option<&ResourceRecord>) -> Listing
     before.map_or(Listing { change: None, ..listing }, |record| record.listing.clone())
 }
 
-fn sets_of(before: Option<&ResourceRecord>, set: &SetId) -> Vec<SetId> {
+pub(super) fn sets_of(before: Option<&ResourceRecord>, set: &SetId) -> Vec<SetId> {
     let mut sets = before.map(|record| record.sets.clone()).unwrap_or_default();
     if !sets.contains(set) {
         sets.push(set.clone());

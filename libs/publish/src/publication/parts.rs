@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use super::Publication;
 use crate::part_set::Part;
 use crate::paths::{DESCRIPTION, SETS};
-use crate::place::OWN;
 use crate::records::Records;
 use crate::state::{STATE, State};
 use crate::work::{Seen, before};
@@ -33,8 +32,13 @@ impl Publication {
         let over = before(now, self.policy.keep_replaced);
         let mut removed = 0;
         let due = state.sets.iter().filter(|(_, since)| since.is_some_and(|since| since <= over));
+        let due: Vec<String> = due.map(|(name, _)| name.clone()).collect();
+        if !due.is_empty() {
+            // One that another process has overtaken stops here, before it removes what that one names.
+            state.save(&self.place).await?;
+        }
         // Also one that is published again now: a run that was killed may have removed a part of it.
-        for name in due.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+        for name in due {
             removed += self.remove_set(&name).await?;
             state.sets.remove(&name);
         }
@@ -49,15 +53,15 @@ impl Publication {
         Ok(removed)
     }
 
-    /// Removes the files of a set. Its state goes last: without it, its documents would be somebody else's.
+    /// Removes the files of a set. Its state goes last: without it, documents at a place are those of others.
     async fn remove_set(&self, name: &str) -> Result<u64, PublishError> {
         let place = self.place.folder(&format!("{SETS}/{name}"))?;
         let _lock = place.lock()?;
         let mut removed = 0;
         loop {
             let mut files = place.list("", AT_A_TIME).await?;
-            let is_whole = files.len() < AT_A_TIME;
-            files.retain(|path| path != STATE && (!path.starts_with(OWN) || is_whole));
+            // A bucket lists the publisher's own files first, and there may be as many as are listed at a time.
+            files.retain(|path| path != STATE);
             if files.is_empty() {
                 break;
             }
@@ -78,6 +82,12 @@ impl Publication {
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<u64, PublishError> {
         let description = self.description.clone().unwrap_or_else(|| self.base.url(DESCRIPTION));
+        // The publication itself has told all changes of its sets.
+        let mut see = |seen: Seen<'_>| {
+            if !matches!(seen, Seen::Told(_)) {
+                see(seen);
+            }
+        };
         let mut documents = 0;
         for set in &self.sets {
             let (folder, name) = (set.folder(), set.rule().name());
@@ -98,7 +108,7 @@ impl Publication {
             };
             let _lock = part.place.lock()?;
             let records = Part { records, base: &self.base, set };
-            let (mut state, done) = Box::pin(part.put_lists(&records, now, see)).await?;
+            let (mut state, done) = Box::pin(part.put_lists(&records, now, &mut see)).await?;
             documents += done.documents + part.put_above(&mut state, records.are_copies()).await?;
         }
         Ok(documents)

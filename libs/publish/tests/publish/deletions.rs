@@ -118,6 +118,29 @@ async fn a_new_version_of_a_damaged_resource_is_told_as_created() {
 }
 
 #[tokio::test]
+async fn an_old_deletion_does_not_take_the_file_of_one_that_came_back_and_is_damaged_since_today() {
+    let mut world = World::with(5, large()).await;
+    world.publish().await;
+    world.delete("001").await;
+    world.publish().await;
+    world.put("001", "back").await;
+    world.publish().await;
+    world.passes(47);
+    world.put("001", "soon damaged").await;
+    world.damage("soon damaged").await;
+    world.publish().await;
+    let is_there = async |world: &World| {
+        world.files().await.iter().any(|(path, _)| path == "resources/http/2/e.org/001")
+    };
+    world.passes(2);
+    world.publish().await;
+    assert!(is_there(&world).await, "who has the list of yesterday gets it");
+    world.passes(47);
+    world.publish().await;
+    assert!(!is_there(&world).await);
+}
+
+#[tokio::test]
 async fn the_earlier_file_of_a_damaged_resource_goes_after_two_days() {
     let mut world = World::with(5, large()).await;
     world.publish().await;

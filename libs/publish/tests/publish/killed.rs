@@ -321,7 +321,7 @@ async fn files_that_a_killed_run_left_and_nothing_names_go_after_some_days() {
             world.put(&format!("{number:03}"), "another").await;
         }
         world.publish().await;
-        // What was replaced goes, and what nobody named is found.
+        // What was replaced goes, and what no document named is found.
         for hours in [49, 1] {
             world.passes(hours);
             world.publish().await;

@@ -137,6 +137,28 @@ async fn the_files_of_a_set_without_its_rule_go_after_two_days_and_it_may_come_b
 }
 
 #[tokio::test]
+async fn a_set_with_more_long_uris_than_are_listed_at_a_time_is_removed_whole_and_may_come_back() {
+    let mut world = World::with(10, small()).await;
+    let long = "x".repeat(1_100);
+    for number in 0..1_001 {
+        world.put(&format!("low/{long}{number:04}"), "body").await;
+    }
+    set(&mut world, &["low=/low/"]);
+    world.publish().await;
+    set(&mut world, &[]);
+    world.publish().await;
+    world.passes(48);
+    world.publish().await;
+    let left = world.all_files().await.into_iter().filter(|(path, _)| path.starts_with("sets/low/")).count();
+    assert_eq!(left, 0);
+    set(&mut world, &["low=/low/"]);
+    world.publish().await;
+    let mut low = Follower::of_set(&world.objects, 1);
+    low.follow().await;
+    assert_eq!(low.held, stored(&world, |name| name.starts_with("low/")).await);
+}
+
+#[tokio::test]
 async fn a_set_whose_removal_was_killed_is_published_anew() {
     let failing = Failing::new();
     let objects: Arc<dyn ObjectStore> = Arc::clone(&failing) as _;

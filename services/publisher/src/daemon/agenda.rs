@@ -8,12 +8,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::mark::Mark;
+use crate::follow::rest;
 use crate::set::Set;
 
 /// The least pause between two looks at a Source.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
-/// How many times as long as it took to tell changes there is no look: those that come fast are told together.
-const REST: u32 = 4;
 /// The pause after news. A catalog that is open for reading shows commits up to a second late, so what a run told before
 /// may come only then.
 const AFTER_NEWS: Duration = Duration::from_secs(3);
@@ -41,6 +40,8 @@ pub(crate) enum Looked {
         next_change: Option<u64>,
         /// How long it took until they were told.
         telling: Duration,
+        /// How long all of it took.
+        whole: Duration,
     },
     /// Nothing of it is stored yet.
     Empty,
@@ -213,7 +214,7 @@ impl Agenda {
         item.has_failed = looked == Looked::Failed;
         item.is_empty = looked == Looked::Empty || item.is_empty && looked == Looked::Held;
         let pause = match looked {
-            Looked::Published { changes, next_change, telling } => {
+            Looked::Published { changes, next_change, telling, whole } => {
                 let is_news = item.seen != mark || changes > 0;
                 if item.next_change.is_none() {
                     item.tidied = now;
@@ -221,7 +222,7 @@ impl Agenda {
                 item.seen = mark;
                 item.next_change = next_change;
                 item.pause = FIRST_FAILURE;
-                let rest = LEAST_PAUSE.max(telling.saturating_mul(REST));
+                let rest = LEAST_PAUSE.max(rest(telling, whole));
                 item.not_before = now + rest;
                 if changes > 0 {
                     item.changed = Some(now);
@@ -333,7 +334,20 @@ mod tests {
     }
 
     fn published(changes: u64) -> Looked {
-        Looked::Published { changes, next_change: Some(7), telling: Duration::from_millis(100) }
+        let telling = Duration::from_millis(100);
+        Looked::Published { changes, next_change: Some(7), telling, whole: telling }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_is_followed_by_a_rest_of_its_own_time_up_to_ten_seconds() {
+        let mut agenda = agenda();
+        agenda.look_soon(&source());
+        for (took, rest) in [(7, 7), (60, 10)] {
+            let (telling, whole) = (Duration::from_millis(100), Duration::from_secs(took));
+            let looked = Looked::Published { changes: 5, next_change: Some(7), telling, whole };
+            assert_eq!(look(&mut agenda, None, looked).as_secs(), rest);
+            sleep(Duration::from_secs(rest)).await;
+        }
     }
 
     #[tokio::test(start_paused = true)]

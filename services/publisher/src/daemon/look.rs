@@ -47,8 +47,8 @@ impl Looker {
         let looked = tokio::select! {
             looked = timeout(time, work) => match looked {
                 Err(_) => None,
-                Ok(Ok(Found { next_change, changes, telling })) => {
-                    Some(Looked::Published { changes, next_change, telling })
+                Ok(Ok(Found { next_change, changes, telling, whole })) => {
+                    Some(Looked::Published { changes, next_change, telling, whole })
                 }
                 Ok(Err(error)) if is_missing(&error) => Some(Looked::Empty),
                 Ok(Err(error)) => {

@@ -66,7 +66,7 @@ impl Payloads {
         Self { kept: Mutex::default(), until: watch::Sender::new(until), of_all, most_of_all }
     }
 
-    /// A body whose bytes count, as long as it is kept or under way.
+    /// The body of a new payload, whose bytes count, as long as it is kept or under way.
     pub(super) fn counted(&self, body: Vec<u8>) -> Bytes {
         self.of_all.fetch_add(body.len(), Ordering::Relaxed);
         Bytes::from_owner(Counted { body, of_all: Arc::clone(&self.of_all) })

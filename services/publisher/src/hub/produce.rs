@@ -9,9 +9,10 @@ use tokio::time::Instant;
 
 use super::Hub;
 use super::payloads::Payload;
+use crate::topics::PAYLOAD_BYTES;
 
 /// The largest payload.
-pub(super) const MOST_BYTES: usize = 512 * 1024;
+pub(super) const MOST_BYTES: usize = PAYLOAD_BYTES;
 /// Changes that are in memory at a time.
 const MOST_CHANGES: usize = 5_000;
 /// The pause after a failure.
