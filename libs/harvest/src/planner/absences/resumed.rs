@@ -27,7 +27,7 @@ impl Packages {
     fn add(&mut self, package: &PackageRecord) {
         let is_unopened = match &package.state {
             PackageState::Wanted | PackageState::Stored { .. } => true,
-            PackageState::Opened { done, .. } => done.len() == 0,
+            PackageState::Opened { done, .. } => done.is_empty(),
             PackageState::Done | PackageState::Failed => false,
         };
         self.unopened += if is_unopened { package.named } else { 0 };

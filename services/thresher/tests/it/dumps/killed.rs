@@ -39,7 +39,7 @@ impl Snapshots {
         });
         let packages: Vec<String> = packages.collect();
         let dump = urlset(&format!("capability=\"resourcedump\" at=\"{at}\""), &packages);
-        self.case.site.reply("/dump.xml", Reply::ok(dump).header("etag", &format!("\"{day}\"")));
+        self.case.site.reply("/dump.xml", Reply::ok(dump).header("etag", format!("\"{day}\"")));
         self.case.uri("dump.xml")
     }
 
@@ -54,7 +54,7 @@ impl Snapshots {
             })
             .collect();
         let list = urlset(&format!("capability=\"resourcelist\" at=\"{}\"", Self::moment(day)), &entries);
-        self.case.site.reply(path, Reply::ok(list).header("etag", &format!("\"{day}\"")));
+        self.case.site.reply(path, Reply::ok(list).header("etag", format!("\"{day}\"")));
     }
 
     fn sync(&self, url: &str) -> Run {
