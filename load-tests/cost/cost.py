@@ -26,7 +26,7 @@ FLEET = ("small-files-fleet", "fleet, packs", {"of": MILLION})
 REQUESTS = [
     ("first harvest of 1,000,000, packs", *FLEET),
     ("the same, one object each", "small-files-fleet", "fleet, one object each", {"of": MILLION}),
-    ("first harvests of 1,000 Sources of 20", "small-source", "first harvest", {"times": 1000}),
+    ("first harvests of 1,000 Sources of 100", "small-source", "first harvest", {"times": 1000}),
     ("1,000 requested runs without news", "small-source", "second run", {"times": 1000}),
 ]
 SECONDS = [

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -17,6 +18,9 @@ use simulated_source::Serving;
 
 /// Bytes of a body sent at a time.
 const PIECE: usize = 64 * 1024;
+/// How often, and after which time, a server looks again before it refuses a request beside others.
+const LOOKS: usize = 30;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// A server of files; it ends when dropped.
 #[derive(Debug)]
@@ -283,6 +287,17 @@ impl Drop for Sending {
 async fn answer(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
     let path = request.uri().path().to_owned();
     let range = request.headers().get("range").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let would_refuse = || {
+        let state = shared.state();
+        state.files.get(&path).is_some_and(|file| file.refuses(range.as_deref(), state.open))
+    };
+    // A client may have just closed the connection of another request, and the server sees it a moment later.
+    for _ in 0..LOOKS {
+        if !would_refuse() {
+            break;
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
     let (status, response) = {
         let state = shared.state();
         match state.files.get(&path) {
