@@ -306,7 +306,8 @@ async fn one_byte_a_second(address: String, beginning: String) -> u16 {
 
 #[tokio::test]
 async fn hundreds_that_send_a_byte_a_second_are_dropped_and_an_honest_one_is_served() {
-    let mut case = Case::new("push_body_seconds: 10, header_timeout_seconds: 10, ").await;
+    let mut case =
+        Case::new("push_body_seconds: 10, header_timeout_seconds: 10, connections_per_client: 0, ").await;
     let address = case.api.base.strip_prefix("http://").unwrap().to_owned();
     let body = "Content-Length: 100000\r\n\r\n<";
     let head = "X-Word: ";
