@@ -57,6 +57,23 @@ pub struct Publication {
 }
 
 impl Publication {
+    /// A publication of documents alone, with the usual sizes and times, and nothing besides.
+    pub fn of_documents(place: Place, base: Base, source: SourceMarker) -> Self {
+        Self {
+            place,
+            base,
+            source,
+            with_bytes: false,
+            dumps: false,
+            hubs: Vec::new(),
+            description: None,
+            takedown: Takedown::default(),
+            sets: Vec::new(),
+            rule: None,
+            policy: Policy::default(),
+        }
+    }
+
     /// Publishes what the records have by now. The first run lays down everything; a later one tells the changes since,
     /// and makes a new Resource List when enough has changed. Without changes it writes nothing.
     ///

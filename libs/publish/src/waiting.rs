@@ -83,24 +83,16 @@ mod tests {
     use store::{SourceMarker, Store};
 
     use super::*;
-    use crate::{Base, Place, Policy, Takedown};
+    use crate::{Base, Place};
 
     #[tokio::test]
     async fn requests_wait_in_order_and_show_no_secret() {
         let source = "one".parse().unwrap();
-        let publication = Publication {
-            place: Place::of(Store::in_memory().publication(&source)).unwrap(),
-            base: Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
-            source: SourceMarker::new(source, "http://one.example/"),
-            with_bytes: false,
-            dumps: false,
-            hubs: Vec::new(),
-            description: None,
-            takedown: Takedown::default(),
-            sets: Vec::new(),
-            rule: None,
-            policy: Policy::default(),
-        };
+        let publication = Publication::of_documents(
+            Place::of(Store::in_memory().publication(&source)).unwrap(),
+            Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
+            SourceMarker::new(source, "http://one.example/"),
+        );
         let request = WaitingRequest { form: "hub.secret=hunter2".to_owned(), admitted_by: String::new() };
         assert!(!format!("{request:?}").contains("hunter2"));
         for name in ["b-1", "a-2", "c-3"] {

@@ -80,25 +80,17 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use publish::{Base, Place, Policy};
+    use publish::{Base, Place};
     use store::SourceMarker;
 
     use super::*;
 
     fn publication(place: Place) -> Publication {
-        Publication {
+        Publication::of_documents(
             place,
-            base: Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
-            source: SourceMarker::new("one".parse().unwrap(), "http://one.example/"),
-            with_bytes: false,
-            dumps: false,
-            hubs: Vec::new(),
-            description: None,
-            takedown: Takedown::default(),
-            sets: Vec::new(),
-            rule: None,
-            policy: Policy::default(),
-        }
+            Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
+            SourceMarker::new("one".parse().unwrap(), "http://one.example/"),
+        )
     }
 
     #[tokio::test(start_paused = true)]

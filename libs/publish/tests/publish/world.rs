@@ -14,7 +14,7 @@ use model::{
 };
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Published, Seen, Takedown};
+use publish::{Base, CatalogRecords, Place, Policy, Publication, PublishError, Published, Seen};
 use resourcesync::Link;
 use store::{Key, SourceMarker, Store};
 
@@ -44,17 +44,9 @@ pub(crate) fn small() -> Policy {
 /// A publication with bytes, without dumps.
 pub(crate) fn publication(place: Place, source: SourceMarker, policy: Policy) -> Publication {
     Publication {
-        place,
-        base: Base::new(BASE.parse().unwrap()).unwrap(),
-        source,
         with_bytes: true,
-        dumps: false,
-        hubs: Vec::new(),
-        description: None,
-        takedown: Takedown::default(),
-        sets: Vec::new(),
-        rule: None,
         policy,
+        ..Publication::of_documents(place, Base::new(BASE.parse().unwrap()).unwrap(), source)
     }
 }
 

@@ -272,7 +272,7 @@ mod tests {
     use jiff::Timestamp;
     use model::{RunId, RunMode};
     use object_store::memory::InMemory;
-    use publish::{Base, Place, Policy, Publication, Takedown};
+    use publish::{Base, Place, Publication};
     use store::{SourceMarker, Store};
     use tokio::time::sleep;
 
@@ -286,19 +286,11 @@ mod tests {
 
     /// The agenda of one Source, which is this publisher's.
     fn agenda() -> Agenda {
-        let publication = Publication {
-            place: Place::bucket("memory", Arc::new(InMemory::new())),
-            base: Base::new("http://mirror.example/one/".parse().unwrap()).unwrap(),
-            source: SourceMarker::new(source(), "http://e.org/"),
-            with_bytes: false,
-            dumps: false,
-            hubs: Vec::new(),
-            description: None,
-            takedown: Takedown::default(),
-            sets: Vec::new(),
-            rule: None,
-            policy: Policy::default(),
-        };
+        let publication = Publication::of_documents(
+            Place::bucket("memory", Arc::new(InMemory::new())),
+            Base::new("http://mirror.example/one/".parse().unwrap()).unwrap(),
+            SourceMarker::new(source(), "http://e.org/"),
+        );
         let shared = Shared::of_held(publication, Held::Harvest(Store::in_memory()), &Settings::default());
         let mut agenda = Agenda::default();
         agenda.add(source(), Set { shared, hub: None });

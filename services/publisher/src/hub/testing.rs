@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use object_store::memory::InMemory;
 use publish::files::FileRecords;
-use publish::{Base, Place, Policy, Publication, Subscriber, Takedown};
+use publish::{Base, Place, Publication, Subscriber};
 use store::SourceMarker;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -44,19 +44,11 @@ impl Case {
         let place = Place::bucket("memory", Arc::new(InMemory::new()));
         let url = "http://mirror.example/files/".parse().unwrap();
         let files = FileRecords::new(folder.path(), &url, &place).unwrap();
-        let publication = Publication {
+        let publication = Publication::of_documents(
             place,
-            base: Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
-            source: SourceMarker::new("one".parse().unwrap(), url.as_str()),
-            with_bytes: false,
-            dumps: false,
-            hubs: Vec::new(),
-            description: None,
-            takedown: Takedown::default(),
-            sets: Vec::new(),
-            rule: None,
-            policy: Policy::default(),
-        };
+            Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
+            SourceMarker::new("one".parse().unwrap(), url.as_str()),
+        );
         let shared = Shared::of_held(publication, Held::Files(files), &Settings::default());
         shared.publish(&mut |_| {}).await.unwrap();
         let told = shared.publication().published_until().await.unwrap();

@@ -10,7 +10,7 @@ use model::{
     Assurance, ChangeEvent, ChangeLogEntry, Clock as _, Declaration, Listing, RunId, SetId, SystemClock,
     Validators,
 };
-use publish::{Base, Place, Policy, Publication, PublishedPath, Takedown, paths};
+use publish::{Base, Place, Policy, Publication, PublishedPath, paths};
 use store::{Key, SourceMarker, Store};
 
 use super::*;
@@ -101,17 +101,12 @@ impl World {
     fn open(&self, keep_replaced: Duration, takedowns: Option<Takedowns>) -> Shared {
         let source = "one".parse().unwrap();
         let publication = Publication {
-            place: Place::of(self.store.publication(&source)).unwrap(),
-            base: Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
-            source: SourceMarker::new(source, "http://e.org/"),
-            with_bytes: false,
-            dumps: false,
-            hubs: Vec::new(),
-            description: None,
-            takedown: Takedown::default(),
-            sets: Vec::new(),
-            rule: None,
             policy: Policy { keep_replaced, change_list_age: Duration::ZERO, ..Policy::default() },
+            ..Publication::of_documents(
+                Place::of(self.store.publication(&source)).unwrap(),
+                Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
+                SourceMarker::new(source, "http://e.org/"),
+            )
         };
         let settings = Settings { takedowns, ..Settings::default() };
         Shared::of_held(publication, Held::Harvest(self.store.clone()), &settings)

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{ResourceUri, SourceId};
 use publish::{
     Base, BodyError, CatalogRecords, Changes, Named, Pieces, Place, Policy, Publication, PublishError,
-    Published, PublishedPath, Records, Resources, Stored, Takedown,
+    Published, PublishedPath, Records, Resources, Stored,
 };
 use store::SourceMarker;
 use url::Url;
@@ -87,17 +87,13 @@ impl Past<'_> {
         let inside = Inside::of(self.copy, self.url).await;
         let source = SourceId::of_entry(&self.url.parse::<Url>().unwrap());
         let publication = Publication {
-            place: Place::of(inside.store.publication(&source)).unwrap(),
-            base: Base::new(self.base.parse().unwrap()).unwrap(),
-            source: SourceMarker::new(source, self.url),
-            with_bytes: false,
             dumps: self.dumps,
-            hubs: Vec::new(),
-            description: None,
-            takedown: Takedown::default(),
-            sets: Vec::new(),
-            rule: None,
             policy: self.policy,
+            ..Publication::of_documents(
+                Place::of(inside.store.publication(&source)).unwrap(),
+                Base::new(self.base.parse().unwrap()).unwrap(),
+                SourceMarker::new(source, self.url),
+            )
         };
         let by = SignedDuration::from_hours(hours_ago);
         let records = Aged { records: CatalogRecords::new(&inside.catalog, &inside.store), by };

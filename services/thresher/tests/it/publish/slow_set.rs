@@ -7,7 +7,7 @@ use catalog::{Catalog, CatalogConfig};
 use model::SourceId;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use publish::{Base, Place, Policy, Publication, Takedown, paths};
+use publish::{Base, Place, Publication, paths};
 use publisher::{Readers, Settings, Site};
 use reqwest::Client;
 use store::{Key, SourceMarker, Store};
@@ -18,17 +18,12 @@ use tokio_util::sync::CancellationToken;
 
 fn publication(base: &Base, id: &SourceId, objects: Arc<dyn ObjectStore>) -> Publication {
     Publication {
-        place: Place::bucket(id.as_str(), objects),
-        base: base.of_set(id).unwrap(),
-        source: SourceMarker::new(id.clone(), format!("http://{id}.test/")),
-        with_bytes: false,
-        dumps: false,
-        hubs: Vec::new(),
         description: Some(base.url(paths::DESCRIPTION)),
-        takedown: Takedown::default(),
-        sets: Vec::new(),
-        rule: None,
-        policy: Policy::default(),
+        ..Publication::of_documents(
+            Place::bucket(id.as_str(), objects),
+            base.of_set(id).unwrap(),
+            SourceMarker::new(id.clone(), format!("http://{id}.test/")),
+        )
     }
 }
 
