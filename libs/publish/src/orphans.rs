@@ -30,6 +30,8 @@ pub(crate) fn look_now(state: &mut State) {
 pub(crate) async fn retire(work: &Work<'_>, state: &mut State) -> Result<(), PublishError> {
     let Some(due) = state.orphans_due.filter(|due| *due <= work.now) else { return Ok(()) };
     let mut found: Vec<String> = Vec::new();
+    // Whether files with bytes filled the list: there may be more of them.
+    let mut is_cut = false;
     {
         let mut known = state.named();
         known.extend(state.retired.iter().map(|file| file.path.as_str()));
@@ -42,13 +44,12 @@ pub(crate) async fn retire(work: &Work<'_>, state: &mut State) -> Result<(), Pub
                 }
             };
             work.place.each(folder, look).await?;
+            is_cut |= folder == segments && found.len() == MOST;
         }
     }
     let is_now = due == Timestamp::MIN;
     let has_bytes = |path: &str| is_package(path) || path.starts_with(OWN);
-    // Where all that were found have bytes, there may be more of them.
-    let is_cut = is_now && found.last().is_some_and(|path| has_bytes(path));
-    state.orphans_due = (found.len() == MOST).then(|| if is_cut { due } else { after(work.now) });
+    state.orphans_due = (found.len() == MOST).then(|| if is_now && is_cut { due } else { after(work.now) });
     state.retired.extend(found.into_iter().map(|path| {
         let since = if is_now && has_bytes(&path) { due } else { work.now };
         Retired { path, since }

@@ -25,7 +25,7 @@ pub(crate) struct BodyChunks {
 type Next = Result<Option<Bytes>, String>;
 
 enum Rest {
-    /// Over the network, and its place on a connection until the end.
+    /// Over the network, and its stream of an HTTP/2 connection until the end.
     Network(Incoming, Option<StreamSlot>),
     /// From a transport inside this process. The mutex is never locked: it makes the type `Sync`, so that
     /// several threads can read the response head, as with any other response.

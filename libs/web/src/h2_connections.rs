@@ -1,7 +1,6 @@
 //! Which of a few HTTP/2 connections to an origin a request takes: the first one that has a stream free.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,8 +12,8 @@ use tokio::time::Instant;
 pub(crate) const MOST_CONNECTIONS: usize = 4;
 /// Origins that are known before idle ones are forgotten.
 const MOST_ORIGINS: usize = 1_024;
-/// How long an origin has one connection after a further one failed: a firewall may admit no more.
-const RESTS: Duration = Duration::from_secs(600);
+/// For how long requests take the first connection after a further one could not be opened: a firewall may admit no more.
+const SINGLE_FOR: Duration = Duration::from_secs(600);
 
 /// The HTTP/2 connections of one pool to each origin. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +36,6 @@ pub(crate) struct StreamSlot {
     connections: H2Connections,
     origin: Authority,
     number: usize,
-    is_answered: AtomicBool,
 }
 
 impl H2Connections {
@@ -51,8 +49,7 @@ impl H2Connections {
         let streams = origins.entry(origin.clone()).or_default();
         let number = streams.next();
         streams.open[number] += 1;
-        let connections = self.clone();
-        Some(StreamSlot { connections, origin: origin.clone(), number, is_answered: AtomicBool::new(false) })
+        Some(StreamSlot { connections: self.clone(), origin: origin.clone(), number })
     }
 
     fn origins(&self) -> MutexGuard<'_, HashMap<Authority, Streams>> {
@@ -80,21 +77,25 @@ impl StreamSlot {
 
     /// Notes an answer, and what the server has stated. If it states nothing, all requests take the first connection.
     pub(crate) fn note_answer(&self, limit: Option<u32>) {
-        self.is_answered.store(true, Ordering::Relaxed);
         if let Some(streams) = self.connections.origins().get_mut(&self.origin) {
             streams.limit = limit;
         }
     }
 }
 
+impl StreamSlot {
+    /// Notes that its connection, a further one, could not be opened.
+    pub(crate) fn note_refused(&self) {
+        if let Some(streams) = self.connections.origins().get_mut(&self.origin) {
+            streams.single_until = Some(Instant::now() + SINGLE_FOR);
+        }
+    }
+}
+
 impl Drop for StreamSlot {
     fn drop(&mut self) {
-        let has_failed = self.number > 0 && !*self.is_answered.get_mut();
         if let Some(streams) = self.connections.origins().get_mut(&self.origin) {
             streams.open[self.number] -= 1;
-            if has_failed {
-                streams.single_until = Some(Instant::now() + RESTS);
-            }
         }
     }
 }
@@ -142,17 +143,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_a_further_connection_failed_all_wait_for_the_first_one_for_a_while() {
+    async fn after_a_further_connection_was_refused_all_wait_for_the_first_one_for_a_while() {
         let connections = H2Connections::default();
         connections.enter(&uri("h")).unwrap().note_answer(Some(1));
         let first = connections.enter(&uri("h")).unwrap();
         let further = connections.enter(&uri("h")).unwrap();
         assert_eq!((first.number(), further.number()), (0, 1));
-        // Dropped without an answer: it failed, or took too long.
+        drop(further);
+        let further = connections.enter(&uri("h")).unwrap();
+        assert_eq!(
+            further.number(),
+            1,
+            "a request that fails or takes too long says nothing of its connection"
+        );
+        further.note_refused();
         drop(further);
         first.note_answer(Some(1));
         assert_eq!(connections.enter(&uri("h")).unwrap().number(), 0);
-        tokio::time::advance(RESTS).await;
+        tokio::time::advance(SINGLE_FOR).await;
         assert_eq!(connections.enter(&uri("h")).unwrap().number(), 1);
     }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper_util::client::legacy::{self, Client};
+use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::ClientConfig;
 use rustls::client::Resumption;
@@ -111,25 +111,19 @@ impl Networks {
                 Err(error) => return Err(classify::before_answer(&error)),
             }
         }
-        let slot = self.h2_connections.enter(request.uri());
-        match slot {
-            Some(slot) if slot.number() > 0 => {
-                match self.further[slot.number() - 1].request(request.clone()).await {
-                    Ok(answer) => return Ok(answered(answer, Some(slot))),
-                    // No byte of it was sent. The first connection finds out what the server speaks.
-                    Err(error) if error.is_connect() => drop(slot),
-                    Err(error) => return Err(classify::before_answer(&error)),
-                }
-                // The failure is noted, so this is the first connection.
-                self.on_the_first(request).await
+        let mut slot = self.h2_connections.enter(request.uri());
+        if let Some(further) = slot.take_if(|slot| slot.number() > 0) {
+            match self.further[further.number() - 1].request(request.clone()).await {
+                Ok(answer) => return Ok(answered(answer, Some(further))),
+                // No byte of it was sent. The first connection finds out what the server speaks.
+                Err(error) if error.is_connect() => further.note_refused(),
+                Err(error) => return Err(classify::before_answer(&error)),
             }
-            slot => Ok(answered(self.shared.request(request).await.map_err(failed)?, slot)),
+            drop(further);
+            slot = self.h2_connections.enter(request.uri());
         }
-    }
-
-    async fn on_the_first(&self, request: Request<Full<Bytes>>) -> Result<Response<BodyChunks>, WebError> {
-        let slot = self.h2_connections.enter(request.uri());
-        Ok(answered(self.shared.request(request).await.map_err(failed)?, slot))
+        let answer = self.shared.request(request).await;
+        Ok(answered(answer.map_err(|error| classify::before_answer(&error))?, slot))
     }
 }
 
@@ -139,10 +133,6 @@ fn answered(answer: Response<Incoming>, slot: Option<StreamSlot>) -> Response<Bo
         slot.note_answer(answer.extensions().get::<StreamLimit>().and_then(StreamLimit::stated));
     }
     answer.map(|incoming| BodyChunks::network(incoming, slot))
-}
-
-fn failed(error: legacy::Error) -> WebError {
-    classify::before_answer(&error)
 }
 
 /// A network without connections yet, to the addresses of `names` that `guard` allows.

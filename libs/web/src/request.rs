@@ -34,9 +34,8 @@ pub struct GetRequest {
     pub judges_walls: bool,
     /// Whether an XML document with an error status is a response: OAI-PMH says its errors in such documents.
     pub takes_error_documents: bool,
-    /// Whether it has a connection of its own while it lasts, by HTTP/1.1. On a shared one, requests share the windows of
-    /// TCP too, and a lost packet stops them all. It needs a permit of its
-    /// origin as any other request.
+    /// Whether it has a connection of its own while it lasts, by HTTP/1.1. On a shared one, requests share the windows
+    /// of TCP too, and a lost packet stops them all. It needs a permit of its origin as any other request.
     pub apart: bool,
     /// The purpose of the request. Default: an invitation.
     pub errand: RequestPurpose,

@@ -180,6 +180,10 @@ impl Fetcher {
         for (n, stored) in stored {
             results[n] = FetchedResult::Stored(Arc::new(stored));
         }
+        // What became of the patches of a deferred resource counts when it is told.
+        for (result, patch) in results.iter().zip(&mut patches) {
+            patch.take_if(|_| *result == FetchedResult::Deferred);
+        }
         let results = results.into_iter().zip(patches);
         let items =
             items.iter().zip(results).map(|(item, (result, patch))| fetched(item, result, patch)).collect();

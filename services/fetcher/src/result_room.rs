@@ -36,7 +36,8 @@ impl ResultRoom {
 
     /// Takes room for a result, if there is enough. The first one has it in any case, so each job settles at least one.
     pub(crate) fn fits(&mut self, result: &FetchedResult) -> bool {
-        self.take(result.bytes())
+        let put = if matches!(result, FetchedResult::Stored(_)) { PUT } else { 0 };
+        self.take(result.bytes() + put)
     }
 
     /// As [`fits`](Self::fits), for the use of patches. The result of the same resource follows.

@@ -30,6 +30,8 @@ const MIB: u64 = 1024 * 1024;
 #[derive(Debug)]
 struct Counted {
     connections: AtomicUsize,
+    /// Connections that were closed at once.
+    refused: AtomicUsize,
     /// Full handshakes: others resumed a session.
     full: AtomicUsize,
     /// Connections with requests.
@@ -68,6 +70,7 @@ impl Counted {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             connections: AtomicUsize::new(0),
+            refused: AtomicUsize::new(0),
             full: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
             most_on_one: AtomicUsize::new(0),
@@ -122,6 +125,7 @@ async fn accept(
     loop {
         let (tcp, _) = listener.accept().await.unwrap();
         if counted.connections.load(SeqCst) >= most {
+            counted.refused.fetch_add(1, SeqCst);
             continue;
         }
         let Ok(stream) = tls.accept(tcp).await else { continue };
@@ -317,4 +321,5 @@ async fn where_a_further_connection_is_refused_requests_wait_for_the_first() {
     tokio::spawn(accept(listener, tls, Some(1), 1, Arc::clone(&counted), 1));
     by_who_trusts(&Server { url, certificate, seen: Seen::default() }, test).await;
     assert_eq!((counted.answered.load(SeqCst), counted.connections.load(SeqCst)), (7, 1));
+    assert!(counted.refused.load(SeqCst) > 0, "a further one was tried");
 }

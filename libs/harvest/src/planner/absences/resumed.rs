@@ -19,8 +19,7 @@ use crate::run::{RunContext, document_queue};
 #[derive(Debug, Default, Clone, Copy)]
 struct Packages {
     /// Entries of the dump with a package whose content is not known yet.
-    unopened: u64,
-    any: bool,
+    unopened_entries: u64,
 }
 
 impl Packages {
@@ -30,8 +29,7 @@ impl Packages {
             PackageState::Opened { done, .. } => done.is_empty(),
             PackageState::Done | PackageState::Failed => false,
         };
-        self.unopened += if is_unopened { package.named } else { 0 };
-        self.any = true;
+        self.unopened_entries += if is_unopened { package.named } else { 0 };
     }
 }
 
@@ -52,11 +50,19 @@ impl Planner {
         }
         for (uri, record) in &documents {
             let names_nothing = record.documents + record.packages == record.entries;
-            let is_read = record.run == ctx.run.id && record.state == DocumentState::Done;
-            let unopened = packages.get(uri).map_or(0, |packages| packages.unopened);
-            let are_all_to_come = parts.get(uri.as_str()).copied().unwrap_or_default() == record.documents
-                && unopened == record.packages;
-            if is_read && names_nothing && are_all_to_come && may_be_compared(ctx, &record.set) {
+            // The interrupted process may have read it long ago. Only a stated time tells parts of another edition.
+            let is_read =
+                record.run == ctx.run.id && record.state == DocumentState::Done && record.at.is_some();
+            let unopened_entries = packages.get(uri).map_or(0, |packages| packages.unopened_entries);
+            let are_all_parts_unread = parts.get(uri.as_str()).copied().unwrap_or_default()
+                == record.documents
+                && unopened_entries == record.packages;
+            if is_read
+                && !record.doubtful
+                && names_nothing
+                && are_all_parts_unread
+                && may_be_compared(ctx, &record.set)
+            {
                 self.reading.whole.insert(uri.clone());
                 self.expect_names(ctx, record);
             }
@@ -80,7 +86,7 @@ impl Planner {
             let is_lost = |(uri, record): &(String, DocumentRecord)| {
                 !self.reading.whole.contains(uri)
                     && !self.reading.unmodified.contains(uri)
-                    && (record.packages == 0 || packages.get(uri).is_some_and(|packages| packages.any))
+                    && (record.packages == 0 || packages.contains_key(uri))
             };
             if snapshots.iter().all(is_known) && snapshots.iter().any(is_lost) {
                 self.tell_uncompared_set(ctx, snapshots).await?;
