@@ -119,10 +119,12 @@ async fn records_that_offset_tokens_skip_while_others_change_are_held_after_the_
     (10..15).for_each(|index| case.repository.update(index));
     assert_eq!(sync.end(), Some(0));
     case.repository.reset_requests();
-    case.sync(&[]).exits(0);
+    let run = case.sync(&[]).exits(0);
     case.is_whole();
     let log = case.repository.requests();
-    assert!(log.count("ListIdentifiers") <= 10 && log.count("GetRecord") <= 5, "{:?}", log.by_verb);
+    // Beside the skipped records, a few are drawn at random as a sample.
+    let asked = log.count("GetRecord") - run.count("sampled");
+    assert!(log.count("ListIdentifiers") <= 10 && asked <= 5, "{:?} {run}", log.by_verb);
 }
 
 #[tokio::test(flavor = "multi_thread")]
