@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::uri::Scheme;
+use http::{Request, Response, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
@@ -20,7 +21,7 @@ use crate::address_guard::{CachedNames, Guard, Names, SystemNames};
 use crate::body_chunks::BodyChunks;
 use crate::connector::Connector;
 use crate::h2_connections::{H2Connections, MOST_CONNECTIONS, StreamSlot};
-use crate::only_h2::OnlyH2;
+use crate::known_origins::KnownOrigins;
 use crate::stream_limit::StreamLimit;
 use crate::{WebConfig, WebError, classify};
 
@@ -60,7 +61,10 @@ pub(crate) struct Networks {
     /// Requests that each have a connection of their own.
     apart: Network,
     /// Origins that speak no HTTP/1.1: their requests share connections.
-    only_h2: OnlyH2,
+    only_h2: KnownOrigins,
+    /// Origins that speak no HTTP/2: each request has a connection of its own anyway. All are of one pool, so that
+    /// those that are open are used.
+    only_h1: KnownOrigins,
 }
 
 impl Underlay {
@@ -86,7 +90,8 @@ impl Underlay {
             further: std::array::from_fn(|_| network(&self.tls_further, true)),
             h2_connections: H2Connections::default(),
             apart: network(&self.tls_apart, false),
-            only_h2: OnlyH2::default(),
+            only_h2: KnownOrigins::default(),
+            only_h1: KnownOrigins::default(),
         }
     }
 }
@@ -102,16 +107,17 @@ impl Networks {
         request: Request<Full<Bytes>>,
         apart: bool,
     ) -> Result<Response<BodyChunks>, WebError> {
-        if apart && !self.only_h2.has(request.uri()) {
+        let uri = request.uri().clone();
+        let speaks_both =
+            uri.scheme() == Some(&Scheme::HTTPS) && !self.only_h1.has(&uri) && !self.only_h2.has(&uri);
+        if apart && speaks_both {
             match self.apart.request(request.clone()).await {
                 Ok(answer) => return Ok(answer.map(|incoming| BodyChunks::network(incoming, None))),
-                Err(error) if classify::speaks_no_offered_protocol(&error) => {
-                    self.only_h2.note(request.uri())
-                }
+                Err(error) if classify::speaks_no_offered_protocol(&error) => self.only_h2.note(&uri),
                 Err(error) => return Err(classify::before_answer(&error)),
             }
         }
-        let mut slot = self.h2_connections.enter(request.uri());
+        let mut slot = self.h2_connections.enter(&uri);
         if let Some(further) = slot.take_if(|slot| slot.number() > 0) {
             match self.further[further.number() - 1].request(request.clone()).await {
                 Ok(answer) => return Ok(answered(answer, Some(further))),
@@ -120,10 +126,13 @@ impl Networks {
                 Err(error) => return Err(classify::before_answer(&error)),
             }
             drop(further);
-            slot = self.h2_connections.enter(request.uri());
+            slot = self.h2_connections.enter(&uri);
         }
-        let answer = self.shared.request(request).await;
-        Ok(answered(answer.map_err(|error| classify::before_answer(&error))?, slot))
+        let answer = self.shared.request(request).await.map_err(|error| classify::before_answer(&error))?;
+        if answer.version() < Version::HTTP_2 && !self.only_h1.has(&uri) {
+            self.only_h1.note(&uri);
+        }
+        Ok(answered(answer, slot))
     }
 }
 

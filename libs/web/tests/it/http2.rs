@@ -289,6 +289,29 @@ async fn requests_apart_have_connections_of_their_own_and_keep_to_the_places() {
 }
 
 #[tokio::test]
+async fn requests_of_http1_take_an_open_connection_whether_apart_or_not() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://localhost:{}/a", listener.local_addr().unwrap().port());
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&connections);
+    tokio::spawn(async move {
+        loop {
+            let (tcp, _) = listener.accept().await.unwrap();
+            counted.fetch_add(1, SeqCst);
+            let answer = service_fn(async |_| Ok::<_, Infallible>(Response::new(Full::<Bytes>::from("abc"))));
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(tcp), answer));
+        }
+    });
+    let client = with_places(2);
+    for apart in [false, true, true, false] {
+        let asked = GetRequest { apart, ..GetRequest::new(url.parse().unwrap()) };
+        let mut response = client.get(asked).await.unwrap();
+        while response.chunk().await.unwrap().is_some() {}
+    }
+    assert_eq!(connections.load(SeqCst), 1);
+}
+
+#[tokio::test]
 async fn a_server_of_http2_alone_answers_requests_apart_over_a_shared_connection() {
     let test = "a_server_of_http2_alone_answers_requests_apart_over_a_shared_connection";
     if let Ok(url) = std::env::var(ASK) {
