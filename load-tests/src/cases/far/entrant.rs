@@ -36,7 +36,7 @@ impl Entrant {
         let mut all = Vec::new();
         for (place, (protocol, link)) in places.enumerate() {
             for program in programs {
-                if (*program, protocol) == (Program::Aria2c, Protocol::Http2) {
+                if !program.speaks(protocol) {
                     continue;
                 }
                 let mut name = format!("{}, {}", program.name(), protocol.name());
@@ -95,8 +95,8 @@ impl Entrant {
                 command.arg(format!("--ca-certificate={certificate}")).args(["-i", LIST])
             }
             Program::Wget2 => {
-                let protocol = if is_http2 { "--http2" } else { "--no-http2" };
-                let command = peer()?.args(["--no-config", "--quiet", "--max-threads", &at_once, protocol]);
+                let command =
+                    peer()?.args(["--no-config", "--quiet", "--no-http2", "--max-threads", &at_once]);
                 // It writes to no file of the user's.
                 let command = command.args(["--no-hsts", "--no-hpkp", "--no-ocsp"]);
                 let command = command.args(["--ca-certificate", &certificate, "--force-directories"]);
@@ -121,11 +121,11 @@ mod tests {
     fn each_program_speaks_each_protocol_that_it_has_and_names_differ() {
         let places = [(Protocol::Http1, None), (Protocol::Http2, None)];
         let all = Entrant::all(&Program::ALL, places.into_iter());
-        assert_eq!(all.len(), 11);
+        assert_eq!(all.len(), 10);
         let mut folders: Vec<String> = all.iter().map(|entrant| entrant.folder()).collect();
         assert!(folders.iter().all(|folder| !folder.contains([' ', ',', '/'])), "{folders:?}");
         folders.sort_unstable();
         folders.dedup();
-        assert_eq!(folders.len(), 11);
+        assert_eq!(folders.len(), 10);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::peers::{self, Peer};
+use crate::tls_source::Protocol;
 
 /// A program that a user could run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +16,8 @@ pub(super) enum Program {
     Curl,
     /// `aria2c`, which has no HTTP/2.
     Aria2c,
-    /// `wget2`, with as many threads as there are requests.
+    /// `wget2`, with as many threads as there are requests. By HTTP/2 each thread requests 30 resources at a time, and
+    /// what was to come over a connection that the server ends is lost.
     Wget2,
     /// `rclone copy` from a remote that is a web server.
     Rclone,
@@ -47,6 +49,11 @@ impl Program {
             Self::Wget2 => "wget2",
             Self::Rclone => "rclone",
         }
+    }
+
+    /// Whether it has rows by this protocol.
+    pub(super) fn speaks(self, protocol: Protocol) -> bool {
+        protocol == Protocol::Http1 || !matches!(self, Self::Aria2c | Self::Wget2)
     }
 
     /// The line of one resource in its list: mostly the URL, and the target.
