@@ -5,6 +5,7 @@ pub(crate) mod document_queue;
 mod held_back;
 mod incoming;
 pub(crate) mod job_events;
+mod natural_order;
 pub(crate) mod origin_queues;
 mod pending_bound;
 pub(crate) mod problems;

@@ -30,6 +30,6 @@ mod tests {
     fn connections_of_their_own_are_for_jobs_that_last_longer_than_a_handshake() {
         let is_apart = |resources| Manner::of(&Terms::default(), resources).is_apart;
         assert!(!is_apart(1) && !is_apart(7), "a small Source is asked over the connection of its list");
-        assert!(is_apart(8) && is_apart(768));
+        assert!(is_apart(8) && is_apart(1_024));
     }
 }

@@ -8,6 +8,7 @@ use model::{DocumentRecord, DocumentState, RunId, SetId};
 use resourcesync::Capability;
 
 use crate::error::HarvestError;
+use crate::run::natural_order::natural_order;
 
 /// The documents to read next, without those that are read and not planned yet. Lists come before changes, changes in
 /// chronological order, whatever order an index has. Call it again when these are read, because an index queues more.
@@ -28,7 +29,11 @@ pub(crate) async fn next_documents(
         }
     }
     let mut next = if lists.is_empty() { changes } else { lists };
-    next.sort_by(|(a, x), (b, y)| (x.from, a).cmp(&(y.from, b)));
+    // The parts of a list are mostly in the order of their numbers, and so are the resources in them. Then entries come
+    // after all that is planned, and need no lookup.
+    next.sort_by(|(a, x), (b, y)| {
+        x.from.cmp(&y.from).then_with(|| natural_order(a, b)).then_with(|| a.cmp(b))
+    });
     Ok(next)
 }
 

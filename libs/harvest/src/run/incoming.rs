@@ -7,7 +7,7 @@ use model::SourceId;
 use tokio::time::Instant;
 
 /// Outcome messages settled per batch.
-const MOST: usize = 16;
+const MOST: usize = 8;
 /// Shortest minimum time between two batches. Jobs of small resources end sooner than that, and each commit is a write
 /// to the store. The spare jobs in the queue last longer than this.
 const EVERY: Duration = Duration::from_millis(4);

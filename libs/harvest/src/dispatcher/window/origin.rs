@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 
 use model::{Declaration, FetchItem, Fetched, FetchedResult, Validators};
 
-/// Maximum resources of a job. Each job costs a pack, three messages and a commit. Their outcomes are one message, of
-/// less than a MiB; the fetcher and the verifier defer what does not fit.
-pub(super) const LARGEST_JOB: usize = 768;
+use super::MOST_OUT;
+
+/// Maximum resources of a job: those of a full pack. Each job costs a pack, three messages and a commit. Their outcomes
+/// are one message, of less than a MiB; the fetcher and the verifier defer what does not fit.
+pub(super) const LARGEST_JOB: usize = 1_024;
 /// Resources that a job of a short run may have, though they are a larger share of it: to request them again is quick.
 const SMALLEST_SHARE: usize = 16;
 /// Maximum bytes of URIs and declarations in a job: its message, and those that follow from it, stay well below the
@@ -42,14 +44,18 @@ pub(super) struct OriginState {
 }
 
 impl OriginState {
-    /// Number of resources in a job: enough for a few seconds, but few enough that a crash costs little of the run
-    /// and that all slots stay busy to its end. `last` says that the ready resources are all that is left.
+    /// Number of resources in a job: enough for a few seconds, but few enough that a crash costs little of the run, that
+    /// all slots stay busy to its end, and that the records of all that is out are kept in memory. `last` says that the ready resources are all that is left.
     pub(super) fn job_size(&self, planned: u64, jobs_per_origin: usize, last: bool) -> usize {
         let by_time = self.millis().map_or(LARGEST_JOB, |millis| (JOB_MILLIS / millis.max(0.001)) as usize);
         let by_share = planned / (SHARE_IN_FLIGHT * most_jobs(jobs_per_origin) as u64);
         let by_share = usize::try_from(by_share).unwrap_or(LARGEST_JOB).max(SMALLEST_SHARE);
-        let size = by_time.min(by_share).clamp(1, LARGEST_JOB);
-        if last { size.min(self.last_size(jobs_per_origin)) } else { size }
+        let by_plans = (MOST_OUT / most_jobs(jobs_per_origin)).max(SMALLEST_SHARE);
+        // Of a short run of a slow origin, all resources would be out at once, and some slots would get two jobs.
+        let all = usize::try_from(planned).unwrap_or(usize::MAX);
+        let by_slots = self.half_a_share(all, jobs_per_origin);
+        let size = by_time.min(by_share).min(by_plans).min(by_slots).clamp(1, LARGEST_JOB);
+        if last { size.min(self.half_a_share(self.ready.len(), jobs_per_origin)) } else { size }
     }
 
     /// Milliseconds per resource: measured, or else expected.
@@ -57,13 +63,14 @@ impl OriginState {
         self.millis_per_resource.or(self.expected_millis)
     }
 
-    /// Number of resources in one of the last jobs: half of each slot's share. A single slot waits for no other.
-    fn last_size(&self, jobs_per_origin: usize) -> usize {
+    /// Half of each slot's share of so many resources, but no less than is worth a job. A single slot waits for no
+    /// other.
+    fn half_a_share(&self, resources: usize, jobs_per_origin: usize) -> usize {
         let Some(millis) = self.millis().filter(|_| jobs_per_origin > 1) else {
             return LARGEST_JOB;
         };
         let worth_a_job = (LAST_JOBS_MILLIS / millis.max(0.001)).ceil() as usize;
-        self.ready.len().div_ceil(2 * jobs_per_origin).max(worth_a_job)
+        resources.div_ceil(2 * jobs_per_origin).max(worth_a_job)
     }
 
     /// How many of the first `most` resources fit into one message; at least one.
