@@ -142,6 +142,7 @@ mod tests {
     use crate::documents::Documents;
     use crate::held_digests::HeldDigests;
     use crate::meta::Meta;
+    use crate::package_names::NamesOfPackages;
     use crate::packages::Packages;
     use crate::pages::LandingPages;
     use crate::pending::Pending;
@@ -160,6 +161,7 @@ mod tests {
             History::PREFIX,
             LandingPages::PREFIX,
             Meta::PREFIX,
+            NamesOfPackages::PREFIX,
             Packages::PREFIX,
             Pending::PREFIX,
             Problems::PREFIX,

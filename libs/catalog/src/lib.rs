@@ -18,6 +18,7 @@ mod log_end;
 mod lookups;
 mod meta;
 mod owner_store;
+mod package_names;
 mod packages;
 mod pages;
 mod pending;
@@ -43,6 +44,7 @@ pub use lazy_resource::{LazyResource, UnreadScan};
 pub use log_end::LogEnd;
 pub use lookups::Lookups;
 pub use meta::SCHEMA;
+pub use package_names::PackageNamesScan;
 pub use reader::CatalogReader;
 pub use resource_summary::{ResourceSummary, ResourceSummaryScan};
 pub use scan::{

@@ -122,6 +122,11 @@ async fn forget_the_former(catalog: &Catalog) -> Result<(), HarvestError> {
         batch.delete_package(&uri);
         commit_many(catalog, &mut batch).await?;
     }
+    let mut names = catalog.scan_package_names().await?;
+    while let Some(((uri, first), _)) = names.try_next().await? {
+        batch.delete_package_names(&uri, first);
+        commit_many(catalog, &mut batch).await?;
+    }
     let mut problems = catalog.scan_problems().await?;
     while let Some((subject, _)) = problems.try_next().await? {
         batch.delete_problem(&subject);

@@ -33,6 +33,7 @@ mod options;
 mod origin;
 mod outcome;
 mod package;
+mod package_names;
 mod patch;
 mod pending;
 mod persisted;
@@ -93,6 +94,7 @@ pub use package::{
     Contents, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, PackageJob, PackageOutcome,
     PackageRecord, PackageResult, PackageState, SettledPackage, SliceSet,
 };
+pub use package_names::{KeptNames, PackageNames};
 pub use patch::{
     MOST_PATCHES_IN_VAIN, Patch, PatchBase, PatchItem, PatchPlan, PatchUnused, PatchUse, packaged_patch,
 };

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::patch::packaged_patch;
 use crate::wire::Message;
 use crate::{
-    Assurance, Declaration, Failure, JobId, Links, Location, Origin, PackageId, ResourceUri, RunId,
-    SelectionId, Seq, SetId, SourceId, StoredBitstream, Terms, Validators,
+    Assurance, Declaration, Failure, JobId, KeptNames, Links, Location, Origin, PackageId, ResourceUri,
+    RunId, SelectionId, Seq, SetId, SourceId, StoredBitstream, Terms, Validators,
 };
 
 /// A package that a dump lists (RS-33). Keyed by its URI.
@@ -124,6 +124,10 @@ pub struct SettledPackage {
     pub location: Option<Location>,
     /// Entries of its manifest.
     pub entries: u64,
+    /// Which of the kept names are those that it lists; none if it tells changes, or if an earlier version of Thresher
+    /// settled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<KeptNames>,
 }
 
 /// The contents of an opened package.
@@ -401,6 +405,13 @@ impl SliceSet {
     /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Adds all slices of another set.
+    pub fn extend(&mut self, other: &Self) {
+        for number in other.0.iter().flat_map(|(first, end)| *first..*end) {
+            self.insert(number);
+        }
     }
 
     /// The numbers below `all` that it lacks, in order.

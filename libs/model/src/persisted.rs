@@ -114,6 +114,8 @@ register! {
     LandingPages = Catalog "l" 1 [Owner];
     /// Properties of the catalog.
     Properties = Catalog "m" 1 [Owner Operator];
+    /// Names that packages of Resource Dumps list.
+    PackageNames = Catalog "n" 1 [Owner];
     /// Pending records.
     Pending = Catalog "p" 2 [Owner Operator];
     /// Resources, tombstones included.

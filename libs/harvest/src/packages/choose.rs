@@ -8,7 +8,7 @@ use model::{Action, PackageState, SetId, Validators};
 use planning::{Cost, FEW_RESOURCES, Pace, is_dump_cheaper, queued_document};
 use resourcesync::Capability;
 
-use super::uploads;
+use super::{names, uploads};
 use crate::error::HarvestError;
 use crate::planner::Planner;
 use crate::run::RunContext;
@@ -133,6 +133,7 @@ pub(crate) async fn let_go_of_packages(ctx: &mut RunContext, set: &SetId) -> Res
             if record.kept || ctx.progress.is_resumed() {
                 uploads::forget_upload(ctx, &uri, record.seq).await;
             }
+            names::forget(ctx, &mut batch, &uri).await?;
             batch.delete_package(&uri);
             if batch.len() >= super::BATCH {
                 ctx.commit(std::mem::take(&mut batch)).await?;

@@ -5,13 +5,14 @@ use catalog::Batch;
 use documents::{ManifestTimes, Part, is_manifest_of, manifest_context, manifest_of};
 use jiff::Timestamp;
 use model::{
-    Contents, DocumentRecord, ManifestHeader, PackageRecord, PackageState, ResourceRecord, SettledPackage,
-    Subject, Validators,
+    Contents, DocumentRecord, KeptNames, ManifestHeader, PackageRecord, PackageState, ResourceRecord,
+    SettledPackage, Subject, Validators,
 };
 use planning::{CurrentState, Decision, EntryContext, Horizon, decide, queued_document, relinked, strategy};
 use resourcesync::{Capability, Datetime, Item};
 use url::Url;
 
+use super::names::{self, Slices};
 use super::uploads;
 use crate::error::HarvestError;
 use crate::planner::Planner;
@@ -48,6 +49,7 @@ pub(crate) async fn spare(
     };
     let mut context = None;
     let mut unchanged = 0;
+    let mut parts = 0;
     while let Some(part) = stream.next().await {
         match part {
             Part::Header(header) if is_manifest_of(&header, &record.capability) => {
@@ -59,14 +61,18 @@ pub(crate) async fn spare(
             Part::Items(mut items) => {
                 let met = planner.reading.budget.take_entries(&ctx.options.limits, &mut items);
                 match &context {
-                    Some(context) if met.is_none() && are_held(ctx, planner, context, &items).await? => {
+                    Some(context)
+                        if met.is_none()
+                            && are_held(ctx, planner, context, (uri, &*record, parts), &items).await? =>
+                    {
                         unchanged += items.len() as u64;
+                        parts += 1;
                     }
                     // The package itself is requested.
                     _ => return Ok(()),
                 }
             }
-            Part::End(summary) if summary.complete && summary.bad == 0 => {
+            Part::End(summary) if summary.complete && summary.bad == 0 && !summary.quirks.casts_doubt() => {
                 tracing::info!(
                     package.uri = uri,
                     entries = unchanged,
@@ -75,8 +81,13 @@ pub(crate) async fn spare(
                 ctx.run.counters.listed += unchanged;
                 ctx.run.counters.unchanged += unchanged;
                 let declaration = record.declaration.clone();
-                record.settled =
-                    Some(SettledPackage { declaration, entries: unchanged, ..SettledPackage::default() });
+                let names = names::are_kept(record).then_some(KeptNames { seq: record.seq, slices: parts });
+                record.settled = Some(SettledPackage {
+                    declaration,
+                    entries: unchanged,
+                    names,
+                    ..SettledPackage::default()
+                });
                 record.selection = Some(ctx.selection.id());
                 record.state = PackageState::Done;
                 return Ok(());
@@ -110,6 +121,7 @@ async fn are_held(
     ctx: &mut RunContext,
     planner: &mut Planner,
     context: &EntryContext,
+    (package, package_record, part): (&str, &PackageRecord, u32),
     items: &[Item],
 ) -> Result<bool, HarvestError> {
     let mut planned = Vec::with_capacity(items.len());
@@ -132,15 +144,23 @@ async fn are_held(
         }
     }
     let mut batch = Batch::new();
+    planner.reconciler.collect_names();
     for (planned, record) in planned.into_iter().zip(records) {
         if planned.listing.change.is_none() {
             planner.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
+            planner.name_links(ctx, context, &planned);
         }
         // The package would tell nothing more than other links.
         let relinked = record.as_ref().and_then(|record| relinked(record, &planned.listing));
         if let (Some(record), Some(listing)) = (record, relinked) {
             batch.put_resource(&planned.uri, &ResourceRecord { listing, ..*record });
         }
+    }
+    let listed = planner.reconciler.collected_names();
+    if names::are_kept(package_record) {
+        let mut part_of = Slices::default();
+        part_of.add(part);
+        names::keep(planner, &mut batch, package, package_record, part_of, listed);
     }
     if !batch.is_empty() {
         ctx.commit(batch).await?;

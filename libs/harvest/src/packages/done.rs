@@ -10,7 +10,7 @@ use model::{
 use planning::{is_listed_elsewhere, queued_document};
 use resourcesync::Capability;
 
-use super::{choose, contents, uploads};
+use super::{choose, contents, names, unlisted, uploads};
 use crate::error::HarvestError;
 use crate::planner::Planner;
 use crate::run::{RunContext, document_queue};
@@ -73,6 +73,7 @@ pub(crate) async fn finish_dumps(ctx: &mut RunContext, planner: &mut Planner) ->
     }
     drop(packages);
     let mut batch = Batch::new();
+    let mut whole: HashMap<String, SetId> = HashMap::new();
     let mut broken: HashSet<(SetId, Capability)> = HashSet::new();
     for (uri, tally) in dumps {
         let Some(mut record) = ctx.catalog().await?.document(&uri).await? else { continue };
@@ -84,6 +85,9 @@ pub(crate) async fn finish_dumps(ctx: &mut RunContext, planner: &mut Planner) ->
                 }
                 record.unpacked = Some(tally.entries);
                 batch.put_document(&uri, &record);
+            }
+            if !record.doubtful {
+                whole.insert(uri, record.set);
             }
         } else if tally.left > 0 || !has_let_go(ctx, &record).await? {
             broken.insert((record.set, record.capability));
@@ -114,7 +118,8 @@ pub(crate) async fn finish_dumps(ctx: &mut RunContext, planner: &mut Planner) ->
         tracing::warn!(set.id = %document.set, contents = uri, "a package could not be read; what its manifest names is asked for by itself");
         batch.put_document(uri, document);
     }
-    ctx.commit(batch).await
+    ctx.commit(batch).await?;
+    unlisted::forget_unlisted(ctx, &whole).await
 }
 
 /// Whether packages of a dump may be missing because a list brings their resources sooner.
@@ -149,6 +154,7 @@ pub(crate) async fn forget_packages(
             if record.kept {
                 uploads::forget_upload(ctx, &uri, record.seq).await;
             }
+            names::forget(ctx, batch, &uri).await?;
             batch.delete_package(&uri);
             batch.delete_problem(&Subject::Document(uri));
         }

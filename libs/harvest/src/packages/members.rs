@@ -185,7 +185,7 @@ fn wanted_members(
             Err(_) => {}
         }
     }
-    if planner.reconciler.records_names_of(&context.set) {
+    if planner.reconciler.takes_names_of(&context.set) {
         for linked in linked.iter().filter(|linked| linked.listing.change.is_none()) {
             planner.reconciler.note_name(ctx, &context.document, &context.set, &linked.uri);
         }

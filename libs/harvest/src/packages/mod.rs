@@ -12,10 +12,12 @@ mod earlier;
 mod edition;
 mod indexes;
 mod members;
+mod names;
 mod outcome;
 mod plan;
 mod queue;
 mod send;
+mod unlisted;
 mod uploads;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -32,6 +34,7 @@ use crate::settler::Settler;
 pub(crate) use choose::choose_dumps;
 pub(crate) use done::forget_packages;
 pub(crate) use members::settle_members;
+pub(crate) use names::{Known, known};
 use queue::Order;
 use send::Task;
 

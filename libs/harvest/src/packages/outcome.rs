@@ -5,12 +5,13 @@ use catalog::Batch;
 use documents::manifest_of;
 use jiff::SignedDuration;
 use model::{
-    Contents, Disposition, Failure, JobId, PackageOutcome, PackageRecord, PackageResult, PackageState,
-    ProblemReason, Seq, SettledPackage, SliceSet, Subject,
+    Contents, Disposition, Failure, JobId, KeptNames, MemberOutcome, MemberResult, PackageOutcome,
+    PackageRecord, PackageResult, PackageState, ProblemReason, Seq, SettledPackage, SliceSet, Subject,
 };
 use resourcesync::{Capability, Quirk};
 
 use super::indexes::{self, Indexes};
+use super::names::{self, Slices};
 use super::uploads::{self, is_about_bytes, is_worth_keeping};
 use super::{PackageWork, contents, earlier, edition, members, queue, send};
 use crate::error::HarvestError;
@@ -88,10 +89,8 @@ impl PackageWork {
                 Some(settled) => {
                     ctx.run.counters.unchanged += settled.entries;
                     ctx.run.counters.listed += settled.entries;
-                    if !record.capability.tells_changes() {
-                        planner.reconciler.ignore_absences(&record.set);
-                    }
                     record.state = PackageState::Done;
+                    planner.name_kept(ctx, uri, &record).await?;
                 }
                 None => {
                     let why = "the server answered 304 Not Modified to a request without conditions; it sent no package";
@@ -197,6 +196,8 @@ impl PackageWork {
         if ctx.problems.any && contents.unlisted == 0 {
             batch.delete_problem(&Subject::Document(uri.to_owned()));
         }
+        // Those that remain occur again when its slices are settled.
+        ctx.forget_entry_problems(uri).await?;
         note_unlisted(ctx, batch, uri, contents.unlisted, &contents.unlisted_names).await?;
         ctx.run.counters.listed += contents.overtaken;
         ctx.run.counters.unchanged += contents.overtaken;
@@ -290,9 +291,13 @@ async fn settle_slices(
 ) -> Result<(), HarvestError> {
     let PackageState::Opened { stored, contents, mut done } = record.state.clone() else { return Ok(()) };
     let mut all = Vec::new();
+    let mut settled = Slices::default();
     for slice in slices {
         let PackageResult::Slice { number, items, unlisted, unlisted_names } = slice else { continue };
         if done.insert(number) {
+            let is_bad = |item: &MemberOutcome| matches!(item.result, MemberResult::BadEntry(_));
+            settled.has_bad_entries |= items.iter().any(is_bad);
+            settled.add(number);
             all.extend(items);
             note_unlisted(ctx, batch, uri, unlisted, &unlisted_names).await?;
         }
@@ -302,7 +307,14 @@ async fn settle_slices(
     let context = contents::member_context(uri, record, &contents, ctx.clock.now());
     let (earlier, all): (Vec<_>, Vec<_>) = all.into_iter().partition(|item| item.entry.earlier);
     earlier::settle_earlier(ctx, settler, &context, earlier).await?;
+    if names::are_kept(record) {
+        planner.reconciler.collect_names();
+    }
     members::settle_members(ctx, planner, settler, batch, &context, all).await?;
+    if names::are_kept(record) {
+        let listed = planner.reconciler.collected_names();
+        names::keep(planner, batch, uri, record, settled, listed);
+    }
     record.state = PackageState::Opened { stored, contents, done };
     finish_if_done(record);
     Ok(())
@@ -333,6 +345,7 @@ fn finish_if_done(record: &mut PackageRecord) {
         sha256: Some(stored.computed.sha256()),
         location: Some(stored.location.clone()),
         entries: contents.entries,
+        names: names::are_kept(record).then_some(KeptNames { seq: record.seq, slices: contents.slices }),
     });
     record.state = PackageState::Done;
 }

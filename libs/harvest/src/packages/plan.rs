@@ -55,10 +55,7 @@ impl Planner {
             };
             let record = self.unless_ignored(ctx, &entry.loc, known_version.as_ref(), record).await?;
             if record.state == PackageState::Done {
-                // It is not read again, so the resources that it lists stay unknown. Changes prove no absence anyway.
-                if !record.capability.tells_changes() {
-                    self.reconciler.ignore_absences(&record.set);
-                }
+                self.name_kept(ctx, &entry.loc, &record).await?;
                 let entries = record.settled.as_ref().map_or(0, |settled| settled.entries);
                 ctx.run.counters.listed += entries;
                 ctx.run.counters.unchanged += entries;

@@ -8,7 +8,7 @@ use model::{
 };
 use oaipmh::Pasted;
 use planning::{Horizon, oai, queued_document, strategy};
-use resourcesync::{Capability, Mode as ReadMode};
+use resourcesync::Mode as ReadMode;
 
 use crate::error::HarvestError;
 use crate::planner::Planner;
@@ -179,7 +179,7 @@ impl Planner {
                 continue;
             }
             let mut queued = queued_document(ctx.run.id, &set, &capability, before);
-            if capability == Capability::ResourceList && self.is_uncompared(ctx, &set) {
+            if strategy::is_baseline(&capability) && self.is_uncompared(ctx, &set) {
                 queued.validators = Validators::default();
             }
             batch.put_document(&uri, &queued);

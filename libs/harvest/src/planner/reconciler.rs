@@ -1,6 +1,6 @@
 //! Entries that wait to be joined with the catalog, and the names that the lists of each set contain.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use model::{DocumentRecord, ResourceUri, SetId};
 use planning::ListedEntry;
@@ -18,6 +18,10 @@ pub(crate) struct Reconciler {
     pub(crate) spool: Spool,
     /// Absences of each set, from the lists read in this process; none if they cannot be known.
     pub(crate) absences: HashMap<SetId, Option<Absences>>,
+    /// Sets with an unchanged package whose names are not known.
+    pub(crate) lost_names: HashSet<SetId>,
+    /// Names of the package that is being settled; none between packages.
+    of_package: Option<Vec<ResourceUri>>,
 }
 
 impl Reconciler {
@@ -75,8 +79,26 @@ impl Reconciler {
         self.make_room(ctx).await
     }
 
+    /// Begins to collect the names that a package lists.
+    pub(crate) fn collect_names(&mut self) {
+        self.of_package = Some(Vec::new());
+    }
+
+    /// The names that were noted since.
+    pub(crate) fn collected_names(&mut self) -> Vec<ResourceUri> {
+        self.of_package.take().unwrap_or_default()
+    }
+
+    /// Whether names of this set are collected or recorded.
+    pub(crate) fn takes_names_of(&self, set: &SetId) -> bool {
+        self.of_package.is_some() || self.records_names_of(set)
+    }
+
     /// Records that a set's list contains a resource. The caller must call `make_room` now and then.
     pub(crate) fn note_name(&mut self, ctx: &mut RunContext, document: &str, set: &SetId, uri: &ResourceUri) {
+        if let Some(names) = &mut self.of_package {
+            names.push(uri.clone());
+        }
         let Some(Some(absences)) = self.absences.get_mut(set) else { return };
         absences.is_fresh = true;
         let number = self.spool.number(document, set);

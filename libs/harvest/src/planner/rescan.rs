@@ -86,9 +86,7 @@ impl Planner {
         compared: &HashSet<SetId>,
     ) -> Result<(), HarvestError> {
         let now = ctx.clock.now();
-        // Whether any was a list. Unchanged packages are not opened again, so reading a dump once more brings nothing
-        // new.
-        let mut read: HashMap<SetId, bool> = HashMap::new();
+        let mut read: HashSet<SetId> = HashSet::new();
         let mut asked: HashSet<SetId> = HashSet::new();
         let mut doubtful: HashSet<SetId> = HashSet::new();
         for (uri, record) in document_queue::documents(&*ctx.catalog().await?).await? {
@@ -101,7 +99,7 @@ impl Planner {
             }
             let is_news = !self.reading.unmodified.contains(&uri) && record.is_read_whole();
             if is_news {
-                *read.entry(record.set.clone()).or_default() |= record.capability == Capability::ResourceList;
+                read.insert(record.set.clone());
             }
             asked.insert(record.set);
         }
@@ -109,21 +107,18 @@ impl Planner {
         for id in asked.iter().filter(|id| !compared.contains(*id)) {
             let Some(set) = ctx.sets.get(id) else { continue };
             let may_tell = set.may_be_held() && !set.doubtful && !doubtful.contains(id);
-            let is_list = read.get(id).copied().filter(|_| may_tell);
-            self.note(ctx, &mut batch, id, |before| {
-                let fresh = is_list.map(|uncompared| PendingRescan {
+            let uncompared = may_tell && read.contains(id);
+            self.note(ctx, &mut batch, id, |before| match before {
+                Some(before) => {
+                    let uncompared = before.uncompared || uncompared;
+                    Some(PendingRescan { looked_at: now, uncompared, ..before })
+                }
+                None => uncompared.then_some(PendingRescan {
                     since: now,
                     looked_at: now,
                     uncompared,
                     guarded_percent: None,
-                });
-                match before {
-                    Some(before) => {
-                        let uncompared = before.uncompared || is_list == Some(true);
-                        Some(PendingRescan { looked_at: now, uncompared, ..before })
-                    }
-                    None => fresh,
-                }
+                }),
             });
         }
         ctx.commit(batch).await

@@ -8,6 +8,7 @@ mod harvest;
 mod killed;
 mod receive;
 mod show;
+mod unchanged;
 mod weigh;
 
 const AT: &str = "2026-01-01T00:00:00Z";
