@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Mark, pauses};
-use crate::follow::rest;
+use crate::follow::rest_after_look;
 use crate::set::Set;
 
 /// What came of a look at a Source.
@@ -19,9 +19,9 @@ pub(crate) enum Looked {
         /// The number of the next change of its catalog.
         next_change: Option<u64>,
         /// How long it took until they were told.
-        telling: Duration,
+        until_told: Duration,
         /// How long all of it took.
-        whole: Duration,
+        in_all: Duration,
     },
     /// Nothing of it is stored yet.
     Empty,
@@ -123,7 +123,7 @@ impl Item {
         self.has_failed = looked == Looked::Failed;
         self.is_empty = looked == Looked::Empty || self.is_empty && looked == Looked::Held;
         match looked {
-            Looked::Published { changes, next_change, telling, whole } => {
+            Looked::Published { changes, next_change, until_told, in_all } => {
                 let is_news = self.seen != mark || changes > 0;
                 if self.next_change.is_none() {
                     self.tidied = now;
@@ -131,7 +131,7 @@ impl Item {
                 self.seen = mark;
                 self.next_change = next_change;
                 self.pause = pauses::FIRST_FAILURE;
-                let rest = pauses::LEAST.max(rest(telling, whole));
+                let rest = pauses::LEAST.max(rest_after_look(until_told, in_all));
                 self.not_before = now + rest;
                 if changes > 0 {
                     self.changed = Some(now);

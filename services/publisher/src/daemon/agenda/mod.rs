@@ -64,7 +64,7 @@ impl Agenda {
     }
 
     /// Looks at a Source no more, since it is another publisher's.
-    pub(crate) fn rest(&mut self, source: &SourceId) {
+    pub(crate) fn look_no_more(&mut self, source: &SourceId) {
         self.plan(source, None);
     }
 

@@ -60,8 +60,8 @@ fn look(agenda: &mut Agenda, mark: Option<&Mark>, looked: Looked) -> Duration {
 }
 
 fn published(changes: u64) -> Looked {
-    let telling = Duration::from_millis(100);
-    Looked::Published { changes, next_change: Some(7), telling, whole: telling }
+    let took = Duration::from_millis(100);
+    Looked::Published { changes, next_change: Some(7), until_told: took, in_all: took }
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,8 +69,8 @@ async fn a_look_is_followed_by_a_rest_of_its_own_time_up_to_ten_seconds() {
     let mut agenda = agenda();
     agenda.look_soon(&source());
     for (took, rest) in [(7, 7), (60, 10)] {
-        let (telling, whole) = (Duration::from_millis(100), Duration::from_secs(took));
-        let looked = Looked::Published { changes: 5, next_change: Some(7), telling, whole };
+        let (until_told, in_all) = (Duration::from_millis(100), Duration::from_secs(took));
+        let looked = Looked::Published { changes: 5, next_change: Some(7), until_told, in_all };
         assert_eq!(look(&mut agenda, None, looked).as_secs(), rest);
         sleep(Duration::from_secs(rest)).await;
     }

@@ -34,7 +34,7 @@ impl Keeper {
                 if let Some(hubs) = item.hubs.take() {
                     hubs.cancel();
                 }
-                self.agenda.rest(&source);
+                self.agenda.look_no_more(&source);
             }
         }
         self.count();
