@@ -40,6 +40,7 @@ mod scanned;
 mod segment;
 mod state;
 mod subscribers;
+mod sweep;
 mod takedown;
 mod told;
 mod waiting;

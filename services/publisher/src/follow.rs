@@ -17,10 +17,10 @@ const EVERY: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How many times as long as it took to tell changes there is no look: those that come fast are told together. A new
 /// Resource List may take minutes; changes are told meanwhile, and soon after.
-const REST: u32 = 4;
+const REST_PER_TELLING: u32 = 4;
 /// There is no look for as long as the last one took, up to this time: it may have made a Resource List, and changes
 /// that come meanwhile share the next one.
-const LONGEST_WHOLE: Duration = Duration::from_secs(10);
+const LONGEST_REST_FOR_ALL: Duration = Duration::from_secs(10);
 /// Without changes, how often old files are looked for that nothing names any more.
 const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 
@@ -32,21 +32,21 @@ pub(crate) struct Found {
     /// The changes that were told.
     pub(crate) changes: u64,
     /// How long it took until they were told.
-    pub(crate) telling: Duration,
+    pub(crate) until_told: Duration,
     /// How long all of it took.
-    pub(crate) whole: Duration,
+    pub(crate) in_all: Duration,
 }
 
 impl Found {
     /// Nothing is new, after a look of this time.
     fn nothing(next_change: Option<u64>, took: Duration) -> Self {
-        Self { next_change, changes: 0, telling: took, whole: took }
+        Self { next_change, changes: 0, until_told: took, in_all: took }
     }
 }
 
-/// How long there is no look, after one that told changes in this time and took so long as a whole.
-pub(crate) fn rest(telling: Duration, whole: Duration) -> Duration {
-    telling.saturating_mul(REST).max(whole.min(LONGEST_WHOLE))
+/// How long there is no look after one that took so long until changes were told, and so long in all.
+pub(crate) fn rest_after_look(until_told: Duration, in_all: Duration) -> Duration {
+    until_told.saturating_mul(REST_PER_TELLING).max(in_all.min(LONGEST_REST_FOR_ALL))
 }
 
 /// Publishes what there is by now.
@@ -101,12 +101,12 @@ pub(crate) async fn follow(
             news = News::default();
         }
         match look_for_news(&shared, &mut news, published.filter(|_| !is_due)).await {
-            Ok(Found { next_change, telling, whole, .. }) => {
+            Ok(Found { next_change, until_told, in_all, .. }) => {
                 if published != next_change || is_due {
                     tidied = Instant::now();
                 }
                 published = next_change;
-                pause = every.max(rest(telling, whole));
+                pause = every.max(rest_after_look(until_told, in_all));
             }
             Err(error) => {
                 published = None;
@@ -155,6 +155,6 @@ pub(crate) async fn look(shared: &Shared, published: Option<u64>) -> Result<Foun
     }
     let opening = begun.elapsed();
     let done = publish(shared).await?;
-    let telling = opening + done.telling;
-    Ok(Found { next_change, changes: done.changes, telling, whole: begun.elapsed() })
+    let until_told = opening + done.telling;
+    Ok(Found { next_change, changes: done.changes, until_told, in_all: begun.elapsed() })
 }

@@ -17,6 +17,7 @@ mod news;
 mod notify;
 mod oai;
 mod opening;
+mod payload_limits;
 mod readers;
 mod repositories;
 mod resources;

@@ -12,13 +12,9 @@ use url::Url;
 use web::{AddressPolicy, Client, PostRequest, WebConfig, WebError};
 use websub::Channel;
 
+use crate::payload_limits::{CHANGES_AT_A_TIME, PAYLOAD_BYTES};
 use crate::shared::Shared;
-use crate::topics::PAYLOAD_BYTES;
 
-/// The largest payload. The specification of Change Notifications calls 750 KB a limit of hubs.
-const MOST_BYTES: usize = PAYLOAD_BYTES;
-/// Changes that are in memory at a time.
-const MOST_CHANGES: usize = 5_000;
 /// The first pause after a failure; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
@@ -110,8 +106,10 @@ async fn tell_all(shared: &Shared, client: &Client, hub: &Url, way: Way) -> Resu
         since = oldest;
     }
     let channel = channel(shared, hub);
-    while let Some(untold) = publication.changes_after(since, MOST_CHANGES).await? {
-        for notification in websub::publish(&channel, untold.from, untold.until, untold.entries, MOST_BYTES) {
+    while let Some(untold) = publication.changes_after(since, CHANGES_AT_A_TIME).await? {
+        for notification in
+            websub::publish(&channel, untold.from, untold.until, untold.entries, PAYLOAD_BYTES)
+        {
             let notification = notification?;
             let body = Bytes::from(notification.body);
             since = notification.until;

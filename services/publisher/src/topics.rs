@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use lru::LruCache;
 
-/// The largest payload.
-pub(crate) const PAYLOAD_BYTES: usize = 512 * 1024;
+use crate::payload_limits::PAYLOAD_BYTES;
+
 /// The most bytes of a server.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 

@@ -1,10 +1,14 @@
 //! What is told of resources that are there no more.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use publish::{Policy, Takedown};
+use object_store::ObjectStore;
+use publish::{Place, Policy, Takedown};
 use resourcesync::{Change, Entry, Link, relation};
 
+use crate::killed::Failing;
 use crate::reader::{Follower, document};
 use crate::world::{BASE, World, small, uri};
 
@@ -154,4 +158,25 @@ async fn the_earlier_file_of_a_damaged_resource_goes_after_two_days() {
     world.passes(49);
     world.publish().await;
     assert!(!is_there(&world).await);
+}
+
+#[tokio::test]
+async fn what_goes_in_one_run_costs_one_save_before_it_and_one_behind_it() {
+    let failing = Failing::new();
+    let objects: Arc<dyn ObjectStore> = Arc::clone(&failing) as _;
+    let mut world = World::at(Place::bucket("failing", Arc::clone(&objects)), objects, small()).await;
+    for number in 0..5 {
+        world.put(&format!("{number:03}"), &format!("body {number}")).await;
+    }
+    world.publish().await;
+    world.delete("001").await;
+    world.publish().await;
+    world.passes(49);
+    // The parts of the first Resource List go, and the file of what was deleted.
+    failing.left.store(1_000, Ordering::Relaxed);
+    let done = world.publish().await;
+    let writes = 1_000 - failing.left.load(Ordering::Relaxed);
+    assert!(done.removed >= 2 && done.documents == 0, "{done:?}");
+    assert!(!world.files().await.iter().any(|(path, _)| path.ends_with("e.org/001")));
+    assert_eq!(writes, i64::try_from(done.removed).unwrap() + 2);
 }

@@ -25,7 +25,7 @@ impl Looker {
         let (looked, is_slow) = self.turns.run(look.is_slow, |time| self.look_now(source, look, time)).await;
         // A new Resource List takes long, and the next look tells changes: it waits for no turn of those that take long.
         let is_quick =
-            matches!(looked, Looked::Published { telling, .. } if self.turns.are_longer_than(telling));
+            matches!(looked, Looked::Published { until_told, .. } if self.turns.are_longer_than(until_told));
         (looked, is_slow && !is_quick)
     }
 
@@ -47,8 +47,8 @@ impl Looker {
         let looked = tokio::select! {
             looked = timeout(time, work) => match looked {
                 Err(_) => None,
-                Ok(Ok(Found { next_change, changes, telling, whole })) => {
-                    Some(Looked::Published { changes, next_change, telling, whole })
+                Ok(Ok(Found { next_change, changes, until_told, in_all })) => {
+                    Some(Looked::Published { changes, next_change, until_told, in_all })
                 }
                 Ok(Err(error)) if is_missing(&error) => Some(Looked::Empty),
                 Ok(Err(error)) => {

@@ -1,5 +1,6 @@
 //! The publisher of a fleet: a service that publishes the Sources whose specs say so.
 
+mod admission;
 mod agenda;
 mod config;
 mod hubs;

@@ -12,11 +12,12 @@ use websub::{Method, SIGNATURE_HEADER, Signature, XML, denial};
 
 use super::Hub;
 use super::payloads::Next;
-use super::produce::{MOST_BYTES, PayloadError};
+use super::produce::PayloadError;
 use super::registry::Subscription;
+use crate::payload_limits::PAYLOAD_BYTES;
 
 /// Changes that are in memory at a time for one that is behind: about those of one payload.
-const MOST_CHANGES: usize = 1_000;
+const CHANGES_OF_ONE: usize = 1_000;
 /// The longest wait without a look at the lease.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// The pause after a subscription could not be ended.
@@ -206,14 +207,14 @@ async fn catch_up(
     to: Timestamp,
 ) -> Result<(), DeliveryError> {
     let Ok(_body) = hub.0.room.bodies().acquire().await else { return Ok(()) };
-    let most = if subscriber.failing_since.is_some() { MOST_TRIED } else { MOST_CHANGES };
+    let most = if subscriber.failing_since.is_some() { MOST_TRIED } else { CHANGES_OF_ONE };
     let made = {
         let Ok(_turn) = hub.0.room.catching_up().acquire().await else { return Ok(()) };
         let publication = hub.0.shared.publication();
         let Some(untold) = publication.changes_between(subscriber.told, to, most).await? else {
             return Ok(note(hub, subscription, to).await?);
         };
-        websub::publish(&hub.0.channel, untold.from, untold.until, untold.entries, MOST_BYTES).next()
+        websub::publish(&hub.0.channel, untold.from, untold.until, untold.entries, PAYLOAD_BYTES).next()
     };
     let Some(made) = made.transpose().map_err(PayloadError::from)? else { return Ok(()) };
     // It may have got another secret, or have ended, while it waited.

@@ -9,12 +9,8 @@ use tokio::time::Instant;
 
 use super::Hub;
 use super::payloads::Payload;
-use crate::topics::PAYLOAD_BYTES;
+use crate::payload_limits::{CHANGES_AT_A_TIME, PAYLOAD_BYTES};
 
-/// The largest payload.
-pub(super) const MOST_BYTES: usize = PAYLOAD_BYTES;
-/// Changes that are in memory at a time.
-const MOST_CHANGES: usize = 5_000;
 /// The pause after a failure.
 const PAUSE: Duration = Duration::from_secs(10);
 /// How long payloads stay in memory without another one: time enough for those who answer.
@@ -69,8 +65,8 @@ async fn make(hub: &Hub) -> Result<(), PayloadError> {
         // The semaphore is never closed.
         let _turn = hub.0.room.producing().acquire().await;
         let since = hub.0.payloads.until();
-        let Some(untold) = publication.changes_after(since, MOST_CHANGES).await? else { return Ok(()) };
-        for made in websub::publish(channel, untold.from, untold.until, untold.entries, MOST_BYTES) {
+        let Some(untold) = publication.changes_after(since, CHANGES_AT_A_TIME).await? else { return Ok(()) };
+        for made in websub::publish(channel, untold.from, untold.until, untold.entries, PAYLOAD_BYTES) {
             let made = made?;
             let body = hub.0.payloads.counted(made.body);
             publication.note_told(&channel.hub, made.until).await?;

@@ -1,0 +1,88 @@
+//! Reads files of a place, and lists them.
+
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
+
+use bytes::Bytes;
+use futures::{StreamExt as _, TryStreamExt as _};
+use object_store::path::Path as Key;
+use object_store::{GetOptions, GetResult, ObjectStoreExt as _};
+
+use super::{OWN, Place, key};
+use crate::PublishError;
+
+impl Place {
+    /// A file of it, with its length and times.
+    ///
+    /// # Errors
+    /// [`PublishError::Place`] when the place fails. A missing file is none.
+    pub async fn open(&self, path: &str) -> Result<Option<GetResult>, PublishError> {
+        match self.objects.get(&key(path)).await {
+            Ok(found) => Ok(Some(found)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed(path, error)),
+        }
+    }
+
+    /// A range of a file, with its length and times.
+    ///
+    /// # Errors
+    /// [`PublishError::Place`] when the place fails. A missing file is none.
+    pub async fn open_range(&self, path: &str, range: Range<u64>) -> Result<Option<GetResult>, PublishError> {
+        let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
+        match self.objects.get_opts(&key(path), options).await {
+            Ok(found) => Ok(Some(found)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed(path, error)),
+        }
+    }
+
+    /// A small file of it, in memory.
+    pub(crate) async fn read(&self, path: &str) -> Result<Option<Bytes>, PublishError> {
+        let Some(found) = self.open(path).await? else { return Ok(None) };
+        found.bytes().await.map(Some).map_err(|error| self.failed(path, error))
+    }
+
+    /// A copy of a file, as a temporary file that is read from its beginning. A missing file is none.
+    pub(crate) async fn copy(&self, path: &str) -> Result<Option<std::fs::File>, PublishError> {
+        let Some(found) = self.open(path).await? else { return Ok(None) };
+        let mut file = self.temporary()?.into_file();
+        let mut pieces = found.into_stream();
+        while let Some(piece) = pieces.try_next().await.map_err(|error| self.failed(path, error))? {
+            file.write_all(&piece)?;
+        }
+        file.seek(SeekFrom::Start(0))?;
+        Ok(Some(file))
+    }
+
+    /// The paths of at most so many files of a folder.
+    pub(crate) async fn list(&self, folder: &str, most: usize) -> Result<Vec<String>, PublishError> {
+        let mut files = self.objects.list(Some(&key(folder))).take(most);
+        let mut paths = Vec::new();
+        while let Some(file) = files.next().await {
+            paths.push(file.map_err(|error| self.failed(folder, error))?.location.to_string());
+        }
+        Ok(paths)
+    }
+
+    /// Looks at the path of each file of a folder.
+    pub(crate) async fn each(&self, folder: &str, mut look: impl FnMut(String)) -> Result<(), PublishError> {
+        let mut files = self.objects.list(Some(&key(folder)));
+        while let Some(file) = files.next().await {
+            look(file.map_err(|error| self.failed(folder, error))?.location.to_string());
+        }
+        Ok(())
+    }
+
+    /// Whether it has any file that is not the publisher's own.
+    pub(crate) async fn has_others(&self) -> Result<bool, PublishError> {
+        let is_own = |path: &Key| path.as_ref().strip_prefix(OWN).is_some_and(|rest| rest.starts_with('/'));
+        let mut files = self.objects.list(None);
+        while let Some(file) = files.next().await {
+            if !is_own(&file.map_err(|error| self.failed("", error))?.location) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
