@@ -112,6 +112,15 @@ fn as_laid(
 pub(crate) async fn tell_now(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
     let begun = Instant::now();
     Box::pin(tell(work, state)).await?;
+    complete(work, state, begun).await
+}
+
+/// Notes all changes as told, so that readers find them.
+pub(crate) async fn complete(
+    work: &mut Work<'_>,
+    state: &mut State,
+    begun: Instant,
+) -> Result<(), PublishError> {
     state.save(work.place).await?;
     settle(work, state).await?;
     work.note_told(begun);

@@ -8,6 +8,8 @@ mod change_dump;
 mod change_record;
 mod changes;
 mod collection;
+mod damage_notes;
+mod damaged;
 mod documents;
 mod draft;
 mod dump;

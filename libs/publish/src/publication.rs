@@ -14,6 +14,7 @@ use url::Url;
 use crate::bytes::spelled;
 use crate::change_dump;
 use crate::changes;
+use crate::damaged::{self, Damage};
 use crate::documents::put_above;
 use crate::draft;
 use crate::dump;
@@ -91,9 +92,9 @@ impl Publication {
         self.check_sets()?;
         let _lock = self.place.lock()?;
         // The steps are large: none of them is to be a part of the caller's stack.
-        let (mut state, mut done) = Box::pin(self.put_lists(records, now, see)).await?;
+        let (mut state, mut done) = Box::pin(self.put_lists(records, Damage::Noted, now, see)).await?;
         done.removed += Box::pin(self.retire_sets(&mut state, now)).await?;
-        done.documents += Box::pin(self.put_sets(records, now, see)).await?;
+        done.documents += Box::pin(self.put_sets(records, &state.missing, now, see)).await?;
         done.documents += Box::pin(self.put_above(&mut state, records.are_copies())).await?;
         Ok(done)
     }
@@ -102,6 +103,7 @@ impl Publication {
     async fn put_lists(
         &self,
         records: &dyn Records,
+        damage: Damage<'_>,
         now: Timestamp,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<(State, Published), PublishError> {
@@ -153,7 +155,9 @@ impl Publication {
             begun = Instant::now();
         }
         Box::pin(changes::tell(&mut work, &mut state)).await?;
-        Box::pin(missing::tell_back(&mut work, &mut state, &before.missing)).await?;
+        if self.with_bytes {
+            Box::pin(missing::tell_back(&mut work, &mut state, &before.missing)).await?;
+        }
         changes::close_old(&mut work, &mut state).await?;
         if state != before {
             state.save(&self.place).await?;
@@ -161,6 +165,10 @@ impl Publication {
         }
         work.note_told(begun);
         work.done.telling = begun.elapsed();
+        if !self.with_bytes {
+            // It may read much, and changes are told by now.
+            Box::pin(damaged::tell_damage(&mut work, &mut state, damage)).await?;
+        }
         if let Some(draft) = draft::next_draft(&work, &state) {
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
         }

@@ -150,7 +150,11 @@ impl<'a> Work<'a> {
         laid: Result<Option<u64>, BodyError>,
     ) -> Result<bool, PublishError> {
         match laid {
-            Ok(None) => Ok(true),
+            // Where no bytes are laid down, they are read by what tells that they are back.
+            Ok(None) => {
+                state.note_missing(uri, false)?;
+                Ok(true)
+            }
             Ok(Some(bytes)) => {
                 self.done.files += 1;
                 self.done.bytes += bytes;

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use model::ResourceUri;
 
 use super::Publication;
+use crate::damaged::Damage;
 use crate::part_set::Part;
 use crate::paths::{DESCRIPTION, SETS};
 use crate::records::Records;
@@ -74,10 +76,12 @@ impl Publication {
         Ok(removed + 1)
     }
 
-    /// Publishes each set by rule, behind the publication itself. Returns the documents that were written.
+    /// Publishes each set by rule, behind the publication itself, for which these resources are damaged. Returns the
+    /// documents that were written.
     pub(super) async fn put_sets(
         &self,
         records: &dyn Records,
+        damaged: &BTreeSet<ResourceUri>,
         now: Timestamp,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<u64, PublishError> {
@@ -108,7 +112,8 @@ impl Publication {
             };
             let _lock = part.place.lock()?;
             let records = Part { records, base: &self.base, set };
-            let (mut state, done) = Box::pin(part.put_lists(&records, now, &mut see)).await?;
+            let (mut state, done) =
+                Box::pin(part.put_lists(&records, Damage::Known(damaged), now, &mut see)).await?;
             documents += done.documents + part.put_above(&mut state, records.are_copies()).await?;
         }
         Ok(documents)
