@@ -141,6 +141,14 @@ pub(crate) async fn tell_meanwhile(work: &mut Work<'_>, state: &mut State) -> Re
     Box::pin(tell_now(work, state)).await
 }
 
+/// The same of the publication of which this is a part.
+pub(crate) async fn tell_beside(work: &mut Work<'_>) -> Result<(), PublishError> {
+    if work.beside.is_time_to_tell() {
+        work.beside.tell().await?;
+    }
+    Ok(())
+}
+
 /// Closes the open list if it is old, so that the Change Dump gets its package though no further change comes.
 pub(crate) async fn close_old(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
     let open = state.lists.last().filter(|list| list.until.is_none() && list.dumped);

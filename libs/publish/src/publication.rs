@@ -27,7 +27,7 @@ use crate::records::Records;
 use crate::state::State;
 use crate::takedown::Takedown;
 use crate::withheld::Withheld;
-use crate::work::{self, Published, Seen, Telling, Work};
+use crate::work::{self, Alone, Beside, Observer, Published, Seen, Telling, Work};
 use crate::{Base, Place, Policy, PublishError, orphans};
 
 /// What is stored of a Source, or in a directory, as a Source of its own.
@@ -92,9 +92,10 @@ impl Publication {
         self.check_sets()?;
         let _lock = self.place.lock()?;
         // The steps are large: none of them is to be a part of the caller's stack.
-        let (mut state, mut done) = Box::pin(self.put_lists(records, Damage::Noted, now, see)).await?;
+        let (mut state, mut done) =
+            Box::pin(self.put_lists(records, Damage::Noted, &mut Alone, now, see)).await?;
         done.removed += Box::pin(self.retire_sets(&mut state, now)).await?;
-        done.documents += Box::pin(self.put_sets(records, &state.missing, now, see)).await?;
+        done += Box::pin(self.put_sets(records, &mut state, now, see)).await?;
         done.documents += Box::pin(self.put_above(&mut state, records.are_copies())).await?;
         Ok(done)
     }
@@ -104,6 +105,7 @@ impl Publication {
         &self,
         records: &dyn Records,
         damage: Damage<'_>,
+        beside: &mut dyn Beside,
         now: Timestamp,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<(State, Published), PublishError> {
@@ -118,26 +120,9 @@ impl Publication {
         if let Some(scanned) = records.refresh(state.next_change, now).await? {
             see(Seen::Scanned(&scanned));
         }
-        let all = records;
-        let withheld = Withheld { records: all, takedown: &self.takedown };
-        let records: &dyn Records = &withheld;
-        let mut work = Work {
-            place: &self.place,
-            base: &self.base,
-            records,
-            all,
-            takedown: &self.takedown,
-            policy: self.policy,
-            with_bytes: self.with_bytes,
-            dumps: self.dumps,
-            now,
-            begun,
-            done: Published::default(),
-            left_out: BTreeSet::new(),
-            telling: Telling::none(),
-            see,
-        };
-        if !records.continues(state.next_change).await? || state.rule != self.rule {
+        let withheld = Withheld { records, takedown: &self.takedown };
+        let mut work = Work { begun, ..self.work(&withheld, beside, now, see) };
+        if !withheld.continues(state.next_change).await? || state.rule != self.rule {
             draft::start_over(&mut state, now);
             state.rule.clone_from(&self.rule);
         }
@@ -183,6 +168,33 @@ impl Publication {
         }
         work.done.resources = state.edition.as_ref().map_or(0, |edition| edition.resources);
         Ok((state, work.done))
+    }
+
+    /// What the steps of a run share that begins now.
+    fn work<'a>(
+        &'a self,
+        withheld: &'a Withheld<'a>,
+        beside: &'a mut dyn Beside,
+        now: Timestamp,
+        see: Observer<'a>,
+    ) -> Work<'a> {
+        Work {
+            place: &self.place,
+            base: &self.base,
+            records: withheld,
+            all: withheld.records,
+            takedown: &self.takedown,
+            policy: self.policy,
+            with_bytes: self.with_bytes,
+            dumps: self.dumps,
+            now,
+            begun: Instant::now(),
+            done: Published::default(),
+            left_out: BTreeSet::new(),
+            telling: Telling::none(),
+            beside,
+            see,
+        }
     }
 
     /// Writes the documents above the lists. Returns how many.
