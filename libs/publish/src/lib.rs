@@ -36,6 +36,7 @@ mod place;
 mod policy;
 mod publication;
 mod published;
+mod read_ahead;
 mod records;
 mod retire;
 mod scanned;
