@@ -12,6 +12,7 @@ use store::Store;
 
 use crate::entry::{hash_of, href, last_modified, media_type};
 use crate::names::{Named, PublishedPath};
+use crate::read_ahead::read_ahead;
 use crate::records::{Body, BodyError, Changes, Pieces, Records, Resources, Stored, Told};
 use crate::{Base, PublishError, links};
 
@@ -19,6 +20,7 @@ use crate::{Base, PublishError, links};
 const TOGETHER: usize = 1_000;
 
 /// What is stored of a Source.
+#[derive(Clone)]
 pub struct CatalogRecords {
     catalog: Lookups,
     store: Store,
@@ -112,9 +114,11 @@ impl Records for CatalogRecords {
         let log = self.catalog.scan_changes(from).await?;
         let log = log.try_take_while(move |(number, _)| future::ready(Ok(*number < end)));
         let chunks = log.map_err(PublishError::from).try_chunks(TOGETHER).map_err(|error| error.1);
-        let told =
-            chunks.and_then(move |chunk| async move { Ok(stream::iter(self.told(chunk).await?).map(Ok)) });
-        Ok(told.try_flatten().boxed())
+        let told = read_ahead(chunks, |chunk| {
+            let records = self.clone();
+            async move { records.told(chunk).await }
+        });
+        Ok(told.map_ok(|told| stream::iter(told).map(Ok)).try_flatten().boxed())
     }
 
     async fn is_present(&self, uri: &ResourceUri) -> Result<bool, PublishError> {

@@ -112,6 +112,15 @@ fn as_laid(
 pub(crate) async fn tell_now(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
     let begun = Instant::now();
     Box::pin(tell(work, state)).await?;
+    complete(work, state, begun).await
+}
+
+/// Notes all changes as told, so that readers find them.
+pub(crate) async fn complete(
+    work: &mut Work<'_>,
+    state: &mut State,
+    begun: Instant,
+) -> Result<(), PublishError> {
     state.save(work.place).await?;
     settle(work, state).await?;
     work.note_told(begun);
@@ -130,6 +139,14 @@ pub(crate) async fn tell_meanwhile(work: &mut Work<'_>, state: &mut State) -> Re
         return Ok(());
     }
     Box::pin(tell_now(work, state)).await
+}
+
+/// The same of the publication of which this is a part.
+pub(crate) async fn tell_beside(work: &mut Work<'_>) -> Result<(), PublishError> {
+    if work.beside.is_time_to_tell() {
+        work.beside.tell().await?;
+    }
+    Ok(())
 }
 
 /// Closes the open list if it is old, so that the Change Dump gets its package though no further change comes.

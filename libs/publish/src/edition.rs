@@ -1,10 +1,12 @@
 //! Makes a Resource List: one pass over the records, in parts that are complete one after the other.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use fixity::Sha256;
 use futures::{StreamExt as _, TryStreamExt as _};
 use model::ResourceUri;
+use tokio::time::{Instant, interval_at};
 
 use crate::bytes::AT_A_TIME;
 use crate::documents::{put_fixed, resource_index, resource_list};
@@ -15,6 +17,9 @@ use crate::place::xml;
 use crate::state::{Draft, Dump, Edition, Part, Retired, State};
 use crate::work::{Seen, Work, before, is_chosen};
 use crate::{Policy, PublishError, changes, dump, past};
+
+/// The shortest time after which it is looked whether changes are to be told, while the records give nothing.
+const LEAST_LOOK: Duration = Duration::from_millis(100);
 
 /// A part whose document is not written yet: its header depends on whether it is the only one.
 struct Held {
@@ -41,15 +46,26 @@ pub(crate) async fn make(
     let mut packager = Packager::begin(work, state, draft.at);
     let mut held: Option<Held> = None;
     let mut entries = Entries::begin(work.place)?;
-    while let Some((uri, stored, laid)) = laid.try_next().await? {
+    // The records may pass over many resources that are not in a set.
+    let every = work.policy.tell_every.max(LEAST_LOOK);
+    let mut looks = interval_at(Instant::now() + every, every);
+    loop {
+        let found = tokio::select! {
+            biased;
+            found = laid.try_next() => Some(found?),
+            _ = looks.tick() => None,
+        };
+        // Readers of the present lists do not wait for the next one.
+        changes::tell_beside(work).await?;
+        if !is_first {
+            changes::tell_meanwhile(work, state).await?;
+        }
+        let Some(found) = found else { continue };
+        let Some((uri, stored, laid)) = found else { break };
         // What was left out before was tried again at the beginning of the run.
         let is_missing = !is_first && state.missing.contains(&uri);
         if is_missing || !work.count(state, &uri, laid)? {
             continue;
-        }
-        if !is_first {
-            // Readers of the present list do not wait for the next one.
-            changes::tell_meanwhile(work, state).await?;
         }
         if let Some(Held { entries, last }) = held.take() {
             put_part(work, &mut draft, &known, entries).await?;

@@ -92,8 +92,9 @@ impl Records for Part<'_> {
     }
 
     async fn find(&self, uris: &[ResourceUri]) -> Result<Vec<Option<Stored>>, PublishError> {
-        let found = self.records.find(uris).await?.into_iter().zip(uris);
-        Ok(found.map(|(stored, uri)| stored.filter(|_| self.set.has(uri))).collect())
+        let own: Vec<ResourceUri> = uris.iter().filter(|uri| self.set.has(uri)).cloned().collect();
+        let mut found = self.records.find(&own).await?.into_iter();
+        Ok(uris.iter().map(|uri| if self.set.has(uri) { found.next().flatten() } else { None }).collect())
     }
 
     async fn open(&self, uri: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError> {

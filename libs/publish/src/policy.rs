@@ -42,6 +42,8 @@ pub struct Policy {
     pub dumped_list_age: Duration,
     /// Closed Change Lists stay this long, and back to the oldest `at` of the Resource List.
     pub keep_changes: Duration,
+    /// Where no bytes are laid down, resources that were told as deleted for their damage are read again after this time.
+    pub retry_damaged: Duration,
     /// What a replaced document names stays this long.
     pub keep_replaced: Duration,
     /// How long documents of the past stay beyond that, in Archives.
@@ -70,6 +72,7 @@ impl Default for Policy {
             change_list_age: DAY,
             dumped_list_age: Duration::from_secs(3_600),
             keep_changes: 30 * DAY,
+            retry_damaged: Duration::from_secs(1_800),
             keep_replaced: 2 * DAY,
             archive: Archive::Off,
             version_links: false,

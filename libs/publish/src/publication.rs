@@ -14,6 +14,7 @@ use url::Url;
 use crate::bytes::spelled;
 use crate::change_dump;
 use crate::changes;
+use crate::damaged::{self, Damage};
 use crate::documents::put_above;
 use crate::draft;
 use crate::dump;
@@ -26,7 +27,7 @@ use crate::records::Records;
 use crate::state::State;
 use crate::takedown::Takedown;
 use crate::withheld::Withheld;
-use crate::work::{self, Published, Seen, Telling, Work};
+use crate::work::{self, Alone, Beside, Observer, Published, Seen, Telling, Work};
 use crate::{Base, Place, Policy, PublishError, orphans};
 
 /// What is stored of a Source, or in a directory, as a Source of its own.
@@ -91,9 +92,10 @@ impl Publication {
         self.check_sets()?;
         let _lock = self.place.lock()?;
         // The steps are large: none of them is to be a part of the caller's stack.
-        let (mut state, mut done) = Box::pin(self.put_lists(records, now, see)).await?;
+        let (mut state, mut done) =
+            Box::pin(self.put_lists(records, Damage::Noted, &mut Alone, now, see)).await?;
         done.removed += Box::pin(self.retire_sets(&mut state, now)).await?;
-        done.documents += Box::pin(self.put_sets(records, now, see)).await?;
+        done += Box::pin(self.put_sets(records, &mut state, now, see)).await?;
         done.documents += Box::pin(self.put_above(&mut state, records.are_copies())).await?;
         Ok(done)
     }
@@ -102,6 +104,8 @@ impl Publication {
     async fn put_lists(
         &self,
         records: &dyn Records,
+        damage: Damage<'_>,
+        beside: &mut dyn Beside,
         now: Timestamp,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<(State, Published), PublishError> {
@@ -116,26 +120,9 @@ impl Publication {
         if let Some(scanned) = records.refresh(state.next_change, now).await? {
             see(Seen::Scanned(&scanned));
         }
-        let all = records;
-        let withheld = Withheld { records: all, takedown: &self.takedown };
-        let records: &dyn Records = &withheld;
-        let mut work = Work {
-            place: &self.place,
-            base: &self.base,
-            records,
-            all,
-            takedown: &self.takedown,
-            policy: self.policy,
-            with_bytes: self.with_bytes,
-            dumps: self.dumps,
-            now,
-            begun,
-            done: Published::default(),
-            left_out: BTreeSet::new(),
-            telling: Telling::none(),
-            see,
-        };
-        if !records.continues(state.next_change).await? || state.rule != self.rule {
+        let withheld = Withheld { records, takedown: &self.takedown };
+        let mut work = Work { begun, ..self.work(&withheld, beside, now, see) };
+        if !withheld.continues(state.next_change).await? || state.rule != self.rule {
             draft::start_over(&mut state, now);
             state.rule.clone_from(&self.rule);
         }
@@ -153,7 +140,9 @@ impl Publication {
             begun = Instant::now();
         }
         Box::pin(changes::tell(&mut work, &mut state)).await?;
-        Box::pin(missing::tell_back(&mut work, &mut state, &before.missing)).await?;
+        if self.with_bytes {
+            Box::pin(missing::tell_back(&mut work, &mut state, &before.missing)).await?;
+        }
         changes::close_old(&mut work, &mut state).await?;
         if state != before {
             state.save(&self.place).await?;
@@ -161,6 +150,10 @@ impl Publication {
         }
         work.note_told(begun);
         work.done.telling = begun.elapsed();
+        if !self.with_bytes {
+            // It may read much, and changes are told by now.
+            Box::pin(damaged::tell_damage(&mut work, &mut state, damage)).await?;
+        }
         if let Some(draft) = draft::next_draft(&work, &state) {
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
         }
@@ -175,6 +168,33 @@ impl Publication {
         }
         work.done.resources = state.edition.as_ref().map_or(0, |edition| edition.resources);
         Ok((state, work.done))
+    }
+
+    /// What the steps of a run share that begins now.
+    fn work<'a>(
+        &'a self,
+        withheld: &'a Withheld<'a>,
+        beside: &'a mut dyn Beside,
+        now: Timestamp,
+        see: Observer<'a>,
+    ) -> Work<'a> {
+        Work {
+            place: &self.place,
+            base: &self.base,
+            records: withheld,
+            all: withheld.records,
+            takedown: &self.takedown,
+            policy: self.policy,
+            with_bytes: self.with_bytes,
+            dumps: self.dumps,
+            now,
+            begun: Instant::now(),
+            done: Published::default(),
+            left_out: BTreeSet::new(),
+            telling: Telling::none(),
+            beside,
+            see,
+        }
     }
 
     /// Writes the documents above the lists. Returns how many.

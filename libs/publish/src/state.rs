@@ -53,14 +53,17 @@ pub(crate) struct State {
     /// The Change Lists of the index, oldest first; the last one is open.
     #[serde(default)]
     pub(crate) lists: Vec<ChangeListRecord>,
-    /// Resources whose bytes are damaged, so that they could not be laid down. They are told as deleted, and no
-    /// Resource List names them.
+    /// Resources whose bytes are damaged: they could not be laid down, or a server could not read them. They are told as
+    /// deleted, and no Resource List names them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) missing: BTreeSet<ResourceUri>,
-    /// A time for each of them: before that at which its damage was told, and after all that were told earlier. An
-    /// earlier version of the publisher noted none.
+    /// Where bytes are laid down, a time for each of them: before that at which its damage was told, and after all that
+    /// were told earlier. An earlier version of the publisher noted none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     missing_since: BTreeMap<ResourceUri, Timestamp>,
+    /// Where no bytes are laid down, when the damaged ones were read last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tried: Option<Timestamp>,
     /// Resources that were withdrawn, as far as that is told.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) takedown: BTreeSet<ResourceUri>,
@@ -206,7 +209,7 @@ impl State {
             self.missing.remove(uri);
             self.missing_since.remove(uri);
         } else if self.missing.len() < MOST_MISSING {
-            if self.missing.insert(uri.clone()) {
+            if self.missing.insert(uri.clone()) && self.with_bytes {
                 let since = self.last.checked_add(SignedDuration::from_micros(1)).unwrap_or(self.last);
                 self.missing_since.insert(uri.clone(), since);
             }
@@ -245,6 +248,7 @@ impl State {
             lists: Vec::new(),
             missing: BTreeSet::new(),
             missing_since: BTreeMap::new(),
+            tried: None,
             takedown: BTreeSet::new(),
             purge: false,
             rule: None,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use fixity::Sha256;
 use jiff::Timestamp;
 use model::ResourceUri;
@@ -97,6 +98,30 @@ impl Telling {
     }
 }
 
+/// A publication whose changes are told beside something long of another one.
+#[async_trait]
+pub(crate) trait Beside: Send + Sync {
+    /// Whether it is time.
+    fn is_time_to_tell(&self) -> bool;
+
+    /// Tells its changes, if it is time and there are any.
+    async fn tell(&mut self) -> Result<(), PublishError>;
+}
+
+/// No other publication.
+pub(crate) struct Alone;
+
+#[async_trait]
+impl Beside for Alone {
+    fn is_time_to_tell(&self) -> bool {
+        false
+    }
+
+    async fn tell(&mut self) -> Result<(), PublishError> {
+        Ok(())
+    }
+}
+
 /// The observer of a run.
 pub(crate) type Observer<'a> = &'a mut (dyn FnMut(Seen<'_>) + Send + Sync);
 
@@ -122,6 +147,8 @@ pub(crate) struct Work<'a> {
     /// Resources whose bytes could not be laid down in this run.
     pub(crate) left_out: BTreeSet<ResourceUri>,
     pub(crate) telling: Telling,
+    /// The publication of which this is a part.
+    pub(crate) beside: &'a mut dyn Beside,
     pub(crate) see: Observer<'a>,
 }
 
@@ -150,7 +177,11 @@ impl<'a> Work<'a> {
         laid: Result<Option<u64>, BodyError>,
     ) -> Result<bool, PublishError> {
         match laid {
-            Ok(None) => Ok(true),
+            // Where no bytes are laid down, they are read by what tells that they are back.
+            Ok(None) => {
+                state.note_missing(uri, false)?;
+                Ok(true)
+            }
             Ok(Some(bytes)) => {
                 self.done.files += 1;
                 self.done.bytes += bytes;

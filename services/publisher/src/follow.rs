@@ -95,7 +95,9 @@ pub(crate) async fn follow(
             () = changed(&mut takedowns) => true,
             () = stop.cancelled() => return,
         };
-        let is_due = tidied.elapsed() >= TIDY_EVERY || is_withdrawn;
+        // Nor is damage that readers met.
+        let is_damaged = shared.take_damage();
+        let is_due = tidied.elapsed() >= TIDY_EVERY || is_withdrawn || is_damaged;
         if is_due {
             // The log of a harvest that was removed and began again has lower numbers.
             news = News::default();

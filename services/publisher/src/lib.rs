@@ -4,6 +4,7 @@ mod access;
 mod answers;
 mod conditions;
 mod daemon;
+mod damage;
 mod digests;
 mod documents;
 mod files;

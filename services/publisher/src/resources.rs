@@ -7,11 +7,12 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use catalog::CatalogError;
 use fixity::Sha256;
+use futures::{StreamExt as _, TryStreamExt as _};
 use model::{Bitstream, ResourceRecord, ResourceUri};
 use publish::paths::VERSIONS;
 use publish::{PublishError, last_modified, media_type};
 use serving::range::{self, Part};
-use store::StoreError;
+use store::{ByteStream, StoreError};
 
 use crate::answers::{not_found, unavailable, withdrawn};
 use crate::conditions::{Condition, condition, http_date};
@@ -45,7 +46,7 @@ pub(crate) async fn answer(
     }
     match &bitstream {
         Some(bitstream) => {
-            let mut response = send(shared, harvest, &record, bitstream, method, asked).await;
+            let mut response = send(shared, harvest, (&uri, &record), bitstream, method, asked).await;
             // Bytes that are named by their digest stay what they are; a URL at the bucket does not.
             let has_bytes = response.status().is_success() || response.status() == StatusCode::NOT_MODIFIED;
             if version.is_some() && has_bytes {
@@ -114,7 +115,7 @@ async fn last_version(shared: &Shared, record: &ResourceRecord) -> Result<Option
 async fn send(
     shared: &Shared,
     harvest: &Harvest,
-    record: &ResourceRecord,
+    (uri, record): (&ResourceUri, &ResourceRecord),
     bitstream: &Bitstream,
     method: &Method,
     asked: &HeaderMap,
@@ -155,13 +156,34 @@ async fn send(
     if *method == Method::HEAD {
         return (status, headers).into_response();
     }
+    // Lists name the present version.
+    let present = record.bitstream.as_ref().filter(|present| *present == bitstream);
     match harvest.verified.open(harvest.store(), bitstream, range).await {
-        Ok(bytes) => (status, headers, Body::from_stream(bytes)).into_response(),
+        Ok(bytes) => {
+            let bytes = if present.is_some() { noting(shared, uri, bytes) } else { bytes };
+            (status, headers, Body::from_stream(bytes)).into_response()
+        }
         Err(error) => {
             tracing::error!(%error, "the bytes of a resource cannot be read");
+            if present.is_some() {
+                shared.note_damage(uri, &error).await;
+            }
             unavailable()
         }
     }
+}
+
+/// The same bytes. Damage that is met while they are sent is noted.
+fn noting(shared: &Shared, uri: &ResourceUri, bytes: ByteStream) -> ByteStream {
+    let (shared, uri) = (shared.clone(), uri.clone());
+    let noting = bytes.or_else(move |error| {
+        let (shared, uri) = (shared.clone(), uri.clone());
+        async move {
+            shared.note_damage(&uri, &error).await;
+            Err(error)
+        }
+    });
+    noting.boxed()
 }
 
 /// Leads a reader to the bucket, which sends ranges too. None for a bitstream that lies in one object with others.

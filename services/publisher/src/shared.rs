@@ -11,10 +11,11 @@ use model::{Archive, Clock as _, ResourceUri, SystemClock};
 use publish::files::FileRecords;
 use publish::{Policy, Publication, PublishError, Published, Seen, Takedown, Withdrawals};
 use serving::{Catalogs, VerifiedCache};
-use store::Store;
+use store::{Store, StoreError};
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::time::Instant;
 
+use crate::damage::Damage;
 use crate::harvest::Harvest;
 use crate::metrics::PublisherMetrics;
 use crate::settings::Settings;
@@ -51,6 +52,8 @@ struct Parts {
     contact: String,
     oai_turns: Arc<Semaphore>,
     withdrawn: Withdrawn,
+    /// What readers found damaged.
+    damage: Damage,
     /// What was deleted before this time is gone; and when that was looked up.
     gone: Mutex<Option<(Timestamp, Instant)>>,
     redirect: Option<Duration>,
@@ -105,6 +108,7 @@ impl Shared {
             contact,
             oai_turns: Arc::clone(&settings.oai_turns),
             withdrawn: Withdrawn::default(),
+            damage: Damage::default(),
             gone: Mutex::default(),
             redirect: settings.redirect,
             link,
@@ -174,6 +178,16 @@ impl Shared {
         let before = self.publication().gone_before(SystemClock.now()).await?;
         *known = Some((before, Instant::now()));
         Ok(before)
+    }
+
+    /// Notes a resource whose bytes cannot be read, for this reason: the next publication looks, and tells it.
+    pub(crate) async fn note_damage(&self, uri: &ResourceUri, error: &StoreError) {
+        self.0.damage.note(self.publication(), uri, error).await;
+    }
+
+    /// Whether damage was noted since this was asked last.
+    pub(crate) fn take_damage(&self) -> bool {
+        self.0.damage.take_waiting()
     }
 
     /// Turns of requests of OAI-PMH, of all repositories of the server.

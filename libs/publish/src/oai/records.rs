@@ -139,6 +139,11 @@ impl OaiRecords {
         Ok(found)
     }
 
+    /// The URI that a record has as a resource. None of what cannot be an identifier.
+    pub fn uri_of(&self, identifier: &str, prefix: &str) -> Option<ResourceUri> {
+        ResourceUri::try_from(self.base.record_uri(identifier, prefix)).ok()
+    }
+
     pub(super) fn is_withdrawn(&self, uri: &ResourceUri) -> bool {
         self.takedown.contains(uri)
     }
@@ -148,8 +153,7 @@ impl OaiRecords {
         identifier: &str,
         prefix: &str,
     ) -> Result<Option<(ResourceUri, ResourceRecord)>, PublishError> {
-        let uri = ResourceUri::try_from(self.base.record_uri(identifier, prefix));
-        let Ok(uri) = uri else { return Ok(None) };
+        let Some(uri) = self.uri_of(identifier, prefix) else { return Ok(None) };
         let record = self.held.catalog().resource(&uri).await?;
         Ok(record.map(|record| (uri, record)))
     }

@@ -1,19 +1,40 @@
 //! The sets by rule of a publication.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::Publication;
+use crate::damaged::Damage;
 use crate::part_set::Part;
 use crate::paths::{DESCRIPTION, SETS};
 use crate::records::Records;
 use crate::state::{STATE, State};
-use crate::work::{Seen, before};
-use crate::{Base, Policy, PublishError};
+use crate::withheld::Withheld;
+use crate::work::{Alone, Beside, Published, Seen, Work, before};
+use crate::{Base, Policy, PublishError, changes};
 
 /// Files of a set that are removed before the next ones are looked for.
 const AT_A_TIME: usize = 1_000;
+
+/// A publication while its sets are made.
+struct Whole<'a> {
+    work: Work<'a>,
+    state: &'a mut State,
+}
+
+#[async_trait]
+impl Beside for Whole<'_> {
+    fn is_time_to_tell(&self) -> bool {
+        self.work.is_time_to_tell()
+    }
+
+    async fn tell(&mut self) -> Result<(), PublishError> {
+        changes::tell_meanwhile(&mut self.work, self.state).await
+    }
+}
 
 impl Publication {
     /// Refuses sets of a publication that lays down bytes: a list of a set could name some before they are there.
@@ -74,20 +95,33 @@ impl Publication {
         Ok(removed + 1)
     }
 
-    /// Publishes each set by rule, behind the publication itself. Returns the documents that were written.
+    /// Publishes each set by rule, behind the publication itself, whose changes are told meanwhile. Returns these, and
+    /// the documents that were written.
     pub(super) async fn put_sets(
         &self,
         records: &dyn Records,
+        state: &mut State,
         now: Timestamp,
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
-    ) -> Result<u64, PublishError> {
+    ) -> Result<Published, PublishError> {
         let description = self.description.clone().unwrap_or_else(|| self.base.url(DESCRIPTION));
-        // The publication itself has told all changes of its sets.
-        let mut see = |seen: Seen<'_>| {
+        let see = Mutex::new(see);
+        let pass_on = |seen: Seen<'_>| {
+            let mut see = see.lock().unwrap_or_else(PoisonError::into_inner);
+            (*see)(seen);
+        };
+        let mut of_whole = |seen: Seen<'_>| pass_on(seen);
+        // The publication itself tells all changes of its sets.
+        let mut of_set = |seen: Seen<'_>| {
             if !matches!(seen, Seen::Told(_)) {
-                see(seen);
+                pass_on(seen);
             }
         };
+        let damaged = state.missing.clone();
+        let withheld = Withheld { records, takedown: &self.takedown };
+        let mut alone = Alone;
+        let work = self.work(&withheld, &mut alone, now, &mut of_whole);
+        let mut whole = Whole { work, state };
         let mut documents = 0;
         for set in &self.sets {
             let (folder, name) = (set.folder(), set.rule().name());
@@ -108,9 +142,12 @@ impl Publication {
             };
             let _lock = part.place.lock()?;
             let records = Part { records, base: &self.base, set };
-            let (mut state, done) = Box::pin(part.put_lists(&records, now, &mut see)).await?;
+            let lists = part.put_lists(&records, Damage::Known(&damaged), &mut whole, now, &mut of_set);
+            let (mut state, done) = Box::pin(lists).await?;
             documents += done.documents + part.put_above(&mut state, records.are_copies()).await?;
         }
-        Ok(documents)
+        let mut done = whole.work.done;
+        done.documents += documents;
+        Ok(done)
     }
 }

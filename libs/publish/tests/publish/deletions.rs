@@ -13,7 +13,7 @@ use crate::reader::{Follower, document};
 use crate::world::{BASE, World, small, uri};
 
 /// All changes that are told, oldest first.
-async fn told(world: &World) -> Vec<Entry> {
+pub(crate) async fn told(world: &World) -> Vec<Entry> {
     let index = document(&world.objects, &format!("{BASE}changelist.xml")).await;
     let mut told = Vec::new();
     for list in index.entries {

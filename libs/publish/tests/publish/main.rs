@@ -1,6 +1,7 @@
 //! The library from the outside: a catalog, what is published of it, and what a reader finds.
 
 mod change_dumps;
+mod damaged;
 mod deletions;
 mod dumps;
 mod files;

@@ -8,9 +8,10 @@ use futures::StreamExt as _;
 use jiff::Timestamp;
 use model::ResourceUri;
 use publish::{
-    Base, BodyError, CatalogRecords, Changes, Named, Pieces, Policy, PublishError, Published, PublishedPath,
-    Records, Resources, Seen, Stored,
+    Base, BodyError, CatalogRecords, Changes, Named, PartSet, Pieces, Policy, PublishError, Published,
+    PublishedPath, Records, Resources, Seen, Stored,
 };
+use testkit::waiting::LONGEST_WAIT;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::reader::Follower;
@@ -146,4 +147,48 @@ async fn changes_are_told_while_a_resource_list_is_made_and_nothing_is_mixed() {
 async fn changes_that_are_not_due_are_told_with_the_list() {
     let (events, done, _) = run(Duration::from_secs(7_200)).await;
     assert_eq!((parts_after_it(&events), done.changes), (0, 7), "{events:?}");
+}
+
+#[tokio::test]
+async fn changes_are_told_while_the_records_give_nothing_for_the_list_of_a_set() {
+    let mut world = World::with(100, small()).await;
+    world.publication.with_bytes = false;
+    world.publication.sets = vec![PartSet::new("low=/00[0-9]".parse().unwrap()).unwrap()];
+    world.publish().await;
+    // A third of the set, and little of the whole: only the set gets a new Resource List.
+    for number in 0..3 {
+        world.put(&format!("{number:03}"), "changed before").await;
+    }
+    let (halted, mut halts) = mpsc::channel(1);
+    let go_on = Arc::new(Semaphore::new(0));
+    let records = CatalogRecords::new(&world.catalog, &world.store);
+    let records = Halting { records, before: 5, halted, go_on: Arc::clone(&go_on) };
+    let (publication, now) = (world.publication.clone(), world.now());
+    let (told, mut tellings) = mpsc::channel(8);
+    let mut see = |seen: Seen<'_>| {
+        if let Seen::Told(changes) = seen {
+            told.try_send(changes).unwrap();
+        }
+    };
+    let meanwhile = async {
+        halts.recv().await.unwrap();
+        assert_eq!(tellings.recv().await, Some(3));
+        world.put("050", "changed meanwhile").await;
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(3_600)).await;
+        tokio::time::resume();
+        let one = tokio::time::timeout(LONGEST_WAIT, tellings.recv()).await;
+        assert_eq!(one.expect("it is told before the list goes on"), Some(1));
+        let mut reader = Follower::of_set(&world.objects, 0);
+        reader.follow().await;
+        assert_eq!(reader.held, world.stored().await);
+        go_on.add_permits(1);
+    };
+    let (done, ()) = tokio::join!(publication.run(&records, now, &mut see), meanwhile);
+    assert_eq!(done.unwrap().changes, 4);
+    let mut low = Follower::of_set(&world.objects, 1);
+    low.follow().await;
+    assert_eq!(low.held.len(), 10);
+    // What was told beside the list is not told again.
+    assert_eq!(world.publish().await.changes, 0);
 }

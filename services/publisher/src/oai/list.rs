@@ -1,7 +1,7 @@
 //! Lists of headers and of records: one Source after the other, since the order in a list means nothing.
 
 use oaipmh::{ProtocolError, Resumption, Selection, StatelessToken, Token, Verb};
-use publish::{OaiLimits, OaiPage, OaiRecord, PublishError};
+use publish::{BodyError, OaiLimits, OaiPage, OaiRecord, PublishError};
 
 use super::member::Member;
 use super::repository::{Refusal, Repository, bad_token};
@@ -118,8 +118,12 @@ async fn part(
         Verb::ListIdentifiers => member.records.headers(selection, after, limits).await?,
         _ => member.records.page(selection, after, limits).await?,
     };
-    for (identifier, error) in page.iter().flat_map(|page| &page.damaged) {
+    let Some(page) = page else { return Ok(None) };
+    for (identifier, error) in &page.damaged {
         tracing::warn!(identifier, %error, "a record is left out: its bytes cannot be taken");
+        if let BodyError::Store(error) = error {
+            member.note_damage(identifier, &selection.prefix, error).await;
+        }
     }
-    Ok(page)
+    Ok(Some(page))
 }

@@ -6,6 +6,7 @@ use catalog::CatalogReader;
 use jiff::Timestamp;
 use oaipmh::{RecordHeader, Selection, SetItem};
 use publish::{OaiRecords, PublishError, SeenSets};
+use store::StoreError;
 use tokio::sync::Mutex;
 
 use crate::harvest::Harvest;
@@ -13,6 +14,7 @@ use crate::shared::{OpenRecords, Shared};
 
 /// The records of one Source.
 pub(super) struct Member<'s> {
+    shared: &'s Shared,
     /// The ID of the Source, which is a set of the repository. None where the repository has this Source only.
     name: Option<&'s str>,
     /// The URL of the Source.
@@ -40,6 +42,7 @@ impl<'s> Member<'s> {
         let records = OaiRecords::of(harvest.records(&catalog), withdrawals, shared.takedown()).await?;
         let source = &shared.publication().source;
         Ok(records.map(|records| Self {
+            shared,
             name: (!is_alone).then(|| source.source.as_str()),
             url: &source.url,
             records,
@@ -63,6 +66,13 @@ impl<'s> Member<'s> {
             },
         };
         Some(Selection { set: set.map(str::to_owned), ..selection.clone() })
+    }
+
+    /// Notes a record whose bytes cannot be read, for this reason.
+    pub(super) async fn note_damage(&self, identifier: &str, prefix: &str, error: &StoreError) {
+        if let Some(uri) = self.records.uri_of(identifier, prefix) {
+            self.shared.note_damage(&uri, error).await;
+        }
     }
 
     pub(super) fn has_format(&self, prefix: &str) -> bool {

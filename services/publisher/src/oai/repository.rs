@@ -211,7 +211,11 @@ impl<'s> Repository<'s> {
     ) -> Result<String, Refusal> {
         self.is_held(prefix, ErrorCode::CannotDisseminateFormat)?;
         for member in self.members.iter().filter(|member| member.has_format(prefix)) {
-            let Some(record) = member.records.record(identifier, prefix).await? else { continue };
+            let found = member.records.record(identifier, prefix).await;
+            if let Err(PublishError::Store(error)) = &found {
+                member.note_damage(identifier, prefix, error).await;
+            }
+            let Some(record) = found? else { continue };
             let OaiRecord { header, metadata } = record;
             let mut writer = self.writer(arguments)?;
             writer.open(Verb::GetRecord);

@@ -10,6 +10,7 @@ use model::{
     Assurance, ChangeEvent, ChangeLogEntry, Clock as _, Declaration, Listing, RunId, SetId, SystemClock,
     Validators,
 };
+use object_store::ObjectStoreExt as _;
 use publish::{Base, Place, Policy, Publication, PublishedPath, paths};
 use store::{Key, SourceMarker, Store};
 
@@ -97,6 +98,12 @@ impl World {
         }
     }
 
+    /// Replaces the stored bytes of a body.
+    async fn damage(&self, body: &str) {
+        let key = Key::Bitstream(Sha256::of(body.as_bytes())).path();
+        self.store.object_store().put(&key, "x".repeat(body.len()).into()).await.unwrap();
+    }
+
     /// A publication of it, with old lists of which it keeps what they name for so long.
     fn open(&self, keep_replaced: Duration, takedowns: Option<Takedowns>) -> Shared {
         let source = "one".parse().unwrap();
@@ -131,6 +138,18 @@ impl World {
 async fn body(response: Response) -> String {
     let bytes = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
     String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The Change Lists, oldest first.
+async fn change_lists(shared: &Shared) -> Vec<Response> {
+    let none = HeaderMap::new();
+    let index = body(documents::answer(shared, paths::CHANGES, &Method::GET, &none).await).await;
+    let lists = index.split("<loc>http://mirror.example/").skip(1);
+    let mut found = Vec::new();
+    for list in lists.filter_map(|rest| rest.split("</loc>").next()) {
+        found.push(documents::answer(shared, list, &Method::GET, &none).await);
+    }
+    found
 }
 
 const TWO_DAYS: Duration = Duration::from_secs(2 * 24 * 3_600);
@@ -206,14 +225,45 @@ async fn a_closed_change_list_is_final_for_caches() {
     let none = HeaderMap::new();
     let index = documents::answer(&shared, paths::CHANGES, &Method::GET, &none).await;
     assert_eq!(index.headers()[header::CACHE_CONTROL], "public, max-age=60");
-    let index = body(index).await;
-    let lists = index.split("<loc>http://mirror.example/").skip(1);
-    let lists: Vec<&str> = lists.filter_map(|rest| rest.split("</loc>").next()).collect();
-    let mut told = Vec::new();
-    for list in lists {
-        let found = documents::answer(&shared, list, &Method::GET, &none).await;
-        told.push(found.headers()[header::CACHE_CONTROL].to_str().unwrap().to_owned());
-    }
+    let lists = change_lists(&shared).await;
+    let told: Vec<_> = lists.iter().map(|list| &list.headers()[header::CACHE_CONTROL]).collect();
     assert_eq!(told, ["public, max-age=604800, immutable", "public, max-age=60"]);
+    world.catalog.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reader_of_damaged_bytes_has_them_told_as_deleted() {
+    let large: &str = Box::leak("large ".repeat(1 << 20).into_boxed_str());
+    for present in ["small", large] {
+        let world = World::new().await;
+        world.settle(Some(present)).await;
+        let shared = world.open(TWO_DAYS, None);
+        world.publish(&shared).await;
+        world.damage(present).await;
+        for _ in 0..2 {
+            let found = world.get(&shared, &[]).await;
+            let is_refused = found.status() == StatusCode::SERVICE_UNAVAILABLE;
+            let read = axum::body::to_bytes(found.into_body(), 8 << 20).await;
+            assert!(is_refused || read.is_err(), "it does not come to its end");
+        }
+        assert!(shared.take_damage() && !shared.take_damage(), "noted once");
+        world.publish(&shared).await;
+        let last = body(change_lists(&shared).await.pop().unwrap()).await;
+        assert_eq!(last.matches("\"deleted\"").count(), 1, "{last}");
+        world.catalog.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn damage_of_an_earlier_version_tells_nothing_of_the_present_one() {
+    let world = World::new().await;
+    world.settle(Some("deleted, and damaged")).await;
+    let shared = world.open(TWO_DAYS, None);
+    world.publish(&shared).await;
+    world.settle(None).await;
+    world.publish(&shared).await;
+    world.damage("deleted, and damaged").await;
+    assert_eq!(world.get(&shared, &[]).await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(!shared.take_damage());
     world.catalog.close().await.unwrap();
 }

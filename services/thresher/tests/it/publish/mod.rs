@@ -5,6 +5,7 @@ mod beside;
 mod chain;
 mod chains;
 mod change_dumps;
+mod damaged;
 mod documents;
 mod files;
 mod fleet_hub;

@@ -16,7 +16,7 @@ async fn ask(method: Method, url: &str, headers: &[(&str, &str)]) -> Response {
     request.send().await.expect("an answer")
 }
 
-async fn get(url: &str, headers: &[(&str, &str)]) -> Response {
+pub(super) async fn get(url: &str, headers: &[(&str, &str)]) -> Response {
     ask(Method::GET, url, headers).await
 }
 
@@ -26,7 +26,7 @@ fn header<'r>(response: &'r Response, name: &str) -> &'r str {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a small body of our own server")]
-async fn body(response: Response) -> Vec<u8> {
+pub(super) async fn body(response: Response) -> Vec<u8> {
     response.bytes().await.unwrap().to_vec()
 }
 
