@@ -14,6 +14,7 @@ pub(crate) mod edition;
 pub(crate) mod entries;
 pub(crate) mod follow;
 pub(crate) mod gaps;
+pub(crate) mod kept_names;
 pub(crate) mod missed_notifications;
 pub(crate) mod pages;
 pub(crate) mod planned;

@@ -91,10 +91,10 @@ pub use options::{Absent, Mirrors, OaiOptions, Origins, Patches, Prefer, Publish
 pub use origin::{Origin, OriginError};
 pub use outcome::{Outcome, OutcomeResult, Outcomes};
 pub use package::{
-    Contents, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, PackageJob, PackageOutcome,
-    PackageRecord, PackageResult, PackageState, SettledPackage, SliceSet,
+    Contents, KeptNames, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, PackageJob,
+    PackageOutcome, PackageRecord, PackageResult, PackageState, SettledPackage, SliceSet,
 };
-pub use package_names::{KeptNames, PackageNames};
+pub use package_names::PackageNames;
 pub use patch::{
     MOST_PATCHES_IN_VAIN, Patch, PatchBase, PatchItem, PatchPlan, PatchUnused, PatchUse, packaged_patch,
 };

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::patch::packaged_patch;
 use crate::wire::Message;
 use crate::{
-    Assurance, Declaration, Failure, JobId, KeptNames, Links, Location, Origin, PackageId, ResourceUri,
-    RunId, SelectionId, Seq, SetId, SourceId, StoredBitstream, Terms, Validators,
+    Assurance, Declaration, Failure, JobId, Links, Location, Origin, PackageId, ResourceUri, RunId,
+    SelectionId, Seq, SetId, SourceId, StoredBitstream, Terms, Validators,
 };
 
 /// A package that a dump lists (RS-33). Keyed by its URI.
@@ -128,6 +128,15 @@ pub struct SettledPackage {
     /// settled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<KeptNames>,
+}
+
+/// Which of the kept names are those of a settled version of a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptNames {
+    /// The package's plan when they were read.
+    pub seq: Seq,
+    /// How many slices the package has.
+    pub slices: u32,
 }
 
 /// The contents of an opened package.

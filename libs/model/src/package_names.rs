@@ -18,12 +18,3 @@ pub struct PackageNames {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub doubtful: bool,
 }
-
-/// Which of the kept names are those of a settled version of a package.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptNames {
-    /// The package's plan when they were read.
-    pub seq: Seq,
-    /// How many slices the package has.
-    pub slices: u32,
-}

@@ -16,6 +16,7 @@ use super::names::{self, Slices};
 use super::uploads;
 use crate::error::HarvestError;
 use crate::planner::Planner;
+use crate::planner::kept_names::are_kept;
 use crate::run::RunContext;
 
 /// Settles a package without receiving it, if every entry in the copy of its manifest is already stored. If the
@@ -81,7 +82,7 @@ pub(crate) async fn spare(
                 ctx.run.counters.listed += unchanged;
                 ctx.run.counters.unchanged += unchanged;
                 let declaration = record.declaration.clone();
-                let names = names::are_kept(record).then_some(KeptNames { seq: record.seq, slices: parts });
+                let names = are_kept(record).then_some(KeptNames { seq: record.seq, slices: parts });
                 record.settled = Some(SettledPackage {
                     declaration,
                     entries: unchanged,
@@ -157,7 +158,7 @@ async fn are_held(
         }
     }
     let listed = planner.reconciler.collected_names();
-    if names::are_kept(package_record) {
+    if are_kept(package_record) {
         let mut part_of = Slices::default();
         part_of.add(part);
         names::keep(planner, &mut batch, package, package_record, part_of, listed);

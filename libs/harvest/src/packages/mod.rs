@@ -34,7 +34,6 @@ use crate::settler::Settler;
 pub(crate) use choose::choose_dumps;
 pub(crate) use done::forget_packages;
 pub(crate) use members::settle_members;
-pub(crate) use names::{Known, known};
 use queue::Order;
 use send::Task;
 

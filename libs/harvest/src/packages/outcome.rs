@@ -16,6 +16,7 @@ use super::uploads::{self, is_about_bytes, is_worth_keeping};
 use super::{PackageWork, contents, earlier, edition, members, queue, send};
 use crate::error::HarvestError;
 use crate::planner::Planner;
+use crate::planner::kept_names::are_kept;
 use crate::run::RunContext;
 use crate::run::problems::asked_until;
 use crate::settler::Settler;
@@ -307,11 +308,11 @@ async fn settle_slices(
     let context = contents::member_context(uri, record, &contents, ctx.clock.now());
     let (earlier, all): (Vec<_>, Vec<_>) = all.into_iter().partition(|item| item.entry.earlier);
     earlier::settle_earlier(ctx, settler, &context, earlier).await?;
-    if names::are_kept(record) {
+    if are_kept(record) {
         planner.reconciler.collect_names();
     }
     members::settle_members(ctx, planner, settler, batch, &context, all).await?;
-    if names::are_kept(record) {
+    if are_kept(record) {
         let listed = planner.reconciler.collected_names();
         names::keep(planner, batch, uri, record, settled, listed);
     }
@@ -345,7 +346,7 @@ fn finish_if_done(record: &mut PackageRecord) {
         sha256: Some(stored.computed.sha256()),
         location: Some(stored.location.clone()),
         entries: contents.entries,
-        names: names::are_kept(record).then_some(KeptNames { seq: record.seq, slices: contents.slices }),
+        names: are_kept(record).then_some(KeptNames { seq: record.seq, slices: contents.slices }),
     });
     record.state = PackageState::Done;
 }

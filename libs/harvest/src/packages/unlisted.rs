@@ -8,6 +8,7 @@ use model::{PackageState, SetId};
 
 use super::names;
 use crate::error::HarvestError;
+use crate::planner::kept_names::are_kept;
 use crate::run::RunContext;
 
 /// Forgets settled packages that the dumps of their set no longer list, or whose dump the set no longer offers: their
@@ -24,7 +25,7 @@ pub(super) async fn forget_unlisted(
     let mut packages = ctx.catalog().await?.scan_packages().await?;
     while let Some((uri, record)) = packages.try_next().await? {
         let is_settled = record.state == PackageState::Done && record.run != ctx.run.id;
-        if !is_settled || !names::are_kept(&record) || !sets.contains(&record.set) {
+        if !is_settled || !are_kept(&record) || !sets.contains(&record.set) {
             continue;
         }
         if dumps.contains_key(&record.document) || !is_offered(ctx, &record.document).await? {

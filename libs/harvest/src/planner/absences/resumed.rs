@@ -13,8 +13,8 @@ use planning::strategy;
 use resourcesync::Capability;
 
 use crate::error::HarvestError;
-use crate::packages::{Known, known};
 use crate::planner::Planner;
+use crate::planner::kept_names::{Known, known};
 use crate::run::{RunContext, document_queue};
 
 const INTERRUPTED: &str = "the run was interrupted while it read this";
