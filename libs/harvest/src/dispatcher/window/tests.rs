@@ -76,7 +76,7 @@ fn the_plans_of_all_that_is_out_for_an_origin_are_kept() {
 
 #[test]
 fn a_large_run_gets_full_jobs_and_a_few_of_them() {
-    let mut window = filled(4, 10_000_000, 4_096);
+    let mut window = filled(4, 10_000_000, 6 * LARGEST_JOB);
     let (_, _, items) = window.next_job(false).unwrap();
     assert_eq!(items.len(), LARGEST_JOB);
     let more = std::iter::from_fn(|| window.next_job(false)).count();
@@ -92,7 +92,7 @@ fn a_short_run_gets_a_few_jobs() {
 
 #[test]
 fn a_slow_origin_gets_small_jobs() {
-    let mut window = filled(4, 10_000_000, 1_000);
+    let mut window = filled(4, 10_000_000, 2_000);
     let (id, ..) = window.next_job(false).unwrap();
     window.job_done(id, 256 * 500, 256);
     let (_, _, items) = window.next_job(false).unwrap();
@@ -130,7 +130,7 @@ fn no_slot_gets_two_jobs_of_a_short_run_of_a_distant_source_while_others_have_no
 #[test]
 fn long_uris_make_jobs_of_fewer_resources() {
     let mut window = Window::within(WindowLimits::default(), 4, 10_000_000);
-    for n in 0..1_000 {
+    for n in 0..2_000 {
         let uri = format!("http://h/{n}/{}", "x".repeat(8_000)).parse().unwrap();
         add(&mut window, uri);
     }

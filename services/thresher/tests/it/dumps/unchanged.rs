@@ -119,7 +119,7 @@ async fn what_a_dump_leaves_out_is_found_beside_a_package_that_was_not_received_
 #[tokio::test]
 async fn what_links_of_an_unchanged_package_lead_to_is_not_absent() {
     let mut halves = Halves::new().await;
-    halves.options.extend(["--follow", "describedby"]);
+    halves.options.extend(["--follow-links", "describedby"]);
     let linked = halves.case.site.serve("/about", "about");
     let link = format!("<rs:ln rel=\"describedby\" href=\"{linked}\"/>");
     let first = halves.case.package("/0.zip", halves.first().linking(&link).zip(), "");
