@@ -27,11 +27,13 @@ pub(crate) struct Incoming {
     came_at: Instant,
     /// Minimum time between two batches.
     every: Duration,
+    /// Whether the last batch was full, so that others may lie ready.
+    was_full: bool,
 }
 
 impl Incoming {
     pub(crate) fn of(source: SourceId) -> Self {
-        Self { filter: Filter::Outcomes(source), came_at: Instant::now(), every: EVERY }
+        Self { filter: Filter::Outcomes(source), came_at: Instant::now(), every: EVERY, was_full: false }
     }
 
     /// Records how long the jobs of a batch took. Jobs that take long leave time to gather more outcomes for a commit:
@@ -43,11 +45,14 @@ impl Incoming {
     }
 
     /// The next batch; empty if nothing arrived for a while. Outcomes that arrive right after the last batch wait for
-    /// more, to share a commit.
+    /// more, to share a commit. What did not fit into a full batch waits no longer.
     pub(crate) async fn next(&mut self, bus: &dyn Bus) -> Result<Vec<Delivery>, BusError> {
-        tokio::time::sleep_until(self.came_at + self.every).await;
+        if !self.was_full {
+            tokio::time::sleep_until(self.came_at + self.every).await;
+        }
         let deliveries = bus.pull(&self.filter, MOST, WAIT).await?;
         self.came_at = Instant::now();
+        self.was_full = deliveries.len() == MOST;
         Ok(deliveries)
     }
 }
@@ -89,6 +94,23 @@ mod tests {
         };
         tokio::join!(ending, settling);
         assert!(batches.len() <= 5, "{batches:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_did_not_fit_into_a_batch_waits_no_longer() {
+        let source: SourceId = "s".parse().unwrap();
+        let bus = bus(&source).await;
+        let mut incoming = Incoming { every: LONGEST, ..Incoming::of(source.clone()) };
+        for job in 0..2 * MOST + 1 {
+            ended(&bus, &source, job).await;
+        }
+        let began = Instant::now();
+        let mut batches = Vec::new();
+        for _ in 0..3 {
+            batches.push(incoming.next(&bus).await.unwrap());
+        }
+        let sizes: Vec<usize> = batches.iter().map(Vec::len).collect();
+        assert_eq!((sizes, began.elapsed()), (vec![MOST, MOST, 1], LONGEST));
     }
 
     #[test]
