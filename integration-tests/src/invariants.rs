@@ -7,9 +7,11 @@ use crate::plan::{Only, Step, Sync};
 use crate::site::What;
 use crate::world::{Ended, World};
 use bytes::Bytes;
+use catalog::CatalogReader;
 use fixity::Sha256;
 use futures::TryStreamExt;
 use model::{Mode, ProblemReason, ResourceRecord, Subject};
+use store::Store;
 
 /// Messages, and queues, that may remain for a while although they have no further effect.
 const LEFT_BEHIND: usize = 8;
@@ -33,29 +35,35 @@ impl Held {
     /// # Errors
     /// When the catalog cannot be read, which breaks a promise.
     pub fn of(world: &World) -> Result<Self, String> {
-        world.look(async |store, reader| {
-            let mut held = Self::default();
-            let Some(reader) = reader else { return Ok(held) };
-            let say = |error: catalog::CatalogError| format!("the catalog cannot be read: {error}");
-            let mut records = reader.scan_resources(None, None).await.map_err(say)?;
-            while let Some((uri, record)) = records.try_next().await.map_err(say)? {
-                if let Some(bitstream) = &record.bitstream {
-                    let body = store.read_verified(bitstream).await.map_err(|error| error.to_string());
-                    held.bodies.insert(uri.to_string(), body);
-                }
-                held.records.insert(uri.to_string(), record);
+        world.look(Self::read)
+    }
+
+    /// Reads a copy.
+    ///
+    /// # Errors
+    /// As [`Held::of`].
+    pub async fn read(store: Store, reader: Option<CatalogReader>) -> Result<Self, String> {
+        let mut held = Self::default();
+        let Some(reader) = reader else { return Ok(held) };
+        let say = |error: catalog::CatalogError| format!("the catalog cannot be read: {error}");
+        let mut records = reader.scan_resources(None, None).await.map_err(say)?;
+        while let Some((uri, record)) = records.try_next().await.map_err(say)? {
+            if let Some(bitstream) = &record.bitstream {
+                let body = store.read_verified(bitstream).await.map_err(|error| error.to_string());
+                held.bodies.insert(uri.to_string(), body);
             }
-            let mut problems = reader.scan_problems().await.map_err(say)?;
-            while let Some((subject, problem)) = problems.try_next().await.map_err(say)? {
-                held.problems.push((subject, problem.reason, problem.message));
-            }
-            let mut pending = reader.scan_pending(None).await.map_err(say)?;
-            while let Some((uri, _)) = pending.try_next().await.map_err(say)? {
-                held.pending.insert(uri.to_string());
-            }
-            reader.close().await.map_err(say)?;
-            Ok(held)
-        })
+            held.records.insert(uri.to_string(), record);
+        }
+        let mut problems = reader.scan_problems().await.map_err(say)?;
+        while let Some((subject, problem)) = problems.try_next().await.map_err(say)? {
+            held.problems.push((subject, problem.reason, problem.message));
+        }
+        let mut pending = reader.scan_pending(None).await.map_err(say)?;
+        while let Some((uri, _)) = pending.try_next().await.map_err(say)? {
+            held.pending.insert(uri.to_string());
+        }
+        reader.close().await.map_err(say)?;
+        Ok(held)
     }
 
     fn problem_of(&self, uri: &str) -> bool {

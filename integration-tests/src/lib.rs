@@ -13,8 +13,8 @@ pub mod world;
 pub use clock::SimClock;
 pub use effects::{Effects, Halt, Rates};
 use invariants::Held;
-use plan::{Plan, Sync};
-use world::{Ended, World};
+use plan::{Hop, Plan, Step, Sync};
+use world::{Chain, Ended, World};
 
 /// The most runs until a copy has to be in sync once no more faults occur: an absence has to be seen twice.
 const LAST_RUNS: u32 = 6;
@@ -62,14 +62,49 @@ pub fn simulate_repository(seed: u64) -> Result<Summary, String> {
 /// As [`simulate`].
 pub fn simulate_plan(plan: Plan) -> Result<Summary, String> {
     let mut world = World::new(plan);
-    run(&mut world).map_err(|why| {
-        let told = world.told.join("\n  ");
-        let effects = world.last_effects.join("\n  ");
-        format!(
-            "{why}\n\n{}\nwhat happened:\n  {told}\n\nthe last effects of the last process:\n  {effects}",
-            world.plan
-        )
-    })
+    run(&mut world).map_err(|why| explained(&world, &why))
+}
+
+/// Simulates the plan of a seed, where the copy is published, and a second copy follows that.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_chain(seed: u64) -> Result<(), String> {
+    let mut world = World::new(Plan::of(seed));
+    run_chain(&mut world).map_err(|why| explained(&world, &why))
+}
+
+fn explained(world: &World, why: &str) -> String {
+    let told = world.told.join("\n  ");
+    let effects = world.last_effects.join("\n  ");
+    format!(
+        "{why}\n\n{}\nwhat happened:\n  {told}\n\nthe last effects of the last process:\n  {effects}",
+        world.plan
+    )
+}
+
+/// In the end both copies are equal.
+fn run_chain(world: &mut World) -> Result<(), String> {
+    let mut chain = Chain::new(world);
+    let hops = world.plan.hops();
+    for (step, hop) in world.plan.steps.clone().iter().zip(hops) {
+        if let Some(Ended::Hangs) = world.step(step) {
+            return Err("a process does not end".to_owned());
+        }
+        chain.hop(world, hop)?;
+    }
+    let mut last = Ok(());
+    for number in 0..LAST_RUNS {
+        world.clock.advance(if number < LAST_RUNS / 2 { BETWEEN } else { LONG_BETWEEN });
+        world.site.publish(true, true);
+        world.step(&Step::Sync(Sync::clean()));
+        chain.hop(world, Hop::clean())?;
+        last = chain.copies_are_equal(world);
+        if last.is_ok() {
+            break;
+        }
+    }
+    last
 }
 
 fn run(world: &mut World) -> Result<Summary, String> {
@@ -92,7 +127,7 @@ fn run(world: &mut World) -> Result<Summary, String> {
         world.clock.advance(if number < LAST_RUNS / 2 { BETWEEN } else { LONG_BETWEEN });
         world.site.publish(true, true);
         // No step requests a full rescan: the process has to find out itself that one is due.
-        let step = plan::Step::Sync(Sync::clean());
+        let step = Step::Sync(Sync::clean());
         let published = world.site.published();
         let ended = world.step(&step);
         let held = Held::of(world)?;

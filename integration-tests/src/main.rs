@@ -19,6 +19,9 @@ struct Args {
     /// Simulates Sources that speak OAI-PMH.
     #[arg(long)]
     oai: bool,
+    /// Publishes the copy, and has a second copy follow it.
+    #[arg(long, conflicts_with = "oai")]
+    chain: bool,
     /// Shows what is planned, and simulates nothing.
     #[arg(long)]
     plan: bool,
@@ -56,10 +59,16 @@ fn main() -> ExitCode {
             if seed >= seeds.end || (args.first && failed.load(Ordering::SeqCst) > 0) {
                 return;
             }
-            let simulate = if args.oai { simulation::simulate_repository } else { simulation::simulate };
-            match simulate(seed) {
-                Ok(summary) => {
-                    idle_polls.fetch_add(summary.idle_polls, Ordering::SeqCst);
+            let idle = if args.chain {
+                simulation::simulate_chain(seed).map(|()| 0)
+            } else if args.oai {
+                simulation::simulate_repository(seed).map(|summary| summary.idle_polls)
+            } else {
+                simulation::simulate(seed).map(|summary| summary.idle_polls)
+            };
+            match idle {
+                Ok(idle) => {
+                    idle_polls.fetch_add(idle, Ordering::SeqCst);
                 }
                 Err(why) => {
                     failed.fetch_add(1, Ordering::SeqCst);

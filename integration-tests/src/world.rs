@@ -1,5 +1,7 @@
 //! A running simulation: the state that survives processes, and one process after the other.
 
+mod chain;
+
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::pin::pin;
@@ -20,7 +22,9 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
-use web::{Client, RobotsPolicy, WebConfig};
+use web::{Client, RobotsPolicy, Transport, WebConfig};
+
+pub use chain::Chain;
 
 use crate::clock::SimClock;
 use crate::effects::{Effects, mix};
@@ -85,6 +89,14 @@ pub struct LeftForPoll {
     pub only: Option<Only>,
     /// The run's policy for absent resources.
     pub absent: Absent,
+}
+
+/// What a process harvests, and into which store.
+struct Harvested {
+    source: SourceId,
+    entry: Url,
+    store: Store,
+    line: Arc<dyn Transport>,
 }
 
 /// How a process ended.
@@ -331,8 +343,22 @@ impl World {
         effects: &Arc<Effects>,
         bus: &Arc<SimBus>,
     ) -> impl Future<Output = Ended> + 'static {
-        let store = self.store(effects);
-        let line = Arc::new(Line::new(self.processes, Arc::clone(&self.site), Arc::clone(effects)));
+        let of = Harvested {
+            source: self.source.clone(),
+            entry: self.entry.clone(),
+            store: self.store(effects),
+            line: Arc::new(Line::new(self.processes, Arc::clone(&self.site), Arc::clone(effects))),
+        };
+        self.harvest_of(of, sync, effects, bus)
+    }
+
+    fn harvest_of(
+        &self,
+        Harvested { source, entry, store, line }: Harvested,
+        sync: &Sync,
+        effects: &Arc<Effects>,
+        bus: &Arc<SimBus>,
+    ) -> impl Future<Output = Ended> + 'static {
         let config = self.web_config();
         let options = HarvestOptions {
             mode: sync.mode,
@@ -346,8 +372,6 @@ impl World {
             terms: Terms { max_body_bytes: NonZeroU64::new(LARGEST), ..Terms::default() },
             ..HarvestOptions::default()
         };
-        let source = self.source.clone();
-        let entry = self.entry.clone();
         let clock = Arc::clone(&self.clock);
         let bus = Arc::clone(bus);
         let stop = effects.stop();
@@ -409,8 +433,17 @@ impl World {
 
     /// Reads the catalog and the store without going through any process.
     pub fn look<T>(&self, look: impl AsyncFnOnce(Store, Option<CatalogReader>) -> T) -> T {
-        let store = self.store(&Arc::new(Effects::none()));
-        let path = Key::Catalog(self.source.clone()).to_string();
+        self.look_into(self.store(&Arc::new(Effects::none())), &self.source, look)
+    }
+
+    /// The same of a store and the catalog of a Source.
+    fn look_into<T>(
+        &self,
+        store: Store,
+        source: &SourceId,
+        look: impl AsyncFnOnce(Store, Option<CatalogReader>) -> T,
+    ) -> T {
+        let path = Key::Catalog(source.clone()).to_string();
         let clock = &self.clock;
         runtime().block_on(async {
             let reader = match Catalog::exists(&store.object_store(), &path).await {

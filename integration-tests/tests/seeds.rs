@@ -23,6 +23,17 @@ fn block_of_repositories(number: u64) {
     }
 }
 
+/// The same seeds, where the copy is published, and a second copy follows that.
+fn block_of_chains(number: u64) {
+    for seed in number * BLOCK..(number + 1) * BLOCK {
+        if let Err(why) = simulation::simulate_chain(seed) {
+            panic!(
+                "seed {seed} (`cargo run -p integration-tests -- --chain --seeds {seed}` runs it again): {why}"
+            );
+        }
+    }
+}
+
 #[test]
 fn every_promise_is_kept_from_seed_0_on() {
     block(0);
@@ -51,4 +62,14 @@ fn every_promise_is_kept_of_repositories_from_seed_0_on() {
 #[test]
 fn every_promise_is_kept_of_repositories_from_seed_12_on() {
     block_of_repositories(1);
+}
+
+#[test]
+fn a_second_copy_equals_the_first_one_from_seed_0_on() {
+    block_of_chains(0);
+}
+
+#[test]
+fn a_second_copy_equals_the_first_one_from_seed_12_on() {
+    block_of_chains(1);
 }
