@@ -108,9 +108,9 @@ impl Networks {
         apart: bool,
     ) -> Result<Response<BodyChunks>, WebError> {
         let uri = request.uri().clone();
-        let speaks_both =
-            uri.scheme() == Some(&Scheme::HTTPS) && !self.only_h1.has(&uri) && !self.only_h2.has(&uri);
-        if apart && speaks_both {
+        // Without TLS all requests are of HTTP/1.1.
+        let may_choose = uri.scheme() == Some(&Scheme::HTTPS);
+        if apart && may_choose && !self.only_h1.has(&uri) && !self.only_h2.has(&uri) {
             match self.apart.request(request.clone()).await {
                 Ok(answer) => return Ok(answer.map(|incoming| BodyChunks::network(incoming, None))),
                 Err(error) if classify::speaks_no_offered_protocol(&error) => self.only_h2.note(&uri),
@@ -129,7 +129,7 @@ impl Networks {
             slot = self.h2_connections.enter(&uri);
         }
         let answer = self.shared.request(request).await.map_err(|error| classify::before_answer(&error))?;
-        if answer.version() < Version::HTTP_2 && !self.only_h1.has(&uri) {
+        if may_choose && answer.version() < Version::HTTP_2 && !self.only_h1.has(&uri) {
             self.only_h1.note(&uri);
         }
         Ok(answered(answer, slot))

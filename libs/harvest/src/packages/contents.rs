@@ -64,7 +64,14 @@ pub(crate) async fn spare(
                 match &context {
                     Some(context)
                         if met.is_none()
-                            && are_held(ctx, planner, context, (uri, &*record, parts), &items).await? =>
+                            && are_held(
+                                ctx,
+                                planner,
+                                context,
+                                &CopyPart { uri, record, number: parts },
+                                &items,
+                            )
+                            .await? =>
                     {
                         unchanged += items.len() as u64;
                         parts += 1;
@@ -117,12 +124,21 @@ pub(crate) async fn settle_spared(
     Ok(())
 }
 
-/// Whether none of the entries needs work.
+/// A part of the copy of a package's manifest.
+struct CopyPart<'a> {
+    /// The package.
+    uri: &'a str,
+    record: &'a PackageRecord,
+    /// Its number, in place of a slice's: the package itself is not read.
+    number: u32,
+}
+
+/// Whether none of the entries needs work. Then the names of the part are kept.
 async fn are_held(
     ctx: &mut RunContext,
     planner: &mut Planner,
     context: &EntryContext,
-    (package, package_record, part): (&str, &PackageRecord, u32),
+    part: &CopyPart<'_>,
     items: &[Item],
 ) -> Result<bool, HarvestError> {
     let mut planned = Vec::with_capacity(items.len());
@@ -158,10 +174,10 @@ async fn are_held(
         }
     }
     let listed = planner.reconciler.collected_names();
-    if are_kept(package_record) {
-        let mut part_of = Slices::default();
-        part_of.add(part);
-        names::keep(planner, &mut batch, package, package_record, part_of, listed);
+    if are_kept(part.record) {
+        let mut slices = Slices::default();
+        slices.add(part.number);
+        names::keep(planner, &mut batch, part.uri, part.record, slices, listed);
     }
     if !batch.is_empty() {
         ctx.commit(batch).await?;

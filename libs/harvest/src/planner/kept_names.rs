@@ -37,6 +37,8 @@ impl Planner {
         if !are_kept(record) || !self.reconciler.records_names_of(&record.set) {
             return Ok(());
         }
+        // A dump may have many unchanged packages.
+        ctx.check_stop()?;
         let mut all = ctx.catalog().await?.names_of_package(uri).await?;
         let mut seen = Seen::of(record);
         while let Some((_, kept)) = all.try_next().await? {

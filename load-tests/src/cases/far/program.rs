@@ -16,8 +16,8 @@ pub(super) enum Program {
     Curl,
     /// `aria2c`, which has no HTTP/2.
     Aria2c,
-    /// `wget2`, with as many threads as there are requests. By HTTP/2 each thread requests 30 resources at a time, and
-    /// what was to come over a connection that the server ends is lost.
+    /// `wget2`, with as many threads as there are requests. By HTTP/2 it has more open, and loses what was to
+    /// come over a connection that the server ends.
     Wget2,
     /// `rclone copy` from a remote that is a web server.
     Rclone,

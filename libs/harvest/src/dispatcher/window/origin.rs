@@ -45,7 +45,8 @@ pub(super) struct OriginState {
 
 impl OriginState {
     /// Number of resources in a job: enough for a few seconds, but few enough that a crash costs little of the run, that
-    /// all slots stay busy to its end, and that the records of all that is out are kept in memory. `last` says that the ready resources are all that is left.
+    /// all slots stay busy to its end, and that the records of all that is out are kept in memory. `last` says that the
+    /// ready resources are all that is left.
     pub(super) fn job_size(&self, planned: u64, jobs_per_origin: usize, last: bool) -> usize {
         let by_time = self.millis().map_or(LARGEST_JOB, |millis| (JOB_MILLIS / millis.max(0.001)) as usize);
         let by_share = planned / (SHARE_IN_FLIGHT * most_jobs(jobs_per_origin) as u64);
