@@ -5,8 +5,8 @@
     load-tests/cost/cost.py --check               # fail if docs/COST.md has other tables
     load-tests/cost/cost.py [REPORT.json ...]     # print them; rows of these reports come first
 
-Of several reports with a row the newest counts. One of fewer than 100,000 resources counts only if there is no larger
-one: the jobs of a short harvest are smaller, and cost more.
+Of several reports with a row, one of a million resources or more counts before others, then one of 100,000 or more,
+then one of 100 or more, then the newest: the jobs of a short harvest are smaller, and cost more.
 """
 
 import argparse
@@ -24,10 +24,11 @@ MILLION = 1_000_000
 # The rows: a title, the case and row of the report, and for how many resources (`of`) or runs (`times`) it is told.
 FLEET = ("small-files-fleet", "fleet, packs", {"of": MILLION})
 REQUESTS = [
-    ("first harvest of 1,000,000, packs", *FLEET),
+    ("first harvest of 1,000,000, packs", "small-files-fleet", "fleet, packs, requests counted", {"of": MILLION}),
     ("the same, one object each", "small-files-fleet", "fleet, one object each", {"of": MILLION}),
-    ("first harvests of 1,000 Sources of 100", "small-source", "first harvest", {"times": 1000}),
+    ("first harvests of 1,000 Sources of {resources:,}", "small-source", "first harvest", {"times": 1000}),
     ("1,000 requested runs without news", "small-source", "second run", {"times": 1000}),
+    ("1,000 runs of {resources:,} changes", "small-source", "run with changes", {"times": 1000}),
 ]
 SECONDS = [
     ("first harvest, fleet, bucket", *FLEET),
@@ -36,9 +37,10 @@ SECONDS = [
     ("audit, nothing differs", "million-audit", "audit, nothing differs", {"of": MILLION}),
     ("one run without news, {resources:,} stored", "incremental-idle", "nothing new", {"times": 1}),
 ]
-# The counts that a store bills alike. `store_gets` has the HEADs too.
-WRITES = ["store_puts", "store_lists", "store_copies", "requests_put", "requests_list"]
-READS = ["store_gets", "requests_get", "requests_head"]
+# The counts that a store bills alike: those of a proxy, by method, and where there was none those of the services'
+# metrics. `requests_other` are the POSTs that begin and end an upload in parts. `store_gets` has the HEADs too.
+WRITES = [["requests_put", "requests_list", "requests_other"], ["store_puts", "store_lists", "store_copies"]]
+READS = [["requests_get", "requests_head"], ["store_gets"]]
 CPU = ["cpu_seconds", "other_cpu_seconds", "source_cpu_seconds"]
 
 
@@ -71,7 +73,7 @@ def tables(reports, prices):
     rows = []
     for title, case, name, scale in REQUESTS:
         path, told, row = find(reports, case, name)
-        writes, reads = median(row, scale, WRITES), median(row, scale, READS)
+        writes, reads = median(row, scale, *WRITES), median(row, scale, *READS)
         each = [(writes * price[usd[0]] + reads * price[usd[1]]) / 1000 for price in prices]
         rows.append([title.format(**row), shown(path, told), number(writes), number(reads), *map(dollars, each)])
     text += "\n" + table("Requests to the store", ["what", "report", "PUT, LIST", "GET, HEAD", *stores], rows)

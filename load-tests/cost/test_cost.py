@@ -40,6 +40,12 @@ class Figures(unittest.TestCase):
         self.assertEqual(reports.find([[small], [old, new]], "small-files-fleet", "fleet, packs")[0], small[0])
         self.assertEqual(reports.find([[], [small]], "small-files-fleet", "fleet, packs")[0], small[0])
 
+    def test_a_report_of_a_million_or_of_a_hundred_counts_before_a_newer_one_of_fewer(self):
+        million, newer = report("2026-11-25", 1_000_000, {}), report("2026-11-26", 200_000, {})
+        self.assertEqual(reports.find([[newer, million]], "small-files-fleet", "fleet, packs")[0], million[0])
+        hundred, newer = report("2026-11-25", 100, {}), report("2026-11-26", 20, {})
+        self.assertEqual(reports.find([[newer, hundred]], "small-files-fleet", "fleet, packs")[0], hundred[0])
+
     def test_a_row_or_a_count_that_is_not_there_is_named(self):
         with self.assertRaisesRegex(SystemExit, "no report of small-files-fleet has the row 'x'"):
             reports.find([[report("2026-11-25", 1, {})]], "small-files-fleet", "x")
@@ -50,7 +56,14 @@ class Figures(unittest.TestCase):
     def test_figures_are_medians_for_a_million_or_for_so_many_runs(self):
         row = report("2026-11-25", 200_000, {"store_puts": 30, "store_lists": 10})[1]["rows"][0]
         self.assertEqual(reports.median(row, {"of": 1_000_000}, ["cpu_seconds"]), 15.0)
-        self.assertEqual(reports.median(row, {"times": 1000}, cost.WRITES), 40_000)
+        self.assertEqual(reports.median(row, {"times": 1000}, *cost.WRITES), 40_000)
+
+    def test_requests_that_two_ways_count_are_counted_once_and_by_method(self):
+        counted = {"requests_put": 20, "requests_list": 3, "requests_other": 4, "store_puts": 24, "store_lists": 3}
+        counted |= {"requests_get": 5, "requests_head": 6, "requests_delete": 9, "store_gets": 11}
+        row = report("2026-11-25", 1_000_000, counted)[1]["rows"][0]
+        self.assertEqual(reports.median(row, {"of": 1_000_000}, *cost.WRITES), 27)
+        self.assertEqual(reports.median(row, {"of": 1_000_000}, *cost.READS), 11)
 
 
 class Dollars(unittest.TestCase):
