@@ -133,6 +133,11 @@ impl FileServer {
         self.uri(path)
     }
 
+    /// Answers 404 from now on.
+    pub fn remove(&self, path: &str) {
+        self.shared.state().files.remove(path);
+    }
+
     /// Lets bodies flow until this many bytes were sent since the start, in total; then they pause until the
     /// next call. None: without limit.
     pub fn allow(&self, bytes: Option<u64>) {

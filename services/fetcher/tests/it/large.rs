@@ -17,6 +17,8 @@ use testkit::waiting::{found, until};
 use tokio_util::sync::CancellationToken;
 use web::{Client, RobotsPolicy, WebConfig};
 
+mod kept;
+
 const MIB: usize = 1024 * 1024;
 /// Bytes of a part that is stored, and of a range here.
 const PART: usize = 8 * MIB;
