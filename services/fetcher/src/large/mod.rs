@@ -12,6 +12,7 @@ use store::{PackageUpload, StoreError};
 use tokio::time::Instant;
 use web::Response;
 
+mod ahead;
 mod piece;
 mod ranges;
 mod receive;
