@@ -94,7 +94,7 @@ impl Receiving<'_> {
         self.has_response |= ahead.has_response;
         self.fetcher.metrics.count_range("dropped", ahead.waiting() as u64);
         if matches!(spread, Spread::Alone) {
-            self.permits.part();
+            self.permits.end();
         }
         Ok(spread)
     }
@@ -105,7 +105,7 @@ impl Receiving<'_> {
             let is_over = Instant::now() >= self.deadline;
             let most = if is_over { 0 } else { self.most_open(ahead.open.len()).await };
             ahead.ask_again(most);
-            while ahead.has_room(most) && ahead.next < length {
+            while self.permits.may_have_any() && ahead.has_room(most) && ahead.next < length {
                 ahead.ask((ahead.next + self.span()).min(length));
             }
             if let Some(piece) = ahead.next_piece(self.upload.received()) {
@@ -152,7 +152,11 @@ impl Receiving<'_> {
                 true
             }
             PieceEnd::Stopped => true,
-            PieceEnd::Cut(why) | PieceEnd::Wrong(why) => {
+            PieceEnd::Cut(why) => {
+                tracing::debug!(uri = %item.uri, why, "a range broke off; the rest of it is requested again");
+                self.permits.narrow() || self.resumes()
+            }
+            PieceEnd::Wrong(why) => {
                 tracing::info!(
                     uri = %item.uri, origin = %job.origin, why,
                     "a range beside others did not bring what was asked for; bodies of this origin are received in one for a while"

@@ -17,6 +17,7 @@ use testkit::waiting::{found, until};
 use tokio_util::sync::CancellationToken;
 use web::{Client, RobotsPolicy, WebConfig};
 
+mod broken;
 mod kept;
 mod slow;
 
