@@ -62,6 +62,18 @@ pub enum Ranges {
         /// The bytes that are sent.
         after: usize,
     },
+    /// Sends the range, and breaks the body of the first one off that begins here.
+    CutOnce {
+        /// Its first byte.
+        first: usize,
+        /// The bytes that are sent.
+        after: usize,
+    },
+    /// Sends the range, and stands still for good in each body after so many bytes.
+    Stalled {
+        /// The bytes that are sent.
+        after: usize,
+    },
     /// Answers 429 to more than this many concurrent requests.
     Refused {
         /// The most that are served.
@@ -100,15 +112,23 @@ struct Table {
     sent: u64,
     allowed: Option<u64>,
     together: usize,
+    stalled: usize,
 }
 
 /// A body in progress.
 struct Sending {
     shared: Arc<Shared>,
     left: Bytes,
-    /// Whether it breaks off behind these bytes.
-    breaks: bool,
+    ending: Ending,
     is_open: bool,
+}
+
+/// What is behind the bytes of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Whole,
+    Cut,
+    Stalled,
 }
 
 impl FileServer {
@@ -133,6 +153,11 @@ impl FileServer {
         self.uri(path)
     }
 
+    /// Answers 404 from now on.
+    pub fn remove(&self, path: &str) {
+        self.shared.state().files.remove(path);
+    }
+
     /// Lets bodies flow until this many bytes were sent since the start, in total; then they pause until the
     /// next call. None: without limit.
     pub fn allow(&self, bytes: Option<u64>) {
@@ -153,6 +178,11 @@ impl FileServer {
     /// Responses that are open now.
     pub fn open(&self) -> usize {
         self.shared.state().open
+    }
+
+    /// Responses that stand still for good.
+    pub fn stalled(&self) -> usize {
+        self.shared.state().stalled
     }
 
     /// The most responses that were open at the same time.
@@ -195,6 +225,21 @@ impl File {
         }
     }
 
+    /// The most bytes that the body of a range is sent of, and what is behind them.
+    fn end(&self, range: Option<&str>, asked: &[Asked]) -> (usize, Ending) {
+        match self.ranges {
+            Ranges::Cut { after } => (after, Ending::Cut),
+            Ranges::Stalled { after } => (after, Ending::Stalled),
+            Ranges::CutOnce { first, after } => {
+                let begins = |range: &str| range.starts_with(&format!("bytes={first}-"));
+                let is_first = !asked.iter().filter_map(|asked| asked.range.as_deref()).any(begins);
+                let is_cut = is_first && range.is_some_and(begins);
+                (if is_cut { after } else { usize::MAX }, Ending::Cut)
+            }
+            _ => (usize::MAX, Ending::Whole),
+        }
+    }
+
     /// The requested bytes, as far as they exist, and their offset; none for the whole.
     fn part(&self, headers: &HeaderMap) -> Option<(usize, Bytes)> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
@@ -230,7 +275,7 @@ impl Table {
 }
 
 impl Sending {
-    fn begin(shared: Arc<Shared>, left: Bytes, breaks: bool) -> Self {
+    fn begin(shared: Arc<Shared>, left: Bytes, ending: Ending) -> Self {
         {
             let mut state = shared.state();
             state.open += 1;
@@ -240,13 +285,23 @@ impl Sending {
             }
         }
         shared.changed.send_replace(());
-        Self { shared, left, breaks, is_open: true }
+        Self { shared, left, ending, is_open: true }
     }
 
     async fn next(mut self) -> Option<(Result<Bytes, io::Error>, Self)> {
         if self.left.is_empty() {
-            let cut = std::mem::take(&mut self.breaks).then(|| io::Error::other("the body is cut here"));
-            return cut.map(|error| (Err(error), self));
+            match std::mem::replace(&mut self.ending, Ending::Whole) {
+                Ending::Whole => return None,
+                Ending::Cut => {
+                    // The library sends what it has when a body has no more for now.
+                    tokio::task::yield_now().await;
+                    return Some((Err(io::Error::other("the body is cut here")), self));
+                }
+                Ending::Stalled => {
+                    self.shared.state().stalled += 1;
+                    return std::future::pending().await;
+                }
+            }
         }
         let mut changed = self.shared.changed.subscribe();
         loop {
@@ -256,7 +311,7 @@ impl Sending {
                 let most = usize::try_from(state.may_send()).unwrap_or(usize::MAX).min(PIECE);
                 let piece = self.left.split_to(most.min(self.left.len()));
                 state.sent += piece.len() as u64;
-                if self.left.is_empty() {
+                if self.left.is_empty() && self.ending != Ending::Stalled {
                     // Before the client knows that it is the last piece, and sends the next request.
                     state.open -= 1;
                     self.is_open = false;
@@ -321,15 +376,13 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Re
                     }
                     None => (200, file.bytes.clone()),
                 };
-                let cut = match file.ranges {
-                    Ranges::Cut { after } => after,
-                    _ => usize::MAX,
-                };
+                let (most, ending) = file.end(range.as_deref(), &state.asked);
                 drop(state);
                 let response = response.header("content-length", body.len());
-                let (breaks, body) = (cut < body.len(), body.slice(..cut.min(body.len())));
+                let ending = if most < body.len() { ending } else { Ending::Whole };
+                let body = body.slice(..most.min(body.len()));
                 shared.state().asked.push(Asked { path, range, status });
-                let sending = Sending::begin(Arc::clone(&shared), body, breaks);
+                let sending = Sending::begin(Arc::clone(&shared), body, ending);
                 return finish(response, status, Body::from_stream(sending.stream()));
             }
         }

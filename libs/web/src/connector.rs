@@ -9,24 +9,15 @@ use futures::future::BoxFuture;
 use http::Uri;
 use http::uri::Scheme;
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
-use hyper_util::client::legacy::connect::{Connection as _, HttpConnector};
+use hyper_util::client::legacy::connect::Connection as _;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
 use crate::address_guard::{Guard, Names, Resolver};
+use crate::dialer::Dialer;
 use crate::stream_limit::Watched;
-
-/// Keep-alive: an idle connection is probed after this time, and again after each probe.
-const PROBE_AFTER: Duration = Duration::from_secs(15);
-/// Unanswered probes until the connection is closed.
-const PROBES: u32 = 3;
-/// The longest time that sent bytes may stay unacknowledged; then the connection is closed.
-const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
-
-/// How long a connection by one family is waited for before the other family is tried too (RFC 8305, 8).
-const OTHER_FAMILY_AFTER: Duration = Duration::from_millis(250);
 
 /// Opens connections. The pool clones it for each request, so a clone is one reference count.
 #[derive(Clone)]
@@ -58,20 +49,9 @@ impl Connector {
 
 impl Parts {
     /// A connector to one port: the port decides which addresses are allowed.
-    fn to_port(&self, port: u16) -> HttpsConnector<HttpConnector<Resolver>> {
+    fn to_port(&self, port: u16) -> HttpsConnector<Dialer> {
         let resolver = Resolver::new(Arc::clone(&self.names), Arc::clone(&self.guard), port);
-        let mut tcp = HttpConnector::new_with_resolver(resolver);
-        // TLS is added on top of it.
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        // Divided among the addresses of a name, so that the second one is tried before the time has passed.
-        tcp.set_connect_timeout(Some(self.within));
-        tcp.set_happy_eyeballs_timeout(Some(OTHER_FAMILY_AFTER));
-        tcp.set_keepalive(Some(PROBE_AFTER));
-        tcp.set_keepalive_interval(Some(PROBE_AFTER));
-        tcp.set_keepalive_retries(Some(PROBES));
-        tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
-        HttpsConnector::from((tcp, Arc::clone(&self.tls)))
+        HttpsConnector::from((Dialer::new(resolver), Arc::clone(&self.tls)))
     }
 }
 
@@ -115,6 +95,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpSocket};
 
     use super::*;
+    use crate::dialer::NEXT_AFTER;
     use crate::{AddressPolicy, network};
 
     /// Any name has these addresses.
@@ -139,10 +120,9 @@ mod tests {
         Connector::new(names, guard, tls, Duration::from_secs(10))
     }
 
-    /// A server on IPv6 that answers no further connection, since its queue is full; and what fills it.
-    async fn silent(port: u16) -> io::Result<(TcpListener, Vec<tokio::task::JoinHandle<()>>)> {
-        let address = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
-        let socket = TcpSocket::new_v6()?;
+    /// A server that answers no further connection, since its queue is full; and what fills it.
+    async fn silent(address: SocketAddr) -> io::Result<(TcpListener, Vec<tokio::task::JoinHandle<()>>)> {
+        let socket = if address.is_ipv6() { TcpSocket::new_v6() } else { TcpSocket::new_v4() }?;
         socket.bind(address)?;
         let listener = socket.listen(1)?;
         let mut filling = Vec::new();
@@ -162,33 +142,33 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_that_does_not_answer_does_not_hold_up_the_other_family() {
-        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let port = server.local_addr().unwrap().port();
-        let (_silent, filling) = match silent(port).await {
-            Ok(server) => server,
-            Err(error) => {
-                // Not by `eprintln!`, which is not shown of a test that passes.
-                writeln!(
-                    io::stderr(),
-                    "NOT TESTED: whether an address of IPv6 that does not answer holds up IPv4, \
-                     since no server can listen on [::1] here: {error}"
-                )
-                .unwrap();
-                return;
-            }
-        };
-        let names = Arc::new(Fixed(
-            vec![Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()],
-            AtomicUsize::new(0),
-        ));
-        let began = std::time::Instant::now();
-        let uri = format!("http://two.test:{port}/").parse().unwrap();
-        connector(&names).call(uri).await.unwrap();
-        let took = began.elapsed();
-        assert!(took >= OTHER_FAMILY_AFTER, "the first family is tried first: {took:?}");
-        assert!(took < Duration::from_secs(3), "the limit for all addresses is 10 s: {took:?}");
-        filling.iter().for_each(tokio::task::JoinHandle::abort);
+    async fn an_address_that_does_not_answer_does_not_hold_up_the_others() {
+        let second: IpAddr = Ipv4Addr::LOCALHOST.into();
+        for first in [IpAddr::from([127, 0, 0, 2]), Ipv6Addr::LOCALHOST.into()] {
+            let server = TcpListener::bind((second, 0)).await.unwrap();
+            let port = server.local_addr().unwrap().port();
+            let (_silent, filling) = match silent(SocketAddr::new(first, port)).await {
+                Ok(server) => server,
+                Err(error) => {
+                    // Not by `eprintln!`, which is not shown of a test that passes.
+                    writeln!(
+                        io::stderr(),
+                        "NOT TESTED: whether an address that does not answer holds up {second}, \
+                         since no server can listen on {first} here: {error}"
+                    )
+                    .unwrap();
+                    continue;
+                }
+            };
+            let names = Arc::new(Fixed(vec![first, second], AtomicUsize::new(0)));
+            let began = std::time::Instant::now();
+            let uri = format!("http://two.test:{port}/").parse().unwrap();
+            connector(&names).call(uri).await.unwrap();
+            let took = began.elapsed();
+            assert!(took >= NEXT_AFTER, "the first one is tried first: {took:?}");
+            assert!(took < Duration::from_secs(3), "the limit for all addresses is 10 s: {took:?}");
+            filling.iter().for_each(tokio::task::JoinHandle::abort);
+        }
     }
 
     #[tokio::test]

@@ -9,6 +9,7 @@ mod client;
 mod config;
 mod connector;
 mod credentials;
+mod dialer;
 mod error;
 mod error_kind;
 mod fault;

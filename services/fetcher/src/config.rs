@@ -19,7 +19,8 @@ pub struct FetcherConfig {
     /// Maximum parallel ranges of such a resource, if the server supports ranges and the origin's limit leaves spare
     /// permits that no other job wants; 1 = never more than one.
     pub max_body_ranges: usize,
-    /// Bytes of each such range, 1 MiB at least. Twice as many ranges as are open may wait on the disk.
+    /// Maximum bytes of each such range, 1 MiB at least. Those of a slow server are shorter. Twice as many ranges as
+    /// are open may wait on the disk.
     pub range_bytes: u64,
     /// How often an interrupted body is resumed where it stopped, within one job.
     pub max_resumes: u32,

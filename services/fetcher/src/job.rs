@@ -111,7 +111,7 @@ impl Fetcher {
         let mut unanswered = 0;
         let mut patches_in_vain = 0;
         let mut room = ResultRoom::of(items);
-        let manner = Manner::of(terms, items.len());
+        let manner = Manner::of(terms, items);
         for (n, item) in items.iter().enumerate() {
             if room.is_full() || start.elapsed() >= self.config.job_time() || unanswered >= UNANSWERED {
                 results.push(FetchedResult::Deferred);

@@ -54,6 +54,26 @@ impl RangePermits {
         self.places.clear();
     }
 
+    /// Releases all permits, and acquires none from now on.
+    pub(crate) fn end(&mut self) {
+        self.most = 0;
+        self.places.clear();
+    }
+
+    /// Keeps one permit less from now on, since a range broke off: some servers and networks allow only so many
+    /// connections. False if there was none.
+    pub(crate) fn narrow(&mut self) -> bool {
+        let may_have_any = self.may_have_any();
+        self.most = self.most.min(self.places.len()).saturating_sub(1);
+        self.places.truncate(self.most);
+        may_have_any
+    }
+
+    /// Whether it may ever have a permit.
+    pub(crate) fn may_have_any(&self) -> bool {
+        self.most > 0
+    }
+
     /// Whether they were kept for long enough: they take no further request, and are released when none is open.
     pub(crate) fn is_over(&self) -> bool {
         !self.places.is_empty() && self.since.elapsed() >= LONGEST
@@ -140,6 +160,22 @@ mod tests {
             let mut company = RangePermits::new(bus_of(limit).await, origin(), most);
             assert_eq!(gathered(&mut company).await, expected, "limit {limit}, {most} wanted");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_range_that_breaks_off_leaves_one_fewer() {
+        let bus = bus_of(5).await;
+        let mut company = RangePermits::new(Arc::clone(&bus), origin(), 7);
+        for expected in [3, 2, 1, 0] {
+            assert_eq!(gathered(&mut company).await, expected);
+            tokio::time::advance(TURN).await;
+            assert_eq!(company.narrow(), expected > 0);
+        }
+        let mut company = RangePermits::new(bus, origin(), 7);
+        assert_eq!(gathered(&mut company).await, 3, "all were given back");
+        company.end();
+        tokio::time::advance(LONGEST + TURN).await;
+        assert_eq!((gathered(&mut company).await, company.may_have_any()), (0, false));
     }
 
     #[tokio::test(start_paused = true)]

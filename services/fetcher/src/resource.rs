@@ -63,10 +63,10 @@ pub(crate) async fn fetch(
     let mut resumes = config.max_resumes;
     let url = item.from.as_ref().unwrap_or(&item.uri).to_url();
     let largest = Some(config.max_body_bytes);
+    let apart = manner.is_apart;
     let mut answer = match first {
         Some(response) => Ok(response),
         None => {
-            let apart = manner.is_apart;
             let validators = item.held.clone();
             client.get(GetRequest { validators, largest, apart, ..ask(item, url.clone()) }).await
         }
@@ -119,7 +119,8 @@ pub(crate) async fn fetch(
                     return Ok(Got { requests, result: Err(FetchedResult::Failed(error.into_failure())) });
                 }
                 resumes -= 1;
-                let request = GetRequest { range: again, largest, ..ask(item, response.final_url().clone()) };
+                let request =
+                    GetRequest { range: again, largest, apart, ..ask(item, response.final_url().clone()) };
                 answer = client.get(request).await;
             }
         }

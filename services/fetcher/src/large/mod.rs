@@ -8,10 +8,11 @@ use model::{
     Disposition, Evidence, Failure, FetchItem, FetchJob, FetchedResult, Location, ProblemReason, Validators,
     VerifyJob,
 };
-use store::StoreError;
+use store::{PackageUpload, StoreError};
 use tokio::time::Instant;
 use web::Response;
 
+mod ahead;
 mod piece;
 mod ranges;
 mod receive;
@@ -75,22 +76,26 @@ impl Fetcher {
                 upload.abandon().await?;
                 FetchedResult::NotModified
             }
-            End::OutOfTime if is_slow && !has_progress => {
-                upload.abandon().await?;
-                FetchedResult::Failed(too_slow(item, self.config.package_seconds))
-            }
             End::OutOfTime => {
-                upload.keep().await?;
-                FetchedResult::Deferred
+                put_away(item, upload).await?;
+                if is_slow && !has_progress {
+                    FetchedResult::Failed(too_slow(item, self.config.package_seconds))
+                } else {
+                    FetchedResult::Deferred
+                }
             }
             // It makes progress, if slowly: this does not count as a failure.
             End::Broken(_) if has_progress && condition_of(item, &upload.head().validators).is_some() => {
                 upload.keep().await?;
                 FetchedResult::Deferred
             }
-            // The next attempt has a plan of its own.
-            End::Broken(failure) | End::Failed(failure) => {
+            End::Failed(failure) if failure.disposition == Disposition::Refuse => {
                 upload.abandon().await?;
+                FetchedResult::Failed(failure)
+            }
+            // The next attempt has the same plan, and continues.
+            End::Broken(failure) | End::Failed(failure) => {
+                put_away(item, upload).await?;
                 FetchedResult::Failed(failure)
             }
             End::Ordinary(response) => {
@@ -111,6 +116,15 @@ impl Fetcher {
                 tracing::debug!(uri = %item.uri, %error, "the note of an upload that is stored stays behind");
             }
         }
+    }
+}
+
+/// Keeps the received bytes, if a later job can continue.
+async fn put_away(item: &FetchItem, upload: PackageUpload) -> Result<(), StoreError> {
+    if condition_of(item, &upload.head().validators).is_some() {
+        upload.keep().await.map(drop)
+    } else {
+        upload.abandon().await
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use fixity::Hasher;
-use store::{PackageHead, Spooled, Store};
-use web::{Client, ContentRange, GetRequest, Range, Response};
+use store::{PackageHead, Spool, Spooled, Store};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use web::{Client, ContentRange, ErrorKind, GetRequest, Range, Response, WebError};
 
 use crate::package::version::is_same;
 
@@ -21,49 +24,105 @@ pub(super) struct Asking {
     pub(super) head: Arc<PackageHead>,
     /// Number of requests made.
     pub(super) requests: Arc<AtomicU64>,
+    /// Ends all pieces, with the bytes that came.
+    pub(super) stop: CancellationToken,
 }
 
-/// A piece that was received, or why it was not.
-pub(super) type Come = (u64, Result<Spooled, String>);
+/// What came of a piece.
+#[derive(Debug)]
+pub(super) struct Come {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// Its first bytes, as many as came.
+    pub(super) bytes: Option<Spooled>,
+    pub(super) end: PieceEnd,
+    /// Time that its body took.
+    pub(super) took: Duration,
+}
+
+/// How receiving a piece ended.
+#[derive(Debug)]
+pub(super) enum PieceEnd {
+    /// With its last byte.
+    Whole,
+    /// It was stopped.
+    Stopped,
+    /// There was no connection, or it broke off: another may bring the rest.
+    Cut(String),
+    /// The server answered something else: it may have no ranges, or not so many.
+    Wrong(String),
+    /// For a reason that says nothing about the server's ranges.
+    Failed(String),
+}
 
 impl Asking {
     /// Requests the bytes from `from` to before `to`.
     pub(super) async fn ask(self, from: u64, to: u64) -> Come {
-        (from, self.receive_new(from, to).await)
-    }
-
-    /// Receives the bytes from `from` to before `to` from a response.
-    pub(super) async fn take(self, response: Response, from: u64, to: u64) -> Come {
-        (from, self.receive(response, from, to).await)
-    }
-
-    async fn receive_new(&self, from: u64, to: u64) -> Result<Spooled, String> {
         let range = Some(Range { from, to: Some(to), if_range: Some(self.if_range.clone()) });
         // No piece lies beyond the length of the whole, which was checked.
         let request = GetRequest { range, largest: Some(to), apart: true, ..self.request.clone() };
         let count = |made: u32| self.requests.fetch_add(u64::from(made), Ordering::Relaxed);
-        let response = self.client.get(request).await.map_err(|error| {
-            count(error.requests());
-            error.to_string()
-        })?;
-        count(response.requests());
-        self.receive(response, from, to).await
+        let asked = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return Come::nothing(from, to, PieceEnd::Stopped),
+            asked = self.client.get(request) => asked,
+        };
+        match asked {
+            Ok(response) => {
+                count(response.requests());
+                self.take(response, from, to).await
+            }
+            Err(error) => {
+                count(error.requests());
+                Come::nothing(from, to, end_of(&error))
+            }
+        }
     }
 
-    async fn receive(&self, mut response: Response, from: u64, to: u64) -> Result<Spooled, String> {
-        self.check(&response, from, to)?;
-        let mut spool =
-            self.store.spool(Hasher::new([])).await.map_err(|error| format!("no spool file: {error}"))?;
-        while let Some(chunk) = response.chunk().await.map_err(|error| error.to_string())? {
-            if spool.len() + chunk.len() as u64 > to - from {
-                return Err(format!("more than the {} bytes came that were announced", to - from));
+    /// Receives the bytes from `from` to before `to` from a response.
+    pub(super) async fn take(self, mut response: Response, from: u64, to: u64) -> Come {
+        if let Err(why) = self.check(&response, from, to) {
+            return Come::nothing(from, to, PieceEnd::Wrong(why));
+        }
+        let mut spool = match self.store.spool(Hasher::new([])).await {
+            Ok(spool) => spool,
+            Err(error) => {
+                return Come::nothing(from, to, PieceEnd::Failed(format!("no spool file: {error}")));
             }
-            spool.append(chunk).await.map_err(|error| error.to_string())?;
+        };
+        let begin = Instant::now();
+        let end = self.fill(&mut spool, &mut response, to - from).await;
+        let took = begin.elapsed();
+        if matches!(end, PieceEnd::Wrong(_) | PieceEnd::Failed(_)) {
+            return Come::nothing(from, to, end);
         }
-        if spool.len() != to - from {
-            return Err(format!("{} of {} bytes came", spool.len(), to - from));
+        match spool.finish().await {
+            Ok(bytes) => Come { from, to, bytes: Some(bytes), end, took },
+            Err(error) => Come::nothing(from, to, PieceEnd::Failed(error.to_string())),
         }
-        spool.finish().await.map_err(|error| error.to_string())
+    }
+
+    async fn fill(&self, spool: &mut Spool, response: &mut Response, length: u64) -> PieceEnd {
+        loop {
+            let chunk = tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return PieceEnd::Stopped,
+                chunk = response.chunk() => chunk,
+            };
+            match chunk {
+                Ok(Some(chunk)) if spool.len() + chunk.len() as u64 > length => {
+                    return PieceEnd::Wrong(format!("more than the {length} bytes came that were announced"));
+                }
+                Ok(Some(chunk)) => {
+                    if let Err(error) = spool.append(chunk).await {
+                        return PieceEnd::Failed(error.to_string());
+                    }
+                }
+                Ok(None) if spool.len() == length => return PieceEnd::Whole,
+                Ok(None) => return PieceEnd::Cut(format!("{} of {length} bytes came", spool.len())),
+                Err(error) => return end_of(&error),
+            }
+        }
     }
 
     /// Whether a response is exactly the piece, of this version, from the origin that the permit is for.
@@ -82,5 +141,28 @@ impl Asking {
             return Err("the server sends ranges elsewhere".to_owned());
         }
         Ok(())
+    }
+}
+
+impl Come {
+    fn nothing(from: u64, to: u64, end: PieceEnd) -> Self {
+        Self { from, to, bytes: None, end, took: Duration::ZERO }
+    }
+
+    /// Number of bytes that came.
+    pub(super) fn length(&self) -> u64 {
+        self.bytes.as_ref().map_or(0, |bytes| bytes.computed().length())
+    }
+}
+
+fn end_of(error: &WebError) -> PieceEnd {
+    use ErrorKind::{Connect, Dns, Interrupted, Timeout, TooLarge, TooSlow};
+    let why = error.to_string();
+    match error.kind() {
+        Connect(_) | Dns | Interrupted | Timeout(_) | TooSlow => PieceEnd::Cut(why),
+        TooLarge => PieceEnd::Wrong(why),
+        _ if error.is_answer() => PieceEnd::Wrong(why),
+        // The origin rests, or may not be asked at all.
+        _ => PieceEnd::Failed(why),
     }
 }

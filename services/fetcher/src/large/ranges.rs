@@ -1,23 +1,23 @@
 //! Parallel ranges of a large resource. Each is received into a file; their bytes are added to the upload in order.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use store::{Spooled, StoreError};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 use web::Response;
 
-use super::piece::{Asking, Come};
+use super::ahead::Ahead;
+use super::piece::{Asking, Come, PieceEnd};
 use super::receive::Receiving;
 use crate::range_permits::LONGEST_SPACE;
 use crate::resource;
 
 /// Minimum size of a range, in bytes: the cost of a request is small compared with it.
 const SMALLEST: u64 = 1024 * 1024;
-/// Ranges that are open or wait on the disk for those before them, per range that may be open.
-const AHEAD: usize = 2;
+/// Bytes of a range before any has shown how fast they come.
+const FIRST: u64 = 2 * SMALLEST;
 /// Bytes read back from a file at a time.
 const CHUNK: u64 = 1024 * 1024;
 /// How long a range is waited for, before permits are looked for again.
@@ -29,7 +29,7 @@ pub(super) enum Spread {
     Whole,
     /// The job's time is over, or the service stops.
     OutOfTime,
-    /// A range did not bring what was requested: the rest is received in one.
+    /// The rest is received in one.
     Alone,
 }
 
@@ -50,7 +50,7 @@ impl Receiving<'_> {
     fn may_spread(&self) -> bool {
         let head = self.upload.head();
         let left = self.length().saturating_sub(self.upload.received());
-        left >= 2 * self.span()
+        left >= 2 * self.largest_span()
             && (self.upload.received() == 0 || self.condition(&head.validators).is_some())
             // After a redirect to another origin, the job has no permits there.
             && head.final_url.is_none()
@@ -58,9 +58,15 @@ impl Receiving<'_> {
             && !self.fetcher.loners.contains(&self.job.origin)
     }
 
-    /// Bytes of a range. With the default, at 240 ms and 10 MB/s, its round trip is a fourteenth of its time.
-    pub(super) fn span(&self) -> u64 {
+    /// Maximum bytes of a range. With the default, at 240 ms and 10 MB/s, its round trip is a fourteenth of its time.
+    fn largest_span(&self) -> u64 {
         self.fetcher.config.range_bytes.max(SMALLEST)
+    }
+
+    /// Bytes of a range: as many as come in half of a job's time, as fast as those of the last one. A range that does
+    /// not end in the job's time brings nothing, unless all before it came.
+    pub(super) fn span(&self) -> u64 {
+        span_of(self.pace, self.fetcher.config.package_time() / 2).min(self.largest_span())
     }
 
     async fn is_unspaced(&self) -> bool {
@@ -73,54 +79,94 @@ impl Receiving<'_> {
     }
 
     /// Receives the rest in several ranges; `first` is the response to the first of them, and the byte before which it
-    /// ends, if it came already. Nothing is lost when the time is over: ranges that are open are received first.
+    /// ends, if it came already. What came in order is kept, however it ends.
     pub(super) async fn ranges(&mut self, first: Option<(Response, u64)>) -> Result<Spread, StoreError> {
         let Some(asking) = self.asking() else { return Ok(Spread::Alone) };
-        let length = self.length();
-        let mut next = self.upload.received();
-        let mut open: JoinSet<Come> = JoinSet::new();
-        let mut come: BTreeMap<u64, Spooled> = BTreeMap::new();
+        let mut ahead = Ahead::new(asking, self.upload.received());
         if let Some((response, to)) = first {
-            open.spawn(asking.clone().take(response, next, to));
-            next = to;
+            ahead.take(response, to);
         }
+        let spread = self.receive_ranges(&mut ahead).await?;
+        ahead.stop().await;
+        while let Some(piece) = ahead.next_piece(self.upload.received()) {
+            self.take(&piece).await?;
+        }
+        self.has_response |= ahead.has_response;
+        self.fetcher.metrics.count_range("dropped", ahead.waiting() as u64);
+        if matches!(spread, Spread::Alone) {
+            self.permits.end();
+        }
+        Ok(spread)
+    }
+
+    async fn receive_ranges(&mut self, ahead: &mut Ahead) -> Result<Spread, StoreError> {
+        let length = self.length();
         loop {
             let is_over = Instant::now() >= self.deadline;
-            let most = if is_over { 0 } else { self.most_open(open.len()).await };
-            while open.len() < most && open.len() + come.len() < most * AHEAD && next < length {
-                let to = (next + self.span()).min(length);
-                open.spawn(asking.clone().ask(next, to));
-                next = to;
+            let most = if is_over { 0 } else { self.most_open(ahead.open.len()).await };
+            ahead.ask_again(most);
+            while self.permits.may_have_any() && ahead.has_room(most) && ahead.next < length {
+                ahead.ask((ahead.next + self.span()).min(length));
             }
-            if let Some(piece) = come.remove(&self.upload.received()) {
+            if let Some(piece) = ahead.next_piece(self.upload.received()) {
                 self.take(&piece).await?;
                 continue;
             }
             if self.upload.received() == length {
                 return Ok(Spread::Whole);
             }
-            if open.is_empty() {
-                return Ok(Spread::OutOfTime);
+            // Nothing fills a gap when the time is over.
+            if ahead.open.is_empty() || (is_over && ahead.is_missing(self.upload.received())) {
+                return Ok(if is_over { Spread::OutOfTime } else { Spread::Alone });
             }
             // Permits may be free before a range ends.
-            let (from, piece) = match self.in_more_time(timeout(TURN, open.join_next())).await {
+            let piece = match self.in_more_time(timeout(TURN, ahead.open.join_next())).await {
                 None => return Ok(Spread::OutOfTime),
-                Some(Ok(Some(Ok(come)))) => come,
-                Some(Ok(Some(Err(error)))) => (length, Err(error.to_string())),
-                Some(Ok(None) | Err(_)) => continue,
-            };
-            match piece {
-                Ok(piece) => {
-                    come.insert(from, piece);
-                }
-                Err(why) => {
-                    open.shutdown().await;
-                    while let Some(piece) = come.remove(&self.upload.received()) {
-                        self.take(&piece).await?;
-                    }
-                    self.go_alone(&why, 1 + come.len() as u64);
+                Some(Ok(Some(Ok(piece)))) => piece,
+                Some(Ok(Some(Err(error)))) => {
+                    tracing::warn!(uri = %self.item.uri, %error, "a range ended by a fault of the fetcher");
                     return Ok(Spread::Alone);
                 }
+                Some(Ok(None) | Err(_)) => continue,
+            };
+            let goes_on = self.judge(&piece);
+            ahead.add(piece);
+            if !goes_on {
+                return Ok(Spread::Alone);
+            }
+        }
+    }
+
+    /// Whether others may follow, after what came of a range.
+    fn judge(&mut self, piece: &Come) -> bool {
+        let (item, job) = (self.item, self.job);
+        if piece.length() == 0 {
+            self.fetcher.metrics.count_range("dropped", 1);
+        }
+        match &piece.end {
+            PieceEnd::Whole => {
+                // A remainder says little.
+                if piece.length() >= SMALLEST {
+                    self.pace = Some((piece.length(), piece.took));
+                }
+                true
+            }
+            PieceEnd::Stopped => true,
+            PieceEnd::Cut(why) => {
+                tracing::debug!(uri = %item.uri, why, "a range broke off; the rest of it is requested again");
+                self.permits.narrow() || self.resumes()
+            }
+            PieceEnd::Wrong(why) => {
+                tracing::info!(
+                    uri = %item.uri, origin = %job.origin, why,
+                    "a range beside others did not bring what was asked for; bodies of this origin are received in one for a while"
+                );
+                self.fetcher.loners.add(&job.origin);
+                false
+            }
+            PieceEnd::Failed(why) => {
+                tracing::debug!(uri = %item.uri, why, "no range can be received now; the rest is received in one");
+                false
             }
         }
     }
@@ -150,17 +196,6 @@ impl Receiving<'_> {
         Ok(())
     }
 
-    /// From now on there is one request at a time, which also finds out whether the resource has changed.
-    fn go_alone(&mut self, why: &str, dropped: u64) {
-        tracing::info!(
-            uri = %self.item.uri, origin = %self.job.origin, why,
-            "a range beside others did not bring what was asked for; bodies of this origin are received in one for a while"
-        );
-        self.fetcher.loners.add(&self.job.origin);
-        self.fetcher.metrics.count_range("dropped", dropped);
-        self.permits.part();
-    }
-
     fn asking(&self) -> Option<Asking> {
         let head = self.upload.head();
         Some(Asking {
@@ -170,6 +205,31 @@ impl Receiving<'_> {
             if_range: self.condition(&head.validators)?,
             head: Arc::new(head.clone()),
             requests: Arc::clone(&self.requests),
+            stop: CancellationToken::new(),
         })
+    }
+}
+
+/// Bytes that come within a time, at the pace of so many bytes in such a time; few if that is not known.
+fn span_of(pace: Option<(u64, Duration)>, within: Duration) -> u64 {
+    let Some((bytes, took)) = pace else { return FIRST };
+    let all = u128::from(bytes) * within.as_millis() / took.as_millis().max(1);
+    u64::try_from(all).unwrap_or(u64::MAX).max(SMALLEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_has_the_bytes_of_half_a_minute_at_the_pace_of_the_one_before() {
+        const MINUTE: Duration = Duration::from_secs(60);
+        let span = |pace| span_of(pace, MINUTE / 2);
+        assert_eq!(span(None), FIRST);
+        // 280 kB/s: 32 MiB would take two minutes.
+        assert_eq!(span(Some((2_800_000, Duration::from_secs(10)))), 8_400_000);
+        assert_eq!(span(Some((FIRST, MINUTE * 2))), SMALLEST, "however slow");
+        assert_eq!(span(Some((u64::MAX, Duration::ZERO))), u64::MAX, "the configuration bounds it");
+        assert_eq!(span(Some((0, Duration::ZERO))), SMALLEST);
     }
 }

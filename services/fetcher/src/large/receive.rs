@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use model::{Disposition, Failure, FetchItem, FetchJob, Validators};
 use store::{PackageHead, PackageUpload, StoreError};
@@ -26,7 +27,12 @@ pub(super) struct Receiving<'a> {
     pub(super) deadline: Instant,
     pub(super) permits: RangePermits,
     pub(super) requests: Arc<AtomicU64>,
-    has_response: bool,
+    /// Bytes of the last whole range, and the time that they took.
+    pub(super) pace: Option<(u64, Duration)>,
+    /// How often a request may still be repeated that broke off.
+    resumes: u32,
+    /// Whether the server began a body.
+    pub(super) has_response: bool,
 }
 
 /// How receiving ended.
@@ -56,7 +62,18 @@ impl<'a> Receiving<'a> {
     ) -> Self {
         let others = fetcher.config.max_body_ranges.saturating_sub(1);
         let permits = RangePermits::new(Arc::clone(&fetcher.bus), job.origin.clone(), others);
-        Self { fetcher, job, item, upload, deadline, permits, requests: Arc::default(), has_response: false }
+        Self {
+            fetcher,
+            job,
+            item,
+            upload,
+            deadline,
+            permits,
+            requests: Arc::default(),
+            pace: None,
+            resumes: fetcher.config.max_resumes,
+            has_response: false,
+        }
     }
 
     /// Whether the server answered slowly, if the time is over before enough bytes came: it was not the wait for a turn.
@@ -70,7 +87,6 @@ impl<'a> Receiving<'a> {
     }
 
     pub(super) async fn receive(&mut self) -> Result<End, StoreError> {
-        let mut resumes = self.fetcher.config.max_resumes;
         loop {
             let received = self.upload.received();
             if self.upload.is_whole() || (received > 0 && self.upload.head().length == Some(received)) {
@@ -142,11 +158,17 @@ impl<'a> Receiving<'a> {
                 Some(End::Broken(failure)) => failure,
                 Some(end) => return Ok(end),
             };
-            if resumes == 0 {
+            if !self.resumes() {
                 return Ok(End::Broken(failure));
             }
-            resumes -= 1;
         }
+    }
+
+    /// Whether a request that broke off may be repeated, which then counts.
+    pub(super) fn resumes(&mut self) -> bool {
+        let left = self.resumes.checked_sub(1);
+        self.resumes = left.unwrap_or(0);
+        left.is_some()
     }
 
     /// The length of the whole: as the server says, or as declared.
@@ -163,12 +185,12 @@ impl<'a> Receiving<'a> {
     fn request(&self, has_others: bool) -> GetRequest {
         let from = self.upload.received();
         let largest = Some(self.fetcher.config.max_body_bytes);
-        let whole = GetRequest { largest, ..resource::ask(self.item, self.item.uri.to_url()) };
+        let whole = GetRequest { largest, apart: true, ..resource::ask(self.item, self.item.uri.to_url()) };
         match self.condition(&self.upload.head().validators).filter(|_| from > 0) {
             Some(if_range) => GetRequest { range: Some(Range::rest(from, if_range)), ..whole },
             None => {
                 let range = has_others.then_some(Range { from: 0, to: Some(self.span()), if_range: None });
-                GetRequest { apart: has_others, range, validators: self.item.held.clone(), ..whole }
+                GetRequest { range, validators: self.item.held.clone(), ..whole }
             }
         }
     }

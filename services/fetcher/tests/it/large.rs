@@ -17,6 +17,10 @@ use testkit::waiting::{found, until};
 use tokio_util::sync::CancellationToken;
 use web::{Client, RobotsPolicy, WebConfig};
 
+mod broken;
+mod kept;
+mod slow;
+
 const MIB: usize = 1024 * 1024;
 /// Bytes of a part that is stored, and of a range here.
 const PART: usize = 8 * MIB;
@@ -32,6 +36,7 @@ struct Case {
     web: WebConfig,
     /// What a list declares.
     digests: Vec<Digest>,
+    range_bytes: usize,
     stop: CancellationToken,
 }
 
@@ -46,7 +51,7 @@ impl Case {
         let store = Store::in_memory();
         // The bus alone limits requests here.
         let web = WebConfig { per_origin: 20, ..WebConfig::default() };
-        Self { server, bus, store, web, digests: Vec::new(), stop }
+        Self { server, bus, store, web, digests: Vec::new(), range_bytes: RANGE, stop }
     }
 
     /// A fetcher as another process would have it.
@@ -54,7 +59,7 @@ impl Case {
         let client = Client::new(self.web.clone()).expect("a client");
         let config = FetcherConfig {
             large_body_bytes: 3 * MIB as u64,
-            range_bytes: RANGE as u64,
+            range_bytes: self.range_bytes as u64,
             ..FetcherConfig::default()
         };
         let bus = Arc::clone(&self.bus);
@@ -93,10 +98,15 @@ impl Case {
     /// Starts a job that goes on until the server has sent this many bytes, and stands still.
     async fn begun(&self, path: &str, length: usize, bytes: usize) -> tokio::task::JoinHandle<VerifyJob> {
         self.server.allow(Some(bytes as u64));
-        let (fetcher, job) = (self.fetcher(), self.job(path, length));
-        let fetching = tokio::spawn(async move { fetcher.fetch(&job).await.expect("no failure") });
+        let fetching = self.begin(path, length);
         until("the server has sent what it may", || self.server.sent() == bytes as u64).await;
         fetching
+    }
+
+    /// Starts a job.
+    fn begin(&self, path: &str, length: usize) -> tokio::task::JoinHandle<VerifyJob> {
+        let (fetcher, job) = (self.fetcher(), self.job(path, length));
+        tokio::spawn(async move { fetcher.fetch(&job).await.expect("no failure") })
     }
 
     /// Waits until the note of a stored part is written.
@@ -119,6 +129,12 @@ impl Case {
 
     fn ranges(&self) -> Vec<Option<String>> {
         self.server.asked().into_iter().map(|asked| asked.range).collect()
+    }
+
+    /// The first byte of each request, in their order.
+    fn begins(&self) -> Vec<usize> {
+        let first = |range: &str| range.strip_prefix("bytes=")?.split_once('-')?.0.parse().ok();
+        self.ranges().iter().map(|range| range.as_deref().and_then(first).unwrap_or(0)).collect()
     }
 }
 
@@ -223,22 +239,6 @@ async fn a_fetcher_that_stops_keeps_what_came_and_the_resource_comes_back_as_def
     let from = ranges[1].as_deref().and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-'));
     let from: usize = from.expect("the rest is requested").parse().unwrap();
     assert!(from >= PART && from <= sent, "{ranges:?}");
-}
-
-#[tokio::test]
-async fn a_body_that_is_cut_is_resumed_where_it_stopped() {
-    let case = Case::new(20).await;
-    let body = body(9 * MIB);
-    case.server.serve("/a", File::new(body.clone(), "\"v1\"").with(Ranges::Cut { after: MIB / 2 }));
-    let done = case.fetch("/a", body.len()).await;
-    // A range was cut: the rest comes in one, which is cut too, until the attempts are used up.
-    assert_eq!(done.items[0].result, FetchedResult::Deferred, "{done:?}");
-    case.server.serve("/a", File::new(body.clone(), "\"v1\""));
-    let before = case.server.asked().len();
-    let done = case.fetch("/a", body.len()).await;
-    case.assert_stored(&done, &body).await;
-    let first = case.ranges()[before].clone().expect("the rest is requested");
-    assert!(!first.starts_with("bytes=0-"), "{first}");
 }
 
 #[tokio::test]
