@@ -21,6 +21,7 @@ mod past;
 mod peers;
 mod redirect;
 mod requests;
+mod restart;
 mod sets;
 mod slow_set;
 mod strict_client;
