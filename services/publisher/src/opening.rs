@@ -58,6 +58,7 @@ pub(crate) async fn open_all(
     }
     server.settings.metrics.sets(sets.len(), 0);
     let catalogs = Catalogs::new(store, sets.len(), CACHE_BYTES);
+    server.tasks.spawn(catalogs.clone().sweep(server.stop.clone()));
     let (verified, server) = (VerifiedCache::default(), server.clone());
     let looks = Arc::new(Semaphore::new(LOOKED_AT));
     let opener = Opener { all: all.clone(), catalogs, verified, server, looks };

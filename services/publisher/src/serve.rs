@@ -21,7 +21,7 @@ use crate::routes::{self, ClientAddress, Routes};
 use crate::set::{Opening, Server, Set};
 use crate::settings::Settings;
 use crate::several::Several;
-use crate::shared::{Held, Shared};
+use crate::shared::{Held, OpenRecords, Shared};
 
 /// Tells requests the address of their client, and counts those that are refused.
 #[derive(Clone)]
@@ -89,8 +89,7 @@ pub async fn serve(
     let starting = async {
         match site {
             Site::One(publication, held) => {
-                let open = |publication| Shared::of_held(publication, held, &server.settings);
-                let (set, done) = start(Opening::new(*publication, open, &server)).await?;
+                let (set, done) = start(open_one(*publication, held, &server)).await?;
                 Ok::<_, PublishError>((Routes::One(set, server.settings.readers.clone()), done))
             }
             Site::Several { base, sets, store } => {
@@ -109,6 +108,18 @@ pub async fn serve(
     server.tasks.close();
     server.tasks.wait().await;
     Ok(())
+}
+
+/// A publication that stands alone. Its catalog is closed when it was not read for a while.
+fn open_one(publication: Publication, held: Held, server: &Server) -> Opening {
+    let open = |publication| {
+        let shared = Shared::of_held(publication, held, &server.settings);
+        if let OpenRecords::Harvest(harvest) = shared.records() {
+            server.tasks.spawn(harvest.catalogs().clone().sweep(server.stop.clone()));
+        }
+        shared
+    };
+    Opening::new(publication, open, server)
 }
 
 /// Serves a publication: at once if it is there, else once it is made. Returns what was published by then.
@@ -137,3 +148,6 @@ pub(crate) async fn answer(listener: TcpListener, routes: Routes, server: &Serve
     let addressed = Addressed { proxies, metrics };
     connections::serve(listener, routes::router(routes), limits, addressed, server.stop.clone()).await;
 }
+
+#[cfg(test)]
+mod tests;
