@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod admission;
 mod archive;
 mod base;
 mod bytes;
@@ -51,6 +52,7 @@ mod withdraw;
 mod withheld;
 mod work;
 
+pub use admission::Admission;
 pub use base::Base;
 pub use catalog_records::CatalogRecords;
 pub use collection::{Collection, CollectionDocument, CollectionSet, MOST_SETS};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
 use crate::place::{About, OWN};
-use crate::{Publication, PublishError};
+use crate::{Admission, Publication, PublishError};
 
 /// A subscriber, and how far it was told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,9 +29,9 @@ pub struct Subscriber {
     /// Since when each delivery failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing_since: Option<Timestamp>,
-    /// What it was admitted by, where readers may change: it is told no longer than that holds.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub admitted_by: String,
+    /// What it was admitted by.
+    #[serde(flatten)]
+    pub admission: Admission,
 }
 
 impl Publication {
@@ -106,7 +106,7 @@ mod tests {
             lease_until: "2026-01-05T08:00:00Z".parse().unwrap(),
             told: "2026-01-04T08:00:00.000002Z".parse().unwrap(),
             failing_since: None,
-            admitted_by: String::new(),
+            admission: Admission::default(),
         };
         assert!(!format!("{subscriber:?}").contains("hunter2"));
         let json = serde_json::to_string(&subscriber).unwrap();
@@ -119,5 +119,10 @@ mod tests {
         let json = serde_json::to_string(&bare).unwrap();
         assert!(!json.contains("secret"));
         assert_eq!(serde_json::from_str::<Subscriber>(&json).unwrap(), bare);
+        let admission = Admission { readers: "tokens".to_owned(), token: "0a1b".to_owned() };
+        let admitted = Subscriber { admission, ..bare };
+        let json = serde_json::to_string(&admitted).unwrap();
+        assert!(json.ends_with(r#","admitted_by":"tokens","token":"0a1b"}"#), "{json}");
+        assert_eq!(serde_json::from_str::<Subscriber>(&json).unwrap(), admitted);
     }
 }

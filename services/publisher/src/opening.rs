@@ -88,11 +88,14 @@ pub(crate) async fn open_all(
 }
 
 impl Opener {
-    fn open(&self, publication: &Publication) -> Opening {
+    fn open(&self, publication: &Publication, readers: &Readers) -> Opening {
         let open = |publication: Publication| {
             let source = publication.source.source.clone();
             let harvest = Harvest::new(source, self.catalogs.clone(), self.verified.clone());
-            Shared::new(publication, OpenRecords::Harvest(Box::new(harvest)), &self.server.settings)
+            let records = OpenRecords::Harvest(Box::new(harvest));
+            let shared = Shared::new(publication, records, &self.server.settings);
+            shared.admit(readers);
+            shared
         };
         Opening::new(publication.clone(), open, &self.server)
     }
@@ -126,7 +129,7 @@ impl Opener {
     async fn keep_opening(self, publication: Publication, readers: Readers, tried: mpsc::Sender<Published>) {
         let source = publication.source.source.as_str();
         let Server { turns, stop, .. } = &self.server;
-        let opening = self.open(&publication);
+        let opening = self.open(&publication, &readers);
         let mut is_served = tokio::select! {
             is_served = self.serve_if_there(&opening, &publication, &readers) => is_served,
             () = stop.cancelled() => return,

@@ -114,6 +114,7 @@ pub async fn serve(
 fn open_one(publication: Publication, held: Held, server: &Server) -> Opening {
     let open = |publication| {
         let shared = Shared::of_held(publication, held, &server.settings);
+        shared.admit(&server.settings.readers);
         if let OpenRecords::Harvest(harvest) = shared.records() {
             server.tasks.spawn(harvest.catalogs().clone().sweep(server.stop.clone()));
         }

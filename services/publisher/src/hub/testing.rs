@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use object_store::memory::InMemory;
 use publish::files::FileRecords;
-use publish::{Base, Place, Publication, Subscriber};
+use publish::{Admission, Base, Place, Publication, Subscriber};
 use store::SourceMarker;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +34,7 @@ pub(crate) fn subscriber(callback: &str, told: Timestamp) -> Subscriber {
         lease_until: Timestamp::MAX,
         told,
         failing_since: None,
-        admitted_by: String::new(),
+        admission: Admission::default(),
     }
 }
 

@@ -1,15 +1,24 @@
-//! What a server costs its store while nothing happens.
+//! What a server costs its store while nothing happens, and whom its hub tells after a start.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Catalog, CatalogConfig};
+use jiff::Timestamp;
 use object_store::memory::InMemory;
 use publish::Place;
+use publish::files::FileRecords;
 use store::{Key, Operation, SourceMarker};
+use testkit::callbacks::Callbacks;
+use testkit::waiting::until;
 use tokio::time::sleep;
+use web::AddressPolicy;
 
 use super::*;
+use crate::access::Tokens;
+use crate::hub::Front;
+use crate::hub::testing::subscriber;
+use crate::hub_limits::HubLimits;
 
 /// Requests to a store so far: lists, and all others.
 fn requests(store: &Store) -> (u64, u64) {
@@ -50,4 +59,34 @@ async fn a_minute_after_a_reader_each_look_costs_one_request_again() {
     server.stop.cancel();
     server.tasks.close();
     server.tasks.wait().await;
+}
+
+#[tokio::test]
+async fn a_start_for_readers_with_tokens_ends_the_subscriptions_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let callbacks = Callbacks::start().unwrap();
+    let url = "http://mirror.example/files/".parse().unwrap();
+    let publication = Publication::of_documents(
+        Place::bucket("memory", Arc::new(InMemory::new())),
+        Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
+        SourceMarker::new("one".parse().unwrap(), "http://mirror.example/files/"),
+    );
+    publication.put_subscriber(&subscriber(&callbacks.url("/a"), Timestamp::UNIX_EPOCH)).await.unwrap();
+    for (tokens, left) in [(None, 1), (Some(Tokens::none()), 0)] {
+        let addresses = AddressPolicy::public_only().allow_network("127.0.0.0/8".parse().unwrap());
+        let settings = Settings {
+            hub: Some(HubLimits { addresses, ..HubLimits::default() }),
+            readers: Readers { tokens, networks: None },
+            ..Settings::default()
+        };
+        let server = Server::new(settings, CancellationToken::new()).unwrap();
+        let files = FileRecords::new(folder.path(), &url, &publication.place).unwrap();
+        let (set, _) = start(open_one(publication.clone(), Held::Files(files), &server)).await.unwrap();
+        let Some(Front::Alone(hub)) = set.hub else { panic!("a hub") };
+        until("it has those that are admitted", || hub.subscribers() == left).await;
+        server.stop.cancel();
+        server.tasks.close();
+        server.tasks.wait().await;
+        assert_eq!(publication.has_subscribers().await.unwrap(), left > 0);
+    }
 }
