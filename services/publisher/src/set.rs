@@ -8,6 +8,7 @@ use url::Url;
 
 use crate::follow::{self, First};
 use crate::hub::{Front, Hub, Room};
+use crate::hub_clients::HubClients;
 use crate::notify::{self, Way};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -30,6 +31,8 @@ pub(crate) struct Server {
     pub(crate) turns: Turns,
     /// What the own hubs of its sets share; none if they have none.
     pub(crate) room: Option<Room>,
+    /// What the hubs of others are told by.
+    pub(crate) hub_clients: HubClients,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -38,7 +41,8 @@ impl Server {
     pub(crate) fn new(settings: Settings, stop: CancellationToken) -> Result<Self, PublishError> {
         let room = settings.hub.clone().map(Room::new).transpose()?;
         let turns = Turns::new(settings.turns, settings.turn_time);
-        Ok(Self { settings, turns, room, tasks: TaskTracker::new(), stop })
+        let (hub_clients, tasks) = (HubClients::default(), TaskTracker::new());
+        Ok(Self { settings, turns, room, hub_clients, tasks, stop })
     }
 }
 
@@ -89,7 +93,7 @@ impl Opening {
     /// # Errors
     /// When its own hub cannot be opened.
     pub(crate) async fn serve(&self) -> Result<Set, PublishError> {
-        let Server { settings, tasks, stop, .. } = &self.server;
+        let Server { settings, hub_clients, tasks, stop, .. } = &self.server;
         let shared = &self.shared;
         let hub = match &self.own {
             Some((url, room)) => {
@@ -103,7 +107,8 @@ impl Opening {
         }
         for hub in &self.others {
             let way = Way::of(hub, &settings.pinged);
-            tasks.spawn(notify::tell(shared.clone(), hub.clone(), way, shared.published(), stop.clone()));
+            let (shared, clients, published) = (shared.clone(), hub_clients.clone(), shared.published());
+            tasks.spawn(notify::tell(shared, hub.clone(), way, clients, published, stop.clone()));
         }
         Ok(Set { shared: shared.clone(), hub: hub.map(Front::Alone) })
     }

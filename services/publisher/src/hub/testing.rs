@@ -66,6 +66,11 @@ impl Case {
         Self { folder, hub, room, told }
     }
 
+    /// What is published.
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.hub.0.shared
+    }
+
     /// Publishes another change.
     pub(crate) async fn change(&self) {
         put(&self.folder);
