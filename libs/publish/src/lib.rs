@@ -67,7 +67,7 @@ pub use place::{Document, DocumentBody, Place};
 pub use policy::Policy;
 pub use publication::Publication;
 pub use records::{Body, BodyError, Changes, Pieces, Records, Resources, Stored, Told};
-pub use subscribers::Subscriber;
+pub use subscribers::{Subscriber, Subscribers};
 pub use takedown::Takedown;
 pub use waiting::WaitingRequest;
 pub use work::{Published, Seen};
