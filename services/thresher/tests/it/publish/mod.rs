@@ -12,6 +12,7 @@ mod fleet_hub;
 mod hub_down;
 mod hubs;
 mod in_fleet;
+mod linked_chain;
 mod oai;
 mod oai_readers;
 mod oai_requests;
