@@ -18,6 +18,9 @@ use crate::{Base, PublishError};
 
 /// The most sets: the entries of one document (§7).
 pub const MOST_SETS: usize = 50_000;
+/// Up to so many Sources, what is above the sets leads to each Capability List. A reader that follows these links takes
+/// all of them.
+const MOST_LINKED: usize = 16;
 /// What is remembered of a collection at its place.
 const STATE: &str = ".thresher/collection.json";
 /// The version that is written. A later one is refused.
@@ -91,7 +94,18 @@ impl Collection {
         self.base.url(DESCRIPTION)
     }
 
-    /// Its documents, the topmost last.
+    /// Links of what is above the sets, each with its relation: to the Capability List of each Source (§6.3.2). Of many
+    /// Sources, to the Source Description, which leads to these.
+    pub fn ways_in(&self) -> Vec<(&'static str, String)> {
+        if self.sets.len() > MOST_LINKED {
+            return vec![(relation::DESCRIBED_BY, self.description())];
+        }
+        let capabilities = |set: &CollectionSet| self.base.url(&format!("{}/{CAPABILITIES}", set.source));
+        self.sets.iter().map(|set| ("resourcesync", capabilities(set))).collect()
+    }
+
+    /// Its documents, the topmost last. `robots.txt` names the Resource List of each Source: sets by rule have no other
+    /// resources.
     ///
     /// # Errors
     /// When one cannot be written.
@@ -183,7 +197,11 @@ impl Collection {
     /// The page for people.
     fn page(&self) -> String {
         let title = "Copies of several Sources";
-        let none = html! {};
+        let head = html! {
+            @for (rel, href) in self.ways_in() {
+                link rel=(rel) href=(href);
+            }
+        };
         let body = html! {
             p {
                 "This server publishes verified copies by ResourceSync (ANSI/NISO Z39.99), a set for each Source. Give "
@@ -196,6 +214,35 @@ impl Collection {
                 li { a href=(self.description()) { "Source Description" } }
             }
         };
-        html_page(title, &none, &body)
+        html_page(title, &head, &body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_leads_to_each_capability_list_or_to_the_source_description_of_many() {
+        let base = Base::new("https://e.org/m/".parse().unwrap()).unwrap();
+        let page = |sources: usize| {
+            let set = |n: usize| CollectionSet {
+                source: format!("source-{n}").parse().unwrap(),
+                url: format!("http://source-{n}.test/"),
+                sets: Vec::new(),
+            };
+            let collection = Collection::new(base.clone(), (0..sources).map(set).collect()).unwrap();
+            let documents = collection.documents().unwrap();
+            let page = documents.into_iter().find(|document| document.path == PAGE).unwrap();
+            String::from_utf8(page.body.to_vec()).unwrap()
+        };
+        let (few, many) = (page(MOST_LINKED), page(MOST_LINKED + 1));
+        for n in [0, MOST_LINKED - 1] {
+            let link =
+                format!("<link rel=\"resourcesync\" href=\"https://e.org/m/source-{n}/capabilitylist.xml\">");
+            assert!(few.contains(&link) && !many.contains(&link), "{few}");
+        }
+        let description = "<link rel=\"describedby\" href=\"https://e.org/m/.well-known/resourcesync\">";
+        assert!(many.contains(description) && !few.contains(description), "{many}");
     }
 }

@@ -55,6 +55,19 @@ pub enum PublishError {
     /// A document cannot be written.
     #[error("cannot write a document: {0}; repair that, then run the same command again: it continues")]
     Document(#[from] WriteError),
+    /// The file of a subscriber is not as it was written.
+    #[error(
+        "{at}, line {line}, column {column}: this is no subscriber, so it is told of nothing; restore the file, or \
+         remove it"
+    )]
+    Subscriber {
+        /// The file.
+        at: String,
+        /// Where it cannot be read.
+        line: usize,
+        /// Where in the line.
+        column: usize,
+    },
     /// A document that was published before cannot be read.
     #[error("{at} is not as it was published: {why}; restore it, or publish to an empty place")]
     Changed {

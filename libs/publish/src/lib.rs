@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod admission;
 mod archive;
 mod base;
 mod bytes;
@@ -51,6 +52,7 @@ mod withdraw;
 mod withheld;
 mod work;
 
+pub use admission::Admission;
 pub use base::Base;
 pub use catalog_records::CatalogRecords;
 pub use collection::{Collection, CollectionDocument, CollectionSet, MOST_SETS};
@@ -65,7 +67,7 @@ pub use place::{Document, DocumentBody, Place};
 pub use policy::Policy;
 pub use publication::Publication;
 pub use records::{Body, BodyError, Changes, Pieces, Records, Resources, Stored, Told};
-pub use subscribers::Subscriber;
+pub use subscribers::{Subscriber, Subscribers};
 pub use takedown::Takedown;
 pub use waiting::WaitingRequest;
 pub use work::{Published, Seen};

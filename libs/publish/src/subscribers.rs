@@ -1,13 +1,14 @@
 //! Subscribers of the publisher's own hub (WebSub), each in a small file at the place.
 
 use fixity::Sha256;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
 use secrets::Secret;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
 use crate::place::{About, OWN};
-use crate::{Publication, PublishError};
+use crate::{Admission, Publication, PublishError};
 
 /// A subscriber, and how far it was told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,22 +30,43 @@ pub struct Subscriber {
     /// Since when each delivery failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing_since: Option<Timestamp>,
-    /// What it was admitted by, where readers may change: it is told no longer than that holds.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub admitted_by: String,
+    /// What it was admitted by.
+    #[serde(flatten)]
+    pub admission: Admission,
+}
+
+/// Subscribers that are read at the same time.
+const AT_A_TIME: usize = 32;
+
+/// The subscribers of a publication.
+#[derive(Debug, Default)]
+pub struct Subscribers {
+    /// Those that can be read.
+    pub known: Vec<Subscriber>,
+    /// What is wrong with the files of the others ([`PublishError::Subscriber`]).
+    pub unreadable: Vec<PublishError>,
 }
 
 impl Publication {
-    /// At most so many subscribers.
+    /// At most so many subscribers. A file that is not as it was written keeps no other from being read.
     ///
     /// # Errors
-    /// When the place fails, or a file is not as it was written.
-    pub async fn subscribers(&self, most: usize) -> Result<Vec<Subscriber>, PublishError> {
-        let mut all = Vec::new();
-        for path in self.place.list(&folder(), most).await? {
-            // It may have ended meanwhile.
-            let Some(bytes) = self.place.read(&path).await? else { continue };
-            all.push(serde_json::from_slice(&bytes).map_err(|error| PublishError::changed(&path, error))?);
+    /// When the place fails.
+    pub async fn subscribers(&self, most: usize) -> Result<Subscribers, PublishError> {
+        let paths = self.place.list(&folder(), most).await?;
+        let read = async |path: String| {
+            let bytes = self.place.read(&path).await?;
+            Ok::<_, PublishError>(bytes.map(|bytes| parse(&path, &bytes)))
+        };
+        let mut files = stream::iter(paths).map(read).buffer_unordered(AT_A_TIME);
+        let mut all = Subscribers::default();
+        while let Some(file) = files.try_next().await? {
+            match file {
+                Some(Ok(subscriber)) => all.known.push(subscriber),
+                Some(Err(error)) => all.unreadable.push(error),
+                // It has ended meanwhile.
+                None => {}
+            }
         }
         Ok(all)
     }
@@ -77,6 +99,15 @@ impl Publication {
     }
 }
 
+fn parse(path: &str, bytes: &[u8]) -> Result<Subscriber, PublishError> {
+    // The message of the parser could quote a secret.
+    serde_json::from_slice(bytes).map_err(|error| PublishError::Subscriber {
+        at: path.to_owned(),
+        line: error.line(),
+        column: error.column(),
+    })
+}
+
 fn folder() -> String {
     format!("{OWN}/subscribers")
 }
@@ -96,7 +127,65 @@ fn hide<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Secret>, D:
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use object_store::ObjectStore;
+    use object_store::memory::InMemory;
+    use object_store::throttle::{ThrottleConfig, ThrottledStore};
+    use store::SourceMarker;
+    use tokio::time::Instant;
+
     use super::*;
+    use crate::{Base, Place};
+
+    fn publication(objects: Arc<dyn ObjectStore>) -> Publication {
+        Publication::of_documents(
+            Place::bucket("memory", objects),
+            Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
+            SourceMarker::new("one".parse().unwrap(), "http://one.example/"),
+        )
+    }
+
+    fn numbered(number: usize) -> Subscriber {
+        Subscriber {
+            callback: format!("http://c.test/{number}").parse().unwrap(),
+            secret: Some(Secret::new("hunter2")),
+            lease_until: Timestamp::MAX,
+            told: Timestamp::UNIX_EPOCH,
+            failing_since: None,
+            admission: Admission::default(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_subscribers_are_read_at_the_same_time() {
+        let latency = Duration::from_millis(20);
+        let config = ThrottleConfig { wait_get_per_call: latency, ..ThrottleConfig::default() };
+        let publication = publication(Arc::new(ThrottledStore::new(InMemory::new(), config)));
+        for number in 0..320 {
+            publication.put_subscriber(&numbered(number)).await.unwrap();
+        }
+        let begun = Instant::now();
+        assert_eq!(publication.subscribers(1_000).await.unwrap().known.len(), 320);
+        // Ten waves, and a part of one more for those that end late.
+        assert!(begun.elapsed() <= 11 * latency, "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test]
+    async fn a_bad_file_is_named_without_its_content_and_leaves_the_others() {
+        let publication = publication(Arc::new(InMemory::new()));
+        for number in 0..3 {
+            publication.put_subscriber(&numbered(number)).await.unwrap();
+        }
+        let bad = path(&numbered(1).callback);
+        publication.place.put(&bad, "{\"secret\":hunter2".into(), &About::default()).await.unwrap();
+        let all = publication.subscribers(1_000).await.unwrap();
+        assert_eq!(all.known.len(), 2);
+        let [error] = &all.unreadable[..] else { panic!("{:?}", all.unreadable) };
+        let said = error.to_string();
+        assert!(said.contains(&bad) && !said.contains("hunter2"), "{said}");
+    }
 
     #[test]
     fn a_subscriber_is_read_as_it_was_written_and_shows_no_secret() {
@@ -106,7 +195,7 @@ mod tests {
             lease_until: "2026-01-05T08:00:00Z".parse().unwrap(),
             told: "2026-01-04T08:00:00.000002Z".parse().unwrap(),
             failing_since: None,
-            admitted_by: String::new(),
+            admission: Admission::default(),
         };
         assert!(!format!("{subscriber:?}").contains("hunter2"));
         let json = serde_json::to_string(&subscriber).unwrap();
@@ -119,5 +208,10 @@ mod tests {
         let json = serde_json::to_string(&bare).unwrap();
         assert!(!json.contains("secret"));
         assert_eq!(serde_json::from_str::<Subscriber>(&json).unwrap(), bare);
+        let admission = Admission { readers: "tokens".to_owned(), token: "0a1b".to_owned() };
+        let admitted = Subscriber { admission, ..bare };
+        let json = serde_json::to_string(&admitted).unwrap();
+        assert!(json.ends_with(r#","admitted_by":"tokens","token":"0a1b"}"#), "{json}");
+        assert_eq!(serde_json::from_str::<Subscriber>(&json).unwrap(), admitted);
     }
 }

@@ -3,22 +3,22 @@
 use serde::{Deserialize, Serialize};
 
 use crate::place::{About, OWN};
-use crate::{Publication, PublishError};
+use crate::{Admission, Publication, PublishError};
 
 /// A request to the hub that waits.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingRequest {
     /// The body of the request (WebSub, 5.1). It has the secret of the subscriber.
     pub form: String,
-    /// What the sender was admitted by ([`Subscriber::admitted_by`](crate::Subscriber::admitted_by)).
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub admitted_by: String,
+    /// What the sender was admitted by.
+    #[serde(flatten)]
+    pub admission: Admission,
 }
 
 /// Without the form, which has a secret.
 impl std::fmt::Debug for WaitingRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WaitingRequest").field("admitted_by", &self.admitted_by).finish_non_exhaustive()
+        f.debug_struct("WaitingRequest").field("admission", &self.admission).finish_non_exhaustive()
     }
 }
 
@@ -93,7 +93,8 @@ mod tests {
             Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
             SourceMarker::new(source, "http://one.example/"),
         );
-        let request = WaitingRequest { form: "hub.secret=hunter2".to_owned(), admitted_by: String::new() };
+        let request =
+            WaitingRequest { form: "hub.secret=hunter2".to_owned(), admission: Admission::default() };
         assert!(!format!("{request:?}").contains("hunter2"));
         for name in ["b-1", "a-2", "c-3"] {
             publication.put_waiting_request(name, &request).await.unwrap();

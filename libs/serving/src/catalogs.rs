@@ -1,6 +1,6 @@
 //! Open readers of the catalogs that were used lately.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use catalog::{CacheBudget, CatalogConfig, CatalogError, CatalogReader, LogEnd};
@@ -8,6 +8,7 @@ use model::SourceId;
 use moka::future::Cache;
 use moka::policy::EvictionPolicy;
 use store::{Key, Store};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// A reader that is not used for this long is closed. An open reader polls the store every second for new commits, which
@@ -16,12 +17,34 @@ const IDLE: Duration = Duration::from_secs(60);
 /// How often idle readers are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
-/// A bounded number of catalog readers. Clones share them.
+/// A bounded number of catalog readers. Clones share them. Idle ones are closed while [`Catalogs::sweep`] runs.
 #[derive(Debug, Clone)]
 pub struct Catalogs {
     store: Store,
     config: CatalogConfig,
-    open: Cache<SourceId, Arc<CatalogReader>>,
+    open: Cache<SourceId, Arc<Open>>,
+}
+
+/// An open reader.
+#[derive(Debug)]
+struct Open {
+    reader: Arc<CatalogReader>,
+    /// When it was asked for last.
+    used: Mutex<Instant>,
+}
+
+impl Open {
+    fn new(reader: CatalogReader) -> Self {
+        Self { reader: Arc::new(reader), used: Mutex::new(Instant::now()) }
+    }
+
+    fn note_use(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn is_idle(&self) -> bool {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= IDLE
+    }
 }
 
 impl Catalogs {
@@ -30,11 +53,8 @@ impl Catalogs {
         // The larger share is for indexes and filters, which every lookup needs.
         let cache = CacheBudget::new(cache_bytes * 2 / 5, cache_bytes * 3 / 5);
         let config = CatalogConfig { cache, ..CatalogConfig::default() };
-        let open = Cache::builder()
-            .max_capacity(most.max(1) as u64)
-            .eviction_policy(EvictionPolicy::lru())
-            .time_to_idle(IDLE)
-            .build();
+        let open =
+            Cache::builder().max_capacity(most.max(1) as u64).eviction_policy(EvictionPolicy::lru()).build();
         Self { store, config, open }
     }
 
@@ -91,7 +111,7 @@ impl Catalogs {
         let open = async {
             let path = Key::Catalog(source.clone()).to_string();
             let reader = CatalogReader::open(self.store.object_store(), &path, self.config.clone()).await?;
-            Ok(Arc::new(reader))
+            Ok(Arc::new(Open::new(reader)))
         };
         // Boxed: nested futures would overflow the stack of a worker thread.
         let entry = self.open.entry_by_ref(source).or_try_insert_with(Box::pin(open)).await?;
@@ -99,17 +119,28 @@ impl Catalogs {
             // The cache would else close a reader beyond the limit only later.
             self.open.run_pending_tasks().await;
         }
-        Ok(entry.into_value())
+        let open = entry.into_value();
+        open.note_use();
+        Ok(Arc::clone(&open.reader))
     }
 
     /// Closes idle readers, until `stop`.
     pub async fn sweep(self, stop: CancellationToken) {
         loop {
             tokio::select! {
-                () = tokio::time::sleep(SWEEP_EVERY) => self.open.run_pending_tasks().await,
+                () = tokio::time::sleep(SWEEP_EVERY) => self.close_idle().await,
                 () = stop.cancelled() => return,
             }
         }
+    }
+
+    async fn close_idle(&self) {
+        let all = self.open.iter();
+        let idle: Vec<_> = all.filter(|(_, open)| open.is_idle()).map(|(source, _)| source).collect();
+        for source in idle {
+            self.open.invalidate(&*source).await;
+        }
+        self.open.run_pending_tasks().await;
     }
 }
 
@@ -154,6 +185,19 @@ mod tests {
         let found = catalogs.get(&"none".parse().unwrap()).await;
         assert!(found.is_err_and(|error| matches!(*error, CatalogError::NotFound { .. })));
         assert!(open(&catalogs).is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_idle_one_is_closed_and_one_that_is_used_stays_open() {
+        let catalogs = Catalogs::new(with_catalogs(&["a", "b"]).await, 2, 1024 * 1024);
+        let get = async |name: &str| catalogs.get(&name.parse().unwrap()).await.unwrap();
+        let (first, _) = (get("a").await, get("b").await);
+        tokio::time::pause();
+        tokio::time::advance(IDLE / 2).await;
+        assert!(Arc::ptr_eq(&first, &get("a").await));
+        tokio::time::advance(IDLE / 2).await;
+        catalogs.close_idle().await;
+        assert_eq!(open(&catalogs), ["a"]);
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use anyhow::{Context as _, bail, ensure};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use serving::token_file::{digest, find_digest, follow, read};
 use sha2::{Digest as _, Sha256};
@@ -23,6 +24,8 @@ pub struct Tokens {
 #[derive(Debug, Clone)]
 struct Known {
     digest: [u8; 32],
+    /// A word for the token, which subscriptions have. It does not give the token away.
+    mark: String,
     /// The sets that it opens; none if it opens all.
     sets: Option<Vec<String>>,
 }
@@ -69,13 +72,27 @@ impl Tokens {
 
     /// Whether a request has a token for a set. Each token opens what is above all sets.
     pub(crate) fn access(&self, headers: &HeaderMap, set: Option<&SourceMarker>) -> Access {
-        let Some(token) = bearer(headers) else { return Access::Unknown };
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let found = find_digest(&known, &Sha256::digest(token.as_bytes()), |known| Some(known.digest));
-        let Some(Known { sets, .. }) = found else { return Access::Unknown };
-        let (Some(sets), Some(set)) = (sets, set) else { return Access::Granted };
-        let is_open = sets.iter().any(|name| name == set.source.as_str() || *name == set.url);
-        if is_open { Access::Granted } else { Access::OtherSet }
+        let Some(found) = find(&known, headers) else { return Access::Unknown };
+        if set.is_none_or(|set| found.opens(set)) { Access::Granted } else { Access::OtherSet }
+    }
+
+    /// A word for the token of a request. None without one that is known.
+    pub(crate) fn mark(&self, headers: &HeaderMap) -> Option<String> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        find(&known, headers).map(|found| found.mark)
+    }
+
+    /// Whether the token of this word is still known, and opens a set.
+    pub(crate) fn knows(&self, mark: &str, set: &SourceMarker) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.iter().any(|known| known.mark == mark && known.opens(set))
+    }
+
+    /// Takes what the file has now.
+    pub(crate) fn take(&self, text: &str) -> anyhow::Result<()> {
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = parse(text)?;
+        Ok(())
     }
 
     /// Reads the file again when it changes, until `stop`.
@@ -83,12 +100,26 @@ impl Tokens {
         if self.path.as_os_str().is_empty() {
             return;
         }
-        follow(self.path.clone(), "tokens", stop, |text| {
-            *self.known.write().unwrap_or_else(PoisonError::into_inner) = parse(text)?;
-            Ok(())
-        })
-        .await;
+        follow(self.path.clone(), "tokens", stop, |text| self.take(text)).await;
     }
+}
+
+impl Known {
+    fn new(digest: [u8; 32], sets: Option<Vec<String>>) -> Self {
+        let mark = HEXLOWER.encode(&Sha256::digest(digest)[..8]);
+        Self { digest, mark, sets }
+    }
+
+    fn opens(&self, set: &SourceMarker) -> bool {
+        let is_it = |name: &String| name == set.source.as_str() || *name == set.url;
+        self.sets.as_ref().is_none_or(|sets| sets.iter().any(is_it))
+    }
+}
+
+/// The token of a request, if it is known.
+fn find(known: &[Known], headers: &HeaderMap) -> Option<Known> {
+    let digest = Sha256::digest(bearer(headers)?.as_bytes());
+    find_digest(known, &digest, |known| Some(known.digest))
 }
 
 /// The answer to a request without a token.
@@ -135,7 +166,7 @@ fn parse(text: &str) -> anyhow::Result<Vec<Known>> {
     let known = lines.into_iter().map(|Line { name, token, sha256, sets }| {
         let digest = digest(&name, token, sha256)?;
         let digest = digest.with_context(|| format!("{name} needs one of token and sha256"))?;
-        Ok(Known { digest, sets })
+        Ok(Known::new(digest, sets))
     });
     known.collect()
 }
@@ -152,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_token_admits_by_itself_or_by_its_digest_and_nothing_else_does() {
-        let hex = data_encoding::HEXLOWER.encode(&Sha256::digest(b"another long token"));
+        let hex = HEXLOWER.encode(&Sha256::digest(b"another long token"));
         let text = format!("- {{name: a, token: correct horse battery}}\n- {{name: b, sha256: {hex}}}\n");
         let tokens = tokens(&text).unwrap();
         let admits = |value: &str| {

@@ -24,6 +24,15 @@ const LONGEST_REST_FOR_ALL: Duration = Duration::from_secs(10);
 /// Without changes, how often old files are looked for that nothing names any more.
 const TIDY_EVERY: Duration = Duration::from_secs(3_600);
 
+/// When the first look is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum First {
+    /// At once: what was published by an earlier process is served meanwhile.
+    Now,
+    /// After the usual pause: it was published a moment ago.
+    Later,
+}
+
 /// What came of a look.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Found {
@@ -74,6 +83,7 @@ pub(crate) async fn publish(shared: &Shared) -> Result<Published, PublishError> 
 pub(crate) async fn follow(
     shared: Shared,
     mut takedowns: Option<watch::Receiver<Takedown>>,
+    first: First,
     rescan: Duration,
     stop: CancellationToken,
 ) {
@@ -86,7 +96,7 @@ pub(crate) async fn follow(
         OpenRecords::Files(_) => rescan,
     };
     let mut news = News::default();
-    let mut pause = every;
+    let mut pause = if first == First::Now { Duration::ZERO } else { every };
     let mut tidied = Instant::now();
     loop {
         // What is withdrawn is no change of the catalog, and waits for no scan of a directory.
@@ -102,7 +112,12 @@ pub(crate) async fn follow(
             // The log of a harvest that was removed and began again has lower numbers.
             news = News::default();
         }
-        match look_for_news(&shared, &mut news, published.filter(|_| !is_due)).await {
+        // It may be dropped: the next process continues.
+        let looked = tokio::select! {
+            looked = look_for_news(&shared, &mut news, published.filter(|_| !is_due)) => looked,
+            () = stop.cancelled() => return,
+        };
+        match looked {
             Ok(Found { next_change, until_told, in_all, .. }) => {
                 if published != next_change || is_due {
                     tidied = Instant::now();
@@ -112,7 +127,7 @@ pub(crate) async fn follow(
             }
             Err(error) => {
                 published = None;
-                pause = (pause * 2).min(LONGEST_PAUSE.max(every));
+                pause = (pause.max(every) * 2).min(LONGEST_PAUSE.max(every));
                 tracing::error!(%error, pause_seconds = pause.as_secs(), "changes cannot be published now");
             }
         }

@@ -29,6 +29,11 @@ impl Harvest {
         Self { source, catalogs, verified, oai_turns, oai_sets: Mutex::default() }
     }
 
+    /// The catalogs, of which one is its own.
+    pub(crate) fn catalogs(&self) -> &Catalogs {
+        &self.catalogs
+    }
+
     pub(crate) fn store(&self) -> &Store {
         self.catalogs.store()
     }

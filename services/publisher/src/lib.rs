@@ -12,6 +12,7 @@ mod follow;
 mod form;
 mod harvest;
 mod hub;
+mod hub_clients;
 mod hub_limits;
 mod metrics;
 mod news;

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use model::{Clock as _, Origin, SystemClock};
+use model::{Clock as _, SystemClock};
 use publish::{PublishError, paths};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
-use web::{AddressPolicy, Client, PostRequest, WebConfig, WebError};
+use web::{Client, PostRequest, WebError};
 use websub::Channel;
 
+use crate::hub_clients::{HubClient, HubClients};
 use crate::payload_limits::{CHANGES_AT_A_TIME, PAYLOAD_BYTES};
 use crate::shared::Shared;
 
@@ -55,13 +56,12 @@ pub(crate) async fn tell(
     shared: Shared,
     hub: Url,
     way: Way,
+    clients: HubClients,
     mut published: watch::Receiver<()>,
     stop: CancellationToken,
 ) {
-    let addresses = AddressPolicy::public_unless(&hub);
-    let config = WebConfig { addresses, entry: Origin::of(&hub).ok(), ..WebConfig::default() };
-    let client = match Client::new(config) {
-        Ok(client) => client,
+    let told_by = match clients.of(&hub) {
+        Ok(told_by) => told_by,
         Err(error) => {
             tracing::error!(%error, "no hub can be told");
             return;
@@ -70,7 +70,7 @@ pub(crate) async fn tell(
     let mut pause = None;
     loop {
         let told = tokio::select! {
-            told = tell_all(&shared, &client, &hub, way) => told,
+            told = tell_all(&shared, &told_by, &hub, way) => told,
             () = stop.cancelled() => return,
         };
         pause = match told {
@@ -94,8 +94,19 @@ pub(crate) async fn tell(
     }
 }
 
-/// Tells all changes that the hub was not told yet.
-async fn tell_all(shared: &Shared, client: &Client, hub: &Url, way: Way) -> Result<(), NotifyError> {
+/// Tells all changes that the hub was not told yet. One with many of them leaves its turn to others between.
+async fn tell_all(shared: &Shared, told_by: &HubClient, hub: &Url, way: Way) -> Result<(), NotifyError> {
+    loop {
+        // The semaphore is never closed.
+        let _turn = told_by.turns.acquire().await;
+        if !tell_some(shared, &told_by.client, hub, way).await? {
+            return Ok(());
+        }
+    }
+}
+
+/// Tells some changes that the hub was not told yet. False if there are none.
+async fn tell_some(shared: &Shared, client: &Client, hub: &Url, way: Way) -> Result<bool, NotifyError> {
     let publication = shared.publication();
     let mut since = publication.told_until(hub).await?;
     let oldest = SystemClock.now().checked_sub(DROPPED_AFTER).unwrap_or(Timestamp::MIN);
@@ -106,23 +117,20 @@ async fn tell_all(shared: &Shared, client: &Client, hub: &Url, way: Way) -> Resu
         since = oldest;
     }
     let channel = channel(shared, hub);
-    while let Some(untold) = publication.changes_after(since, CHANGES_AT_A_TIME).await? {
-        for notification in
-            websub::publish(&channel, untold.from, untold.until, untold.entries, PAYLOAD_BYTES)
-        {
-            let notification = notification?;
-            let body = Bytes::from(notification.body);
-            since = notification.until;
-            if way == Way::Ping {
-                // The hub may fetch the topic before it answers.
-                shared.note_payload(since, body.clone());
-            }
-            client.post(request(&channel, way, body.clone())).await?;
-            publication.note_told(hub, since).await?;
-            shared.note_payload(since, body);
+    let Some(untold) = publication.changes_after(since, CHANGES_AT_A_TIME).await? else { return Ok(false) };
+    for notification in websub::publish(&channel, untold.from, untold.until, untold.entries, PAYLOAD_BYTES) {
+        let notification = notification?;
+        let body = Bytes::from(notification.body);
+        let until = notification.until;
+        if way == Way::Ping {
+            // The hub may fetch the topic before it answers.
+            shared.note_payload(until, body.clone());
         }
+        client.post(request(&channel, way, body.clone())).await?;
+        publication.note_told(hub, until).await?;
+        shared.note_payload(until, body);
     }
-    Ok(())
+    Ok(true)
 }
 
 /// What a hub is sent.
@@ -146,3 +154,6 @@ pub(crate) fn channel(shared: &Shared, hub: &Url) -> Channel {
     let url = |path| base.url(path).parse().unwrap_or_else(|_| hub.clone());
     Channel { topic: url(paths::TOPIC), hub: hub.clone(), capability_list: Some(url(paths::CAPABILITIES)) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use publish::paths;
 use crate::answers::{finish, not_found, said, unavailable};
 use crate::oai::{self, Site};
 use crate::readers::Reader;
-use crate::several::{Asked, Several};
+use crate::several::{Asked, Member, Several};
 use crate::shared::{OpenRecords, Shared};
 
 /// Answers for the repository of one set. Its readers are known.
@@ -64,13 +64,14 @@ pub(crate) async fn of_all(
 /// The sets that a reader may read, and whether others read other ones; or the answer to one who may read none, or not
 /// all of them now.
 fn readable(several: &Several, reader: Reader<'_>) -> Result<(Vec<Shared>, bool), Box<Response>> {
-    let visible = several.visible(reader, Asked::Content)?;
-    if visible.members.len() > several.oai().most {
-        let text =
-            "One repository would have too many Sources: each has one of its own, at oai below its folder.";
-        return Err(Box::new(said(StatusCode::NOT_FOUND, text)));
-    }
-    let sets = visible.members.into_iter().map(|member| Some(member.set?.shared));
-    let sets: Option<Vec<Shared>> = sets.collect();
-    sets.map(|sets| (sets, visible.are_private)).ok_or_else(|| Box::new(unavailable()))
+    several.of_visible(reader, Asked::Content, |visible| {
+        if visible.members.len() > several.oai().most {
+            let text =
+                "One repository would have too many Sources: each has one of its own, at oai below its folder.";
+            return Err(Box::new(said(StatusCode::NOT_FOUND, text)));
+        }
+        let shared = |member: &Member| member.set.as_ref().map(|set| set.shared.clone());
+        let sets: Option<Vec<Shared>> = visible.members.into_iter().map(shared).collect();
+        sets.map(|sets| (sets, visible.are_private)).ok_or_else(|| Box::new(unavailable()))
+    })
 }

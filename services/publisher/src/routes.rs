@@ -104,7 +104,7 @@ async fn answer_of(
         if !shared.is_published().await {
             return unavailable();
         }
-        return hub::answer(hub, method, headers, body).await;
+        return hub::answer(hub, method, headers, readers.admission(headers), body).await;
     }
     let mut response = match path {
         // Its first publication is not made yet.

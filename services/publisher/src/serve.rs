@@ -13,14 +13,15 @@ use store::Store;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::follow::First;
 use crate::metrics::PublisherMetrics;
 use crate::opening;
 use crate::readers::Readers;
 use crate::routes::{self, ClientAddress, Routes};
-use crate::set::{self, Server};
+use crate::set::{Opening, Server, Set};
 use crate::settings::Settings;
 use crate::several::Several;
-use crate::shared::{Held, Shared};
+use crate::shared::{Held, OpenRecords, Shared};
 
 /// Tells requests the address of their client, and counts those that are refused.
 #[derive(Clone)]
@@ -64,15 +65,16 @@ pub enum Site {
     },
 }
 
-/// Publishes, calls `ready`, and serves until `stop`. Changes are published as they come.
+/// Publishes, calls `ready`, and serves until `stop`. Changes are published as they come. What an earlier process has
+/// published is served at once, and `ready` is told of no publication.
 ///
 /// # Errors
-/// When the first publication fails. One of several is tried again instead.
+/// When the first publication fails. One of several is tried again instead, and so is one that is there.
 pub async fn serve(
     listener: TcpListener,
     site: Site,
     settings: Settings,
-    ready: impl FnOnce(Published),
+    ready: impl FnOnce(Option<Published>),
     stop: CancellationToken,
 ) -> Result<(), PublishError> {
     let server = Server::new(settings, stop.clone())?;
@@ -87,8 +89,7 @@ pub async fn serve(
     let starting = async {
         match site {
             Site::One(publication, held) => {
-                let open = |publication| Shared::of_held(publication, held, &server.settings);
-                let (set, done) = set::start(*publication, open, &server).await?;
+                let (set, done) = start(open_one(*publication, held, &server)).await?;
                 Ok::<_, PublishError>((Routes::One(set, server.settings.readers.clone()), done))
             }
             Site::Several { base, sets, store } => {
@@ -109,6 +110,31 @@ pub async fn serve(
     Ok(())
 }
 
+/// A publication that stands alone. Its catalog is closed when it was not read for a while.
+fn open_one(publication: Publication, held: Held, server: &Server) -> Opening {
+    let open = |publication| {
+        let shared = Shared::of_held(publication, held, &server.settings);
+        shared.admit(&server.settings.readers);
+        if let OpenRecords::Harvest(harvest) = shared.records() {
+            server.tasks.spawn(harvest.catalogs().clone().sweep(server.stop.clone()));
+        }
+        shared
+    };
+    Opening::new(publication, open, server)
+}
+
+/// Serves a publication: at once if it is there, else once it is made. Returns what was published by then.
+async fn start(opening: Opening) -> Result<(Set, Option<Published>), PublishError> {
+    let (done, first) = if opening.is_there().await {
+        (None, First::Now)
+    } else {
+        (Some(opening.publish().await?), First::Later)
+    };
+    let set = opening.serve().await?;
+    opening.follow(first);
+    Ok((set, done))
+}
+
 /// Answers requests until the server is to stop, then completes those under way.
 pub(crate) async fn answer(listener: TcpListener, routes: Routes, server: &Server) {
     let Settings { connections, connections_per_client, head_time, stall_time, proxies, metrics, .. } =
@@ -123,3 +149,6 @@ pub(crate) async fn answer(listener: TcpListener, routes: Routes, server: &Serve
     let addressed = Addressed { proxies, metrics };
     connections::serve(listener, routes::router(routes), limits, addressed, server.stop.clone()).await;
 }
+
+#[cfg(test)]
+mod tests;

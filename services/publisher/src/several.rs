@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use axum::body::Body;
-use axum::http::{Method, header};
+use axum::http::{HeaderValue, Method, header};
 use axum::response::{IntoResponse as _, Response};
 use fixity::Sha256;
 use jiff::Timestamp;
@@ -50,7 +50,7 @@ struct Sets {
     /// When the last set came or went.
     since: Timestamp,
     /// The documents for readers of all sets, once they were asked for.
-    documents: Option<Documents>,
+    documents: Option<Arc<Documents>>,
 }
 
 /// A set.
@@ -70,9 +70,9 @@ pub(crate) struct Found {
 }
 
 /// The sets that a reader may read.
-pub(crate) struct Visible {
+pub(crate) struct Visible<'a> {
     /// In the order of their IDs.
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Vec<&'a Member>,
     /// Whether these are all sets that there are.
     are_all: bool,
     /// Whether others may read other ones.
@@ -88,8 +88,13 @@ pub(crate) enum Asked {
     Content,
 }
 
-/// The documents above the sets, each with its entity tag.
-type Documents = Arc<Vec<(String, CollectionDocument)>>;
+/// What is above the sets.
+struct Documents {
+    /// Each with its entity tag.
+    all: Vec<(String, CollectionDocument)>,
+    /// The `Link` header, which leads to the sets.
+    link: Option<HeaderValue>,
+}
 
 impl Several {
     /// Without any set. A repository of all has at most `most`.
@@ -165,29 +170,40 @@ impl Several {
             Ok(documents) => documents,
             Err(answer) => return *answer,
         };
-        let found = documents.documents.iter().find(|(_, document)| path == Some(document.path));
+        let Above { documents, since, are_private } = documents;
+        let found = documents.all.iter().find(|(_, document)| path == Some(document.path));
         let mut response = match found {
-            Some((etag, document)) => send(etag, document, documents.since, method, reader),
+            Some((etag, document)) => send(etag, document, since, method, reader),
             None => not_found(),
         };
-        finish(&mut response, documents.are_private);
+        response.headers_mut().extend(documents.link.clone().map(|link| (header::LINK, link)));
+        finish(&mut response, are_private);
         response
     }
 
-    /// The sets that a reader may read, or the answer to one who may read none.
-    pub(crate) fn visible(&self, reader: Reader<'_>, asked: Asked) -> Result<Visible, Box<Response>> {
-        self.read().visible(reader, asked)
+    /// Takes what is needed of the sets that a reader may read, or returns the answer to one who may read none.
+    pub(crate) fn of_visible<T>(
+        &self,
+        reader: Reader<'_>,
+        asked: Asked,
+        take: impl FnOnce(Visible<'_>) -> Result<T, Box<Response>>,
+    ) -> Result<T, Box<Response>> {
+        take(self.read().visible(reader, asked)?)
     }
 
     /// The documents for a reader, or the answer to one who may read no set.
     fn documents(&self, reader: Reader<'_>) -> Result<Above, Box<Response>> {
-        let (Visible { members, are_all, are_private }, since, known) = {
+        let (members, are_all, are_private, since) = {
             let sets = self.read();
-            (sets.visible(reader, Asked::Name)?, sets.since, sets.documents.clone())
+            let Visible { members, are_all, are_private } = sets.visible(reader, Asked::Name)?;
+            let since = sets.since;
+            if let Some(documents) = sets.documents.clone().filter(|_| are_all) {
+                return Ok(Above { documents, since, are_private });
+            }
+            // The documents are written without the lock.
+            let members: Vec<CollectionSet> = members.into_iter().map(Member::described).collect();
+            (members, are_all, are_private, since)
         };
-        if let Some(documents) = known.filter(|_| are_all) {
-            return Ok(Above { documents, since, are_private });
-        }
         let documents = write(&self.0.base, members).map_err(|error| {
             tracing::error!(%error, "the documents above the sets cannot be written");
             Box::new(unavailable())
@@ -210,18 +226,18 @@ impl Several {
 
 /// The documents above the sets, for one reader.
 struct Above {
-    documents: Documents,
+    documents: Arc<Documents>,
     since: Timestamp,
     are_private: bool,
 }
 
 impl Sets {
-    fn visible(&self, reader: Reader<'_>, asked: Asked) -> Result<Visible, Box<Response>> {
+    fn visible(&self, reader: Reader<'_>, asked: Asked) -> Result<Visible<'_>, Box<Response>> {
         let mut refused = None;
         let mut members = Vec::new();
         for member in self.members.values() {
             match member.readers.refusal(reader, (asked == Asked::Content).then_some(&member.marker)) {
-                None => members.push(member.clone()),
+                None => members.push(member),
                 // Whom a token helps is told so.
                 Some(answer) if answer.status() == 401 || refused.is_none() => refused = Some(answer),
                 Some(_) => {}
@@ -243,17 +259,24 @@ impl Sets {
     }
 }
 
-fn write(base: &Base, members: Vec<Member>) -> Result<Documents, PublishError> {
-    let sets = members.into_iter().map(|member| {
-        let parts = member.set.map(|set| set.shared.publication().sets.clone());
+impl Member {
+    /// How the documents above the sets name it.
+    fn described(&self) -> CollectionSet {
+        let parts = self.set.as_ref().map(|set| set.shared.publication().sets.clone());
         CollectionSet {
-            source: member.marker.source,
-            url: member.marker.url,
+            source: self.marker.source.clone(),
+            url: self.marker.url.clone(),
             sets: parts.unwrap_or_default(),
         }
-    });
-    let documents = Collection::new(base.clone(), sets.collect())?.documents()?.into_iter();
-    Ok(Arc::new(documents.map(|document| (etag(&document), document)).collect()))
+    }
+}
+
+fn write(base: &Base, sets: Vec<CollectionSet>) -> Result<Arc<Documents>, PublishError> {
+    let collection = Collection::new(base.clone(), sets)?;
+    let links = collection.ways_in().into_iter().map(|(rel, url)| format!("<{url}>; rel=\"{rel}\""));
+    let link = links.collect::<Vec<_>>().join(", ").parse().ok();
+    let all = collection.documents()?.into_iter().map(|document| (etag(&document), document)).collect();
+    Ok(Arc::new(Documents { all, link }))
 }
 
 fn send(
@@ -275,3 +298,6 @@ fn send(
 fn etag(document: &CollectionDocument) -> String {
     format!("\"{}\"", Sha256::of(&document.body))
 }
+
+#[cfg(test)]
+mod tests;

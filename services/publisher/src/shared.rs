@@ -9,7 +9,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use model::{Archive, Clock as _, ResourceUri, SystemClock};
 use publish::files::FileRecords;
-use publish::{Policy, Publication, PublishError, Published, Seen, Takedown, Withdrawals};
+use publish::{Admission, Policy, Publication, PublishError, Published, Seen, Takedown, Withdrawals};
 use serving::{Catalogs, VerifiedCache};
 use store::{Store, StoreError};
 use tokio::sync::{Mutex, Semaphore, watch};
@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use crate::damage::Damage;
 use crate::harvest::Harvest;
 use crate::metrics::PublisherMetrics;
+use crate::readers::{Admits, Readers};
 use crate::settings::Settings;
 use crate::takedowns::Takedowns;
 use crate::topics::Topics;
@@ -62,8 +63,8 @@ struct Parts {
     newest: RwLock<Timestamp>,
     topics: Topics,
     published: watch::Sender<()>,
-    /// Which readers it has, in a word that changes with them.
-    admits_by: RwLock<String>,
+    /// Which subscribers are told.
+    admits: RwLock<Admits>,
     /// Whether its documents are known to be at the place.
     is_there: AtomicBool,
 }
@@ -115,7 +116,7 @@ impl Shared {
             newest: RwLock::new(Timestamp::MIN),
             topics: settings.topics.clone(),
             published: watch::Sender::new(()),
-            admits_by: RwLock::default(),
+            admits: RwLock::new(Admits::new(&Readers::default())),
             is_there: AtomicBool::new(false),
         }))
     }
@@ -219,14 +220,15 @@ impl Shared {
         }
     }
 
-    /// Which readers it has, in a word that changes with them. Empty where they stay the same.
-    pub(crate) fn admits_by(&self) -> String {
-        self.0.admits_by.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Whether what a subscriber was admitted by still holds.
+    pub(crate) fn admits(&self, admission: &Admission) -> bool {
+        let admits = self.0.admits.read().unwrap_or_else(PoisonError::into_inner);
+        admits.holds(admission, &self.0.publication.source)
     }
 
     /// Notes which readers it has. Subscribers that others were admitted by are told nothing more.
-    pub(crate) fn admit_by(&self, word: String) {
-        *self.0.admits_by.write().unwrap_or_else(PoisonError::into_inner) = word;
+    pub(crate) fn admit(&self, readers: &Readers) {
+        *self.0.admits.write().unwrap_or_else(PoisonError::into_inner) = Admits::new(readers);
     }
 
     /// Changes with each publication.

@@ -1,6 +1,5 @@
 //! Who may read the publication of a Source, as its spec says.
 
-use fixity::Sha256;
 use model::Publish;
 
 use crate::access::Tokens;
@@ -14,20 +13,6 @@ pub(crate) fn readers(spec: &control::Spec, tokens: Option<&Tokens>) -> Option<R
         Publish::Tokens => Some(Readers { tokens: tokens.cloned(), networks: None }),
         Publish::Networks => {
             Some(Readers { tokens: None, networks: Some(spec.publish_networks.clone().into()) })
-        }
-    }
-}
-
-/// Which readers a Source's publication has, in a word that changes with them.
-pub(crate) fn admits_by(spec: &control::Spec) -> String {
-    match spec.publish {
-        Publish::Off => "off".to_owned(),
-        Publish::Public => "public".to_owned(),
-        Publish::Tokens => "tokens".to_owned(),
-        Publish::Networks => {
-            let networks: Vec<String> = spec.publish_networks.iter().map(ToString::to_string).collect();
-            let digest = Sha256::of(networks.join(" ").as_bytes()).to_string();
-            format!("networks-{}", &digest[..12])
         }
     }
 }
@@ -46,23 +31,5 @@ mod tests {
         spec.publish = Publish::Networks;
         spec.publish_networks = vec!["10.2.0.0/16".parse().unwrap()];
         assert_eq!(readers(&spec, Some(&tokens)).unwrap().networks.unwrap().len(), 1);
-    }
-
-    #[test]
-    fn the_word_for_the_readers_changes_with_them() {
-        let mut spec = control::Spec::new("https://example.org/".parse().unwrap());
-        let mut words = std::collections::BTreeSet::new();
-        for (publish, networks) in [
-            (Publish::Public, &[][..]),
-            (Publish::Tokens, &[]),
-            (Publish::Networks, &["10.2.0.0/16"]),
-            (Publish::Networks, &["10.2.0.0/16", "10.3.0.0/16"]),
-        ] {
-            spec.publish = publish;
-            spec.publish_networks = networks.iter().map(|text| text.parse().unwrap()).collect();
-            assert!(words.insert(admits_by(&spec)), "{words:?}");
-            spec.title = Some("Another title".to_owned());
-            assert!(words.contains(&admits_by(&spec)));
-        }
     }
 }

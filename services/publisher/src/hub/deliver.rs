@@ -150,7 +150,7 @@ async fn deliver_all(hub: &Hub, subscription: &Subscription) -> Option<Ending> {
 
 /// Whether what it was admitted by still holds.
 fn is_admitted(hub: &Hub, subscriber: &Subscriber) -> bool {
-    subscriber.admitted_by == hub.0.shared.admits_by()
+    hub.0.shared.admits(&subscriber.admission)
 }
 
 /// What is left of a lease.

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use control::{ControlError, HubHints};
 use fixity::Sha256;
 use model::{Clock as _, SystemClock};
-use publish::{PublishError, WaitingRequest};
+use publish::{Admission, PublishError, WaitingRequest};
 use tokio::sync::Notify;
 use ulid::Ulid;
 use url::Url;
@@ -144,8 +144,13 @@ impl FleetFront {
         self.0.called.notified().await;
     }
 
-    /// Leaves a request to the process that has the hub. It is at the place of the publication when this returns.
-    pub(super) async fn leave(&self, request: &SubscriptionRequest) -> Result<(), NotLeft> {
+    /// Leaves a request to the process that has the hub, with what its sender was admitted by. It is at the place of
+    /// the publication when this returns.
+    pub(super) async fn leave(
+        &self,
+        request: &SubscriptionRequest,
+        admission: Admission,
+    ) -> Result<(), NotLeft> {
         let Parts { shared, hints, .. } = &*self.0;
         if !self.can_open() {
             return Err(NotLeft::ManyHubs(self.0.room.limits().without_subscribers));
@@ -157,7 +162,7 @@ impl FleetFront {
         if waiting.len() >= MOST_WAITING || same >= MOST_WAITING_PER_HOST {
             return Err(NotLeft::Full);
         }
-        let left = WaitingRequest { form: request.to_form(), admitted_by: shared.admits_by() };
+        let left = WaitingRequest { form: request.to_form(), admission };
         let callback = mark(request.callback.as_str());
         publication.put_waiting_request(&format!("{}-{callback}-{host}", Ulid::new()), &left).await?;
         Ok(hints.give(&publication.source.source, SystemClock.now()).await?)

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use control::Lease;
-use publish::PublishError;
+use publish::{PublishError, Subscribers};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -38,6 +38,9 @@ use registry::Registry;
 
 /// The most subscribers of before that are taken: also those beyond a limit that was lowered since.
 const MOST_KNOWN: usize = 100_000;
+
+/// Files of subscribers that are named in the log, of those that cannot be read. The others are counted.
+const MOST_LOGGED: usize = 10;
 
 /// The hub. Cheap to clone.
 #[derive(Clone)]
@@ -76,7 +79,14 @@ impl Hub {
         let publication = shared.publication();
         let channel = crate::notify::channel(shared, url);
         let noted = publication.told_until(url).await?;
-        let known = publication.subscribers(MOST_KNOWN).await?;
+        let Subscribers { known, unreadable } = publication.subscribers(MOST_KNOWN).await?;
+        for error in unreadable.iter().take(MOST_LOGGED) {
+            tracing::error!(%error, "a subscriber cannot be read");
+        }
+        if !unreadable.is_empty() {
+            let (subscribers, unreadable) = (known.len(), unreadable.len());
+            tracing::error!(subscribers, unreadable, "the hub is open for those that can be read");
+        }
         let until = match known.iter().map(|subscriber| subscriber.told).max() {
             Some(told) => told.max(noted),
             // Without subscribers, what was published while the hub was closed is not told.

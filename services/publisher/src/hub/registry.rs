@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use model::{Clock as _, SystemClock};
-use publish::{PublishError, Subscriber};
+use publish::{Admission, PublishError, Subscriber};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use websub::SubscriptionRequest;
@@ -91,7 +91,7 @@ impl Hub {
         &self,
         request: &SubscriptionRequest,
         lease: Duration,
-        admitted_by: String,
+        admission: Admission,
     ) -> Result<Result<(), Full>, PublishError> {
         self.hold()?;
         let _joining = self.0.registry.joining.lock().await;
@@ -104,7 +104,7 @@ impl Hub {
             let renewed = self.change(&known, |subscriber| {
                 subscriber.lease_until = lease_until;
                 subscriber.secret = secret.clone();
-                subscriber.admitted_by.clone_from(&admitted_by);
+                subscriber.admission.clone_from(&admission);
             });
             if renewed.await? {
                 return Ok(Ok(()));
@@ -116,7 +116,7 @@ impl Hub {
             lease_until,
             told: self.0.payloads.until(),
             failing_since: None,
-            admitted_by,
+            admission,
         };
         self.0.shared.publication().put_subscriber(&subscriber).await?;
         self.take(subscriber);

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use publish::Admission;
 use websub::{Mode, SubscriptionRequest};
 
 use super::Front;
@@ -13,8 +14,14 @@ use crate::form;
 /// The longest body: two URLs, a secret, and what they take as a form.
 const MOST_BYTES: usize = 16 * 1024;
 
-/// Answers a request to the hub.
-pub(crate) async fn answer(front: &Front, method: &Method, headers: &HeaderMap, body: Body) -> Response {
+/// Answers a request to the hub. `admission` is what its sender was admitted by.
+pub(crate) async fn answer(
+    front: &Front,
+    method: &Method,
+    headers: &HeaderMap,
+    admission: Admission,
+    body: Body,
+) -> Response {
     if *method != Method::POST {
         return status(front, method);
     }
@@ -43,10 +50,10 @@ pub(crate) async fn answer(front: &Front, method: &Method, headers: &HeaderMap, 
     };
     match front {
         Front::Alone(hub) => {
-            hub.verify(request, permit);
+            hub.verify(request, permit, admission);
             accepted()
         }
-        Front::Fleet(front) => match front.leave(&request).await {
+        Front::Fleet(front) => match front.leave(&request, admission).await {
             Ok(()) => accepted(),
             Err(full @ (NotLeft::Full | NotLeft::ManyHubs(_))) => {
                 metrics.no_room();

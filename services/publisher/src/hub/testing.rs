@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use object_store::memory::InMemory;
 use publish::files::FileRecords;
-use publish::{Base, Place, Publication, Subscriber};
+use publish::{Admission, Base, Place, Publication, Subscriber};
 use store::SourceMarker;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +34,7 @@ pub(crate) fn subscriber(callback: &str, told: Timestamp) -> Subscriber {
         lease_until: Timestamp::MAX,
         told,
         failing_since: None,
-        admitted_by: String::new(),
+        admission: Admission::default(),
     }
 }
 
@@ -64,6 +64,11 @@ impl Case {
         let room = Room::new(limits).unwrap();
         let hub = Hub::open(&shared, &url, room.clone(), None, CancellationToken::new()).await.unwrap();
         Self { folder, hub, room, told }
+    }
+
+    /// What is published.
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.hub.0.shared
     }
 
     /// Publishes another change.

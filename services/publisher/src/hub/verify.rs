@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use publish::PublishError;
+use publish::{Admission, PublishError};
 use tokio::time::timeout;
 use ulid::Ulid;
 use url::Url;
@@ -58,13 +58,12 @@ impl Drop for Verifying {
 }
 
 impl Hub {
-    /// Verifies a request on a task of its own, and does what it wants.
-    pub(super) fn verify(&self, request: SubscriptionRequest, permit: Verifying) {
+    /// Verifies a request on a task of its own, and does what it wants. `admission` is what its sender was admitted by.
+    pub(super) fn verify(&self, request: SubscriptionRequest, permit: Verifying, admission: Admission) {
         let hub = self.clone();
-        let admitted_by = self.0.shared.admits_by();
         self.0.tasks.spawn(async move {
             tokio::select! {
-                verified = hub.verified(request, admitted_by) => if let Err(error) = verified {
+                verified = hub.verified(request, admission) => if let Err(error) = verified {
                     tracing::error!(%error, "a confirmed request cannot be noted now");
                 },
                 () = hub.0.stop.cancelled() => {}
@@ -73,7 +72,7 @@ impl Hub {
         });
     }
 
-    /// Verifies a request, and does what it wants. `admitted_by` is what its sender was admitted by. If the publication
+    /// Verifies a request, and does what it wants. `admission` is what its sender was admitted by. If the publication
     /// has other readers by now, the subscription ends at once, and the callback is told why.
     ///
     /// # Errors
@@ -81,7 +80,7 @@ impl Hub {
     pub(super) async fn verified(
         &self,
         request: SubscriptionRequest,
-        admitted_by: String,
+        admission: Admission,
     ) -> Result<(), PublishError> {
         let limits = self.0.room.limits();
         let lease = grant(request.lease, limits.least_lease, limits.longest_lease);
@@ -107,7 +106,7 @@ impl Hub {
             }
         }
         let done = match request.mode {
-            Mode::Subscribe => self.subscribe(&request, lease, admitted_by).await?,
+            Mode::Subscribe => self.subscribe(&request, lease, admission).await?,
             Mode::Unsubscribe => self.unsubscribe(&request.callback).await.map(Ok)?,
         };
         match done {

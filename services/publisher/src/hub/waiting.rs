@@ -52,10 +52,10 @@ impl Hub {
         let _turn = self.0.room.verifying().acquire().await;
         // Another process may have been faster.
         let Some(waiting) = publication.waiting_request(name).await? else { return Ok(()) };
-        let WaitingRequest { form, admitted_by } = waiting;
+        let WaitingRequest { form, admission } = waiting;
         if let Some(request) = read(&form) {
             drop(form);
-            self.verified(request, admitted_by).await?;
+            self.verified(request, admission).await?;
         }
         publication.remove_waiting_request(name).await
     }

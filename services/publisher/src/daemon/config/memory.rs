@@ -6,6 +6,7 @@ use service::Metrics;
 use serving::connections::ConnectionLimits;
 
 use super::DaemonSettings;
+use crate::hub_clients::AT_ONE_HUB;
 use crate::settings::OAI_TURNS;
 use crate::topics::Topics;
 
@@ -18,6 +19,9 @@ const OAI_BYTES: usize = 24 * 1024 * 1024;
 /// Memory of hubs beside the newest payloads. 64 payloads of earlier changes are under way, and the entries of 16
 /// further ones are read, and of four of new changes.
 const DELIVERY_BYTES: usize = 112 * 1024 * 1024;
+
+/// Memory of a publication that tells a hub of others: the entries of its changes, and the payload under way.
+const TELLING_BYTES: usize = 12 * 1024 * 1024;
 
 impl DaemonSettings {
     /// The bytes of the cache for parts of catalogs.
@@ -40,11 +44,18 @@ impl DaemonSettings {
         metrics.bound_memory("publisher-connections", limits.memory_bytes(0) as u64);
         metrics.bound_memory("publisher-oai", (OAI_TURNS * OAI_BYTES) as u64);
         metrics.bound_memory("publisher-cache", self.cache_bytes() as u64);
-        let topics = if self.all_hubs().is_empty() { 0 } else { self.topics().most_bytes() };
-        let hubs = self.own_hub.as_ref().map_or(topics, |hub| hub.payload_bytes() + DELIVERY_BYTES);
+        let hubs = self.hub_bytes();
         if hubs > 0 {
             metrics.bound_memory("publisher-hubs", hubs as u64);
         }
+    }
+
+    /// The bytes of all hubs: those of its own, and those of others that are told.
+    pub(super) fn hub_bytes(&self) -> usize {
+        let others = self.all_hubs().len();
+        let topics = if others == 0 { 0 } else { self.topics().most_bytes() };
+        let own = self.own_hub.as_ref().map_or(topics, |hub| hub.payload_bytes() + DELIVERY_BYTES);
+        own + others * AT_ONE_HUB * TELLING_BYTES
     }
 
     /// The newest payloads of topics: with hubs of its own, a part of the memory for their payloads.

@@ -82,3 +82,18 @@ fn a_hub_needs_the_url_at_which_subscribers_reach_it() {
     assert_eq!(limits.give_up, HubLimits::default().give_up);
     assert_eq!(limits.longest_lease, HubLimits::default().longest_lease);
 }
+
+#[test]
+fn each_hub_that_is_told_has_its_part_of_the_memory() {
+    let bytes = |text: &str| {
+        let text = format!("base: 'https://mirror.example/'\n{text}\n");
+        serde_saphyr::from_str::<DaemonSettings>(&text).unwrap().hub_bytes()
+    };
+    assert_eq!(bytes(""), 0);
+    let one = bytes("hubs: ['https://a.example/']");
+    let two = bytes("hubs: ['https://a.example/']\nping_hubs: ['https://b.example/']");
+    let of_hub = 4 * 12 * 1024 * 1024;
+    assert!(one > of_hub && two == one + of_hub, "{one}, {two}");
+    let own = "own_hub: {base: 'https://mirror.example/'}";
+    assert_eq!(bytes(&format!("{own}\nhubs: ['https://a.example/']")), bytes(own) + of_hub);
+}

@@ -23,7 +23,9 @@ impl Keeper {
                     let shared = item.set.shared.clone();
                     let published = shared.published();
                     let way = Way::of(hub, &self.server.settings.pinged);
-                    self.server.tasks.spawn(notify::tell(shared, hub.clone(), way, published, tells.clone()));
+                    let clients = self.server.hub_clients.clone();
+                    let tell = notify::tell(shared, hub.clone(), way, clients, published, tells.clone());
+                    self.server.tasks.spawn(tell);
                 }
                 if let (Some(Front::Fleet(front)), Some(own)) = (&item.set.hub, &self.recipe.own_hub) {
                     let (front, leases) = (front.clone(), own.leases.clone());

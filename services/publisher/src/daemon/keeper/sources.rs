@@ -7,7 +7,7 @@ use publish::{MOST_SETS, PartSet};
 use store::SourceMarker;
 
 use super::Keeper;
-use crate::daemon::admission::{admits_by, readers};
+use crate::daemon::admission::readers;
 use crate::readers::Readers;
 use crate::set::Set;
 use crate::several::Member;
@@ -16,7 +16,6 @@ use crate::several::Member;
 struct Wanted {
     marker: SourceMarker,
     readers: Readers,
-    admits_by: String,
     archive: Archive,
     sets: Vec<SetRule>,
 }
@@ -58,9 +57,8 @@ impl Keeper {
             taken += with_parts;
             let marker = SourceMarker::new(source.id.clone(), source.entry.as_str());
             let archive = source.publish_archive.unwrap_or(self.recipe.archive);
-            let admits_by = admits_by(source);
             let sets = source.publish_sets.clone();
-            wanted.insert(source.id.clone(), Wanted { marker, readers, admits_by, archive, sets });
+            wanted.insert(source.id.clone(), Wanted { marker, readers, archive, sets });
         });
         if beyond > 0 {
             tracing::error!(
@@ -74,15 +72,15 @@ impl Keeper {
 
     /// Publishes a Source from now on, or as its spec says now.
     fn take(&mut self, source: SourceId, wanted: Wanted) {
-        let Wanted { marker, readers, admits_by, archive, sets } = wanted;
+        let Wanted { marker, readers, archive, sets } = wanted;
         let has_these = |set: &Set| set.shared.publication().sets.iter().map(PartSet::rule).eq(&sets);
         if self.agenda.get(&source).is_some_and(|item| !has_these(&item.set)) {
             tracing::info!(source.id = %source, "a Source is published with other sets from now on");
             self.agenda.remove(&source);
         }
         if let Some(item) = self.agenda.get(&source) {
+            item.set.shared.admit(&readers);
             self.all.set_readers(source.as_str(), readers);
-            item.set.shared.admit_by(admits_by);
             if item.set.shared.archive_for(archive) {
                 tracing::info!(source.id = %source, %archive, "published lists of the past stay for another time");
                 self.agenda.look_anew(&source);
@@ -92,7 +90,7 @@ impl Keeper {
         match self.open(&marker, archive, sets) {
             Ok(set) => {
                 tracing::info!(source.id = %source, "a Source is published from now on");
-                set.shared.admit_by(admits_by);
+                set.shared.admit(&readers);
                 self.agenda.add(source, set.clone());
                 self.all.put(Member { marker, readers, set: Some(set) });
             }

@@ -15,7 +15,7 @@ use super::{failed, takedowns};
 use crate::cli::PublishArgs;
 use crate::commands::sync::stop_on_interrupt;
 use crate::exit::{CommandResult, Exit, Failed, usage};
-use crate::terminal::say;
+use crate::terminal::{note, say};
 use crate::values::ReaderNetwork;
 
 /// Serves until it is interrupted.
@@ -56,10 +56,13 @@ pub(super) async fn serve(
         rescan: Duration::from_secs(args.rescan.into()),
         ..Settings::default()
     };
-    let ready = |done: Published| {
+    let ready = |done: Option<Published>| {
         latch.release();
         // A reader of standard output that has gone does not end the server.
-        let _ = print(args, &done, None);
+        match done {
+            Some(done) => drop(print(args, &done, None)),
+            None => note!("what was published before is served; what has changed since follows"),
+        }
         let _ = say!("serving {base} on {address}");
     };
     Box::pin(publisher::serve(listener, site, settings, ready, stop)).await.map_err(failed)?;

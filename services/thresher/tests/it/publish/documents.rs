@@ -94,6 +94,12 @@ async fn with_all_options_at_once_every_document_is_strictly_right_and_the_repor
     let options =
         ["--dumps", "--archive", "all", "--hub", &hub, "--own-hub", "--set", "low=/000000[0-5][.]bin$"];
     served.restart_with(&copy, &options);
+    // What was published before is served meanwhile.
+    until("the set by rule is described", || {
+        let run = Run::of(thresher().args(["inspect", &served.well_known()])).exits(0);
+        run.stdout.contains("sets/low/")
+    })
+    .await;
     let reader = Destination::directory();
     reader.sync(&served.well_known()).exits(0);
     let card = reader.run("report", &["--json"]).exits(0).json();
