@@ -14,6 +14,7 @@ pub(crate) mod push_lag;
 pub(crate) mod push_tracker;
 mod store_health;
 mod stored_bound;
+mod uri_filter;
 pub(crate) mod writer;
 
 pub(crate) use context::RunContext;

@@ -1,74 +1,48 @@
 //! Bound on stored resources: answers from memory which cannot be stored, so that they need no lookup.
 
-use fastbloom::BloomFilter;
-use foldhash::quality::RandomState;
 use model::ResourceUri;
+
+use super::uri_filter::UriFilter;
 
 /// How often a filter takes a resource for a stored one that is not. That costs a lookup.
 const MISTAKEN: f64 = 0.01;
 /// How many resources each filter takes, 1.2 bytes for each. All together have 23 MB.
-const SIZES: [usize; 5] = [4_096, 32_768, 262_144, 2_097_152, 16_777_216];
+const SIZES: &[usize] = &[4_096, 32_768, 262_144, 2_097_152, 16_777_216];
 
 /// Which resources may be stored. A first harvest stores millions, and would look up each of them before.
 #[derive(Debug)]
 pub(crate) enum StoredBound {
-    /// Any: some were stored when the run began, or more came since than the filters take.
+    /// Any: some were stored when the run began, or more came since than the filter takes.
     Anything,
     /// Those that this run has stored, and a few more.
-    OfThisRun(Filters),
-}
-
-/// Filters of growing size; the last one is filled.
-#[derive(Debug, Default)]
-pub(crate) struct Filters {
-    all: Vec<BloomFilter<RandomState>>,
-    /// Resources in the last one.
-    in_last: usize,
+    OfThisRun(UriFilter),
 }
 
 impl StoredBound {
     /// The bound at the start of a run.
     pub(crate) fn after(is_anything_stored: bool) -> Self {
-        if is_anything_stored { Self::Anything } else { Self::OfThisRun(Filters::default()) }
+        if is_anything_stored { Self::Anything } else { Self::OfThisRun(UriFilter::new(SIZES, MISTAKEN)) }
     }
 
     /// Whether no resource is stored.
     pub(crate) fn is_nothing(&self) -> bool {
-        matches!(self, Self::OfThisRun(filters) if filters.all.is_empty())
+        matches!(self, Self::OfThisRun(filter) if filter.is_empty())
     }
 
     /// Whether a resource may be stored.
     pub(crate) fn holds(&self, uri: &ResourceUri) -> bool {
         match self {
             Self::Anything => true,
-            Self::OfThisRun(filters) => filters.all.iter().any(|filter| filter.contains(uri.as_str())),
+            Self::OfThisRun(filter) => filter.holds(uri.as_str()),
         }
     }
 
     /// Extends the bound to a resource that is stored now.
     pub(crate) fn note(&mut self, uri: &str) {
-        let Self::OfThisRun(filters) = self else { return };
-        if !filters.add(uri) {
+        let Self::OfThisRun(filter) = self else { return };
+        if !filter.add(uri) {
             *self = Self::Anything;
         }
-    }
-}
-
-impl Filters {
-    /// Adds a resource. Returns false if there is no room.
-    fn add(&mut self, uri: &str) -> bool {
-        let filled = self.all.len();
-        if filled == 0 || self.in_last >= SIZES[filled - 1] {
-            let Some(size) = SIZES.get(filled) else { return false };
-            let filter = BloomFilter::with_false_pos(MISTAKEN).hasher(RandomState::default());
-            self.all.push(filter.expected_items(*size));
-            self.in_last = 0;
-        }
-        if let Some(last) = self.all.last_mut() {
-            last.insert(uri);
-            self.in_last += 1;
-        }
-        true
     }
 }
 
@@ -102,14 +76,11 @@ mod tests {
     }
 
     #[test]
-    fn where_more_came_than_the_filters_take_any_may_be_stored() {
-        let mut full = Filters::default();
-        for size in SIZES {
-            full.all.push(BloomFilter::with_num_bits(64).hasher(RandomState::default()).hashes(1));
-            full.in_last = size;
-        }
-        let mut bound = StoredBound::OfThisRun(full);
+    fn where_more_came_than_the_filter_takes_any_may_be_stored() {
+        let mut bound = StoredBound::OfThisRun(UriFilter::new(&[1], MISTAKEN));
         bound.note(uri(1).as_str());
+        assert!(!bound.holds(&uri(2)));
+        bound.note(uri(2).as_str());
         assert!(matches!(bound, StoredBound::Anything));
     }
 }
