@@ -48,7 +48,7 @@ impl Works {
 
     /// Whether the Source has a page from elsewhere.
     fn is_from_elsewhere(work: usize) -> bool {
-        work % 2 == 0
+        work.is_multiple_of(2)
     }
 
     /// The first Source of a resource, as its entry says it.
