@@ -42,8 +42,8 @@ pub(crate) async fn switch(
     work.done.documents += put_fixed(work.place, &mut state.fixed, DUMP, document, &xml()).await?;
     let kept: HashSet<&str> = dump.paths().collect();
     let old = state.dump.iter().flat_map(Dump::paths).filter(|path| !kept.contains(path));
-    // What was withdrawn is in none of those that stay.
-    let since = if state.purge { Timestamp::MIN } else { work.now };
+    // Those with bytes of what was withdrawn were removed before.
+    let since = work.now;
     state.purge = false;
     let gone: Vec<_> = old.map(|path| Retired { path: path.to_owned(), since }).collect();
     // One that was given up may be taken up again with the same packages.
@@ -61,7 +61,9 @@ pub(crate) fn give_up(work: &Work<'_>, state: &mut State) {
         draft.packages = None;
     }
     let Some(dump) = state.dump.take() else { return };
-    let gone = dump.paths().chain([DUMP]).map(|path| Retired { path: path.to_owned(), since: work.now });
+    // A run may have been killed before it removed those with bytes of what was withdrawn.
+    let since = if std::mem::take(&mut state.purge) { Timestamp::MIN } else { work.now };
+    let gone = dump.paths().chain([DUMP]).map(|path| Retired { path: path.to_owned(), since });
     let gone: Vec<_> = gone.collect();
     state.retired.extend(gone);
     state.fixed.remove(DUMP);

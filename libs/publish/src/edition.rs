@@ -16,7 +16,7 @@ use crate::paths::{RESOURCE_PARTS, RESOURCES, name_of};
 use crate::place::xml;
 use crate::state::{Draft, Dump, Edition, Part, Retired, State};
 use crate::work::{Seen, Work, before, is_chosen};
-use crate::{Policy, PublishError, changes, dump, past};
+use crate::{Policy, PublishError, changes, dump, past, withdraw};
 
 /// The shortest time after which it is looked whether changes are to be told, while the records give nothing.
 const LEAST_LOOK: Duration = Duration::from_millis(100);
@@ -59,6 +59,7 @@ pub(crate) async fn make(
         changes::tell_beside(work).await?;
         if !is_first {
             changes::tell_meanwhile(work, state).await?;
+            leave_out_withdrawn(work, state, &mut draft).await?;
         }
         let Some(found) = found else { continue };
         let Some((uri, stored, laid)) = found else { break };
@@ -97,6 +98,7 @@ pub(crate) async fn make(
     }
     // Whatever changed during the pass is told, and its bytes are there, before the list names it.
     Box::pin(changes::tell_now(work, state)).await?;
+    leave_out_withdrawn(work, state, &mut draft).await?;
     past::keep_edition(work, state).await?;
     if draft.parts.is_empty() {
         put_only(work, &mut draft, last).await?;
@@ -104,6 +106,21 @@ pub(crate) async fn make(
         put_part(work, &mut draft, &known, last).await?;
     }
     switch(work, state, draft).await
+}
+
+/// If a resource was withdrawn meanwhile, packages so far may have its bytes: they go at once. Parts stay: a Change
+/// List tells what they name.
+async fn leave_out_withdrawn(
+    work: &mut Work<'_>,
+    state: &mut State,
+    draft: &mut Draft,
+) -> Result<(), PublishError> {
+    if !work.is_to_purge {
+        return Ok(());
+    }
+    withdraw::give_up_packages(state, draft);
+    state.draft = Some(draft.clone());
+    withdraw::remove_packages(work, state).await
 }
 
 /// Whether a part ends behind this resource.

@@ -31,7 +31,11 @@ pub(crate) async fn retire(work: &mut Work<'_>, state: &mut State) -> Result<(),
 }
 
 /// Removes the files that were retired by then.
-async fn remove_retired(work: &mut Work<'_>, state: &mut State, over: Timestamp) -> Result<(), PublishError> {
+pub(crate) async fn remove_retired(
+    work: &mut Work<'_>,
+    state: &mut State,
+    over: Timestamp,
+) -> Result<(), PublishError> {
     let is_due = |file: &Retired| file.since <= over;
     let (gone, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut state.retired).into_iter().partition(is_due);
     state.retired = kept;

@@ -64,9 +64,15 @@ pub(crate) struct State {
     /// Where no bytes are laid down, when the damaged ones were read last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tried: Option<Timestamp>,
-    /// Resources that were withdrawn, as far as that is told.
+    /// Resources of this publication that were withdrawn, as far as that is told.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) takedown: BTreeSet<ResourceUri>,
+    /// The digest of the whole list of what is withdrawn, when it was looked through. None of an empty one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) takedown_list: Option<Sha256>,
+    /// Whether the records were made anew once: they do not know what was published before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) was_made_anew: bool,
     /// Whether the next Resource Dump is to be made at once, and the packages that it does not keep are to go with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) purge: bool,
@@ -250,6 +256,8 @@ impl State {
             missing_since: BTreeMap::new(),
             tried: None,
             takedown: BTreeSet::new(),
+            takedown_list: None,
+            was_made_anew: false,
             purge: false,
             rule: None,
             sets: BTreeMap::new(),
