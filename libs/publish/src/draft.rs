@@ -83,6 +83,7 @@ pub(crate) fn start_over(state: &mut State, now: Timestamp) {
     state.changes_since_dump = 0;
     state.draft = None;
     state.changes = 0;
+    state.replaced.clear();
     // Other records may have other resources of the same list.
     state.takedown_list = None;
     state.forget_missing();

@@ -15,9 +15,9 @@ use testkit::waiting::LONGEST_WAIT;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::dumps::held;
-use crate::reader::Follower;
+use crate::reader::{Follower, document};
 use crate::takedown::has_bytes;
-use crate::world::{World, small, uri};
+use crate::world::{BASE, World, small, uri};
 
 /// Records whose pass over all resources stops before one of them, until it may go on.
 pub(crate) struct Halting {
@@ -143,6 +143,28 @@ async fn changes_are_told_while_a_resource_list_is_made_and_nothing_is_mixed() {
         reader.follow().await;
         assert_eq!(reader.held, world.stored().await);
     }
+}
+
+#[tokio::test]
+async fn a_list_is_complete_at_its_end_and_what_it_replaces_stays_from_then_on() {
+    let (_, _, mut world) = run(Duration::from_secs(600)).await;
+    let list = document(&world.objects, &format!("{BASE}resourcelist.xml")).await;
+    let (at, completed) = (list.header.at.unwrap().instant(), list.header.completed.unwrap().instant());
+    assert!(completed.duration_since(at) >= jiff::SignedDuration::from_hours(1), "{at} to {completed}");
+    let named: Vec<String> = list.entries.into_iter().map(|part| part.loc).collect();
+    let parts = async |world: &World| {
+        let files = world.files().await.into_iter().map(|(path, _)| path);
+        files.filter(|path| path.starts_with("resourcelist/")).count()
+    };
+    let with_replaced = parts(&world).await;
+    assert!(with_replaced > named.len());
+    // 48 hours after the begin of that run are 47 hours after its end.
+    world.passes(48);
+    world.publish().await;
+    assert_eq!(parts(&world).await, with_replaced);
+    world.passes(2);
+    world.publish().await;
+    assert_eq!(parts(&world).await, named.len());
 }
 
 #[tokio::test]
