@@ -134,6 +134,12 @@ impl Records for CatalogRecords {
         Ok(found)
     }
 
+    /// A deleted resource has a tombstone for ever.
+    async fn know(&self, uris: &[ResourceUri]) -> Result<Vec<bool>, PublishError> {
+        let records = self.catalog.resources_many(uris).await?;
+        Ok(records.iter().map(Option::is_some).collect())
+    }
+
     async fn open(&self, _: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError> {
         match &stored.body {
             Body::Bitstream(bitstream) => {

@@ -22,13 +22,19 @@ use crate::{PublishError, entry};
 /// Tells all changes that the records have by now.
 pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
     let records = work.records;
+    // Before the end of the log: what comes later is held back, and noted.
+    let untold = withdraw::look(work, state).await?;
+    let withdrawn = match &untold {
+        Some(untold) => untold.changes(work, state).await?,
+        None => Vec::new(),
+    };
     let end = records.next_change().await?;
-    let withdrawn = stream::iter(withdraw::changes(work, state).await?.into_iter().map(Ok));
+    let withdrawn = stream::iter(withdrawn.into_iter().map(Ok));
     let told = withdrawn.chain(records.changes(state.next_change, end).await?);
     // The steps are large: none of them is to be a part of its caller.
     Box::pin(tell_these(work, state, told.boxed())).await?;
     state.next_change = state.next_change.max(end);
-    if withdraw::settle(work, state).await? {
+    if withdraw::settle(work, state, untold).await? {
         withdraw::purge(work, state);
         if work.dumps {
             begin_dumped(work, state).await?;
@@ -127,14 +133,14 @@ pub(crate) async fn complete(
     Ok(())
 }
 
-/// The same in the middle of something long, if it is time and there are changes. It may be between any two steps: each
-/// mix of a Resource List and Change Lists is sound.
+/// The same in the middle of something long, if it is time and there are changes, or withdrawals. It may be between any
+/// two steps: each mix of a Resource List and Change Lists is sound.
 pub(crate) async fn tell_meanwhile(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
     if !work.is_time_to_tell() {
         return Ok(());
     }
     let begun = Instant::now();
-    if work.records.next_change().await? == state.next_change {
+    if work.records.next_change().await? == state.next_change && !withdraw::is_due(work, state) {
         work.note_told(begun);
         return Ok(());
     }

@@ -10,23 +10,25 @@ use crate::{PublishError, changes, dump, withdraw};
 /// The draft of the first Resource List; a draft that was begun before goes on. The first Change List is there before
 /// it.
 pub(crate) async fn first_draft(work: &mut Work<'_>, state: &mut State) -> Result<Draft, PublishError> {
+    // Before what is withdrawn: what comes later is held back, and noted.
+    let next_change = work.records.next_change().await?;
     let was_published = !state.fixed.is_empty();
-    if (state.draft.is_some() || was_published) && state.takedown != *work.takedown.all() {
+    if let Some(untold) = withdraw::look(work, state).await? {
+        let is_of_other = state.draft.is_some() && untold.is_news(state);
+        let is_fresh = withdraw::settle(work, state, Some(untold)).await?;
         // The parts of a draft are of other resources, so it begins again. Where the records were made anew, bytes of
         // what is withdrawn are at the place.
-        if withdraw::settle(work, state).await? || state.draft.is_some() {
+        if is_fresh && was_published || is_of_other {
             withdraw::purge(work, state);
         }
     }
     let draft = match state.draft.clone() {
         Some(draft) => draft,
         None => {
-            let next_change = work.records.next_change().await?;
             let at = work.records.last_change().await?.unwrap_or(work.now);
             let at = micros(at).max(later(state.last, 2));
             state.last = at;
             state.next_change = next_change;
-            state.takedown = work.takedown.all().clone();
             let packages = work.dumps.then(Vec::new);
             Draft { at, changes: 0, is_first: true, after: None, parts: Vec::new(), packages }
         }
@@ -75,9 +77,14 @@ pub(crate) fn start_over(state: &mut State, now: Timestamp) {
     state.retired.extend(old.map(|path| Retired { path, since: now }));
     let dump = state.dump.take();
     let old = dump.iter().flat_map(Dump::paths);
-    state.retired.extend(old.map(|path| Retired { path: path.to_owned(), since: now }));
+    // A run may have been killed before it removed those with bytes of what was withdrawn.
+    let since = if std::mem::take(&mut state.purge) { Timestamp::MIN } else { now };
+    state.retired.extend(old.map(|path| Retired { path: path.to_owned(), since }));
     state.changes_since_dump = 0;
     state.draft = None;
     state.changes = 0;
+    state.replaced.clear();
+    // Other records may have other resources of the same list.
+    state.takedown_list = None;
     state.forget_missing();
 }

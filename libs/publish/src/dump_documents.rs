@@ -7,7 +7,8 @@ use resourcesync::{Capability, Entry, Header, Link, Metadata, Root, relation};
 
 use crate::change_record::{ChangeListRecord, ChangePackage};
 use crate::documents::{document, links};
-use crate::state::Dump;
+use crate::paths::DUMP;
+use crate::state::{Dump, Package};
 use crate::{Base, PublishError};
 
 /// The header of the manifest of a package of a Resource Dump.
@@ -29,19 +30,39 @@ pub(crate) fn change_manifest(base: &Base, list: &ChangeListRecord) -> Header {
     }
 }
 
-/// The Resource Dump: its packages, each with a copy of its manifest.
-pub(crate) fn resource_dump(base: &Base, dump: &Dump) -> Result<Bytes, PublishError> {
+/// The Resource Dump, or a part of it: packages, each with a copy of its manifest.
+pub(crate) fn resource_dump(
+    base: &Base,
+    dump: &Dump,
+    packages: &[Package],
+    is_part: bool,
+) -> Result<Bytes, PublishError> {
     let header = Header {
         at: Some(dump.at.into()),
         completed: Some(dump.completed.into()),
-        links: links(base, None),
+        links: links(base, is_part.then_some(DUMP)),
         ..Header::new(Root::UrlSet, Some(Capability::ResourceDump))
     };
-    let packages = dump.packages.iter().map(|package| {
+    let packages = packages.iter().map(|package| {
         let told = packed(base, &package.path, &package.contents, package.sha256, package.length);
         Entry { metadata: Metadata { at: Some(package.at.into()), ..told.metadata }, ..told }
     });
     document(&header, packages)
+}
+
+/// The index of the parts of a Resource Dump.
+pub(crate) fn resource_dump_index(base: &Base, dump: &Dump) -> Result<Bytes, PublishError> {
+    let header = Header {
+        at: Some(dump.at.into()),
+        completed: Some(dump.completed.into()),
+        links: links(base, None),
+        ..Header::new(Root::SitemapIndex, Some(Capability::ResourceDump))
+    };
+    let parts = dump.parts.iter().map(|path| {
+        let metadata = Metadata { at: Some(dump.at.into()), ..Metadata::default() };
+        Entry { metadata, ..Entry::new(base.url(path)) }
+    });
+    document(&header, parts)
 }
 
 /// The Change Dump: the packages of these lists, oldest first. It has no `until`, since more will follow.

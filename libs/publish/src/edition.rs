@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fixity::Sha256;
 use futures::{StreamExt as _, TryStreamExt as _};
+use jiff::Timestamp;
 use model::ResourceUri;
 use tokio::time::{Instant, interval_at};
 
@@ -15,8 +16,8 @@ use crate::package::Packager;
 use crate::paths::{RESOURCE_PARTS, RESOURCES, name_of};
 use crate::place::xml;
 use crate::state::{Draft, Dump, Edition, Part, Retired, State};
-use crate::work::{Seen, Work, before, is_chosen};
-use crate::{Policy, PublishError, changes, dump, past};
+use crate::work::{Seen, Work, before, is_chosen, micros};
+use crate::{Policy, PublishError, changes, dump, past, withdraw};
 
 /// The shortest time after which it is looked whether changes are to be told, while the records give nothing.
 const LEAST_LOOK: Duration = Duration::from_millis(100);
@@ -59,6 +60,7 @@ pub(crate) async fn make(
         changes::tell_beside(work).await?;
         if !is_first {
             changes::tell_meanwhile(work, state).await?;
+            leave_out_withdrawn(work, state, &mut draft).await?;
         }
         let Some(found) = found else { continue };
         let Some((uri, stored, laid)) = found else { break };
@@ -97,13 +99,35 @@ pub(crate) async fn make(
     }
     // Whatever changed during the pass is told, and its bytes are there, before the list names it.
     Box::pin(changes::tell_now(work, state)).await?;
+    leave_out_withdrawn(work, state, &mut draft).await?;
     past::keep_edition(work, state).await?;
+    let completed = by_now(work, &draft);
     if draft.parts.is_empty() {
-        put_only(work, &mut draft, last).await?;
+        put_only(work, &mut draft, last, completed).await?;
     } else if last.count > 0 {
         put_part(work, &mut draft, &known, last).await?;
     }
-    switch(work, state, draft).await
+    switch(work, state, draft, completed).await
+}
+
+/// The time by now, in the precision of published ones. A pass may take hours. It is not before the `at` of the draft.
+fn by_now(work: &Work<'_>, draft: &Draft) -> Timestamp {
+    micros(work.time()).max(draft.at)
+}
+
+/// If a resource was withdrawn meanwhile, packages so far may have its bytes: they go at once. Parts stay: a Change
+/// List tells what they name.
+async fn leave_out_withdrawn(
+    work: &mut Work<'_>,
+    state: &mut State,
+    draft: &mut Draft,
+) -> Result<(), PublishError> {
+    if !work.is_to_purge {
+        return Ok(());
+    }
+    withdraw::give_up_packages(state, draft);
+    state.draft = Some(draft.clone());
+    withdraw::remove_packages(work, state).await
 }
 
 /// Whether a part ends behind this resource.
@@ -137,7 +161,7 @@ async fn put_part(
         return Ok(());
     }
     let path = name_of(RESOURCE_PARTS, draft.at, draft.parts.len() + 1);
-    let header = resource_list(work.base, draft.at, work.now.max(draft.at), true);
+    let header = resource_list(work.base, draft.at, by_now(work, draft), true);
     work.put_document(&path, entries.document(work.place, &header)?).await?;
     draft.parts.push(Part { path, at: draft.at, sha256: entries.sha256, resources: entries.count });
     Ok(())
@@ -148,8 +172,9 @@ async fn put_only(
     work: &mut Work<'_>,
     draft: &mut Draft,
     mut entries: FinishedEntries,
+    completed: Timestamp,
 ) -> Result<(), PublishError> {
-    let header = resource_list(work.base, draft.at, work.now.max(draft.at), false);
+    let header = resource_list(work.base, draft.at, completed, false);
     let document = entries.document(work.place, &header)?;
     work.place.flush().await?;
     work.put_document(RESOURCES, document).await?;
@@ -164,16 +189,22 @@ async fn put_only(
 }
 
 /// Switches to the new edition by one document, and retires the parts that it does not have.
-async fn switch(work: &mut Work<'_>, state: &mut State, draft: Draft) -> Result<(), PublishError> {
+async fn switch(
+    work: &mut Work<'_>,
+    state: &mut State,
+    draft: Draft,
+    completed: Timestamp,
+) -> Result<(), PublishError> {
     let Draft { at, parts, changes, packages, is_first, .. } = draft;
     if is_first && state.told.is_empty() {
         // What was deleted before was never named. Where all is published anew, readers may have an older list.
         state.told.begin(at);
     }
     if let Some(packages) = packages {
-        dump::switch(work, state, Dump { at, completed: work.now.max(at), packages }, changes).await?;
+        let dump = Dump { at, completed, packages, parts: Vec::new() };
+        dump::switch(work, state, dump, changes).await?;
     }
-    let edition = Edition { at, completed: work.now.max(at), resources: resources(&parts), parts };
+    let edition = Edition { at, completed, resources: resources(&parts), parts };
     let is_index = edition.parts.iter().any(|part| part.path != RESOURCES);
     if is_index {
         work.place.flush().await?;
@@ -185,9 +216,11 @@ async fn switch(work: &mut Work<'_>, state: &mut State, draft: Draft) -> Result<
     let kept: HashSet<&str> = edition.parts.iter().map(|part| part.path.as_str()).collect();
     let old = state.edition.iter().flat_map(|old| &old.parts);
     let gone = old.filter(|part| part.path != RESOURCES && !kept.contains(part.path.as_str()));
-    let gone = gone.map(|part| Retired { path: part.path.clone(), since: work.now });
+    let gone = gone.map(|part| Retired { path: part.path.clone(), since: work.time() });
     state.retired.extend(gone.collect::<Vec<_>>());
-    state.edition = Some(edition);
+    if let Some(old) = state.edition.replace(edition) {
+        state.note_replaced(&work.policy, old.oldest(), work.time());
+    }
     state.draft = None;
     state.changes = state.changes.saturating_sub(changes);
     state.save(work.place).await

@@ -25,6 +25,11 @@ pub(crate) fn look_now(state: &mut State) {
     state.orphans_due = Some(Timestamp::MIN);
 }
 
+/// Whether they are to be looked for in this run, and go with it.
+pub(crate) fn is_now(state: &State) -> bool {
+    state.orphans_due == Some(Timestamp::MIN)
+}
+
 /// Retires the files that nothing names, if they are to be looked for now. So each stays for the time of a replaced
 /// document, since a document of before may have named it.
 pub(crate) async fn retire(work: &Work<'_>, state: &mut State) -> Result<(), PublishError> {

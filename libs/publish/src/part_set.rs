@@ -97,6 +97,12 @@ impl Records for Part<'_> {
         Ok(uris.iter().map(|uri| if self.set.has(uri) { found.next().flatten() } else { None }).collect())
     }
 
+    async fn know(&self, uris: &[ResourceUri]) -> Result<Vec<bool>, PublishError> {
+        let own: Vec<ResourceUri> = uris.iter().filter(|uri| self.set.has(uri)).cloned().collect();
+        let mut known = self.records.know(&own).await?.into_iter();
+        Ok(uris.iter().map(|uri| self.set.has(uri) && known.next().unwrap_or_default()).collect())
+    }
+
     async fn open(&self, uri: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError> {
         self.records.open(uri, stored).await
     }

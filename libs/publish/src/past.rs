@@ -44,7 +44,7 @@ pub(crate) async fn keep_edition(work: &mut Work<'_>, state: &mut State) -> Resu
         work.done.documents += 1;
     }
     let Edition { at, completed, .. } = edition;
-    state.past.editions.push(PastEdition { path, at, completed, replaced: work.now, parts });
+    state.past.editions.push(PastEdition { path, at, completed, replaced: work.time(), parts });
     state.save(work.place).await
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn settle(work: &mut Work<'_>, state: &mut State) -> Result<(),
     if !gone.is_empty() {
         let named = state.named();
         let gone = gone.into_iter().filter(|path| !named.contains(path.as_str()));
-        let gone: Vec<Retired> = gone.map(|path| Retired { path, since: work.now }).collect();
+        let gone: Vec<Retired> = gone.map(|path| Retired { path, since: work.time() }).collect();
         state.retired.extend(gone);
     }
     let kept: HashSet<String> = state.past.paths().map(str::to_owned).collect();
@@ -83,7 +83,7 @@ async fn put(
 ) -> Result<(), PublishError> {
     if entries.is_empty() {
         if state.fixed.remove(path).is_some() {
-            state.retired.push(Retired { path: path.to_owned(), since: work.now });
+            state.retired.push(Retired { path: path.to_owned(), since: work.time() });
         }
         return Ok(());
     }

@@ -30,6 +30,8 @@ pub struct Policy {
     pub package_entries: u64,
     /// A package ends when its resources have this many bytes.
     pub package_bytes: u64,
+    /// The most packages of a document: at most 50,000, as in a Sitemap. A Resource Dump of more is an index.
+    pub most_packages: usize,
     /// A new Resource Dump is made when more than this share of the resources has changed, in percent.
     pub dump_changed_percent: u64,
     /// A Resource Dump is made anew after this time, if anything has changed.
@@ -66,6 +68,7 @@ impl Default for Policy {
             edition_age: 7 * DAY,
             package_entries: 5_000,
             package_bytes: 256 * 1024 * 1024,
+            most_packages: 50_000,
             dump_changed_percent: 20,
             dump_age: 30 * DAY,
             tell_every: Duration::from_secs(2),

@@ -1,5 +1,6 @@
 //! One publication: what is stored of a Source, as a Source of its own.
 
+mod packages;
 mod parts;
 
 use std::collections::BTreeSet;
@@ -28,7 +29,7 @@ use crate::state::State;
 use crate::takedown::Takedown;
 use crate::withheld::Withheld;
 use crate::work::{self, Alone, Beside, Observer, Published, Seen, Telling, Work};
-use crate::{Base, Place, Policy, PublishError, orphans};
+use crate::{Base, Place, Policy, PublishError, orphans, withdraw};
 
 /// What is stored of a Source, or in a directory, as a Source of its own.
 #[derive(Debug, Clone)]
@@ -120,10 +121,13 @@ impl Publication {
         if let Some(scanned) = records.refresh(state.next_change, now).await? {
             see(Seen::Scanned(&scanned));
         }
-        let withheld = Withheld { records, takedown: &self.takedown };
+        let withheld = Withheld::new(records, &self.takedown);
         let mut work = Work { begun, ..self.work(&withheld, beside, now, see) };
-        if !withheld.continues(state.next_change).await? || state.rule != self.rule {
+        work.is_to_purge = withdraw::is_unfinished(&state);
+        let is_made_anew = !withheld.continues(state.next_change).await?;
+        if is_made_anew || state.rule != self.rule {
             draft::start_over(&mut state, now);
+            state.was_made_anew |= is_made_anew;
             state.rule.clone_from(&self.rule);
         }
         if !self.dumps {
@@ -136,6 +140,7 @@ impl Publication {
         }
         if state.edition.is_none() {
             let draft = draft::first_draft(&mut work, &mut state).await?;
+            withdraw::remove_packages(&mut work, &mut state).await?;
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
             begun = Instant::now();
         }
@@ -148,11 +153,13 @@ impl Publication {
             state.save(&self.place).await?;
             changes::settle(&mut work, &mut state).await?;
         }
+        withdraw::remove_packages(&mut work, &mut state).await?;
         work.note_told(begun);
         work.done.telling = begun.elapsed();
         if !self.with_bytes {
             // It may read much, and changes are told by now.
             Box::pin(damaged::tell_damage(&mut work, &mut state, damage)).await?;
+            withdraw::remove_packages(&mut work, &mut state).await?;
         }
         if let Some(draft) = draft::next_draft(&work, &state) {
             Box::pin(edition::make(&mut work, &mut state, draft)).await?;
@@ -182,7 +189,7 @@ impl Publication {
             place: &self.place,
             base: &self.base,
             records: withheld,
-            all: withheld.records,
+            withheld,
             takedown: &self.takedown,
             policy: self.policy,
             with_bytes: self.with_bytes,
@@ -192,6 +199,7 @@ impl Publication {
             done: Published::default(),
             left_out: BTreeSet::new(),
             telling: Telling::none(),
+            is_to_purge: false,
             beside,
             see,
         }

@@ -154,6 +154,11 @@ pub trait Records: Send + Sync {
     /// What is there of some resources, in their order.
     async fn find(&self, uris: &[ResourceUri]) -> Result<Vec<Option<Stored>>, PublishError>;
 
+    /// Whether there are some resources, or were before. One that never was may count, too.
+    async fn know(&self, uris: &[ResourceUri]) -> Result<Vec<bool>, PublishError> {
+        Ok(vec![true; uris.len()])
+    }
+
     /// Opens the bytes of a resource. They are compared with their digest while they are read.
     async fn open(&self, uri: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError>;
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use model::Archive;
 
 use crate::change_record::ChangeListRecord;
-use crate::state::{Retired, State};
+use crate::state::{Dump, Retired, State};
 use crate::sweep::Sweep;
 use crate::work::{Work, before};
 use crate::{PublishError, orphans, past};
@@ -31,7 +31,11 @@ pub(crate) async fn retire(work: &mut Work<'_>, state: &mut State) -> Result<(),
 }
 
 /// Removes the files that were retired by then.
-async fn remove_retired(work: &mut Work<'_>, state: &mut State, over: Timestamp) -> Result<(), PublishError> {
+pub(crate) async fn remove_retired(
+    work: &mut Work<'_>,
+    state: &mut State,
+    over: Timestamp,
+) -> Result<(), PublishError> {
     let is_due = |file: &Retired| file.since <= over;
     let (gone, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut state.retired).into_iter().partition(is_due);
     state.retired = kept;
@@ -44,13 +48,14 @@ async fn remove_retired(work: &mut Work<'_>, state: &mut State, over: Timestamp)
     Ok(())
 }
 
-/// Changes are told for the time of the policy, and back to the oldest `at` of the Resource List.
+/// Changes are told for the time of the policy, and back to the oldest `at` of the Resource List and Dump: of the present
+/// ones, and of those that were replaced and may still be used.
 fn retire_lists(work: &Work<'_>, state: &mut State) {
     let Some(edition) = &state.edition else { return };
-    let parts = edition.parts.iter().map(|part| part.at);
-    let packages =
-        state.dump.iter().flat_map(|dump| dump.packages.iter().map(|package| package.at).chain([dump.at]));
-    let oldest = parts.chain(packages).chain([edition.at]).min().unwrap_or(edition.at);
+    let over = before(work.now, work.policy.keep_replaced);
+    state.replaced.retain(|replaced| replaced.since > over);
+    let replaced = state.replaced.iter().map(|replaced| replaced.oldest);
+    let oldest = state.dump.iter().map(Dump::oldest).chain(replaced).fold(edition.oldest(), Timestamp::min);
     let until = before(work.now, work.policy.keep_changes).min(oldest);
     // Swept lists only: later ones still name files to be removed.
     let until =
@@ -62,5 +67,5 @@ fn retire_lists(work: &Work<'_>, state: &mut State) {
         state.past.take_lists(&gone);
     }
     let gone = gone.into_iter().flat_map(ChangeListRecord::into_files);
-    state.retired.extend(gone.map(|path| Retired { path, since: work.now }));
+    state.retired.extend(gone.map(|path| Retired { path, since: work.time() }));
 }

@@ -12,7 +12,7 @@ use crate::change_record::{ChangeListRecord, is_zero};
 use crate::past_record::Past;
 use crate::place::{About, Place};
 use crate::told::ToldUntil;
-use crate::{Base, PublishError};
+use crate::{Base, Policy, PublishError};
 
 /// The file. Everything that it names is at the place before it is written.
 pub(crate) const STATE: &str = ".thresher/publication.json";
@@ -64,9 +64,15 @@ pub(crate) struct State {
     /// Where no bytes are laid down, when the damaged ones were read last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tried: Option<Timestamp>,
-    /// Resources that were withdrawn, as far as that is told.
+    /// Resources of this publication that were withdrawn, as far as that is told.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) takedown: BTreeSet<ResourceUri>,
+    /// The digest of the whole list of what is withdrawn, when it was looked through. None of an empty one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) takedown_list: Option<Sha256>,
+    /// Whether the records were made anew once: they do not know what was published before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) was_made_anew: bool,
     /// Whether the next Resource Dump is to be made at once, and the packages that it does not keep are to go with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) purge: bool,
@@ -85,6 +91,9 @@ pub(crate) struct State {
     /// Documents that no list names any more. They stay for a while.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) retired: Vec<Retired>,
+    /// Old Resource Lists and Dumps that were replaced, and that readers may still use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) replaced: Vec<Replaced>,
     /// Documents of the past that stay.
     #[serde(default, skip_serializing_if = "Past::is_empty")]
     pub(crate) past: Past,
@@ -131,6 +140,9 @@ pub(crate) struct Dump {
     pub(crate) completed: Timestamp,
     /// Its packages.
     pub(crate) packages: Vec<Package>,
+    /// The paths of its documents, if it is an index of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) parts: Vec<String>,
 }
 
 /// A package of a Resource Dump.
@@ -182,10 +194,31 @@ pub(crate) struct Retired {
     pub(crate) since: Timestamp,
 }
 
+/// A Resource List or Dump that was replaced. Its readers need the changes since its oldest `at`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Replaced {
+    pub(crate) oldest: Timestamp,
+    pub(crate) since: Timestamp,
+}
+
 impl Dump {
     /// The files that it names.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.packages.iter().flat_map(|package| [package.path.as_str(), package.contents.as_str()])
+        let packages = self.packages.iter();
+        let packages = packages.flat_map(|package| [package.path.as_str(), package.contents.as_str()]);
+        packages.chain(self.parts.iter().map(String::as_str))
+    }
+
+    /// The oldest `at` of it and its packages: its readers need the changes since then.
+    pub(crate) fn oldest(&self) -> Timestamp {
+        self.packages.iter().map(|package| package.at).fold(self.at, Timestamp::min)
+    }
+}
+
+impl Edition {
+    /// The oldest `at` of it and its parts: its readers need the changes since then.
+    pub(crate) fn oldest(&self) -> Timestamp {
+        self.parts.iter().map(|part| part.at).fold(self.at, Timestamp::min)
     }
 }
 
@@ -195,12 +228,20 @@ impl State {
         let parts = self.edition.iter().flat_map(|edition| &edition.parts);
         let drafted = self.draft.iter().flat_map(|draft| &draft.parts);
         let parts = parts.chain(drafted).map(|part| part.path.as_str());
-        let packages = self.dump.iter().flat_map(|dump| &dump.packages);
         let drafted = self.draft.iter().filter_map(|draft| draft.packages.as_ref()).flatten();
-        let packages = packages.chain(drafted);
-        let packages = packages.flat_map(|package| [package.path.as_str(), package.contents.as_str()]);
+        let drafted = drafted.flat_map(|package| [package.path.as_str(), package.contents.as_str()]);
+        let packages = self.dump.iter().flat_map(Dump::paths).chain(drafted);
         let lists = self.lists.iter().flat_map(ChangeListRecord::files);
         parts.chain(packages).chain(lists).chain(self.past.paths()).collect()
+    }
+
+    /// Notes that a Resource List or Dump was replaced whose readers need changes of so long ago. Those of later times
+    /// are there anyway as long as it may be used.
+    pub(crate) fn note_replaced(&mut self, policy: &Policy, oldest: Timestamp, since: Timestamp) {
+        let there_anyway = policy.keep_changes.saturating_sub(policy.keep_replaced);
+        if since.checked_sub(there_anyway).is_ok_and(|then| oldest < then) {
+            self.replaced.push(Replaced { oldest, since });
+        }
     }
 
     /// Notes whether the bytes of a resource are at the place.
@@ -250,12 +291,15 @@ impl State {
             missing_since: BTreeMap::new(),
             tried: None,
             takedown: BTreeSet::new(),
+            takedown_list: None,
+            was_made_anew: false,
             purge: false,
             rule: None,
             sets: BTreeMap::new(),
             fixed: BTreeMap::new(),
             told: ToldUntil::default(),
             retired: Vec::new(),
+            replaced: Vec::new(),
             past: Past::default(),
             swept_to: None,
             orphans_due: None,

@@ -18,6 +18,7 @@ use crate::records::{Body, BodyError, Records, Stored};
 use crate::scanned::Scanned;
 use crate::state::State;
 use crate::takedown::Takedown;
+use crate::withheld::Withheld;
 use crate::{Base, Place, Policy, PublishError, entry};
 
 /// How many times as long as it took to tell changes none are told again: those that come fast are told together.
@@ -131,8 +132,8 @@ pub(crate) struct Work<'a> {
     pub(crate) base: &'a Base,
     /// The records, without those that were withdrawn.
     pub(crate) records: &'a dyn Records,
-    /// All records.
-    pub(crate) all: &'a dyn Records,
+    /// The same, and what is withheld of them.
+    pub(crate) withheld: &'a Withheld<'a>,
     /// What is withdrawn.
     pub(crate) takedown: &'a Takedown,
     pub(crate) policy: Policy,
@@ -147,6 +148,8 @@ pub(crate) struct Work<'a> {
     /// Resources whose bytes could not be laid down in this run.
     pub(crate) left_out: BTreeSet<ResourceUri>,
     pub(crate) telling: Telling,
+    /// Whether packages are to be removed that may have bytes of what was withdrawn.
+    pub(crate) is_to_purge: bool,
     /// The publication of which this is a part.
     pub(crate) beside: &'a mut dyn Beside,
     pub(crate) see: Observer<'a>,

@@ -5,11 +5,13 @@ mod held;
 mod idle;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
+use resourcesync::Reader;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -50,8 +52,18 @@ struct Published {
     documents: u64,
 }
 
-/// A file of the publication: its length, inode and time of change.
-type State = BTreeMap<PathBuf, (u64, u64, i64)>;
+/// The files of the publication.
+type State = BTreeMap<PathBuf, FileState>;
+
+/// A file of the publication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileState {
+    length: u64,
+    inode: u64,
+    changed_at: i64,
+    /// Whether it may be written again.
+    is_mutable: bool,
+}
 
 /// State that every run needs.
 struct Bench {
@@ -115,13 +127,8 @@ impl Bench {
         let told: Published =
             serde_json::from_str(last).with_context(|| format!("the last line of thresher is {last:?}"))?;
         let after = state(&self.public)?;
-        let is_new = |(path, state): &(&PathBuf, &(u64, u64, i64))| before.get(*path) != Some(*state);
-        let written = after.iter().filter(is_new).count() as u64;
-        let again: Vec<&PathBuf> = after
-            .iter()
-            .filter(|(path, state)| is_new(&(path, state)) && before.contains_key(*path) && !is_mutable(path))
-            .map(|(path, _)| path)
-            .collect();
+        let written = after.iter().filter(|(path, state)| before.get(*path) != Some(*state)).count() as u64;
+        let again = written_again(&before, &after);
         ensure!(again.is_empty(), "documents that never change were written again: {again:?}");
         done.checks = vec![
             Check::equal("resources", self.held.resources(), told.resources),
@@ -155,16 +162,36 @@ impl Bench {
     }
 }
 
-/// Whether a document has a name that stays, and changes.
-fn is_mutable(path: &Path) -> bool {
+/// Files that were never to be written again, and are other ones now.
+fn written_again<'s>(before: &'s State, after: &State) -> Vec<&'s PathBuf> {
+    let is_other = |(path, state): &(&PathBuf, &FileState)| {
+        !state.is_mutable && after.get(*path).is_some_and(|now| now != *state)
+    };
+    before.iter().filter(is_other).map(|(path, _)| path).collect()
+}
+
+/// Whether a document has a name that stays, and changes, or is an open Change List.
+fn is_mutable(path: &Path) -> anyhow::Result<bool> {
     let is_own = path.components().any(|part| part.as_os_str() == ".thresher");
     let is_named = path.file_name().is_some_and(|name| {
         let name = name.to_string_lossy();
         [LIST, "changelist.xml", "capabilitylist.xml", "index.html", "robots.txt", "resourcesync"]
             .contains(&name.as_ref())
     });
-    // The open Change List is written until it is closed.
-    is_own || is_named || path.components().any(|part| part.as_os_str() == "changelist")
+    if is_own || is_named {
+        return Ok(true);
+    }
+    // A Change List is written until it is closed: then it has its end.
+    Ok(path.components().any(|part| part.as_os_str() == "changelist") && !has_end(path)?)
+}
+
+/// Whether a Change List has its end.
+fn has_end(path: &Path) -> anyhow::Result<bool> {
+    let file = BufReader::new(File::open(path)?);
+    let mut reader =
+        Reader::new(file, resourcesync::Options::default()).with_context(|| path.display().to_string())?;
+    let header = reader.header().with_context(|| path.display().to_string())?;
+    Ok(header.until.is_some())
 }
 
 /// The files of a publication.
@@ -176,7 +203,38 @@ fn state(public: &Path) -> anyhow::Result<State> {
         let found = found?;
         let about = fs::metadata(found.path())?;
         let changed = about.mtime() * 1_000_000_000 + about.mtime_nsec();
-        anyhow::Ok((found.path(), (about.len(), about.ino(), changed)))
+        let path = found.path();
+        let (length, inode, is_mutable) = (about.len(), about.ino(), is_mutable(&path)?);
+        anyhow::Ok((path, FileState { length, inode, changed_at: changed, is_mutable }))
     });
     files.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_change_list_that_is_written_again_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = |name: &str, end: &str, more: &str| {
+            let path = folder.path().join("changelist").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let header = format!("capability=\"changelist\" from=\"2026-01-01T00:00:00Z\" {end}");
+            let text = format!(
+                "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" \
+                 xmlns:rs=\"http://www.openarchives.org/rs/terms/\"><rs:md {header}/>{more}</urlset>"
+            );
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let end = "until=\"2026-01-02T00:00:00Z\"";
+        let closed = list("closed.xml", end, "");
+        list("open.xml", "", "");
+        let before = state(folder.path()).unwrap();
+        list("open.xml", end, "");
+        assert!(written_again(&before, &state(folder.path()).unwrap()).is_empty());
+        list("closed.xml", end, " ");
+        assert_eq!(written_again(&before, &state(folder.path()).unwrap()), [&closed]);
+    }
 }

@@ -16,6 +16,14 @@ pub(crate) fn withdrawn() -> Response {
     (StatusCode::GONE, "The resource was withdrawn.\n").into_response()
 }
 
+/// The answer for a package with bytes of what an operator withdrew.
+pub(crate) fn package_withdrawn() -> Response {
+    said(
+        StatusCode::GONE,
+        "A resource in this package was withdrawn. The dump names other packages when they are made.",
+    )
+}
+
 /// A status, and what it means here.
 pub(crate) fn said(status: StatusCode, text: &str) -> Response {
     (status, format!("{text}\n")).into_response()

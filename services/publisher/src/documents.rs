@@ -8,7 +8,7 @@ use object_store::ObjectMeta;
 use publish::{Document, DocumentBody, paths};
 use serving::range::{self, Part};
 
-use crate::answers::{not_found, unavailable};
+use crate::answers::{not_found, package_withdrawn, unavailable};
 use crate::conditions::{Condition, condition, http_date};
 use crate::shared::Shared;
 
@@ -17,6 +17,16 @@ pub(crate) const FINAL: HeaderValue = HeaderValue::from_static("public, max-age=
 
 /// Answers with a document.
 pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: &HeaderMap) -> Response {
+    if paths::is_package(path) {
+        match shared.has_withdrawn(path).await {
+            Ok(false) => {}
+            Ok(true) => return package_withdrawn(),
+            Err(error) => {
+                tracing::error!(%error, path, "the manifest of a package cannot be read");
+                return unavailable();
+            }
+        }
+    }
     let place = &shared.publication().place;
     let Document { meta, sha256, is_final, body } = match place.document(path).await {
         Ok(Some(found)) => found,

@@ -19,6 +19,7 @@ mod news;
 mod notify;
 mod oai;
 mod opening;
+mod packages;
 mod payload_limits;
 mod readers;
 mod repositories;

@@ -9,7 +9,10 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use model::{Archive, Clock as _, ResourceUri, SystemClock};
 use publish::files::FileRecords;
-use publish::{Admission, Policy, Publication, PublishError, Published, Seen, Takedown, Withdrawals};
+use publish::{
+    Admission, OaiRecords, Policy, Publication, PublishError, Published, PublishedPath, Records as _, Seen,
+    Takedown, Withdrawals,
+};
 use serving::{Catalogs, VerifiedCache};
 use store::{Store, StoreError};
 use tokio::sync::{Mutex, Semaphore, watch};
@@ -18,6 +21,7 @@ use tokio::time::Instant;
 use crate::damage::Damage;
 use crate::harvest::Harvest;
 use crate::metrics::PublisherMetrics;
+use crate::packages::Packages;
 use crate::readers::{Admits, Readers};
 use crate::settings::Settings;
 use crate::takedowns::Takedowns;
@@ -53,6 +57,7 @@ struct Parts {
     contact: String,
     oai_turns: Arc<Semaphore>,
     withdrawn: Withdrawn,
+    packages: Packages,
     /// What readers found damaged.
     damage: Damage,
     /// What was deleted before this time is gone; and when that was looked up.
@@ -109,6 +114,7 @@ impl Shared {
             contact,
             oai_turns: Arc::clone(&settings.oai_turns),
             withdrawn: Withdrawn::default(),
+            packages: Packages::default(),
             damage: Damage::default(),
             gone: Mutex::default(),
             redirect: settings.redirect,
@@ -204,6 +210,20 @@ impl Shared {
     /// Whether a resource is withdrawn.
     pub(crate) fn is_withdrawn(&self, uri: &ResourceUri) -> bool {
         self.takedowns().is_some_and(|takedowns| takedowns.now().contains(uri))
+    }
+
+    /// Whether a package has bytes of what is withdrawn.
+    ///
+    /// # Errors
+    /// When its manifest cannot be read.
+    pub(crate) async fn has_withdrawn(&self, package: &str) -> Result<bool, PublishError> {
+        let Some(takedowns) = self.takedowns() else { return Ok(false) };
+        let publication = self.publication();
+        let url = |uri: &ResourceUri| match self.records() {
+            OpenRecords::Harvest(_) => publication.base.url(PublishedPath::of(uri).as_str()),
+            OpenRecords::Files(files) => files.url(&publication.base, uri),
+        };
+        self.0.packages.has_any(publication, package, takedowns.now().now(), url).await
     }
 
     /// The newest payload that a hub took. Empty before, and when other publications had many since.
@@ -308,7 +328,11 @@ impl Shared {
         see: &mut (dyn FnMut(Seen<'_>) + Send + Sync),
     ) -> Result<Published, PublishError> {
         let catalog = harvest.catalog().await?;
-        self.0.withdrawn.note(publication, &publication.takedown).await?;
-        publication.run(&harvest.records(&catalog), now, see).await
+        let records = harvest.records(&catalog);
+        // Only harvesters of OAI-PMH ask since when.
+        if let Some(base) = OaiRecords::base_of(&records).await? {
+            self.0.withdrawn.note(publication, &base, &publication.takedown).await?;
+        }
+        publication.run(&records, now, see).await
     }
 }

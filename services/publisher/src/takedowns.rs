@@ -29,7 +29,7 @@ impl Takedowns {
         Ok(Self { path: path.to_owned(), now: Arc::new(watch::Sender::new(list)) })
     }
 
-    /// What is withdrawn now.
+    /// What is withdrawn. It changes with the list.
     pub fn now(&self) -> Takedown {
         self.now.borrow().clone()
     }
@@ -42,7 +42,15 @@ impl Takedowns {
     /// Reads the file again when it changes, until `stop`.
     pub(crate) async fn follow(self, stop: CancellationToken) {
         follow(self.path.clone(), WHAT, stop, |text| {
-            self.now.send_replace(Takedown::parse(text)?);
+            let list = Takedown::parse(text)?;
+            // Publications under way have a clone, and see it too.
+            self.now.send_if_modified(|now| {
+                let is_other = now.now() != list.now();
+                if is_other {
+                    now.replace(&list);
+                }
+                is_other
+            });
             Ok(())
         })
         .await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use model::{Clock as _, SystemClock};
+use oaipmh::BaseUrl;
 use publish::{LATEST_COMMIT, Publication, PublishError, Takedown, Withdrawals};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -46,20 +47,22 @@ impl Withdrawn {
         Ok((Arc::clone(all), *until))
     }
 
-    /// Notes since when resources are withdrawn. Only the process that publishes does. Requests wait meanwhile.
+    /// Notes since when records of the repository with this base URL are withdrawn. Only the process that publishes
+    /// does. Requests wait meanwhile.
     ///
     /// # Errors
     /// When the place fails. It may be tried again.
     pub(crate) async fn note(
         &self,
         publication: &Publication,
+        base: &BaseUrl,
         takedown: &Takedown,
     ) -> Result<(), PublishError> {
         let mut known = self.0.lock().await;
         // Another process may have published before, and one that fails has not noted anything.
         *known = None;
         let mut all = publication.withdrawals().await?;
-        if let Some(updated) = all.updated(takedown, SystemClock.now()) {
+        if let Some(updated) = all.updated(base, takedown, SystemClock.now()) {
             publication.save_withdrawals(&updated).await?;
             all = updated;
         }
@@ -93,6 +96,10 @@ mod tests {
         )
     }
 
+    fn base() -> BaseUrl {
+        BaseUrl::new("http://one.example/oai".parse().unwrap()).unwrap()
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_another_process_notes_is_seen_and_known_up_to_a_time_before() {
         let store = store::Store::in_memory();
@@ -102,8 +109,9 @@ mod tests {
         let (all, until) = reader.get(&shared).await.unwrap();
         assert_eq!(*all, Withdrawals::default());
         assert!(until < SystemClock.now() - Duration::from_secs(290));
-        let takedown = Takedown::parse("http://one.example/a").unwrap();
-        writer.note(&shared, &takedown).await.unwrap();
+        let base = base();
+        let takedown = Takedown::parse(&base.record_uri("a", "oai_dc")).unwrap();
+        writer.note(&shared, &base, &takedown).await.unwrap();
         let noted = writer.get(&shared).await.unwrap().0;
         assert_ne!(*noted, Withdrawals::default());
         assert_eq!(*reader.get(&shared).await.unwrap().0, Withdrawals::default(), "it was read a moment ago");
@@ -113,7 +121,7 @@ mod tests {
         // A process that is alone reads once, and knows all that it wrote itself.
         let alone = publication(place());
         assert_eq!(reader.get(&alone).await.unwrap().0, noted);
-        reader.note(&alone, &Takedown::default()).await.unwrap();
+        reader.note(&alone, &base, &Takedown::default()).await.unwrap();
         let (after, until) = reader.get(&alone).await.unwrap();
         assert!(after != noted && until == Timestamp::MAX);
     }
@@ -128,7 +136,7 @@ mod tests {
         object_store::ObjectStoreExt::put(&*objects, &path, "{".into()).await.unwrap();
         for _ in 0..2 {
             withdrawn.get(&publication).await.unwrap_err();
-            withdrawn.note(&publication, &Takedown::default()).await.unwrap_err();
+            withdrawn.note(&publication, &base(), &Takedown::default()).await.unwrap_err();
         }
     }
 }

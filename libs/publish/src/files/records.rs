@@ -229,6 +229,11 @@ impl Records for FileRecords {
         Ok(found)
     }
 
+    /// Each below the URL of the directory: it is not known which files there were.
+    async fn know(&self, uris: &[ResourceUri]) -> Result<Vec<bool>, PublishError> {
+        Ok(uris.iter().map(|uri| path(&self.url, uri).is_some()).collect())
+    }
+
     async fn open(&self, uri: &ResourceUri, stored: &Stored) -> Result<Pieces, BodyError> {
         let (Body::File(sha256), Some(path)) = (&stored.body, path(&self.url, uri)) else {
             return Err(FileError::Changed.into());

@@ -16,7 +16,7 @@ use super::withdrawals::Withdrawals;
 use crate::PublishError;
 use crate::catalog_records::CatalogRecords;
 use crate::records::Records as _;
-use crate::takedown::Takedown;
+use crate::takedown::{Takedown, TakedownList};
 use crate::work::before;
 
 /// A change is settled some time before it is committed and seen by readers: longer than this, the commit has failed.
@@ -32,7 +32,7 @@ pub struct OaiRecords {
     /// The base URL of the repository that they came from.
     pub(super) base: BaseUrl,
     pub(super) withdrawals: Arc<Withdrawals>,
-    takedown: Takedown,
+    takedown: Arc<TakedownList>,
     name: Option<String>,
     formats: Vec<MetadataFormat>,
     /// Sets that the repository lists on one page, and those that are harvested.
@@ -47,22 +47,24 @@ impl OaiRecords {
     pub async fn of(
         held: CatalogRecords,
         withdrawals: Arc<Withdrawals>,
-        takedown: Takedown,
+        takedown: &Takedown,
     ) -> Result<Option<Self>, PublishError> {
-        let lists: Vec<OaiList> = held
-            .catalog()
-            .sets()
-            .await?
-            .into_iter()
-            .filter_map(|(_, set)| set.oai.map(|list| *list))
-            .collect();
-        let base = lists.first().and_then(|list| BaseUrl::new(list.base.parse().ok()?).ok());
-        let Some(base) = base else { return Ok(None) };
+        let lists = lists(&held).await?;
+        let Some(base) = base(&lists) else { return Ok(None) };
         let report = held.catalog().look().await?.unwrap_or_default();
         let formats = formats(&lists, &report);
         let known_sets = sets(&lists, &report);
         let name = report.oai.map(|repository| repository.name).filter(|name| !name.is_empty());
+        let takedown = takedown.now();
         Ok(Some(Self { held, base, withdrawals, takedown, name, formats, known_sets }))
+    }
+
+    /// The base URL of the repository that a Source is. None if it is none.
+    ///
+    /// # Errors
+    /// When the catalog fails.
+    pub async fn base_of(held: &CatalogRecords) -> Result<Option<BaseUrl>, PublishError> {
+        Ok(base(&lists(held).await?))
     }
 
     /// The name that the repository gives itself.
@@ -187,6 +189,16 @@ pub(super) fn text(identifier: &str, bytes: Result<Bytes, StoreError>) -> Result
         expected: "UTF-8".to_owned(),
         computed: "other bytes".to_owned(),
     })
+}
+
+/// The lists of a repository that are harvested.
+async fn lists(held: &CatalogRecords) -> Result<Vec<OaiList>, PublishError> {
+    let sets = held.catalog().sets().await?.into_iter();
+    Ok(sets.filter_map(|(_, set)| set.oai.map(|list| *list)).collect())
+}
+
+fn base(lists: &[OaiList]) -> Option<BaseUrl> {
+    lists.first().and_then(|list| BaseUrl::new(list.base.parse().ok()?).ok())
 }
 
 fn formats(lists: &[OaiList], report: &DiscoveryReport) -> Vec<MetadataFormat> {

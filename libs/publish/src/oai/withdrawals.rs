@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::ResourceUri;
+use oaipmh::BaseUrl;
 use serde::{Deserialize, Serialize};
 
 use crate::place::{About, OWN};
@@ -32,12 +33,16 @@ pub(super) struct Withdrawal {
 }
 
 impl Withdrawals {
-    /// With what is withdrawn by now. None if nothing is new.
+    /// With what is withdrawn by now of the repository with this base URL. None if nothing is new.
     #[must_use]
-    pub fn updated(&self, takedown: &Takedown, now: Timestamp) -> Option<Self> {
+    pub fn updated(&self, base: &BaseUrl, takedown: &Takedown, now: Timestamp) -> Option<Self> {
+        let is_record = |uri: &ResourceUri| base.record_of(uri.as_str()).is_some();
         let mut by_uri = self.by_uri.clone();
+        // An earlier version noted those of all Sources of a server.
+        by_uri.retain(|uri, _| is_record(uri));
         let now = micros(now);
-        for uri in takedown.all() {
+        let takedown = takedown.now();
+        for uri in takedown.uris().iter().filter(|uri| is_record(uri)) {
             let known = by_uri.get(uri).is_some_and(|known| !known.is_over);
             if !known {
                 by_uri.insert(uri.clone(), Withdrawal { at: now, is_over: false });
@@ -106,20 +111,27 @@ mod tests {
     #[test]
     fn a_resource_has_the_time_at_which_it_was_withdrawn_or_came_back() {
         let at = |second: i64| Timestamp::from_second(second).unwrap();
-        let (one, two): (ResourceUri, ResourceUri) =
-            ("http://e.org/1".parse().unwrap(), "http://e.org/2".parse().unwrap());
-        let none = Takedown::default();
+        let base = BaseUrl::new("http://e.org/oai".parse().unwrap()).unwrap();
+        let name = |name: &str| base.record_uri(name, "oai_dc");
+        let list = |names: &[&str]| {
+            // Those of other Sources do not count.
+            let own = names.iter().map(|own| name(own)).chain(["http://e.org/other".to_owned()]);
+            Takedown::parse(&own.collect::<Vec<_>>().join("\n")).unwrap()
+        };
+        let updated = |known: &Withdrawals, list: &Takedown, second| known.updated(&base, list, at(second));
+        let (one, two): (ResourceUri, ResourceUri) = (name("1").parse().unwrap(), name("2").parse().unwrap());
         let empty = Withdrawals::default();
-        assert_eq!(empty.updated(&none, at(1)), None);
-        let both = Takedown::parse("http://e.org/1\nhttp://e.org/2").unwrap();
-        let first = empty.updated(&Takedown::parse("http://e.org/1").unwrap(), at(1)).unwrap();
-        let second = first.updated(&both, at(2)).unwrap();
-        assert_eq!(second.updated(&both, at(3)), None);
+        assert_eq!(updated(&empty, &list(&[]), 1), None);
+        let first = updated(&empty, &list(&["1"]), 1).unwrap();
+        assert_eq!(first.iter().count(), 1);
+        let both = list(&["1", "2"]);
+        let second = updated(&first, &both, 2).unwrap();
+        assert_eq!(updated(&second, &both, 3), None);
         assert_eq!(second.of(&one), Some(Withdrawal { at: at(1), is_over: false }));
-        let third = second.updated(&Takedown::parse("http://e.org/2").unwrap(), at(4)).unwrap();
+        let third = updated(&second, &list(&["2"]), 4).unwrap();
         assert_eq!(third.of(&one), Some(Withdrawal { at: at(4), is_over: true }));
         assert_eq!(third.of(&two), Some(Withdrawal { at: at(2), is_over: false }));
-        let again = third.updated(&both, at(5)).unwrap();
+        let again = updated(&third, &both, 5).unwrap();
         assert_eq!(again.of(&one), Some(Withdrawal { at: at(5), is_over: false }));
     }
 }

@@ -14,7 +14,7 @@ use crate::records::Records;
 use crate::state::{STATE, State};
 use crate::withheld::Withheld;
 use crate::work::{Alone, Beside, Published, Seen, Work, before};
-use crate::{Base, Policy, PublishError, changes};
+use crate::{Base, Policy, PublishError, changes, withdraw};
 
 /// Files of a set that are removed before the next ones are looked for.
 const AT_A_TIME: usize = 1_000;
@@ -32,7 +32,8 @@ impl Beside for Whole<'_> {
     }
 
     async fn tell(&mut self) -> Result<(), PublishError> {
-        changes::tell_meanwhile(&mut self.work, self.state).await
+        changes::tell_meanwhile(&mut self.work, self.state).await?;
+        withdraw::remove_packages(&mut self.work, self.state).await
     }
 }
 
@@ -118,7 +119,7 @@ impl Publication {
             }
         };
         let damaged = state.missing.clone();
-        let withheld = Withheld { records, takedown: &self.takedown };
+        let withheld = Withheld::new(records, &self.takedown);
         let mut alone = Alone;
         let work = self.work(&withheld, &mut alone, now, &mut of_whole);
         let mut whole = Whole { work, state };

@@ -54,7 +54,8 @@ async fn notes(world: &World) -> usize {
     world.own_files().await.iter().filter(|path| path.starts_with(".thresher/damaged/")).count()
 }
 
-#[tokio::test]
+/// When a list is complete, the clock of the process tells: it stands still here.
+#[tokio::test(start_paused = true)]
 async fn noted_damage_is_told_as_deleted_once_and_as_created_when_the_bytes_are_back() {
     let (mut world, mut readers) = documents(8).await;
     for name in ["001", "006"] {
@@ -133,7 +134,8 @@ async fn at_most_a_thousand_notes_wait() {
     assert_eq!(notes(&world).await, 0);
 }
 
-#[tokio::test]
+/// When a list is complete, the clock of the process tells: it stands still here.
+#[tokio::test(start_paused = true)]
 async fn damage_is_told_after_a_kill_at_any_write() {
     let mut kills = 0;
     for writes in 0..12 {

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fixity::Sha256;
+use jiff::Timestamp;
 use object_store::ObjectStore;
 use publish::{Place, Policy};
 use resourcesync::{Capability, Item, Mode, Options, Reader, relation};
@@ -30,8 +31,20 @@ pub(crate) async fn with_dumps(resources: usize, policy: Policy) -> World {
 pub(crate) async fn held(objects: &Arc<dyn ObjectStore>) -> BTreeMap<String, String> {
     let dump = document(objects, &format!("{BASE}resourcedump.xml")).await;
     assert_eq!(dump.header.capability, Some(Capability::ResourceDump));
+    let mut packages = Vec::new();
+    if dump.header.is_index() {
+        for part in &dump.entries {
+            let read = document(objects, &part.loc).await;
+            assert_eq!((read.header.at, read.header.completed), (dump.header.at, dump.header.completed));
+            let index = read.header.link(relation::INDEX).map(|link| link.href.clone());
+            assert_eq!(index, Some(format!("{BASE}resourcedump.xml")));
+            packages.extend(read.entries);
+        }
+    } else {
+        packages = dump.entries;
+    }
     let mut held = BTreeMap::new();
-    for package in dump.entries {
+    for package in packages {
         let bytes = file(objects, &package.loc).await;
         let told = &package.metadata;
         assert_eq!(told.hash, Some(format!("sha-256:{}", Sha256::of(&bytes))));
@@ -129,6 +142,65 @@ async fn a_dump_is_not_made_anew_for_few_changes_and_the_change_lists_reach_back
     let after: jiff::Timestamp = "2026-01-29T00:00:00Z".parse().unwrap();
     assert!(dump.header.at.unwrap().instant() > after, "it was made anew after 30 days");
     assert_eq!(held(&world.objects).await.len(), 50);
+}
+
+#[tokio::test]
+async fn a_dump_of_more_packages_than_one_document_has_is_an_index() {
+    let policy = Policy { most_packages: 3, dump_changed_percent: 0, ..packed() };
+    let mut world = with_dumps(60, policy).await;
+    let done = world.publish().await;
+    assert!(done.packages > 6, "{}", done.packages);
+    assert_eq!(held(&world.objects).await, world.stored().await);
+    let index = document(&world.objects, &format!("{BASE}resourcedump.xml")).await;
+    assert!(index.header.is_index() && index.entries.len() as u64 == done.packages.div_ceil(3));
+    let of_dump = async |world: &World| {
+        let files = world.files().await.into_iter();
+        files.filter(|(path, _)| path.starts_with("resourcedump/")).count()
+    };
+    let before = of_dump(&world).await;
+    world.put("030", "new").await;
+    world.publish().await;
+    assert_eq!(held(&world.objects).await, world.stored().await);
+    for part in &index.entries {
+        document(&world.objects, &part.loc).await;
+    }
+    for _ in 0..2 {
+        world.passes(25);
+        world.publish().await;
+    }
+    assert_eq!(of_dump(&world).await, before, "the replaced parts are gone");
+    assert_eq!(held(&world.objects).await, world.stored().await);
+    let idle = world.publish().await;
+    assert_eq!((idle.packages, idle.documents), (0, 0));
+}
+
+#[tokio::test]
+async fn the_changes_join_a_dump_as_long_as_it_may_be_used() {
+    // It is made anew for its age alone.
+    let mut world = with_dumps(50, Policy { dump_changed_percent: 1_000, ..packed() }).await;
+    world.publish().await;
+    let mut dumps: Vec<(Timestamp, Timestamp)> = Vec::new();
+    for day in 0..70 {
+        world.passes(24);
+        world.put("001", &format!("day {day}")).await;
+        world.publish().await;
+        let dump = document(&world.objects, &format!("{BASE}resourcedump.xml")).await;
+        let packages = dump.entries.iter().map(|package| &package.metadata);
+        let oldest = packages.map(|told| told.at.unwrap().instant()).min().unwrap();
+        let changes = document(&world.objects, &format!("{BASE}changelist.xml")).await;
+        match dumps.last_mut() {
+            Some((last, seen)) if *last == oldest => *seen = world.now(),
+            _ => dumps.push((oldest, world.now())),
+        }
+        // A reader begins with a dump just before another one is in its place, and may use it for two days.
+        let is_used = |(_, seen): &&(Timestamp, Timestamp)| {
+            world.now().duration_since(*seen) < jiff::SignedDuration::from_hours(71)
+        };
+        for (oldest, _) in dumps.iter().filter(is_used) {
+            assert!(changes.header.from.unwrap().instant() <= *oldest, "day {day}");
+        }
+    }
+    assert!(dumps.len() > 2, "{dumps:?}");
 }
 
 #[tokio::test]

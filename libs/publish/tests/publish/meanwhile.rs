@@ -9,20 +9,22 @@ use jiff::Timestamp;
 use model::ResourceUri;
 use publish::{
     Base, BodyError, CatalogRecords, Changes, Named, PartSet, Pieces, Policy, PublishError, Published,
-    PublishedPath, Records, Resources, Seen, Stored,
+    PublishedPath, Records, Resources, Seen, Stored, Takedown,
 };
 use testkit::waiting::LONGEST_WAIT;
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::reader::Follower;
-use crate::world::{World, small};
+use crate::dumps::held;
+use crate::reader::{Follower, document};
+use crate::takedown::has_bytes;
+use crate::world::{BASE, World, small, uri};
 
 /// Records whose pass over all resources stops before one of them, until it may go on.
-struct Halting {
-    records: CatalogRecords,
-    before: usize,
-    halted: mpsc::Sender<()>,
-    go_on: Arc<Semaphore>,
+pub(crate) struct Halting {
+    pub(crate) records: CatalogRecords,
+    pub(crate) before: usize,
+    pub(crate) halted: mpsc::Sender<()>,
+    pub(crate) go_on: Arc<Semaphore>,
 }
 
 #[async_trait]
@@ -141,6 +143,77 @@ async fn changes_are_told_while_a_resource_list_is_made_and_nothing_is_mixed() {
         reader.follow().await;
         assert_eq!(reader.held, world.stored().await);
     }
+}
+
+#[tokio::test]
+async fn a_list_is_complete_at_its_end_and_what_it_replaces_stays_from_then_on() {
+    let (_, _, mut world) = run(Duration::from_secs(600)).await;
+    let list = document(&world.objects, &format!("{BASE}resourcelist.xml")).await;
+    let (at, completed) = (list.header.at.unwrap().instant(), list.header.completed.unwrap().instant());
+    assert!(completed.duration_since(at) >= jiff::SignedDuration::from_hours(1), "{at} to {completed}");
+    let named: Vec<String> = list.entries.into_iter().map(|part| part.loc).collect();
+    let parts = async |world: &World| {
+        let files = world.files().await.into_iter().map(|(path, _)| path);
+        files.filter(|path| path.starts_with("resourcelist/")).count()
+    };
+    let with_replaced = parts(&world).await;
+    assert!(with_replaced > named.len());
+    // 48 hours after the begin of that run are 47 hours after its end.
+    world.passes(48);
+    world.publish().await;
+    assert_eq!(parts(&world).await, with_replaced);
+    world.passes(2);
+    world.publish().await;
+    assert_eq!(parts(&world).await, named.len());
+}
+
+#[tokio::test]
+async fn what_is_withdrawn_while_a_resource_list_is_made_is_told_and_in_no_package() {
+    let policy = Policy { package_entries: 4, dump_changed_percent: 0, ..small() };
+    let mut world = World::with(100, policy).await;
+    world.publication.dumps = true;
+    world.publish().await;
+    let mut reader = Follower::new(&world.objects);
+    reader.follow().await;
+    for number in 0..6 {
+        world.put(&format!("{number:03}"), "changed before").await;
+    }
+    let (halted, mut halts) = mpsc::channel(1);
+    let go_on = Arc::new(Semaphore::new(0));
+    let records = CatalogRecords::new(&world.catalog, &world.store);
+    let records = Halting { records, before: 50, halted, go_on: Arc::clone(&go_on) };
+    let (publication, now) = (world.publication.clone(), world.now());
+    let (told, mut tellings) = mpsc::channel(8);
+    let mut see = |seen: Seen<'_>| {
+        if let Seen::Told(changes) = seen {
+            told.try_send(changes).unwrap();
+        }
+    };
+    // The catalog does not change meanwhile.
+    let meanwhile = async {
+        halts.recv().await.unwrap();
+        assert_eq!(tellings.recv().await, Some(6));
+        publication.takedown.replace(&Takedown::parse(uri("010").as_str()).unwrap());
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(3_600)).await;
+        tokio::time::resume();
+        let one = tokio::time::timeout(LONGEST_WAIT, tellings.recv()).await;
+        assert_eq!(one.expect("it is told before the list goes on"), Some(1));
+        reader.follow().await;
+        go_on.add_permits(1);
+    };
+    let (done, ()) = tokio::join!(publication.run(&records, now, &mut see), meanwhile);
+    done.unwrap();
+    assert!(!has_bytes(&world, "body 10").await);
+    let mut expected = world.stored().await;
+    expected.remove(uri("010").as_str());
+    assert_eq!(reader.held, expected);
+    world.publish().await;
+    assert_eq!(held(&world.objects).await, expected);
+    assert!(!has_bytes(&world, "body 10").await);
+    let mut fresh = Follower::new(&world.objects);
+    fresh.follow().await;
+    assert_eq!(fresh.held, expected);
 }
 
 #[tokio::test]

@@ -53,9 +53,13 @@ async fn empty_repository() -> World {
     world
 }
 
+fn base() -> BaseUrl {
+    BaseUrl::new("http://e.org/oai".parse().unwrap()).unwrap()
+}
+
 async fn records_with(world: &World, withdrawals: &Withdrawals, takedown: &Takedown) -> OaiRecords {
     let held = CatalogRecords::new(&world.catalog, &world.store);
-    OaiRecords::of(held, Arc::new(withdrawals.clone()), takedown.clone()).await.unwrap().expect("records")
+    OaiRecords::of(held, Arc::new(withdrawals.clone()), takedown).await.unwrap().expect("records")
 }
 
 async fn records(world: &World) -> OaiRecords {
@@ -288,7 +292,7 @@ async fn what_is_withdrawn_is_listed_as_deleted_at_that_time_and_comes_back() {
     let takedown = Takedown::parse(&format!("{}\n{}", uri(&name(1)), uri("file.pdf"))).unwrap();
     world.passes(1);
     let withdrawn = world.now();
-    let known = Withdrawals::default().updated(&takedown, withdrawn).unwrap();
+    let known = Withdrawals::default().updated(&base(), &takedown, withdrawn).unwrap();
     let records = records_with(&world, &known, &takedown).await;
     let all = Selection::all("oai_dc");
     let limits = OaiLimits { records: 2, ..ALL };
@@ -308,7 +312,7 @@ async fn what_is_withdrawn_is_listed_as_deleted_at_that_time_and_comes_back() {
 
     world.passes(1);
     let back = world.now();
-    let known = known.updated(&Takedown::default(), back).unwrap();
+    let known = known.updated(&base(), &Takedown::default(), back).unwrap();
     let records = records_with(&world, &known, &Takedown::default()).await;
     let since = Selection { window: Window::since(back), ..all };
     let page = records.page(&since, None, ALL).await.unwrap().unwrap();
@@ -320,7 +324,7 @@ async fn what_is_withdrawn_is_listed_as_deleted_at_that_time_and_comes_back() {
 async fn withdrawals_are_saved_at_the_place() {
     let world = repository(1).await;
     let takedown = Takedown::parse(uri(&name(0)).as_str()).unwrap();
-    let known = Withdrawals::default().updated(&takedown, world.now()).unwrap();
+    let known = Withdrawals::default().updated(&base(), &takedown, world.now()).unwrap();
     assert_eq!(world.publication.withdrawals().await.unwrap(), Withdrawals::default());
     world.publication.save_withdrawals(&known).await.unwrap();
     assert_eq!(world.publication.withdrawals().await.unwrap(), known);
@@ -350,7 +354,7 @@ async fn an_answer_is_complete_up_to_the_last_change_or_some_minutes_ago() {
 async fn other_sources_have_no_records() {
     let world = World::with(2, Policy::default()).await;
     let held = CatalogRecords::new(&world.catalog, &world.store);
-    let none = OaiRecords::of(held, Arc::default(), Takedown::default()).await.unwrap();
+    let none = OaiRecords::of(held, Arc::default(), &Takedown::default()).await.unwrap();
     assert!(none.is_none());
 }
 

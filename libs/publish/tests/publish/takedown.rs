@@ -6,11 +6,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use object_store::ObjectStore;
-use publish::{Place, Policy, PublishedPath, Takedown};
+use publish::{CatalogRecords, Place, Policy, PublishedPath, Seen, Takedown};
+use tokio::sync::{Semaphore, mpsc};
 use zip::ZipArchive;
 
 use crate::dumps::{held, with_dumps};
 use crate::killed::Failing;
+use crate::meanwhile::Halting;
 use crate::reader::Follower;
 use crate::world::{World, small, uri};
 
@@ -20,7 +22,7 @@ fn withdrawn(names: &[&str]) -> Takedown {
 }
 
 /// Whether any file, or member of a package, has this body. The publisher's own segments count, too.
-async fn has_bytes(world: &World, body: &str) -> bool {
+pub(crate) async fn has_bytes(world: &World, body: &str) -> bool {
     let mut found = false;
     for (path, bytes) in world.all_files().await {
         found |= &bytes[..] == body.as_bytes();
@@ -89,6 +91,109 @@ async fn what_is_withdrawn_is_told_as_deleted_and_its_bytes_are_nowhere() {
 }
 
 #[tokio::test]
+async fn what_other_sources_have_costs_nothing_and_is_remembered_when_it_comes() {
+    let policy = Policy { package_entries: 4, dumped_list_age: Duration::ZERO, ..small() };
+    let mut world = with_dumps(9, policy).await;
+    world.publish().await;
+    world.put("003", "a new version").await;
+    world.publish().await;
+    world.publish().await;
+    let before = world.files().await;
+    world.publication.takedown = withdrawn(&["of-another", "of-a-third"]);
+    let done = world.publish().await;
+    assert_eq!((done.changes, done.documents, done.packages, done.removed), (0, 0, 0, 0));
+    assert_eq!(world.files().await, before);
+    let own = world.all_files().await;
+    assert!(own.iter().all(|(_, bytes)| !String::from_utf8_lossy(bytes).contains("of-another")));
+
+    // This Source lists it, too: it is withdrawn from the beginning, and published when the list does not have it.
+    let mut reader = Follower::new(&world.objects);
+    reader.follow().await;
+    let expected = reader.held.clone();
+    world.put("of-another", "it is here").await;
+    let done = world.publish().await;
+    assert_eq!((done.changes, done.packages, done.removed), (0, 0, 0));
+    assert!(!has_bytes(&world, "it is here").await);
+    reader.follow().await;
+    assert_eq!(reader.held, expected);
+    world.publication.takedown = withdrawn(&["of-a-third"]);
+    assert_eq!(world.publish().await.changes, 1);
+    reader.follow().await;
+    assert_eq!(reader.held, world.stored().await);
+}
+
+#[tokio::test]
+async fn what_was_deleted_before_it_was_withdrawn_leaves_the_packages() {
+    let policy = Policy { package_entries: 4, dumped_list_age: Duration::ZERO, ..small() };
+    let mut world = with_dumps(9, policy).await;
+    world.publish().await;
+    world.put("003", "a new version").await;
+    world.publish().await;
+    world.delete("003").await;
+    world.publish().await;
+    assert!(has_bytes(&world, "a new version").await);
+    world.publication.takedown = withdrawn(&["003"]);
+    assert_eq!(world.publish().await.changes, 0);
+    for body in ["body 3", "a new version"] {
+        assert!(!has_bytes(&world, body).await, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn packages_with_it_are_gone_before_others_are_made() {
+    let policy = Policy { package_entries: 4, dumped_list_age: Duration::ZERO, ..small() };
+    let mut world = with_dumps(20, policy).await;
+    world.publish().await;
+    world.put("003", "a new version").await;
+    world.publish().await;
+    let mut reader = Follower::new(&world.objects);
+    reader.follow().await;
+    world.publication.takedown = withdrawn(&["003", "007"]);
+    let (halted, mut halts) = mpsc::channel(1);
+    let go_on = Arc::new(Semaphore::new(0));
+    let records = CatalogRecords::new(&world.catalog, &world.store);
+    let records = Halting { records, before: 0, halted, go_on: Arc::clone(&go_on) };
+    let mut see = |_: Seen<'_>| {};
+    let mut expected = world.stored().await;
+    for name in ["003", "007"] {
+        expected.remove(uri(name).as_str());
+    }
+    let meanwhile = async {
+        halts.recv().await.unwrap();
+        for body in ["body 3", "a new version", "body 7"] {
+            assert!(!has_bytes(&world, body).await, "{body}");
+        }
+        assert!(has_bytes(&world, "body 15").await, "other packages stay");
+        reader.follow().await;
+        assert_eq!(reader.held, expected);
+        go_on.add_permits(1);
+    };
+    let (done, ()) = tokio::join!(world.publication.run(&records, world.now(), &mut see), meanwhile);
+    done.unwrap();
+    assert_eq!(held(&world.objects).await, expected);
+}
+
+#[tokio::test]
+async fn a_package_that_was_removed_is_in_no_later_dump() {
+    let mut world = with_dumps(20, Policy { package_entries: 4, ..small() }).await;
+    world.publish().await;
+    world.publication.takedown = withdrawn(&["003"]);
+    let (halted, mut halts) = mpsc::channel(1);
+    let go_on = Arc::new(Semaphore::new(0));
+    let records = CatalogRecords::new(&world.catalog, &world.store);
+    let records = Halting { records, before: 0, halted, go_on };
+    let mut see = |_: Seen<'_>| {};
+    // The run is killed before it makes another one, and what was withdrawn is published again.
+    tokio::select! {
+        _ = world.publication.run(&records, world.now(), &mut see) => panic!("it halts"),
+        _ = halts.recv() => {}
+    }
+    world.publication.takedown = withdrawn(&[]);
+    world.publish().await;
+    assert_eq!(held(&world.objects).await, world.stored().await);
+}
+
+#[tokio::test]
 async fn what_was_deleted_and_withdrawn_between_two_runs_is_told_as_deleted() {
     let mut world = World::with(4, small()).await;
     world.publish().await;
@@ -120,6 +225,28 @@ async fn what_is_withdrawn_when_the_catalog_was_made_anew_leaves_no_bytes() {
     for body in ["body 1", "anew 001"] {
         assert!(!has_bytes(&anew, body).await, "{body}");
     }
+}
+
+#[tokio::test]
+async fn what_only_a_catalog_that_was_made_anew_has_comes_back_when_the_list_has_it_no_more() {
+    let mut world = World::with(3, small()).await;
+    world.publication.takedown = withdrawn(&["of-the-new-one"]);
+    world.publish().await;
+    let (place, objects) = (world.publication.place.clone(), Arc::clone(&world.objects));
+    let mut anew = World::at(place, objects, small()).await;
+    anew.clock = world.clock;
+    for name in ["001", "of-the-new-one"] {
+        anew.put(name, "anew").await;
+    }
+    anew.publication.takedown = withdrawn(&["of-the-new-one"]);
+    anew.publish().await;
+    let mut reader = Follower::new(&anew.objects);
+    reader.follow().await;
+    assert_eq!(reader.held.len(), 1);
+    anew.publication.takedown = withdrawn(&[]);
+    assert_eq!(anew.publish().await.changes, 1);
+    reader.follow().await;
+    assert_eq!(reader.held, anew.stored().await);
 }
 
 #[tokio::test]

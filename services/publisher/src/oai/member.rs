@@ -39,7 +39,7 @@ impl<'s> Member<'s> {
         // Before the catalog: what is withdrawn later has a later time than all that is read from it.
         let (withdrawals, withdrawn_until) = shared.withdrawals().await?;
         let catalog = harvest.catalog().await?;
-        let records = OaiRecords::of(harvest.records(&catalog), withdrawals, shared.takedown()).await?;
+        let records = OaiRecords::of(harvest.records(&catalog), withdrawals, &shared.takedown()).await?;
         let source = &shared.publication().source;
         Ok(records.map(|records| Self {
             shared,

@@ -106,8 +106,14 @@ impl World {
 
     /// A publication of it, with old lists of which it keeps what they name for so long.
     fn open(&self, keep_replaced: Duration, takedowns: Option<Takedowns>) -> Shared {
+        self.open_with(keep_replaced, takedowns, false)
+    }
+
+    /// The same, perhaps with dumps.
+    fn open_with(&self, keep_replaced: Duration, takedowns: Option<Takedowns>, dumps: bool) -> Shared {
         let source = "one".parse().unwrap();
         let publication = Publication {
+            dumps,
             policy: Policy { keep_replaced, change_list_age: Duration::ZERO, ..Policy::default() },
             ..Publication::of_documents(
                 Place::of(self.store.publication(&source)).unwrap(),
@@ -228,6 +234,36 @@ async fn a_closed_change_list_is_final_for_caches() {
     let lists = change_lists(&shared).await;
     let told: Vec<_> = lists.iter().map(|list| &list.headers()[header::CACHE_CONTROL]).collect();
     assert_eq!(told, ["public, max-age=604800, immutable", "public, max-age=60"]);
+    world.catalog.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_package_with_what_is_withdrawn_is_refused_before_another_one_is_made() {
+    let world = World::new().await;
+    world.settle(Some("in a package")).await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let takedowns = Takedowns::of_file(file.path()).unwrap();
+    let shared = world.open_with(TWO_DAYS, Some(takedowns.clone()), true);
+    world.publish(&shared).await;
+    let none = HeaderMap::new();
+    let dump = body(documents::answer(&shared, paths::DUMP, &Method::GET, &none).await).await;
+    let stem =
+        dump.split("http://mirror.example/").find_map(|rest| Some(rest.split_once(".zip")?.0)).unwrap();
+    let (package, manifest) = (format!("{stem}.zip"), format!("{stem}.xml"));
+    let status =
+        async |path: &str| documents::answer(&shared, path, &Method::GET, &none).await.status().as_u16();
+    assert_eq!(status(&package).await, 200);
+    let withdraw = |uri: &str| takedowns.now().replace(&publish::Takedown::parse(uri).unwrap());
+    withdraw("http://e.org/another");
+    assert_eq!(status(&package).await, 200);
+    // Nothing is published meanwhile.
+    withdraw(world.uri.as_str());
+    for _ in 0..2 {
+        assert_eq!((status(&package).await, status(&manifest).await), (410, 200));
+    }
+    assert_eq!(status(&package.replace("resourcedump/", "resourcedump/0")).await, 404);
+    withdraw("");
+    assert_eq!(status(&package).await, 200);
     world.catalog.close().await.unwrap();
 }
 

@@ -6,6 +6,7 @@ mod pauses;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use model::SourceId;
 use tokio::time::Instant;
@@ -49,18 +50,35 @@ impl Agenda {
 
     /// Has a Source looked at as soon as it may be.
     pub(crate) fn look_soon(&mut self, source: &SourceId) {
+        self.look_after(source, Duration::ZERO);
+    }
+
+    fn look_after(&mut self, source: &SourceId, pause: Duration) {
         let Some(item) = self.items.get(source).filter(|item| item.is_mine) else { return };
-        let at = Instant::now().max(item.not_before);
+        let at = (Instant::now() + pause).max(item.not_before);
         let at = item.due.map_or(at, |due| due.min(at));
         self.plan(source, Some(at));
     }
 
     /// The same, also if its catalog has not changed.
     pub(crate) fn look_anew(&mut self, source: &SourceId) {
+        self.look_anew_after(source, Duration::ZERO);
+    }
+
+    /// Has all Sources looked at anew: those with such a URL first.
+    pub(crate) fn look_anew_first(&mut self, is_first: impl Fn(&str) -> bool) {
+        for source in self.sources() {
+            let item = self.items.get(&source);
+            let is_first = item.is_some_and(|item| is_first(&item.set.shared.publication().source.url));
+            self.look_anew_after(&source, if is_first { Duration::ZERO } else { pauses::AFTER_FIRST });
+        }
+    }
+
+    fn look_anew_after(&mut self, source: &SourceId, pause: Duration) {
         if let Some(item) = self.items.get_mut(source) {
             item.is_stale = true;
         }
-        self.look_soon(source);
+        self.look_after(source, pause);
     }
 
     /// Looks at a Source no more, since it is another publisher's.

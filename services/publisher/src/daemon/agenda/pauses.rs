@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// The least pause between two looks at a Source.
 pub(super) const LEAST: Duration = Duration::from_secs(1);
+/// How much later others are looked at where some come first, so that these wait for no turn of theirs.
+pub(super) const AFTER_FIRST: Duration = Duration::from_secs(1);
 /// The pause after news. A catalog that is open for reading shows commits up to a second late, so what a run told before
 /// may come only then.
 pub(super) const AFTER_NEWS: Duration = Duration::from_secs(3);

@@ -20,16 +20,21 @@ fn source() -> SourceId {
 
 /// The agenda of one Source, which is this publisher's.
 fn agenda() -> Agenda {
+    let mut agenda = Agenda::default();
+    add(&mut agenda, source(), "http://e.org/");
+    agenda
+}
+
+/// Adds a Source with this URL.
+fn add(agenda: &mut Agenda, source: SourceId, url: &str) {
     let publication = Publication::of_documents(
         Place::bucket("memory", Arc::new(InMemory::new())),
         Base::new("http://mirror.example/one/".parse().unwrap()).unwrap(),
-        SourceMarker::new(source(), "http://e.org/"),
+        SourceMarker::new(source.clone(), url),
     );
     let shared = Shared::of_held(publication, Held::Harvest(Store::in_memory()), &Settings::default());
-    let mut agenda = Agenda::default();
-    agenda.add(source(), Set { shared, hub: None });
-    agenda.get(&source()).unwrap().is_mine = true;
-    agenda
+    agenda.add(source.clone(), Set { shared, hub: None });
+    agenda.get(&source).unwrap().is_mine = true;
 }
 
 fn run(stored: u64, is_over: bool) -> Mark {
@@ -124,6 +129,20 @@ async fn what_is_to_be_looked_at_anew_is_so_after_a_look_under_way() {
     agenda.look_anew(&source());
     agenda.end(&source(), published(0), false);
     sleep(LEAST).await;
+    assert_eq!(agenda.take_due(), Some(source()));
+    assert_eq!(agenda.begin(&source(), None).unwrap().published, None, "at everything");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_all_sources_those_with_such_a_url_are_looked_at_first() {
+    let mut agenda = agenda();
+    let last: SourceId = "zebra".parse().unwrap();
+    add(&mut agenda, last.clone(), "http://z.org/");
+    agenda.look_anew_first(|url| url == "http://z.org/");
+    assert_eq!(agenda.take_due(), Some(last.clone()));
+    assert_eq!(agenda.take_due(), None);
+    assert!(agenda.begin(&last, None).is_some());
+    sleep(super::pauses::AFTER_FIRST).await;
     assert_eq!(agenda.take_due(), Some(source()));
     assert_eq!(agenda.begin(&source(), None).unwrap().published, None, "at everything");
 }

@@ -4,13 +4,17 @@ mod recipe;
 mod share;
 mod sources;
 
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use control::{ChangedKey, ChangedKeys, HubHint, Member as Process, MemberId, Run, SourceSpec, WatchCache};
 use model::SourceId;
+use publish::TakedownList;
 use serving::VerifiedCache;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use url::Url;
 
 use super::agenda::{Agenda, Looked};
 use super::look::Looker;
@@ -76,6 +80,7 @@ impl Keeper {
         let mut runs = self.views.runs.changed_keys();
         let mut hints = self.views.hub_hints.as_ref().map(WatchCache::changed_keys);
         let mut takedowns = self.server.settings.takedowns.as_ref().map(Takedowns::changes);
+        let mut withdrawn = self.withdrawn();
         self.views.sources.mark_seen();
         self.views.members.mark_seen();
         self.take_sources();
@@ -101,11 +106,7 @@ impl Keeper {
                     self.end(&result);
                     self.count();
                 }
-                () = follow::changed(&mut takedowns) => {
-                    for source in self.agenda.sources() {
-                        self.agenda.look_anew(&source);
-                    }
-                }
+                () = follow::changed(&mut takedowns) => withdrawn = self.look_for(&withdrawn),
                 () = tokio::time::sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {
                     while let Some(source) = self.agenda.take_due() {
                         self.begin(source);
@@ -113,6 +114,24 @@ impl Keeper {
                 }
             }
         }
+    }
+
+    /// What is withdrawn by now.
+    fn withdrawn(&self) -> Arc<TakedownList> {
+        self.server.settings.takedowns.as_ref().map(|list| list.now().now()).unwrap_or_default()
+    }
+
+    /// Looks for what was withdrawn since, or is published again: first at the Sources at whose hosts it is. Which
+    /// others have it, only their catalogs tell. Returns what is withdrawn by now.
+    fn look_for(&mut self, before: &TakedownList) -> Arc<TakedownList> {
+        let now = self.withdrawn();
+        let changed = now.uris().symmetric_difference(before.uris());
+        let hosts: HashSet<String> =
+            changed.filter_map(|uri| uri.to_url().host_str().map(str::to_owned)).collect();
+        self.agenda.look_anew_first(|url| {
+            url.parse::<Url>().is_ok_and(|url| url.host_str().is_some_and(|host| hosts.contains(host)))
+        });
+        now
     }
 
     /// Notes what runs tell of their Sources.
