@@ -23,7 +23,7 @@ use crate::settler::failures::Down;
 
 /// Pending records kept until their outcomes arrive. If many origins are slow at the same time, further ones are read
 /// again.
-const MOST_PLANS: usize = 7 * READ_AHEAD;
+const MOST_PLANS: usize = 6 * READ_AHEAD;
 /// Resources that are out in the jobs of one origin: their records are kept, with those of what is ready.
 const MOST_OUT: usize = MOST_PLANS - 2 * READ_AHEAD;
 /// Bytes of links in the kept records. Records beyond them are read again, as those beyond [`MOST_PLANS`].
