@@ -153,9 +153,9 @@ impl Publication {
             state.save(&self.place).await?;
             changes::settle(&mut work, &mut state).await?;
         }
-        withdraw::remove_packages(&mut work, &mut state).await?;
         work.note_told(begun);
         work.done.telling = begun.elapsed();
+        withdraw::remove_packages(&mut work, &mut state).await?;
         if !self.with_bytes {
             // It may read much, and changes are told by now.
             Box::pin(damaged::tell_damage(&mut work, &mut state, damage)).await?;
