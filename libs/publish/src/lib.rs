@@ -48,6 +48,7 @@ mod subscribers;
 mod sweep;
 mod takedown;
 mod told;
+mod unheard;
 mod waiting;
 mod withdraw;
 mod withheld;

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::unheard::Unheard;
+
 /// The most examples that are kept of each problem.
 const MOST_EXAMPLES: usize = 10;
 
@@ -25,6 +27,15 @@ pub struct Scanned {
     pub deleted: u64,
     /// What is left out, by problem.
     pub problems: Problems,
+    /// How many files and folders were looked at, since something had changed there. None if everything was.
+    #[serde(skip)]
+    pub looks: Option<u64>,
+    /// How many folders are watched.
+    #[serde(skip)]
+    pub watched: u64,
+    /// Why changes are not heard of from the kernel, if that was not told before.
+    #[serde(skip)]
+    pub unheard: Option<Unheard>,
 }
 
 /// Why a file or folder is not published, or not as it is now.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use publish::files::{Scanned, Unheard};
 use publish::{PublishError, Published, Seen, Takedown};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -10,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::news::News;
 use crate::shared::{EVERY_FOR_HUBS, OpenRecords, Shared};
+use crate::wait::{TIDY_EVERY, Wait};
 
 /// How often the catalog is asked for changes.
 const EVERY: Duration = Duration::from_secs(1);
@@ -21,9 +23,6 @@ const REST_PER_TELLING: u32 = 4;
 /// There is no look for as long as the last one took, up to this time: it may have made a Resource List, and changes
 /// that come meanwhile share the next one.
 const LONGEST_REST_FOR_ALL: Duration = Duration::from_secs(10);
-/// Without changes, how often old files are looked for that nothing names any more.
-const TIDY_EVERY: Duration = Duration::from_secs(3_600);
-
 /// When the first look is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum First {
@@ -65,13 +64,8 @@ pub(crate) async fn publish(shared: &Shared) -> Result<Published, PublishError> 
             tracing::warn!(resource = uri.as_str(), %error, "a resource is left out: its bytes cannot be taken");
         }
         Seen::Scanned(scanned) => {
-            let failures = scanned.problems.failures();
-            tracing::info!(files = scanned.files, read = scanned.read, failures, "the directory is scanned");
-            for (problem, count, first) in scanned.problems.iter().filter(|(problem, ..)| !problem.is_rule())
-            {
-                let (name, first) = (problem.as_str(), first.first().map(String::as_str));
-                tracing::warn!(problem = name, count, first, "files are not published: {problem}");
-            }
+            shared.metrics().scanned(scanned);
+            tell_scan(scanned);
         }
         Seen::Part(resources) => tracing::info!(resources, "a part of the Resource List is complete"),
         Seen::Told(changes) => tracing::info!(changes, "changes are published"),
@@ -79,7 +73,34 @@ pub(crate) async fn publish(shared: &Shared) -> Result<Published, PublishError> 
     shared.publish(&mut see).await
 }
 
-/// Publishes each change, and what is withdrawn, until `stop`. A directory is scanned again after `rescan`.
+/// Tells the operator of a scan of a directory.
+fn tell_scan(scanned: &Scanned) {
+    let Scanned { files, read, problems, looks, watched, unheard, .. } = scanned;
+    let failures = problems.failures();
+    match looks {
+        None => tracing::info!(files, read, failures, watched, "the directory is scanned"),
+        Some(looks) => {
+            tracing::info!(files, looks, read, failures, "what changed in the directory is scanned")
+        }
+    }
+    for (problem, count, first) in problems.iter().filter(|(problem, ..)| !problem.is_rule()) {
+        let (name, first) = (problem.as_str(), first.first().map(String::as_str));
+        tracing::warn!(problem = name, count, first, "files are not published: {problem}");
+    }
+    match unheard {
+        None => {}
+        Some(why @ Unheard::NoKernel) => tracing::info!("changes are not heard of: {why}"),
+        Some(why) if why.is_passing() => {
+            tracing::warn!("changes were not heard of, so the whole directory is scanned: {why}");
+        }
+        Some(why) => tracing::error!(
+            "changes are not heard of, so the whole directory is scanned after each --rescan: {why}"
+        ),
+    }
+}
+
+/// Publishes each change, and what is withdrawn, until `stop`. A directory is scanned again after `rescan`, and when
+/// changes are heard of.
 pub(crate) async fn follow(
     shared: Shared,
     mut takedowns: Option<watch::Receiver<Takedown>>,
@@ -96,12 +117,15 @@ pub(crate) async fn follow(
         OpenRecords::Files(_) => rescan,
     };
     let mut news = News::default();
-    let mut pause = if first == First::Now { Duration::ZERO } else { every };
+    let mut wait = match first {
+        First::Now => Wait::Pause(Duration::ZERO),
+        First::Later => Wait::ForNews(Duration::ZERO),
+    };
     let mut tidied = Instant::now();
     loop {
         // What is withdrawn is no change of the catalog, and waits for no scan of a directory.
         let is_withdrawn = tokio::select! {
-            () = tokio::time::sleep(pause) => false,
+            () = wait.over(&shared, every) => false,
             () = changed(&mut takedowns) => true,
             () = stop.cancelled() => return,
         };
@@ -123,11 +147,12 @@ pub(crate) async fn follow(
                     tidied = Instant::now();
                 }
                 published = next_change;
-                pause = every.max(rest_after_look(until_told, in_all));
+                wait = Wait::ForNews(rest_after_look(until_told, in_all));
             }
             Err(error) => {
                 published = None;
-                pause = (pause.max(every) * 2).min(LONGEST_PAUSE.max(every));
+                let pause = (wait.least(every).max(every) * 2).min(LONGEST_PAUSE.max(every));
+                wait = Wait::Pause(pause);
                 tracing::error!(%error, pause_seconds = pause.as_secs(), "changes cannot be published now");
             }
         }

@@ -34,6 +34,7 @@ mod takedowns;
 mod topic;
 mod topics;
 mod turns;
+mod wait;
 mod withdrawn;
 
 pub use access::Tokens;

@@ -1,13 +1,23 @@
 //! Metrics of a publisher.
 
+use std::time::Duration;
+
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use publish::files::Scanned;
 use service::{Labelled, Metrics, ServiceInfo};
+
+/// The bounds of the times until changes are told, in seconds.
+const SECONDS: [f64; 10] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1_000.0];
 
 /// Metrics of a publisher. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct PublisherMetrics {
     publications: Labelled<Counter>,
+    telling: Histogram,
+    scans: Labelled<Counter>,
+    watched: Gauge,
     sets: Gauge,
     failing: Gauge,
     pub(crate) subscribers: Gauge,
@@ -33,6 +43,22 @@ impl PublisherMetrics {
             "Publications of changes, by what came of them",
             "result",
             &["published", "unchanged", "failed"],
+        );
+        let telling = metrics.add(
+            "publisher_telling_seconds",
+            "Time from the begin of a look until the changes that it found were told",
+            Histogram::new(SECONDS),
+        );
+        let scans = metrics.add_labelled(
+            "publisher_scans",
+            "Scans of a directory, by what was looked at",
+            "extent",
+            &["all", "changed"],
+        );
+        let watched = metrics.add(
+            "publisher_watched_folders",
+            "Folders of a directory whose changes are heard of",
+            Gauge::default(),
         );
         let sets = metrics.add("publisher_sets", "Publications that are served as sets", Gauge::default());
         let failing = metrics.add(
@@ -73,6 +99,9 @@ impl PublisherMetrics {
         );
         Self {
             publications,
+            telling,
+            scans,
+            watched,
             sets,
             failing,
             subscribers,
@@ -98,6 +127,17 @@ impl PublisherMetrics {
             None => "failed",
         };
         self.publications.of(result).inc();
+    }
+
+    /// How long it took until changes were told.
+    pub(crate) fn told(&self, took: Duration) {
+        self.telling.observe(took.as_secs_f64());
+    }
+
+    /// A scan of a directory.
+    pub(crate) fn scanned(&self, scanned: &Scanned) {
+        self.scans.of(if scanned.looks.is_some() { "changed" } else { "all" }).inc();
+        self.watched.set(i64::try_from(scanned.watched).unwrap_or(i64::MAX));
     }
 
     pub(crate) fn delivered(&self, is_taken: bool) {

@@ -30,7 +30,8 @@ pub struct Settings {
     pub stall_time: Duration,
     /// How long several Sources have for their first publication before the others are served.
     pub start_time: Duration,
-    /// How often a directory is scanned for changes.
+    /// How often a directory is scanned whose changes are not heard of. If they are, how often what is heard of in no
+    /// case is looked at.
     pub rescan: Duration,
     /// Publications that are made at a time, and a quarter more of those that take longer than `turn_time`.
     pub turns: usize,

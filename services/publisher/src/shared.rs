@@ -40,7 +40,7 @@ pub enum Held {
     /// What this store holds of the publication's Source.
     Harvest(Store),
     /// Files.
-    Files(FileRecords),
+    Files(Box<FileRecords>),
 }
 
 /// What all requests share. Cheap to clone.
@@ -96,7 +96,7 @@ impl Shared {
                 let source = publication.source.source.clone();
                 OpenRecords::Harvest(Box::new(Harvest::new(source, catalogs, VerifiedCache::default())))
             }
-            Held::Files(files) => OpenRecords::Files(Arc::new(files)),
+            Held::Files(files) => OpenRecords::Files(Arc::from(files)),
         };
         Self::new(publication, records, settings)
     }
@@ -309,6 +309,9 @@ impl Shared {
             OpenRecords::Files(files) => publication.run(&**files, now, see).await,
         };
         self.metrics().published(done.as_ref().ok().map(|done| done.changes));
+        if let Some(done) = done.as_ref().ok().filter(|done| done.changes > 0) {
+            self.metrics().told(done.telling);
+        }
         if done.is_ok() {
             self.0.is_there.store(true, Ordering::Relaxed);
         }

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use fixity::Sha256;
 use jiff::Timestamp;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat};
+use rustix::io::Errno;
 
 use super::media_types::media_type;
 use super::spelling::is_plain;
@@ -83,4 +84,26 @@ pub(super) fn open(directory: &Path, path: &str) -> io::Result<OpenFile> {
         media_type: media_type(path),
         stamp,
     })
+}
+
+/// What is at a name in a folder. None if nothing is.
+pub(super) fn stat(folder: impl AsFd, name: &str) -> rustix::io::Result<Option<Stat>> {
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether there is nothing to open, or a symbolic link, or a file in place of a folder.
+pub(super) fn is_missing(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    let is_link = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());
+    is_link || matches!(error.kind(), NotFound | NotADirectory)
+}
+
+/// What tells a folder from all others: its file system and its inode.
+#[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
+pub(super) fn identity(found: &Stat) -> (u64, u64) {
+    (found.st_dev as u64, found.st_ino as u64)
 }

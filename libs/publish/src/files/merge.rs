@@ -1,189 +1,164 @@
-//! One scan: a walk of the directory beside the rows of the last one. Only files with another stamp are read.
+//! What a walk meets, beside the rows of the last scan. Only files with another stamp are read.
 
 use std::cmp::Ordering;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{self, AtomicBool};
+use std::ops::Range;
+use std::sync::atomic;
 
-use tempfile::NamedTempFile;
 use tokio::runtime::Handle;
 
 use super::hash::{Hashed, NotHashed, ToHash, hash_all};
-use super::rows::{FILES, Head, Row, RowReader, RowWriter, Rows, VERSION};
-use super::spelling::{is_at_or_below, order};
-use super::stamp::Stamp;
-use super::walk::{Found, Walk};
+use super::looks::Looks;
+use super::old_rows::{Old, OldRows};
+use super::row::Row;
+use super::row_writer::RowWriter;
+use super::rows::FILES;
+use super::scan::{Outcome, Scan};
+use super::spelling::order;
+use super::walk::FoundFile;
 use crate::PublishError;
-use crate::place::{About, Place};
-use crate::scanned::{Problem, Problems, Scanned};
+use crate::place::About;
+use crate::scanned::{Problem, Scanned};
 
-/// Files that are held at a time, each perhaps with its open folder.
+/// Steps that are held at a time, each perhaps with its open folder.
 const TOGETHER: usize = 256;
-/// After so many bytes were read, what is known is saved: a killed scan reads no more than that again.
-pub(super) const SAVE_EVERY: u64 = 4 << 30;
-
-/// What a scan needs.
-pub(super) struct Scan {
-    pub(super) directory: PathBuf,
-    pub(super) url: String,
-    pub(super) place: Place,
-    pub(super) old: Option<Rows>,
-    /// The number of its changes.
-    pub(super) number: u64,
-    /// The first change that is not published yet: rows of files deleted before are dropped.
-    pub(super) published: u64,
-    pub(super) allow_deletes: bool,
-    pub(super) save_every: u64,
-    pub(super) stop: Arc<AtomicBool>,
-}
+/// The most changed rows that are held for those who tell them.
+const MOST_RECENT: usize = 10_000;
 
 /// Something to write in its turn.
 enum Step {
+    /// Old rows that stay.
+    Keep(Range<u64>),
+    /// A new row.
     Row(Row),
-    Hash(ToHash, String, Option<Row>),
+    /// The row of a file that is to be read.
+    Hash(ToHash, String, Option<Old>),
 }
 
-struct Merge<'a> {
+/// Rows in the making.
+pub(super) struct Merge<'a> {
     scan: &'a Scan,
-    old: Option<RowReader>,
-    /// The next old row, and where it begins.
-    peeked: Option<(Row, u64)>,
+    old: OldRows,
     steps: Vec<Step>,
     rows: RowWriter,
     done: Scanned,
-    /// Files that were published before.
-    before: u64,
+    again: Looks,
+    recent: Option<Vec<Row>>,
     is_changed: bool,
     unsaved: u64,
 }
 
-impl Scan {
-    /// Scans. Returns the new rows, if they differ from the old ones.
-    pub(super) fn run(&self) -> Result<(Scanned, Option<NamedTempFile>), PublishError> {
-        let at = self.directory.display().to_string();
-        let mut problems = Problems::default();
-        let walk = Walk::begin(&self.directory, &self.url, self.place.local(), &mut problems);
-        let mut walk = walk.map_err(|error| PublishError::Directory(at.clone(), error))?;
-        let mut merge = Merge {
-            scan: self,
-            old: self.old.as_ref().map(Rows::read),
-            peeked: None,
+impl<'a> Merge<'a> {
+    pub(super) fn begin(scan: &'a Scan) -> Result<Self, PublishError> {
+        // Without changes of earlier scans that are still to be published, all such changes are of this one.
+        let are_all_new = scan.old.as_ref().is_none_or(|old| old.head.changed < scan.published);
+        Ok(Self {
+            scan,
+            old: OldRows::begin(scan.old.as_ref(), scan.looks.are_all()),
             steps: Vec::new(),
-            rows: RowWriter::begin(self.place.temporary()?),
+            rows: RowWriter::begin(scan.place.temporary()?, scan.old.clone())?,
             done: Scanned::default(),
-            before: 0,
-            is_changed: false,
+            again: Looks::default(),
+            recent: are_all_new.then(Vec::new),
+            is_changed: scan.old.is_none(),
             unsaved: 0,
-        };
-        while let Some(found) = walk.next(&mut problems) {
-            match found {
-                Found::File(folder, path, stamp) => merge.file(ToHash::of(folder, &path), path, stamp)?,
-                Found::Unknown(path) => merge.unknown(&path)?,
-            }
-        }
-        while let Some(row) = merge.take()? {
-            merge.gone(row)?;
-        }
-        merge.flush()?;
-        let Merge { mut rows, mut done, before, is_changed, .. } = merge;
-        done.problems.join(problems);
-        if done.deleted > before / 2 && !self.allow_deletes {
-            return Err(PublishError::ManyDeleted { at, deleted: done.deleted, before });
-        }
-        if !is_changed && self.old.is_some() {
-            return Ok((done, None));
-        }
-        let head = self.head(done.created + done.updated + done.deleted > 0);
-        Ok((done, Some(rows.assemble(self.place.temporary()?, head, None)?)))
+        })
     }
 
-    fn head(&self, has_changes: bool) -> Head {
-        let old = self.old.as_ref().map(|old| old.head);
-        let changed = old.filter(|_| !has_changes).map_or(self.number, |old| old.changed);
-        Head { version: VERSION, begun: old.map_or(self.number, |old| old.begun), changed }
+    /// Files that the old rows have, of those that were met.
+    pub(super) fn before(&self) -> u64 {
+        self.old.files()
     }
-}
 
-impl ToHash {
-    fn of(folder: Arc<std::os::fd::OwnedFd>, path: &str) -> Self {
-        Self { folder, name: path.rsplit('/').next().unwrap_or_default().to_owned() }
+    /// All rows before a path stay.
+    pub(super) fn keep_until(&mut self, path: &str) -> Result<(), PublishError> {
+        let passed = self.old.pass_to(path)?;
+        passed.map_or(Ok(()), |rows| self.keep(rows))
     }
-}
 
-impl Merge<'_> {
     /// A file that is there.
-    fn file(&mut self, file: ToHash, path: String, stamp: Stamp) -> Result<(), PublishError> {
-        let old = self.take_at(&path)?;
-        match old {
-            Some(row) if row.sha256.is_some() && row.stamp == stamp && !row.unsure => {
-                self.push(Step::Row(row))
+    pub(super) fn file(&mut self, found: FoundFile) -> Result<(), PublishError> {
+        let FoundFile { folder, path, stamp, has_names } = found;
+        if has_names {
+            self.again.insert(&path);
+        }
+        match self.take_at(&path)? {
+            Some(Old { row, at }) if row.sha256.is_some() && row.stamp == stamp && !row.unsure => {
+                self.keep(at)
             }
-            old => self.push(Step::Hash(file, path, old)),
+            old => {
+                let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+                self.push(Step::Hash(ToHash { folder, name }, path, old))
+            }
         }
     }
 
     /// Nothing is known now of this path and what is below it: that stays as it was.
-    fn unknown(&mut self, path: &str) -> Result<(), PublishError> {
-        if let Some(row) = self.take_at(path)? {
-            self.push(Step::Row(row))?;
+    pub(super) fn unknown(&mut self, path: &str) -> Result<(), PublishError> {
+        self.again.insert(path);
+        if let Some(old) = self.take_at(path)? {
+            self.keep(old.at)?;
         }
-        while self.peek()?.is_some_and(|row| is_at_or_below(&row.path, path)) {
-            if let Some(row) = self.take()? {
-                self.push(Step::Row(row))?;
-            }
+        while let Some(old) = self.old.take_below(path)? {
+            self.keep(old.at)?;
         }
         Ok(())
+    }
+
+    /// All at this path and below it was met: what was not is gone.
+    pub(super) fn end(&mut self, path: &str) -> Result<(), PublishError> {
+        while let Some(old) = self.old.take_below(path)? {
+            self.gone(old)?;
+        }
+        Ok(())
+    }
+
+    /// All other rows stay. Returns the new ones, if any row changed; their head is not written.
+    pub(super) fn finish(mut self) -> Result<(Outcome, Option<RowWriter>), PublishError> {
+        if let Some(rows) = self.old.pass_all()? {
+            self.keep(rows)?;
+        }
+        self.flush()?;
+        let Self { rows, done: scanned, again, recent, is_changed, .. } = self;
+        Ok((Outcome { scanned, rows: None, again, recent }, is_changed.then_some(rows)))
     }
 
     /// A file that is gone. Its row stays until that is published.
-    fn gone(&mut self, row: Row) -> Result<(), PublishError> {
-        if row.sha256.is_some() {
-            self.done.deleted += 1;
+    fn gone(&mut self, Old { row, at }: Old) -> Result<(), PublishError> {
+        if row.sha256.is_none() && row.changed < self.scan.published {
             self.is_changed = true;
-            return self.push(Step::Row(Row {
-                sha256: None,
-                changed: self.scan.number,
-                created: false,
-                ..row
-            }));
+            return Ok(());
         }
-        if row.changed >= self.scan.published {
-            return self.push(Step::Row(row));
+        self.again.insert(&row.path);
+        if row.sha256.is_none() {
+            return self.keep(at);
         }
-        self.is_changed = true;
-        Ok(())
+        self.done.deleted += 1;
+        self.push(Step::Row(Row { sha256: None, changed: self.scan.number, created: false, ..row }))
     }
 
     /// The old row at a path. Files before it are gone.
-    fn take_at(&mut self, path: &str) -> Result<Option<Row>, PublishError> {
+    fn take_at(&mut self, path: &str) -> Result<Option<Old>, PublishError> {
         loop {
-            match self.peek()?.map(|row| order(&row.path, path)) {
+            match self.old.peek()?.map(|row| order(&row.path, path)) {
                 Some(Ordering::Less) => {
-                    if let Some(row) = self.take()? {
-                        self.gone(row)?;
+                    if let Some(old) = self.old.take()? {
+                        self.gone(old)?;
                     }
                 }
-                Some(Ordering::Equal) => return self.take(),
+                Some(Ordering::Equal) => return self.old.take(),
                 Some(Ordering::Greater) | None => return Ok(None),
             }
         }
     }
 
-    fn peek(&mut self) -> Result<Option<&Row>, PublishError> {
-        if self.peeked.is_none()
-            && let Some(old) = &mut self.old
+    fn keep(&mut self, at: Range<u64>) -> Result<(), PublishError> {
+        if let Some(Step::Keep(last)) = self.steps.last_mut()
+            && last.end == at.start
         {
-            let offset = old.offset;
-            self.peeked = old.next()?.map(|row| (row, offset));
+            last.end = at.end;
+            return Ok(());
         }
-        Ok(self.peeked.as_ref().map(|(row, _)| row))
-    }
-
-    fn take(&mut self) -> Result<Option<Row>, PublishError> {
-        self.peek()?;
-        let row = self.peeked.take().map(|(row, _)| row);
-        self.before += u64::from(row.as_ref().is_some_and(|row| row.sha256.is_some()));
-        Ok(row)
+        self.push(Step::Keep(at))
     }
 
     fn push(&mut self, step: Step) -> Result<(), PublishError> {
@@ -200,16 +175,13 @@ impl Merge<'_> {
             return Err(PublishError::Stopped);
         }
         for step in steps {
-            let row = match step {
-                Step::Row(row) => Some(row),
+            match step {
+                Step::Keep(at) => self.rows.keep(at)?,
+                Step::Row(row) => self.write(row)?,
                 Step::Hash(_, path, old) => {
                     let read = hashed.next().unwrap_or(Err(NotHashed::Stopped));
-                    self.settle(path, old, read)
+                    self.settle(path, old, read)?;
                 }
-            };
-            if let Some(row) = row {
-                self.done.files += u64::from(row.sha256.is_some());
-                self.rows.push(&row)?;
             }
         }
         if self.unsaved >= self.scan.save_every && self.done.deleted == 0 {
@@ -219,46 +191,66 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// The row of a file that was read. Without a digest it stays as it was.
-    fn settle(&mut self, path: String, old: Option<Row>, read: Result<Hashed, NotHashed>) -> Option<Row> {
+    /// Writes the row of a file that was read. Without a digest it stays as it was.
+    fn settle(
+        &mut self,
+        path: String,
+        old: Option<Old>,
+        read: Result<Hashed, NotHashed>,
+    ) -> Result<(), PublishError> {
         let hashed = match read {
             Ok(hashed) => hashed,
             Err(failed) => {
+                self.again.insert(&path);
                 match failed {
                     NotHashed::Changing => self.done.problems.add(Problem::Changing, &path),
                     NotHashed::Unreadable => self.done.problems.add(Problem::Unreadable, &path),
                     NotHashed::Gone | NotHashed::Stopped => {}
                 }
-                return old;
+                return old.map_or(Ok(()), |old| Ok(self.rows.keep(old.at)?));
             }
         };
         let Hashed { stamp, sha256, is_unsure: unsure } = hashed;
+        if unsure {
+            self.again.insert(&path);
+        }
         self.done.read += 1;
         self.done.read_bytes += stamp.length;
         self.unsaved += stamp.length;
-        self.is_changed = true;
+        let old = old.map(|old| old.row);
         let before = old.as_ref().and_then(|old| old.sha256);
-        match old {
-            Some(old) if before == Some(sha256) => Some(Row { stamp, unsure, ..old }),
+        let row = match old {
+            Some(old) if before == Some(sha256) => Row { stamp, unsure, ..old },
             _ => {
                 let created = before.is_none();
                 *(if created { &mut self.done.created } else { &mut self.done.updated }) += 1;
                 let changed = self.scan.number;
-                Some(Row { path, stamp, sha256: Some(sha256), changed, created, unsure })
+                Row { path, stamp, sha256: Some(sha256), changed, created, unsure }
+            }
+        };
+        self.write(row)
+    }
+
+    /// Writes a new row.
+    fn write(&mut self, row: Row) -> Result<(), PublishError> {
+        self.is_changed = true;
+        self.rows.push(&row)?;
+        if row.changed == self.scan.number
+            && let Some(recent) = &mut self.recent
+        {
+            recent.push(row);
+            if recent.len() > MOST_RECENT {
+                self.recent = None;
             }
         }
+        Ok(())
     }
 
     /// Saves what is known by now: the new rows, and the old ones behind them.
     fn save(&mut self) -> Result<(), PublishError> {
-        self.peek()?;
-        let rest = match (&self.scan.old, &self.old) {
-            (Some(rows), Some(reader)) => {
-                Some((rows, self.peeked.as_ref().map_or(reader.offset, |(_, offset)| *offset)))
-            }
-            _ => None,
-        };
-        let file = self.rows.assemble(self.scan.place.temporary()?, self.scan.head(true), rest)?;
+        let rest = self.old.position().unwrap_or_default();
+        let into = self.scan.place.temporary()?;
+        let file = self.rows.copy_to(into, self.scan.head(true), rest)?;
         Handle::current().block_on(self.scan.place.put_file(FILES, file, &About::default()))
     }
 }
@@ -266,8 +258,8 @@ impl Merge<'_> {
 impl Step {
     fn file(&self) -> Option<&ToHash> {
         match self {
-            Self::Row(_) => None,
             Self::Hash(file, ..) => Some(file),
+            Self::Keep(_) | Self::Row(_) => None,
         }
     }
 }

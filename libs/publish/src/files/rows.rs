@@ -1,21 +1,23 @@
 //! What is known of each file: lines of JSON in the order of the paths, behind a line about the scans.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write as _};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use fixity::Sha256;
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 
-use super::stamp::Stamp;
+use super::row::{Line, Row};
 use crate::PublishError;
 
 /// The file at the place of the publication.
 pub(super) const FILES: &str = ".thresher/files.jsonl";
 /// The version that is written. A later one is refused.
 pub(super) const VERSION: u16 = 1;
+/// How much is read at a time where all rows are read.
+const LARGE_BYTES: usize = 256 * 1024;
+/// How much is read at a time where some are.
+pub(super) const NEAR_BYTES: usize = 4 * 1024;
 
 /// The first line. Numbers of changes are the times of scans, in microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,26 +27,6 @@ pub(super) struct Head {
     pub(super) begun: u64,
     /// The last scan that found a change.
     pub(super) changed: u64,
-}
-
-/// A file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Row {
-    /// Its path below the directory.
-    pub(super) path: String,
-    #[serde(flatten)]
-    pub(super) stamp: Stamp,
-    /// The digest of its bytes. None of a deleted one, which stays until that is told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) sha256: Option<Sha256>,
-    /// The scan that found its last change.
-    pub(super) changed: u64,
-    /// Whether that change created it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) created: bool,
-    /// Whether it is to be read again, though its stamp is the same.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) unsure: bool,
 }
 
 /// All files, as one scan left them. Cheap to clone.
@@ -65,9 +47,20 @@ pub(super) struct RowReader {
 }
 
 /// A file that is read from a position of its own.
-struct At {
+pub(super) struct At {
     file: Arc<File>,
     offset: u64,
+}
+
+impl At {
+    pub(super) fn begin(file: File) -> Self {
+        Self { file: Arc::new(file), offset: 0 }
+    }
+
+    /// The same file from another position on.
+    fn to(&self, offset: u64) -> Self {
+        Self { file: Arc::clone(&self.file), offset }
+    }
 }
 
 impl Read for At {
@@ -98,11 +91,11 @@ impl Rows {
 
     /// All rows.
     pub(super) fn read(&self) -> RowReader {
-        self.read_from(self.begin)
+        self.reader(self.begin, LARGE_BYTES)
     }
 
-    fn read_from(&self, offset: u64) -> RowReader {
-        let file = BufReader::with_capacity(256 * 1024, At { file: Arc::clone(&self.file), offset });
+    fn reader(&self, offset: u64, piece: usize) -> RowReader {
+        let file = BufReader::with_capacity(piece, At { file: Arc::clone(&self.file), offset });
         RowReader { file, line: Vec::new(), offset }
     }
 
@@ -118,13 +111,12 @@ impl Rows {
 
     /// A few rows from an offset on.
     pub(super) fn near(&self, offset: u64) -> RowReader {
-        let file = BufReader::with_capacity(4 * 1024, At { file: Arc::clone(&self.file), offset });
-        RowReader { file, line: Vec::new(), offset }
+        self.reader(offset, NEAR_BYTES)
     }
 
-    /// Copies the rows from an offset on.
-    pub(super) fn copy_from(&self, offset: u64, to: &mut impl io::Write) -> io::Result<u64> {
-        io::copy(&mut At { file: Arc::clone(&self.file), offset }, to)
+    /// Copies rows from an offset on, as they are.
+    pub(super) fn copy(&self, from: u64, length: u64, to: &mut impl io::Write) -> io::Result<u64> {
+        io::copy(&mut At { file: Arc::clone(&self.file), offset: from }.take(length), to)
     }
 }
 
@@ -144,41 +136,19 @@ impl RowReader {
             return Ok(None);
         }
         self.offset += length as u64;
-        serde_json::from_slice(&self.line).map(Some).map_err(|error| PublishError::changed(FILES, error))
-    }
-}
-
-/// Rows in the making.
-pub(super) struct RowWriter {
-    file: BufWriter<NamedTempFile>,
-}
-
-impl RowWriter {
-    pub(super) fn begin(file: NamedTempFile) -> Self {
-        Self { file: BufWriter::with_capacity(256 * 1024, file) }
+        let line: Line<'_> =
+            serde_json::from_slice(&self.line).map_err(|error| PublishError::changed(FILES, error))?;
+        Ok(Some(line.into()))
     }
 
-    pub(super) fn push(&mut self, row: &Row) -> Result<(), PublishError> {
-        serde_json::to_writer(&mut self.file, row).map_err(io::Error::from)?;
-        Ok(self.file.write_all(b"\n")?)
-    }
-
-    /// Writes head and rows into another file. `rest` are rows behind these.
-    pub(super) fn assemble(
-        &mut self,
-        into: NamedTempFile,
-        head: Head,
-        rest: Option<(&Rows, u64)>,
-    ) -> Result<NamedTempFile, PublishError> {
-        self.file.flush()?;
-        let mut out = BufWriter::new(into);
-        serde_json::to_writer(&mut out, &head).map_err(io::Error::from)?;
-        out.write_all(b"\n")?;
-        let rows = Arc::new(self.file.get_ref().reopen()?);
-        io::copy(&mut At { file: rows, offset: 0 }, &mut out)?;
-        if let Some((rows, offset)) = rest {
-            rows.copy_from(offset, &mut out)?;
+    /// Goes on at a row further on. One that is not far is in memory already.
+    pub(super) fn go_to(&mut self, offset: u64) {
+        let ahead = usize::try_from(offset.saturating_sub(self.offset)).unwrap_or(usize::MAX);
+        if ahead <= self.file.buffer().len() {
+            self.file.consume(ahead);
+        } else {
+            self.file = BufReader::with_capacity(NEAR_BYTES, self.file.get_ref().to(offset));
         }
-        out.into_inner().map_err(|error| error.into_error().into())
+        self.offset = offset;
     }
 }

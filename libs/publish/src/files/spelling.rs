@@ -15,9 +15,15 @@ pub(super) fn order(one: &str, other: &str) -> Ordering {
     one.bytes().map(plain).cmp(other.bytes().map(plain))
 }
 
-/// Whether a path is this one, or below it.
+/// Whether a path is this one, or below it. All are below the directory itself, whose path is empty.
 pub(super) fn is_at_or_below(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    let is_below = |rest: &str| rest.is_empty() || rest.starts_with('/');
+    folder.is_empty() || path.strip_prefix(folder).is_some_and(is_below)
+}
+
+/// How many names a path has.
+pub(super) fn depth(path: &str) -> usize {
+    path.split('/').count()
 }
 
 /// The URL of a file, below a URL that ends with a slash.
@@ -50,6 +56,7 @@ mod tests {
         paths.sort_by(|one, other| order(one, other));
         assert_eq!(paths, ["a/b", "a/b/c", "a/b.c", "a-", "a.txt", "b"]);
         assert!(is_at_or_below("a/b", "a") && is_at_or_below("a", "a") && !is_at_or_below("a.txt", "a"));
+        assert!(is_at_or_below("a", "") && is_at_or_below("", "") && !is_at_or_below("", "a"));
     }
 
     #[test]

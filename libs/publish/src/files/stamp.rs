@@ -5,10 +5,9 @@ use std::os::unix::fs::MetadataExt as _;
 
 use jiff::Timestamp;
 use rustix::fs::Stat;
-use serde::{Deserialize, Serialize};
 
 /// Length, time and inode of a file. A file with the same ones is not read again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// Bytes.
     pub(super) length: u64,

@@ -8,7 +8,8 @@ use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::beneath::OpenFile;
-use super::rows::{FILES, Row, RowReader};
+use super::row::Row;
+use super::rows::{FILES, RowReader};
 use crate::PublishError;
 use crate::records::{FileError, Pieces};
 

@@ -1,41 +1,58 @@
-//! Walks a directory in one order, whatever its size: it holds the names of one folder of each depth.
+//! Walks a directory in one order, whatever its size: it holds the names of one folder of each depth. It begins at the
+//! directory, or at one path after another.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::{io, vec};
 
-use rustix::fs::{AtFlags, Dir, FileType, Stat};
-use rustix::io::Errno;
+use rustix::fs::{Dir, FileType};
 
-use super::beneath;
+use super::above::Above;
+use super::beneath::{self, stat};
+use super::heard::Heard;
+use super::spelling::{depth, url};
 use super::stamp::Stamp;
 use crate::scanned::{Problem, Problems};
 
 /// The most folders above a file.
-const DEEPEST: usize = 100;
+pub(super) const DEEPEST: usize = 100;
 /// The most names of a folder.
 const MOST_NAMES: usize = 1_000_000;
 /// The longest path: object stores accept keys of 1,024 bytes.
-const LONGEST_PATH: usize = 900;
+pub(super) const LONGEST_PATH: usize = 900;
 /// The longest URL that all readers accept.
 const LONGEST_URL: usize = 2_000;
+/// The most bytes of a URL for each byte of a path.
+const MOST_ESCAPED: usize = 3;
 
 /// What the walk meets.
 pub(super) enum Found {
-    /// A file that may be published: the folder it is in, its path, and its stamp.
-    File(Arc<OwnedFd>, String, Stamp),
+    /// A file that may be published.
+    File(FoundFile),
     /// Nothing is known now of what is at this path or below.
     Unknown(String),
 }
 
+/// A file that may be published.
+pub(super) struct FoundFile {
+    /// The folder it is in.
+    pub(super) folder: Arc<OwnedFd>,
+    pub(super) path: String,
+    pub(super) stamp: Stamp,
+    /// Whether it has other names. What is written under those is not heard of.
+    pub(super) has_names: bool,
+}
+
 /// A walk in the order of the paths.
-pub(super) struct Walk {
+pub(super) struct Walk<'a> {
     levels: Vec<Level>,
+    /// What leads to where it begins.
+    above: Above,
     /// The URL of the directory.
     url: String,
-    /// A folder that is passed over: the publication itself.
-    passed_over: Option<(u64, u64)>,
+    /// What hears of changes in the folders.
+    heard: Option<&'a Heard>,
 }
 
 struct Level {
@@ -45,22 +62,51 @@ struct Level {
     names: vec::IntoIter<(String, FileType)>,
 }
 
-impl Walk {
-    /// Begins at a directory with this URL.
+impl<'a> Walk<'a> {
+    /// A walk of a directory with this URL, that has not begun.
     ///
     /// # Errors
     /// When the directory cannot be read.
-    pub(super) fn begin(
+    pub(super) fn new(
         directory: &Path,
         url: &str,
         publication: Option<&Path>,
-        problems: &mut Problems,
+        heard: Option<&'a Heard>,
     ) -> io::Result<Self> {
-        let passed_over = publication.map(rustix::fs::stat).transpose()?.as_ref().map(identity);
-        let mut walk = Self { levels: Vec::new(), url: url.to_owned(), passed_over };
-        let level = walk.read(beneath::root(directory)?, String::new(), problems);
-        walk.levels.push(level.map_err(|problem| io::Error::other(problem.to_string()))?);
-        Ok(walk)
+        let above = Above::new(directory, publication)?;
+        Ok(Self { levels: Vec::new(), above, url: url.to_owned(), heard })
+    }
+
+    /// Begins at the directory, or a file or folder in it. Each begin is behind the one before.
+    ///
+    /// # Errors
+    /// When the directory itself cannot be read.
+    pub(super) fn begin(&mut self, path: &str, problems: &mut Problems) -> io::Result<()> {
+        self.levels.clear();
+        if path.is_empty() {
+            let level = self.read(self.above.root(), String::new(), problems);
+            self.levels.push(level.map_err(|problem| io::Error::other(problem.to_string()))?);
+            return Ok(());
+        }
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if let Some(problem) = self.of_path(name, path) {
+            problems.add(problem, path);
+            return Ok(());
+        }
+        let (folder, kind) = match self.above.reach(above) {
+            Ok(None) => return Ok(()),
+            Ok(Some(folder)) => match stat(&folder, name) {
+                Ok(Some(found)) => (folder, FileType::from_raw_mode(found.st_mode)),
+                Ok(None) => return Ok(()),
+                Err(_) => (folder, FileType::Unknown),
+            },
+            // Nothing is known of what is below a folder that cannot be entered.
+            Err(_) => (self.above.root(), FileType::Unknown),
+        };
+        let prefix = path[..path.len() - name.len()].to_owned();
+        let names = vec![(name.to_owned(), kind)].into_iter();
+        self.levels.push(Level { folder, prefix, names });
+        Ok(())
     }
 
     /// The next file.
@@ -77,10 +123,13 @@ impl Walk {
                 FileType::Directory => self.enter(&folder, &name, &path, problems),
                 FileType::RegularFile => stamp(&folder, &name),
                 FileType::Symlink => Err(Problem::SymbolicLink),
+                FileType::Unknown => Err(Problem::Unreadable),
                 _ => Err(Problem::SpecialFile),
             };
             match met {
-                Ok(Some(stamp)) => return Some(Found::File(folder, path, stamp)),
+                Ok(Some((stamp, has_names))) => {
+                    return Some(Found::File(FoundFile { folder, path, stamp, has_names }));
+                }
                 Ok(None) => {}
                 Err(problem) => {
                     problems.add(problem, &path);
@@ -99,8 +148,8 @@ impl Walk {
         name: &str,
         path: &str,
         problems: &mut Problems,
-    ) -> Result<Option<Stamp>, Problem> {
-        if self.levels.len() >= DEEPEST {
+    ) -> Result<Option<(Stamp, bool)>, Problem> {
+        if depth(path) >= DEEPEST {
             return Err(Problem::TooDeep);
         }
         let folder = match beneath::folder(above, name) {
@@ -108,19 +157,19 @@ impl Walk {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(_) => return Err(Problem::Unreadable),
         };
-        if self.passed_over.is_some() {
-            let found = rustix::fs::fstat(&folder).map_err(|_| Problem::Unreadable)?;
-            if self.passed_over == Some(identity(&found)) {
-                return Ok(None);
-            }
+        if self.above.is_passed_over(&folder)? {
+            return Ok(None);
         }
-        let level = self.read(folder, format!("{path}/"), problems)?;
+        let level = self.read(Arc::new(folder), format!("{path}/"), problems)?;
         self.levels.push(level);
         Ok(None)
     }
 
-    /// Reads the names of a folder, and sorts them.
-    fn read(&self, folder: OwnedFd, prefix: String, problems: &mut Problems) -> Result<Level, Problem> {
+    /// Reads the names of a folder, and sorts them. Before that it is watched, so that no change is missed between.
+    fn read(&self, folder: Arc<OwnedFd>, prefix: String, problems: &mut Problems) -> Result<Level, Problem> {
+        if let Some(heard) = self.heard {
+            heard.add(folder.as_fd(), prefix.trim_end_matches('/'));
+        }
         let mut names = Vec::new();
         for entry in Dir::read_from(&folder).map_err(|_| Problem::Unreadable)? {
             let entry = entry.map_err(|_| Problem::Unreadable)?;
@@ -142,7 +191,7 @@ impl Walk {
                     Ok(Some(found)) => FileType::from_raw_mode(found.st_mode),
                     Ok(None) => continue,
                     // It is told when its turn comes.
-                    Err(_) => FileType::RegularFile,
+                    Err(_) => FileType::Unknown,
                 },
                 kind => kind,
             };
@@ -152,7 +201,7 @@ impl Walk {
             names.push((name.to_owned(), kind));
         }
         names.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        Ok(Level { folder: Arc::new(folder), prefix, names: names.into_iter() })
+        Ok(Level { folder, prefix, names: names.into_iter() })
     }
 
     fn of_path(&self, name: &str, path: &str) -> Option<Problem> {
@@ -160,34 +209,26 @@ impl Walk {
             Some(Problem::Hidden)
         } else if name.chars().any(char::is_control) {
             Some(Problem::ControlCharacter)
-        } else if path.len() > LONGEST_PATH || super::spelling::url(&self.url, path).len() > LONGEST_URL {
+        } else if path.len() > LONGEST_PATH || self.is_url_too_long(path) {
             Some(Problem::TooLong)
         } else {
             None
         }
     }
+
+    /// Most paths are so short that their URL need not be made.
+    fn is_url_too_long(&self, path: &str) -> bool {
+        self.url.len() + MOST_ESCAPED * path.len() > LONGEST_URL && url(&self.url, path).len() > LONGEST_URL
+    }
 }
 
-/// The stamp of a file. None if it is gone, or no file any more.
-fn stamp(folder: &OwnedFd, name: &str) -> Result<Option<Stamp>, Problem> {
+/// The stamp of a file, and whether it has other names. None if it is gone, or no file any more.
+fn stamp(folder: &OwnedFd, name: &str) -> Result<Option<(Stamp, bool)>, Problem> {
     match stat(folder, name) {
         Ok(Some(found)) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
-            Ok(Some(Stamp::of_stat(&found)))
+            Ok(Some((Stamp::of_stat(&found), found.st_nlink > 1)))
         }
         Ok(_) => Ok(None),
         Err(_) => Err(Problem::Unreadable),
     }
-}
-
-fn stat(folder: &OwnedFd, name: &str) -> rustix::io::Result<Option<Stat>> {
-    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(found) => Ok(Some(found)),
-        Err(Errno::NOENT) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-#[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
-fn identity(found: &Stat) -> (u64, u64) {
-    (found.st_dev as u64, found.st_ino as u64)
 }

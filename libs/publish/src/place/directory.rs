@@ -35,6 +35,17 @@ impl Directory {
         NamedTempFile::new_in(self.root.join(OWN).join("tmp"))
     }
 
+    /// Opens a file, if it is there.
+    pub(super) async fn open(&self, path: &str) -> io::Result<Option<std::fs::File>> {
+        let path = self.root.join(path);
+        blocking(move || match fs::File::open(path) {
+            Ok(file) => Ok(Some(file.into_file())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        })
+        .await
+    }
+
     /// Gives a temporary file its name.
     pub(super) async fn adopt(&self, path: &str, file: NamedTempFile, about: &About) -> io::Result<()> {
         let to = self.root.join(path);

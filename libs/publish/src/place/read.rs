@@ -8,7 +8,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::path::Path as Key;
 use object_store::{GetOptions, GetResult, ObjectStoreExt as _};
 
-use super::{OWN, Place, key};
+use super::{Kind, OWN, Place, key};
 use crate::PublishError;
 
 impl Place {
@@ -43,8 +43,12 @@ impl Place {
         found.bytes().await.map(Some).map_err(|error| self.failed(path, error))
     }
 
-    /// A copy of a file, as a temporary file that is read from its beginning. A missing file is none.
+    /// A file as it is now, to be read from its beginning, on the disk of this machine. A missing file is none.
     pub(crate) async fn copy(&self, path: &str) -> Result<Option<std::fs::File>, PublishError> {
+        if let Kind::Directory(directory) = &self.kind {
+            // A file is replaced as a whole, so an open one stays as it is.
+            return directory.open(path).await.map_err(|error| self.failed(path, error));
+        }
         let Some(found) = self.open(path).await? else { return Ok(None) };
         let mut file = self.temporary()?.into_file();
         let mut pieces = found.into_stream();

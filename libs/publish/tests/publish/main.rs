@@ -5,6 +5,7 @@ mod damaged;
 mod deletions;
 mod dumps;
 mod files;
+mod files_watched;
 mod folder;
 mod guarded;
 mod incremental;

@@ -49,7 +49,7 @@ impl Case {
             Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
             SourceMarker::new("one".parse().unwrap(), url.as_str()),
         );
-        let shared = Shared::of_held(publication, Held::Files(files), &Settings::default());
+        let shared = Shared::of_held(publication, Held::Files(Box::new(files)), &Settings::default());
         shared.publish(&mut |_| {}).await.unwrap();
         let told = shared.publication().published_until().await.unwrap();
         put(&folder);

@@ -35,7 +35,8 @@ pub(crate) struct PublishArgs {
     /// With --from and --listen: where documents and digests are kept; a directory of its own.
     #[arg(long, value_name = "DIR|s3://…", requires = "from", conflicts_with = "to")]
     pub(crate) state: Option<String>,
-    /// With --from and --listen: scan the directory again after so many seconds.
+    /// With --from and --listen: scan the directory again after so many seconds, if the system does not tell of
+    /// changes. If it does, what was changing or could not be read is looked at again after this time.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -44,6 +45,19 @@ pub(crate) struct PublishArgs {
         value_parser = clap::value_parser!(u32).range(1..=86_400)
     )]
     pub(crate) rescan: u32,
+    /// With --from and --listen: scan the whole directory again after so many seconds, though the system tells of
+    /// changes.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 3_600,
+        requires = "from",
+        value_parser = clap::value_parser!(u32).range(1..=604_800)
+    )]
+    pub(crate) rescan_all: u32,
+    /// With --from and --listen: do not hear from the system what changes; scan the directory after each --rescan.
+    #[arg(long, requires = "from", conflicts_with = "rescan_all")]
+    pub(crate) no_watch: bool,
     /// Also make a Resource Dump and a Change Dump: packages of many resources. They need the place of all bytes once
     /// more.
     #[arg(long)]

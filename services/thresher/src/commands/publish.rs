@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use model::{SetRule, SourceId, counted};
-use publish::files::{FOLDER, FileRecords};
+use publish::files::{FOLDER, FileRecords, Watching};
 use publish::{
     Archive, Base, CatalogRecords, PartSet, Place, Policy, Publication, PublishError, Records, Seen, Takedown,
 };
@@ -156,7 +156,11 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Po
     let below = base.url(FOLDER).parse::<Url>()?;
     let url = args.files_url.clone().unwrap_or(below);
     let files = FileRecords::new(directory, &url, &place).map_err(failed)?;
-    let files = files.allow_deletes(args.allow_deletes);
+    let mut files = files.allow_deletes(args.allow_deletes);
+    if args.listen.is_some() && !args.no_watch {
+        let all_every = Duration::from_secs(args.rescan_all.into());
+        files = files.watched(Watching { all_every, ..Watching::default() });
+    }
     let with_bytes = args.to.is_some() && !args.documents_only && args.files_url.is_none();
     let url = files.directory_url().to_owned();
     let source = SourceMarker::new(SourceId::of_entry(&url.parse()?), url);
@@ -176,7 +180,8 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Po
     match args.listen {
         Some(listen) => {
             let readers = readers(args, tokens(args)?.as_ref(), &publication.source.source);
-            serve(args, listen, base, Site::One(Box::new(publication), Held::Files(files)), readers).await
+            let site = Site::One(Box::new(publication), Held::Files(Box::new(files)));
+            serve(args, listen, base, site, readers).await
         }
         None => lay_down(args, &publication, &files).await,
     }

@@ -15,6 +15,7 @@ use testkit::waiting::{found, until};
 use super::peers::resync;
 use super::{Files, Served};
 use crate::common::{Destination, Run, thresher};
+use crate::metrics::get;
 
 /// A directory with this many files, and one name that needs escaping.
 fn directory(files: usize) -> TempDir {
@@ -106,7 +107,7 @@ fn a_new_resource_list_is_made_when_enough_has_changed_and_the_pause_is_over() {
 async fn a_server_of_files_follows_the_directory() {
     let folder = directory(10);
     let state = TempDir::with_prefix("state-").unwrap();
-    let served = Served::files(folder.path(), state.path());
+    let served = Served::files(folder.path(), state.path(), &["--no-watch", "--rescan", "1"]);
     let copy = Destination::directory();
     copy.sync(&served.well_known()).exits(0);
     assert_eq!(held(&copy), there(folder.path()));
@@ -129,6 +130,32 @@ async fn a_server_of_files_follows_the_directory() {
         (headers["etag"] == digest && has_digest).then_some(())
     })
     .await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_of_files_hears_of_what_changes() {
+    let folder = directory(10);
+    let state = TempDir::with_prefix("state-").unwrap();
+    // Nothing is scanned because of the time.
+    let options = ["--rescan", "86400", "--rescan-all", "86400", "--metrics", "127.0.0.1:0"];
+    let served = Served::files(folder.path(), state.path(), &options);
+    let copy = Destination::directory();
+    copy.sync(&served.well_known()).exits(0);
+    for round in 0..2 {
+        put(&folder, "part0/0.txt", &format!("other {round}"));
+        put(&folder, &format!("new {round}/deep/file"), "new");
+        fs::remove_file(folder.path().join(format!("part1/{}.txt", 1 + 3 * round))).unwrap();
+        until("the copy has the changes", || {
+            copy.sync(&served.well_known()).exits(0);
+            held(&copy) == there(folder.path())
+        })
+        .await;
+    }
+    let metrics = get(served.metrics.as_ref().unwrap(), "/metrics");
+    assert!(metrics.contains("thresher_publisher_scans_total{extent=\"all\"} 1\n"), "{metrics}");
+    // The directory, three parts, the one with an odd name, and two folders of each round.
+    assert!(metrics.contains("thresher_publisher_watched_folders 9\n"), "{metrics}");
 }
 
 /// Location, digest and length of each entry of a list.

@@ -168,11 +168,11 @@ impl Served {
         Self::with(copy, &["--dumps"])
     }
 
-    /// Serves the files of a directory, scanned each second.
-    fn files(from: &Path, state: &Path) -> Self {
+    /// Serves the files of a directory with these options.
+    fn files(from: &Path, state: &Path, options: &[&str]) -> Self {
         let mut served = Self::idle();
         let mut command = thresher();
-        command.args(["publish", "--rescan", "1", "--from"]).arg(from).arg("--state").arg(state);
+        command.args(["publish", "--from"]).arg(from).arg("--state").arg(state).args(options);
         served.run(command);
         served
     }
