@@ -1,6 +1,7 @@
 //! `thresher publish --listen`.
 
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
@@ -26,8 +27,23 @@ pub(crate) struct PublishServer {
 impl PublishServer {
     /// Starts one with these options, and waits until it answers.
     pub(crate) fn start(thresher: &Thresher, place: &Place, options: &[&str]) -> anyhow::Result<Self> {
-        let address = format!("127.0.0.1:{}", free_port()?);
+        let address = free_address()?;
         let mut server = Self { process: spawn(&address, thresher, place, options)?, address };
+        server.until_ready()?;
+        Ok(server)
+    }
+
+    /// Starts one of the files of a directory, and waits until it answers. Documents and digests are kept in `state`.
+    pub(crate) fn of_files(
+        thresher: &Thresher,
+        files: &Path,
+        state: &Path,
+        options: &[&str],
+    ) -> anyhow::Result<Self> {
+        let address = free_address()?;
+        let mut command = publish(&address, thresher);
+        command.arg("--from").arg(files).arg("--state").arg(state).args(options);
+        let mut server = Self { process: begin(command)?, address };
         server.until_ready()?;
         Ok(server)
     }
@@ -84,11 +100,25 @@ impl PublishServer {
 }
 
 fn spawn(address: &str, thresher: &Thresher, place: &Place, options: &[&str]) -> anyhow::Result<Child> {
+    let mut command = publish(address, thresher);
+    command.envs(place.environment.iter().cloned()).args(["--into", &place.into]).args(options);
+    begin(command)
+}
+
+fn publish(address: &str, thresher: &Thresher) -> Command {
     let mut command = thresher.command();
-    command.envs(place.environment.iter().cloned()).args(["publish", "--base", &base(address)]);
-    command.args(["--listen", address, "--into", &place.into]).args(options);
+    command.args(["publish", "--base", &base(address), "--listen", address]);
+    command
+}
+
+fn begin(mut command: Command) -> anyhow::Result<Child> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().context("thresher publish does not start")
+}
+
+/// An address at which nothing listens.
+pub(crate) fn free_address() -> anyhow::Result<String> {
+    Ok(format!("127.0.0.1:{}", free_port()?))
 }
 
 fn base(address: &str) -> String {

@@ -1,5 +1,7 @@
-//! `publish-files`: 100,000 files in a directory become a Source, and again after 1 % of them changed; and
-//! `resync-build` lists the same files.
+//! `publish-files`: 100,000 files in a directory become a Source, and again after 1 % of them changed, by a command and
+//! by a server; and `resync-build` lists the same files.
+
+mod watched;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,8 +34,9 @@ const RESYNC: &str = "resync-build";
 const FIRST: &str = "thresher publish, first";
 const CHANGED: &str = "thresher publish, 1 % changed";
 const IDLE: &str = "thresher publish, unchanged";
+const WATCHED: &str = "thresher publish --listen, 1 % changed";
 /// The longest times, in thousandths of the time of `resync-build`, for as many files as by default.
-const MOST_PER_MILLE: [(&str, u64); 2] = [(FIRST, 500), (CHANGED, 50)];
+const MOST_PER_MILLE: [(&str, u64); 3] = [(FIRST, 500), (CHANGED, 50), (WATCHED, 50)];
 
 /// State that every run needs.
 struct Bench {
@@ -73,7 +76,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
     }
     let versions = vec![thresher.version.clone(), resync.version.clone()];
     let bench = Bench { thresher, resync, files, count, work };
-    let mut rows: Vec<Row> = [RESYNC, FIRST, CHANGED, IDLE].map(|name| Row::new(name, count)).into();
+    let mut rows: Vec<Row> = [RESYNC, FIRST, CHANGED, IDLE, WATCHED].map(|name| Row::new(name, count)).into();
     for round in 1..=options.rounds.get() {
         eprintln!("round {round}");
         let done = bench.round(u32::try_from(round)?)?;
@@ -81,7 +84,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
         for (row, (command, mut done)) in rows.iter_mut().zip(done) {
             let most = MOST_PER_MILLE.iter().find(|(name, _)| *name == row.name && count == FILES);
             if let Some((_, most)) = most {
-                let took = (done.usage.seconds * 1e3 / resync_seconds).ceil() as u64;
+                // Of a server, without the quiet time before its scan.
+                let own = done.counted.get(watched::SCANNED).map(|millis| *millis as f64 / 1e3);
+                let took = (own.unwrap_or(done.usage.seconds) * 1e3 / resync_seconds).ceil() as u64;
                 done.checks.push(Check::at_most("thousandths of the time of resync-build", *most, took));
             }
             row.command = command;
@@ -100,7 +105,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
 }
 
 impl Bench {
-    /// All four commands, one after the other: each needs what the one before left.
+    /// All commands, one after the other: each needs what the one before left.
     fn round(&self, round: u32) -> anyhow::Result<Vec<(String, Round)>> {
         let folder = self.work.make(&format!("round-{round}"))?;
         let mut done = Vec::new();
@@ -119,14 +124,20 @@ impl Bench {
         let publish = publish.arg(&self.files).args(["--to", "public", "--json"]);
         // The first scan reads again what is younger than two seconds: no file is.
         done.push(self.publish(&publish, &folder, self.count, 0)?);
-        for number in (0..self.count).step_by(usize::try_from(ONE_IN)?) {
-            write(&self.files, number, round)?;
-        }
-        let changed = self.count.div_ceil(ONE_IN);
+        let changed = self.change(round)?;
         done.push(self.publish(&publish, &folder, changed, changed)?);
         // Those that were written just before are read once more.
         done.push(self.publish(&publish, &folder, changed, 0)?);
+        done.push(watched::round(self, &folder, round)?);
         Ok(done)
+    }
+
+    /// Writes one file in so many again. Returns how many.
+    fn change(&self, version: u32) -> anyhow::Result<u64> {
+        for number in (0..self.count).step_by(usize::try_from(ONE_IN)?) {
+            write(&self.files, number, version)?;
+        }
+        Ok(self.count.div_ceil(ONE_IN))
     }
 
     fn publish(
@@ -149,10 +160,10 @@ impl Bench {
     }
 }
 
-fn write(files: &Path, number: u64, round: u32) -> anyhow::Result<()> {
+fn write(files: &Path, number: u64, version: u32) -> anyhow::Result<()> {
     let folder = files.join(format!("{:05}", number / TOGETHER));
     fs::create_dir_all(&folder)?;
-    let line = format!("file {number} in round {round}\n");
+    let line = format!("file {number} in round {version}\n");
     let body: Vec<u8> = line.bytes().cycle().take(BYTES_EACH).collect();
     Ok(fs::write(folder.join(format!("{number:07}.txt")), body)?)
 }
