@@ -81,7 +81,8 @@ async fn a_start_for_readers_with_tokens_ends_the_subscriptions_of_others() {
         };
         let server = Server::new(settings, CancellationToken::new()).unwrap();
         let files = FileRecords::new(folder.path(), &url, &publication.place).unwrap();
-        let (set, _) = start(open_one(publication.clone(), Held::Files(files), &server)).await.unwrap();
+        let (set, _) =
+            start(open_one(publication.clone(), Held::Files(Box::new(files)), &server)).await.unwrap();
         let Some(Front::Alone(hub)) = set.hub else { panic!("a hub") };
         until("it has those that are admitted", || hub.subscribers() == left).await;
         server.stop.cancel();
