@@ -25,7 +25,7 @@ const SHARED: &[u32] = &[
     0xff53_4d42, // cifs
 ];
 
-/// Whether all changes of a folder are told, whoever makes them.
+/// Whether all changes of a folder are told, also those that other machines make.
 pub(super) fn tells_all(folder: BorrowedFd<'_>) -> rustix::io::Result<bool> {
     let found = rustix::fs::fstatfs(folder)?;
     // The number has 32 bits; its type is wider on some machines.
