@@ -13,7 +13,7 @@ use crate::world::{BASE, World, small};
 /// Readers at a time.
 const READERS: usize = 8;
 /// Publications beside them.
-const PUBLICATIONS: usize = 100;
+const PUBLICATIONS: usize = 55;
 /// Versions that each brings.
 const VERSIONS: usize = 7;
 /// New Resource Lists and closed Change Lists in that time, at least.
