@@ -68,6 +68,19 @@ pub enum PublishError {
         /// Where in the line.
         column: usize,
     },
+    /// The file of a request that waits is not as it was written.
+    #[error(
+        "{at}, line {line}, column {column}: this is no request to a hub, so it is removed; its subscriber may send it \
+         again"
+    )]
+    Waiting {
+        /// The file.
+        at: String,
+        /// Where it cannot be read.
+        line: usize,
+        /// Where in the line.
+        column: usize,
+    },
     /// A document that was published before cannot be read.
     #[error("{at} is not as it was published: {why}; restore it, or publish to an empty place")]
     Changed {

@@ -39,11 +39,19 @@ impl Publication {
     /// A request that waits. None if it was removed meanwhile.
     ///
     /// # Errors
-    /// When the place fails, or the file is not as it was written.
+    /// When the place fails, or the file is not as it was written ([`PublishError::Waiting`]). That file is removed.
     pub async fn waiting_request(&self, name: &str) -> Result<Option<WaitingRequest>, PublishError> {
         let path = path(name);
         let Some(bytes) = self.place.read(&path).await? else { return Ok(None) };
-        serde_json::from_slice(&bytes).map(Some).map_err(|error| PublishError::changed(&path, error))
+        match serde_json::from_slice(&bytes) {
+            Ok(request) => Ok(Some(request)),
+            Err(error) => {
+                // Read again and again, it would hold up what waits behind it.
+                self.place.remove(&path).await?;
+                // The message of the parser could quote a secret.
+                Err(PublishError::Waiting { at: path, line: error.line(), column: error.column() })
+            }
+        }
     }
 
     /// Writes a request that waits. Requests are taken in the order of their names: letters, digits and `-`.
@@ -85,14 +93,18 @@ mod tests {
     use super::*;
     use crate::{Base, Place};
 
-    #[tokio::test]
-    async fn requests_wait_in_order_and_show_no_secret() {
+    fn publication() -> Publication {
         let source = "one".parse().unwrap();
-        let publication = Publication::of_documents(
+        Publication::of_documents(
             Place::of(Store::in_memory().publication(&source)).unwrap(),
             Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
             SourceMarker::new(source, "http://one.example/"),
-        );
+        )
+    }
+
+    #[tokio::test]
+    async fn requests_wait_in_order_and_show_no_secret() {
+        let publication = publication();
         let request =
             WaitingRequest { form: "hub.secret=hunter2".to_owned(), admission: Admission::default() };
         assert!(!format!("{request:?}").contains("hunter2"));
@@ -106,5 +118,16 @@ mod tests {
         publication.remove_waiting_request("b-1").await.unwrap();
         assert_eq!(publication.waiting_request("b-1").await.unwrap(), None);
         assert_eq!(publication.waiting_requests(9).await.unwrap(), ["a-2", "c-3"]);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_cannot_be_read_is_told_once_and_removed() {
+        let publication = publication();
+        let about = About { is_private: true, ..About::default() };
+        publication.place.put(&path("a-1"), (&br#""hub.secret=hunter2""#[..]).into(), &about).await.unwrap();
+        let error = publication.waiting_request("a-1").await.unwrap_err();
+        assert!(matches!(error, PublishError::Waiting { line: 1, .. }), "{error}");
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+        assert_eq!(publication.waiting_request("a-1").await.unwrap(), None);
     }
 }

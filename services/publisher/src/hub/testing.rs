@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use object_store::ObjectStoreExt as _;
 use object_store::memory::InMemory;
 use publish::files::FileRecords;
 use publish::{Admission, Base, Place, Publication, Subscriber};
@@ -20,6 +21,8 @@ use crate::shared::{Held, Shared};
 /// A hub of a folder's files.
 pub(crate) struct Case {
     folder: TempDir,
+    /// The place of the publication.
+    objects: Arc<InMemory>,
     pub(crate) hub: Hub,
     pub(crate) room: Room,
     /// A time before the last change, which is in the Change List and in no payload.
@@ -41,7 +44,8 @@ pub(crate) fn subscriber(callback: &str, told: Timestamp) -> Subscriber {
 impl Case {
     pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::bucket("memory", Arc::new(InMemory::new()));
+        let objects = Arc::new(InMemory::new());
+        let place = Place::bucket("memory", objects.clone());
         let url = "http://mirror.example/files/".parse().unwrap();
         let files = FileRecords::new(folder.path(), &url, &place).unwrap();
         let publication = Publication::of_documents(
@@ -63,7 +67,7 @@ impl Case {
         let url = "http://mirror.example/hub".parse().unwrap();
         let room = Room::new(limits).unwrap();
         let hub = Hub::open(&shared, &url, room.clone(), None, CancellationToken::new()).await.unwrap();
-        Self { folder, hub, room, told }
+        Self { folder, objects, hub, room, told }
     }
 
     /// What is published.
@@ -75,6 +79,11 @@ impl Case {
     pub(crate) async fn change(&self) {
         put(&self.folder);
         assert_eq!(self.hub.0.shared.publish(&mut |_| {}).await.unwrap().changes, 1);
+    }
+
+    /// Writes an object at the place.
+    pub(crate) async fn put_object(&self, path: &str, content: &'static str) {
+        self.objects.put(&path.into(), content.into()).await.unwrap();
     }
 
     /// Stops the hub.

@@ -50,9 +50,16 @@ impl Hub {
         let publication = self.0.shared.publication();
         // The semaphore is never closed.
         let _turn = self.0.room.verifying().acquire().await;
-        // Another process may have been faster.
-        let Some(waiting) = publication.waiting_request(name).await? else { return Ok(()) };
-        let WaitingRequest { form, admission } = waiting;
+        let WaitingRequest { form, admission } = match publication.waiting_request(name).await {
+            Ok(Some(waiting)) => waiting,
+            // Another process was faster.
+            Ok(None) => return Ok(()),
+            Err(error @ PublishError::Waiting { .. }) => {
+                tracing::error!(%error, "a request to a hub cannot be read");
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         if let Some(request) = read(&form) {
             drop(form);
             self.verified(request, admission).await?;
@@ -92,6 +99,20 @@ fn read(form: &str) -> Option<SubscriptionRequest> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hub::testing::Case;
+
+    #[tokio::test]
+    async fn a_request_that_cannot_be_read_holds_up_no_other() {
+        let case = Case::new().await;
+        let publication = case.shared().publication();
+        let (bad, good) = ("001-c1-h1", "002-c2-h2");
+        case.put_object(&format!(".thresher/waiting/{bad}.json"), "no request").await;
+        let left =
+            WaitingRequest { form: "hub.mode=none".to_owned(), admission: publish::Admission::default() };
+        publication.put_waiting_request(good, &left).await.unwrap();
+        assert_eq!(case.hub.take_those_that_wait().await.unwrap(), 2);
+        assert!(publication.waiting_requests(9).await.unwrap().is_empty());
+    }
 
     #[test]
     fn requests_are_chosen_by_their_names_a_few_of_each_host_and_one_of_each_subscriber() {
