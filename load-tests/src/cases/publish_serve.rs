@@ -26,6 +26,8 @@ const DOCUMENTS: [&str; 2] = ["small documents, thresher", "small documents, ngi
 const RANGES: [&str; 2] = ["ranges of 1 MiB, thresher", "ranges of 1 MiB, nginx"];
 /// Requests open at once.
 const AT_ONCE: u32 = 64;
+/// The client may open a connection before an old one is closed, and the bound of one client is 64 by default.
+const ANY_NUMBER_OF_CONNECTIONS: [&str; 2] = ["--connections-per-client", "0"];
 
 /// Two servers, and what each is asked for.
 struct Pair {

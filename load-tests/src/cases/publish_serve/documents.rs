@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::Pair;
+use super::{ANY_NUMBER_OF_CONNECTIONS, Pair};
 use crate::cases::publish::Held;
 use crate::folder::WorkFolder;
 use crate::nginx::Nginx;
@@ -24,7 +24,7 @@ pub(super) fn pair(
     let place = Place::directory(&work.make("held")?);
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(Held::fill(&place, RESOURCES))?;
-    let server = PublishServer::start(thresher, &place, &[])?;
+    let server = PublishServer::start(thresher, &place, &ANY_NUMBER_OF_CONNECTIONS)?;
     let public = work.make("public")?;
     let document = server.get(DOCUMENT)?;
     fs::write(public.join(DOCUMENT), &document)?;

@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::Pair;
+use super::{ANY_NUMBER_OF_CONNECTIONS, Pair};
 use crate::cases::measured;
 use crate::cases::small_files::serving;
 use crate::cli::SourceKind;
@@ -32,7 +32,8 @@ pub(super) fn pair(thresher: &Thresher, work: &WorkFolder, requests: u64) -> any
         outcome.in_sync && outcome.stored == RESOURCES,
         "the harvest of the large resources is not whole"
     );
-    let server = PublishServer::start(thresher, &Place::directory(&folder.join("into")), &[])?;
+    let server =
+        PublishServer::start(thresher, &Place::directory(&folder.join("into")), &ANY_NUMBER_OF_CONNECTIONS)?;
     let published = published(&server)?;
 
     let mut choice = ChaCha8Rng::seed_from_u64(1);
