@@ -30,7 +30,7 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
     let place = &shared.publication().place;
     let Document { meta, sha256, is_final, body } = match place.document(path).await {
         Ok(Some(found)) => found,
-        Ok(None) => return not_found(),
+        Ok(None) => return missing(shared, path).await,
         Err(error) => {
             tracing::error!(%error, path, "a document cannot be read");
             return unavailable();
@@ -83,6 +83,22 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
         Ok(_) => unavailable(),
         Err(error) => {
             tracing::error!(%error, path, "a document cannot be read");
+            unavailable()
+        }
+    }
+}
+
+/// The answer where there is no document. A package that was removed for what is withdrawn is gone: its manifest, by
+/// which it was refused before, is too.
+async fn missing(shared: &Shared, path: &str) -> Response {
+    if !paths::is_package(path) || shared.takedowns().is_none() {
+        return not_found();
+    }
+    match shared.publication().package_was_removed(path).await {
+        Ok(true) => package_withdrawn(),
+        Ok(false) => not_found(),
+        Err(error) => {
+            tracing::error!(%error, path, "it cannot be told whether a package was removed");
             unavailable()
         }
     }
