@@ -13,7 +13,7 @@ use crate::documents::{document, put_fixed};
 use crate::page::html_page;
 use crate::part_set::PartSet;
 use crate::paths::{CAPABILITIES, DESCRIPTION, PAGE, RESOURCES, ROBOTS};
-use crate::place::{About, OWN, Place};
+use crate::place::{About, OWN, Place, lasting};
 use crate::{Base, PublishError};
 
 /// The most sets: the entries of one document (§7).
@@ -189,7 +189,7 @@ impl Collection {
     async fn save(&self, place: &Place, state: &State) -> Result<(), PublishError> {
         debug_assert!(STATE.starts_with(OWN));
         let json = serde_json::to_vec(state).map_err(|error| PublishError::place(STATE, error))?;
-        let about = About { media_type: Some("application/json".to_owned()), ..About::default() };
+        let about = About { media_type: Some("application/json".to_owned()), ..lasting() };
         place.flush().await?;
         place.put(STATE, json.into(), &about).await
     }

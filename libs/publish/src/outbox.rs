@@ -8,7 +8,7 @@ use resourcesync::Entry;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::place::{About, OWN};
+use crate::place::{OWN, lasting};
 use crate::published::each_entry;
 use crate::state::State;
 use crate::{Publication, PublishError};
@@ -117,7 +117,7 @@ impl Publication {
         let path = path(hub);
         let told = Told { hub: hub.clone(), until };
         let json = serde_json::to_vec(&told).map_err(|error| PublishError::place(&path, error))?;
-        self.place.put(&path, json.into(), &About::default()).await
+        self.place.put(&path, json.into(), &lasting()).await
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change_record::{ChangeListRecord, is_zero};
 use crate::past_record::Past;
-use crate::place::{About, Place};
+use crate::place::{About, Place, lasting};
 use crate::told::ToldUntil;
 use crate::{Base, Policy, PublishError};
 
@@ -246,8 +246,8 @@ impl State {
 
     pub(crate) async fn save(&self, place: &Place) -> Result<(), PublishError> {
         let json = serde_json::to_vec(self).map_err(|error| PublishError::place(STATE, error))?;
-        let about = About { media_type: Some("application/json".to_owned()), ..About::default() };
-        // What it names must survive a loss of power, too.
+        let about = About { media_type: Some("application/json".to_owned()), ..lasting() };
+        // What it names outlives a loss of power, too.
         place.flush().await?;
         place.replace(STATE, json.into(), &about).await
     }

@@ -7,7 +7,7 @@ use secrets::Secret;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
-use crate::place::{About, OWN};
+use crate::place::{About, OWN, lasting};
 use crate::{Admission, Publication, PublishError};
 
 /// A subscriber, and how far it was told.
@@ -86,7 +86,7 @@ impl Publication {
     pub async fn put_subscriber(&self, subscriber: &Subscriber) -> Result<(), PublishError> {
         let path = path(&subscriber.callback);
         let json = serde_json::to_vec(subscriber).map_err(|error| PublishError::place(&path, error))?;
-        let about = About { is_private: true, ..About::default() };
+        let about = About { is_private: true, ..lasting() };
         self.place.put(&path, json.into(), &about).await
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::place::{About, OWN};
+use crate::place::{About, OWN, lasting};
 use crate::{Admission, Publication, PublishError};
 
 /// A request to the hub that waits.
@@ -65,7 +65,7 @@ impl Publication {
     ) -> Result<(), PublishError> {
         let path = path(name);
         let json = serde_json::to_vec(request).map_err(|error| PublishError::place(&path, error))?;
-        let about = About { is_private: true, ..About::default() };
+        let about = About { is_private: true, ..lasting() };
         self.place.put(&path, json.into(), &about).await
     }
 

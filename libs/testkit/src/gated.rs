@@ -23,12 +23,13 @@ pub struct Gate {
     refused: AtomicUsize,
 }
 
-/// Objects in memory behind a [`Gate`]; only PUTs of whole objects wait at it. Each HEAD request is counted.
+/// Objects in memory behind a [`Gate`]; only PUTs of whole objects wait at it. Each HEAD and GET request is counted.
 #[derive(Debug)]
 pub struct GatedObjects {
     inner: InMemory,
     gate: Arc<Gate>,
     heads: AtomicUsize,
+    gets: AtomicUsize,
 }
 
 impl Gate {
@@ -78,13 +79,19 @@ impl GatedObjects {
         let come = watch::Sender::new(0);
         let refused = AtomicUsize::new(0);
         let gate = Arc::new(Gate { come, through: Semaphore::new(0), refused });
-        let objects = Self { inner: InMemory::new(), gate: Arc::clone(&gate), heads: AtomicUsize::new(0) };
+        let (heads, gets) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let objects = Self { inner: InMemory::new(), gate: Arc::clone(&gate), heads, gets };
         (Arc::new(objects), gate)
     }
 
     /// How many HEAD requests for an object were made.
     pub fn heads(&self) -> usize {
         self.heads.load(Ordering::SeqCst)
+    }
+
+    /// How many GET requests for an object, or a part of it, were made.
+    pub fn gets(&self) -> usize {
+        self.gets.load(Ordering::SeqCst)
     }
 }
 
@@ -114,6 +121,8 @@ impl ObjectStore for GatedObjects {
             self.heads.fetch_add(1, Ordering::SeqCst);
             // Others may send the same request before the response.
             tokio::task::yield_now().await;
+        } else {
+            self.gets.fetch_add(1, Ordering::SeqCst);
         }
         self.inner.get_opts(at, options).await
     }

@@ -1,11 +1,13 @@
 //! Documents, as they were published.
 
+use std::ops::Range;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use jiff::Timestamp;
 use object_store::ObjectMeta;
-use publish::{Document, DocumentBody, paths};
+use publish::{Document, DocumentBody, Place, paths};
 use serving::range::{self, Part};
 
 use crate::answers::{not_found, package_withdrawn, unavailable};
@@ -30,7 +32,7 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
     let place = &shared.publication().place;
     let Document { meta, sha256, is_final, body } = match place.document(path).await {
         Ok(Some(found)) => found,
-        Ok(None) => return not_found(),
+        Ok(None) => return missing(shared, path).await,
         Err(error) => {
             tracing::error!(%error, path, "a document cannot be read");
             return unavailable();
@@ -52,11 +54,12 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
         Part::Whole => {
             headers.insert(header::CONTENT_LENGTH, length.into());
             let body = match body {
-                _ if *method == Method::HEAD => Body::empty(),
-                DocumentBody::Small(bytes) => Body::from(bytes),
-                DocumentBody::Large(found) => Body::from_stream(found.into_stream()),
+                _ if *method == Method::HEAD => Some(Body::empty()),
+                DocumentBody::Small(bytes) => Some(Body::from(bytes)),
+                DocumentBody::Large(found) => Some(Body::from_stream(found.into_stream())),
+                DocumentBody::Package => bytes_of(place, path, None, &etag).await,
             };
-            return (headers, body).into_response();
+            return body.map_or_else(unavailable, |body| (headers, body).into_response());
         }
         Part::Range(range) => range,
         Part::Nowhere => {
@@ -75,14 +78,40 @@ pub(crate) async fn answer(shared: &Shared, path: &str, method: &Method, asked: 
         let part = bytes.slice(range.start as usize..range.end as usize);
         return (StatusCode::PARTIAL_CONTENT, headers, Body::from(part)).into_response();
     }
-    match place.open_range(path, range).await {
-        // A document that was replaced meanwhile has another tag: the range would be of two versions.
-        Ok(Some(part)) if self::etag(&part.meta) == etag => {
-            (StatusCode::PARTIAL_CONTENT, headers, Body::from_stream(part.into_stream())).into_response()
+    let part = bytes_of(place, path, Some(range), &etag).await;
+    part.map_or_else(unavailable, |part| (StatusCode::PARTIAL_CONTENT, headers, part).into_response())
+}
+
+/// The bytes of a large document, or of a range of it. None if they cannot be read now.
+async fn bytes_of(place: &Place, path: &str, range: Option<Range<u64>>, etag: &str) -> Option<Body> {
+    let found = match range {
+        Some(range) => place.open_range(path, range).await,
+        None => place.open(path).await,
+    };
+    match found {
+        // One that was replaced meanwhile has another tag: the bytes would be of another version.
+        Ok(found) => {
+            let found = found.filter(|found| self::etag(&found.meta) == etag)?;
+            Some(Body::from_stream(found.into_stream()))
         }
-        Ok(_) => unavailable(),
         Err(error) => {
             tracing::error!(%error, path, "a document cannot be read");
+            None
+        }
+    }
+}
+
+/// The answer where there is no document. A package that was removed for what is withdrawn is gone: its manifest, by
+/// which it was refused before, is too.
+async fn missing(shared: &Shared, path: &str) -> Response {
+    if !paths::is_package(path) || shared.takedowns().is_none() {
+        return not_found();
+    }
+    match shared.publication().package_was_removed(path).await {
+        Ok(true) => package_withdrawn(),
+        Ok(false) => not_found(),
+        Err(error) => {
+            tracing::error!(%error, path, "it cannot be told whether a package was removed");
             unavailable()
         }
     }
@@ -146,5 +175,51 @@ fn media_type(path: &str) -> &'static str {
         paths::ROBOTS => "text/plain; charset=utf-8",
         path if paths::is_package(path) => "application/zip",
         _ => "application/xml",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderName;
+    use object_store::ObjectStoreExt as _;
+    use publish::{Base, Publication};
+    use store::{SourceMarker, Store};
+    use testkit::gated::GatedObjects;
+
+    use super::*;
+    use crate::settings::Settings;
+    use crate::shared::Held;
+
+    #[tokio::test]
+    async fn a_large_package_is_read_only_where_its_bytes_are_sent() {
+        let (objects, gate) = GatedObjects::closed();
+        gate.open(1);
+        let path = "resourcedump/a.zip";
+        let package: Vec<u8> = (0..100_000_u32).map(|number| number as u8).collect();
+        objects.put(&path.into(), package.clone().into()).await.unwrap();
+        let publication = Publication::of_documents(
+            Place::bucket("memory", objects.clone()),
+            Base::new("http://mirror.example/".parse().unwrap()).unwrap(),
+            SourceMarker::new("one".parse().unwrap(), "http://e.org/"),
+        );
+        let shared = Shared::of_held(publication, Held::Harvest(Store::in_memory()), &Settings::default());
+        // The status, the tag, the content, and how many GETs it took.
+        let ask = async |method: Method, asked: &[(HeaderName, &str)]| {
+            let asked = asked.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect();
+            let before = objects.gets();
+            let response = answer(&shared, path, &method, &asked).await;
+            let (head, body) = response.into_parts();
+            let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+            let etag = head.headers[header::ETAG].to_str().unwrap().to_owned();
+            (head.status.as_u16(), etag, body, objects.gets() - before)
+        };
+        let (status, etag, body, gets) = ask(Method::HEAD, &[]).await;
+        assert_eq!((status, body.len(), gets), (200, 0, 0));
+        let (status, _, body, gets) = ask(Method::GET, &[(header::IF_NONE_MATCH, etag.as_str())]).await;
+        assert_eq!((status, body.len(), gets), (304, 0, 0));
+        let (status, _, body, gets) = ask(Method::GET, &[(header::RANGE, "bytes=70000-70009")]).await;
+        assert_eq!((status, &body[..], gets), (206, &package[70_000..70_010], 1));
+        let (status, _, body, gets) = ask(Method::GET, &[]).await;
+        assert!(status == 200 && body == package && gets == 1, "{status}, {} bytes, {gets} GETs", body.len());
     }
 }

@@ -43,7 +43,8 @@ pub(crate) async fn answer(
 }
 
 fn send(open: OpenFile, method: &Method, asked: &HeaderMap) -> Response {
-    let OpenFile { file, length, modified, etag, sha256, media_type, .. } = open;
+    let OpenFile { length, modified, sha256, media_type, .. } = open;
+    let etag = open.etag.clone();
     let mut headers = HeaderMap::new();
     let told = HeaderValue::from_static(media_type.unwrap_or("application/octet-stream"));
     headers.insert(header::CONTENT_TYPE, told);
@@ -79,14 +80,15 @@ fn send(open: OpenFile, method: &Method, asked: &HeaderMap) -> Response {
     headers.insert(header::CONTENT_LENGTH, (range.end - range.start).into());
     let body = match *method {
         Method::HEAD => Body::empty(),
-        _ => Body::from_stream(pieces(file, range)),
+        _ => Body::from_stream(pieces(open, range)),
     };
     (status, headers, body).into_response()
 }
 
-/// The bytes of a range. A file that became shorter meanwhile breaks off.
-fn pieces(file: std::fs::File, range: std::ops::Range<u64>) -> impl Stream<Item = io::Result<Bytes>> {
-    stream::try_unfold((file, range), |(mut file, range)| async move {
+/// The bytes of a range. A file that is written meanwhile breaks off: its pieces may be of two versions, and the reader
+/// was told the tag and the digest of one.
+fn pieces(open: OpenFile, range: std::ops::Range<u64>) -> impl Stream<Item = io::Result<Bytes>> {
+    stream::try_unfold((open, range), |(mut open, range)| async move {
         if range.is_empty() {
             return Ok(None);
         }
@@ -94,10 +96,67 @@ fn pieces(file: std::fs::File, range: std::ops::Range<u64>) -> impl Stream<Item 
             let count = PIECE_BYTES.min(range.end - range.start);
             // At most a piece.
             let mut piece = BytesMut::zeroed(count as usize);
-            file.seek(SeekFrom::Start(range.start))?;
-            file.read_exact(&mut piece)?;
-            Ok::<_, io::Error>((piece.freeze(), (file, range.start + count..range.end)))
+            open.file.seek(SeekFrom::Start(range.start))?;
+            open.file.read_exact(&mut piece)?;
+            if !open.is_unchanged()? {
+                return Err(io::Error::other("the file was written while it was sent"));
+            }
+            Ok((piece.freeze(), (open, range.start + count..range.end)))
         });
         read.await.map_err(io::Error::other).flatten().map(Some)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::path::Path;
+    use std::time::SystemTime;
+
+    use futures::TryStreamExt as _;
+    use object_store::memory::InMemory;
+    use publish::Place;
+
+    use super::*;
+
+    const LENGTH: u64 = 2 * PIECE_BYTES + 1;
+
+    /// Reads a file of which something becomes after its first piece.
+    async fn read(becomes: impl FnOnce(&Path)) -> io::Result<Vec<u8>> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("a");
+        fs::write(&path, vec![b'a'; LENGTH as usize])?;
+        File::options().write(true).open(&path)?.set_modified(SystemTime::UNIX_EPOCH)?;
+        let place = Place::bucket("memory", Arc::new(InMemory::new()));
+        let url = "http://mirror.example/files/".parse().unwrap();
+        let files = FileRecords::new(folder.path(), &url, &place).unwrap();
+        let open = files.open_at("files/a")?.unwrap();
+        let mut body = std::pin::pin!(pieces(open, 0..LENGTH));
+        let mut read = body.try_next().await?.unwrap().to_vec();
+        becomes(&path);
+        while let Some(piece) = body.try_next().await? {
+            read.extend_from_slice(&piece);
+        }
+        Ok(read)
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_written_while_it_is_sent_breaks_off() {
+        let old = vec![b'a'; LENGTH as usize];
+        assert_eq!(read(|_| {}).await.unwrap(), old);
+        for length in [LENGTH, LENGTH + 1, LENGTH - 1] {
+            let overwritten = read(|path| fs::write(path, vec![b'b'; length as usize]).unwrap()).await;
+            assert!(overwritten.is_err(), "{length}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_replaced_while_it_is_sent_is_sent_to_its_end() {
+        let replaced = read(|path| {
+            let other = path.with_extension("new");
+            fs::write(&other, vec![b'b'; LENGTH as usize]).unwrap();
+            fs::rename(other, path).unwrap();
+        });
+        assert_eq!(replaced.await.unwrap(), vec![b'a'; LENGTH as usize]);
+    }
 }

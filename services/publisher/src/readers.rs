@@ -67,6 +67,11 @@ impl Readers {
         self.tokens.as_ref().and_then(|tokens| refusal(tokens.access(reader.headers, set)))
     }
 
+    /// Whether these are the same readers as others of this server, which has one file of tokens.
+    pub(crate) fn are(&self, others: &Self) -> bool {
+        self.word() == others.word()
+    }
+
     /// Which readers these are, in a word that changes with them.
     fn word(&self) -> String {
         let networks = self.networks.as_ref().map(|networks| {

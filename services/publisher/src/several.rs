@@ -1,13 +1,15 @@
 //! Several publications as the sets of one Source: its documents, and the sets by their folder. Sets may come and go.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, header};
 use axum::response::{IntoResponse as _, Response};
 use fixity::Sha256;
 use jiff::Timestamp;
+use lru::LruCache;
 use model::{Clock as _, SystemClock};
 use publish::{Base, Collection, CollectionDocument, CollectionSet, PublishError, paths};
 use store::SourceMarker;
@@ -20,6 +22,9 @@ use crate::metrics::PublisherMetrics;
 use crate::readers::{Reader, Readers};
 use crate::set::Set;
 use crate::settings::Settings;
+
+/// How many views of the sets have their documents in memory: each may have some megabytes.
+const MOST_VIEWS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
 /// The sets, and the documents above them. Cheap to clone.
 #[derive(Clone)]
@@ -47,11 +52,14 @@ pub(crate) struct OfAll {
 struct Sets {
     /// By the folder, which is the Source's ID.
     members: BTreeMap<String, Member>,
-    /// When the last set came or went.
+    /// When the last set came or went, or got other readers.
     since: Timestamp,
-    /// The documents for readers of all sets, once they were asked for.
-    documents: Option<Arc<Documents>>,
+    /// The documents that were asked for last, by which of the sets they name.
+    documents: Mutex<LruCache<View, Arc<Documents>>>,
 }
+
+/// Which of the sets a reader may read, in their order.
+type View = Box<[bool]>;
 
 /// A set.
 #[derive(Clone)]
@@ -73,8 +81,8 @@ pub(crate) struct Found {
 pub(crate) struct Visible<'a> {
     /// In the order of their IDs.
     pub(crate) members: Vec<&'a Member>,
-    /// Whether these are all sets that there are.
-    are_all: bool,
+    /// Which of all sets these are.
+    view: View,
     /// Whether others may read other ones.
     pub(crate) are_private: bool,
 }
@@ -107,7 +115,8 @@ impl Several {
             server_turns: Arc::clone(&settings.oai_turns),
             metrics: settings.metrics.clone(),
         };
-        let sets = Sets { members: BTreeMap::new(), since: SystemClock.now(), documents: None };
+        let documents = Mutex::new(LruCache::new(MOST_VIEWS));
+        let sets = Sets { members: BTreeMap::new(), since: SystemClock.now(), documents };
         let hubs = hubs.filter(|hubs| hubs.path() != base.path());
         Self(Arc::new(Parts { base, hubs, oai, sets: RwLock::new(sets) }))
     }
@@ -143,8 +152,12 @@ impl Several {
 
     /// Gives a set other readers.
     pub(crate) fn set_readers(&self, source: &str, readers: Readers) {
-        if let Some(member) = self.write().members.get_mut(source) {
-            member.readers = readers;
+        let mut sets = self.write();
+        let Some(member) = sets.members.get_mut(source) else { return };
+        let are_others = !member.readers.are(&readers);
+        member.readers = readers;
+        if are_others {
+            sets.note_change();
         }
     }
 
@@ -193,24 +206,24 @@ impl Several {
 
     /// The documents for a reader, or the answer to one who may read no set.
     fn documents(&self, reader: Reader<'_>) -> Result<Above, Box<Response>> {
-        let (members, are_all, are_private, since) = {
+        let (members, view, are_private, since) = {
             let sets = self.read();
-            let Visible { members, are_all, are_private } = sets.visible(reader, Asked::Name)?;
+            let Visible { members, view, are_private } = sets.visible(reader, Asked::Name)?;
             let since = sets.since;
-            if let Some(documents) = sets.documents.clone().filter(|_| are_all) {
+            if let Some(documents) = sets.documents().get(&view).cloned() {
                 return Ok(Above { documents, since, are_private });
             }
             // The documents are written without the lock.
             let members: Vec<CollectionSet> = members.into_iter().map(Member::described).collect();
-            (members, are_all, are_private, since)
+            (members, view, are_private, since)
         };
         let documents = write(&self.0.base, members).map_err(|error| {
             tracing::error!(%error, "the documents above the sets cannot be written");
             Box::new(unavailable())
         })?;
-        let mut sets = self.write();
-        if are_all && sets.since == since {
-            sets.documents = Some(Arc::clone(&documents));
+        let sets = self.read();
+        if sets.since == since {
+            sets.documents().put(view, Arc::clone(&documents));
         }
         Ok(Above { documents, since, are_private })
     }
@@ -235,8 +248,11 @@ impl Sets {
     fn visible(&self, reader: Reader<'_>, asked: Asked) -> Result<Visible<'_>, Box<Response>> {
         let mut refused = None;
         let mut members = Vec::new();
+        let mut view = Vec::with_capacity(self.members.len());
         for member in self.members.values() {
-            match member.readers.refusal(reader, (asked == Asked::Content).then_some(&member.marker)) {
+            let refusal = member.readers.refusal(reader, (asked == Asked::Content).then_some(&member.marker));
+            view.push(refusal.is_none());
+            match refusal {
                 None => members.push(member),
                 // Whom a token helps is told so.
                 Some(answer) if answer.status() == 401 || refused.is_none() => refused = Some(answer),
@@ -246,16 +262,19 @@ impl Sets {
         if members.is_empty() {
             return Err(Box::new(refused.unwrap_or_else(not_found)));
         }
-        let are_all = members.len() == self.members.len();
         let are_private = self.members.values().any(|member| member.readers.are_some());
-        Ok(Visible { members, are_all, are_private })
+        Ok(Visible { members, view: view.into(), are_private })
     }
 
     fn note_change(&mut self) {
         // Strictly rising: it identifies what the documents name.
         let next = self.since.checked_add(jiff::SignedDuration::from_nanos(1)).unwrap_or(self.since);
         self.since = SystemClock.now().max(next);
-        self.documents = None;
+        self.documents().clear();
+    }
+
+    fn documents(&self) -> MutexGuard<'_, LruCache<View, Arc<Documents>>> {
+        self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

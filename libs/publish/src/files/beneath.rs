@@ -33,6 +33,14 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
+    /// Whether it is as it was when it was opened, by its length and time. One that was replaced is.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn is_unchanged(&self) -> io::Result<bool> {
+        Ok(Stamp::of(&self.file.metadata()?) == self.stamp)
+    }
+
     /// The same file, with its digest.
     pub(super) fn with_digest(self, sha256: Sha256) -> Self {
         Self { etag: format!("\"{sha256}\""), sha256: Some(sha256), ..self }

@@ -16,7 +16,7 @@ use super::scan::{Outcome, Scan};
 use super::spelling::order;
 use super::walk::FoundFile;
 use crate::PublishError;
-use crate::place::About;
+use crate::place::lasting;
 use crate::scanned::{Problem, Scanned};
 
 /// Steps that are held at a time, each perhaps with its open folder.
@@ -251,7 +251,7 @@ impl<'a> Merge<'a> {
         let rest = self.old.position().unwrap_or_default();
         let into = self.scan.place.temporary()?;
         let file = self.rows.copy_to(into, self.scan.head(true), rest)?;
-        Handle::current().block_on(self.scan.place.put_file(FILES, file, &About::default()))
+        Handle::current().block_on(self.scan.place.put_file(FILES, file, &lasting()))
     }
 }
 

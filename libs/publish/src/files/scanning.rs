@@ -11,7 +11,7 @@ use super::looks::Looks;
 use super::rows::{FILES, Rows};
 use super::scan::{Outcome, Scan};
 use crate::PublishError;
-use crate::place::About;
+use crate::place::lasting;
 use crate::scanned::Scanned;
 
 impl FileRecords {
@@ -52,7 +52,7 @@ impl FileRecords {
         let rows = match rows {
             Some(file) => {
                 let rows = Rows::open(file.reopen()?)?;
-                self.place.put_file(FILES, file, &About::default()).await?;
+                self.place.put_file(FILES, file, &lasting()).await?;
                 Some(rows)
             }
             None => old,

@@ -7,7 +7,7 @@ use model::ResourceUri;
 use oaipmh::BaseUrl;
 use serde::{Deserialize, Serialize};
 
-use crate::place::{About, OWN};
+use crate::place::{OWN, lasting};
 use crate::takedown::Takedown;
 use crate::work::micros;
 use crate::{Publication, PublishError};
@@ -96,7 +96,7 @@ impl Publication {
     pub async fn save_withdrawals(&self, withdrawals: &Withdrawals) -> Result<(), PublishError> {
         let path = path();
         let json = serde_json::to_vec(withdrawals).map_err(|error| PublishError::place(&path, error))?;
-        self.place.put(&path, json.into(), &About::default()).await
+        self.place.put(&path, json.into(), &lasting()).await
     }
 }
 

@@ -10,7 +10,6 @@ use bytes::Bytes;
 use fs_err as fs;
 use futures::TryStreamExt as _;
 use futures::stream::BoxStream;
-use jiff::Timestamp;
 use tempfile::NamedTempFile;
 
 use super::{About, OWN};
@@ -49,8 +48,8 @@ impl Directory {
     /// Gives a temporary file its name.
     pub(super) async fn adopt(&self, path: &str, file: NamedTempFile, about: &About) -> io::Result<()> {
         let to = self.root.join(path);
-        let (modified, is_private) = (about.modified, about.is_private);
-        blocking(move || place(file, &to, modified, is_private)).await
+        let about = about.clone();
+        blocking(move || place(file, &to, &about)).await
     }
 
     pub(super) async fn put<E>(
@@ -114,9 +113,16 @@ impl Directory {
         let root = self.root.clone();
         blocking(move || flush(&root)).await
     }
+
+    /// Waits until the name of a file is on the disk.
+    pub(super) async fn flush_folder(&self, path: &str) -> io::Result<()> {
+        let path = self.root.join(path);
+        blocking(move || flush_folder(&path)).await
+    }
 }
 
-fn place(file: NamedTempFile, to: &Path, modified: Option<Timestamp>, is_private: bool) -> io::Result<()> {
+fn place(file: NamedTempFile, to: &Path, about: &About) -> io::Result<()> {
+    let &About { modified, is_private, is_lasting, .. } = about;
     // A temporary file is private to its owner; others are meant to be served.
     if !is_private {
         file.as_file().set_permissions(Permissions::from_mode(0o644))?;
@@ -125,14 +131,38 @@ fn place(file: NamedTempFile, to: &Path, modified: Option<Timestamp>, is_private
         let seconds = u64::try_from(modified.as_second()).unwrap_or_default();
         file.as_file().set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))?;
     }
-    let file = match file.persist(to) {
-        Err(error) if error.error.kind() == io::ErrorKind::NotFound => error.file,
-        other => return other.map(drop).map_err(|error| error.error),
-    };
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder)?;
+    let is_new = is_lasting && !to.try_exists()?;
+    if is_lasting {
+        // Else its name may be on the disk before its bytes: after a loss of power it would be empty.
+        wait_for(file.as_file())?;
     }
-    file.persist(to).map(drop).map_err(|error| error.error)
+    match file.persist(to) {
+        Ok(_) => {}
+        Err(error) if error.error.kind() == io::ErrorKind::NotFound => {
+            if let Some(folder) = to.parent() {
+                fs::create_dir_all(folder)?;
+                if is_new {
+                    flush_folder(folder)?;
+                }
+            }
+            error.file.persist(to).map_err(|error| error.error)?;
+        }
+        Err(error) => return Err(error.error),
+    }
+    if is_new { flush_folder(to) } else { Ok(()) }
+}
+
+/// Waits until the name of a file, or of a folder, is on the disk.
+fn flush_folder(of: &Path) -> io::Result<()> {
+    let Some(folder) = of.parent() else { return Ok(()) };
+    wait_for(fs::File::open(folder)?.file())
+}
+
+/// Waits until what was written to an open file, or folder, is on the disk.
+fn wait_for(open: &std::fs::File) -> io::Result<()> {
+    #[cfg(all(test, target_os = "linux"))]
+    tests::note(open);
+    open.sync_all()
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
@@ -150,3 +180,6 @@ fn flush(_: &Path) -> io::Result<()> {
     nix::unistd::sync();
     Ok(())
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

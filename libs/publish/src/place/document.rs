@@ -8,7 +8,7 @@ use resourcesync::{Options, Reader};
 use super::Place;
 use super::small::{SMALL_BYTES, SmallFile};
 use crate::PublishError;
-use crate::paths::{is_change_list, is_immutable};
+use crate::paths::{is_change_list, is_immutable, is_package};
 
 /// More than the header of any document of ours takes.
 const HEAD_BYTES: u64 = 16 * 1024;
@@ -33,6 +33,8 @@ pub enum DocumentBody {
     Small(Bytes),
     /// A large one, to be read from the place.
     Large(GetResult),
+    /// A large package, to be opened at the place. Most readers of packages ask for a range, or whether they have it.
+    Package,
 }
 
 impl Place {
@@ -54,6 +56,17 @@ impl Place {
             Some(Err(reading)) => Some(reading),
             None => None,
         };
+        if is_package(path) {
+            let Some(meta) = self.head(path).await? else { return Ok(None) };
+            if meta.size > SMALL_BYTES {
+                return Ok(Some(Document {
+                    meta,
+                    sha256: None,
+                    is_final: true,
+                    body: DocumentBody::Package,
+                }));
+            }
+        }
         let Some(found) = self.open(path).await? else { return Ok(None) };
         let meta = found.meta.clone();
         if meta.size > SMALL_BYTES {

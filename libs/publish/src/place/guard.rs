@@ -38,12 +38,16 @@ impl Place {
         found.bytes().await.map(Some).map_err(|error| self.failed(path, error))
     }
 
-    /// Replaces a small file that was read before.
+    /// Replaces a small file that was read before. What follows may remove files that the earlier version names, so
+    /// this one is on the disk then.
     ///
     /// # Errors
     /// [`PublishError::Busy`] when another process has replaced it meanwhile.
     pub(crate) async fn replace(&self, path: &str, bytes: Bytes, about: &About) -> Result<(), PublishError> {
-        let Some(guard) = &self.guard else { return self.put(path, bytes, about).await };
+        let Some(guard) = &self.guard else {
+            self.put(path, bytes, about).await?;
+            return self.flush_folder(path).await;
+        };
         let attributes = bucket::attributes(about);
         let options = PutOptions { mode: guard.mode(), attributes, ..PutOptions::default() };
         match self.objects.put_opts(&key(path), bytes.into(), options).await {

@@ -23,7 +23,7 @@ use self::small::SmallFiles;
 use crate::PublishError;
 
 pub use self::document::{Document, DocumentBody};
-pub(crate) use self::write::{About, xml};
+pub(crate) use self::write::{About, lasting, xml};
 
 /// The folder of files that belong to the publisher alone. Servers need not serve it.
 pub(crate) const OWN: &str = ".thresher";

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::path::Path as Key;
-use object_store::{GetOptions, GetResult, ObjectStoreExt as _};
+use object_store::{GetOptions, GetResult, ObjectMeta, ObjectStoreExt as _};
 
 use super::{Kind, OWN, Place, key};
 use crate::PublishError;
@@ -31,6 +31,15 @@ impl Place {
     pub async fn open_range(&self, path: &str, range: Range<u64>) -> Result<Option<GetResult>, PublishError> {
         let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
         match self.objects.get_opts(&key(path), options).await {
+            Ok(found) => Ok(Some(found)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed(path, error)),
+        }
+    }
+
+    /// The length and times of a file.
+    pub(super) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>, PublishError> {
+        match self.objects.head(&key(path)).await {
             Ok(found) => Ok(Some(found)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.failed(path, error)),

@@ -23,6 +23,14 @@ pub(crate) struct About {
     pub(crate) modified: Option<Timestamp>,
     /// Whether it is for the publisher alone, since it has a secret.
     pub(crate) is_private: bool,
+    /// Whether it is on the disk once it is written. After a loss of power, a name that is replaced has the earlier
+    /// file or this one, and whole.
+    pub(crate) is_lasting: bool,
+}
+
+/// What is told of a file that has what nothing else tells.
+pub(crate) fn lasting() -> About {
+    About { is_lasting: true, ..About::default() }
 }
 
 /// What a server tells of a document.
@@ -88,6 +96,16 @@ impl Place {
     pub(crate) async fn flush(&self) -> Result<(), PublishError> {
         match &self.kind {
             Kind::Directory(directory) => directory.flush().await.map_err(|error| self.failed("", error)),
+            Kind::Bucket(_) => Ok(()),
+        }
+    }
+
+    /// Waits until the name of a file is on the disk.
+    pub(super) async fn flush_folder(&self, path: &str) -> Result<(), PublishError> {
+        match &self.kind {
+            Kind::Directory(directory) => {
+                directory.flush_folder(path).await.map_err(|error| self.failed(path, error))
+            }
             Kind::Bucket(_) => Ok(()),
         }
     }

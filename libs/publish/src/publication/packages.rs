@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Publication;
 use crate::paths::is_package;
+use crate::state::{Dump, State};
 use crate::{PublishError, packed};
 
 impl Publication {
@@ -21,5 +22,17 @@ impl Publication {
             Some(stem) => packed::has_any(&self.place, &format!("{stem}.xml"), urls).await,
             None => Ok(None),
         }
+    }
+
+    /// Whether the package at a path was removed for what is withdrawn, and the Resource Dump still names it: another
+    /// one is not made yet.
+    ///
+    /// # Errors
+    /// When the place fails.
+    pub async fn package_was_removed(&self, path: &str) -> Result<bool, PublishError> {
+        let Some(State { dump: Some(Dump { packages, .. }), .. }) = State::load(&self.place).await? else {
+            return Ok(false);
+        };
+        Ok(packages.iter().any(|package| package.path == path && package.entries.is_none()))
     }
 }

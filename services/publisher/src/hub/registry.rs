@@ -85,6 +85,11 @@ impl Hub {
         if same >= limits.per_host { Err(Full::Host(limits.per_host)) } else { Ok(()) }
     }
 
+    /// Whether a callback is that of a subscriber.
+    pub(super) fn knows(&self, callback: &Url) -> bool {
+        self.0.registry.all().contains_key(callback)
+    }
+
     /// Begins or renews the subscription of a verified request. It is at the place when this returns. The inner error
     /// says that there is no room.
     pub(super) async fn subscribe(

@@ -38,13 +38,17 @@ pub(crate) async fn answer(
         return said(StatusCode::NOT_FOUND, &format!("this hub has one topic, {topic}"));
     }
     let metrics = front.shared().metrics();
+    let hub = front.hub();
     if request.mode == Mode::Subscribe
-        && let Some(Err(full)) = front.hub().map(|hub| hub.has_room(&request.callback))
+        && let Some(Err(full)) = hub.as_ref().map(|hub| hub.has_room(&request.callback))
     {
         metrics.no_room();
         return later(&full.to_string());
     }
-    let Some(permit) = front.room().verifications().begin(&request.callback) else {
+    let room = front.room();
+    let is_known = hub.is_some_and(|hub| hub.knows(&request.callback));
+    let verifications = if is_known { room.renewals() } else { room.verifications() };
+    let Some(permit) = verifications.begin(&request.callback) else {
         metrics.no_room();
         return later("this hub asks many subscribers to confirm; try again in a minute");
     };
@@ -90,4 +94,42 @@ fn status(front: &Front, method: &Method) -> Response {
     ];
     let body = if *method == Method::HEAD { Body::empty() } else { Body::from(text) };
     (headers, body).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::callbacks::Callbacks;
+    use url::Url;
+    use websub::FORM;
+
+    use super::*;
+    use crate::hub::testing::{Case, subscriber};
+
+    #[tokio::test]
+    async fn strangers_who_take_all_places_keep_no_subscriber_from_a_renewal() {
+        let case = Case::new().await;
+        let callbacks = Callbacks::start().unwrap();
+        case.hub.take(subscriber(&callbacks.url("/known"), case.told));
+        let stalled = |number: usize| format!("http://h{number}.test/").parse::<Url>().unwrap();
+        let begin = |number| case.room.verifications().begin(&stalled(number));
+        let all: Vec<_> = (0..1_000).map_while(begin).collect();
+        assert!(all.len() < 1_000, "they are bounded");
+
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(FORM))]);
+        let front = Front::Alone(case.hub.clone());
+        let ask = async |mode, path: &str| {
+            let topic = front.channel().topic.to_string();
+            let callback = callbacks.url(path).parse().unwrap();
+            let request = SubscriptionRequest { mode, topic, callback, lease: None, secret: None };
+            let body = Body::from(request.to_form());
+            answer(&front, &Method::POST, &headers, Admission::default(), body).await.status()
+        };
+        assert_eq!(ask(Mode::Subscribe, "/new").await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(ask(Mode::Unsubscribe, "/new").await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(ask(Mode::Subscribe, "/known").await, StatusCode::ACCEPTED);
+        assert_eq!(ask(Mode::Unsubscribe, "/known").await, StatusCode::ACCEPTED);
+        drop(all);
+        assert_eq!(ask(Mode::Subscribe, "/new").await, StatusCode::ACCEPTED);
+        case.stop();
+    }
 }

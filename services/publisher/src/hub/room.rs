@@ -35,6 +35,7 @@ struct Parts {
     client: Client,
     limits: HubLimits,
     verifications: Verifications,
+    renewals: Verifications,
     verifying: Semaphore,
     places: Places,
     bodies: Semaphore,
@@ -54,6 +55,7 @@ impl Room {
             trials: Arc::new(Semaphore::new(limits.without_subscribers)),
             limits,
             verifications: Verifications::default(),
+            renewals: Verifications::default(),
             verifying: Semaphore::new(VERIFYING),
             places: Places::default(),
             bodies: Semaphore::new(BODIES),
@@ -74,9 +76,14 @@ impl Room {
         &self.0.limits
     }
 
-    /// Requests that are taken: each is verified at once, or put where it waits.
+    /// Requests that are taken, for callbacks that are not known: each is verified at once, or put where it waits.
     pub(super) fn verifications(&self) -> &Verifications {
         &self.0.verifications
+    }
+
+    /// The same for callbacks of subscribers. Strangers, who may let each request wait, take no place of theirs.
+    pub(super) fn renewals(&self) -> &Verifications {
+        &self.0.renewals
     }
 
     /// Turns to verify requests that waited.

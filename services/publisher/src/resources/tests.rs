@@ -104,6 +104,21 @@ impl World {
         self.store.object_store().put(&key, "x".repeat(body.len()).into()).await.unwrap();
     }
 
+    /// Removes the only package as a run does before it makes another one.
+    async fn give_up_package(&self, package: &str, manifest: &str) {
+        let objects = self.store.object_store();
+        let at = |path: &str| object_store::path::Path::from(format!("publications/one/{path}"));
+        let state = at(".thresher/publication.json");
+        let text = objects.get(&state).await.unwrap().bytes().await.unwrap();
+        let text = String::from_utf8(text.to_vec()).unwrap();
+        let (before, rest) = text.split_once("\"entries\":\"").unwrap();
+        let (_, after) = rest.split_once("\",").unwrap();
+        objects.put(&state, format!("{before}{after}").into()).await.unwrap();
+        for path in [package, manifest] {
+            objects.delete(&at(path)).await.unwrap();
+        }
+    }
+
     /// A publication of it, with old lists of which it keeps what they name for so long.
     fn open(&self, keep_replaced: Duration, takedowns: Option<Takedowns>) -> Shared {
         self.open_with(keep_replaced, takedowns, false)
@@ -250,8 +265,10 @@ async fn a_package_with_what_is_withdrawn_is_refused_before_another_one_is_made(
     let stem =
         dump.split("http://mirror.example/").find_map(|rest| Some(rest.split_once(".zip")?.0)).unwrap();
     let (package, manifest) = (format!("{stem}.zip"), format!("{stem}.xml"));
-    let status =
-        async |path: &str| documents::answer(&shared, path, &Method::GET, &none).await.status().as_u16();
+    let status_at = async |shared: &Shared, path: &str| {
+        documents::answer(shared, path, &Method::GET, &none).await.status().as_u16()
+    };
+    let status = async |path: &str| status_at(&shared, path).await;
     assert_eq!(status(&package).await, 200);
     let withdraw = |uri: &str| takedowns.now().replace(&publish::Takedown::parse(uri).unwrap());
     withdraw("http://e.org/another");
@@ -261,9 +278,21 @@ async fn a_package_with_what_is_withdrawn_is_refused_before_another_one_is_made(
     for _ in 0..2 {
         assert_eq!((status(&package).await, status(&manifest).await), (410, 200));
     }
-    assert_eq!(status(&package.replace("resourcedump/", "resourcedump/0")).await, 404);
+    let other = package.replace("resourcedump/", "resourcedump/0");
+    assert_eq!(status(&other).await, 404);
     withdraw("");
     assert_eq!(status(&package).await, 200);
+
+    // A run removes the package, and is killed before it has made another one. Nothing is known of its manifest now.
+    withdraw(world.uri.as_str());
+    world.give_up_package(&package, &manifest).await;
+    let fresh = world.open_with(TWO_DAYS, Some(takedowns.clone()), true);
+    for list in [world.uri.as_str(), ""] {
+        withdraw(list);
+        for (path, expected) in [(&package, 410), (&manifest, 404), (&other, 404)] {
+            assert_eq!(status_at(&fresh, path).await, expected, "{path}, {list:?}");
+        }
+    }
     world.catalog.close().await.unwrap();
 }
 

@@ -14,6 +14,18 @@ fn several(sources: &[(&str, Readers)]) -> Several {
     all
 }
 
+fn near() -> Readers {
+    Readers { tokens: None, networks: Some(["10.2.0.0/16".parse().unwrap()].into()) }
+}
+
+/// The documents for a reader at this address.
+fn documents(all: &Several, address: &str) -> Arc<Documents> {
+    let headers = HeaderMap::new();
+    let reader = Reader { address: address.parse().unwrap(), headers: &headers };
+    let Ok(above) = all.documents(reader) else { panic!("a reader of some sets") };
+    above.documents
+}
+
 fn link(all: &Several, path: &str) -> String {
     let headers = HeaderMap::new();
     let reader = Reader { address: "10.3.0.1".parse().unwrap(), headers: &headers };
@@ -23,8 +35,7 @@ fn link(all: &Several, path: &str) -> String {
 
 #[test]
 fn what_is_above_the_sets_leads_to_those_that_the_reader_may_read() {
-    let near = Readers { tokens: None, networks: Some(["10.2.0.0/16".parse().unwrap()].into()) };
-    let all = several(&[("one", Readers::default()), ("near", near), ("two", Readers::default())]);
+    let all = several(&[("one", Readers::default()), ("near", near()), ("two", Readers::default())]);
     let expected = "<http://mirror.example/one/capabilitylist.xml>; rel=\"resourcesync\", \
                     <http://mirror.example/two/capabilitylist.xml>; rel=\"resourcesync\"";
     for path in [paths::PAGE, paths::ROBOTS, paths::DESCRIPTION, "nothing"] {
@@ -35,13 +46,41 @@ fn what_is_above_the_sets_leads_to_those_that_the_reader_may_read() {
 #[test]
 fn documents_of_all_sets_are_written_once_until_a_set_comes_or_goes() {
     let all = several(&[("one", Readers::default()), ("two", Readers::default())]);
-    let written = || all.read().documents.clone();
-    assert!(written().is_none());
-    link(&all, paths::PAGE);
-    let first = written().unwrap();
-    link(&all, paths::ROBOTS);
-    assert!(Arc::ptr_eq(&first, &written().unwrap()));
+    let first = documents(&all, "10.3.0.1");
+    assert!(Arc::ptr_eq(&first, &documents(&all, "10.2.0.1")));
     all.remove("two");
-    assert!(written().is_none());
+    assert!(!Arc::ptr_eq(&first, &documents(&all, "10.3.0.1")));
     assert!(!link(&all, paths::PAGE).contains("two"));
+}
+
+#[test]
+fn readers_of_the_same_sets_share_their_documents_until_a_set_gets_other_readers() {
+    let all = several(&[("one", Readers::default()), ("near", near()), ("two", Readers::default())]);
+    let (far, close) = (documents(&all, "10.3.0.1"), documents(&all, "10.2.0.1"));
+    assert!(!Arc::ptr_eq(&far, &close));
+    for _ in 0..2 {
+        assert!(Arc::ptr_eq(&far, &documents(&all, "10.4.0.1")));
+        assert!(Arc::ptr_eq(&close, &documents(&all, "10.2.9.9")));
+    }
+    let since = || all.read().since;
+    let before = since();
+    all.set_readers("near", near());
+    assert_eq!(since(), before, "they are the same");
+    all.set_readers("two", near());
+    assert!(since() > before, "a reader that asks by the time is to see it");
+    let expected = "<http://mirror.example/one/capabilitylist.xml>; rel=\"resourcesync\"";
+    assert_eq!(link(&all, paths::PAGE), expected);
+}
+
+#[test]
+fn documents_of_a_few_views_are_kept() {
+    let only = |network: &str| Readers { tokens: None, networks: Some([network.parse().unwrap()].into()) };
+    let mut sets = vec![("public".to_owned(), Readers::default())];
+    sets.extend((1..=20).map(|number| (format!("n{number}"), only(&format!("10.{number}.0.0/16")))));
+    let sets: Vec<_> = sets.iter().map(|(name, readers)| (name.as_str(), readers.clone())).collect();
+    let all = several(&sets);
+    for number in 1..=20 {
+        documents(&all, &format!("10.{number}.0.1"));
+    }
+    assert_eq!(all.read().documents().len(), MOST_VIEWS.get());
 }
