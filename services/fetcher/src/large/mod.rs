@@ -128,11 +128,15 @@ async fn put_away(item: &FetchItem, upload: PackageUpload) -> Result<(), StoreEr
     }
 }
 
+/// Whether a declared digest judges the whole.
+fn is_judged(item: &FetchItem) -> bool {
+    !item.declaration.digests.is_empty()
+}
+
 /// `If-Range` value by which parts of a resource are requested. A time is one only if a declared digest judges the whole:
 /// two versions of one second can have the same time and the same length (RFC 9110, 8.8.2.2).
 fn condition_of(item: &FetchItem, validators: &Validators) -> Option<String> {
-    let is_judged = !item.declaration.digests.is_empty();
-    condition(validators).filter(|_| is_judged || validators.etag.is_some())
+    condition(validators).filter(|_| is_judged(item) || validators.etag.is_some())
 }
 
 fn too_slow(item: &FetchItem, seconds: u64) -> Failure {

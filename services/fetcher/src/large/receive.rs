@@ -10,11 +10,11 @@ use store::{PackageHead, PackageUpload, StoreError};
 use tokio::time::Instant;
 use web::{ErrorKind, GetRequest, Range, Response};
 
-use super::condition_of;
 use super::ranges::Spread;
+use super::{condition_of, is_judged};
 use crate::body::ended_early;
 use crate::fetcher::Fetcher;
-use crate::package::version::{accepts_ranges, is_no_such_range, is_same};
+use crate::package::version::{Known, accepts_ranges, is_no_such_range, is_same};
 use crate::range_permits::RangePermits;
 use crate::{modified, resource};
 
@@ -199,9 +199,10 @@ impl<'a> Receiving<'a> {
     fn is_part(&self, response: &Response) -> bool {
         let Some(range) = response.content_range() else { return false };
         let received = self.upload.received();
+        let PackageHead { validators, length, encoding, .. } = self.upload.head();
+        let known = Known { validators, length: *length, is_judged: is_judged(self.item) };
         let fits = if received > 0 {
-            is_same(response, self.upload.head())
-                && response.content_encoding() == self.upload.head().encoding
+            is_same(response, known) && response.content_encoding() == *encoding
         } else {
             self.is_meant(response, range.total)
         };

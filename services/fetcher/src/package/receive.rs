@@ -11,7 +11,7 @@ use web::{ErrorKind, GetRequest, Range, Response, WebError};
 
 use super::answer::Ended;
 use super::piece::Piece;
-use super::version::{accepts_ranges, can_go_on, condition, is_no_such_range, is_same};
+use super::version::{Known, accepts_ranges, can_go_on, condition, is_no_such_range, is_same};
 use crate::fetcher::Fetcher;
 use crate::range_permits::RangePermits;
 use crate::{modified, page};
@@ -135,7 +135,7 @@ impl<'a> Receiving<'a> {
                     }
                     self.begin_with(&response, false).await?;
                 }
-                206 if !is_same(&response, self.upload.head()) => {
+                206 if !is_same(&response, self.known()) => {
                     tracing::debug!(uri = %self.job.uri, "another version came for the rest of a package; it is begun anew");
                     self.is_plain = true;
                     self.begin(PackageHead::default()).await?;
@@ -184,6 +184,16 @@ impl<'a> Receiving<'a> {
             }
             range => GetRequest { range, validators: held, largest, ..GetRequest::new(url) },
         }
+    }
+
+    /// Whether a declared digest judges the whole.
+    pub(super) fn is_judged(&self) -> bool {
+        !self.job.declaration.digests.is_empty()
+    }
+
+    fn known(&self) -> Known<'_> {
+        let head = self.upload.head();
+        Known { validators: &head.validators, length: head.length, is_judged: self.is_judged() }
     }
 
     /// Whether the first range can be continued.
