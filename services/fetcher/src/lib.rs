@@ -3,6 +3,7 @@
 mod body;
 mod config;
 mod fetcher;
+mod incoming;
 mod job;
 mod large;
 mod manner;
