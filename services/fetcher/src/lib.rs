@@ -14,6 +14,7 @@ mod package_label;
 mod page;
 mod patch;
 mod patch_room;
+mod progress;
 mod range_permits;
 mod resource;
 mod result_room;

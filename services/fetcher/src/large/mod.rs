@@ -4,10 +4,7 @@
 use std::sync::Arc;
 
 use fixity::Algorithm;
-use model::{
-    Disposition, Evidence, Failure, FetchItem, FetchJob, FetchedResult, Location, ProblemReason, Validators,
-    VerifyJob,
-};
+use model::{Disposition, FetchItem, FetchJob, FetchedResult, Location, Validators, VerifyJob};
 use store::{PackageUpload, StoreError};
 use tokio::time::Instant;
 use web::Response;
@@ -22,9 +19,7 @@ use receive::{End, Receiving};
 use crate::FetcherConfig;
 use crate::fetcher::Fetcher;
 use crate::package::version::condition;
-
-/// Bytes that a job must add, so that another may continue: a body that is slow, or breaks off again and again, fails.
-const PROGRESS: u64 = 1024 * 1024;
+use crate::progress::{PROGRESS, too_slow};
 
 /// What became of a large resource.
 #[expect(clippy::large_enum_variant, reason = "there is one for each large resource, and it is gone at once")]
@@ -79,7 +74,7 @@ impl Fetcher {
             End::OutOfTime => {
                 put_away(item, upload).await?;
                 if is_slow && !has_progress {
-                    FetchedResult::Failed(too_slow(item, self.config.package_seconds))
+                    FetchedResult::Failed(too_slow(&item.uri, self.config.package_seconds))
                 } else {
                     FetchedResult::Deferred
                 }
@@ -137,16 +132,4 @@ fn is_judged(item: &FetchItem) -> bool {
 /// two versions of one second can have the same time and the same length (RFC 9110, 8.8.2.2).
 fn condition_of(item: &FetchItem, validators: &Validators) -> Option<String> {
     condition(validators).filter(|_| is_judged(item) || validators.etag.is_some())
-}
-
-fn too_slow(item: &FetchItem, seconds: u64) -> Failure {
-    Failure {
-        reason: ProblemReason::TooSlow,
-        message: format!(
-            "{} sent less than {PROGRESS} bytes in {seconds} s; it is tried again later, and if it stays so slow, tell the Source's operator",
-            item.uri
-        ),
-        disposition: Disposition::Retry { after: None },
-        evidence: Evidence::default(),
-    }
 }

@@ -92,7 +92,7 @@ impl Receiving<'_> {
         while let Some(piece) = ahead.next_piece(self.upload.received()) {
             self.take(&piece).await?;
         }
-        self.has_response |= ahead.has_response;
+        self.was_asked |= ahead.was_asked;
         self.fetcher.metrics.count_range("dropped", ahead.waiting() as u64);
         if matches!(spread, Spread::Alone) {
             self.permits.end();

@@ -17,6 +17,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 use web::{Client, WebConfig};
 
+mod slow;
+
 const MIB: usize = 1024 * 1024;
 const PART: usize = 8 * MIB;
 
