@@ -24,7 +24,7 @@ pub struct HttpConfig {
     pub contact: Option<String>,
     /// The longest wait for a connection, in seconds.
     pub connect_timeout_seconds: u64,
-    /// The longest wait for the head of a response, in seconds.
+    /// The longest wait for the head of a response, redirects included, in seconds.
     pub first_byte_timeout_seconds: u64,
     /// The longest time without data during a body, in seconds.
     pub stall_timeout_seconds: u64,

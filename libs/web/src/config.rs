@@ -16,7 +16,7 @@ pub struct WebConfig {
     pub contact: Option<String>,
     /// The longest wait for a connection: name, TCP and TLS together. Default: 10 s.
     pub connect_timeout: Duration,
-    /// The longest wait for a response head, connecting included. Default: 60 s.
+    /// The longest wait for a response head, connecting and all redirects included. Default: 60 s.
     pub first_byte_timeout: Duration,
     /// The longest time without a byte of the body. Default: 30 s.
     pub stall_timeout: Duration,

@@ -27,6 +27,12 @@ use crate::{WebConfig, WebError, classify};
 
 /// An idle connection is closed after this time.
 const IDLE: Duration = Duration::from_secs(90);
+/// An HTTP/2 connection with requests that brings nothing for so long is sent a PING (RFC 9113, 6.7). A server process
+/// may hang while its machine acknowledges what is sent: each request would wait on that connection in vain.
+const QUIET: Duration = Duration::from_secs(20);
+/// Without an answer in this time, the connection is closed. Both times together are shorter than the wait for a
+/// response head. The answer may be behind bytes on a slow network, so it has far more than a round trip.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
 /// Servers whose TLS sessions are kept: a further connection needs no certificate, and by TLS 1.2 a round trip less.
 const SESSIONS: usize = 1_024;
 /// The initial HTTP/2 window (RFC 9113, 6.9.2), and the largest one.
@@ -161,6 +167,8 @@ fn new(
         .http2_initial_max_send_streams(only_http2.then_some(1))
         .http2_initial_stream_window_size(window)
         .http2_initial_connection_window_size(connection_window(window, config.per_origin))
+        .http2_keep_alive_interval(QUIET)
+        .http2_keep_alive_timeout(SIGN_OF_LIFE)
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)

@@ -57,13 +57,15 @@ pub(crate) enum Method<'a> {
 }
 
 impl Client {
-    /// Sends one request, and waits for its response head.
+    /// Sends one request, and waits for its response head: no longer than `patience`, which the wait shortens. So a
+    /// request with redirects takes a server's time once.
     pub(crate) async fn send(
         &self,
         at: &Url,
         mut headers: HeaderMap,
         method: Method<'_>,
         errand: Option<RequestPurpose>,
+        patience: &mut Duration,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
         let Inner { config, politeness, observer, .. } = &*self.0;
@@ -117,20 +119,23 @@ impl Client {
         self.0.requests.fetch_add(1, Ordering::Relaxed);
         let mut exchange = observer.get().map(|observer| observer.begin(&origin));
         let sent = Instant::now();
-        let answered =
-            tokio::time::timeout(config.first_byte_timeout, agreed.access.carrier.carry(prepared, apart))
-                .await;
+        let answered = tokio::time::timeout(*patience, agreed.access.carrier.carry(prepared, apart)).await;
+        let took = sent.elapsed();
         if let Some(exchange) = &mut exchange {
             let status = answered.as_ref().ok().and_then(|answer| answer.as_ref().ok());
-            exchange.answered(status.map(|answer| answer.status().as_u16()), sent.elapsed());
+            exchange.answered(status.map(|answer| answer.status().as_u16()), took);
         }
         let http = match answered {
             Ok(answer) => answer?,
             Err(_elapsed) => {
-                let detail = format!("nothing came for {:?}", config.first_byte_timeout);
+                let limit = config.first_byte_timeout;
+                let is_first = *patience == limit;
+                let with = if is_first { "" } else { ", redirects included" };
+                let detail = format!("nothing came for {limit:?}{with}");
                 return Err(WebError::new(ErrorKind::Timeout(Phase::FirstByte)).detail(detail));
             }
         };
+        *patience = patience.saturating_sub(took);
         let retry_after = retry_after(http.headers(), self.0.clock.now(), config.retry_after_max);
         let status = http.status().as_u16();
         if let Some(wait) = permit.note(Signal { status, retry_after }) {

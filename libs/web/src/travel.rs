@@ -74,11 +74,12 @@ impl Client {
         trail: &mut RedirectChain,
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
+        let method = Method::Post(&request.body);
+        let mut patience = self.config().first_byte_timeout;
         loop {
             let at = moved.as_ref().unwrap_or(&request.url);
             let errand = Some(request.errand);
-            let answer =
-                self.send(at, request.headers(), Method::Post(&request.body), errand, requests).await?;
+            let answer = self.send(at, request.headers(), method, errand, &mut patience, requests).await?;
             let status = answer.http.status().as_u16();
             let location = answer.http.headers().get(LOCATION).map(|value| value.as_bytes());
             let next = match status {
@@ -162,9 +163,11 @@ impl Client {
         requests: &mut u32,
     ) -> Result<Answer, WebError> {
         let method = if request.head { Method::Head } else { Method::Get { apart: request.apart } };
+        let mut patience = self.config().first_byte_timeout;
         loop {
             let at = moved.as_ref().unwrap_or(&request.url);
-            let mut answer = self.send(at, request.headers(), method, errand, requests).await?;
+            let mut answer =
+                self.send(at, request.headers(), method, errand, &mut patience, requests).await?;
             let status = answer.http.status().as_u16();
             let location = answer.http.headers().get(LOCATION).map(|value| value.as_bytes());
             match trail.next(status, location, at, self.config().max_redirects) {

@@ -19,6 +19,23 @@ pub(crate) fn ended_early(response: &Response, received: u64, length: u64) -> Fa
     }
 }
 
+/// The failure of a body with more bytes than are taken.
+pub(crate) fn too_large(response: &Response, limit: u64) -> Failure {
+    Failure {
+        reason: ProblemReason::TooLarge,
+        message: format!(
+            "{} has more than {limit} bytes, the largest body taken; raise the limit to have it",
+            secrets::redacted(response.final_url())
+        ),
+        disposition: Disposition::Refuse,
+        evidence: Evidence {
+            final_url: Some(secrets::redacted(response.final_url())),
+            expected: Some(format!("{limit} bytes at most")),
+            ..response.evidence()
+        },
+    }
+}
+
 /// A complete body.
 #[derive(Debug)]
 pub(crate) enum Body {

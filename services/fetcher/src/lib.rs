@@ -3,6 +3,7 @@
 mod body;
 mod config;
 mod fetcher;
+mod incoming;
 mod job;
 mod large;
 mod manner;
@@ -13,6 +14,7 @@ mod package_label;
 mod page;
 mod patch;
 mod patch_room;
+mod progress;
 mod range_permits;
 mod resource;
 mod result_room;

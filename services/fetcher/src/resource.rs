@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use fixity::Algorithm;
 use jiff::Timestamp;
-use model::{Disposition, Evidence, Failure, FetchItem, FetchedResult, ProblemReason, Validators};
+use model::{FetchItem, FetchedResult, Validators};
 use store::{Store, StoreError};
 use url::Url;
-use web::{Client, ErrorKind, GetRequest, Range, Response, WebError};
+use web::{Client, GetRequest, Response};
 
 use crate::FetcherConfig;
-use crate::body::{Body, Receiving};
+use crate::body::Body;
+use crate::incoming::{Incoming, Taken};
 use crate::manner::Manner;
 use crate::{modified, page};
 
@@ -35,12 +35,6 @@ pub(crate) struct Fresh<B> {
     pub(crate) final_url: Option<String>,
 }
 
-/// Why a body is incomplete.
-enum Break {
-    Web(WebError),
-    Store(StoreError),
-}
-
 /// Fetches one resource. An interrupted body is resumed where it stopped if the server says that it is still the
 /// same, and restarted otherwise. `now` is the time by which the server's times are checked. `first` is its response, if
 /// that came already.
@@ -56,40 +50,36 @@ pub(crate) async fn fetch(
     now: Timestamp,
     first: Option<Response>,
 ) -> Result<Got, StoreError> {
-    let algorithms =
-        item.declaration.digests.iter().map(|digest| digest.algorithm()).collect::<Vec<Algorithm>>();
-    let mut receiving = Receiving::new(store, algorithms, config.pack_threshold_bytes);
+    let mut incoming = Incoming::new(store, config, item);
     let mut requests = 0;
-    let mut resumes = config.max_resumes;
     let url = item.from.as_ref().unwrap_or(&item.uri).to_url();
     let largest = Some(config.max_body_bytes);
     let apart = manner.is_apart;
+    let whole = || GetRequest { validators: item.held.clone(), largest, apart, ..ask(item, url.clone()) };
     let mut answer = match first {
         Some(response) => Ok(response),
-        None => {
-            let validators = item.held.clone();
-            client.get(GetRequest { validators, largest, apart, ..ask(item, url.clone()) }).await
-        }
+        None => client.get(whole()).await,
     };
     loop {
-        let mut response = match answer {
-            Ok(response) => response,
+        let taken = match answer {
+            Ok(response) => {
+                requests += u64::from(response.requests());
+                if response.status() == 304 {
+                    return Ok(Got { requests, result: Err(FetchedResult::NotModified) });
+                }
+                incoming.take(response).await?
+            }
             Err(error) => {
-                let requests = requests + u64::from(error.requests());
-                return Ok(Got { requests, result: Err(FetchedResult::Failed(error.into_failure())) });
+                requests += u64::from(error.requests());
+                if !incoming.lost_its_range(&error) {
+                    return Ok(Got { requests, result: Err(FetchedResult::Failed(error.into_failure())) });
+                }
+                Taken::Unfit
             }
         };
-        requests += u64::from(response.requests());
-        if response.status() == 304 {
-            return Ok(Got { requests, result: Err(FetchedResult::NotModified) });
-        }
-        if response.status() != 206 && receiving.len() > 0 {
-            // The server sends the whole, perhaps another version: earlier bytes do not belong to it.
-            receiving.restart().await?;
-        }
-        match receive(&mut response, &mut receiving).await {
-            Ok(()) => {
-                let body = receiving.finish().await?;
+        answer = match taken {
+            Taken::Whole(response) => {
+                let body = incoming.finish().await?;
                 if let Some(failure) =
                     page::in_the_place_of(item, &response, body.computed(), manner.accepts_html, client)
                 {
@@ -110,20 +100,18 @@ pub(crate) async fn fetch(
                 };
                 return Ok(Got { requests, result: Ok(fresh) });
             }
-            Err(Break::Store(error)) => return Err(error),
-            Err(Break::Web(error)) => {
-                // A body that is too large or too slow would be so again.
-                let is_limit = matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::TooSlow);
-                let again = next_range(&response, receiving.len()).filter(|_| !is_limit);
-                if resumes == 0 || again.is_none() {
-                    return Ok(Got { requests, result: Err(FetchedResult::Failed(error.into_failure())) });
-                }
-                resumes -= 1;
-                let request =
-                    GetRequest { range: again, largest, apart, ..ask(item, response.final_url().clone()) };
-                answer = client.get(request).await;
+            Taken::Broken(failure) => {
+                let Some((range, at)) = incoming.rest() else {
+                    return Ok(Got { requests, result: Err(FetchedResult::Failed(failure)) });
+                };
+                client.get(GetRequest { range: Some(range), largest, apart, ..ask(item, at) }).await
             }
-        }
+            Taken::Unfit => {
+                tracing::debug!(uri = %item.uri, "another version came for the rest of a body; it is begun anew");
+                incoming.begin_anew();
+                client.get(whole()).await
+            }
+        };
     }
 }
 
@@ -144,35 +132,6 @@ fn accepted(media_type: &str) -> Option<String> {
     };
     let (kind, sub) = bare.split_once('/')?;
     (is_token(kind) && is_token(sub) && bare.len() <= LONGEST_TYPE).then(|| format!("{bare}, */*;q=0.1"))
-}
-
-async fn receive(response: &mut Response, body: &mut Receiving<'_>) -> Result<(), Break> {
-    while let Some(chunk) = response.chunk().await.map_err(Break::Web)? {
-        body.append(chunk).await.map_err(Break::Store)?;
-    }
-    Ok(())
-}
-
-/// The range to resume at, if the server gave a validator strong enough to mean "the same bytes" (RFC 9110, 13.1.5).
-fn next_range(response: &Response, from: u64) -> Option<Range> {
-    let if_range = response.validators().etag.filter(|etag| !etag.starts_with("W/"))?;
-    (from > 0).then(|| Range::rest(from, if_range))
-}
-
-pub(crate) fn too_large(response: &Response, limit: u64) -> Failure {
-    Failure {
-        reason: ProblemReason::TooLarge,
-        message: format!(
-            "{} has more than {limit} bytes, the largest body taken; raise the limit to have it",
-            secrets::redacted(response.final_url())
-        ),
-        disposition: Disposition::Refuse,
-        evidence: Evidence {
-            final_url: Some(secrets::redacted(response.final_url())),
-            expected: Some(format!("{limit} bytes at most")),
-            ..response.evidence()
-        },
-    }
 }
 
 #[cfg(test)]

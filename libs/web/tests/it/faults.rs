@@ -1,13 +1,17 @@
 //! Servers that are down, stall, or break off.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use model::{Disposition, ProblemReason};
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt as _};
+use model::{Disposition, ProblemReason, SystemClock};
 use testkit::scripted::{Reply, ScriptedServer};
 use tokio::net::TcpListener;
-use web::{Client, ConnectFault, ErrorKind, Phase, WebConfig, WebError};
+use tokio::time::Instant;
+use web::{Carried, Client, ConnectFault, ErrorKind, Phase, Transport, WebConfig, WebError};
 
 use crate::support::{client, config, request, say, serve};
 
@@ -72,6 +76,34 @@ async fn a_server_that_does_not_answer_is_given_up() {
     let client = Client::new(WebConfig { first_byte_timeout: SHORT, ..config() }).unwrap();
     let error = client.get(request(&url)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout(Phase::FirstByte));
+    assert_retried(&error);
+}
+
+/// Redirects each request to another path, after so long.
+#[derive(Debug)]
+struct Redirecting(Duration);
+
+impl Transport for Redirecting {
+    fn carry(&self, request: http::Request<()>) -> BoxFuture<'_, io::Result<Carried>> {
+        let head = http::Response::builder().status(302).header("location", format!("{}x", request.uri()));
+        let answer = head.body(stream::empty().boxed()).expect("a head");
+        let wait = self.0;
+        Box::pin(async move {
+            tokio::time::sleep(wait).await;
+            Ok(answer)
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_redirects_have_the_time_of_one_answer_together() {
+    let server = Arc::new(Redirecting(Duration::from_secs(25)));
+    let client = Client::over(WebConfig::default(), Arc::new(SystemClock), server).unwrap();
+    let begun = Instant::now();
+    let error = client.get(request("http://h.example/")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout(Phase::FirstByte), "{error}");
+    assert_eq!((begun.elapsed(), error.requests()), (Duration::from_secs(60), 3));
+    assert!(error.to_string().contains("nothing came for 60s, redirects included"), "{error}");
     assert_retried(&error);
 }
 

@@ -1,7 +1,7 @@
 //! HTTP/2 over TLS: requests share a connection, and places at an origin are requests all the same; and TLS sessions.
 
 use std::convert::Infallible;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll};
@@ -16,10 +16,12 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::HandshakeKind;
-use tokio::net::TcpListener;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
-use web::{Client, GetRequest, WebConfig};
+use web::{Client, ErrorKind, GetRequest, Phase, WebConfig};
 
 use crate::https::{ASK, Seen, Server, asked_by_who_trusts, tls};
 use crate::support::{client, config};
@@ -345,4 +347,60 @@ async fn where_a_further_connection_is_refused_requests_wait_for_the_first() {
     by_who_trusts(&Server { url, certificate, seen: Seen::default() }, test).await;
     assert_eq!((counted.answered.load(SeqCst), counted.connections.load(SeqCst)), (7, 1));
     assert!(counted.refused.load(SeqCst) > 0, "a further one was tried");
+}
+
+/// Answers requests. Once `told` has a connection, the server reads nothing more of its first one, which stays open.
+async fn serve_and_hang(listener: TcpListener, tls: TlsAcceptor, told: TcpListener) {
+    let told = Arc::new(told);
+    for number in 0.. {
+        let (tcp, _) = listener.accept().await.unwrap();
+        let Ok(stream) = tls.accept(tcp).await else { continue };
+        let told = Arc::clone(&told);
+        tokio::spawn(async move {
+            let answer = service_fn(|_: http::Request<Incoming>| async {
+                Ok::<_, Infallible>(Response::new(Full::<Bytes>::from("abc")))
+            });
+            let server = http2::Builder::new(TokioExecutor::new());
+            let mut connection = pin!(server.serve_connection(TokioIo::new(stream), answer));
+            let hangs = async {
+                if number > 0 {
+                    std::future::pending::<()>().await;
+                }
+                drop(told.accept().await.unwrap());
+            };
+            tokio::select! {
+                _ = connection.as_mut() => {}
+                () = hangs => std::future::pending::<()>().await,
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_connection_whose_server_hangs_is_left_for_a_new_one() {
+    let test = "a_connection_whose_server_hangs_is_left_for_a_new_one";
+    if let Ok(url) = std::env::var(ASK) {
+        let client = client();
+        assert_eq!(get(&client, url.clone()).await, "abc");
+        let port: u16 = url.rsplit('/').next().unwrap().parse().unwrap();
+        let mut telling = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        assert_eq!(telling.read(&mut [0]).await.unwrap(), 0, "it is closed once the server hangs");
+        // Nothing comes over the network now: the clock runs to the next time limit.
+        tokio::time::pause();
+        let begun = Instant::now();
+        let error = client.get(GetRequest::new(url.parse().unwrap())).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout(Phase::FirstByte), "{error}");
+        let took = begun.elapsed();
+        assert!(took < WebConfig::default().first_byte_timeout, "noticed after {took:?}");
+        tokio::time::resume();
+        assert_eq!(get(&client, url).await, "abc");
+        return;
+    }
+    let (tls, certificate) = tls(&["h2"]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let told = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
+    let url = format!("https://localhost:{}/{}", port(&listener), port(&told));
+    tokio::spawn(serve_and_hang(listener, tls, told));
+    by_who_trusts(&Server { url, certificate, seen: Seen::default() }, test).await;
 }

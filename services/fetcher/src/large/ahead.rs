@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use store::Spooled;
 use tokio::task::JoinSet;
 
-use super::piece::{Asking, Come};
+use super::piece::{Asking, Come, PieceEnd};
 
 /// Ranges that are open or wait on the disk for those before them, per range that may be open.
 const AHEAD: usize = 2;
@@ -20,15 +20,15 @@ pub(super) struct Ahead {
     missing: BTreeMap<u64, u64>,
     /// What was received, by its first byte.
     come: BTreeMap<u64, Spooled>,
-    /// Whether the server began to send one of them.
-    pub(super) has_response: bool,
+    /// Whether the server was asked for one of them, and answered or let the time pass.
+    pub(super) was_asked: bool,
 }
 
 impl Ahead {
     /// No range of the bytes from `next` on.
     pub(super) fn new(asking: Asking, next: u64) -> Self {
         let open = JoinSet::new();
-        Self { asking, next, open, missing: BTreeMap::new(), come: BTreeMap::new(), has_response: false }
+        Self { asking, next, open, missing: BTreeMap::new(), come: BTreeMap::new(), was_asked: false }
     }
 
     /// Receives the next range, up to before `to`, from its response.
@@ -59,7 +59,7 @@ impl Ahead {
 
     /// Notes what came of a range, and what did not.
     pub(super) fn add(&mut self, piece: Come) {
-        self.has_response |= piece.bytes.is_some();
+        self.was_asked |= piece.bytes.is_some() || matches!(piece.end, PieceEnd::Cut(_));
         let came = piece.from + piece.length();
         if came < piece.to {
             self.missing.insert(came, piece.to);

@@ -4,10 +4,7 @@
 use std::sync::Arc;
 
 use fixity::Algorithm;
-use model::{
-    Disposition, Evidence, Failure, FetchItem, FetchJob, FetchedResult, Location, ProblemReason, Validators,
-    VerifyJob,
-};
+use model::{Disposition, FetchItem, FetchJob, FetchedResult, Location, Validators, VerifyJob};
 use store::{PackageUpload, StoreError};
 use tokio::time::Instant;
 use web::Response;
@@ -22,9 +19,7 @@ use receive::{End, Receiving};
 use crate::FetcherConfig;
 use crate::fetcher::Fetcher;
 use crate::package::version::condition;
-
-/// Bytes that a job must add, so that another may continue: a body that is slow, or breaks off again and again, fails.
-const PROGRESS: u64 = 1024 * 1024;
+use crate::progress::{PROGRESS, too_slow};
 
 /// What became of a large resource.
 #[expect(clippy::large_enum_variant, reason = "there is one for each large resource, and it is gone at once")]
@@ -79,7 +74,7 @@ impl Fetcher {
             End::OutOfTime => {
                 put_away(item, upload).await?;
                 if is_slow && !has_progress {
-                    FetchedResult::Failed(too_slow(item, self.config.package_seconds))
+                    FetchedResult::Failed(too_slow(&item.uri, self.config.package_seconds))
                 } else {
                     FetchedResult::Deferred
                 }
@@ -128,21 +123,13 @@ async fn put_away(item: &FetchItem, upload: PackageUpload) -> Result<(), StoreEr
     }
 }
 
+/// Whether a declared digest judges the whole.
+fn is_judged(item: &FetchItem) -> bool {
+    !item.declaration.digests.is_empty()
+}
+
 /// `If-Range` value by which parts of a resource are requested. A time is one only if a declared digest judges the whole:
 /// two versions of one second can have the same time and the same length (RFC 9110, 8.8.2.2).
 fn condition_of(item: &FetchItem, validators: &Validators) -> Option<String> {
-    let is_judged = !item.declaration.digests.is_empty();
-    condition(validators).filter(|_| is_judged || validators.etag.is_some())
-}
-
-fn too_slow(item: &FetchItem, seconds: u64) -> Failure {
-    Failure {
-        reason: ProblemReason::TooSlow,
-        message: format!(
-            "{} sent less than {PROGRESS} bytes in {seconds} s; it is tried again later, and if it stays so slow, tell the Source's operator",
-            item.uri
-        ),
-        disposition: Disposition::Retry { after: None },
-        evidence: Evidence::default(),
-    }
+    condition(validators).filter(|_| is_judged(item) || validators.etag.is_some())
 }

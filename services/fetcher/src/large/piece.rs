@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use web::{Client, ContentRange, ErrorKind, GetRequest, Range, Response, WebError};
 
-use crate::package::version::is_same;
+use crate::package::version::{Known, is_same};
 
 /// Parameters of the request for a piece.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub(super) struct Asking {
     /// The version that it must have.
     pub(super) if_range: String,
     pub(super) head: Arc<PackageHead>,
+    /// Whether a declared digest judges the whole.
+    pub(super) is_judged: bool,
     /// Number of requests made.
     pub(super) requests: Arc<AtomicU64>,
     /// Ends all pieces, with the bytes that came.
@@ -134,7 +136,9 @@ impl Asking {
         if range.is_none_or(|range: ContentRange| (range.from, range.to) != (from, to)) {
             return Err(format!("asked for bytes {from} to {to}, the server sends {range:?}"));
         }
-        if !is_same(response, &self.head) || response.content_encoding() != self.head.encoding {
+        let PackageHead { validators, length, encoding, .. } = &*self.head;
+        let known = Known { validators, length: *length, is_judged: self.is_judged };
+        if !is_same(response, known) || response.content_encoding() != *encoding {
             return Err("the server has another version now".to_owned());
         }
         if *response.final_url() != self.request.url {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use web::Response;
 
 use super::ahead::Ahead;
+use super::is_judged;
 use super::piece::{Asking, Come, PieceEnd};
 use super::receive::Receiving;
 use crate::range_permits::LONGEST_SPACE;
@@ -91,7 +92,7 @@ impl Receiving<'_> {
         while let Some(piece) = ahead.next_piece(self.upload.received()) {
             self.take(&piece).await?;
         }
-        self.has_response |= ahead.has_response;
+        self.was_asked |= ahead.was_asked;
         self.fetcher.metrics.count_range("dropped", ahead.waiting() as u64);
         if matches!(spread, Spread::Alone) {
             self.permits.end();
@@ -204,6 +205,7 @@ impl Receiving<'_> {
             request: resource::ask(self.item, self.item.uri.to_url()),
             if_range: self.condition(&head.validators)?,
             head: Arc::new(head.clone()),
+            is_judged: is_judged(self.item),
             requests: Arc::clone(&self.requests),
             stop: CancellationToken::new(),
         })

@@ -10,11 +10,11 @@ use store::{PackageHead, PackageUpload, StoreError};
 use tokio::time::Instant;
 use web::{ErrorKind, GetRequest, Range, Response};
 
-use super::condition_of;
 use super::ranges::Spread;
+use super::{condition_of, is_judged};
 use crate::body::ended_early;
 use crate::fetcher::Fetcher;
-use crate::package::version::{accepts_ranges, is_no_such_range, is_same};
+use crate::package::version::{Known, accepts_ranges, is_no_such_range, is_same};
 use crate::range_permits::RangePermits;
 use crate::{modified, resource};
 
@@ -31,8 +31,8 @@ pub(super) struct Receiving<'a> {
     pub(super) pace: Option<(u64, Duration)>,
     /// How often a request may still be repeated that broke off.
     resumes: u32,
-    /// Whether the server began a body.
-    pub(super) has_response: bool,
+    /// Whether the server was asked, and answered or let the time pass.
+    pub(super) was_asked: bool,
 }
 
 /// How receiving ended.
@@ -72,13 +72,13 @@ impl<'a> Receiving<'a> {
             requests: Arc::default(),
             pace: None,
             resumes: fetcher.config.max_resumes,
-            has_response: false,
+            was_asked: false,
         }
     }
 
-    /// Whether the server answered slowly, if the time is over before enough bytes came: it was not the wait for a turn.
+    /// Whether the server is slow, if the time is over before enough bytes came: it was not the wait for a turn.
     pub(super) fn is_slow(&self) -> bool {
-        self.has_response && !self.fetcher.stop.is_cancelled()
+        self.was_asked && !self.fetcher.stop.is_cancelled()
     }
 
     /// The upload, and the number of its requests.
@@ -115,7 +115,11 @@ impl<'a> Receiving<'a> {
                     return Ok(End::Failed(error.into_failure()));
                 }
             };
-            self.has_response = true;
+            if !self.was_asked {
+                // The time counts from the first response: the wait for a turn is not the server's.
+                self.was_asked = true;
+                self.deadline = Instant::now() + self.fetcher.config.package_time();
+            }
             match response.status() {
                 304 => {
                     self.count(response.requests());
@@ -199,9 +203,10 @@ impl<'a> Receiving<'a> {
     fn is_part(&self, response: &Response) -> bool {
         let Some(range) = response.content_range() else { return false };
         let received = self.upload.received();
+        let PackageHead { validators, length, encoding, .. } = self.upload.head();
+        let known = Known { validators, length: *length, is_judged: is_judged(self.item) };
         let fits = if received > 0 {
-            is_same(response, self.upload.head())
-                && response.content_encoding() == self.upload.head().encoding
+            is_same(response, known) && response.content_encoding() == *encoding
         } else {
             self.is_meant(response, range.total)
         };

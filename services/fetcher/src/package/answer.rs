@@ -10,8 +10,7 @@ use web::Response;
 
 use super::piece::Piece;
 use super::receive::{End, Receiving};
-use crate::body::ended_early;
-use crate::resource;
+use crate::body::{ended_early, too_large};
 
 /// How the body of a response ended.
 #[expect(clippy::large_enum_variant, reason = "there is one for each answer, and it is gone at once")]
@@ -34,7 +33,7 @@ impl Receiving<'_> {
         loop {
             let received = self.upload.received();
             if received.max(self.upload.head().length.unwrap_or(0)) > limit {
-                return Ok(Ended::With(End::Failed(resource::too_large(response, limit))));
+                return Ok(Ended::With(End::Failed(too_large(response, limit))));
             }
             let end = to.or(self.pieces.front().map(|piece| piece.from));
             if end.is_some_and(|end| received >= end) {

@@ -18,6 +18,7 @@ use receive::{End, Receiving};
 use version::condition;
 
 use crate::fetcher::Fetcher;
+use crate::progress::{PROGRESS, too_slow};
 use crate::range_permits::RangePermits;
 
 impl Fetcher {
@@ -39,15 +40,24 @@ impl Fetcher {
         let company = RangePermits::new(Arc::clone(&self.bus), job.origin.clone(), beside);
         let mut receiving = Receiving::new(self, &job, upload, company, start + self.config.package_time());
         let end = receiving.receive().await?;
+        let is_slow = receiving.is_slow();
         let (upload, requests) = receiving.into_parts();
         let has_come = upload.received() > before;
+        let has_progress = upload.received() >= before + PROGRESS;
         let result = match end {
             End::Whole => PackageResult::Stored(upload.finish().await?),
             End::NotModified => {
                 upload.abandon().await?;
                 PackageResult::NotModified
             }
-            End::OutOfTime => PackageResult::Deferred { received: put_away(upload).await? },
+            End::OutOfTime => {
+                let received = put_away(upload).await?;
+                if is_slow && !has_progress {
+                    PackageResult::Failed(too_slow(&job.uri, self.config.package_seconds))
+                } else {
+                    PackageResult::Deferred { received }
+                }
+            }
             // It makes progress, if slowly: this does not count as a failure.
             End::Broken(_) if has_come && condition(&upload.head().validators).is_some() => {
                 PackageResult::Deferred { received: put_away(upload).await? }

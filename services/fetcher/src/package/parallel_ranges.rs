@@ -45,6 +45,7 @@ impl Receiving<'_> {
             url: self.job.uri.to_url(),
             if_range,
             head: head.clone(),
+            is_judged: self.is_judged(),
             requests: Arc::clone(&self.requests),
         };
         let pieces = divide(to, end, ranges - 1);

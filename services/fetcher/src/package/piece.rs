@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use url::Url;
 use web::{Client, ContentRange, GetRequest, Range, Response};
 
-use super::version::is_same;
+use super::version::{Known, is_same};
 
 /// A piece in transit or received, in memory. Dropping it ends its request.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(super) struct Asking {
     /// The version that it must have.
     pub(super) if_range: String,
     pub(super) head: PackageHead,
+    /// Whether a declared digest judges the whole.
+    pub(super) is_judged: bool,
     /// Number of requests made.
     pub(super) requests: Arc<AtomicU64>,
 }
@@ -77,7 +79,7 @@ impl Drop for Piece {
 }
 
 async fn receive(asking: Asking, from: u64, to: u64, begins: oneshot::Sender<()>) -> Result<Bytes, String> {
-    let Asking { client, url, if_range, head, requests } = asking;
+    let Asking { client, url, if_range, head, is_judged, requests } = asking;
     let range = Some(Range { from, to: Some(to), if_range: Some(if_range) });
     // No piece lies beyond the length of the whole, which was checked.
     let request = GetRequest { range, largest: Some(to), apart: true, ..GetRequest::new(url.clone()) };
@@ -87,7 +89,8 @@ async fn receive(asking: Asking, from: u64, to: u64, begins: oneshot::Sender<()>
         error.to_string()
     })?;
     count(response.requests());
-    check(&response, &url, from, to, &head)?;
+    let known = Known { validators: &head.validators, length: head.length, is_judged };
+    check(&response, &url, from, to, known)?;
     // The receiver may be gone.
     let _ = begins.send(());
     let length = usize::try_from(to - from).map_err(|error| error.to_string())?;
@@ -106,7 +109,7 @@ async fn receive(asking: Asking, from: u64, to: u64, begins: oneshot::Sender<()>
 }
 
 /// Whether a response is exactly the piece, of this version, from the origin that the permit is for.
-fn check(response: &Response, url: &Url, from: u64, to: u64, head: &PackageHead) -> Result<(), String> {
+fn check(response: &Response, url: &Url, from: u64, to: u64, known: Known<'_>) -> Result<(), String> {
     let range = response.content_range();
     if response.status() != 206 {
         return Err(format!("the server answered {} to a range, with the whole", response.status()));
@@ -114,7 +117,7 @@ fn check(response: &Response, url: &Url, from: u64, to: u64, head: &PackageHead)
     if range.is_none_or(|range: ContentRange| (range.from, range.to) != (from, to)) {
         return Err(format!("asked for bytes {from} to {to}, the server sends {range:?}"));
     }
-    if !is_same(response, head) {
+    if !is_same(response, known) {
         return Err("the server has another version now".to_owned());
     }
     if response.final_url() != url {

@@ -11,7 +11,7 @@ use web::{ErrorKind, GetRequest, Range, Response, WebError};
 
 use super::answer::Ended;
 use super::piece::Piece;
-use super::version::{accepts_ranges, can_go_on, condition, is_no_such_range, is_same};
+use super::version::{Known, accepts_ranges, can_go_on, condition, is_no_such_range, is_same};
 use crate::fetcher::Fetcher;
 use crate::range_permits::RangePermits;
 use crate::{modified, page};
@@ -33,6 +33,8 @@ pub(super) struct Receiving<'a> {
     pub(super) is_plain: bool,
     pub(super) requests: Arc<AtomicU64>,
     resumes: u32,
+    /// Whether the server was asked, and answered or let the time pass.
+    was_asked: bool,
 }
 
 /// How receiving ended.
@@ -69,7 +71,13 @@ impl<'a> Receiving<'a> {
             is_plain: false,
             requests: Arc::default(),
             resumes: fetcher.config.max_resumes,
+            was_asked: false,
         }
+    }
+
+    /// Whether the server is slow, if the time is over before enough bytes came: it was not the wait for a turn.
+    pub(super) fn is_slow(&self) -> bool {
+        self.was_asked && !self.fetcher.stop.is_cancelled()
     }
 
     /// The upload, and the number of its requests. Unused pieces end here.
@@ -98,7 +106,7 @@ impl<'a> Receiving<'a> {
             self.spread(None).await;
             let request = self.request();
             let range = request.range.clone();
-            let mut response = match self.in_time(self.fetcher.client.get(request)).await {
+            let mut response = match self.ask(request).await {
                 None => return Ok(End::OutOfTime),
                 Some(Ok(response)) => response,
                 Some(Err(error)) => {
@@ -135,7 +143,7 @@ impl<'a> Receiving<'a> {
                     }
                     self.begin_with(&response, false).await?;
                 }
-                206 if !is_same(&response, self.upload.head()) => {
+                206 if !is_same(&response, self.known()) => {
                     tracing::debug!(uri = %self.job.uri, "another version came for the rest of a package; it is begun anew");
                     self.is_plain = true;
                     self.begin(PackageHead::default()).await?;
@@ -165,6 +173,20 @@ impl<'a> Receiving<'a> {
         }
     }
 
+    /// Sends a request, and waits for its response head. None if the time is over before.
+    async fn ask(&mut self, request: GetRequest) -> Option<Result<Response, WebError>> {
+        let response = self.fetcher.client.get(request);
+        if self.was_asked {
+            return self.in_time(response).await;
+        }
+        // A server that does not answer is told from a turn that does not come.
+        let answer = self.in_more_time(response).await?;
+        // The time counts from the first answer: the wait for a turn is not the server's.
+        self.was_asked = true;
+        self.deadline = Instant::now() + self.fetcher.config.package_time();
+        Some(answer)
+    }
+
     /// Requests the rest if the server can tell whether it belongs to the same bytes, otherwise the whole. In
     /// parallel with other pieces, requests only the bytes before them.
     fn request(&self) -> GetRequest {
@@ -184,6 +206,16 @@ impl<'a> Receiving<'a> {
             }
             range => GetRequest { range, validators: held, largest, ..GetRequest::new(url) },
         }
+    }
+
+    /// Whether a declared digest judges the whole.
+    pub(super) fn is_judged(&self) -> bool {
+        !self.job.declaration.digests.is_empty()
+    }
+
+    fn known(&self) -> Known<'_> {
+        let head = self.upload.head();
+        Known { validators: &head.validators, length: head.length, is_judged: self.is_judged() }
     }
 
     /// Whether the first range can be continued.

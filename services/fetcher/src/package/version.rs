@@ -1,7 +1,6 @@
 //! Which version of a package a response belongs to, and whether parts of one can be combined.
 
 use model::Validators;
-use store::PackageHead;
 use web::{ErrorKind, Response, WebError};
 
 /// `If-Range` value for the version: a strong `ETag`, or a `Last-Modified` that no two versions can share (RFC 9110,
@@ -32,19 +31,30 @@ pub(crate) fn is_no_such_range(error: &WebError) -> bool {
     matches!(error.kind(), ErrorKind::Status(416) | ErrorKind::Unasked(206))
 }
 
-/// Whether a 206 is of the version received so far, as far as it says. `If-Range` should ensure that, but not every
-/// server obeys it.
-pub(crate) fn is_same(response: &Response, head: &PackageHead) -> bool {
-    let total = response.content_range().and_then(|range| range.total);
-    is_of(&response.validators(), total, head)
+/// What tells the version received so far from others.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) validators: &'a Validators,
+    pub(crate) length: Option<u64>,
+    /// Whether a declared digest judges the whole.
+    pub(crate) is_judged: bool,
 }
 
-fn is_of(found: &Validators, total: Option<u64>, head: &PackageHead) -> bool {
-    let same_version = match (&found.etag, &head.validators.etag) {
+/// Whether a 206 is of the version received so far. `If-Range` should ensure that, but not every server obeys it.
+pub(crate) fn is_same(response: &Response, known: Known<'_>) -> bool {
+    let total = response.content_range().and_then(|range| range.total);
+    is_of(&response.validators(), total, known)
+}
+
+fn is_of(found: &Validators, total: Option<u64>, known: Known<'_>) -> bool {
+    let same_version = match (&found.etag, &known.validators.etag) {
         (Some(found), Some(known)) => found == known,
-        _ => agree(found.last_modified.as_ref(), head.validators.last_modified.as_ref()),
+        // A server that has one sends it with each part (RFC 9110, 15.3.7). Without it, only a digest of the whole
+        // would notice bytes of another version.
+        (None, Some(_)) if !known.is_judged => false,
+        _ => agree(found.last_modified.as_ref(), known.validators.last_modified.as_ref()),
     };
-    same_version && agree(total, head.length)
+    same_version && agree(total, known.length)
 }
 
 /// A missing value contradicts nothing.
@@ -81,20 +91,28 @@ mod tests {
 
     #[test]
     fn a_part_is_of_another_version_where_anything_it_says_contradicts() {
-        let head = |etag, last_modified| PackageHead {
-            length: Some(100),
-            validators: validators(etag, last_modified),
-            ..PackageHead::default()
-        };
-        let known = head(Some("\"a\""), Some(DAY));
-        assert!(is_of(&validators(None, None), None, &known), "nothing is said");
-        assert!(
-            is_of(&validators(Some("\"a\""), Some("another day")), Some(100), &known),
-            "the ETag decides"
-        );
-        assert!(!is_of(&validators(Some("\"b\""), Some(DAY)), Some(100), &known));
-        assert!(!is_of(&validators(Some("\"a\""), None), Some(101), &known));
-        assert!(!is_of(&validators(None, Some("another day")), Some(100), &known));
-        assert!(is_of(&validators(None, Some(DAY)), Some(100), &head(None, Some(DAY))));
+        let tagged = validators(Some("\"a\""), Some(DAY));
+        let known = Known { validators: &tagged, length: Some(100), is_judged: true };
+        assert!(is_of(&validators(None, None), None, known), "nothing is said");
+        assert!(is_of(&validators(Some("\"a\""), Some("another day")), Some(100), known), "the ETag decides");
+        assert!(!is_of(&validators(Some("\"b\""), Some(DAY)), Some(100), known));
+        assert!(!is_of(&validators(Some("\"a\""), None), Some(101), known));
+        assert!(!is_of(&validators(None, Some("another day")), Some(100), known));
+        let dated = validators(None, Some(DAY));
+        let known = Known { validators: &dated, ..known };
+        assert!(is_of(&validators(None, Some(DAY)), Some(100), known));
+    }
+
+    #[test]
+    fn without_a_digest_a_part_has_the_etag_of_the_version() {
+        let tagged = validators(Some("\"a\""), Some(DAY));
+        for is_judged in [true, false] {
+            let known = Known { validators: &tagged, length: Some(100), is_judged };
+            assert!(is_of(&tagged, Some(100), known));
+            assert_eq!(is_of(&validators(None, None), Some(100), known), is_judged);
+            assert_eq!(is_of(&validators(None, Some(DAY)), Some(100), known), is_judged);
+            let dated = validators(None, Some(DAY));
+            assert!(is_of(&dated, Some(100), Known { validators: &dated, ..known }), "it never had one");
+        }
     }
 }

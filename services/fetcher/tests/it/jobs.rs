@@ -1,5 +1,6 @@
 //! Whole jobs, over real HTTP: server behaviours, and the results of the job.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bus::{HandlerResult, MemoryBus};
@@ -153,6 +154,102 @@ async fn a_large_body_that_breaks_off_is_taken_up_where_it_stopped() {
     let again = &case.server.requests_at("/a")[1];
     assert_eq!(again.header("range"), Some("bytes=200000-"));
     assert_eq!(again.header("if-range"), Some("\"v1\""));
+}
+
+/// A part of a body.
+fn part(body: &[u8], bytes: Range<usize>, etag: &str) -> Reply {
+    let range = format!("bytes {}-{}/{}", bytes.start, bytes.end - 1, body.len());
+    Reply::status(206).body(body[bytes].to_vec()).header("content-range", range).header("etag", etag)
+}
+
+#[tokio::test]
+async fn a_part_that_is_not_all_of_the_rest_does_not_pass_for_the_whole() {
+    for (resumes, has_length) in [(3, true), (2, false), (1, true)] {
+        let mut case = Case::new().await;
+        case.config.max_resumes = resumes;
+        let body = large();
+        let whole = Reply::ok(body.clone()).header("etag", "\"v1\"").cut_after(200_000);
+        case.server.push("/a", if has_length { whole } else { whole.without_length() });
+        case.server.push("/a", part(&body, 200_000..250_000, "\"v1\""));
+        case.server.push("/a", part(&body, 250_000..LARGE, "\"v1\""));
+        let (result, requests) = case.fetch_one("/a").await;
+        if resumes == 1 {
+            assert_eq!((failed(result).reason, requests), (ProblemReason::Interrupted, 2));
+            continue;
+        }
+        assert_eq!((stored(result).computed, requests), (Computed::of(&body), 3));
+        assert_eq!(case.server.requests_at("/a")[2].header("range"), Some("bytes=250000-"));
+    }
+}
+
+#[tokio::test]
+async fn a_part_of_another_version_is_never_put_behind_what_came() {
+    let (old, new) = (large(), vec![7_u8; LARGE]);
+    let rest = || 200_000..LARGE;
+    let range = format!("bytes 200000-{}/{LARGE}", LARGE - 1);
+    let untagged = Reply::status(206).body(new[200_000..].to_vec()).header("content-range", range);
+    for odd in [
+        part(&new, rest(), "\"v2\""),
+        part(&new[..LARGE - 1], 200_000..LARGE - 1, "\"v1\""),
+        part(&new, rest(), "\"v1\"").header("content-encoding", "gzip"),
+        part(&new, 200_001..LARGE, "\"v1\""),
+        untagged,
+        Reply::status(416),
+    ] {
+        let case = Case::new().await;
+        case.server.push("/a", Reply::ok(old.clone()).header("etag", "\"v1\"").cut_after(200_000));
+        case.server.push("/a", odd).push("/a", Reply::ok(new.clone()).header("etag", "\"v2\""));
+        let (result, requests) = case.fetch_one("/a").await;
+        let stored = stored(result);
+        assert_eq!((stored.computed, requests), (Computed::of(&new), 3));
+        assert_eq!(stored.validators.etag.as_deref(), Some("\"v2\""));
+        assert_eq!(case.server.requests_at("/a")[2].header("range"), None);
+    }
+}
+
+#[tokio::test]
+async fn without_any_length_of_the_whole_a_part_is_not_taken_for_the_rest() {
+    let case = Case::new().await;
+    let body = large();
+    let whole = || Reply::ok(body.clone()).header("etag", "\"v1\"");
+    let part = Reply::status(206).body(body[200_000..250_000].to_vec()).header("etag", "\"v1\"");
+    case.server.push("/a", whole().cut_after(200_000).without_length());
+    case.server.push("/a", part.header("content-range", "bytes 200000-249999/*")).push("/a", whole());
+    assert_eq!(stored(case.fetch_one("/a").await.0).computed, Computed::of(&body));
+}
+
+#[tokio::test]
+async fn a_resumed_body_is_described_by_its_first_response() {
+    const MODIFIED: &str = "Fri, 02 Jan 2026 03:04:05 GMT";
+    let case = Case::new().await;
+    let body = large();
+    let whole = Reply::ok(body.clone()).header("etag", "\"v1\"").header("last-modified", MODIFIED);
+    let whole = whole.header("content-type", "application/x-tar").header("content-encoding", "gzip");
+    case.server.push("/a", whole.cut_after(200_000)).push("/a", part(&body, 200_000..LARGE, "\"v1\""));
+    let stored = stored(case.fetch_one("/a").await.0);
+    assert_eq!(stored.computed, Computed::of(&body));
+    assert_eq!(stored.media_type.as_deref(), Some("application/x-tar"));
+    assert_eq!(stored.encoding.as_deref(), Some("gzip"));
+    assert_eq!(stored.validators.last_modified.as_deref(), Some(MODIFIED));
+    assert_eq!(stored.modified, Some("2026-01-02T03:04:05Z".parse().unwrap()));
+}
+
+#[tokio::test]
+async fn a_page_in_place_of_content_that_breaks_off_and_is_resumed_is_no_content() {
+    for (html, reason) in [
+        (CHALLENGE, ProblemReason::Challenged),
+        ("<!DOCTYPE html><title>A landing page</title>", ProblemReason::UnexpectedHtml),
+    ] {
+        let case = Case::new().await;
+        let html = format!("{html}{}", " ".repeat(4_000));
+        case.server.push("/a", page(&html).header("etag", "\"v1\"").cut_after(2_048));
+        case.server.push("/a", part(html.as_bytes(), 2_048..html.len(), "\"v1\""));
+        let media_type = Some("application/pdf".to_owned());
+        let declaration = Declaration { media_type, ..Declaration::default() };
+        let mut job = case.fetch(vec![FetchItem { declaration, ..case.item("/a") }]).await;
+        assert_eq!(failed(job.items.remove(0).result).reason, reason);
+        case.server.assert_followed();
+    }
 }
 
 #[tokio::test]

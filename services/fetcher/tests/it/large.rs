@@ -56,7 +56,11 @@ impl Case {
 
     /// A fetcher as another process would have it.
     fn fetcher(&self) -> Fetcher {
-        let client = Client::new(self.web.clone()).expect("a client");
+        self.fetcher_over(Client::new(self.web.clone()).expect("a client"))
+    }
+
+    /// A fetcher that requests through `client`.
+    fn fetcher_over(&self, client: Client) -> Fetcher {
         let config = FetcherConfig {
             large_body_bytes: 3 * MIB as u64,
             range_bytes: self.range_bytes as u64,

@@ -17,6 +17,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 use web::{Client, WebConfig};
 
+mod slow;
+
 const MIB: usize = 1024 * 1024;
 const PART: usize = 8 * MIB;
 
@@ -163,7 +165,10 @@ async fn a_package_that_has_changed_is_begun_anew() {
     case.store.forget_upload(&"case".parse().unwrap(), Seq::new(5)).await.unwrap();
 
     // A server that sends the rest of another version, whatever `If-Range` says.
-    for odd in [rest(&new, 200_000, "\"v2\""), rest(&new, 200_000, "\"v1\""), Reply::status(416)] {
+    let range = format!("bytes 200000-{}/{}", old.len() - 1, old.len());
+    let untagged = Reply::status(206).body(vec![7_u8; old.len() - 200_000]).header("content-range", range);
+    let odd = [rest(&new, 200_000, "\"v2\""), rest(&new, 200_000, "\"v1\""), untagged, Reply::status(416)];
+    for odd in odd {
         gone_on(whole(&old, "\"v1\"").cut_after(200_000));
         gone_on(odd);
         gone_on(whole(&new, "\"v2\""));

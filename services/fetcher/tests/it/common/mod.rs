@@ -1,6 +1,41 @@
-//! Helpers for several tests of packages.
+//! Helpers for several tests.
 
-use model::{Declaration, JobId, Origin, PackageJob, RunId, Seq, Terms, Validators};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use model::{Declaration, JobId, Origin, PackageJob, RunId, Seq, SystemClock, Terms, Validators};
+use web::{Carried, Client, Transport, WebConfig};
+
+/// What a server inside the test answers.
+pub(crate) type Answer = BoxFuture<'static, io::Result<Carried>>;
+
+/// A server inside the test, whose time the test holds.
+struct Inside<F>(F);
+
+impl<F> fmt::Debug for Inside<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Inside")
+    }
+}
+
+impl<F: Fn(http::Request<()>) -> Answer + Send + Sync> Transport for Inside<F> {
+    fn carry(&self, request: http::Request<()>) -> BoxFuture<'_, io::Result<Carried>> {
+        (self.0)(request)
+    }
+}
+
+/// A client of a server inside the test.
+pub(crate) fn client_of(answer: impl Fn(http::Request<()>) -> Answer + Send + Sync + 'static) -> Client {
+    let server = Arc::new(Inside(answer));
+    Client::over(WebConfig::default(), Arc::new(SystemClock), server).expect("a client")
+}
+
+/// A client of a server that never answers.
+pub(crate) fn client_of_silence() -> Client {
+    client_of(|_| Box::pin(std::future::pending()))
+}
 
 /// A job for the package at `uri`, without any declaration.
 pub(crate) fn package_job(uri: &str) -> PackageJob {

@@ -1,0 +1,77 @@
+//! Servers that do not answer, or send little in the time of a job. The test holds the clock.
+
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use futures::stream::{self, StreamExt as _};
+use tokio::time::Instant;
+
+use super::*;
+use crate::common::{client_of, client_of_silence};
+
+const KIB: usize = 1024;
+const AT: &str = "http://h.example/a.zip";
+
+/// The outcome of one job.
+async fn outcome(store: &Store, client: &Client) -> PackageOutcome {
+    let bus = Arc::new(MemoryBus::new(4));
+    let config = FetcherConfig::default();
+    let fetcher = Fetcher::new(client.clone(), store.clone(), bus, Arc::new(SystemClock), config);
+    fetcher.fetch_package(job(AT)).await.expect("a store in memory does not fail")
+}
+
+/// The `Range` header of each request.
+type Asked = Arc<Mutex<Vec<Option<String>>>>;
+
+/// A client of a server that sends so many bytes of a package of 64 MiB every ten seconds, and nothing of a rest.
+fn dripping(bytes: usize) -> (Client, Asked) {
+    let asked = Asked::default();
+    let noted = Arc::clone(&asked);
+    let client = client_of(move |request| {
+        let range = request.headers().get("range").map(|range| range.to_str().unwrap().to_owned());
+        let is_rest = range.is_some();
+        noted.lock().unwrap().push(range);
+        if is_rest {
+            return Box::pin(std::future::pending());
+        }
+        let body = stream::repeat(()).then(move |()| async move {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            Ok(Bytes::from(vec![b'#'; bytes]))
+        });
+        let head = http::Response::builder().header("etag", "\"v1\"").header("accept-ranges", "bytes");
+        let head =
+            head.header("content-type", "application/zip").header("content-length", (64 * MIB).to_string());
+        let answer = head.body(body.boxed()).expect("a head");
+        Box::pin(async move { Ok(answer) })
+    });
+    (client, asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_answers_fails_a_package() {
+    let begun = Instant::now();
+    let failure = failed(outcome(&Store::in_memory(), &client_of_silence()).await);
+    assert_eq!(failure.reason, ProblemReason::Timeout);
+    assert_eq!(failure.disposition, Disposition::Retry { after: None });
+    assert_eq!(begun.elapsed(), Duration::from_secs(60), "its slot is free after the time of a job");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_with_too_few_bytes_fails_and_they_are_kept() {
+    let store = Store::in_memory();
+    let (client, asked) = dripping(64 * KIB);
+    let failure = failed(outcome(&store, &client).await);
+    assert_eq!(failure.reason, ProblemReason::TooSlow);
+    assert!(failure.message.contains(AT), "{}", failure.message);
+    assert_eq!(failed(outcome(&store, &client).await).reason, ProblemReason::Timeout);
+    assert_eq!(*asked.lock().unwrap(), [None, Some(format!("bytes={}-", 5 * 64 * KIB))]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_with_enough_bytes_is_deferred_however_long_it_waited_for_its_turn() {
+    for wait in [0, 70] {
+        let (client, _) = dripping(256 * KIB);
+        client.rest(&job(AT).origin, Duration::from_secs(wait));
+        assert_eq!(deferred(outcome(&Store::in_memory(), &client).await), 5 * 256 * KIB, "{wait} s");
+    }
+}
