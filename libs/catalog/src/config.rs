@@ -18,6 +18,7 @@ use slatedb::{BlockCachePolicy, CacheTarget, SstBlockSize};
 
 use crate::keyspace;
 use crate::pending::Pending;
+use crate::small_tables::SmallTables;
 
 const MIB: usize = 1024 * 1024;
 
@@ -58,6 +59,7 @@ pub struct CatalogConfig {
 #[derive(Clone)]
 pub struct CacheBudget {
     cache: Arc<dyn DbCache>,
+    tables: Arc<SmallTables>,
     block_bytes: usize,
     index_bytes: usize,
 }
@@ -65,7 +67,7 @@ pub struct CacheBudget {
 impl Default for CatalogConfig {
     fn default() -> Self {
         Self {
-            cache: CacheBudget::new(16 * MIB, 24 * MIB),
+            cache: CacheBudget::new(16 * MIB, 24 * MIB).with_small_tables(4 * MIB),
             memtable_bytes: 8 * MIB,
             unflushed_bytes: 24 * MIB,
             poll_interval: Duration::from_secs(1),
@@ -182,7 +184,19 @@ impl CacheBudget {
         };
         let split =
             SplitCache::new().with_block_cache(room(block_bytes)).with_meta_cache(room(index_bytes)).build();
-        Self { cache: Arc::new(split), block_bytes, index_bytes }
+        let tables = Arc::new(SmallTables::at_most(0));
+        Self { cache: Arc::new(split), tables, block_bytes, index_bytes }
+    }
+
+    /// Also capacity for the small tables that the owner of a catalog wrote or read last, in bytes. They are read as a
+    /// whole then, which saves most requests when they are merged.
+    pub fn with_small_tables(self, bytes: usize) -> Self {
+        Self { tables: Arc::new(SmallTables::at_most(bytes)), ..self }
+    }
+
+    /// The small tables.
+    pub(crate) fn small_tables(&self) -> Arc<SmallTables> {
+        Arc::clone(&self.tables)
     }
 
     /// The cache, and a number for the entries of the catalog at this path. When the catalog is opened again, they are
@@ -199,6 +213,7 @@ impl fmt::Debug for CacheBudget {
         f.debug_struct("CacheBudget")
             .field("block_bytes", &self.block_bytes)
             .field("index_bytes", &self.index_bytes)
+            .field("tables", &self.tables)
             .finish_non_exhaustive()
     }
 }

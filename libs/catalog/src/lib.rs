@@ -29,6 +29,7 @@ mod resources;
 mod runs;
 mod scan;
 mod sets;
+mod small_tables;
 mod stored;
 mod tally;
 mod upkeep;

@@ -13,7 +13,11 @@
 //! - A list of the files is believed as long, unless one of them turns out to be removed. The database would ask again
 //!   and again for a file that the list names and that is gone.
 //! - The boundary is read anew after each write to its series, as the database does to learn whether its write counts.
+//!
+//! The end of the log is looked for with one request where it takes one (`log`). Small tables are read as a whole
+//! ([`SmallTables`]).
 
+mod log;
 mod series;
 
 use std::fmt;
@@ -21,6 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::log::Log;
 use self::series::{Part, Series};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -28,9 +33,11 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+    CopyOptions, Error, GetOptions, GetRange, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
+
+use crate::small_tables::SmallTables;
 
 /// How long it is believed that there is no later file.
 pub(crate) const BELIEVED: Duration = Duration::from_secs(10);
@@ -40,15 +47,18 @@ pub(crate) const BELIEVED: Duration = Duration::from_secs(10);
 pub(crate) struct OwnerStore {
     inner: Arc<dyn ObjectStore>,
     series: Arc<[Series; 2]>,
-    /// The folder of the log.
-    log: Path,
+    log: Log,
+    /// The folder of the tables.
+    tables: Path,
+    small: Arc<SmallTables>,
 }
 
 impl OwnerStore {
-    /// The store of the catalog at `path`.
-    pub(crate) fn of(inner: Arc<dyn ObjectStore>, path: &str) -> Arc<Self> {
-        let series = ["manifest", "compactions"].map(|name| Series::of(path, name));
-        Arc::new(Self { inner, series: Arc::new(series), log: Path::from(format!("{path}/wal")) })
+    /// The store of the catalog at `path`, with the small tables of the process.
+    pub(crate) fn of(inner: Arc<dyn ObjectStore>, path: &str, small: Arc<SmallTables>) -> Arc<Self> {
+        let series = Arc::new(["manifest", "compactions"].map(|name| Series::of(path, name)));
+        let tables = Path::from(format!("{path}/compacted"));
+        Arc::new(Self { inner, series, log: Log::of(path), tables, small })
     }
 
     fn part_of(&self, at: &Path) -> Option<(&Series, Part)> {
@@ -69,30 +79,46 @@ impl ObjectStore for OwnerStore {
     async fn put_opts(&self, at: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
         let part = self.part_of(at);
         let bytes = part.map(|_| Bytes::from(payload.clone()));
+        let table = at.prefix_matches(&self.tables).then(|| payload.clone());
         // An owner begins with an empty file of the log, and then looks whether it still is the owner.
-        let is_fence = payload.content_length() == 0 && at.prefix_matches(&self.log);
+        let is_fence = payload.content_length() == 0 && self.log.has(at);
         let result = self.inner.put_opts(at, payload, options).await;
+        if let Ok(put) = &result {
+            if let Some(table) = &table {
+                self.small.note_put(at, table, put);
+            }
+            if is_fence {
+                self.log.note_fence(at, put);
+            }
+        }
         if let Some(((series, part), bytes)) = part.zip(bytes) {
             series.note_put(at, part, bytes, &result);
         }
         // A directory refuses attributes, and the database writes again without them.
         let is_refused = matches!(&result, Err(error) if !matches!(error, Error::NotImplemented { .. } | Error::NotSupported { .. }));
-        if is_fence || (is_refused && at.prefix_matches(&self.log)) {
+        if is_fence || (is_refused && self.log.has(at)) {
             self.series.iter().for_each(Series::doubt);
         }
         result
     }
 
     async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
-        let is_plain = options.range.is_none()
-            && !options.head
-            && options.version.is_none()
-            && options.if_match.is_none()
-            && options.if_modified_since.is_none()
-            && options.if_unmodified_since.is_none();
-        match self.part_of(at) {
-            Some((series, part)) if is_plain => {
-                let e_tag = options.if_none_match.clone();
+        let has_condition = options.version.is_some()
+            || options.if_match.is_some()
+            || options.if_modified_since.is_some()
+            || options.if_unmodified_since.is_some();
+        if has_condition {
+            return self.inner.get_opts(at, options).await;
+        }
+        let e_tag = options.if_none_match.clone();
+        match (options.range.clone(), self.part_of(at)) {
+            (None, None) if options.head && e_tag.is_none() => self.log.look(&*self.inner, at, options).await,
+            (Some(GetRange::Bounded(piece)), None)
+                if !options.head && e_tag.is_none() && at.prefix_matches(&self.tables) =>
+            {
+                self.small.read(&*self.inner, at, piece, options).await
+            }
+            (None, Some((series, part))) if !options.head => {
                 let asked = match series.known(at, part, e_tag.as_deref()) {
                     Ok(answer) => return answer,
                     Err(asked) => asked,
@@ -157,4 +183,11 @@ impl ObjectStore for OwnerStore {
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
         self.inner.rename_opts(from, to, options).await
     }
+}
+
+/// The number of the file at this place, of those with this suffix in this folder.
+fn number_of(at: &Path, folder: &Path, suffix: &str) -> Option<u64> {
+    let mut below = at.prefix_match(folder)?;
+    let number = below.next()?.as_ref().strip_suffix(suffix)?.parse().ok()?;
+    below.next().is_none().then_some(number)
 }

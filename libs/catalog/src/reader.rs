@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt, future};
 use object_store::ObjectStore;
 use object_store::path::Path;
 use slatedb::{DbReader, DbReaderMode};
@@ -128,6 +128,14 @@ pub(crate) async fn exists(store: &Arc<dyn ObjectStore>, path: &str) -> Result<b
         Some(Ok(_)) => Ok(true),
         Some(Err(error)) => Err(unlisted(path, error)),
     }
+}
+
+/// The number of manifests of the catalog at `path`. An opening has listed them a moment ago, which the store of an owner
+/// remembers.
+pub(crate) async fn count_manifests(store: &Arc<dyn ObjectStore>, path: &str) -> Result<usize, CatalogError> {
+    let manifests = store.list(Some(&Path::from(format!("{path}/manifest"))));
+    let count = manifests.try_fold(0, |count, _| future::ok(count + 1)).await;
+    count.map_err(|error| unlisted(path, error))
 }
 
 /// The error for a catalog whose files the store does not list.

@@ -1,7 +1,8 @@
 //! The upkeep of an open catalog: merging its files, and removing those that are no longer needed.
 //!
 //! Merging costs a dozen requests to the store when it begins, and removal two dozen. A fleet opens thousands of small
-//! catalogs for a second each. So upkeep begins later, or at once when there are files to merge.
+//! catalogs for a second each. So merging begins later, or at once when there are files to merge. Removal begins later,
+//! and once in a while there is one at the opening, to its end: closing waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,18 +18,24 @@ use crate::clock::DbClock;
 use crate::compact_as_merged::CompactAsMerged;
 use crate::config::{BLOCK_SIZE, CatalogConfig};
 
-/// With so many fresh files, upkeep begins at once: that many are merged.
+/// With so many fresh files, merging begins at once: that many are merged.
 const FILES_TO_MERGE: usize = 4;
 /// When merging begins otherwise. Commits block at 32 fresh files, which takes longer to write.
 const MERGES_AFTER: Duration = Duration::from_secs(5);
-/// When removal begins otherwise.
+/// When removal begins.
 const REMOVES_AFTER: Duration = Duration::from_secs(60);
+/// With so many manifests, there is a removal at the opening too, if files are merged. From one merge to the next, a
+/// catalog that is open for a moment each time writes about a dozen.
+const MANIFESTS_TO_REMOVE: usize = 100;
+/// The longest time of such a removal: closing has 60 seconds.
+const LONGEST_REMOVAL: Duration = Duration::from_secs(30);
 /// The pause after an error of the store, before upkeep begins again.
 const RESTS: Duration = Duration::from_secs(5);
 
 /// The upkeep of an open catalog. Dropped, it ends soon.
 pub(crate) struct Upkeep {
     stop: CancellationToken,
+    dropped: CancellationToken,
     tasks: tokio::sync::Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -45,14 +52,15 @@ pub(crate) struct Upkept {
 }
 
 impl Upkeep {
-    /// Begins it, for a catalog that was opened with this many fresh files.
-    pub(crate) fn begin(of: Upkept, fresh_files: usize) -> Self {
+    /// Begins it, for a catalog that was opened with this many fresh files, and this many manifests.
+    pub(crate) fn begin(of: Upkept, fresh_files: usize, manifests: usize) -> Self {
         let is_due = fresh_files >= FILES_TO_MERGE;
-        let after = |delay| if is_due { Duration::ZERO } else { delay };
-        let stop = CancellationToken::new();
-        let merging = tokio::spawn(merge(of.clone(), after(MERGES_AFTER), stop.clone()));
-        let removal = tokio::spawn(remove(of, after(REMOVES_AFTER), stop.clone()));
-        Self { stop, tasks: tokio::sync::Mutex::new(vec![merging, removal]) }
+        let (stop, dropped) = (CancellationToken::new(), CancellationToken::new());
+        let merges_after = if is_due { Duration::ZERO } else { MERGES_AFTER };
+        let merging = tokio::spawn(merge(of.clone(), merges_after, stop.clone()));
+        let removes = is_due && manifests >= MANIFESTS_TO_REMOVE;
+        let removal = tokio::spawn(remove(of, removes, stop.clone(), dropped.clone()));
+        Self { stop, dropped, tasks: tokio::sync::Mutex::new(vec![merging, removal]) }
     }
 
     /// Ends it, and waits for that.
@@ -68,6 +76,7 @@ impl Upkeep {
 impl Drop for Upkeep {
     fn drop(&mut self) {
         self.stop.cancel();
+        self.dropped.cancel();
     }
 }
 
@@ -83,6 +92,27 @@ impl Upkept {
     fn note(&self, ended: Result<(), slatedb::Error>) {
         if let Err(error) = ended {
             tracing::warn!(catalog = self.path, %error, "the upkeep of a catalog has stopped, and begins again");
+        }
+    }
+
+    async fn collector(&self) -> GarbageCollectorBuilder<String> {
+        let conditional = overwrites_conditionally(&self.store, &self.path).await;
+        let options: GarbageCollectorOptions = self.config.collector(conditional);
+        GarbageCollectorBuilder::new(self.path.clone(), Arc::clone(&self.store))
+            .with_options(options)
+            .with_system_clock(Arc::clone(&self.clock) as _)
+    }
+
+    /// Removes once. It is not cut off when the catalog is closed: the last kinds of files would be left each time.
+    async fn remove_once(&self, dropped: &CancellationToken) {
+        let seconds = LONGEST_REMOVAL.as_secs();
+        let removal = async { self.collector().await.build().run_gc_once().await };
+        tokio::select! {
+            () = removal => {}
+            () = dropped.cancelled() => {}
+            () = tokio::time::sleep(LONGEST_REMOVAL) => {
+                tracing::warn!(catalog = self.path, seconds, "old files of a catalog take too long to remove");
+            }
         }
     }
 
@@ -111,16 +141,14 @@ async fn merge(of: Upkept, after: Duration, stop: CancellationToken) {
     }
 }
 
-/// Removes files from `after` on, until it has to end.
-async fn remove(of: Upkept, after: Duration, stop: CancellationToken) {
-    let mut pause = after;
+/// Removes files once if it is due, and later until it has to end.
+async fn remove(of: Upkept, is_due: bool, stop: CancellationToken, dropped: CancellationToken) {
+    if is_due {
+        of.remove_once(&dropped).await;
+    }
+    let mut pause = REMOVES_AFTER;
     while of.rests(pause, &stop).await {
-        let conditional = overwrites_conditionally(&of.store, &of.path).await;
-        let options: GarbageCollectorOptions = of.config.collector(conditional);
-        let collector = GarbageCollectorBuilder::new(of.path.clone(), Arc::clone(&of.store))
-            .with_options(options)
-            .with_system_clock(Arc::clone(&of.clock) as _)
-            .build();
+        let collector = of.collector().await.build();
         tokio::select! {
             ended = collector.run() => of.note(ended),
             () = stop.cancelled() => {}

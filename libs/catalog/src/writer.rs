@@ -19,7 +19,7 @@ use crate::keyspace::LONGEST_KEY;
 use crate::lookups::Source;
 use crate::meta::{NEXT_CHANGE, SCHEMA, SCHEMA_KEY};
 use crate::owner_store::OwnerStore;
-use crate::reader::{CatalogReader, exists, within};
+use crate::reader::{CatalogReader, count_manifests, exists, within};
 use crate::upkeep::{Upkeep, Upkept};
 use crate::{Batch, CatalogConfig, CatalogError, Lookups};
 
@@ -130,8 +130,9 @@ impl Catalog {
         path: &str,
         config: CatalogConfig,
     ) -> Result<Self, CatalogError> {
-        let store: Arc<dyn ObjectStore> = OwnerStore::of(store, path);
+        let store: Arc<dyn ObjectStore> = OwnerStore::of(store, path, config.cache.small_tables());
         let files = CatalogReader::refuse_newer(&store, path, &config).await?;
+        let manifests = count_manifests(&store, path).await?;
         let clock = DbClock::new(config.clock.as_ref(), files.last_written);
         let (cache, id) = config.cache.share(path);
         let db = Db::builder(path.to_owned(), Arc::clone(&store))
@@ -159,7 +160,7 @@ impl Catalog {
             next_change: Mutex::new(0),
             flushing: Mutex::new(()),
             in_doubt: AtomicBool::new(false),
-            upkeep: Upkeep::begin(upkept, files.fresh),
+            upkeep: Upkeep::begin(upkept, files.fresh, manifests),
         };
         if catalog.check_schema().await? != Some(SCHEMA) {
             catalog.write_schema().await?;

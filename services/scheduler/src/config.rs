@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use catalog::CacheBudget;
 use control::LabelKey;
 use fleet::{HttpConfig, NatsConfig, PushConfig, StoreConfig};
 use planning::{RunLimits, WindowLimits};
@@ -168,10 +169,11 @@ impl Settings {
         Duration::from_secs(self.inbox_poll_seconds.max(1))
     }
 
-    /// Cache sizes for blocks of records, and for indexes and filters, in bytes.
-    pub(crate) fn cache_bytes(&self) -> (usize, usize) {
+    /// The caches of all catalogs: for small tables, for blocks of records, and for indexes and filters.
+    pub(crate) fn cache(&self) -> CacheBudget {
         let all = self.cache_megabytes * MIB;
-        (all * 2 / 5, all * 3 / 5)
+        let tables = (all / 16).min(4 * MIB);
+        CacheBudget::new(all * 2 / 5 - tables, all * 3 / 5).with_small_tables(tables)
     }
 
     /// Memory of all runs together, in bytes.

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use catalog::{CacheBudget, CatalogConfig};
+use catalog::CatalogConfig;
 use control::{MemberId, Role};
 use fleet::{Connections, Credentials};
 use futures::future::BoxFuture;
@@ -58,7 +58,6 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     let me = MemberId::fresh(settings.name.as_deref().unwrap_or("scheduler"));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let _rests = fleet::share_cooldowns(&client, &control, Arc::clone(&clock), &readiness, &stop).await?;
-    let (cache_blocks, cache_indexes) = settings.cache_bytes();
     let Views { sources, runs, tasks, leases, members, plans, hints, outbox, readings, subscriptions } =
         Box::pin(Views::open(&control, &readiness, &stop)).await?;
     let shown = Shown {
@@ -87,10 +86,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
         bus,
         client,
         clock: Arc::clone(&clock),
-        catalogs: CatalogConfig {
-            cache: CacheBudget::new(cache_blocks, cache_indexes),
-            ..CatalogConfig::default()
-        },
+        catalogs: CatalogConfig { cache: settings.cache(), ..CatalogConfig::default() },
         settings,
         metrics: counted,
         control,

@@ -9,7 +9,7 @@ use object_store::{
 };
 use tokio::time::Instant;
 
-use super::BELIEVED;
+use super::{BELIEVED, number_of};
 
 /// The most files whose list is kept. Old ones are removed after some minutes.
 const MOST_LISTED: usize = 1_000;
@@ -79,10 +79,7 @@ impl Series {
         if *at == self.boundary {
             return Some(Part::Boundary);
         }
-        let mut below = at.prefix_match(&self.folder)?;
-        let name = below.next()?;
-        let number = name.as_ref().strip_suffix(&self.suffix)?.parse().ok()?;
-        below.next().is_none().then_some(Part::File(number))
+        number_of(at, &self.folder, &self.suffix).map(Part::File)
     }
 
     /// Whether this is the folder of its files.

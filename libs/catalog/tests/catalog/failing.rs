@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use catalog::{Batch, Catalog, CatalogConfig, CatalogError, CatalogReader};
+use catalog::{Batch, CacheBudget, Catalog, CatalogConfig, CatalogError, CatalogReader};
 use futures::stream::{BoxStream, StreamExt};
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -115,8 +115,13 @@ impl ObjectStore for Failing {
     }
 }
 
+/// Each table is read in pieces, also a small one.
+fn in_pieces() -> CatalogConfig {
+    CatalogConfig { cache: CacheBudget::new(16 * 1024 * 1024, 24 * 1024 * 1024), ..CatalogConfig::default() }
+}
+
 async fn open(store: &Arc<Failing>) -> std::result::Result<Catalog, CatalogError> {
-    Catalog::open(store.clone(), "catalogs/a", CatalogConfig::default()).await
+    Catalog::open(store.clone(), "catalogs/a", in_pieces()).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,8 +212,7 @@ async fn a_scan_reads_the_next_piece_beside_the_first_and_a_walk_does_not() {
 #[tokio::test(start_paused = true)]
 async fn of_what_is_written_out_pending_records_alone_stay_at_hand() {
     let store = Arc::new(Failing::default());
-    let small =
-        CatalogConfig { memtable_bytes: 64 * 1024, unflushed_bytes: 96 * 1024, ..CatalogConfig::default() };
+    let small = CatalogConfig { memtable_bytes: 64 * 1024, unflushed_bytes: 96 * 1024, ..in_pieces() };
     let catalog = Catalog::open(store.clone(), "catalogs/a", small).await.unwrap();
     // No batch is accepted before the previous one is written out, if there is no room for both.
     for round in 0..3 {

@@ -8,6 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use catalog::{Catalog, CatalogConfig, CatalogError};
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use jiff::SignedDuration;
+use model::ManualClock;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -174,6 +177,53 @@ async fn merging_is_told_of_fresh_files_without_requests_for_what_this_process_w
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_end_of_the_log_is_looked_for_with_one_request() {
+    let store = Arc::new(Noting::default());
+    use_once(&store, "a").await;
+    store.take();
+    let catalog = open(&store).await;
+    let requests = store.take();
+    // Of eight looks for the end, the first one. What this owner's own fence is need not be asked.
+    assert_eq!(count(&requests, "HEAD"), 1, "{requests:#?}");
+    for path in ["b", "c", "d"] {
+        put(&catalog, path).await.unwrap();
+    }
+    // As after a crash: nothing of the log is in tables.
+    let other = open(&store).await;
+    assert_eq!(paths(&other, "", None).await, ["a", "b", "c", "d"]);
+    assert!(matches!(put(&catalog, "e").await, Err(CatalogError::Fenced { .. })));
+    other.close().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn merging_reads_no_small_table_twice_and_none_that_this_process_wrote() {
+    for is_same_process in [true, false] {
+        let store = Arc::new(Noting::default());
+        let shared = CatalogConfig::default();
+        let config = || if is_same_process { shared.clone() } else { CatalogConfig::default() };
+        for number in 0..4 {
+            let catalog = Catalog::open(store.clone(), "catalogs/a", config()).await.unwrap();
+            put(&catalog, &number.to_string()).await.unwrap();
+            catalog.close().await.unwrap();
+        }
+        store.take();
+        let catalog = Catalog::open(store.clone(), "catalogs/a", config()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        assert_eq!(paths(&catalog, "", None).await, ["0", "1", "2", "3"]);
+        let requests = store.take();
+        assert!(upkeep(&requests).0, "{requests:#?}");
+        let mut read: Vec<_> =
+            requests.iter().filter(|request| request.starts_with("GET catalogs/a/compacted/")).collect();
+        assert_eq!(read.is_empty(), is_same_process, "{requests:#?}");
+        let all = read.len();
+        read.sort();
+        read.dedup();
+        assert_eq!(read.len(), all, "{requests:#?}");
+        catalog.close().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_catalog_that_this_process_had_open_reads_none_of_its_tables_again() {
     let store = Arc::new(Noting::default());
     let config = CatalogConfig::default();
@@ -236,7 +286,7 @@ async fn files_that_many_openings_leave_are_merged() {
     store.take();
     let catalog = open(&store).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(upkeep(&store.take()), (true, true));
+    assert_eq!(upkeep(&store.take()), (true, false));
     tokio::time::sleep(Duration::from_secs(9)).await;
     catalog.close().await.unwrap();
     store.take();
@@ -245,4 +295,33 @@ async fn files_that_many_openings_leave_are_merged() {
     assert_eq!(upkeep(&store.take()), (false, false), "they are merged");
     assert_eq!(paths(&catalog, "", None).await, ["0", "1", "2", "3"]);
     catalog.close().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_files_of_a_catalog_that_is_open_for_moments_are_removed_now_and_then() {
+    let store = Arc::new(Noting::default());
+    let clock = Arc::new(ManualClock::new("2040-01-01T00:00:00Z".parse().unwrap()));
+    let config = CatalogConfig { clock: clock.clone(), ..CatalogConfig::default() };
+    let (mut merges, mut removals) = (0, 0);
+    for number in 0..150 {
+        clock.advance(SignedDuration::from_mins(10));
+        let catalog = Catalog::open(store.clone(), "catalogs/a", config.clone()).await.unwrap();
+        put(&catalog, &format!("{number:03}")).await.unwrap();
+        // Less than after which merging begins in any case.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        catalog.close().await.unwrap();
+        let (merged, removed) = upkeep(&store.take());
+        merges += usize::from(merged);
+        removals += usize::from(removed);
+    }
+    assert!(removals >= 2 && merges >= 4 * removals, "{merges} merges, {removals} removals");
+    for (folder, most) in [("manifest", 150), ("compactions", 150), ("compacted", 60)] {
+        let folder = Path::from(format!("catalogs/a/{folder}"));
+        let left = store.inner.list(Some(&folder)).count().await;
+        assert!(left <= most, "{left} files of {folder}");
+    }
+    // Fences are never removed.
+    let log: Vec<_> = store.inner.list(Some(&"catalogs/a/wal".into())).try_collect().await.unwrap();
+    let records = log.iter().filter(|file| file.size > 0).count();
+    assert!(records <= 150, "{records} files of the log");
 }
