@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use catalog::Lookups;
 use futures::{StreamExt as _, TryStreamExt as _, future, stream};
 use jiff::Timestamp;
-use model::{Bitstream, ChangeEvent, ChangeLogEntry, Links, ResourceRecord, ResourceUri};
+use model::{Bitstream, ChangeEvent, ChangeLogEntry, ResourceRecord, ResourceUri};
 use resourcesync::{Change, Link, relation};
 use store::Store;
 
@@ -166,7 +166,7 @@ impl Records for CatalogRecords {
 /// What the entry of a stored resource says. Its times are ours: those of the Source are in the `via` link (§14.8).
 fn stored(uri: &ResourceUri, record: &ResourceRecord) -> Option<Stored> {
     let bitstream = record.bitstream.as_ref()?;
-    let own = own_links(record);
+    let own = links::own(record);
     let first = links::via(&own).cloned();
     let passed = links::of(own, first.unwrap_or_else(|| first_source(uri, record, bitstream)));
     Some(Stored {
@@ -180,14 +180,10 @@ fn stored(uri: &ResourceUri, record: &ResourceRecord) -> Option<Stored> {
     })
 }
 
-fn own_links(record: &ResourceRecord) -> Vec<Link> {
-    record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default()
-}
-
 /// The link to the first Source of a deleted resource: that with which it came, as its tombstone keeps it. Without one,
 /// the Source that it was harvested from is the first; what that declared of the last version is true no more.
 fn via_of_deleted(uri: &ResourceUri, tombstone: Option<&ResourceRecord>) -> Link {
-    let own = tombstone.map(own_links).unwrap_or_default();
+    let own = tombstone.map(links::own).unwrap_or_default();
     links::via(&own).cloned().unwrap_or_else(|| Link::new(relation::VIA, href(uri)))
 }
 
