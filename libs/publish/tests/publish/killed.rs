@@ -1,5 +1,6 @@
 //! A publisher that is killed after any write: readers miss nothing, and the next run continues.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
@@ -111,6 +112,24 @@ impl ObjectStore for Failing {
 /// The kills of a test, at least.
 const KILLS: i64 = 200;
 
+/// Parts of Resource Lists that an index has named, with their bytes.
+#[derive(Default)]
+struct NamedParts(BTreeMap<String, Bytes>);
+
+impl NamedParts {
+    /// Takes those that the index names now. None of before may have other bytes: caches keep them.
+    async fn look(&mut self, world: &World, when: &str) {
+        let files: BTreeMap<String, Bytes> = world.files().await.into_iter().collect();
+        for (path, known) in &self.0 {
+            assert!(files.get(path).is_none_or(|bytes| bytes == known), "{path} was written again, {when}");
+        }
+        let index = files.get("resourcelist.xml").cloned().unwrap_or_default();
+        let index = String::from_utf8(index.to_vec()).unwrap();
+        let parts = files.into_iter().filter(|(path, _)| path.starts_with("resourcelist/"));
+        self.0.extend(parts.filter(|(path, _)| index.contains(path.as_str())));
+    }
+}
+
 /// A small Source that changes for some rounds; each publication is killed after `writes` writes, and repeated.
 async fn killed_after(writes: i64, policy: Policy) -> i64 {
     let failing = Failing::new();
@@ -122,9 +141,12 @@ async fn killed_after(writes: i64, policy: Policy) -> i64 {
     let mut reader = Follower::new(&world.objects);
     let mut is_published = false;
     let mut kills = 0;
+    let mut parts = NamedParts::default();
     for round in 0..5 {
         failing.left.store(writes, Ordering::Relaxed);
-        if world.try_publish().await.is_err() {
+        let killed = world.try_publish().await;
+        parts.look(&world, &format!("killed after {writes}, round {round}")).await;
+        if killed.is_err() {
             kills += 1;
             if is_published {
                 // In between: all documents are right, and nothing is missed.
@@ -136,6 +158,7 @@ async fn killed_after(writes: i64, policy: Policy) -> i64 {
         world.put("004", &format!("round {round}")).await;
         failing.left.store(i64::MAX, Ordering::Relaxed);
         world.publish().await;
+        parts.look(&world, &format!("published after {writes}, round {round}")).await;
         is_published = true;
         reader.follow().await;
         let stored = world.stored().await;
