@@ -11,6 +11,7 @@ use resourcesync::{Change, Link, relation};
 use store::Store;
 
 use crate::entry::{hash_of, href, last_modified, media_type};
+use crate::log_mark::mark;
 use crate::names::{Named, PublishedPath};
 use crate::read_ahead::read_ahead;
 use crate::records::{Body, BodyError, Changes, Pieces, Records, Resources, Stored, Told};
@@ -85,9 +86,17 @@ impl Records for CatalogRecords {
         Ok(self.catalog.next_change().await?)
     }
 
-    /// False of a catalog that was made anew: its change log is shorter than the published one.
+    /// False of a catalog whose change log is shorter than the published one: it was made anew.
     async fn continues(&self, from: u64) -> Result<bool, PublishError> {
         Ok(self.catalog.next_change().await? >= from)
+    }
+
+    async fn mark(&self, before: u64) -> Result<Option<String>, PublishError> {
+        let Some(number) = before.checked_sub(1) else { return Ok(None) };
+        let found = self.catalog.scan_changes(number).await?.try_next().await?;
+        // A number may be missing.
+        let found = found.filter(|(found, _)| *found == number);
+        Ok(found.map(|(_, change)| mark(&change.uri, change.at)))
     }
 
     async fn last_change(&self) -> Result<Option<Timestamp>, PublishError> {

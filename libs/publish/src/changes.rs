@@ -33,7 +33,10 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
     let told = withdrawn.chain(records.changes(state.next_change, end).await?);
     // The steps are large: none of them is to be a part of its caller.
     Box::pin(tell_these(work, state, told.boxed())).await?;
-    state.next_change = state.next_change.max(end);
+    if end > state.next_change {
+        state.next_change = end;
+        state.mark = records.mark(end).await?;
+    }
     if withdraw::settle(work, state, untold).await? {
         withdraw::purge(work, state);
         if work.dumps {

@@ -29,6 +29,7 @@ pub(crate) async fn first_draft(work: &mut Work<'_>, state: &mut State) -> Resul
             let at = micros(at).max(later(state.last, 2));
             state.last = at;
             state.next_change = next_change;
+            state.mark = work.records.mark(next_change).await?;
             let packages = work.dumps.then(Vec::new);
             Draft { at, changes: 0, is_first: true, after: None, parts: Vec::new(), packages }
         }

@@ -21,6 +21,7 @@ mod entry;
 mod error;
 pub mod files;
 mod links;
+mod log_mark;
 mod missing;
 mod names;
 mod oai;

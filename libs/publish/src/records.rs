@@ -139,6 +139,13 @@ pub trait Records: Send + Sync {
     /// Whether all changes from this number on are known. If not, everything is published anew.
     async fn continues(&self, from: u64) -> Result<bool, PublishError>;
 
+    /// A mark of the change before this number. Records that were made anew have others, though they may have as many
+    /// changes. None where there is none.
+    async fn mark(&self, before: u64) -> Result<Option<String>, PublishError> {
+        let _ = before;
+        Ok(None)
+    }
+
     /// The time of the last change.
     async fn last_change(&self) -> Result<Option<Timestamp>, PublishError>;
 

@@ -37,6 +37,9 @@ pub(crate) struct State {
     pub(crate) with_bytes: bool,
     /// The number of the first entry of the change log that is not published yet.
     pub(crate) next_change: u64,
+    /// The mark of the entry before that. An earlier version of the publisher noted none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mark: Option<String>,
     /// The time of the last published change; later ones get later times.
     pub(crate) last: Timestamp,
     /// The present Resource List.
@@ -167,6 +170,7 @@ impl State {
             base: base.as_str().to_owned(),
             with_bytes,
             next_change: 0,
+            mark: None,
             last: Timestamp::UNIX_EPOCH,
             edition: None,
             draft: None,

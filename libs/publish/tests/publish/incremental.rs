@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use object_store::ObjectStoreExt as _;
+use object_store::path::Path;
 use publish::Policy;
 
 use crate::reader::{Follower, document};
@@ -172,17 +174,52 @@ async fn old_lists_old_parts_and_files_of_the_deleted_go_when_their_time_is_over
 
 #[tokio::test]
 async fn a_catalog_made_anew_is_published_anew() {
-    let world = World::with(20, small()).await;
+    // The log of the other one is shorter, as long, or longer.
+    for resources in [3, 20, 25] {
+        let world = World::with(20, small()).await;
+        world.publish().await;
+        let mut other = World::new(small()).await;
+        other.passes(1);
+        for number in 0..resources {
+            other.put(&format!("other-{number:03}"), "body").await;
+        }
+        other.objects = world.objects.clone();
+        other.publication.place = world.publication.place.clone();
+        let done = other.publish().await;
+        assert_eq!((done.resources, done.changes), (resources, 0));
+        let mut fresh = Follower::new(&other.objects);
+        fresh.follow().await;
+        assert_eq!(fresh.held, other.stored().await);
+        // It is continued from then on.
+        other.put("later", "body").await;
+        assert_eq!(other.publish().await.changes, 1);
+        fresh.follow().await;
+        assert_eq!(fresh.held, other.stored().await);
+    }
+}
+
+#[tokio::test]
+async fn a_publication_without_a_mark_of_its_catalog_is_continued_and_gets_one() {
+    let mut world = World::with(20, small()).await;
     world.publish().await;
-    let mut other = World::with(3, small()).await;
-    other.passes(1);
-    other.objects = world.objects.clone();
-    other.publication.place = world.publication.place.clone();
-    let done = other.publish().await;
-    assert_eq!(done.resources, 3);
-    let mut fresh = Follower::new(&other.objects);
-    fresh.follow().await;
-    assert_eq!(fresh.held, other.stored().await);
+    let mark = async |world: &World, new: Option<serde_json::Value>| {
+        let path = Path::from(".thresher/publication.json");
+        let bytes = world.objects.get(&path).await.unwrap().bytes().await.unwrap();
+        let mut state: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let fields = state.as_object_mut().unwrap();
+        let old = fields.remove("mark");
+        fields.extend(new.map(|new| ("mark".to_owned(), new)));
+        world.objects.put(&path, state.to_string().into()).await.unwrap();
+        old
+    };
+    assert!(mark(&world, None).await.is_some());
+    world.put("new", "body").await;
+    assert_eq!(world.publish().await.changes, 1);
+    let own = mark(&world, None).await;
+    assert!(own.is_some());
+    // Without changes there is nothing to write.
+    mark(&world, own).await;
+    assert_eq!(world.publish().await.documents, 0);
 }
 
 #[tokio::test]
