@@ -64,7 +64,7 @@ pub use error::PublishError;
 pub use model::Archive;
 pub use names::{Named, PublishedPath};
 pub use oai::{LATEST_COMMIT, OaiLimits, OaiPage, OaiRecord, OaiRecords, SeenSets, Withdrawals};
-pub use outbox::Untold;
+pub use outbox::{UnderWay, Untold};
 pub use part_set::PartSet;
 pub use place::{Document, DocumentBody, Place};
 pub use policy::Policy;
