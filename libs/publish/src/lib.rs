@@ -6,6 +6,7 @@ mod base;
 mod bytes;
 mod catalog_records;
 mod change_dump;
+mod change_list_file;
 mod change_record;
 mod changes;
 mod collection;

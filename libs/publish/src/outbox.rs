@@ -86,6 +86,9 @@ impl Publication {
                 }
                 Ok(ControlFlow::Continue(()))
             })?;
+            if left > 0 && untold.entries.len() <= most {
+                return Err(PublishError::short(&list.path, list.changes - left, list.changes));
+            }
             if untold.entries.len() > most {
                 untold.entries.truncate(most);
                 let last = untold.entries.last().and_then(|entry| entry.metadata.datetime);

@@ -31,6 +31,9 @@ pub(crate) struct State {
     version: u16,
     /// The Source whose stored resources are published.
     pub(crate) source: SourceId,
+    /// How often a process saved it only to make all others fail that had read it before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    claims: u64,
     /// The base. It cannot change, since all documents name it.
     base: String,
     /// Whether the bytes are laid down beside the documents.
@@ -167,6 +170,7 @@ impl State {
         Self {
             version: VERSION,
             source: source.clone(),
+            claims: 0,
             base: base.as_str().to_owned(),
             with_bytes,
             next_change: 0,
@@ -246,6 +250,19 @@ impl State {
             (false, true) => refuse("of documents only".to_owned()),
             _ => Ok(()),
         }
+    }
+
+    /// Makes each other process fail that has read the state before: none of them can save its own any more. What this
+    /// run has done so far is not noted by that.
+    ///
+    /// # Errors
+    /// [`PublishError::Busy`] when another one has saved its state since this one was read.
+    pub(crate) async fn claim(&mut self, place: &Place) -> Result<(), PublishError> {
+        let there = Self::load(place).await?;
+        let mut there = there.ok_or_else(|| PublishError::Busy(place.name().to_owned()))?;
+        there.claims = there.claims.saturating_add(1);
+        self.claims = there.claims;
+        there.save(place).await
     }
 
     pub(crate) async fn save(&self, place: &Place) -> Result<(), PublishError> {
