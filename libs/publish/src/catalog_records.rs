@@ -163,6 +163,10 @@ impl Records for CatalogRecords {
         PublishedPath::of(uri)
     }
 
+    fn at(&self, path: &str) -> Option<Named> {
+        Named::at(path)
+    }
+
     fn named(&self, base: &Base, url: &str) -> Option<Named> {
         Named::at(url.strip_prefix(base.as_str())?)
     }

@@ -21,6 +21,7 @@ mod entries;
 mod entry;
 mod error;
 pub mod files;
+mod left_behind;
 mod links;
 mod log_mark;
 mod missing;

@@ -115,6 +115,10 @@ impl Records for Part<'_> {
         self.records.path(uri)
     }
 
+    fn at(&self, path: &str) -> Option<Named> {
+        self.records.at(path)
+    }
+
     fn url(&self, _: &Base, uri: &ResourceUri) -> String {
         self.records.url(self.base, uri)
     }

@@ -172,6 +172,12 @@ pub trait Records: Send + Sync {
     /// The path below the base at which the bytes of a resource are laid down.
     fn path(&self, uri: &ResourceUri) -> PublishedPath;
 
+    /// The resource whose bytes are laid down at a path below the base. None where that is not known, or none is.
+    fn at(&self, path: &str) -> Option<Named> {
+        let _ = path;
+        None
+    }
+
     /// The URL of a resource.
     fn url(&self, base: &Base, uri: &ResourceUri) -> String {
         base.url(self.path(uri).as_str())

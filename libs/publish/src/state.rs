@@ -16,7 +16,7 @@ use crate::place::{About, Place};
 use crate::told::ToldUntil;
 use crate::{Base, Policy, PublishError};
 
-pub(crate) use self::records::{Draft, Dump, Edition, Package, Part, Replaced, Retired};
+pub(crate) use self::records::{Draft, Dump, Edition, LeftBehind, Package, Part, Replaced, Retired};
 
 /// The file. Everything that it names is at the place before it is written.
 pub(crate) const STATE: &str = ".thresher/publication.json";
@@ -110,6 +110,9 @@ pub(crate) struct State {
     /// The files of resources are removed whose deletion has an earlier time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) swept_to: Option<Timestamp>,
+    /// Files of resources that records made anew do not have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) left_behind: Option<LeftBehind>,
     /// When files are looked for that nothing names. None if there can be none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) orphans_due: Option<Timestamp>,
@@ -197,6 +200,7 @@ impl State {
             replaced: Vec::new(),
             past: Past::default(),
             swept_to: None,
+            left_behind: None,
             orphans_due: None,
         }
     }

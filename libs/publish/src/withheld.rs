@@ -124,6 +124,10 @@ impl Records for Withheld<'_> {
         self.records.path(uri)
     }
 
+    fn at(&self, path: &str) -> Option<Named> {
+        self.records.at(path)
+    }
+
     fn url(&self, base: &Base, uri: &ResourceUri) -> String {
         self.records.url(base, uri)
     }

@@ -5,6 +5,7 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
 
 use bytes::Bytes;
+use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::path::Path as Key;
 use object_store::{GetOptions, GetResult, ObjectStoreExt as _, UpdateVersion};
@@ -83,11 +84,18 @@ impl Place {
 
     /// Looks at the path of each file of a folder.
     pub(crate) async fn each(&self, folder: &str, mut look: impl FnMut(String)) -> Result<(), PublishError> {
-        let mut files = self.objects.list(Some(&key(folder)));
-        while let Some(file) = files.next().await {
-            look(file.map_err(|error| self.failed(folder, error))?.location.to_string());
+        let mut paths = self.paths(folder);
+        while let Some(path) = paths.try_next().await? {
+            look(path);
         }
         Ok(())
+    }
+
+    /// The path of each file of a folder.
+    pub(crate) fn paths<'p>(&'p self, folder: &'p str) -> BoxStream<'p, Result<String, PublishError>> {
+        let files = self.objects.list(Some(&key(folder)));
+        let paths = files.map_ok(|file| file.location.to_string());
+        paths.map_err(move |error| self.failed(folder, error)).boxed()
     }
 
     /// Whether it has any file that is not the publisher's own.

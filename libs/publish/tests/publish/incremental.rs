@@ -198,6 +198,43 @@ async fn a_catalog_made_anew_is_published_anew() {
     }
 }
 
+/// The files of resources.
+async fn laid(world: &World) -> Vec<String> {
+    let files = world.files().await.into_iter().map(|(path, _)| path);
+    files.filter(|path| path.starts_with("resources/")).collect()
+}
+
+#[tokio::test]
+async fn files_of_resources_that_a_catalog_made_anew_lacks_go_after_two_days() {
+    let long = "x".repeat(300);
+    let mut world = World::with(20, small()).await;
+    world.put(&long, "long").await;
+    world.publish().await;
+    let mut other = World::new(small()).await;
+    other.passes(1);
+    other.put("001", "there, too").await;
+    other.put("other", "body").await;
+    other.objects = world.objects.clone();
+    other.publication.place = world.publication.place.clone();
+    other.publish().await;
+    assert_eq!(laid(&other).await.len(), 21 + 1, "readers of the old list get them");
+    other.passes(47);
+    other.put("003", "back").await;
+    other.publish().await;
+    assert_eq!(laid(&other).await.len(), 21 + 1);
+    other.passes(2);
+    assert!(other.publish().await.removed >= 19, "those, and lists of the old one");
+    let left = laid(&other).await;
+    assert_eq!(left, ["001", "003", "other"].map(|name| format!("resources/http/2/e.org/{name}")));
+    assert!(other.own_files().await.iter().all(|path| !path.contains("left-behind")));
+    let mut fresh = Follower::new(&other.objects);
+    fresh.follow().await;
+    assert_eq!(fresh.held, other.stored().await);
+    other.passes(72);
+    other.publish().await;
+    assert_eq!(laid(&other).await, left);
+}
+
 #[tokio::test]
 async fn a_publication_without_a_mark_of_its_catalog_is_continued_and_gets_one() {
     let mut world = World::with(20, small()).await;
