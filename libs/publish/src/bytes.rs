@@ -15,6 +15,14 @@ pub(crate) fn spelled(sha256: Sha256) -> String {
     format!("{OWN}/long/{sha256}")
 }
 
+/// The URI behind a path that is a digest. None if none was spelled.
+pub(crate) async fn uri_spelled(place: &Place, sha256: Sha256) -> Result<Option<ResourceUri>, PublishError> {
+    let path = spelled(sha256);
+    let Some(text) = place.read(&path).await? else { return Ok(None) };
+    let uri = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
+    uri.map(Some).ok_or_else(|| PublishError::changed(&path, "it is no URI"))
+}
+
 /// Where the bytes of resources go.
 #[derive(Clone, Copy)]
 pub(crate) struct Layer<'a> {

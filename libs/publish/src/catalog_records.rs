@@ -6,11 +6,12 @@ use async_trait::async_trait;
 use catalog::Lookups;
 use futures::{StreamExt as _, TryStreamExt as _, future, stream};
 use jiff::Timestamp;
-use model::{Bitstream, ChangeEvent, ChangeLogEntry, Links, ResourceRecord, ResourceUri};
+use model::{Bitstream, ChangeEvent, ChangeLogEntry, ResourceRecord, ResourceUri};
 use resourcesync::{Change, Link, relation};
 use store::Store;
 
 use crate::entry::{hash_of, href, last_modified, media_type};
+use crate::log_mark::mark;
 use crate::names::{Named, PublishedPath};
 use crate::read_ahead::read_ahead;
 use crate::records::{Body, BodyError, Changes, Pieces, Records, Resources, Stored, Told};
@@ -85,9 +86,17 @@ impl Records for CatalogRecords {
         Ok(self.catalog.next_change().await?)
     }
 
-    /// False of a catalog that was made anew: its change log is shorter than the published one.
+    /// False of a catalog whose change log is shorter than the published one: it was made anew.
     async fn continues(&self, from: u64) -> Result<bool, PublishError> {
         Ok(self.catalog.next_change().await? >= from)
+    }
+
+    async fn mark(&self, before: u64) -> Result<Option<String>, PublishError> {
+        let Some(number) = before.checked_sub(1) else { return Ok(None) };
+        let found = self.catalog.scan_changes(number).await?.try_next().await?;
+        // A number may be missing.
+        let found = found.filter(|(found, _)| *found == number);
+        Ok(found.map(|(_, change)| mark(&change.uri, change.at)))
     }
 
     async fn last_change(&self) -> Result<Option<Timestamp>, PublishError> {
@@ -154,6 +163,10 @@ impl Records for CatalogRecords {
         PublishedPath::of(uri)
     }
 
+    fn at(&self, path: &str) -> Option<Named> {
+        Named::at(path)
+    }
+
     fn named(&self, base: &Base, url: &str) -> Option<Named> {
         Named::at(url.strip_prefix(base.as_str())?)
     }
@@ -166,7 +179,7 @@ impl Records for CatalogRecords {
 /// What the entry of a stored resource says. Its times are ours: those of the Source are in the `via` link (§14.8).
 fn stored(uri: &ResourceUri, record: &ResourceRecord) -> Option<Stored> {
     let bitstream = record.bitstream.as_ref()?;
-    let own = own_links(record);
+    let own = links::own(record);
     let first = links::via(&own).cloned();
     let passed = links::of(own, first.unwrap_or_else(|| first_source(uri, record, bitstream)));
     Some(Stored {
@@ -180,14 +193,10 @@ fn stored(uri: &ResourceUri, record: &ResourceRecord) -> Option<Stored> {
     })
 }
 
-fn own_links(record: &ResourceRecord) -> Vec<Link> {
-    record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default()
-}
-
 /// The link to the first Source of a deleted resource: that with which it came, as its tombstone keeps it. Without one,
 /// the Source that it was harvested from is the first; what that declared of the last version is true no more.
 fn via_of_deleted(uri: &ResourceUri, tombstone: Option<&ResourceRecord>) -> Link {
-    let own = tombstone.map(own_links).unwrap_or_default();
+    let own = tombstone.map(links::own).unwrap_or_default();
     links::via(&own).cloned().unwrap_or_else(|| Link::new(relation::VIA, href(uri)))
 }
 

@@ -19,6 +19,9 @@ pub(crate) struct ChangeListRecord {
     pub(crate) closed: bool,
     /// Changes.
     pub(crate) changes: u64,
+    /// The tag of the version of the document that was written last, where the place is guarded and it is not closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tag: Option<String>,
     /// Whether a package of the Change Dump is made of it when it is closed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) dumped: bool,
@@ -54,8 +57,18 @@ pub(crate) fn is_zero(number: &u64) -> bool {
 impl ChangeListRecord {
     /// An open list without changes.
     pub(crate) fn open(path: String, from: Timestamp, dumped: bool) -> Self {
-        let (segments, package) = (Vec::new(), None);
-        Self { path, from, until: None, closed: false, changes: 0, dumped, bytes: 0, segments, package }
+        Self {
+            path,
+            from,
+            until: None,
+            closed: false,
+            changes: 0,
+            tag: None,
+            dumped,
+            bytes: 0,
+            segments: Vec::new(),
+            package: None,
+        }
     }
 
     /// Whether its document is as the index says: open, or closed for ever.

@@ -7,12 +7,12 @@ use tokio::time::Instant;
 
 use crate::bytes::AT_A_TIME;
 use crate::change_dump;
+use crate::change_list_file::{entries_to_replace, put_list};
 use crate::change_record::ChangeListRecord;
 use crate::documents::{change_index, change_list, put_fixed};
 use crate::open_list::{STEP, begin, is_old, put, room};
 use crate::paths::CHANGES;
 use crate::place::xml;
-use crate::published::entries_of;
 use crate::records::{BodyError, Changes, Told};
 use crate::state::State;
 use crate::withdraw;
@@ -33,7 +33,10 @@ pub(crate) async fn tell(work: &mut Work<'_>, state: &mut State) -> Result<(), P
     let told = withdrawn.chain(records.changes(state.next_change, end).await?);
     // The steps are large: none of them is to be a part of its caller.
     Box::pin(tell_these(work, state, told.boxed())).await?;
-    state.next_change = state.next_change.max(end);
+    if end > state.next_change {
+        state.next_change = end;
+        state.mark = records.mark(end).await?;
+    }
     if withdraw::settle(work, state, untold).await? {
         withdraw::purge(work, state);
         if work.dumps {
@@ -215,11 +218,11 @@ async fn close(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishErro
         if state.lists[at].is_settled() {
             continue;
         }
-        let record = state.lists[at].clone();
-        let mut entries = entries_of(work, &record).await?.finish()?;
-        let document = entries.document(work.place, &change_list(work.base, &record))?;
-        work.put_document(&record.path, document).await?;
-        state.lists[at].closed = true;
+        let mut record = state.lists[at].clone();
+        let (entries, version) = entries_to_replace(work, state, &record).await?;
+        let document = entries.finish()?.document(work.place, &change_list(work.base, &record))?;
+        put_list(work, state, &mut record, document, version).await?;
+        state.lists[at] = ChangeListRecord { closed: true, tag: None, ..record };
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::change_record::ChangeListRecord;
-use crate::state::{Draft, Dump, Retired, State};
+use crate::state::{Draft, Dump, LeftBehind, Retired, State};
 use crate::work::{Work, before, later, micros};
 use crate::{PublishError, changes, dump, withdraw};
 
@@ -29,6 +29,7 @@ pub(crate) async fn first_draft(work: &mut Work<'_>, state: &mut State) -> Resul
             let at = micros(at).max(later(state.last, 2));
             state.last = at;
             state.next_change = next_change;
+            state.mark = work.records.mark(next_change).await?;
             let packages = work.dumps.then(Vec::new);
             Draft { at, changes: 0, is_first: true, after: None, parts: Vec::new(), packages }
         }
@@ -87,4 +88,6 @@ pub(crate) fn start_over(state: &mut State, now: Timestamp) {
     // Other records may have other resources of the same list.
     state.takedown_list = None;
     state.forget_missing();
+    // The Change Lists that are gone tell no deletions of what these records lack.
+    state.left_behind = state.with_bytes.then_some(LeftBehind::Possible);
 }

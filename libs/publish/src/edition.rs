@@ -13,7 +13,7 @@ use crate::bytes::AT_A_TIME;
 use crate::documents::{put_fixed, resource_index, resource_list};
 use crate::entries::{Entries, FinishedEntries};
 use crate::package::Packager;
-use crate::paths::{RESOURCE_PARTS, RESOURCES, name_of};
+use crate::paths::{RESOURCE_PARTS, RESOURCES, name_with};
 use crate::place::xml;
 use crate::state::{Draft, Dump, Edition, Part, Retired, State};
 use crate::work::{Seen, Work, before, is_chosen, micros};
@@ -160,8 +160,13 @@ async fn put_part(
         draft.parts.push(part.clone());
         return Ok(());
     }
-    let path = name_of(RESOURCE_PARTS, draft.at, draft.parts.len() + 1);
-    let header = resource_list(work.base, draft.at, by_now(work, draft), true);
+    let completed = by_now(work, draft);
+    // With a digest of what its document is made of in the name, it replaces none that an index names already. A list
+    // of the same time is made again after a kill, or when dumps are switched on.
+    let digest = Sha256::of(format!("{} {completed}", entries.sha256).as_bytes()).to_string();
+    let ending = format!("-{}.xml", &digest[..12]);
+    let path = name_with(RESOURCE_PARTS, draft.at, draft.parts.len() + 1, &ending);
+    let header = resource_list(work.base, draft.at, completed, true);
     work.put_document(&path, entries.document(work.place, &header)?).await?;
     draft.parts.push(Part { path, at: draft.at, sha256: entries.sha256, resources: entries.count });
     Ok(())

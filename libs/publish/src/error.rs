@@ -100,6 +100,11 @@ impl PublishError {
         Self::Changed { at: at.to_owned(), why: why.to_string() }
     }
 
+    /// A Change List that has fewer changes than were published.
+    pub(crate) fn short(at: &str, changes: u64, published: u64) -> Self {
+        Self::changed(at, format!("it has {changes} changes of {published}"))
+    }
+
     pub(crate) fn unreadable(at: &str, error: &ReadError) -> Self {
         Self::changed(at, error)
     }

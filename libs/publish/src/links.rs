@@ -1,7 +1,7 @@
 //! The links of an entry that are passed on: those that stay true where the copy is published (§14.8).
 
-use model::ResourceUri;
-use resourcesync::{Link, relation};
+use model::{Links, ResourceRecord, ResourceUri};
+use resourcesync::{Link, is_xml_text, relation};
 
 use crate::records::PassedLink;
 
@@ -9,6 +9,25 @@ use crate::records::PassedLink;
 const TO_RESOURCES: [&str; 3] = [relation::DESCRIBED_BY, relation::DESCRIBES, relation::ALTERNATE];
 /// Relations to something that is the same wherever a copy is.
 const TO_OTHERS: [&str; 2] = [relation::PROFILE, relation::LICENSE];
+
+/// The links with which a resource came, as far as XML can hold them. Links come from HTTP and JSON, too, and what an
+/// earlier version read of documents may have characters that no document has.
+pub(crate) fn own(record: &ResourceRecord) -> Vec<Link> {
+    let links = record.listing.links.as_ref().map(Links::to_vec).unwrap_or_default();
+    links.into_iter().filter_map(writable).collect()
+}
+
+/// A link without the values that XML cannot hold. None if its relation or its target is one.
+fn writable(mut link: Link) -> Option<Link> {
+    if !is_xml_text(&link.rel) || !is_xml_text(&link.href) {
+        return None;
+    }
+    for value in [&mut link.hash, &mut link.media_type, &mut link.encoding, &mut link.path] {
+        value.take_if(|text| !is_xml_text(text));
+    }
+    link.other.retain(|_, text| is_xml_text(text));
+    Some(link)
+}
 
 /// The link to the first Source (the first `via` with which a resource came, unchanged), and those of its own links that
 /// are passed on. A mirror, a patch, a version, a collection

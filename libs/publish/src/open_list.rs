@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 use model::ResourceUri;
+use object_store::UpdateVersion;
 
 use crate::PublishError;
+use crate::change_list_file::{entries_to_replace, put_list};
 use crate::change_record::ChangeListRecord;
 use crate::documents::change_list;
 use crate::entries::Entries;
 use crate::paths::{CHANGE_PARTS, name_of};
-use crate::published::entries_of;
 use crate::records::Stored;
 use crate::segment::Segment;
 use crate::state::State;
@@ -18,6 +19,8 @@ use crate::work::{Seen, Work, before, later};
 pub(crate) const STEP: i64 = 2;
 /// The most lists of an index, as in a Sitemap. Where there are so many, a list is closed only when it is full.
 const MOST_LISTS: usize = 49_000;
+/// At a guarded place, a list is closed when its entries have this many bytes: it is in memory when it is written.
+const GUARDED_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The open Change List, and its entries.
 pub(crate) struct Open {
@@ -25,6 +28,8 @@ pub(crate) struct Open {
     pub(crate) entries: Entries,
     /// The bytes of the changes that this run tells, for the Change Dump.
     segment: Option<Segment>,
+    /// The version of its document that was read.
+    version: Option<UpdateVersion>,
 }
 
 impl Open {
@@ -33,7 +38,9 @@ impl Open {
         let count = self.entries.count();
         let is_package_full = self.record.dumped
             && (count >= policy.package_entries || self.record.bytes >= policy.package_bytes);
-        count >= policy.most_entries || self.entries.bytes() >= policy.most_bytes || is_package_full
+        let guarded = if work.place.is_guarded() { GUARDED_BYTES } else { u64::MAX };
+        let most_bytes = policy.most_bytes.min(guarded);
+        count >= policy.most_entries || self.entries.bytes() >= most_bytes || is_package_full
     }
 
     /// Keeps the bytes of the next change for the Change Dump. Without them its entry has no path.
@@ -72,7 +79,8 @@ pub(crate) async fn room<'o>(
         Some(list) => list,
         None => match state.lists.last().filter(|list| list.until.is_none()).cloned() {
             Some(record) => {
-                let list = Open { entries: entries_of(work, &record).await?, record, segment: None };
+                let (entries, version) = entries_to_replace(work, state, &record).await?;
+                let list = Open { record, entries, segment: None, version };
                 // Its age counts once: a list that begins in this run may begin with changes of long ago.
                 if is_old(work, state.lists.len(), &list.record) {
                     next(work, state, list).await?
@@ -108,7 +116,7 @@ pub(crate) fn is_old(work: &Work<'_>, lists: usize, list: &ChangeListRecord) -> 
 pub(crate) fn begin(work: &Work<'_>, from: Timestamp) -> Result<Open, PublishError> {
     let path = name_of(CHANGE_PARTS, from, 0);
     let record = ChangeListRecord::open(path, from, work.dumps);
-    Ok(Open { record, entries: Entries::begin(work.place)?, segment: None })
+    Ok(Open { record, entries: Entries::begin(work.place)?, segment: None, version: None })
 }
 
 /// Writes a Change List. One that readers know as open stays open in this step: it gets its `until` when the index
@@ -119,7 +127,7 @@ pub(crate) async fn put(
     list: Open,
     until: Option<Timestamp>,
 ) -> Result<(), PublishError> {
-    let Open { mut record, entries, segment } = list;
+    let Open { mut record, entries, segment, version } = list;
     let mut entries = entries.finish()?;
     if let Some(segment) = segment {
         record.segments.push(segment.put(work).await?);
@@ -128,9 +136,12 @@ pub(crate) async fn put(
     record.changes = entries.count;
     record.until = until.filter(|_| known.is_none());
     let document = entries.document(work.place, &change_list(work.base, &record))?;
-    work.put_document(&record.path, document).await?;
+    put_list(work, state, &mut record, document, version).await?;
     record.until = until;
     record.closed = until.is_some() && known.is_none();
+    if record.closed {
+        record.tag = None;
+    }
     match known {
         Some(at) => state.lists[at] = record,
         None => state.lists.push(record),

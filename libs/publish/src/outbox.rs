@@ -29,6 +29,17 @@ pub struct Untold {
 struct Told {
     hub: Url,
     until: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    under_way: Option<UnderWay>,
+}
+
+/// The interval of a payload that a hub may have taken: its answer is not known yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnderWay {
+    /// Its begin.
+    pub from: Timestamp,
+    /// Its end.
+    pub until: Timestamp,
 }
 
 impl Publication {
@@ -75,6 +86,9 @@ impl Publication {
                 }
                 Ok(ControlFlow::Continue(()))
             })?;
+            if left > 0 && untold.entries.len() <= most {
+                return Err(PublishError::short(&list.path, list.changes - left, list.changes));
+            }
             if untold.entries.len() > most {
                 untold.entries.truncate(most);
                 let last = untold.entries.last().and_then(|entry| entry.metadata.datetime);
@@ -98,24 +112,49 @@ impl Publication {
     /// # Errors
     /// When the place fails.
     pub async fn told_until(&self, hub: &Url) -> Result<Timestamp, PublishError> {
+        Ok(self.told_and_under_way(hub).await?.0)
+    }
+
+    /// The same, and the payload that was under way to the hub when that was noted. It may have been taken, so it is
+    /// sent again with the same interval: those of two payloads touch, and do not overlap.
+    ///
+    /// # Errors
+    /// When the place fails.
+    pub async fn told_and_under_way(&self, hub: &Url) -> Result<(Timestamp, Option<UnderWay>), PublishError> {
         let path = path(hub);
         if let Some(bytes) = self.place.read(&path).await? {
             let told: Told =
                 serde_json::from_slice(&bytes).map_err(|error| PublishError::changed(&path, error))?;
-            return Ok(told.until);
+            return Ok((told.until, told.under_way));
         }
         let until = self.published_until().await?;
         self.note_told(hub, until).await?;
-        Ok(until)
+        Ok((until, None))
     }
 
-    /// Notes until when a hub was told.
+    /// Notes until when a hub was told, and that nothing is under way.
     ///
     /// # Errors
     /// When the place fails.
     pub async fn note_told(&self, hub: &Url, until: Timestamp) -> Result<(), PublishError> {
-        let path = path(hub);
-        let told = Told { hub: hub.clone(), until };
+        self.note(Told { hub: hub.clone(), until, under_way: None }).await
+    }
+
+    /// Notes that a payload is about to be sent to a hub, which was told `until` then.
+    ///
+    /// # Errors
+    /// When the place fails.
+    pub async fn note_under_way(
+        &self,
+        hub: &Url,
+        until: Timestamp,
+        payload: UnderWay,
+    ) -> Result<(), PublishError> {
+        self.note(Told { hub: hub.clone(), until, under_way: Some(payload) }).await
+    }
+
+    async fn note(&self, told: Told) -> Result<(), PublishError> {
+        let path = path(&told.hub);
         let json = serde_json::to_vec(&told).map_err(|error| PublishError::place(&path, error))?;
         self.place.put(&path, json.into(), &lasting()).await
     }

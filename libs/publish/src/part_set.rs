@@ -73,6 +73,10 @@ impl Records for Part<'_> {
         self.records.continues(from).await
     }
 
+    async fn mark(&self, before: u64) -> Result<Option<String>, PublishError> {
+        self.records.mark(before).await
+    }
+
     async fn last_change(&self) -> Result<Option<Timestamp>, PublishError> {
         self.records.last_change().await
     }
@@ -109,6 +113,10 @@ impl Records for Part<'_> {
 
     fn path(&self, uri: &ResourceUri) -> PublishedPath {
         self.records.path(uri)
+    }
+
+    fn at(&self, path: &str) -> Option<Named> {
+        self.records.at(path)
     }
 
     fn url(&self, _: &Base, uri: &ResourceUri) -> String {

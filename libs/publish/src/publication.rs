@@ -124,7 +124,7 @@ impl Publication {
         let withheld = Withheld::new(records, &self.takedown);
         let mut work = Work { begun, ..self.work(&withheld, beside, now, see) };
         work.is_to_purge = withdraw::is_unfinished(&state);
-        let is_made_anew = !withheld.continues(state.next_change).await?;
+        let is_made_anew = is_made_anew(&withheld, &state).await?;
         if is_made_anew || state.rule != self.rule {
             draft::start_over(&mut state, now);
             state.was_made_anew |= is_made_anew;
@@ -271,4 +271,14 @@ impl Publication {
         }
         Ok(State::new(&source.source, base, *with_bytes))
     }
+}
+
+/// Whether the records are not those that were published, though of the same Source.
+async fn is_made_anew(records: &dyn Records, state: &State) -> Result<bool, PublishError> {
+    if !records.continues(state.next_change).await? {
+        return Ok(true);
+    }
+    let Some(known) = &state.mark else { return Ok(false) };
+    let there = records.mark(state.next_change).await?;
+    Ok(there.is_some_and(|there| there != *known))
 }

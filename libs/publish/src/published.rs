@@ -7,33 +7,7 @@ use std::ops::ControlFlow;
 use resourcesync::{Item, Options, Reader};
 
 use crate::PublishError;
-use crate::change_record::ChangeListRecord;
-use crate::entries::Entries;
 use crate::work::Work;
-
-/// The entries of a published Change List, as far as the state knows them: a run that was killed may have written
-/// more.
-pub(crate) async fn entries_of(work: &Work<'_>, record: &ChangeListRecord) -> Result<Entries, PublishError> {
-    let mut entries = Entries::begin(work.place)?;
-    let file = copy(work, &record.path).await?;
-    let path = record.path.clone();
-    let most = record.changes;
-    let task = tokio::task::spawn_blocking(move || {
-        each_entry(&path, file, |entry| {
-            if entries.count() == most {
-                return Ok(ControlFlow::Break(()));
-            }
-            entries.push(&entry)?;
-            Ok(ControlFlow::Continue(()))
-        })?;
-        if entries.count() < most {
-            let why = format!("it has {} changes of {most}", entries.count());
-            return Err(PublishError::changed(&path, why));
-        }
-        Ok(entries)
-    });
-    task.await.map_err(|error| PublishError::place(&record.path, error))?
-}
 
 /// Reads the entries of a published document, until `each` breaks off.
 pub(crate) fn each_entry(

@@ -139,6 +139,13 @@ pub trait Records: Send + Sync {
     /// Whether all changes from this number on are known. If not, everything is published anew.
     async fn continues(&self, from: u64) -> Result<bool, PublishError>;
 
+    /// A mark of the change before this number. Records that were made anew have others, though they may have as many
+    /// changes. None where there is none.
+    async fn mark(&self, before: u64) -> Result<Option<String>, PublishError> {
+        let _ = before;
+        Ok(None)
+    }
+
     /// The time of the last change.
     async fn last_change(&self) -> Result<Option<Timestamp>, PublishError>;
 
@@ -164,6 +171,12 @@ pub trait Records: Send + Sync {
 
     /// The path below the base at which the bytes of a resource are laid down.
     fn path(&self, uri: &ResourceUri) -> PublishedPath;
+
+    /// The resource whose bytes are laid down at a path below the base. None where that is not known, or none is.
+    fn at(&self, path: &str) -> Option<Named> {
+        let _ = path;
+        None
+    }
 
     /// The URL of a resource.
     fn url(&self, base: &Base, uri: &ResourceUri) -> String {

@@ -7,16 +7,18 @@ use crate::change_record::ChangeListRecord;
 use crate::state::{Dump, Retired, State};
 use crate::sweep::Sweep;
 use crate::work::{Work, before};
-use crate::{PublishError, orphans, past};
+use crate::{PublishError, left_behind, orphans, past};
 
 /// Takes old Change Lists from the index, and removes files whose time is over.
 pub(crate) async fn retire(work: &mut Work<'_>, state: &mut State) -> Result<(), PublishError> {
     retire_lists(work, state);
     past::settle(work, state).await?;
     orphans::retire(work, state).await?;
+    left_behind::look(work, state).await?;
     let sweep = Sweep::due(work, state);
     let over = before(work.now, work.policy.keep_replaced);
-    if sweep.is_none() && state.retired.iter().all(|file| file.since > over) {
+    let are_left = left_behind::are_due(state, over);
+    if sweep.is_none() && !are_left && state.retired.iter().all(|file| file.since > over) {
         return Ok(());
     }
     // One save before all removals. The state at the place names none of these files any more. And one that another
@@ -24,6 +26,9 @@ pub(crate) async fn retire(work: &mut Work<'_>, state: &mut State) -> Result<(),
     // at the end of the run: after a kill before that, the next run removes them once more.
     state.save(work.place).await?;
     remove_retired(work, state, over).await?;
+    if are_left {
+        left_behind::remove(work, state).await?;
+    }
     match sweep {
         Some(sweep) => sweep.remove(work, state).await,
         None => Ok(()),

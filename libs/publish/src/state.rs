@@ -16,7 +16,7 @@ use crate::place::{About, Place, lasting};
 use crate::told::ToldUntil;
 use crate::{Base, Policy, PublishError};
 
-pub(crate) use self::records::{Draft, Dump, Edition, Package, Part, Replaced, Retired};
+pub(crate) use self::records::{Draft, Dump, Edition, LeftBehind, Package, Part, Replaced, Retired};
 
 /// The file. Everything that it names is at the place before it is written.
 pub(crate) const STATE: &str = ".thresher/publication.json";
@@ -31,12 +31,18 @@ pub(crate) struct State {
     version: u16,
     /// The Source whose stored resources are published.
     pub(crate) source: SourceId,
+    /// How often a process saved it only to make all others fail that had read it before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    claims: u64,
     /// The base. It cannot change, since all documents name it.
     base: String,
     /// Whether the bytes are laid down beside the documents.
     pub(crate) with_bytes: bool,
     /// The number of the first entry of the change log that is not published yet.
     pub(crate) next_change: u64,
+    /// The mark of the entry before that. An earlier version of the publisher noted none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mark: Option<String>,
     /// The time of the last published change; later ones get later times.
     pub(crate) last: Timestamp,
     /// The present Resource List.
@@ -104,6 +110,9 @@ pub(crate) struct State {
     /// The files of resources are removed whose deletion has an earlier time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) swept_to: Option<Timestamp>,
+    /// Files of resources that records made anew do not have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) left_behind: Option<LeftBehind>,
     /// When files are looked for that nothing names. None if there can be none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) orphans_due: Option<Timestamp>,
@@ -164,9 +173,11 @@ impl State {
         Self {
             version: VERSION,
             source: source.clone(),
+            claims: 0,
             base: base.as_str().to_owned(),
             with_bytes,
             next_change: 0,
+            mark: None,
             last: Timestamp::UNIX_EPOCH,
             edition: None,
             draft: None,
@@ -189,6 +200,7 @@ impl State {
             replaced: Vec::new(),
             past: Past::default(),
             swept_to: None,
+            left_behind: None,
             orphans_due: None,
         }
     }
@@ -242,6 +254,19 @@ impl State {
             (false, true) => refuse("of documents only".to_owned()),
             _ => Ok(()),
         }
+    }
+
+    /// Makes each other process fail that has read the state before: none of them can save its own any more. What this
+    /// run has done so far is not noted by that.
+    ///
+    /// # Errors
+    /// [`PublishError::Busy`] when another one has saved its state since this one was read.
+    pub(crate) async fn claim(&mut self, place: &Place) -> Result<(), PublishError> {
+        let there = Self::load(place).await?;
+        let mut there = there.ok_or_else(|| PublishError::Busy(place.name().to_owned()))?;
+        there.claims = there.claims.saturating_add(1);
+        self.claims = there.claims;
+        there.save(place).await
     }
 
     pub(crate) async fn save(&self, place: &Place) -> Result<(), PublishError> {

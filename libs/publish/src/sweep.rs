@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use jiff::Timestamp;
 use resourcesync::Change;
 
-use crate::bytes::spelled;
+use crate::bytes::uri_spelled;
 use crate::change_record::ChangeListRecord;
 use crate::names::Named;
 use crate::published::{copy, each_entry};
@@ -66,11 +66,8 @@ async fn remove_if_gone(
 ) -> Result<(), PublishError> {
     let uri = match work.records.named(work.base, url) {
         Some(Named::Resource(uri)) => uri,
-        Some(Named::Long(sha256)) => match work.place.read(&spelled(sha256)).await? {
-            Some(text) => match std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()) {
-                Some(uri) => uri,
-                None => return Err(PublishError::changed(&spelled(sha256), "it is no URI")),
-            },
+        Some(Named::Long(sha256)) => match uri_spelled(work.place, sha256).await? {
+            Some(uri) => uri,
             None => return Ok(()),
         },
         None => return Err(PublishError::changed(url, "it is not the URL of a resource")),

@@ -80,6 +80,10 @@ impl Records for Withheld<'_> {
         self.records.continues(from).await
     }
 
+    async fn mark(&self, before: u64) -> Result<Option<String>, PublishError> {
+        self.records.mark(before).await
+    }
+
     async fn last_change(&self) -> Result<Option<Timestamp>, PublishError> {
         self.records.last_change().await
     }
@@ -118,6 +122,10 @@ impl Records for Withheld<'_> {
 
     fn path(&self, uri: &ResourceUri) -> PublishedPath {
         self.records.path(uri)
+    }
+
+    fn at(&self, path: &str) -> Option<Named> {
+        self.records.at(path)
     }
 
     fn url(&self, base: &Base, uri: &ResourceUri) -> String {

@@ -34,7 +34,7 @@ pub use quirk_counts::{QuirkCounts, QuirkKind, QuirkSetOf};
 pub use reader::{Reader, Summary};
 pub use rule::{Force, Rule};
 pub use section::{Section, Specification};
-pub use writer::{WriteError, Writer};
+pub use writer::{WriteError, Writer, is_xml_text};
 
 /// The XML namespace of Sitemaps, in which `urlset`, `sitemapindex`, `url`, `sitemap`, `loc` and `lastmod` live.
 pub const SITEMAP_NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";

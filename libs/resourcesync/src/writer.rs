@@ -207,7 +207,7 @@ impl fmt::Write for Escape<'_> {
                 Some('\t') => self.out.push_str("&#9;"),
                 Some('\n') => self.out.push_str("&#10;"),
                 Some('\r') => self.out.push_str("&#13;"),
-                Some(character @ ('\0'..' ' | '\u{fffe}' | '\u{ffff}')) => {
+                Some(character) if !is_xml_character(character) => {
                     self.refused = Some(character);
                     return Err(fmt::Error);
                 }
@@ -223,8 +223,22 @@ impl fmt::Write for Escape<'_> {
 /// Whether a character that begins with this byte may need escaping, or be refused. Few do, and the text
 /// between them is copied at once.
 fn begins_special(byte: u8) -> bool {
-    // Characters that XML forbids begin with 0xef, except for control characters.
-    matches!(byte, b'&' | b'<' | b'>' | b'"' | 0..0x20 | 0xef)
+    matches!(byte, b'&' | b'<' | b'>' | b'"') || may_begin_refused(byte)
+}
+
+/// Whether a character that XML forbids begins with this byte: a control character, or one from U+F000 on.
+fn may_begin_refused(byte: u8) -> bool {
+    matches!(byte, 0..0x20 | 0xef)
+}
+
+/// Whether XML can hold a character. It can hold all but control characters, U+FFFE and U+FFFF.
+pub(crate) fn is_xml_character(character: char) -> bool {
+    matches!(character, '\t' | '\n' | '\r') || !matches!(character, '\0'..' ' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// Whether XML can hold a text, so that a [`Writer`] takes it as a value.
+pub fn is_xml_text(text: &str) -> bool {
+    !text.bytes().any(may_begin_refused) || text.chars().all(is_xml_character)
 }
 
 /// Whether a name of an attribute needs no declaration and no quoting.
@@ -291,7 +305,9 @@ mod tests {
             let mut writer = Writer::new(Vec::new(), &Header::new(Root::UrlSet, None)).unwrap();
             let error = writer.write(&Entry::new(format!("http://e/a{refused}b"))).unwrap_err();
             assert!(matches!(error, WriteError::NotText { field: "loc", character } if character == refused));
+            assert!(!is_xml_text(&format!("a{refused}b")));
         }
+        assert!(is_xml_text("a\t\r\n\u{7f}\u{fffd}\u{fb01}\u{1f4da}"));
     }
 
     #[test]

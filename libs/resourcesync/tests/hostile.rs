@@ -155,7 +155,12 @@ fn bad_entries_tell_their_reason_and_lose_nothing_else() {
         in_resource_list("<loc>http://e.org/<b>1</b></loc>"),
         BadReason::MarkupInField { field: "loc" }
     );
-    assert_eq!(in_resource_list("<loc>http://e.org/&#0;</loc>"), BadReason::NotText { field: "loc" });
+    for forbidden in ["&#0;", "&#xFFFE;", "&#65535;", "\u{fffe}", "\u{ffff}"] {
+        let loc = format!("<loc>http://e.org/{forbidden}</loc>");
+        assert_eq!(in_resource_list(&loc), BadReason::NotText { field: "loc" }, "{forbidden:?}");
+        let link = format!("<loc>http://e.org/1</loc><rs:ln rel='license' href='http://e.org/{forbidden}'/>");
+        assert_eq!(in_resource_list(&link), BadReason::NotText { field: "href" }, "{forbidden:?}");
+    }
     for character in ['\t', '\n', '\r', '\u{7f}', '\u{9b}', '\u{202e}', '\u{2067}'] {
         let loc = format!("<loc>http://e.org/&#{};x</loc>", u32::from(character));
         assert_eq!(in_resource_list(&loc), BadReason::ControlCharacter { character });

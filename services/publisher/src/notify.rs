@@ -5,12 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 use model::{Clock as _, SystemClock};
-use publish::{PublishError, paths};
+use publish::{PublishError, UnderWay, Untold, paths};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use web::{Client, PostRequest, WebError};
-use websub::Channel;
+use websub::{Channel, Notification};
 
 use crate::hub_clients::{HubClient, HubClients};
 use crate::payload_limits::{CHANGES_AT_A_TIME, PAYLOAD_BYTES};
@@ -108,26 +108,38 @@ async fn tell_all(shared: &Shared, told_by: &HubClient, hub: &Url, way: Way) -> 
 /// Tells some changes that the hub was not told yet. False if there are none.
 async fn tell_some(shared: &Shared, client: &Client, hub: &Url, way: Way) -> Result<bool, NotifyError> {
     let publication = shared.publication();
-    let mut since = publication.told_until(hub).await?;
+    let (mut since, under_way) = publication.told_and_under_way(hub).await?;
     let oldest = SystemClock.now().checked_sub(DROPPED_AFTER).unwrap_or(Timestamp::MIN);
-    if since < oldest
+    let again = match under_way.filter(|payload| payload.until >= oldest) {
+        Some(UnderWay { from, until }) => publication.changes_between(from, until, CHANGES_AT_A_TIME).await?,
+        None => None,
+    };
+    // What the hub may have taken was one payload, and is one again: no other interval may overlap it.
+    let most_bytes = if again.is_some() { usize::MAX } else { PAYLOAD_BYTES };
+    if again.is_none()
+        && since < oldest
         && publication.changes_after(since, 1).await?.is_some_and(|untold| untold.until < oldest)
     {
         tracing::warn!(hub = %hub, from = %since, until = %oldest, "the hub was not told of these changes");
         since = oldest;
     }
+    let untold = match again {
+        Some(again) => Some(again),
+        None => publication.changes_after(since, CHANGES_AT_A_TIME).await?,
+    };
+    let Some(Untold { from, until, entries }) = untold else { return Ok(false) };
     let channel = channel(shared, hub);
-    let Some(untold) = publication.changes_after(since, CHANGES_AT_A_TIME).await? else { return Ok(false) };
-    for notification in websub::publish(&channel, untold.from, untold.until, untold.entries, PAYLOAD_BYTES) {
-        let notification = notification?;
-        let body = Bytes::from(notification.body);
-        let until = notification.until;
+    for notification in websub::publish(&channel, from, until, entries, most_bytes) {
+        let Notification { from, until, body, .. } = notification?;
+        let body = Bytes::from(body);
+        publication.note_under_way(hub, since, UnderWay { from, until }).await?;
         if way == Way::Ping {
             // The hub may fetch the topic before it answers.
             shared.note_payload(until, body.clone());
         }
         client.post(request(&channel, way, body.clone())).await?;
         publication.note_told(hub, until).await?;
+        since = until;
         shared.note_payload(until, body);
     }
     Ok(true)

@@ -113,6 +113,10 @@ impl Records for FileRecords {
         PublishedPath::plain(format!("{FOLDER}{}", path(&self.url, uri).unwrap_or_default()))
     }
 
+    fn at(&self, path: &str) -> Option<Named> {
+        self.uri_at(path).map(Named::Resource)
+    }
+
     fn url(&self, _: &Base, uri: &ResourceUri) -> String {
         uri.to_string()
     }

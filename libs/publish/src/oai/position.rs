@@ -2,12 +2,10 @@
 
 use std::fmt;
 
-use fixity::Sha256;
 use jiff::Timestamp;
 use model::{ChangeLogEntry, ResourceUri};
 
-/// Hexadecimal digits of the digest that tells whether the catalog is still the one of the token.
-const DIGITS: usize = 16;
+use crate::log_mark::mark;
 
 /// The record behind which a list goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,12 +29,12 @@ pub(super) enum Position {
 impl Position {
     /// That of an entry of the change log.
     pub(super) fn logged(number: u64, entry: &ChangeLogEntry) -> Self {
-        Self::Logged { number, check: check(&entry.uri, entry.at) }
+        Self::Logged { number, check: mark(&entry.uri, entry.at) }
     }
 
     /// That of a withdrawn record.
     pub(super) fn withdrawn(uri: &ResourceUri, at: Timestamp) -> Self {
-        Self::Withdrawn { at, check: check(uri, at) }
+        Self::Withdrawn { at, check: mark(uri, at) }
     }
 
     /// Reads what [`Display`](fmt::Display) writes.
@@ -61,12 +59,6 @@ impl fmt::Display for Position {
     }
 }
 
-fn check(uri: &ResourceUri, at: Timestamp) -> String {
-    let mut digest = Sha256::of(format!("{uri} {at}").as_bytes()).to_string();
-    digest.truncate(DIGITS);
-    digest
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -77,7 +69,7 @@ mod tests {
     fn a_position_is_read_as_it_is_written() {
         let uri: ResourceUri = "http://e.org/oai?verb=GetRecord".parse().unwrap();
         let at = "2026-01-05T08:00:00.000001Z".parse().unwrap();
-        let logged = Position::Logged { number: 7, check: check(&uri, at) };
+        let logged = Position::Logged { number: 7, check: mark(&uri, at) };
         for position in [logged, Position::withdrawn(&uri, at)] {
             assert_eq!(Position::parse(&position.to_string()), Some(position));
         }

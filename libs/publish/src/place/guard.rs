@@ -1,14 +1,14 @@
-//! Guards a file against a writer that another one has overtaken: it is replaced only as it was read.
+//! Guards files against a writer that another one has overtaken: they are replaced only as they were read.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use object_store::{ObjectMeta, PutMode, PutOptions, UpdateVersion};
+use object_store::{ObjectMeta, ObjectStoreExt as _, PutMode, PutOptions, UpdateVersion};
 
 use super::{About, Place, bucket, key};
 use crate::PublishError;
 
-/// The version of the file that was read or written last. Clones share it.
+/// The version of the state of the publication that was read or written last. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Guard(Arc<Mutex<Option<UpdateVersion>>>);
 
@@ -18,11 +18,20 @@ impl Guard {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = version;
     }
 
-    /// How the next version is put.
-    fn mode(&self) -> PutMode {
-        let version = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        version.map_or(PutMode::Create, PutMode::Update)
+    /// The version that was read or written last.
+    fn version(&self) -> Option<UpdateVersion> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// The version of a file.
+pub(super) fn version_of(meta: &ObjectMeta) -> UpdateVersion {
+    UpdateVersion { e_tag: meta.e_tag.clone(), version: meta.version.clone() }
+}
+
+/// What tells a version of a file from all others.
+pub(crate) fn tag(version: &UpdateVersion) -> Option<String> {
+    version.e_tag.clone().or_else(|| version.version.clone())
 }
 
 impl Place {
@@ -33,8 +42,7 @@ impl Place {
             guard.note(None);
             return Ok(None);
         };
-        let ObjectMeta { e_tag, version, .. } = found.meta.clone();
-        guard.note(Some(UpdateVersion { e_tag, version }));
+        guard.note(Some(version_of(&found.meta)));
         found.bytes().await.map(Some).map_err(|error| self.failed(path, error))
     }
 
@@ -48,15 +56,39 @@ impl Place {
             self.put(path, bytes, about).await?;
             return self.flush_folder(path).await;
         };
-        let attributes = bucket::attributes(about);
-        let options = PutOptions { mode: guard.mode(), attributes, ..PutOptions::default() };
-        match self.objects.put_opts(&key(path), bytes.into(), options).await {
-            Ok(written) => {
-                guard.note(Some(written.into()));
-                Ok(())
-            }
+        let written = self.put_over(path, bytes, about, guard.version()).await?;
+        let written = written.ok_or_else(|| PublishError::Busy(self.name.to_string()))?;
+        guard.note(Some(written));
+        Ok(())
+    }
+
+    /// The version of a file that is there.
+    pub(crate) async fn version(&self, path: &str) -> Result<Option<UpdateVersion>, PublishError> {
+        match self.objects.head(&key(path)).await {
+            Ok(meta) => Ok(Some(version_of(&meta))),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed(path, error)),
+        }
+    }
+
+    /// Writes a small file of a bucket over this version of it; without one, as a new file. Returns the version that
+    /// is written. None, and nothing is written, where another version is there.
+    pub(crate) async fn put_over(
+        &self,
+        path: &str,
+        bytes: Bytes,
+        about: &About,
+        version: Option<UpdateVersion>,
+    ) -> Result<Option<UpdateVersion>, PublishError> {
+        let mode = version.map_or(PutMode::Create, PutMode::Update);
+        let options = PutOptions { mode, attributes: bucket::attributes(about), ..PutOptions::default() };
+        self.small.writing(path);
+        let written = self.objects.put_opts(&key(path), bytes.into(), options).await;
+        self.small.written(path);
+        match written {
+            Ok(written) => Ok(Some(written.into())),
             Err(object_store::Error::Precondition { .. } | object_store::Error::AlreadyExists { .. }) => {
-                Err(PublishError::Busy(self.name.to_string()))
+                Ok(None)
             }
             Err(error) => Err(self.failed(path, error)),
         }

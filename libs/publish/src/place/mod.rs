@@ -23,6 +23,7 @@ use self::small::SmallFiles;
 use crate::PublishError;
 
 pub use self::document::{Document, DocumentBody};
+pub(crate) use self::guard::tag;
 pub(crate) use self::write::{About, lasting, xml};
 
 /// The folder of files that belong to the publisher alone. Servers need not serve it.
@@ -34,7 +35,7 @@ pub struct Place {
     name: Arc<str>,
     objects: Arc<dyn ObjectStore>,
     kind: Kind,
-    /// Of the state of the publication, in a bucket.
+    /// Of the state of the publication, in a bucket. Where there is one, Change Lists are guarded, too.
     guard: Option<Guard>,
     /// Whether several processes may write it, one at a time.
     is_shared: bool,

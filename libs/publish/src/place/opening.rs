@@ -52,8 +52,8 @@ impl Place {
     }
 
     /// The same place, for one process that writes it. If another one does all the same, the one that was overtaken
-    /// fails: the state of the publication is replaced only as it was read. A bucket needs conditional puts. A directory
-    /// has a lock of its own.
+    /// fails: the state of the publication, and each Change List, is replaced only as it was read. A bucket needs
+    /// conditional puts. A directory has a lock of its own.
     pub fn of_one_writer(self) -> Self {
         let guard = matches!(self.kind, Kind::Bucket(_)).then(Guard::default);
         Self { guard, ..self }

@@ -1,13 +1,16 @@
 //! Reads files of a place, and lists them.
 
+use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
 
 use bytes::Bytes;
+use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::path::Path as Key;
-use object_store::{GetOptions, GetResult, ObjectMeta, ObjectStoreExt as _};
+use object_store::{GetOptions, GetResult, ObjectMeta, ObjectStoreExt as _, UpdateVersion};
 
+use super::guard::version_of;
 use super::{Kind, OWN, Place, key};
 use crate::PublishError;
 
@@ -53,19 +56,29 @@ impl Place {
     }
 
     /// A file as it is now, to be read from its beginning, on the disk of this machine. A missing file is none.
-    pub(crate) async fn copy(&self, path: &str) -> Result<Option<std::fs::File>, PublishError> {
+    pub(crate) async fn copy(&self, path: &str) -> Result<Option<File>, PublishError> {
+        Ok(self.copy_version(path).await?.map(|(file, _)| file))
+    }
+
+    /// The same with the version of the file, where the place is a bucket.
+    pub(crate) async fn copy_version(
+        &self,
+        path: &str,
+    ) -> Result<Option<(File, Option<UpdateVersion>)>, PublishError> {
         if let Kind::Directory(directory) = &self.kind {
             // A file is replaced as a whole, so an open one stays as it is.
-            return directory.open(path).await.map_err(|error| self.failed(path, error));
+            let file = directory.open(path).await.map_err(|error| self.failed(path, error))?;
+            return Ok(file.map(|file| (file, None)));
         }
         let Some(found) = self.open(path).await? else { return Ok(None) };
+        let version = version_of(&found.meta);
         let mut file = self.temporary()?.into_file();
         let mut pieces = found.into_stream();
         while let Some(piece) = pieces.try_next().await.map_err(|error| self.failed(path, error))? {
             file.write_all(&piece)?;
         }
         file.seek(SeekFrom::Start(0))?;
-        Ok(Some(file))
+        Ok(Some((file, Some(version))))
     }
 
     /// The paths of at most so many files of a folder.
@@ -80,11 +93,18 @@ impl Place {
 
     /// Looks at the path of each file of a folder.
     pub(crate) async fn each(&self, folder: &str, mut look: impl FnMut(String)) -> Result<(), PublishError> {
-        let mut files = self.objects.list(Some(&key(folder)));
-        while let Some(file) = files.next().await {
-            look(file.map_err(|error| self.failed(folder, error))?.location.to_string());
+        let mut paths = self.paths(folder);
+        while let Some(path) = paths.try_next().await? {
+            look(path);
         }
         Ok(())
+    }
+
+    /// The path of each file of a folder.
+    pub(crate) fn paths<'p>(&'p self, folder: &'p str) -> BoxStream<'p, Result<String, PublishError>> {
+        let files = self.objects.list(Some(&key(folder)));
+        let paths = files.map_ok(|file| file.location.to_string());
+        paths.map_err(move |error| self.failed(folder, error)).boxed()
     }
 
     /// Whether it has any file that is not the publisher's own.

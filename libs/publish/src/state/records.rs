@@ -94,6 +94,16 @@ pub(crate) struct Retired {
     pub(crate) since: Timestamp,
 }
 
+/// What is known of files of resources that records made anew do not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LeftBehind {
+    /// There may be some.
+    Possible,
+    /// They are listed since this time.
+    Listed(Timestamp),
+}
+
 /// A Resource List or Dump that was replaced. Its readers need the changes since its oldest `at`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Replaced {

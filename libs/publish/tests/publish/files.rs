@@ -176,6 +176,12 @@ async fn everything_is_published_anew_when_the_digests_are_lost() {
     let mut fresh = Follower::new(&folder.objects);
     fresh.follow().await;
     assert_eq!(fresh.held, folder.there());
+    let gone = Key::from("files/0/000.txt");
+    assert!(folder.objects.head(&gone).await.is_ok(), "readers of the old list get it");
+    folder.passes(49);
+    folder.publish().await;
+    assert!(folder.objects.head(&gone).await.is_err());
+    assert!(folder.objects.head(&Key::from("files/0/003.txt")).await.is_ok());
 }
 
 #[tokio::test]

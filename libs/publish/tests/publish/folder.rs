@@ -51,6 +51,10 @@ impl Folder {
         folder
     }
 
+    pub(crate) fn passes(&mut self, hours: u64) {
+        self.clock += hours * 3_600;
+    }
+
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
     }

@@ -4,11 +4,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use object_store::ObjectStore;
-use publish::{Place, Publication, PublishError};
+use object_store::path::Path as Key;
+use object_store::{ObjectStore, ObjectStoreExt as _};
+use publish::{CatalogRecords, Place, Policy, Publication, PublishError};
 use testkit::gated::GatedObjects;
 
 use crate::killed::Failing;
+use crate::reader::Follower;
 use crate::world::{World, small};
 
 #[tokio::test]
@@ -37,7 +39,7 @@ async fn overtaken(of: fn(Place) -> Place) {
         }
         gate.open(1_000);
         let other = Publication { place: place(), ..world.publication.clone() };
-        let records = publish::CatalogRecords::new(&world.catalog, &world.store);
+        let records = CatalogRecords::new(&world.catalog, &world.store);
         other.run(&records, world.now(), &mut |_| {}).await.unwrap();
         assert!(matches!(suspended.await, Err(PublishError::Busy(_))), "it was overtaken");
     }
@@ -47,6 +49,90 @@ async fn overtaken(of: fn(Place) -> Place) {
     assert_eq!(world.all_files().await, before);
     world.put("new", "body").await;
     assert_eq!(world.publish().await.changes, 1);
+}
+
+/// A publication in a bucket that several may write, with eight resources that are not published yet.
+async fn shared(failing: &Arc<Failing>) -> World {
+    let objects: Arc<dyn ObjectStore> = Arc::clone(failing) as _;
+    let place = Place::bucket("memory", Arc::clone(&objects)).shared();
+    let mut world = World::at(place, objects, Policy { changed_percent: 1_000_000, ..small() }).await;
+    for number in 0..8 {
+        world.put(&format!("{number:03}"), &format!("body {number}")).await;
+    }
+    world
+}
+
+/// The PUT of a Change List comes late: when another publisher has told so many changes.
+async fn late_put(world: &mut World, failing: &Failing, changes: usize) {
+    let first = world.publication.clone();
+    let records = CatalogRecords::new(&world.catalog, &world.store);
+    let (now, mut see) = (world.now(), |_: publish::Seen<'_>| {});
+    let mut suspended = pin!(first.run(&records, now, &mut see));
+    failing.late.hold(suspended.as_mut()).await;
+    for number in 0..changes {
+        world.put(&format!("{number:03}"), "by the other").await;
+    }
+    world.publication.place = Place::bucket("memory", Arc::clone(&world.objects)).shared();
+    world.publish().await;
+    failing.late.release();
+    assert!(matches!(suspended.await, Err(PublishError::Busy(_))), "it was overtaken");
+}
+
+#[tokio::test]
+async fn a_change_list_that_is_written_late_takes_no_changes_of_another_publisher_along() {
+    // The other one adds to the list, or closes it.
+    for changes in [1, 2, 7] {
+        let failing = Failing::new();
+        let mut world = shared(&failing).await;
+        world.publish().await;
+        let mut reader = Follower::new(&world.objects);
+        reader.follow().await;
+        for round in 0..3 {
+            world.put("007", &format!("round {round}")).await;
+            late_put(&mut world, &failing, changes).await;
+            reader.follow().await;
+            assert_eq!(reader.held, world.stored().await, "{changes} changes, round {round}");
+            world.put("006", &format!("round {round}")).await;
+            assert_eq!(world.publish().await.changes, 1);
+            reader.follow().await;
+            assert_eq!(reader.held, world.stored().await, "{changes} changes, round {round}");
+        }
+        let mut fresh = Follower::new(&world.objects);
+        fresh.follow().await;
+        assert_eq!(fresh.held, world.stored().await);
+    }
+}
+
+#[tokio::test]
+async fn nor_does_the_first_list_of_a_publication() {
+    let failing = Failing::new();
+    let mut world = shared(&failing).await;
+    late_put(&mut world, &failing, 3).await;
+    world.put("new", "body").await;
+    assert_eq!(world.publish().await.changes, 1);
+    let mut fresh = Follower::new(&world.objects);
+    fresh.follow().await;
+    assert_eq!(fresh.held, world.stored().await);
+}
+
+#[tokio::test]
+async fn hubs_are_told_nothing_of_a_list_that_is_shorter_than_it_was_published() {
+    let failing = Failing::new();
+    let mut world = shared(&failing).await;
+    world.publish().await;
+    let since = world.publication.published_until().await.unwrap();
+    world.put("001", "one").await;
+    world.publish().await;
+    let mut files = world.files().await.into_iter();
+    let (path, before) = files.rfind(|(path, _)| path.starts_with("changelist/")).unwrap();
+    world.put("002", "two").await;
+    world.publish().await;
+    let told = async |most| world.publication.changes_after(since, most).await;
+    assert_eq!(told(5).await.unwrap().unwrap().entries.len(), 2);
+    assert_eq!(told(1).await.unwrap().unwrap().entries.len(), 1, "there are more, which is no fault");
+    world.objects.put(&Key::from(path), before.into()).await.unwrap();
+    let error = told(5).await.unwrap_err();
+    assert!(error.to_string().contains("it has 1 changes of 2"), "{error}");
 }
 
 #[tokio::test]

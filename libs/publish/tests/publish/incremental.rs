@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use object_store::ObjectStoreExt as _;
+use object_store::path::Path;
 use publish::Policy;
 
 use crate::reader::{Follower, document};
@@ -172,17 +174,89 @@ async fn old_lists_old_parts_and_files_of_the_deleted_go_when_their_time_is_over
 
 #[tokio::test]
 async fn a_catalog_made_anew_is_published_anew() {
-    let world = World::with(20, small()).await;
+    // The log of the other one is shorter, as long, or longer.
+    for resources in [3, 20, 25] {
+        let world = World::with(20, small()).await;
+        world.publish().await;
+        let mut other = World::new(small()).await;
+        other.passes(1);
+        for number in 0..resources {
+            other.put(&format!("other-{number:03}"), "body").await;
+        }
+        other.objects = world.objects.clone();
+        other.publication.place = world.publication.place.clone();
+        let done = other.publish().await;
+        assert_eq!((done.resources, done.changes), (resources, 0));
+        let mut fresh = Follower::new(&other.objects);
+        fresh.follow().await;
+        assert_eq!(fresh.held, other.stored().await);
+        // It is continued from then on.
+        other.put("later", "body").await;
+        assert_eq!(other.publish().await.changes, 1);
+        fresh.follow().await;
+        assert_eq!(fresh.held, other.stored().await);
+    }
+}
+
+/// The files of resources.
+async fn laid(world: &World) -> Vec<String> {
+    let files = world.files().await.into_iter().map(|(path, _)| path);
+    files.filter(|path| path.starts_with("resources/")).collect()
+}
+
+#[tokio::test]
+async fn files_of_resources_that_a_catalog_made_anew_lacks_go_after_two_days() {
+    let long = "x".repeat(300);
+    let mut world = World::with(20, small()).await;
+    world.put(&long, "long").await;
     world.publish().await;
-    let mut other = World::with(3, small()).await;
+    let mut other = World::new(small()).await;
     other.passes(1);
+    other.put("001", "there, too").await;
+    other.put("other", "body").await;
     other.objects = world.objects.clone();
     other.publication.place = world.publication.place.clone();
-    let done = other.publish().await;
-    assert_eq!(done.resources, 3);
+    other.publish().await;
+    assert_eq!(laid(&other).await.len(), 21 + 1, "readers of the old list get them");
+    other.passes(47);
+    other.put("003", "back").await;
+    other.publish().await;
+    assert_eq!(laid(&other).await.len(), 21 + 1);
+    other.passes(2);
+    assert!(other.publish().await.removed >= 19, "those, and lists of the old one");
+    let left = laid(&other).await;
+    assert_eq!(left, ["001", "003", "other"].map(|name| format!("resources/http/2/e.org/{name}")));
+    assert!(other.own_files().await.iter().all(|path| !path.contains("left-behind")));
     let mut fresh = Follower::new(&other.objects);
     fresh.follow().await;
     assert_eq!(fresh.held, other.stored().await);
+    other.passes(72);
+    other.publish().await;
+    assert_eq!(laid(&other).await, left);
+}
+
+#[tokio::test]
+async fn a_publication_without_a_mark_of_its_catalog_is_continued_and_gets_one() {
+    let mut world = World::with(20, small()).await;
+    world.publish().await;
+    let mark = async |world: &World, new: Option<serde_json::Value>| {
+        let path = Path::from(".thresher/publication.json");
+        let bytes = world.objects.get(&path).await.unwrap().bytes().await.unwrap();
+        let mut state: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let fields = state.as_object_mut().unwrap();
+        let old = fields.remove("mark");
+        fields.extend(new.map(|new| ("mark".to_owned(), new)));
+        world.objects.put(&path, state.to_string().into()).await.unwrap();
+        old
+    };
+    assert!(mark(&world, None).await.is_some());
+    world.put("new", "body").await;
+    assert_eq!(world.publish().await.changes, 1);
+    let own = mark(&world, None).await;
+    assert!(own.is_some());
+    // Without changes there is nothing to write.
+    mark(&world, own).await;
+    assert_eq!(world.publish().await.documents, 0);
 }
 
 #[tokio::test]

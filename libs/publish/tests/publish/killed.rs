@@ -1,5 +1,7 @@
 //! A publisher that is killed after any write: readers miss nothing, and the next run continues.
 
+use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
@@ -14,6 +16,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 use publish::{Archive, Place, Policy};
+use tokio::sync::Semaphore;
 
 use crate::past::are_readable;
 use crate::reader::Follower;
@@ -28,6 +31,39 @@ pub(crate) struct Failing {
     /// Requests to remove that are left.
     pub(crate) deletes: AtomicI64,
     pub(crate) ignores_conditions: AtomicBool,
+    /// The next PUT of a Change List, if it is to come late.
+    pub(crate) late: LatePut,
+}
+
+/// A PUT that a test holds: it reaches the objects late.
+#[derive(Debug)]
+pub(crate) struct LatePut {
+    is_wanted: AtomicBool,
+    held: Semaphore,
+    go_on: Semaphore,
+}
+
+impl LatePut {
+    /// Holds the next one. It is held when this returns; the future of its run is `run`.
+    pub(crate) async fn hold<T>(&self, run: Pin<&mut impl Future<Output = T>>) {
+        self.is_wanted.store(true, Ordering::Relaxed);
+        tokio::select! {
+            _ = run => panic!("it writes no Change List"),
+            held = self.held.acquire() => held.unwrap().forget(),
+        }
+    }
+
+    /// Lets it go on.
+    pub(crate) fn release(&self) {
+        self.go_on.add_permits(1);
+    }
+
+    async fn pass(&self, path: &Path) {
+        if path.as_ref().starts_with("changelist/") && self.is_wanted.swap(false, Ordering::Relaxed) {
+            self.held.add_permits(1);
+            self.go_on.acquire().await.unwrap().forget();
+        }
+    }
 }
 
 impl std::fmt::Display for Failing {
@@ -40,8 +76,10 @@ impl Failing {
     /// Objects that fail no write yet.
     pub(crate) fn new() -> Arc<Self> {
         let [left, deletes] = [AtomicI64::new(i64::MAX), AtomicI64::new(i64::MAX)];
-        let ignores_conditions = AtomicBool::new(false);
-        Arc::new(Self { objects: InMemory::new(), left: Arc::new(left), deletes, ignores_conditions })
+        let [ignores_conditions, is_wanted] = [AtomicBool::new(false), AtomicBool::new(false)];
+        let [held, go_on] = [Semaphore::new(0), Semaphore::new(0)];
+        let late = LatePut { is_wanted, held, go_on };
+        Arc::new(Self { objects: InMemory::new(), left: Arc::new(left), deletes, ignores_conditions, late })
     }
 
     fn write(&self) -> object_store::Result<()> {
@@ -65,6 +103,7 @@ impl ObjectStore for Failing {
         mut options: PutOptions,
     ) -> object_store::Result<PutResult> {
         self.write()?;
+        self.late.pass(path).await;
         if self.ignores_conditions.load(Ordering::Relaxed) {
             options.mode = PutMode::Overwrite;
         }
@@ -111,20 +150,43 @@ impl ObjectStore for Failing {
 /// The kills of a test, at least.
 const KILLS: i64 = 200;
 
+/// Parts of Resource Lists that an index has named, with their bytes.
+#[derive(Default)]
+struct NamedParts(BTreeMap<String, Bytes>);
+
+impl NamedParts {
+    /// Takes those that the index names now. None of before may have other bytes: caches keep them.
+    async fn look(&mut self, world: &World, when: &str) {
+        let files: BTreeMap<String, Bytes> = world.files().await.into_iter().collect();
+        for (path, known) in &self.0 {
+            assert!(files.get(path).is_none_or(|bytes| bytes == known), "{path} was written again, {when}");
+        }
+        let index = files.get("resourcelist.xml").cloned().unwrap_or_default();
+        let index = String::from_utf8(index.to_vec()).unwrap();
+        let parts = files.into_iter().filter(|(path, _)| path.starts_with("resourcelist/"));
+        self.0.extend(parts.filter(|(path, _)| index.contains(path.as_str())));
+    }
+}
+
 /// A small Source that changes for some rounds; each publication is killed after `writes` writes, and repeated.
-async fn killed_after(writes: i64, policy: Policy) -> i64 {
+async fn killed_after(writes: i64, policy: Policy, is_guarded: bool) -> i64 {
     let failing = Failing::new();
     let objects: Arc<dyn ObjectStore> = Arc::clone(&failing) as _;
-    let mut world = World::at(Place::bucket("failing", Arc::clone(&objects)), objects, policy).await;
+    let place = Place::bucket("failing", Arc::clone(&objects));
+    let place = if is_guarded { place.of_one_writer() } else { place };
+    let mut world = World::at(place, objects, policy).await;
     for number in 0..9 {
         world.put(&format!("{number:03}"), &format!("body {number}")).await;
     }
     let mut reader = Follower::new(&world.objects);
     let mut is_published = false;
     let mut kills = 0;
+    let mut parts = NamedParts::default();
     for round in 0..5 {
         failing.left.store(writes, Ordering::Relaxed);
-        if world.try_publish().await.is_err() {
+        let killed = world.try_publish().await;
+        parts.look(&world, &format!("killed after {writes}, round {round}")).await;
+        if killed.is_err() {
             kills += 1;
             if is_published {
                 // In between: all documents are right, and nothing is missed.
@@ -136,6 +198,7 @@ async fn killed_after(writes: i64, policy: Policy) -> i64 {
         world.put("004", &format!("round {round}")).await;
         failing.left.store(i64::MAX, Ordering::Relaxed);
         world.publish().await;
+        parts.look(&world, &format!("published after {writes}, round {round}")).await;
         is_published = true;
         reader.follow().await;
         let stored = world.stored().await;
@@ -156,10 +219,11 @@ async fn killed_after(writes: i64, policy: Policy) -> i64 {
 #[tokio::test]
 async fn acc_4_a_publisher_killed_after_any_write_continues_and_readers_miss_nothing() {
     let mut all = 0;
-    for policy in policies() {
+    let guarded = policies().into_iter().take(2).map(|policy| (policy, true));
+    for (policy, is_guarded) in policies().map(|policy| (policy, false)).into_iter().chain(guarded) {
         let mut writes = 0;
         loop {
-            let kills = killed_after(writes, policy).await;
+            let kills = killed_after(writes, policy, is_guarded).await;
             all += kills;
             if kills == 0 {
                 break;

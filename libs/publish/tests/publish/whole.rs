@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use object_store::local::LocalFileSystem;
 use publish::{Base, Place, Policy, PublishError};
-use resourcesync::relation;
+use resourcesync::{Link, relation};
 use store::SourceMarker;
 
 use crate::reader::{Follower, document, file};
@@ -117,6 +117,47 @@ async fn a_name_that_is_no_uri_is_published_as_one() {
     assert_eq!(list.entries[0].loc, format!("{BASE}resources/http/2/e.org/so!20!26!20so!20!C3!A9.txt"));
     assert_eq!(list.entries[0].link(relation::VIA).unwrap().href, "http://e.org/so%20&%20so%20%C3%A9.txt");
     assert_eq!(file(&world.objects, &list.entries[0].loc).await, "odd");
+}
+
+#[tokio::test]
+async fn a_link_that_no_document_can_hold_is_left_out_and_its_resource_is_published() {
+    let mut world = World::new(Policy::default()).await;
+    let to = |rel: &str, href: &str| Link::new(rel, href);
+    world.links = vec![
+        Link {
+            media_type: Some("text/\u{fffe}".to_owned()),
+            hash: Some("md5:\u{1}".to_owned()),
+            encoding: Some("\u{ffff}".to_owned()),
+            path: Some("/\u{0}".to_owned()),
+            other: [("a", "good"), ("b", "\u{ffff}")].map(|(a, b)| (a.to_owned(), b.to_owned())).into(),
+            ..to(relation::VIA, "http://first.test/1")
+        },
+        to(relation::LICENSE, "http://s.test/\u{ffff}"),
+        to(relation::PROFILE, "http://s.test/\u{fffe}"),
+        Link { media_type: Some("\u{1b}".to_owned()), ..to(relation::LICENSE, "http://s.test/good") },
+    ];
+    world.put("1", "one").await;
+    world.links[0].href = "http://first.test/\u{ffff}".to_owned();
+    world.put("2", "two").await;
+    assert_eq!(world.publish().await.resources, 2);
+    let list = document(&world.objects, &format!("{BASE}resourcelist.xml")).await;
+    let hrefs =
+        |entry: &resourcesync::Entry| entry.links.iter().map(|link| link.href.clone()).collect::<Vec<_>>();
+    assert_eq!(hrefs(&list.entries[0]), ["http://first.test/1", "http://s.test/good"]);
+    let via = &list.entries[0].links[0];
+    assert_eq!((&via.media_type, &via.hash, &via.encoding, &via.path), (&None, &None, &None, &None));
+    assert_eq!(via.other.keys().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(list.entries[1].links[0].href, "http://e.org/2", "the Source that it was harvested from");
+    assert_eq!(list.entries[1].links[1].href, "http://s.test/good");
+    // The links of a tombstone, too.
+    world.delete("2").await;
+    assert_eq!(world.publish().await.changes, 1);
+    let index = document(&world.objects, &format!("{BASE}changelist.xml")).await;
+    let changes = document(&world.objects, &index.entries[0].loc).await;
+    assert_eq!(hrefs(&changes.entries[0]), ["http://e.org/2"]);
+    let mut reader = Follower::new(&world.objects);
+    reader.follow().await;
+    assert_eq!(reader.held.len(), 1);
 }
 
 /// A place in a directory.

@@ -6,6 +6,7 @@ use super::notes::Notes;
 use super::source::NOT_TEXT;
 use crate::display::steers_display;
 use crate::quirk::Quirk;
+use crate::writer::is_xml_character;
 
 const MAX_NAME_BYTES: usize = 64;
 
@@ -109,7 +110,7 @@ fn character(number: &str) -> Option<char> {
         Some(hexadecimal) => u32::from_str_radix(hexadecimal, 16),
         None => number.parse(),
     };
-    char::from_u32(code.ok()?).filter(|&c| c >= ' ' || matches!(c, '\t' | '\n' | '\r'))
+    char::from_u32(code.ok()?).filter(|&c| is_xml_character(c))
 }
 
 fn is_name(name: &str) -> bool {
@@ -157,6 +158,7 @@ mod tests {
 
     #[test]
     fn references_to_what_is_no_character_become_not_text() {
-        assert_eq!(read("&#0;&#xD800;&#x110000;").0, Ok(NOT_TEXT.to_string().repeat(3)));
+        let read = read("&#0;&#xD800;&#x110000;&#xFFFE;&#65535;").0;
+        assert_eq!(read, Ok(NOT_TEXT.to_string().repeat(5)));
     }
 }

@@ -1,6 +1,6 @@
 use std::io::{self, BufRead, Read};
 
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memrchr};
 
 use super::input::{Input, InputError};
 use super::outline::{END_OVERLAP, holds_end};
@@ -8,8 +8,8 @@ use crate::error::LimitKind;
 use crate::limits::Limits;
 use crate::position::Position;
 
-/// Replaces each byte that is not UTF-8. It is a control character that XML forbids, so it cannot be mistaken
-/// for content, and one byte long, so positions stay right.
+/// Replaces each byte that is not UTF-8, and those of U+FFFE and U+FFFF. It is a control character that XML
+/// forbids as it does those two, so it cannot be mistaken for content. It is one byte long, so positions stay right.
 pub(super) const NOT_TEXT: char = '\u{1a}';
 
 /// The input of the XML parser: buffered, valid UTF-8, limited, and with lines counted.
@@ -198,6 +198,12 @@ impl<R: Read> Source<R> {
     }
 
     fn validate(&mut self) {
+        let from = self.ready;
+        self.validate_utf8();
+        replace_no_characters(&mut self.buf[from..self.ready]);
+    }
+
+    fn validate_utf8(&mut self) {
         while let Err(error) = std::str::from_utf8(&self.buf[self.ready..self.filled]) {
             let bad = self.ready + error.valid_up_to();
             let until = match error.error_len() {
@@ -223,6 +229,19 @@ impl<R: Read> Source<R> {
             (_, 0, Some(max)) => Err(Fault::Limit(LimitKind::DocumentBytes(max))),
             (0, ..) => Err(Fault::Limit(LimitKind::EventBytes(self.limits.max_event_bytes))),
             _ => Ok(usize::try_from(event.min(document)).unwrap_or(usize::MAX)),
+        }
+    }
+}
+
+/// Replaces the characters of valid UTF-8 that are none of XML's, and no control characters: U+FFFE and U+FFFF.
+fn replace_no_characters(text: &mut [u8]) {
+    let mut from = 0;
+    // A byte with which characters from U+F000 on begin, which are rare. It is never a later byte of one.
+    while let Some(at) = memchr(0xef, &text[from..]) {
+        let character = from + at..from + at + 3;
+        from = character.end;
+        if matches!(&text[character.clone()], [0xef, 0xbf, 0xbe | 0xbf]) {
+            text[character].fill(NOT_TEXT as u8);
         }
     }
 }

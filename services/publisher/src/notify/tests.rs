@@ -1,7 +1,7 @@
 //! Many publications that tell one hub.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::http::StatusCode;
@@ -20,24 +20,28 @@ struct SlowHub {
     most: Arc<AtomicUsize>,
     taken: Arc<AtomicUsize>,
     released: Arc<Semaphore>,
+    /// What has come.
+    payloads: Arc<Mutex<Vec<String>>>,
 }
 
 impl SlowHub {
     async fn start() -> (Self, Url) {
         let released = Arc::new(Semaphore::new(0));
-        let hub = Self { open: Arc::default(), most: Arc::default(), taken: Arc::default(), released };
+        let (open, most, taken, payloads) = Default::default();
+        let hub = Self { open, most, taken, released, payloads };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hub", listener.local_addr().unwrap()).parse().unwrap();
         let answering = hub.clone();
-        let routes = Router::new().fallback(move || {
+        let routes = Router::new().fallback(move |payload: String| {
             let hub = answering.clone();
-            async move { hub.answer().await }
+            async move { hub.answer(payload).await }
         });
         tokio::spawn(async move { axum::serve(listener, routes).await });
         (hub, url)
     }
 
-    async fn answer(&self) -> StatusCode {
+    async fn answer(&self, payload: String) -> StatusCode {
+        self.payloads.lock().unwrap().push(payload);
         let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(open, Ordering::SeqCst);
         self.released.acquire().await.unwrap().forget();
@@ -75,4 +79,42 @@ async fn many_publications_tell_a_hub_a_few_at_a_time_and_all_are_told() {
             .await;
     }
     stop.cancel();
+}
+
+/// A time in the header of a payload.
+fn time(payload: &str, name: &str) -> String {
+    let (_, rest) = payload.split_once(&format!(" {name}=\"")).expect("it is there");
+    rest.split('"').next().expect("its end").to_owned()
+}
+
+#[tokio::test]
+async fn a_payload_whose_answer_is_lost_is_sent_again_with_the_same_interval_whatever_came_since() {
+    let (hub, url) = SlowHub::start().await;
+    let case = Case::new().await;
+    let (shared, stop) = (case.shared().clone(), CancellationToken::new());
+    shared.publication().note_told(&url, case.told).await.unwrap();
+    let start = || {
+        let (clients, published) = (HubClients::default(), shared.published());
+        tokio::spawn(tell(shared.clone(), url.clone(), Way::Payload, clients, published, stop.clone()))
+    };
+    let killed = start();
+    let come = || hub.payloads.lock().unwrap().len();
+    until("the hub has the first one", || come() == 1).await;
+    killed.abort();
+    assert!(killed.await.is_err(), "it waited for the answer");
+    case.change().await;
+    hub.released.add_permits(10);
+    start();
+    let last = shared.publication().published_until().await.unwrap();
+    found("all is told", async || {
+        let (told, under_way) = shared.publication().told_and_under_way(&url).await.unwrap();
+        (told == last).then(|| assert_eq!(under_way, None))
+    })
+    .await;
+    stop.cancel();
+    let payloads = hub.payloads.lock().unwrap().clone();
+    assert_eq!(payloads.len(), 3);
+    assert_eq!(payloads[0], payloads[1], "the hub knows that it has it");
+    assert_eq!(time(&payloads[1], "until"), time(&payloads[2], "from"), "intervals touch");
+    assert_eq!(time(&payloads[2], "until").parse::<Timestamp>().unwrap(), last);
 }
