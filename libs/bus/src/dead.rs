@@ -95,11 +95,11 @@ impl DeadPayload {
     }
 }
 
-/// Logs that a message was given up.
+/// Logs that a message became a dead letter.
 pub(crate) fn log(message: &Message, why: &str) {
     tracing::error!(
         message.id = %message.id, queue = %message.queue, attempts = message.attempt, why,
-        "a message was given up and lies with the dead letters of its Source"
+        "a message became a dead letter of its Source"
     );
 }
 

@@ -38,7 +38,8 @@ pub enum CatalogError {
     },
     /// A record cannot be read.
     #[error(
-        "the catalog {path} has a record that cannot be read, {key}: {why}; repair or delete that record"
+        "catalog {path}: record {key} cannot be read: {why}. \
+         Restore the catalog from a backup, or sync into a new directory or prefix"
     )]
     Corrupt {
         /// The catalog's path.
@@ -49,7 +50,10 @@ pub enum CatalogError {
         why: String,
     },
     /// A record's name is longer than any valid one.
-    #[error("a record of {length} bytes' name is refused by the catalog {path} (at most {limit}): {key}…")]
+    #[error(
+        "catalog {path}: the name of a record has {length} bytes, more than {limit}: {key}… \
+         The URI is too long; leave out such resources with --exclude"
+    )]
     KeyTooLong {
         /// The catalog's path.
         path: String,
@@ -167,6 +171,24 @@ mod tests {
         let fenced = CatalogError::writing("catalogs/a", fenced);
         assert!(matches!(fenced, CatalogError::Fenced { .. }));
         assert!(!fenced.is_retryable());
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_used_is_named_with_what_to_do() {
+        let path = || "catalogs/a".to_owned();
+        let key = || "resource https://example.org/b".to_owned();
+        let corrupt = CatalogError::Corrupt { path: path(), key: key(), why: "end of input".to_owned() };
+        assert_eq!(
+            corrupt.to_string(),
+            "catalog catalogs/a: record resource https://example.org/b cannot be read: end of input. \
+             Restore the catalog from a backup, or sync into a new directory or prefix"
+        );
+        let long = CatalogError::KeyTooLong { path: path(), key: key(), length: 70_001, limit: 65_535 };
+        assert_eq!(
+            long.to_string(),
+            "catalog catalogs/a: the name of a record has 70001 bytes, more than 65535: \
+             resource https://example.org/b… The URI is too long; leave out such resources with --exclude"
+        );
     }
 
     #[test]

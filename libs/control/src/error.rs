@@ -20,19 +20,19 @@ pub enum ControlError {
         source: Box<dyn StdError + Send + Sync>,
     },
     /// Another process wrote meanwhile. Read again, and decide again.
-    #[error("{what} was changed by another client meanwhile: read it again, and decide again")]
+    #[error("{what} changed since it was read; fetch and resubmit")]
     Conflict {
         /// What was to be written.
         what: String,
     },
     /// There is no such value.
-    #[error("there is no {what}")]
+    #[error("{what} does not exist in the control store; it may have been removed")]
     Absent {
         /// What was requested.
         what: String,
     },
     /// The value exists already.
-    #[error("there is a {what} already")]
+    #[error("{what} exists already")]
     Exists {
         /// What was to be created.
         what: String,
@@ -53,7 +53,10 @@ pub enum ControlError {
     #[error("{0}")]
     NotRequested(String),
     /// This version cannot read the value. The value stays unchanged.
-    #[error("{key} in the bucket {bucket} cannot be read: {source}")]
+    #[error(
+        "{key} in the bucket {bucket} cannot be read: {source}. A newer version may have written it: \
+         upgrade this service"
+    )]
     Unreadable {
         /// The bucket.
         bucket: String,

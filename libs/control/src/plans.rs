@@ -178,7 +178,7 @@ impl Table<Plan> {
 
     /// The error of a plan that does not exist.
     pub fn absent(id: Ulid) -> ControlError {
-        ControlError::Absent { what: format!("plan {id}; plans are forgotten after a quarter of an hour") }
+        ControlError::Absent { what: format!("plan {id} (kept for a quarter of an hour)") }
     }
 
     /// Claims a waiting plan to make it. None if another scheduler was faster, or it was started too often.

@@ -87,7 +87,7 @@ fn running() -> Run {
     };
     progress.counters.listed = 12;
     progress.counters.quirks.insert("gzip".to_owned(), 1);
-    run.step(RunTransition::Tell(term(), progress.into()), at("2026-03-01T12:00:05Z")).unwrap()
+    run.step(RunTransition::Progress(term(), progress.into()), at("2026-03-01T12:00:05Z")).unwrap()
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl fmt::Display for HintKind {
                 write!(f, "it leads to {url} on another host, from where no further link is followed")
             }
             Self::LeftAlone { capability, uri } => {
-                write!(f, "it offers {capability} at {uri}, which is not harvested and left alone")
+                write!(f, "it offers {capability} at {uri}, which is not harvested")
             }
             Self::OtherKind { expected, found } => write!(f, "a {expected} should be here; this is {found}"),
         }

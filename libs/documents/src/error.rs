@@ -2,6 +2,7 @@
 
 use model::ProblemReason;
 use packages::PackageError;
+use planning::RunLimits;
 use resourcesync::ReadError;
 use web::WebError;
 
@@ -26,6 +27,15 @@ pub enum DocumentError {
 }
 
 impl DocumentError {
+    /// What happened. A limit of the run is named, with the option that raises it.
+    pub fn message(&self, limits: &RunLimits) -> String {
+        let met = match self {
+            Self::Read(error) => limits.met_by(error),
+            _ => None,
+        };
+        met.map_or_else(|| self.to_string(), |met| met.to_string())
+    }
+
     /// The problem reason for it.
     pub fn reason(&self) -> ProblemReason {
         match self {

@@ -69,8 +69,8 @@ impl Checkpoint {
                 let place = path.as_deref().unwrap_or(Path::new("-")).display();
                 let begun = serde_json::to_string(&found.asked).unwrap_or_default();
                 Err(ExportError::Refused(format!(
-                    "another export was begun here and not ended (by {place}: {begun}); end it with the same options, remove it, or \
-                     give another place"
+                    "{place}: an unfinished export with other options ({begun}). Repeat it with these options, delete \
+                     the target and this file, or pass another target"
                 )))
             }
             None => Ok(Self {
@@ -95,16 +95,28 @@ impl Checkpoint {
             let path = directory.join(name);
             match (fs_err::metadata(&path), length) {
                 (Ok(found), Some(length)) if found.len() != length => {
-                    return Err(changed(&path, &format!("has {} bytes instead of {length}", found.len())));
+                    return Err(
+                        self.changed(&path, &format!("it has {} bytes instead of {length}", found.len()))
+                    );
                 }
                 (Ok(_), _) => {}
                 (Err(error), _) if error.kind() == ErrorKind::NotFound => {
-                    return Err(changed(&path, "is not there any more"));
+                    return Err(self.changed(&path, "it is missing"));
                 }
                 (Err(error), _) => return Err(error.into()),
             }
         }
         Ok(())
+    }
+
+    /// The error of an interrupted export whose file `path` does not match this checkpoint.
+    pub(crate) fn changed(&self, path: &Path, how: &str) -> ExportError {
+        let checkpoint = self.path.as_deref().unwrap_or(Path::new("-")).display();
+        ExportError::Refused(format!(
+            "{} changed since the export was interrupted: {how}. Delete the target and its checkpoint {checkpoint}, \
+             then export again",
+            path.display()
+        ))
     }
 
     /// Writes the checkpoint, in place of the earlier one. Everything in it has to be on the disk already.
@@ -130,14 +142,6 @@ impl Checkpoint {
     }
 }
 
-/// The error of an interrupted export whose files do not match its checkpoint.
-pub(crate) fn changed(path: &Path, how: &str) -> ExportError {
-    let place = path.display();
-    ExportError::Refused(format!(
-        "{place} {how}: it was changed after the export was interrupted. Remove what was begun, or give another place"
-    ))
-}
-
 fn read(path: &Path) -> Result<Option<Checkpoint>, ExportError> {
     let bytes = match fs_err::read(path) {
         Ok(bytes) => bytes,
@@ -146,7 +150,7 @@ fn read(path: &Path) -> Result<Option<Checkpoint>, ExportError> {
     };
     serde_json::from_slice(&bytes).map(Some).map_err(|error| {
         ExportError::Refused(format!(
-            "{} is not the note of an export of this version ({error}); remove what was begun, or give another place",
+            "{} is no checkpoint of this version ({error}). Delete it and the target, then export again",
             path.display()
         ))
     })

@@ -19,13 +19,13 @@ pub enum ExportError {
     Store(#[from] StoreError),
     /// The export cannot be written.
     #[error(
-        "cannot write the export: {0}; make room, or mend what is said, and ask for the same again: it goes on where it stopped"
+        "cannot write the export: {0}. Make room, or remove the cause, and repeat the command: it resumes the export"
     )]
     Write(#[from] io::Error),
     /// The same, as reported by the writer of an archive or a table.
     #[error("cannot write the export: {0:#}")]
     Format(#[from] anyhow::Error),
     /// The observer stopped the export.
-    #[error("the export was stopped; ask for the same again, and it goes on where it stopped")]
+    #[error("the export was stopped. Repeat the command to resume it")]
     Stopped,
 }

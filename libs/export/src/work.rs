@@ -11,7 +11,7 @@ use model::{ResourceRecord, ResourceUri};
 use store::{Store, StoreError};
 
 use crate::ExportError;
-use crate::checkpoint::{Checkpoint, changed};
+use crate::checkpoint::Checkpoint;
 use crate::request::{Observer, Seen, Sizes};
 
 /// State that all formats share.
@@ -30,7 +30,8 @@ impl Work<'_> {
         let kept = self.checkpoint.bytes;
         let there = file.metadata()?.len();
         if there < kept {
-            return Err(changed(path, &format!("has {there} bytes of {kept} that were written")));
+            let how = format!("it has {there} bytes, and {kept} were written");
+            return Err(self.checkpoint.changed(path, &how));
         }
         file.set_len(kept)?;
         file.seek(SeekFrom::End(0))?;

@@ -86,18 +86,18 @@ async fn tell(rests: Cooldowns, mut asked: Receiver<OriginRest>, clock: Arc<dyn 
         let OriginRest { origin, wait, status } = match asked.recv().await {
             Ok(asked) => asked,
             Err(RecvError::Lagged(missed)) => {
-                tracing::warn!(missed, "rests of origins could not be told to the fleet in time");
+                tracing::warn!(missed, "cooldowns not shared in time");
                 continue;
             }
             Err(RecvError::Closed) => return,
         };
         let until = clock.now().saturating_add(wait).unwrap_or(jiff::Timestamp::MAX);
-        tracing::info!(%origin, http.status = status, wait_ms = wait.as_millis(), "the origin wants to be left alone");
+        tracing::info!(%origin, http.status = status, wait_ms = wait.as_millis(), "origin requested a cooldown");
         let rest = Cooldown { origin, until, status };
         // A cooldown that is over need not be shared.
         while rest.until > clock.now() {
             let Err(error) = rests.put(&rest, clock.now()).await else { break };
-            tracing::warn!(origin = %rest.origin, %error, "the fleet does not know yet that this origin wants to be left alone");
+            tracing::warn!(origin = %rest.origin, %error, "cooldown not shared yet");
             sleep(BETWEEN_TRIES).await;
         }
     }

@@ -77,12 +77,12 @@ impl Counted {
             );
             registry.register(
                 "bus_dead_letters",
-                "Messages given up, as the owners of their Sources find them",
+                "Dead letters found by the owners of their Sources",
                 counted.dead.clone(),
             );
             registry.register(
                 "bus_queue_messages",
-                "Messages that lie in a queue of the whole fleet, as the process sees them that works on it",
+                "Messages in a queue, over the whole fleet",
                 counted.waiting.clone(),
             );
             counted

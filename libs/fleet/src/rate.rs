@@ -54,7 +54,7 @@ async fn follow(client: Client, mut view: WatchCache<Member>, mut among: usize) 
             if seen != among {
                 among = seen;
                 client.set_sharers(among);
-                tracing::info!(among, "what an origin is asked is split anew");
+                tracing::info!(among, "rate of an origin redistributed");
             }
         }
         tokio::select! {

@@ -107,8 +107,8 @@ pub enum HarvestError {
     Bus(#[from] bus::BusError),
     /// Jobs vanish from the bus repeatedly.
     #[error(
-        "{} vanished from the message bus, and so did what was sent instead, {} in a row; look at its servers. \
-         Nothing is lost: run the same command again when they keep what they are given",
+        "{} vanished from the message bus {} in a row. \
+         Check the storage of NATS and its stream limits, then run again; no data is lost",
         counted(*.jobs as u64, "job", "jobs"),
         counted(u64::from(*.times), "time", "times")
     )]

@@ -11,10 +11,10 @@ use crate::terms::INBOX;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoInbox {
     /// It names none.
-    #[error("it tells of no inbox")]
+    #[error("it names no inbox")]
     None,
     /// It names several, and a resource has one (LDN, 3.1).
-    #[error("it tells of several inboxes, {0} and {1}, and a resource has one")]
+    #[error("it names two inboxes, {0} and {1}; one is allowed")]
     Several(String, String),
 }
 

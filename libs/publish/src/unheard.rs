@@ -52,8 +52,8 @@ impl fmt::Display for Unheard {
                  that watch"
             }
             Self::NetworkFileSystem => {
-                "a part of the directory is on a file system of a network, where others write unheard; publish on \
-                 the machine that has the files, or leave it so"
+                "part of the directory is on a network file system, whose changes by other hosts are not reported; \
+                 publish on the host that has the files, or accept the scans"
             }
             Self::Overflow => {
                 "more changes came at once than the system keeps; raise fs.inotify.max_queued_events if that is often \

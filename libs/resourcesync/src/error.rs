@@ -61,7 +61,7 @@ pub enum ReadError {
         name: String,
     },
     /// A limit of [`Limits`](crate::Limits) was reached.
-    #[error("{position}: {limit}; raise that limit if this source is to be trusted")]
+    #[error("{position}: {limit}. The rest was not read")]
     Limit {
         /// The position.
         position: Position,

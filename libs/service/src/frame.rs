@@ -156,12 +156,13 @@ fn status(end: End, drain: Duration) -> u8 {
             FAILED
         }
         End::TooSlow => {
-            let why = "work in hand was not finished in time and is left to others; raise `service.drain_seconds` if it needs longer";
+            let why = "jobs not finished in time; others take them over; \
+                       raise `service.drain_seconds` if they need longer";
             tracing::error!(drain_ms = drain.as_millis(), "{why}");
             FAILED
         }
         End::ToldTwice => {
-            tracing::error!("told twice to stop: work in hand is left to others");
+            tracing::error!("second stop signal: others take over unfinished jobs");
             FAILED
         }
     }

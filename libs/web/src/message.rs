@@ -51,7 +51,7 @@ pub(crate) fn what(kind: ErrorKind, place: Option<&Url>, retry_after: Option<Dur
         ErrorKind::BadUrl => "the URL cannot be requested".to_owned(),
         ErrorKind::CoolingDown => {
             let left = retry_after.unwrap_or_default().as_secs();
-            format!("{server} asked to be left alone for another {left} s; no request was made")
+            format!("{server} requested a cooldown that lasts another {left} s; no request was made")
         }
         ErrorKind::RefusedAddress => {
             format!("{server} resolves to a private or reserved address, which is blocked")
@@ -114,7 +114,7 @@ pub(crate) fn advice(kind: ErrorKind, authorized: bool) -> &'static str {
             "open the URL in another client; tell the Source's operator what it answers"
         }
         ErrorKind::Walled(Wall::Challenge(_)) => {
-            "the origin is left alone for a while; send the Source's operator what `thresher report` drafts, and run again \
+            "the origin has a cooldown; send the Source's operator what `thresher report` drafts, and run again \
              when they let this harvester in"
         }
         ErrorKind::Walled(Wall::Refusal(_)) => {

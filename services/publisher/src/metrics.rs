@@ -46,20 +46,17 @@ impl PublisherMetrics {
         );
         let telling = metrics.add(
             "publisher_telling_seconds",
-            "Time from the begin of a look until the changes that it found were told",
+            "Time from the start of a check to the publication of its changes",
             Histogram::new(SECONDS),
         );
         let scans = metrics.add_labelled(
             "publisher_scans",
-            "Scans of a directory, by what was looked at",
+            "Scans of a directory, by their extent",
             "extent",
             &["all", "changed"],
         );
-        let watched = metrics.add(
-            "publisher_watched_folders",
-            "Folders of a directory whose changes are heard of",
-            Gauge::default(),
-        );
+        let watched =
+            metrics.add("publisher_watched_folders", "Folders watched for changes", Gauge::default());
         let sets = metrics.add("publisher_sets", "Publications that are served as sets", Gauge::default());
         let failing = metrics.add(
             "publisher_sets_failing",

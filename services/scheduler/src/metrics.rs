@@ -84,7 +84,7 @@ impl SchedulerMetrics {
         let lag = PushLag::default();
         metrics.add(
             "scheduler_push_lag_seconds",
-            "From the moment of a change that a hub told of to the moment at which it is held",
+            "Time from a change that a hub delivered to its storage",
             lag.histogram(),
         );
         let registered = Self {
@@ -122,18 +122,18 @@ impl SchedulerMetrics {
             quirks: counters("scheduler_quirks", "Tolerances that reading needed, by name", "quirk", &[]),
             outbox: gauges(
                 "scheduler_outbox_notifications",
-                "Notifications of changes that others have not taken, by how they stand",
+                "Notifications of changes that others have not accepted, by state",
                 "state",
             ),
             told: counters(
                 "scheduler_notifications_sent",
-                "Tries to tell others of changes, by what came of it",
+                "Attempts to send notifications of changes, by result",
                 "result",
                 &["accepted", "refused", "failed", "given-up"],
             ),
             looks: counters(
                 "scheduler_inbox_polls",
-                "Looks at inboxes of others, by what came of it",
+                "Polls of inboxes of others, by result",
                 "result",
                 &["read", "not-modified", "failed"],
             ),
@@ -155,7 +155,7 @@ impl SchedulerMetrics {
             ),
             missed_changes: counter(
                 "scheduler_missed_changes",
-                "Changes that lists told of, and hubs had not, though they should have",
+                "Changes in lists that hubs did not deliver, though they should have",
             ),
             resubscriptions: counter(
                 "scheduler_resubscriptions",

@@ -110,8 +110,7 @@ impl Inboxes {
         inbox: Option<&SourceId>,
         id: &NotificationId,
     ) -> Result<KeptNotification, ControlError> {
-        let absent =
-            || ControlError::Absent { what: format!("notification {id}; they are kept for a while only") };
+        let absent = || ControlError::Absent { what: format!("notification {id} (kept for a while only)") };
         let message = match self.stream.get_raw_message(id.sequence).await {
             Ok(message) => message,
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Err(absent()),

@@ -147,7 +147,7 @@ impl Runs {
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
         let progress = Progress { told_at: Some(now), ..progress };
-        self.step(lease.source(), run, RunTransition::Tell(lease.term(), progress.into()), now).await
+        self.step(lease.source(), run, RunTransition::Progress(lease.term(), progress.into()), now).await
     }
 
     /// Releases a run: it becomes queued, paused or cancelled, as the operator requests.
@@ -160,7 +160,7 @@ impl Runs {
         run: RunId,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(lease.source(), run, RunTransition::LetGo(lease.term()), now).await
+        self.step(lease.source(), run, RunTransition::Release(lease.term()), now).await
     }
 
     /// Parks a run: it is queued again, and not due before `wait.until`. If the operator requests something else, it
@@ -175,7 +175,7 @@ impl Runs {
         wait: RunWait,
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
-        self.step(lease.source(), run, RunTransition::Park(lease.term(), wait), now).await
+        self.step(lease.source(), run, RunTransition::Wait(lease.term(), wait), now).await
     }
 
     /// Lets a queued run wait longer, without a lease: its Source was asked, and does not answer yet. Several processes
@@ -219,7 +219,7 @@ impl Runs {
         now: Timestamp,
     ) -> Result<Versioned<Run>, ControlError> {
         let progress = Progress { told_at: Some(now), ..progress };
-        let told = RunTransition::Tell(lease.term(), progress.into());
+        let told = RunTransition::Progress(lease.term(), progress.into());
         self.steps(lease.source(), run, &[told, RunTransition::Finish(lease.term(), in_sync)], now).await
     }
 
@@ -311,6 +311,6 @@ fn must_be_over(run: &Run) -> Result<(), ControlError> {
     if run.state.is_over() {
         return Ok(());
     }
-    let what = format!("run {} of {} that is {}", run.spec.id, run.spec.source, run.state.name());
+    let what = format!("run {} of {} ({})", run.spec.id, run.spec.source, run.state.name());
     Err(ControlError::Exists { what })
 }

@@ -6,8 +6,8 @@
 //! | resume | – | *going on is wanted* | queued | refused |
 //! | cancel | cancelled | *cancelling is wanted* | cancelled | refused |
 //! | start | running | taken over, or what is wanted | refused | refused |
-//! | tell | refused | running | refused | refused |
-//! | let go, park | refused | queued, or what is wanted | refused | refused |
+//! | progress | refused | running | refused | refused |
+//! | release, wait | refused | queued, or what is wanted | refused | refused |
 //! | polled | refused | refused | refused | finished in sync: itself |
 //! | postpone | queued | refused | refused | refused |
 //! | finish, fail | refused | finished, failed | refused | refused |
@@ -39,11 +39,11 @@ pub enum RunTransition {
     /// state.
     Start(LeaseTerm),
     /// The owner reports its progress.
-    Tell(LeaseTerm, Box<Progress>),
+    Progress(LeaseTerm, Box<Progress>),
     /// The owner releases it. The run enters the desired state.
-    LetGo(LeaseTerm),
+    Release(LeaseTerm),
     /// The owner releases it until a known time. If the operator requested something else, the run enters that state.
-    Park(LeaseTerm, RunWait),
+    Wait(LeaseTerm, RunWait),
     /// The Source of a queued run was asked, and does not answer yet. No owner is needed.
     Postpone(RunWait),
     /// A poll found nothing new after it.
@@ -78,7 +78,7 @@ pub enum Why {
     #[error("it is being cancelled")]
     Cancelling,
     /// The run has another owner, or a later term of the same one.
-    #[error("{owner} works on it in a later term; stop working on it", owner = .0.owner)]
+    #[error("{owner} has a newer lease; this process must stop", owner = .0.owner)]
     NotYours(LeaseTerm),
 }
 
@@ -95,9 +95,9 @@ impl RunTransition {
             Self::Resume => "be resumed",
             Self::Cancel => "be cancelled",
             Self::Start(_) => "be started",
-            Self::Tell(..) => "be told of",
-            Self::LetGo(_) => "be let go",
-            Self::Park(..) => "be parked",
+            Self::Progress(..) => "record progress",
+            Self::Release(_) => "be released",
+            Self::Wait(..) => "wait",
             Self::Postpone(_) => "be postponed",
             Self::Polled => "be polled for",
             Self::Finish(..) => "finish",
@@ -161,17 +161,17 @@ impl Run {
             (
                 RunState::Running { owner },
                 RunTransition::Start(term)
-                | RunTransition::Tell(term, _)
-                | RunTransition::LetGo(term)
-                | RunTransition::Park(term, _)
+                | RunTransition::Progress(term, _)
+                | RunTransition::Release(term)
+                | RunTransition::Wait(term, _)
                 | RunTransition::Finish(term, _)
                 | RunTransition::Fail(term, _),
             ) if term != *owner => Err(Why::NotYours(owner.clone())),
-            (RunState::Running { .. }, RunTransition::Tell(_, progress)) => {
+            (RunState::Running { .. }, RunTransition::Progress(_, progress)) => {
                 Ok(Run { progress: *progress, ..self.clone() })
             }
-            (RunState::Running { .. }, RunTransition::LetGo(_)) => Ok(self.becoming(self.wanted, now)),
-            (RunState::Running { .. }, RunTransition::Park(_, wait)) => match self.wanted {
+            (RunState::Running { .. }, RunTransition::Release(_)) => Ok(self.becoming(self.wanted, now)),
+            (RunState::Running { .. }, RunTransition::Wait(_, wait)) => match self.wanted {
                 DesiredState::Run => Ok(Run { waiting: Some(wait), ..self.becoming(DesiredState::Run, now) }),
                 wanted => Ok(self.becoming(wanted, now)),
             },

@@ -63,12 +63,15 @@ fn steps() -> Vec<(&'static str, RunTransition)> {
         ("start", RunTransition::Start(mine())),
         ("start, later term", RunTransition::Start(term("after", 30))),
         ("start, earlier term", RunTransition::Start(before.clone())),
-        ("tell", RunTransition::Tell(mine(), Progress { pending: Some(7), ..Progress::default() }.into())),
-        ("tell, earlier term", RunTransition::Tell(before.clone(), Progress::default().into())),
-        ("let go", RunTransition::LetGo(mine())),
-        ("let go, earlier term", RunTransition::LetGo(before.clone())),
-        ("park", RunTransition::Park(mine(), wait())),
-        ("park, earlier term", RunTransition::Park(before.clone(), wait())),
+        (
+            "progress",
+            RunTransition::Progress(mine(), Progress { pending: Some(7), ..Progress::default() }.into()),
+        ),
+        ("progress, earlier term", RunTransition::Progress(before.clone(), Progress::default().into())),
+        ("release", RunTransition::Release(mine())),
+        ("release, earlier term", RunTransition::Release(before.clone())),
+        ("wait", RunTransition::Wait(mine(), wait())),
+        ("wait, earlier term", RunTransition::Wait(before.clone(), wait())),
         ("postpone", RunTransition::Postpone(wait())),
         ("polled", RunTransition::Polled),
         ("finish", RunTransition::Finish(mine(), InSync(false))),
@@ -138,7 +141,7 @@ fn every_step_from_every_state() {
         ),
         ("start, earlier term", ["running by before, run wanted", N, N, N, R, R, R, R]),
         (
-            "tell",
+            "progress",
             [
                 R,
                 "running by me, run wanted",
@@ -150,11 +153,11 @@ fn every_step_from_every_state() {
                 R,
             ],
         ),
-        ("tell, earlier term", [R, N, N, N, R, R, R, R]),
-        ("let go", [R, "queued", "paused", "cancelled", R, R, R, R]),
-        ("let go, earlier term", [R, N, N, N, R, R, R, R]),
-        ("park", [R, "waiting", "paused", "cancelled", R, R, R, R]),
-        ("park, earlier term", [R, N, N, N, R, R, R, R]),
+        ("progress, earlier term", [R, N, N, N, R, R, R, R]),
+        ("release", [R, "queued", "paused", "cancelled", R, R, R, R]),
+        ("release, earlier term", [R, N, N, N, R, R, R, R]),
+        ("wait", [R, "waiting", "paused", "cancelled", R, R, R, R]),
+        ("wait, earlier term", [R, N, N, N, R, R, R, R]),
         ("postpone", ["waiting", R, R, R, R, R, R, R]),
         ("polled", [R; 8]),
         (
@@ -196,7 +199,7 @@ fn a_run_whose_owner_does_not_hold_the_lease_is_interrupted_to_every_reader() {
 #[test]
 fn a_run_that_waits_says_why_until_it_is_started_or_resumed() {
     let running = run().step(RunTransition::Start(mine()), now()).unwrap();
-    let waiting = running.step(RunTransition::Park(mine(), wait()), now()).unwrap();
+    let waiting = running.step(RunTransition::Wait(mine(), wait()), now()).unwrap();
     assert_eq!(waiting.status(None), RunStatus::Waiting(&wait()));
     assert!(waiting.wants_work());
     let later = term("after", 30);
@@ -233,10 +236,10 @@ fn a_run_taken_over_keeps_its_beginning_and_its_progress() {
     let later: Timestamp = "2026-03-01T13:00:00Z".parse().unwrap();
     let progress = Progress { pending: Some(7), ..Progress::default() };
     let first = run().step(RunTransition::Start(mine()), now()).unwrap();
-    let told = first.step(RunTransition::Tell(mine(), progress.clone().into()), now()).unwrap();
+    let told = first.step(RunTransition::Progress(mine(), progress.clone().into()), now()).unwrap();
     let taken = told.step(RunTransition::Start(term("after", 30)), later).unwrap();
     assert_eq!((taken.started_at, &taken.progress), (Some(now()), &progress));
-    let queued = taken.step(RunTransition::LetGo(term("after", 30)), later).unwrap();
+    let queued = taken.step(RunTransition::Release(term("after", 30)), later).unwrap();
     assert_eq!((queued.started_at, &queued.progress), (Some(now()), &progress));
 }
 
@@ -246,8 +249,8 @@ fn a_refusal_says_which_run_what_and_why() {
     let message = over.step(RunTransition::Pause, now()).unwrap_err().to_string();
     assert_eq!(message, "the run 01ARZ3NDEKTSV4RRFFQ69G5FAV of example cannot be paused: it is cancelled");
     let running = run().step(RunTransition::Start(mine()), now()).unwrap();
-    let message = running.step(RunTransition::LetGo(term("before", 10)), now()).unwrap_err().to_string();
-    assert!(message.ends_with("me works on it in a later term; stop working on it"), "{message}");
+    let message = running.step(RunTransition::Release(term("before", 10)), now()).unwrap_err().to_string();
+    assert!(message.ends_with("me has a newer lease; this process must stop"), "{message}");
 }
 
 proptest! {

@@ -74,7 +74,7 @@ async fn of_each_source_there_is_one_run_at_a_time_whoever_asks() {
     assert_eq!(won.len(), 1);
     for lost in done.iter().filter_map(|done| done.as_ref().err()) {
         assert!(matches!(lost, ControlError::Exists { .. }), "{lost}");
-        assert!(lost.to_string().contains("that is queued"), "{lost}");
+        assert!(lost.to_string().contains("(queued) exists already"), "{lost}");
     }
     let again = control.runs().submit(won[0].spec.clone()).await.unwrap();
     assert_eq!(again.revision, won[0].revision, "the same call again does nothing");
@@ -167,7 +167,7 @@ async fn a_run_whose_owner_dies_is_interrupted_and_the_next_owner_takes_it_over(
         }
     });
     let late = late.await.unwrap_err();
-    assert!(late.to_string().contains("second works on it in a later term"), "{late}");
+    assert!(late.to_string().contains("second has a newer lease"), "{late}");
     second.runs().finish(&taken, id, Progress::default(), InSync(true), now()).await.unwrap();
 }
 

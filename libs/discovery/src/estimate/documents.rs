@@ -126,7 +126,9 @@ impl DocumentEstimator<'_> {
                     }
                 }
                 Part::End(_) => return Ok(parts),
-                Part::Broken(error, _) => return Err(DocumentFailure::Unread(error.to_string())),
+                Part::Broken(error, _) => {
+                    return Err(DocumentFailure::Unread(error.message(&self.options.limits)));
+                }
             }
         }
         Ok(parts)

@@ -245,7 +245,7 @@ impl Auditor {
                 }
                 Part::Broken(error, summary) => {
                     ctx.run.counters.add_quirks(&names(&summary.quirks));
-                    return Ok(Err(error.to_string()));
+                    return Ok(Err(error.message(&ctx.options.limits)));
                 }
             }
         }

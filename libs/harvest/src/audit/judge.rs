@@ -56,19 +56,21 @@ pub(crate) fn judge(entry: &ListedEntry, record: Option<&ResourceRecord>) -> Fin
         Verdict::Verified { .. } => Finding::InSync,
         _ if decision == Decision::Stale => Finding::Newer,
         Verdict::Mismatch { what } if is_same_version(declared, &record.declaration) => {
-            let why =
-                format!("what is held is not what is declared of this very version: {}", described(&what));
+            let why = format!(
+                "the stored bytes do not match what is declared of this version: {}",
+                described(&what)
+            );
             differs(DifferenceKind::Differing, Some(Decision::Fetch), why)
         }
         Verdict::Mismatch { what } => {
-            let why = format!("the Source tells of a later version: {}", described(&what));
+            let why = format!("the Source lists a later version: {}", described(&what));
             differs(DifferenceKind::Stale, Some(Decision::Fetch), why)
         }
         // Without any declaration to compare, a run asks the server; an audit requests no resource.
         Verdict::LengthOnly | Verdict::NothingDeclared
             if decision == Decision::Fetch && tells_of_another(entry, record) =>
         {
-            let why = "the Source tells of a later version; it declares no digest that could be compared";
+            let why = "the Source lists a later version, without a digest to compare";
             differs(DifferenceKind::Stale, Some(Decision::Fetch), why.to_owned())
         }
         Verdict::LengthOnly | Verdict::NothingDeclared => Finding::WithoutFixity,
@@ -97,8 +99,8 @@ fn tells_of_another(entry: &ListedEntry, record: &ResourceRecord) -> bool {
 
 fn missing(record: Option<&ResourceRecord>) -> String {
     match record {
-        Some(_) => "the Source has it again; here it was deleted",
-        None => "the Source lists it; nothing is held",
+        Some(_) => "listed again after its deletion, not stored",
+        None => "listed, not stored",
     }
     .to_owned()
 }
@@ -106,9 +108,9 @@ fn missing(record: Option<&ResourceRecord>) -> String {
 fn described(what: &fixity::Mismatch) -> String {
     match what {
         fixity::Mismatch::Length { expected, computed } => {
-            format!("{} declared, {computed} held", bytes(expected.to_owned()))
+            format!("{} declared, {computed} stored", bytes(expected.to_owned()))
         }
-        fixity::Mismatch::Digest { expected, computed } => format!("{expected} declared, {computed} held"),
+        fixity::Mismatch::Digest { expected, computed } => format!("{expected} declared, {computed} stored"),
     }
 }
 

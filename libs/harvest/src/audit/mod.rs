@@ -159,7 +159,7 @@ impl Auditor {
             for gap in &holes {
                 spooled.remark(|| {
                     format!(
-                        "nothing tells what changed in {} between {} and {}: the Resource List or Dump is older, and the changes begin later",
+                        "no document covers the changes in {} between {} and {}",
                         set.id, gap.after, gap.before
                     )
                 });

@@ -254,7 +254,8 @@ impl Auditor {
                 }
                 Part::Broken(error, summary) => {
                     ctx.run.counters.add_quirks(&names(&summary.quirks));
-                    spooled.note_unread(|| format!("{uri} was not read to its end: {error}"));
+                    let why = error.message(&ctx.options.limits);
+                    spooled.note_unread(|| format!("{uri} was not read to its end: {why}"));
                 }
             }
         }

@@ -52,8 +52,8 @@ impl Dispatcher {
             };
             let before = ctx.catalog().await?.problem(&subject(&uri)).await?;
             let message = format!(
-                "the job with {uri} was given up after {}: {}. That tells nothing against the resource: the next run tries it \
-                 again. `thresher explain {}` shows the message",
+                "the job with {uri} became a dead letter after {}: {}. The next run retries the resource. \
+                 `thresher explain {}` shows the message",
                 deliveries(letter.attempts),
                 cut(&letter.why, WHY),
                 name_of(&letter.id),
@@ -87,17 +87,17 @@ pub(crate) async fn record_letter(
 ) -> Result<(), HarvestError> {
     let subject = Subject::Message(name_of(&letter.id).to_owned());
     let follows = match given_up {
-        0 => "No resource waits for it: what it was about is settled, or was sent again".to_owned(),
-        1 => "One resource became a problem with it, and is tried again by the next run".to_owned(),
-        more => format!("{more} resources became problems with it, and are tried again by the next run"),
+        0 => "No resource is pending because of it: all are settled, or were sent again".to_owned(),
+        1 => "One resource became a problem; the next run retries it".to_owned(),
+        more => format!("{more} resources became problems; the next run retries them"),
     };
     let message = format!(
-        "a message in {} was given up after {}: {}. {follows}. Should it come again, look at its payload",
+        "a message in {} became a dead letter after {}: {}. {follows}. If it returns, see its payload",
         letter.subject,
         deliveries(letter.attempts),
         cut(&letter.why, WHY)
     );
-    tracing::warn!(message.id = %letter.id, resources = given_up, why = letter.why, "a message was given up");
+    tracing::warn!(message.id = %letter.id, resources = given_up, why = letter.why, "a message became a dead letter");
     let before = ctx.catalog().await?.problem(&subject).await?;
     let now = ctx.clock.now();
     let payload = match letter.payload {

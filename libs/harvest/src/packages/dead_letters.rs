@@ -31,7 +31,7 @@ impl PackageWork {
                     Task::Unpack(UnpackTask::Slice { .. }) => "reads a part of it",
                 };
                 let message = format!(
-                    "the job that {what} was given up: {}. That tells nothing against the package: the next run tries it again",
+                    "the job that {what} became a dead letter: {}. The next run retries the package",
                     letter.why
                 );
                 let failure = Failure {

@@ -368,7 +368,7 @@ fn expect_manifest(record: &PackageRecord, contents: &Contents) -> Result<(), St
 /// Failure of an unpack job that began at the package's beginning and ended before a slice was complete.
 fn interrupted() -> Failure {
     let message = "unpackers ended before a slice of the package was done, several times; their log says why. \
-                   That tells nothing against the package: the next run tries it again";
+                   The next run retries the package";
     let disposition = Disposition::Retry { after: None };
     Failure { disposition, ..refused(ProblemReason::Poison, message.to_owned()) }
 }

@@ -276,17 +276,17 @@ pub(crate) fn left_alone(
         Down::Resting { until } => {
             let after = Some(until.duration_since(now));
             let (reason, what) = if is_challenged {
-                let what = "has answered with a challenge of its bot defence and is left alone for now";
+                let what = "answered with a challenge of its bot defence and has a cooldown";
                 (ProblemReason::Challenged, what)
             } else {
-                (ProblemReason::Throttled, "asks to be left alone for longer than a run waits")
+                (ProblemReason::Throttled, "requested a cooldown that is longer than a run waits")
             };
             (reason, what, after)
         }
     };
     Failure {
         reason,
-        message: format!("{origin} {what}, so {uri} was not fetched; the next run tries it again"),
+        message: format!("{origin} {what}, so {uri} was not fetched; the next run retries it"),
         disposition: Disposition::Retry { after },
         evidence: Evidence::default(),
     }

@@ -112,7 +112,7 @@ fn waiting(last: Option<&FleetRun>, status: Option<&RunStatus<'_>>, now: Timesta
             },
             (Some(RunStatus::Queued), Some(run)) => {
                 dt { "Waiting" }
-                dd { "for a place at a scheduler, since " (format::ago(now, run.spec.asked_at)) }
+                dd { "for a free slot at a scheduler, since " (format::ago(now, run.spec.asked_at)) }
             },
             _ => {}
         }

@@ -100,10 +100,7 @@ pub(crate) fn router(inbox: Inbox) -> Router {
         .route("/ldn/sources/{source}", get(public::home))
         .route("/ldn/sources/{source}/inbox", container())
         .route("/ldn/sources/{source}/inbox/{notification}", get(read::one))
-        .route(
-            "/ldn/{*elsewhere}",
-            get(async || ApiError::not_found("there is nothing here; /ldn tells of the inbox")),
-        )
+        .route("/ldn/{*elsewhere}", get(async || ApiError::not_found("nothing is served here; see /ldn")))
         .layer(middleware::from_fn_with_state(inbox.clone(), auth::finish))
         .with_state(inbox)
 }

@@ -58,7 +58,7 @@ pub(super) async fn constraints(State(inbox): State<Inbox>) -> Response {
                         " values, and no name twice in one object." }
                 }
                 p { "Activity Streams 2 and COAR Notify " code { "Create" } ", " code { "Update" } ", " code { "Delete" } " and " code { "Announce" }
-                    ", whose object lies at the origin of a Source that is harvested here, have that Source looked at soon. Anything else is kept. Contexts and other URLs in a notification are not fetched; the contexts of
+                    ", whose object is at the origin of a Source that is harvested here, start a run of that Source soon. Anything else is kept. Contexts and other URLs in a notification are not fetched; the contexts of
                     Activity Streams 2, of the Linked Data Platform and of COAR Notify are known." }
                 p { "Kept for " (settings.retention_days) " days, the newest " (settings.max_per_sender) " of each sender in each inbox. Senders with a token read what they have sent." }
             }

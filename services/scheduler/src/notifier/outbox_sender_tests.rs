@@ -183,7 +183,7 @@ async fn who_says_no_is_not_asked_again_before_there_is_more_and_that_stays_to_b
 #[tokio::test]
 async fn a_page_without_an_inbox_is_no_target_and_a_loopback_address_is_none_unless_it_is_allowed() {
     for (addresses, said) in
-        [(AddressPolicy::allow_all(), "tells of no inbox"), (AddressPolicy::public_only(), "127.0.0.1")]
+        [(AddressPolicy::allow_all(), "names no inbox"), (AddressPolicy::public_only(), "127.0.0.1")]
     {
         let case = Case::reaching(addresses.clone()).await;
         case.page.always("/me", Reply::ok("<html></html>").header("content-type", "text/html"));

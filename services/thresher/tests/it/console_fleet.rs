@@ -176,7 +176,7 @@ async fn the_first_page_of_ten_thousand_sources_is_short_and_counts_all_of_them(
     assert!(page.contains("&lt;b&gt;no such host&lt;/b&gt;") && !page.contains("<b>no such"), "{page}");
     assert!(page.contains("24\u{202f}000 resources"), "the backlog of 40 runs: {page}");
     let queued =
-        "a place at a scheduler</th><td class=\"number\"><a href=\"/console/runs?state=queued\">300</a>";
+        "a free slot at a scheduler</th><td class=\"number\"><a href=\"/console/runs?state=queued\">300</a>";
     assert!(page.contains(queued), "{page}");
 
     let runs = visitor.page("/console/runs?state=running").await;

@@ -79,11 +79,11 @@ impl WaitsFor {
     /// The words on the page.
     pub(super) fn label(self) -> &'static str {
         match self {
-            Self::Place => "a place at a scheduler",
+            Self::Place => "a free slot at a scheduler",
             Self::Answer => "a Source that does not answer",
             Self::RetryAfter => "the end of a pause that the Source asked for",
             Self::Turn => "its turn, after other runs",
-            Self::Reported => "what its scheduler reports; it keeps its place",
+            Self::Reported => "see the run: its scheduler reports why; it keeps its slot",
             Self::Owner => "another scheduler, because its own is gone",
             Self::Approval => "an operator, to approve deletions",
             Self::Resume => "an operator, to resume it",

@@ -292,7 +292,7 @@ async fn a_damaged_message_ends_as_problems_and_the_next_run_heals(stage: &'stat
     for (subject, problem) in &resources {
         assert_eq!(problem.reason, ProblemReason::Poison);
         assert!(problem.retry && problem.message.contains(name.as_str()), "{}", problem.message);
-        assert!(bench.explain(subject.uri()).await.contains("was given up after one delivery"));
+        assert!(bench.explain(subject.uri()).await.contains("became a dead letter after one delivery"));
     }
 
     let report = bench.harvest(bus).await;
@@ -382,7 +382,8 @@ async fn a_run_whose_jobs_vanish_again_and_again_ends_and_says_so() {
     let bench = Bench::new().await;
     let bus = Harming::losing("fetch", Duration::MAX);
     let failed = bench.try_harvest(bus.clone()).await.expect_err("nothing ever comes");
-    assert!(failed.error.to_string().contains("vanished from the message bus"), "{}", failed.error);
+    let said = failed.error.to_string();
+    assert!(said.contains("vanished from the message bus") && said.contains("times in a row"), "{said}");
     tokio::time::resume();
     let report = bench.harvest(Arc::new(MemoryBus::new(BUS_CAPACITY))).await;
     assert!(report.in_sync(), "nothing is lost: {:?}", report.first_problems);

@@ -184,6 +184,10 @@ async fn a_list_that_inflates_without_measure_is_refused() {
     gzip.write_all(bomb.as_bytes()).expect("memory");
     let bomb = Reply::ok(gzip.finish().expect("memory"));
     case.ends(bomb, "limit-inflation", &["--max-inflation", "100"]);
+    // A plan reads it too, within the default, and names what raises that.
+    let plan = case.copy.run("plan", &[&case.way_in]).exits(1);
+    let unread = plan.stdout.lines().find(|line| line.contains("/list.xml"));
+    assert!(unread.is_some_and(|line| line.contains("--max-inflation")), "{plan}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
