@@ -113,4 +113,10 @@ pub(crate) struct RestoreArgs {
     pub(crate) uris: Vec<String>,
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
+    /// Only this Source: its URL or its ID. Default: all Sources
+    #[arg(long)]
+    pub(crate) source: Option<String>,
+    /// In s3://: required. Stop the fleet and all other syncs into this store first.
+    #[arg(long)]
+    pub(crate) exclusive: bool,
 }
