@@ -15,9 +15,10 @@ mod spec;
 mod store;
 mod sync;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use self::backfill::BackfillArgs;
 pub(crate) use self::export::{ExportArgs, ExportFormat};
@@ -47,6 +48,21 @@ pub(crate) struct Cli {
     /// Log more: -v for progress, -vv for details.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
+}
+
+impl Cli {
+    /// Reads the words of a command line.
+    ///
+    /// # Errors
+    /// What is wrong with it; also where it asks for help or for the version.
+    pub(crate) fn read<W: Into<OsString> + Clone>(
+        words: impl IntoIterator<Item = W>,
+    ) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let mut given = command.try_get_matches_from_mut(words)?;
+        source_move::check(&mut command, &given)?;
+        Self::from_arg_matches_mut(&mut given).map_err(|error| error.format(&mut command))
+    }
 }
 
 /// What to do.
@@ -114,8 +130,6 @@ pub(crate) enum Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -125,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_url_is_wrong_usage() {
-        let error = Cli::try_parse_from(["thresher", "sync", "not a url"]).unwrap_err();
+        let error = Cli::read(["thresher", "sync", "not a url"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
     }
 }
