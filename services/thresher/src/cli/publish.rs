@@ -10,7 +10,7 @@ use model::{Archive, Network, SetRule};
 use url::Url;
 
 use super::harvest::HarvestArgs;
-use crate::values::{ReaderNetwork, duration, mail, reader_network};
+use crate::values::{ReaderNetwork, duration, mail, reader_network, scan_interval};
 
 // clap takes a requirement for met where an option that is given contradicts the missing one: with --to, nothing would
 // require --listen. So options of a server contradict --to, and options of files contradict those of a harvest.
@@ -43,28 +43,28 @@ pub(crate) struct PublishArgs {
     /// With --from and --listen: where documents and digests are kept; a directory of its own.
     #[arg(long, value_name = "DIR|s3://…", requires = "from", conflicts_with_all = HARVEST_OR_TO)]
     pub(crate) state: Option<String>,
-    /// With --from and --listen: scan the directory again after so many seconds, if the system does not tell of
+    /// With --from and --listen: scan the directory again after this time, if the system does not tell of
     /// changes. If it does, what was changing or could not be read is looked at again after this time.
     #[arg(
         long,
-        value_name = "SECONDS",
-        default_value_t = 60,
+        value_name = "TIME",
+        default_value = "60s",
         requires = "from",
         conflicts_with_all = HARVEST_OR_TO,
-        value_parser = clap::value_parser!(u32).range(1..=86_400)
+        value_parser = scan_interval::<1>
     )]
-    pub(crate) rescan: u32,
-    /// With --from and --listen: scan the whole directory again after so many seconds, though the system tells of
+    pub(crate) rescan: Duration,
+    /// With --from and --listen: scan the whole directory again after this time, though the system tells of
     /// changes.
     #[arg(
         long,
-        value_name = "SECONDS",
-        default_value_t = 3_600,
+        value_name = "TIME",
+        default_value = "1h",
         requires = "from",
         conflicts_with_all = HARVEST_OR_TO,
-        value_parser = clap::value_parser!(u32).range(1..=604_800)
+        value_parser = scan_interval::<7>
     )]
-    pub(crate) rescan_all: u32,
+    pub(crate) rescan_all: Duration,
     /// With --from and --listen: do not hear from the system what changes; scan the directory after each --rescan.
     #[arg(long, requires = "from", conflicts_with = "rescan_all", conflicts_with_all = HARVEST_OR_TO)]
     pub(crate) no_watch: bool,

@@ -1,13 +1,13 @@
 //! Maintenance of a store: `scrub` and `gc`.
 
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::time::Duration;
 
 use clap::{ArgGroup, Args};
-use jiff::SignedDuration;
 
 use super::harvest::HarvestArgs;
 use crate::http::HttpArgs;
-use crate::values::{bytes, percent, retention};
+use crate::values::{bytes, duration, percent};
 
 /// `scrub`.
 #[derive(Debug, Args)]
@@ -54,8 +54,8 @@ pub(crate) struct GcArgs {
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
     /// How long unreferenced bytes stay, counted from when they were stored, replaced or deleted.
-    #[arg(long, value_name = "TIME", default_value = "7days", value_parser = retention)]
-    pub(crate) retention: SignedDuration,
+    #[arg(long, value_name = "TIME", default_value = "7days", value_parser = duration)]
+    pub(crate) retention: Duration,
     /// Print what would be removed; change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -34,7 +34,7 @@ const OF_A_HUB: [&str; 5] = [
     "--hub-give-up 1h",
     "--allow-address 127.0.0.1",
 ];
-const OF_SERVED_FILES: [&str; 3] = ["--rescan 5", "--rescan-all 5", "--no-watch"];
+const OF_SERVED_FILES: [&str; 3] = ["--rescan 60s", "--rescan-all 5min", "--no-watch"];
 
 #[test]
 fn options_of_a_server_are_refused_without_one() {
