@@ -10,8 +10,8 @@ use crate::values::{collection, moment};
 /// Where a harvest is stored.
 #[derive(Debug, Args)]
 pub(crate) struct HarvestArgs {
-    /// The harvest: a directory, or s3://bucket/prefix.
-    #[arg(long, default_value = ".")]
+    /// The harvest: a directory, or s3://bucket/prefix. Default: the current directory
+    #[arg(long, default_value = ".", hide_default_value = true)]
     pub(crate) into: String,
 }
 

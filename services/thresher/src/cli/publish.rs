@@ -28,13 +28,13 @@ pub(crate) struct PublishArgs {
     /// it. It cannot change later.
     #[arg(long, value_name = "URL")]
     pub(crate) base: Url,
-    /// Lay it down in a directory or bucket, for any web server. The same command publishes later changes.
+    /// Write the publication into a directory or bucket, for any web server. The same command publishes later changes.
     #[arg(long, value_name = "DIR|s3://…")]
     pub(crate) to: Option<String>,
     /// Publish the files of this directory instead of a harvest.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["into", "source"])]
     pub(crate) from: Option<PathBuf>,
-    /// With --from: the URL at which the files are served already. Then only documents are laid down.
+    /// With --from: the URL at which the files are served already. Then only documents are written.
     #[arg(long, value_name = "URL", requires = "from", conflicts_with_all = HARVEST)]
     pub(crate) files_url: Option<Url>,
     /// With --from: publish also if more than half of the files are gone since the last run.
@@ -43,8 +43,8 @@ pub(crate) struct PublishArgs {
     /// With --from and --listen: where documents and digests are kept; a directory of its own.
     #[arg(long, value_name = "DIR|s3://…", requires = "from", conflicts_with_all = HARVEST_OR_TO)]
     pub(crate) state: Option<String>,
-    /// With --from and --listen: scan the directory again after this time, if the system does not tell of
-    /// changes. If it does, what was changing or could not be read is looked at again after this time.
+    /// With --from and --listen: interval of full scans where the system reports no changes; elsewhere, of rechecks of
+    /// changing or unreadable files.
     #[arg(
         long,
         value_name = "TIME",
@@ -54,8 +54,7 @@ pub(crate) struct PublishArgs {
         value_parser = scan_interval::<1>
     )]
     pub(crate) rescan: Duration,
-    /// With --from and --listen: scan the whole directory again after this time, though the system tells of
-    /// changes.
+    /// With --from and --listen: interval of full scans where the system reports changes.
     #[arg(
         long,
         value_name = "TIME",
@@ -65,7 +64,7 @@ pub(crate) struct PublishArgs {
         value_parser = scan_interval::<7>
     )]
     pub(crate) rescan_all: Duration,
-    /// With --from and --listen: do not hear from the system what changes; scan the directory after each --rescan.
+    /// With --from and --listen: do not use inotify; scan at each --rescan.
     #[arg(long, requires = "from", conflicts_with = "rescan_all", conflicts_with_all = HARVEST_OR_TO)]
     pub(crate) no_watch: bool,
     /// Also make a Resource Dump and a Change Dump: packages of many resources. They need the place of all bytes once
@@ -81,8 +80,8 @@ pub(crate) struct PublishArgs {
     /// theses=/theses/. Repeatable. Of several Sources, each has these sets.
     #[arg(long = "set", value_name = "NAME=REGEX", conflicts_with_all = ["to", "from"])]
     pub(crate) sets: Vec<SetRule>,
-    /// Close a Change List after this time; with --dumps, its changes are a package then. [default: 24h; with --dumps
-    /// 1h]
+    /// Close a Change List after this time; with --dumps, its changes are a package then. Default: 24h; with
+    /// --dumps, 1h
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) close_after: Option<Duration>,
     /// Where 5 % of the resources have changed, make a new Resource List this long after the last one, at the earliest.
@@ -114,8 +113,8 @@ pub(crate) struct PublishArgs {
         value_parser = clap::value_parser!(u32).range(0..=100_000)
     )]
     pub(crate) connections_per_client: u32,
-    /// With --listen, of a harvest in a bucket: lead readers of large resources to the bucket, by URLs that it takes for
-    /// this time. [default: 15min]
+    /// With --listen, of a harvest in a bucket: redirect readers of large resources to the bucket, by presigned URLs
+    /// valid for this time. Default: 15min
     #[arg(
         long,
         value_name = "TIME",
@@ -126,7 +125,7 @@ pub(crate) struct PublishArgs {
         default_missing_value = "15min"
     )]
     pub(crate) redirect: Option<Duration>,
-    /// With --listen: tell this WebSub hub of each publication, by Change Notifications. Repeatable.
+    /// With --listen: send each publication to this WebSub hub. Repeatable.
     #[arg(long, value_name = "URL", conflicts_with = "to")]
     pub(crate) hub: Vec<Url>,
     /// With --listen: tell this WebSub hub that the topic has changed, so that it fetches the topic, as public hubs do.
@@ -156,10 +155,10 @@ pub(crate) struct PublishArgs {
         value_parser = clap::value_parser!(u32).range(1..=10_000)
     )]
     pub(crate) hub_subscribers_per_host: u32,
-    /// With --own-hub: the longest lease of a subscription. [default: 31 days]
+    /// With --own-hub: the longest lease of a subscription. Default: 31days
     #[arg(long, value_name = "TIME", requires = "own_hub", conflicts_with = "to", value_parser = duration)]
     pub(crate) hub_lease: Option<Duration>,
-    /// With --own-hub: end a subscription that took no delivery for this time. [default: 24h]
+    /// With --own-hub: end a subscription that took no delivery for this time. Default: 24h
     #[arg(long, value_name = "TIME", requires = "own_hub", conflicts_with = "to", value_parser = duration)]
     pub(crate) hub_give_up: Option<Duration>,
     /// With --own-hub: allow callbacks at this address or network; else they must be public. Repeatable.
@@ -174,8 +173,8 @@ pub(crate) struct PublishArgs {
     /// With --listen: readers need a token of this file, a YAML list with name, and token or sha256.
     #[arg(long, value_name = "FILE", conflicts_with = "to")]
     pub(crate) tokens: Option<PathBuf>,
-    /// With --listen: the mail address of an administrator, which the OAI-PMH repository of a set shows. [default:
-    /// postmaster at the base's host]
+    /// With --listen: the mail address of an administrator, which the OAI-PMH repository of a set shows. Default:
+    /// postmaster at the base's host
     #[arg(long, value_name = "MAIL", conflicts_with = "to", value_parser = mail)]
     pub(crate) contact: Option<String>,
     /// With --listen: readers are in this network; others get 403. With SOURCE=, its URL or its ID, for that set alone.
@@ -189,8 +188,8 @@ pub(crate) struct PublishArgs {
     /// With --listen: serve metrics and probes at this address, such as 127.0.0.1:9600.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "to")]
     pub(crate) metrics: Option<SocketAddr>,
-    /// Withdraw the resources of this list, a URI on each line: they are told as deleted, and their bytes go at once. A
-    /// server reads it again when it changes.
+    /// Withdraw the resources of this list, a URI on each line: they are published as deleted, and their bytes go at
+    /// once. A server reads it again when it changes.
     #[arg(long, value_name = "FILE")]
     pub(crate) takedown: Option<PathBuf>,
     /// The Source: its URL or its ID. Optional if the harvest has one Source. Repeat it to publish several as the sets
@@ -200,9 +199,9 @@ pub(crate) struct PublishArgs {
     /// Publish all Sources of the harvest as the sets of one.
     #[arg(long, conflicts_with_all = ["source", "from"])]
     pub(crate) all_sources: bool,
-    /// Publish the Sources with this label as the sets of one: country=jp, or country. Labels are those of the last run:
-    /// of `sync --label`, or of the Source in a fleet.
-    #[arg(long, value_name = "NAME[=VALUE]", conflicts_with_all = ["source", "all_sources", "from"])]
+    /// Publish the Sources whose labels match as the sets of one: country=jp, country!=jp, country, !country; commas join
+    /// them. Labels are those of the last run: of `sync --label`, or of the Source in a fleet.
+    #[arg(long, value_name = "SELECTOR", conflicts_with_all = ["source", "all_sources", "from"])]
     pub(crate) label: Option<Selector>,
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
