@@ -23,12 +23,17 @@ pub struct RunRequest {
     /// Whether this run may delete more absent resources than the deletion guard of the Source allows.
     #[serde(default)]
     pub allow_deletes: bool,
-    /// Whether an audit repairs what differs.
+    /// Whether an audit repairs what differs. Refused with another mode.
     #[serde(default)]
     pub repair: bool,
 }
 
 impl RunRequest {
+    /// Whether it asks for repairs, but not for an audit: another run compares nothing that could be repaired.
+    pub fn repairs_nothing(&self) -> bool {
+        self.repair && self.mode != RunMode::Audit
+    }
+
     /// Approves the deletions of a run that the deletion guard stopped. The new run is the same, but may delete more
     /// than the guard allows.
     ///

@@ -1,7 +1,6 @@
 //! Pending records: work that is not done yet. Keyed by URI, so a later change of a resource overwrites an
 //! earlier one.
 
-use futures::TryStreamExt;
 use model::{PendingRecord, Persisted, ResourceUri};
 
 use crate::keyspace::{Key, text_space};
@@ -65,14 +64,6 @@ impl Lookups {
         after: Option<&ResourceUri>,
     ) -> Result<PendingScan, CatalogError> {
         self.scan::<Pending>(prefix.as_bytes(), after.map(Pending::key)).await
-    }
-
-    /// Whether there is no pending record.
-    ///
-    /// # Errors
-    /// When the store fails or a record cannot be read.
-    pub async fn pending_is_empty(&self) -> Result<bool, CatalogError> {
-        Ok(self.scan_pending(None).await?.try_next().await?.is_none())
     }
 
     /// Counts the pending records.

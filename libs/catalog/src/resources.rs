@@ -83,9 +83,4 @@ impl Batch {
     pub fn put_resource(&mut self, uri: &ResourceUri, record: &ResourceRecord) {
         self.put(Resources::key(uri), record);
     }
-
-    /// Removes a resource without leaving a tombstone, as after a garbage collection.
-    pub fn delete_resource(&mut self, uri: &ResourceUri) {
-        self.delete(Resources::key(uri));
-    }
 }

@@ -4,7 +4,6 @@ use model::{Persisted, RunId, RunRecord};
 
 use crate::keyspace::{Key, text_space};
 use crate::meta::LAST_RUN;
-use crate::scan::Scan;
 use crate::{Batch, CatalogError, Lookups};
 
 text_space!(
@@ -40,14 +39,6 @@ impl Lookups {
             Some(id) => self.run(id).await,
             None => Ok(None),
         }
-    }
-
-    /// All runs, oldest first.
-    ///
-    /// # Errors
-    /// When the store fails; the scan itself fails where a record cannot be read.
-    pub async fn scan_runs(&self) -> Result<Scan<(RunId, RunRecord)>, CatalogError> {
-        self.scan::<Runs>(b"", None).await
     }
 }
 

@@ -45,16 +45,6 @@ impl BaseUrl {
         self.0.as_str()
     }
 
-    /// Whether two base URLs are one Source: `http` and `https` of one host, with or without a slash at the end.
-    pub fn is_same_source(&self, other: &Self) -> bool {
-        let path = |url: &Url| url.path().trim_end_matches('/').to_owned();
-        let port = |url: &Url| url.port();
-        self.0.host() == other.0.host()
-            && port(&self.0) == port(&other.0)
-            && path(&self.0) == path(&other.0)
-            && self.0.query() == other.0.query()
-    }
-
     /// The URI of a record as a resource: its GetRecord request, arguments in the order `verb`, `identifier`,
     /// `metadataPrefix`, all but unreserved characters encoded.
     pub fn record_uri(&self, identifier: &str, prefix: &str) -> String {

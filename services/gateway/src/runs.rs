@@ -171,7 +171,8 @@ fn internal(error: serde_json::Error) -> ApiError {
 /// Requests a run of a Source. With a key, a repeated request gets the same response.
 ///
 /// # Errors
-/// When there is no such Source, its last run of that kind is not over, or the key was used for another request.
+/// When there is no such Source, its last run of that kind is not over, the key was used for another request, or repairs
+/// are asked of a run that is no audit.
 pub(crate) async fn submit_once(
     gateway: &Gateway,
     caller: &Caller,
@@ -179,6 +180,12 @@ pub(crate) async fn submit_once(
     source: &SourceId,
     request: Requested<'_>,
 ) -> Result<SubmittedRun, ApiError> {
+    if let Requested::Run(asked) = request
+        && asked.repairs_nothing()
+    {
+        let said = "only an audit repairs what differs: ask for the mode audit, or leave repair out";
+        return Err(ApiError::invalid(said).fields([("repair", said.to_owned())]));
+    }
     let Some(key) = key else {
         return submit_run(gateway, caller, source, RunId::fresh(), request).await;
     };

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use jiff::SignedDuration;
 use model::{Origin, Robots};
 use planning::RetryPolicy;
 use url::Url;
@@ -14,7 +13,7 @@ use web::{AddressPolicy, BodyLimits, Client, Network, RobotsPolicy, WebConfig};
 use crate::credentials;
 use crate::exit::{Failed, usage};
 use crate::terminal::note;
-use crate::values::bytes;
+use crate::values::{bytes, interval};
 
 /// The networks inside of a site, as they are sent to a fleet.
 const INSIDE: [&str; 5] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];
@@ -49,15 +48,15 @@ pub(crate) struct HttpArgs {
     max_rate: Option<NonZeroU32>,
 
     /// Timeout of a connection attempt.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = interval)]
     connect_timeout: Duration,
 
     /// Timeout until the response headers arrive.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = interval)]
     timeout: Duration,
 
     /// Timeout of a response body that stalls.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = interval)]
     stall_timeout: Duration,
 
     /// Minimum bytes of a response body per minute. A slower one is abandoned and retried later.
@@ -65,7 +64,7 @@ pub(crate) struct HttpArgs {
     min_speed: NonZeroU64,
 
     /// Timeout of a whole response body, plus one second for each 16 KiB of it.
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = interval)]
     body_timeout: Duration,
 
     /// Maximum retries of a failed request in one run, if a retry can help.
@@ -179,19 +178,6 @@ fn contact(text: &str) -> Result<String, String> {
     Ok(text.trim().to_owned())
 }
 
-/// A duration: seconds, or with its unit.
-fn time(text: &str) -> Result<Duration, String> {
-    let refuse = || "give a time above 0, such as 30s, 500ms or 2m; a bare number is seconds".to_owned();
-    let time = match text.parse::<u32>() {
-        Ok(seconds) => Duration::from_secs(seconds.into()),
-        Err(_) => {
-            let time: SignedDuration = text.parse().map_err(|_| refuse())?;
-            time.try_into().map_err(|_| refuse())?
-        }
-    };
-    if time.is_zero() { Err(refuse()) } else { Ok(time) }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -228,7 +214,7 @@ mod tests {
     #[test]
     fn each_option_reaches_the_client() {
         let words = "--contact a@example.org --robots obey --allow-private --allow-address 127.0.0.2 --allow-address 198.18.0.0/15 \
-                     --max-rate 7 --connect-timeout 1 --timeout 2m --stall-timeout 500ms --min-speed 1KiB \
+                     --max-rate 7 --connect-timeout 1s --timeout 2m --stall-timeout 500ms --min-speed 1KiB \
                      --body-timeout 3s --retries 0";
         let config = config(&words.split_whitespace().collect::<Vec<_>>()).unwrap();
         assert!(config.user_agent_header().ends_with(" (+a@example.org)"));
@@ -264,9 +250,10 @@ mod tests {
             (["--contact", "mü@example.org"], "ASCII"),
             (["--allow-address", "example.org"], "10.1.0.0/16"),
             (["--allow-address", "10.0.0.0/33"], "10.1.0.0/16"),
-            (["--timeout", "0"], "above 0"),
-            (["--timeout", "-1s"], "above 0"),
-            (["--timeout", "soon"], "30s"),
+            (["--timeout", "0s"], "above 0"),
+            (["--timeout", "60"], "unit"),
+            (["--timeout", "-1s"], "unit"),
+            (["--timeout", "soon"], "90s"),
             (["--max-rate", "0"], "max-rate"),
             (["--retries", "101"], "100"),
         ] {

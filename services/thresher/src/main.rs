@@ -18,7 +18,6 @@ mod values;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
 use tracing_subscriber::EnvFilter;
 
@@ -37,7 +36,7 @@ const RENAMED: [(&str, &str); 6] = [
 ];
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };

@@ -23,6 +23,18 @@ pub(crate) fn parse(into: &str) -> Result<StoreTarget, Failed> {
     into.parse().map_err(usage)
 }
 
+/// Parses `--into` of a command that writes into catalogs. A bucket may belong to a fleet, whose schedulers own its
+/// catalogs: `instead` says what else can be done.
+pub(crate) fn parse_to_write(into: &str, exclusive: bool, instead: &str) -> Result<StoreTarget, Failed> {
+    let target = parse(into)?;
+    if matches!(target, StoreTarget::S3 { .. }) && !exclusive {
+        return Err(usage(format!(
+            "{into} may belong to a fleet, and only the fleet's scheduler may write to its catalogs. {instead}"
+        )));
+    }
+    Ok(target)
+}
+
 /// The location of a harvest, in messages.
 pub(crate) fn place(store: &Store) -> String {
     store.directory().map_or_else(|| store.root().to_owned(), |directory| directory.display().to_string())

@@ -6,25 +6,42 @@ use std::time::Duration;
 use control::{LabelKey, LabelValue};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
+use jiff::{Span, SpanRelativeTo, Timestamp};
 use model::{Network, SourceId, WantedLink};
 use regex::Regex;
 use resourcesync::relation;
 
 use crate::exit::{Failed, usage};
 
-/// A length of time.
+/// A length of time with its unit. A day has 24 hours, a week seven days; months and years have no length.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let friendly = text.parse::<SignedDuration>();
-    let duration = friendly.ok().and_then(|duration| Duration::try_from(duration).ok());
-    duration
-        .ok_or_else(|| "give a length of time with its unit, such as 90s, 5min, 1h 30min or 48h".to_owned())
+    let span = text.parse::<Span>().ok();
+    let length = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
+    length
+        .and_then(|length| Duration::try_from(length).ok())
+        .ok_or_else(|| "give a length of time with its unit, such as 90s, 5min, 1h 30min or 7days".to_owned())
 }
 
 /// A length of time above 0.
-pub(crate) fn interval(text: &str) -> Result<SignedDuration, String> {
-    let read: SignedDuration = text.parse().map_err(|error| format!("{error}; write 6h, 30m or 90s"))?;
-    if read.is_positive() { Ok(read) } else { Err("give a time that is longer than nothing".to_owned()) }
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    if length.is_zero() {
+        return Err("give a length of time above 0, such as 90s, 5min or 6h".to_owned());
+    }
+    Ok(length)
+}
+
+/// A length of time between two scans, up to this many days. A number without a unit is of seconds, as it was before.
+pub(crate) fn scan_interval<const DAYS: u64>(text: &str) -> Result<Duration, String> {
+    let length = match text.parse::<u32>() {
+        Ok(seconds) => Duration::from_secs(seconds.into()),
+        Err(_) => duration(text)?,
+    };
+    let longest = Duration::from_secs(DAYS * 24 * 60 * 60);
+    if (Duration::from_secs(1)..=longest).contains(&length) {
+        return Ok(length);
+    }
+    Err(format!("give a length of time from 1s to {}h, such as 10s or 5min", DAYS * 24))
 }
 
 /// A moment in UTC, or the beginning of a day.
@@ -40,15 +57,6 @@ pub(crate) fn moment(text: &str) -> Result<Timestamp, String> {
 pub(crate) fn collection(uri: &str) -> Result<WantedLink, String> {
     let link = format!("{}={uri}", relation::COLLECTION);
     link.parse().map_err(|_| format!("{uri:?} names no collection; write its URI, as `report` shows it"))
-}
-
-/// A length of time, in days and weeks too.
-pub(crate) fn retention(text: &str) -> Result<SignedDuration, String> {
-    let span = text.parse::<Span>().ok();
-    let length = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
-    length
-        .filter(|length| !length.is_negative())
-        .ok_or_else(|| "give a length of time with its unit, such as 7days, 36h or 2weeks".to_owned())
 }
 
 /// A number of bytes, as people write it.
@@ -135,33 +143,47 @@ pub(crate) fn percent(text: &str) -> Result<u8, String> {
 mod tests {
     use super::*;
 
+    const HOUR: u64 = 60 * 60;
+
     #[test]
     fn lengths_of_time_are_read_as_people_write_them() {
-        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("1h 30min"), Ok(Duration::from_secs(5_400)));
-        assert_eq!(duration("0s"), Ok(Duration::ZERO));
-        for wrong in ["", "5", "-1h", "soon"] {
+        for (text, seconds) in [
+            ("90s", 90),
+            ("5min", 300),
+            ("1h 30min", 5_400),
+            ("1h30m", 5_400),
+            ("1day", 24 * HOUR),
+            ("7days", 7 * 24 * HOUR),
+            ("2weeks 1h", (2 * 7 * 24 + 1) * HOUR),
+            ("0s", 0),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        for wrong in ["", "5", "-1h", "-1day", "1month", "1year", "soon"] {
             assert!(duration(wrong).unwrap_err().contains("90s"), "{wrong}");
         }
     }
 
     #[test]
-    fn retention_is_read_in_days_and_weeks_too() {
-        assert_eq!(retention("7days"), Ok(SignedDuration::from_hours(7 * 24)));
-        assert_eq!(retention("2weeks 1h"), Ok(SignedDuration::from_hours(2 * 7 * 24 + 1)));
-        assert_eq!(retention("0s"), Ok(SignedDuration::ZERO));
-        for wrong in ["", "7", "-1day", "1month", "soon"] {
-            assert!(retention(wrong).unwrap_err().contains("7days"), "{wrong}");
+    fn intervals_are_above_0() {
+        assert_eq!(interval("1day"), duration("24h"));
+        for (wrong, why) in [("0s", "above 0"), ("0days", "above 0"), ("6", "unit"), ("-1h", "unit")] {
+            assert!(interval(wrong).unwrap_err().contains(why), "{wrong}");
         }
     }
 
     #[test]
-    fn intervals_are_read_with_their_unit_and_nothing_else() {
-        assert_eq!(interval("6h").unwrap(), SignedDuration::from_hours(6));
-        assert_eq!(interval("1h 30m").unwrap(), SignedDuration::from_mins(90));
-        for bad in ["", "6", "-1h", "soon", "0s"] {
-            assert!(interval(bad).is_err(), "{bad}");
+    fn intervals_of_scans_are_bounded_and_may_be_plain_seconds() {
+        let day = Ok(Duration::from_secs(24 * HOUR));
+        for text in ["1day", "24h", "86400", "86400s"] {
+            assert_eq!(scan_interval::<1>(text), day, "{text}");
         }
+        assert_eq!(scan_interval::<7>("1week"), Ok(Duration::from_secs(7 * 24 * HOUR)));
+        for wrong in ["0", "0s", "999ms", "86401", "25h"] {
+            assert!(scan_interval::<1>(wrong).unwrap_err().contains("1s to 24h"), "{wrong}");
+        }
+        assert!(scan_interval::<1>("soon").unwrap_err().contains("90s"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) async fn what_was_committed_survives_a_crash_and_nothing_else(store: 
 
     let catalog = open(store, "catalogs/crash").await;
     assert_eq!(catalog.resource(&uri("a")).await.unwrap(), Some(resource("a")));
-    assert!(catalog.pending_is_empty().await.unwrap());
+    assert_eq!(catalog.count_pending().await.unwrap(), 0);
     assert_eq!(catalog.resource(&uri("b")).await.unwrap(), None);
     catalog.close().await.unwrap();
 }

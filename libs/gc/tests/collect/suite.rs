@@ -182,7 +182,7 @@ pub(crate) async fn a_bitstream_of_two_sources_goes_when_neither_points_to_it(st
     one.close().await;
     assert_eq!(world.collect().await.bitstreams.removed.objects, 0);
     assert!(world.has(&shared).await);
-    two.commit(|batch| batch.delete_resource(&uri("shared"))).await;
+    two.let_go("shared", &shared, "shared").await;
     two.close().await;
     assert_eq!(world.collect().await.bitstreams.removed.objects, 1);
     assert!(!world.has(&shared).await);

@@ -170,6 +170,12 @@ impl Held {
         self.commit(|batch| batch.put_resource(&uri(name), &record)).await;
     }
 
+    /// A resource whose bytes nothing points to any more.
+    pub(crate) async fn let_go(&self, name: &str, location: &Location, content: &str) {
+        let record = ResourceRecord { bitstream: None, ..present(location, content) };
+        self.commit(|batch| batch.put_resource(&uri(name), &record)).await;
+    }
+
     pub(crate) async fn close(self) {
         self.catalog.close().await.unwrap();
     }

@@ -227,21 +227,6 @@ fn gzip_and_no_compression() {
 }
 
 #[test]
-fn base_url_mismatch() {
-    let base = |text: &str| BaseUrl::new(text.parse().unwrap()).unwrap();
-    let own = base("https://e.org/oai");
-    for (other, is_same) in [
-        ("http://e.org/oai/", true),
-        ("https://E.org/oai", true),
-        ("https://e.org/oai2", false),
-        ("https://f.org/oai", false),
-        ("https://e.org/oai?repo=2", false),
-    ] {
-        assert_eq!(own.is_same_source(&base(other)), is_same, "{other}");
-    }
-}
-
-#[test]
 fn illegal_character() {
     let page = list(&records(1..=3).replace("Title 2", "Ti\u{b}tle\u{fffe}&#x1f; 2"));
     let reading = read_whole(&page);

@@ -10,8 +10,8 @@ use crate::values::{collection, moment};
 /// Where a harvest is stored.
 #[derive(Debug, Args)]
 pub(crate) struct HarvestArgs {
-    /// The harvest: a directory, or s3://bucket/prefix.
-    #[arg(long, default_value = ".")]
+    /// The harvest: a directory, or s3://bucket/prefix. Default: the current directory
+    #[arg(long, default_value = ".", hide_default_value = true)]
     pub(crate) into: String,
 }
 
@@ -113,4 +113,10 @@ pub(crate) struct RestoreArgs {
     pub(crate) uris: Vec<String>,
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
+    /// Only this Source: its URL or its ID. Default: all Sources
+    #[arg(long)]
+    pub(crate) source: Option<String>,
+    /// In s3://: required. Stop the fleet and all other syncs into this store first.
+    #[arg(long)]
+    pub(crate) exclusive: bool,
 }

@@ -15,9 +15,10 @@ mod spec;
 mod store;
 mod sync;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Arg, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use self::backfill::BackfillArgs;
 pub(crate) use self::export::{ExportArgs, ExportFormat};
@@ -47,6 +48,41 @@ pub(crate) struct Cli {
     /// Log more: -v for progress, -vv for details.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub(crate) verbose: u8,
+}
+
+/// The definition of the command line. Its help tells the default of an option in the words of the other texts.
+pub(crate) fn command() -> clap::Command {
+    fn with_defaults(command: clap::Command) -> clap::Command {
+        command.mut_args(with_default).mut_subcommands(with_defaults)
+    }
+    with_defaults(Cli::command())
+}
+
+/// Adds `Default: X` to the help of an option, in place of clap's own `[default: X]`.
+fn with_default(arg: Arg) -> Arg {
+    let values = arg.get_default_values().iter().map(|value| value.to_string_lossy());
+    let default = values.collect::<Vec<_>>().join(", ");
+    if default.is_empty() || arg.is_hide_default_value_set() {
+        return arg;
+    }
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let help = format!("{}. Default: {default}", help.trim_end_matches('.'));
+    arg.help(help).hide_default_value(true)
+}
+
+impl Cli {
+    /// Reads the words of a command line.
+    ///
+    /// # Errors
+    /// What is wrong with it; also where it asks for help or for the version.
+    pub(crate) fn read<W: Into<OsString> + Clone>(
+        words: impl IntoIterator<Item = W>,
+    ) -> Result<Self, clap::Error> {
+        let mut command = command();
+        let mut given = command.try_get_matches_from_mut(words)?;
+        source_move::check(&mut command, &given)?;
+        Self::from_arg_matches_mut(&mut given).map_err(|error| error.format(&mut command))
+    }
 }
 
 /// What to do.
@@ -114,18 +150,37 @@ pub(crate) enum Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_definition_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
+    }
+
+    #[test]
+    fn each_default_is_told_once_and_in_the_same_words() {
+        let mut commands = vec![command()];
+        while let Some(mut command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            for arg in command.get_arguments() {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                let told = help.matches("Default").count();
+                let has_default = !arg.get_default_values().is_empty();
+                assert!(told <= 1 && (told == 1 || !has_default), "{}: {help}", arg.get_id());
+                assert!(!help.contains("[default"), "{}: {help}", arg.get_id());
+            }
+            let help = command.render_long_help().to_string();
+            assert!(!help.contains("[default"), "{help}");
+        }
+        let publish = command();
+        let publish = publish.find_subcommand("publish").unwrap();
+        let pause = publish.get_arguments().find(|arg| arg.get_id() == "list_pause").unwrap();
+        assert!(pause.get_help().unwrap().to_string().ends_with(". Default: 10min"), "{pause:?}");
     }
 
     #[test]
     fn a_text_that_is_no_url_is_wrong_usage() {
-        let error = Cli::try_parse_from(["thresher", "sync", "not a url"]).unwrap_err();
+        let error = Cli::read(["thresher", "sync", "not a url"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
     }
 }

@@ -29,7 +29,7 @@ pub(crate) enum ServiceArg {
     Verifier,
     /// Serves the HTTP API and the console.
     Gateway,
-    /// Publishes the Sources that say so. It runs where the configuration has a section `publisher`.
+    /// Publishes the Sources whose spec has `publish`. It runs where the configuration has a section `publisher`.
     Publisher,
 }
 

@@ -2,10 +2,10 @@
 
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use control::{CredentialName, Selector};
-use jiff::SignedDuration;
 use model::{Network, Push, Robots};
 use url::Url;
 
@@ -76,9 +76,9 @@ pub(crate) struct SourceAddArgs {
     pub(crate) replace: bool,
     #[command(flatten)]
     pub(crate) description: DescriptionArgs,
-    /// Run at this interval, such as 6h or 30m.
+    /// Run at this interval, such as 30min, 6h or 1day.
     #[arg(long, value_name = "TIME", value_parser = interval, conflicts_with = "cron")]
-    pub(crate) every: Option<SignedDuration>,
+    pub(crate) every: Option<Duration>,
     /// Run at the times of a five-field cron expression, in UTC.
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) cron: Option<String>,

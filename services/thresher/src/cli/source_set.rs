@@ -47,7 +47,7 @@ pub(crate) struct PublicationArgs {
     #[arg(long = "publish-network", value_name = "CIDR")]
     pub(crate) publish_networks: Vec<Network>,
     /// Keep Resource Lists and Change Lists of the past, listed in ResourceSync Archives: for this time, such as 1y or
-    /// 90days, or `all`, or `off`. [default: as the publisher is configured]
+    /// 90days, or `all`, or `off`. Default: as the publisher is configured
     #[arg(long, value_name = "TIME|all|off")]
     pub(crate) publish_archive: Option<Archive>,
     /// Also publish the resources whose URIs match a regular expression, as a set with lists of its own:

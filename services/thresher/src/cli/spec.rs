@@ -174,9 +174,9 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "N", default_value_t = RunLimits::default().entries)]
     max_entries: u64,
 
-    /// Maximum bytes of all documents of a run, after decompression.
-    #[arg(long, value_name = "BYTES", default_value_t = RunLimits::default().document_bytes)]
-    max_document_bytes: u64,
+    /// Maximum bytes of all documents of a run, after decompression, such as 20GiB.
+    #[arg(long, value_name = "BYTES", default_value = "512GiB", value_parser = bytes)]
+    max_document_bytes: NonZeroU64,
 
     /// Maximum ratio of a document's decompressed size to its compressed size.
     #[arg(long, value_name = "N", default_value_t = RunLimits::default().inflation)]
@@ -193,7 +193,7 @@ impl From<LimitArgs> for RunLimits {
             index_levels: args.max_index_levels,
             documents: args.max_documents,
             entries: args.max_entries,
-            document_bytes: args.max_document_bytes,
+            document_bytes: args.max_document_bytes.get(),
             inflation: args.max_inflation,
             links: args.max_links,
         }
@@ -212,5 +212,32 @@ impl ConcurrencyArgs {
     /// The HTTP configuration for a Source with this entry URL.
     pub(crate) fn web(self, http: &HttpArgs, entry: &Url) -> Result<WebConfig, Failed> {
         Ok(WebConfig { per_origin: self.concurrency.get(), ..http.config(entry)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        limits: LimitArgs,
+    }
+
+    fn limits(words: &[&str]) -> Option<RunLimits> {
+        Some(Line::try_parse_from([&["thresher"], words].concat()).ok()?.limits.into())
+    }
+
+    #[test]
+    fn limits_are_those_of_a_run_and_bytes_have_a_unit() {
+        assert_eq!(limits(&[]), Some(RunLimits::default()));
+        for text in ["20GiB", "21474836480"] {
+            let read = limits(&["--max-document-bytes", text]).map(|limits| limits.document_bytes);
+            assert_eq!(read, Some(20 << 30), "{text}");
+        }
+        assert_eq!(limits(&["--max-document-bytes", "0"]), None);
     }
 }

@@ -1,16 +1,17 @@
 //! Maintenance of a store: `scrub` and `gc`.
 
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::time::Duration;
 
-use clap::Args;
-use jiff::SignedDuration;
+use clap::{ArgGroup, Args};
 
 use super::harvest::HarvestArgs;
 use crate::http::HttpArgs;
-use crate::values::{bytes, percent, retention};
+use crate::values::{bytes, duration, percent};
 
 /// `scrub`.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("drawn").multiple(true).args(["sample", "compare_live"]))]
 pub(crate) struct ScrubArgs {
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
@@ -24,7 +25,7 @@ pub(crate) struct ScrubArgs {
     #[arg(long, value_name = "N")]
     pub(crate) sample: Option<NonZeroUsize>,
     /// Draw the same sample as an earlier scrub, by the seed that it printed.
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", requires = "drawn")]
     pub(crate) seed: Option<u64>,
     /// Maximum bytes per second read from the store: 50MB, 20MiB. Default: no limit
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
@@ -53,8 +54,8 @@ pub(crate) struct GcArgs {
     #[command(flatten)]
     pub(crate) harvest: HarvestArgs,
     /// How long unreferenced bytes stay, counted from when they were stored, replaced or deleted.
-    #[arg(long, value_name = "TIME", default_value = "7days", value_parser = retention)]
-    pub(crate) retention: SignedDuration,
+    #[arg(long, value_name = "TIME", default_value = "7days", value_parser = duration)]
+    pub(crate) retention: Duration,
     /// Print what would be removed; change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -65,4 +66,25 @@ pub(crate) struct GcArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::Cli;
+
+    #[test]
+    fn a_seed_needs_something_to_draw() {
+        for (options, is_right) in [
+            ("--seed 5", false),
+            ("--all --seed 5", false),
+            ("--daily-share 5% --seed 5", false),
+            ("--sample 3 --seed 5", true),
+            ("--compare-live 3 --seed 5", true),
+            ("--sample 3 --compare-live 3 --seed 5", true),
+            ("--sample 3", true),
+        ] {
+            let line = format!("thresher scrub {options}");
+            assert_eq!(Cli::read(line.split_whitespace()).is_ok(), is_right, "{options}");
+        }
+    }
 }

@@ -17,7 +17,7 @@ use crate::target;
 use crate::terminal::{self, say};
 
 /// The shortest retention in a bucket: its clock and those of its writers may differ.
-const LEAST_IN_A_BUCKET: SignedDuration = SignedDuration::from_hours(1);
+const LEAST_IN_A_BUCKET: Duration = Duration::from_secs(60 * 60);
 
 /// The result as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -37,8 +37,8 @@ pub(crate) async fn run(args: GcArgs) -> CommandResult {
             "--retention must be at least 1h for s3://, because the clocks of the store and of its writers may differ",
         ));
     }
-    let options =
-        Options { keep_for: args.retention, dry_run: args.dry_run, as_owner: !is_bucket || args.exclusive };
+    let keep_for = SignedDuration::try_from(args.retention).map_err(usage)?;
+    let options = Options { keep_for, dry_run: args.dry_run, as_owner: !is_bucket || args.exclusive };
     // Reports a wrong --into, and creates nothing.
     target::must_hold_a_harvest(&target)?;
     let mut store = target::open_store_read_only(&target).await?;

@@ -3,18 +3,17 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::cli::Cli;
+use crate::cli::command;
 use crate::exit::{CommandResult, Exit};
 use crate::terminal;
 
 /// Prints the completions for a shell.
 pub(crate) fn completions(shell: Shell) -> CommandResult {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "thresher", &mut script);
+    clap_complete::generate(shell, &mut command(), "thresher", &mut script);
     terminal::print(|out| out.write_all(&script))?;
     Ok(Exit::Good)
 }
@@ -23,9 +22,9 @@ pub(crate) fn completions(shell: Shell) -> CommandResult {
 pub(crate) fn man(directory: Option<&Path>) -> CommandResult {
     if let Some(directory) = directory {
         fs_err::create_dir_all(directory)?;
-        clap_mangen::generate_to(Cli::command(), directory)?;
+        clap_mangen::generate_to(command(), directory)?;
         return Ok(Exit::Good);
     }
-    terminal::print(|out| Man::new(Cli::command()).render(out))?;
+    terminal::print(|out| Man::new(command()).render(out))?;
     Ok(Exit::Good)
 }

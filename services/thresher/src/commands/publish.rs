@@ -158,8 +158,7 @@ async fn from_files(args: &PublishArgs, directory: &Path, base: Base, policy: Po
     let files = FileRecords::new(directory, &url, &place).map_err(failed)?;
     let mut files = files.allow_deletes(args.allow_deletes);
     if args.listen.is_some() && !args.no_watch {
-        let all_every = Duration::from_secs(args.rescan_all.into());
-        files = files.watched(Watching { all_every, ..Watching::default() });
+        files = files.watched(Watching { all_every: args.rescan_all, ..Watching::default() });
     }
     let with_bytes = args.to.is_some() && !args.documents_only && args.files_url.is_none();
     let url = files.directory_url().to_owned();

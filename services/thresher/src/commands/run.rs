@@ -37,6 +37,9 @@ pub(crate) async fn run(command: RunCommand) -> CommandResult {
     match command {
         RunCommand::Submit { which, gateway, json, mode: wanted, allow_deletes, repair, watch } => {
             let submit = RunRequest { mode: wanted, allow_deletes, repair };
+            if submit.repairs_nothing() {
+                return Err(usage("--repair needs --mode audit: only an audit finds what to repair"));
+            }
             let client = OperatorClient::of(&gateway)?;
             let Some(source) = &which.source else {
                 return submit::many(&client, &which, &submit, json).await;

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use api::{ProblemAction, ProblemSelector};
 use model::{ProblemReason, ProblemRecord, Subject, SystemClock};
 use serde::Serialize;
-use store::StoreTarget;
 
 use crate::cli::{KindArgs, SelectArgs};
 use crate::client::OperatorClient;
@@ -97,13 +96,8 @@ pub(crate) async fn apply(
     is_meant: impl Fn(&Subject, &ProblemRecord) -> bool,
 ) -> Result<Vec<Subject>, Failed> {
     select.check()?;
-    let target = target::parse(into)?;
-    if matches!(target, StoreTarget::S3 { .. }) && !select.exclusive {
-        return Err(usage(format!(
-            "{into} may belong to a fleet, and only the fleet's scheduler may write to its catalogs. Use its gateway \
-             (--server), or stop the fleet and pass --exclusive"
-        )));
-    }
+    let instead = "Use its gateway (--server), or stop the fleet and pass --exclusive";
+    let target = target::parse_to_write(into, select.exclusive, instead)?;
     // Reports a wrong --into, and creates nothing.
     let (_, sources) = target::find_sources(into, select.source.as_deref()).await?;
     let store = target::open_store(&target).await?;

@@ -177,7 +177,7 @@ fn time(at: &jiff::Timestamp) -> String {
 
 fn spec(args: &SourceAddArgs) -> Result<Spec, Failed> {
     let schedule = match (args.every, &args.cron) {
-        (Some(every), _) => Some(Schedule::every(every.as_secs().unsigned_abs())),
+        (Some(every), _) => Some(Schedule::every(every.as_secs())),
         (None, Some(expression)) => Some(Schedule::cron(expression.clone())),
         (None, None) => None,
     };

@@ -10,7 +10,7 @@ use std::time::Instant;
 use bus::{Bus, MemoryBus};
 use catalog::Catalog;
 use harvest::{HarvestError, Parts, Progress, Report};
-use model::{HomeSite, Mode, Origins, RunMode, SourceId, SystemClock};
+use model::{Counters, HomeSite, Mode, Origins, RunMode, SourceId, SystemClock};
 use planning::{Filter, HarvestOptions};
 use serde::Serialize;
 use store::{SourceMarker, SourceMove, Store};
@@ -306,35 +306,66 @@ pub(crate) fn stop_on_interrupt() -> (CancellationToken, CancellationToken) {
 
 impl Outcome {
     fn new(url: &Url, report: &Report, duration_ms: u128) -> Self {
-        let counters = &report.run.counters;
+        // Without `..`: a counter that is new must be told, or left out on purpose.
+        let Counters {
+            listed,
+            stored,
+            healed,
+            mirrored,
+            patched,
+            patches_unused,
+            bytes_saved,
+            unchanged,
+            deleted,
+            failed,
+            bytes,
+            requests,
+            sampled,
+            foreign,
+            foreign_left_out,
+            out_of_scope,
+            by_rule,
+            loops,
+            linked,
+            absent,
+            gaps,
+            quirks,
+            // That of the run counts listed resources only; here all problems count.
+            ignored: _,
+            superseded: _,
+            planned: _,
+            documents_failed: _,
+            // `thresher audit` tells it.
+            audit: _,
+        } = report.run.counters.clone();
         Self {
             run: report.run.id.to_string(),
             source: url.to_string(),
             mode: report.run.mode,
             in_sync: report.in_sync(),
-            listed: counters.listed,
-            stored: counters.stored,
-            healed: counters.healed,
-            mirrored: counters.mirrored,
-            patched: counters.patched,
-            patches_unused: counters.patches_unused,
-            bytes_saved: counters.bytes_saved,
-            unchanged: counters.unchanged,
-            deleted: counters.deleted,
-            failed: counters.failed,
-            absent: counters.absent,
-            sampled: counters.sampled,
-            foreign: counters.foreign,
-            foreign_left_out: counters.foreign_left_out,
-            out_of_scope: counters.out_of_scope,
-            by_rule: counters.by_rule,
-            loops: counters.loops,
-            linked: counters.linked,
+            listed,
+            stored,
+            healed,
+            mirrored,
+            patched,
+            patches_unused,
+            bytes_saved,
+            unchanged,
+            deleted,
+            failed,
+            absent,
+            sampled,
+            foreign,
+            foreign_left_out,
+            out_of_scope,
+            by_rule,
+            loops,
+            linked,
             ignored: report.ignored_problems,
-            bytes: counters.bytes,
-            requests: counters.requests,
-            quirks: counters.quirks.clone(),
-            gaps: counters.gaps,
+            bytes,
+            requests,
+            quirks,
+            gaps,
             duration_ms: u64::try_from(duration_ms).unwrap_or(u64::MAX),
         }
     }

@@ -172,6 +172,8 @@ async fn the_same_submission_twice_is_one_run_and_runs_are_steered() {
     let second = submit("one", json!({"mode": "baseline"})).await.is(StatusCode::CREATED);
     assert_eq!((first.json(), first.header("location")), (second.json(), second.header("location")));
     submit("one", json!({"mode": "audit"})).await.is(StatusCode::UNPROCESSABLE_ENTITY);
+    let refused = submit("three", json!({"repair": true})).await.is(StatusCode::UNPROCESSABLE_ENTITY).json();
+    assert_eq!(refused["errors"][0]["field"], "repair", "only an audit repairs: {refused}");
     submit("two", json!({})).await.is(StatusCode::CONFLICT);
 
     let run = first.header("location").to_owned();

@@ -52,6 +52,10 @@ async fn a_bucket_holds_what_a_directory_holds_and_follows_the_same_changes() {
     source.reset_requests();
     let again = bucket.sync(&source.well_known()).exits(0);
     assert_eq!((source.requests().resources, again.count("stored")), (0, 0), "{again}");
+
+    let gone = source.resource_uri(gone.index);
+    bucket.run("restore", &[&gone, "--exclusive"]).exits(0);
+    assert_eq!(bucket.state(&gone).as_deref(), Some("present"));
 }
 
 #[tokio::test]

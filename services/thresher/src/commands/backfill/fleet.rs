@@ -21,7 +21,8 @@ pub(super) async fn run(client: &OperatorClient, args: &BackfillArgs) -> Command
     }
     if args.max_size.is_some() {
         return Err(usage(
-            "--max-size is a setting of a Source in a fleet; change it with `thresher source set --max-size`",
+            "--max-size is a setting of the Source in a fleet. Set `max_body_bytes` in its YAML (`thresher source show`), \
+             and pass that to `thresher apply -f`",
         ));
     }
     let request = BackfillRequest {

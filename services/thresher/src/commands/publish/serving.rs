@@ -1,7 +1,5 @@
 //! The server of `thresher publish --listen`.
 
-use std::time::Duration;
-
 use model::{Network, SourceId};
 use publish::{Base, Published};
 use publisher::{HubLimits, PublisherMetrics, Readers, Settings, Site, Tokens};
@@ -53,7 +51,7 @@ pub(super) async fn serve(
         redirect: args.redirect,
         connections: args.connections as usize,
         connections_per_client: Some(args.connections_per_client as usize).filter(|most| *most > 0),
-        rescan: Duration::from_secs(args.rescan.into()),
+        rescan: args.rescan,
         ..Settings::default()
     };
     let ready = |done: Option<Published>| {

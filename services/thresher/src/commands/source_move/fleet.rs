@@ -6,15 +6,12 @@ use model::SourceId;
 use crate::cli::SourceMoveArgs;
 use crate::client::OperatorClient;
 use crate::commands::run::follow;
-use crate::exit::{CommandResult, Exit, Failed, usage};
+use crate::exit::{CommandResult, Exit, Failed};
 use crate::http;
 use crate::terminal::{self, note, say};
 
 /// Requests the move, and waits for its end; of a move also for the first run from the new URL.
 pub(super) async fn run(args: SourceMoveArgs) -> CommandResult {
-    if args.view.is_some() {
-        return Err(usage("--view is for a harvest with --into; the store of a fleet has no plain files"));
-    }
     let client = OperatorClient::of(&args.gateway)?;
     let source = client.source_id(&args.source).await?;
     let requested = match &args.to {

@@ -20,6 +20,14 @@ fn a_renamed_option_is_refused_with_its_new_name() {
     }
 }
 
+#[test]
+fn repairs_of_a_run_that_is_no_audit_are_refused_before_a_gateway_is_asked() {
+    for mode in [&[][..], &["--mode", "baseline"]] {
+        let run = Run::of(thresher().args(["run", "submit", "example", "--repair"]).args(mode)).exits(2);
+        run.complains(&["--repair"], &["--mode audit"]);
+    }
+}
+
 #[tokio::test]
 async fn wrong_usage_is_told_and_does_nothing() {
     let source = source(small(3)).await;

@@ -107,7 +107,7 @@ fn a_new_resource_list_is_made_when_enough_has_changed_and_the_pause_is_over() {
 async fn a_server_of_files_follows_the_directory() {
     let folder = directory(10);
     let state = TempDir::with_prefix("state-").unwrap();
-    let served = Served::files(folder.path(), state.path(), &["--no-watch", "--rescan", "1"]);
+    let served = Served::files(folder.path(), state.path(), &["--no-watch", "--rescan", "1s"]);
     let copy = Destination::directory();
     copy.sync(&served.well_known()).exits(0);
     assert_eq!(held(&copy), there(folder.path()));
@@ -138,7 +138,7 @@ async fn a_server_of_files_hears_of_what_changes() {
     let folder = directory(10);
     let state = TempDir::with_prefix("state-").unwrap();
     // Nothing is scanned because of the time.
-    let options = ["--rescan", "86400", "--rescan-all", "86400", "--metrics", "127.0.0.1:0"];
+    let options = ["--rescan", "24h", "--rescan-all", "24h", "--metrics", "127.0.0.1:0"];
     let served = Served::files(folder.path(), state.path(), &options);
     let copy = Destination::directory();
     copy.sync(&served.well_known()).exits(0);

@@ -127,6 +127,7 @@ async fn a_backfill_that_cannot_be_says_why() {
         .exits(2)
         .complains(&["keep 2 earlier versions"], &["keep_versions to 5"]);
     asked(&["--exclusive"]).await.exits(2).complains(&["no exclusive access"], &["leave it out"]);
+    asked(&["--max-size", "1MB"]).await.exits(2).complains(&["max_body_bytes"], &["thresher apply -f"]);
     asked(&[]).await.exits(3).says(&["never synced"]);
     fleet.harvest(&list).await.exits(0);
     let run = asked(&[]).await.exits(0);
