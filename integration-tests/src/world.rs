@@ -221,7 +221,7 @@ impl World {
     fn web_config(&self) -> WebConfig {
         WebConfig {
             per_origin: self.plan.per_origin,
-            robots: RobotsPolicy::invited(),
+            robots: RobotsPolicy::links_only(),
             ..WebConfig::default()
         }
     }
