@@ -3,7 +3,8 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Draw, Plan, Step};
+use super::seed::Draw;
+use super::{Plan, Step};
 use crate::effects::{Halt, mix};
 
 /// What follows a step where the copy is published, and a second copy follows that.

@@ -16,7 +16,8 @@ use url::Url;
 
 use mirror::Mirror;
 
-use super::{Ended, Harvested, World, catalog_config, runtime, words};
+use super::process::{catalog_config, runtime};
+use super::{Ended, Harvested, World, words};
 use crate::clock::SimClock;
 use crate::effects::{Effects, Halt, Rates};
 use crate::invariants::Held;

@@ -29,7 +29,7 @@ pub struct HttpConfig {
     /// The longest time without data during a body, in seconds.
     pub stall_timeout_seconds: u64,
     /// The least number of bytes of a body per minute, unless it ends; 0 = no such limit.
-    pub least_bytes_per_minute: u64,
+    pub min_bytes_per_minute: u64,
     /// The longest time for a whole body, in seconds, plus one second for each 16 KiB of it.
     pub body_timeout_seconds: u64,
     /// The most requests per second from the whole fleet to one origin; none = no limit. Set the same value in all
@@ -40,7 +40,7 @@ pub struct HttpConfig {
     pub host_share: NonZeroU16,
     /// The cooldown of an origin whose bot defence answered with a challenge, in seconds. Set the same value in
     /// fetchers and schedulers.
-    pub challenge_rest_seconds: u64,
+    pub challenge_cooldown_seconds: u64,
     /// Credentials that Sources can name, each for one origin. Fetchers and schedulers need the same.
     pub credentials: BTreeMap<String, CredentialConfig>,
     /// Groups of origins for the metrics of requests. Set the same value in all services.
@@ -59,11 +59,11 @@ impl Default for HttpConfig {
             connect_timeout_seconds: web.connect_timeout.as_secs(),
             first_byte_timeout_seconds: web.first_byte_timeout.as_secs(),
             stall_timeout_seconds: web.stall_timeout.as_secs(),
-            least_bytes_per_minute: web.bodies.least,
+            min_bytes_per_minute: web.bodies.least,
             body_timeout_seconds: web.bodies.time.as_secs(),
             requests_per_second: None,
             host_share: const { NonZeroU16::new(4).unwrap() },
-            challenge_rest_seconds: web.challenge_rest.as_secs(),
+            challenge_cooldown_seconds: web.challenge_rest.as_secs(),
             credentials: BTreeMap::new(),
             origin_groups: OriginGroups::default(),
             allow_networks: Vec::new(),
@@ -83,18 +83,18 @@ impl HttpConfig {
             first_byte_timeout: Duration::from_secs(self.first_byte_timeout_seconds),
             stall_timeout: Duration::from_secs(self.stall_timeout_seconds),
             bodies: BodyLimits {
-                least: self.least_bytes_per_minute,
+                least: self.min_bytes_per_minute,
                 time: Duration::from_secs(self.body_timeout_seconds),
                 ..BodyLimits::default()
             },
             http2_window: DOCUMENTS_WINDOW,
             requests_per_second: self.requests_per_second,
-            challenge_rest: Duration::from_secs(self.challenge_rest_seconds),
+            challenge_rest: Duration::from_secs(self.challenge_cooldown_seconds),
             per_origin,
             host_share: self.host_share.get().into(),
             addresses,
             // As on a laptop: a publication invites to fetch what it lists, and the crawl-delay is obeyed all the same.
-            robots: RobotsPolicy::invited(),
+            robots: RobotsPolicy::links_only(),
             ..WebConfig::default()
         }
     }
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_fleet_makes_of_robots_txt_what_a_laptop_does() {
-        assert_eq!(HttpConfig::default().web(4).robots, RobotsPolicy::invited());
+        assert_eq!(HttpConfig::default().web(4).robots, RobotsPolicy::links_only());
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn bodies_are_held_to_what_is_configured() {
         assert_eq!(HttpConfig::default().web(1).bodies, BodyLimits::default());
-        let json = r#"{"least_bytes_per_minute": 7, "body_timeout_seconds": 9}"#;
+        let json = r#"{"min_bytes_per_minute": 7, "body_timeout_seconds": 9}"#;
         let bodies = serde_json::from_str::<HttpConfig>(json).unwrap().web(1).bodies;
         assert_eq!((bodies.least, bodies.time), (7, Duration::from_secs(9)));
     }

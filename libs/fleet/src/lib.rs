@@ -26,6 +26,6 @@ pub use origin_groups::OriginGroups;
 pub use push::{Push, PushConfig};
 pub use queue::work_queue;
 pub use rate::{SharedRate, share_rate};
-pub use startup::{Stopped, connect, unless_stopped};
+pub use startup::{Stopped, connect, serve};
 pub use store::{StoreConfig, open_for_reading};
 pub use terms::{BasicConfig, CredentialConfig, Credentials, HeaderConfig, UnknownCredential};

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
@@ -55,15 +56,20 @@ where
     }
 }
 
-/// Treats [`Stopped`] as success, because the service has stopped as requested.
+/// The work of a service. [`Stopped`] is a success, because the service has stopped as requested. It is boxed, so that a
+/// service is compiled in its own crate, and not once more in each of its users.
 ///
 /// # Errors
 /// Every other error, unchanged.
-pub fn unless_stopped(ended: anyhow::Result<()>) -> anyhow::Result<()> {
-    match ended {
-        Err(error) if error.is::<Stopped>() => Ok(()),
-        ended => ended,
-    }
+pub fn serve(
+    work: impl Future<Output = anyhow::Result<()>> + Send + 'static,
+) -> Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>> {
+    Box::pin(async move {
+        match work.await {
+            Err(error) if error.is::<Stopped>() => Ok(()),
+            ended => ended,
+        }
+    })
 }
 
 #[cfg(test)]
@@ -117,7 +123,8 @@ mod tests {
         assert!(!readiness.is_ready());
         stop.cancel();
         let stopped = connect("bus", &readiness, &stop, passes, async || Err::<(), _>(Refusal::Nobody)).await;
-        assert!(unless_stopped(stopped).is_ok());
-        assert!(unless_stopped(Err(Refusal::Password.into())).is_err());
+        assert!(stopped.as_ref().is_err_and(|error| error.is::<Stopped>()));
+        assert!(serve(async { stopped }).await.is_ok());
+        assert!(serve(async { Err(Refusal::Password.into()) }).await.is_err());
     }
 }

@@ -88,7 +88,7 @@ impl Credentials {
             contact: terms.contact.clone(),
             robots: terms.robots.map(|robots| match robots {
                 Robots::Ignore => RobotsPolicy::ignore(),
-                Robots::LinksOnly => RobotsPolicy::invited(),
+                Robots::LinksOnly => RobotsPolicy::links_only(),
                 Robots::Obey => RobotsPolicy::obey(),
             }),
             requests_per_second: terms.requests_per_second,

@@ -5,6 +5,8 @@ use documents::Prefetched;
 use planning::{GuardReport, Latencies, ManyAbsent, ReadBudget};
 
 pub(crate) mod absences;
+pub(crate) mod admission;
+pub(crate) mod apply;
 mod archived;
 pub(crate) mod change_notifications;
 pub(crate) mod discovery_cache;

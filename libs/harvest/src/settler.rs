@@ -7,6 +7,7 @@ pub(crate) mod failures;
 pub(crate) mod mementos;
 pub(crate) mod mirror_trials;
 pub(crate) mod mirrors;
+pub(crate) mod one_outcome;
 pub(crate) mod outcomes;
 mod tombstone;
 pub(crate) mod versions;

@@ -33,6 +33,7 @@ mod options;
 mod origin;
 mod outcome;
 mod package;
+mod package_job;
 mod package_names;
 mod patch;
 mod pending;
@@ -48,6 +49,7 @@ mod selection;
 mod set;
 mod set_rule;
 mod site;
+mod slice_set;
 mod stored_bitstream;
 mod terms;
 mod text;
@@ -90,9 +92,9 @@ pub use only::{Only, OnlyError, Scope, WantedLink};
 pub use options::{Absent, Mirrors, OaiOptions, Origins, Patches, Prefer, Publish, Push, Robots, RunMode};
 pub use origin::{Origin, OriginError};
 pub use outcome::{Outcome, OutcomeResult, Outcomes};
-pub use package::{
-    Contents, KeptNames, ManifestEntry, ManifestHeader, MemberOutcome, MemberResult, PackageJob,
-    PackageOutcome, PackageRecord, PackageResult, PackageState, SettledPackage, SliceSet,
+pub use package::{Contents, KeptNames, ManifestHeader, PackageRecord, PackageState, SettledPackage};
+pub use package_job::{
+    ManifestEntry, MemberOutcome, MemberResult, PackageJob, PackageOutcome, PackageResult,
 };
 pub use package_names::PackageNames;
 pub use patch::{
@@ -114,6 +116,7 @@ pub use selection::SelectionId;
 pub use set::{CapabilityLink, MissedChanges, PendingRescan, SetRecord, wait_again};
 pub use set_rule::{SetPatternError, SetRule, SetRuleError};
 pub use site::{registrable_domain, same_site, same_site_hosts};
+pub use slice_set::SliceSet;
 pub use stored_bitstream::StoredBitstream;
 pub use terms::Terms;
 pub use unpack::{UnpackJob, UnpackTask};

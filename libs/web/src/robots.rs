@@ -83,13 +83,13 @@ impl RobotsPolicy {
     }
 
     /// Obeys crawl-delays up to a minute, and `Disallow` for requests that are not invited.
-    pub fn invited() -> Self {
+    pub fn links_only() -> Self {
         Self { crawl_delay: true, disallow: Disallow::WhereCrawling, ..Self::ignore() }
     }
 
     /// Obeys crawl-delays up to a minute, and `Disallow` for all requests.
     pub fn obey() -> Self {
-        Self { disallow: Disallow::Everywhere, ..Self::invited() }
+        Self { disallow: Disallow::Everywhere, ..Self::links_only() }
     }
 
     /// Whether robots.txt is needed before a request.

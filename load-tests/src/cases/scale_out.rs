@@ -64,7 +64,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Report> {
         ("latency_ms", json!(LATENCY.as_millis())),
         ("requests_at_a_time_at_the_origin", json!(ORIGIN_LIMIT)),
         ("fetcher.max_concurrent_jobs", json!(JOBS_EACH)),
-        ("fetcher.jobs_of_a_source_at_a_time", json!(JOBS_EACH)),
+        ("fetcher.max_jobs_per_source", json!(JOBS_EACH)),
         ("rounds", json!(options.rounds)),
         ("transport", json!("HTTP/1.1 over loopback, NATS, SeaweedFS as S3")),
     ]);
@@ -85,8 +85,7 @@ impl Bench {
         }
         for _ in 0..fetchers {
             // There is one Source, which may have them all.
-            let jobs =
-                format!("{{max_concurrent_jobs: {JOBS_EACH}, jobs_of_a_source_at_a_time: {JOBS_EACH}}}");
+            let jobs = format!("{{max_concurrent_jobs: {JOBS_EACH}, max_jobs_per_source: {JOBS_EACH}}}");
             fleet.start("fetcher", &format!("fetcher: {jobs}"))?;
         }
         fleet.add(&self.source.list(), &["--concurrency", &ORIGIN_LIMIT.to_string()])?;

@@ -26,13 +26,13 @@ pub struct FetcherConfig {
     pub max_resumes: u32,
     /// Seconds after which a job that receives a package or a large resource ends, and another continues it. This is long enough that a
     /// new request costs little in comparison, and short enough that the Sources of an origin take turns.
-    pub package_seconds: u64,
+    pub max_package_seconds: u64,
     /// Maximum parallel ranges of a package, if the server supports ranges and the origin's limit leaves spare
     /// permits that no other job wants; 1 = never more than one.
     pub max_package_ranges: usize,
     /// Maximum size of a package, in bytes. Beyond about 70 GiB this makes the parts larger in which packages are
     /// received, because S3 allows no more than 10,000 of them.
-    pub largest_package_bytes: u64,
+    pub max_package_bytes: u64,
 }
 
 impl Default for FetcherConfig {
@@ -45,9 +45,9 @@ impl Default for FetcherConfig {
             max_body_ranges: 8,
             range_bytes: 32 * 1024 * 1024,
             max_resumes: 3,
-            package_seconds: 60,
+            max_package_seconds: 60,
             max_package_ranges: 4,
-            largest_package_bytes: 64 * 1024 * 1024 * 1024,
+            max_package_bytes: 64 * 1024 * 1024 * 1024,
         }
     }
 }
@@ -60,6 +60,6 @@ impl FetcherConfig {
 
     /// Time limit of a job that receives a package.
     pub(crate) fn package_time(&self) -> Duration {
-        Duration::from_secs(self.package_seconds)
+        Duration::from_secs(self.max_package_seconds)
     }
 }

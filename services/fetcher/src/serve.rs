@@ -43,10 +43,10 @@ pub struct Settings {
     /// Concurrent jobs, over all origins. Each takes the memory of one pack at most.
     pub max_concurrent_jobs: usize,
     /// Concurrent jobs of one Source; none = half of all. So slow Sources leave capacity to the others.
-    pub jobs_of_a_source_at_a_time: Option<usize>,
+    pub max_jobs_per_source: Option<usize>,
     /// Concurrent jobs of slow origins; none = half of all. Jobs of origins that are not known yet may take half of the
     /// rest too.
-    pub jobs_of_slow_origins_at_a_time: Option<usize>,
+    pub max_jobs_of_slow_origins: Option<usize>,
     /// Seconds of a request, in the mean or right now, from which its origin counts as slow.
     pub slow_request_seconds: u64,
     /// HTTP/2 flow-control window in bytes, 65,535 at least: how much a server may send before it is acknowledged.
@@ -60,8 +60,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             max_concurrent_jobs: 64,
-            jobs_of_a_source_at_a_time: None,
-            jobs_of_slow_origins_at_a_time: None,
+            max_jobs_per_source: None,
+            max_jobs_of_slow_origins: None,
             slow_request_seconds: 5,
             http2_window_bytes: WebConfig::default().http2_window,
             jobs: FetcherConfig::default(),
@@ -72,13 +72,13 @@ impl Default for Settings {
 impl Settings {
     /// Concurrent jobs of one Source, at least one.
     fn share(&self) -> usize {
-        self.jobs_of_a_source_at_a_time.unwrap_or(self.max_concurrent_jobs.div_ceil(2)).max(1)
+        self.max_jobs_per_source.unwrap_or(self.max_concurrent_jobs.div_ceil(2)).max(1)
     }
 
     /// The limit of jobs of slow origins.
     fn origin_shares(&self) -> OriginShares {
         let slots = self.max_concurrent_jobs.max(1);
-        let most = self.jobs_of_slow_origins_at_a_time.unwrap_or(slots.div_ceil(2));
+        let most = self.max_jobs_of_slow_origins.unwrap_or(slots.div_ceil(2));
         OriginShares::new(slots, most, Duration::from_secs(self.slow_request_seconds.max(1)))
     }
 }
@@ -94,12 +94,7 @@ impl ServiceConfig for Config {
 /// # Errors
 /// When the configuration is wrong, or a job fails in a way that only the operator can fix.
 pub fn serve(context: Context<Config>) -> BoxFuture<'static, anyhow::Result<()>> {
-    // Boxed here, so that the service is compiled in this crate, and not once more in each of its users.
-    Box::pin(run(context))
-}
-
-async fn run(context: Context<Config>) -> anyhow::Result<()> {
-    fleet::unless_stopped(work(context).await)
+    fleet::serve(work(context))
 }
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {
@@ -112,7 +107,7 @@ async fn work(context: Context<Config>) -> anyhow::Result<()> {
     // that is being received. Or a part of a package: once whole, while it is stored, and once in the pieces that are
     // combined.
     let pack_bytes = (PackLimits::default().bytes + jobs.pack_threshold_bytes) as u64;
-    let job_bytes = pack_bytes.max(2 * store::part_bytes(jobs.largest_package_bytes));
+    let job_bytes = pack_bytes.max(2 * store::part_bytes(jobs.max_package_bytes));
     context.metrics.bound_memory("fetcher-jobs", max_concurrent_jobs as u64 * job_bytes);
     context.metrics.bound_memory("fetcher-patches", patch_room::BYTES);
     // Each job has at most one connection with a full window, while the job is slower than its server.
@@ -166,8 +161,8 @@ mod tests {
 
     #[test]
     fn a_source_has_half_of_the_jobs_unless_the_operator_says_so() {
-        let share = |max_concurrent_jobs, jobs_of_a_source_at_a_time| {
-            Settings { max_concurrent_jobs, jobs_of_a_source_at_a_time, ..Settings::default() }.share()
+        let share = |max_concurrent_jobs, max_jobs_per_source| {
+            Settings { max_concurrent_jobs, max_jobs_per_source, ..Settings::default() }.share()
         };
         assert_eq!([share(64, None), share(5, None), share(1, None), share(0, None)], [32, 3, 1, 1]);
         assert_eq!([share(64, Some(64)), share(64, Some(0))], [64, 1]);

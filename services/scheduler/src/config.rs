@@ -83,12 +83,12 @@ pub struct Settings {
     pub hint_debounce_seconds: u64,
     /// Maximum of that time for unproved hints (no token, no signature), in seconds. The time grows from
     /// `hint_debounce_seconds` while such hints bring no change.
-    pub hint_pause_most_seconds: u64,
+    pub hint_debounce_max_seconds: u64,
     /// How often to poll a Source that is subscribed to but has no schedule, in seconds: its hub may have gone
     /// silent. 0 is never.
     pub fallback_poll_seconds: u64,
     /// How long a notification may be in transit before its changes count as missed, in seconds.
-    pub notification_patience_seconds: u64,
+    pub notification_timeout_seconds: u64,
     /// URL that identifies the fleet in the notifications that it sends to other inboxes. Some receivers identify
     /// senders by it.
     pub identity: Option<Url>,
@@ -119,9 +119,9 @@ impl Default for Settings {
             metrics_max_groups: 20,
             stale_after_seconds: 21_600,
             hint_debounce_seconds: 10,
-            hint_pause_most_seconds: 86_400,
+            hint_debounce_max_seconds: 86_400,
             fallback_poll_seconds: 21_600,
-            notification_patience_seconds: 60,
+            notification_timeout_seconds: 60,
             identity: None,
             inbox_credentials: Vec::new(),
             inbox_poll_seconds: 300,
@@ -153,7 +153,7 @@ impl Settings {
     }
 
     pub(crate) fn hint_pause_most(&self) -> Duration {
-        Duration::from_secs(self.hint_pause_most_seconds)
+        Duration::from_secs(self.hint_debounce_max_seconds)
     }
 
     /// None for never.
@@ -162,7 +162,7 @@ impl Settings {
     }
 
     pub(crate) fn notification_patience(&self) -> Duration {
-        Duration::from_secs(self.notification_patience_seconds)
+        Duration::from_secs(self.notification_timeout_seconds)
     }
 
     pub(crate) fn inbox_poll(&self) -> Duration {

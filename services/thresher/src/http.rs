@@ -111,7 +111,7 @@ impl HttpArgs {
             entry: Origin::of(entry).ok(),
             robots: match self.robots {
                 Robots::Obey => RobotsPolicy::obey(),
-                Robots::LinksOnly => RobotsPolicy::invited(),
+                Robots::LinksOnly => RobotsPolicy::links_only(),
                 Robots::Ignore => RobotsPolicy::ignore(),
             },
             ..WebConfig::default()
@@ -205,7 +205,7 @@ mod tests {
             contact: std::env::var("THRESHER_CONTACT").ok(),
             addresses: AddressPolicy::public_unless(&entry),
             entry: Origin::of(&entry).ok(),
-            robots: RobotsPolicy::invited(),
+            robots: RobotsPolicy::links_only(),
             ..WebConfig::default()
         };
         assert_eq!(config, expected);

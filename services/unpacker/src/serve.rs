@@ -62,12 +62,7 @@ impl ServiceConfig for Config {
 /// # Errors
 /// When the configuration is wrong.
 pub fn serve(context: Context<Config>) -> BoxFuture<'static, anyhow::Result<()>> {
-    // Boxed here, so that the service is compiled in this crate, and not once more in each of its users.
-    Box::pin(run(context))
-}
-
-async fn run(context: Context<Config>) -> anyhow::Result<()> {
-    fleet::unless_stopped(work(context).await)
+    fleet::serve(work(context))
 }
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {

@@ -28,7 +28,8 @@ use crate::planner::Planner;
 use crate::run::RunContext;
 use crate::settler::Settler;
 use crate::settler::failures::record_problem;
-use crate::settler::outcomes::{PriorRecords, bitstream as verified};
+use crate::settler::one_outcome::bitstream as verified;
+use crate::settler::outcomes::PriorRecords;
 
 /// Records that are settled together.
 const TOGETHER: usize = 50;

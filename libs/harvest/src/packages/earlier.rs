@@ -10,7 +10,7 @@ use resourcesync::{Entry, Position};
 use crate::error::HarvestError;
 use crate::run::RunContext;
 use crate::settler::Settler;
-use crate::settler::outcomes::bitstream;
+use crate::settler::one_outcome::bitstream;
 
 /// Keeps verified members that a later entry of their manifest supersedes, as many as the operator keeps.
 ///

@@ -13,12 +13,15 @@ use planning::{CurrentState, Decision, EntryContext, ListedEntry, agree, decide,
 use resourcesync::{Entry, Position};
 
 use crate::error::HarvestError;
+use crate::planner::Planner;
+use crate::planner::admission::{is_admitted, is_wanted};
+use crate::planner::apply::{apply, leaves_alone};
 use crate::planner::planned::Plans;
-use crate::planner::{Planner, entries};
 use crate::run::RunContext;
 use crate::run::problems::subject;
 use crate::settler::Settler;
-use crate::settler::outcomes::{PriorRecords, bitstream};
+use crate::settler::one_outcome::bitstream;
+use crate::settler::outcomes::PriorRecords;
 
 /// Next step for one entry.
 enum Step {
@@ -75,7 +78,7 @@ pub(crate) async fn settle_members(
                 settler.take_verified(ctx, batch, &uri, stored, assurance, before);
             }
             Step::Plan { planned, decision, failure } => {
-                if entries::leaves_alone(
+                if leaves_alone(
                     ctx,
                     batch,
                     &planned,
@@ -86,7 +89,7 @@ pub(crate) async fn settle_members(
                 ) {
                     continue;
                 }
-                entries::apply(ctx, batch, planned, decision, held.as_deref(), &mut plans);
+                apply(ctx, batch, planned, decision, held.as_deref(), &mut plans);
                 if let Some((url, stored)) = patches.remove(&uri) {
                     note_patch(plans.get_mut(&uri), &url, *stored);
                 }
@@ -155,7 +158,7 @@ fn wanted_members(
             ctx.entry_problem(batch, at, ProblemReason::Malformed, &format!("the entry was left out: {why}"));
             continue;
         }
-        let is_wanted = entries::is_wanted(ctx, &home, &entry.loc);
+        let is_wanted = is_wanted(ctx, &home, &entry.loc);
         let position = Position { line: entry.line, column: entry.column, ..Position::default() };
         let links = entry.links.as_ref().map(Links::to_vec).unwrap_or_default();
         let read = Entry {
@@ -167,7 +170,7 @@ fn wanted_members(
         };
         match context.read(read) {
             Ok(planned) => {
-                let is_wanted = is_wanted && entries::is_admitted(ctx, &home, &planned);
+                let is_wanted = is_wanted && is_admitted(ctx, &home, &planned);
                 if planned.listing.change.is_none() {
                     planner.reconciler.note_name(ctx, &context.document, &context.set, &planned.uri);
                 }

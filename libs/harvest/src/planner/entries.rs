@@ -4,18 +4,19 @@ use std::collections::HashMap;
 
 use catalog::Batch;
 use model::{
-    Action, ChangeTimes, Declaration, DocumentRecord, HomeSite, Listing, MirrorPlan, Mirrors, PendingRecord,
-    ProblemReason, ProblemRecord, Provenance, ResourceRecord, ResourceUri, SetId, Subject, Validators,
+    ChangeTimes, DocumentRecord, HomeSite, ProblemReason, ResourceRecord, ResourceUri, SetId, Validators,
 };
 use planning::follow::{self, AfterChange, BesideTarget, Merged};
 use planning::{
-    ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part, mirrors,
-    patches, queued_document, relinked, strategy, why,
+    ByUri, CurrentState, Decision, EntryContext, Horizon, ListedEntry, decide, is_settled_part,
+    queued_document, strategy,
 };
 use resourcesync::{Datetime, Entry, Item, Quirk};
 
 use crate::adopt;
 use crate::error::HarvestError;
+use crate::planner::admission::{is_admitted, is_wanted, leave_to_links};
+use crate::planner::apply::{apply, leaves_alone, listed};
 use crate::planner::follow::FollowedLinks;
 use crate::planner::planned::Plans;
 use crate::planner::{Planner, follow as links, missed_notifications, rescan};
@@ -296,198 +297,9 @@ async fn decide_each(
     Ok(after)
 }
 
-/// Whether the resource of an entry is wanted. Counts it as listed if so, and as foreign if it belongs to another
-/// site.
-pub(crate) fn is_wanted(ctx: &mut RunContext, home: &HomeSite, uri: &str) -> bool {
-    let filter = &ctx.options.filter;
-    let counters = &mut ctx.run.counters;
-    let is_wanted = filter.takes(uri);
-    counters.listed += u64::from(is_wanted);
-    counters.foreign += u64::from(is_wanted && home.is_foreign(uri));
-    counters.foreign_left_out += u64::from(!is_wanted && filter.leaves_out_as_foreign(uri));
-    is_wanted
-}
-
-/// Whether an entry of a wanted URI is wanted for what it says of its resource. If not, it no longer counts as listed.
-pub(crate) fn is_admitted(ctx: &mut RunContext, home: &HomeSite, entry: &ListedEntry) -> bool {
-    let is_admitted = ctx.options.filter.admits(entry);
-    if !is_admitted {
-        let is_loop = ctx.options.filter.is_loop(entry);
-        let counters = &mut ctx.run.counters;
-        counters.listed -= 1;
-        counters.foreign -= u64::from(home.is_foreign(entry.uri.as_str()));
-        counters.loops += u64::from(is_loop);
-        counters.out_of_scope += u64::from(!is_loop);
-    }
-    is_admitted
-}
-
 /// Counts links that declare other bytes of a listed resource than its own entry.
 pub(crate) fn note_contradictions(ctx: &mut RunContext, times: u64) {
     if times > 0 {
         ctx.run.counters.add_quirk(Quirk::LinkContradicts.as_str(), times);
     }
-}
-
-/// Leaves a resource to what its links lead to, by the operator's rule. It no longer counts as listed.
-fn leave_to_links(ctx: &mut RunContext, home: &HomeSite, entry: &ListedEntry) {
-    let counters = &mut ctx.run.counters;
-    counters.listed -= 1;
-    counters.foreign -= u64::from(home.is_foreign(entry.uri.as_str()));
-    counters.by_rule += 1;
-}
-
-/// Whether an entry is about the version of a resource whose problem the operator ignores. Nothing is planned for
-/// it then.
-pub(crate) fn leaves_alone(
-    ctx: &mut RunContext,
-    batch: &mut Batch,
-    planned: &ListedEntry,
-    decision: Decision,
-    record: Option<&ResourceRecord>,
-    problem: Option<&ProblemRecord>,
-    plans: &mut Plans,
-) -> bool {
-    // A stored resource that is unreliable is repaired all the same.
-    let is_mended = plans.get(&planned.uri).is_some_and(|plan| plan.repair);
-    let is_ignored = decision == Decision::Fetch
-        && !is_mended
-        && problem.is_some_and(|problem| {
-            problem.ignored.is_some() && problem.is_about(&planned.declaration, &planned.listing)
-        });
-    if is_ignored {
-        ctx.run.counters.ignored += 1;
-        note_listed(ctx, batch, &planned.uri, record, &planned.listing);
-        if plans.give_up(&planned.uri) {
-            ctx.run.counters.superseded += 1;
-        }
-    }
-    is_ignored
-}
-
-pub(crate) fn apply(
-    ctx: &mut RunContext,
-    batch: &mut Batch,
-    planned: ListedEntry,
-    decision: Decision,
-    record: Option<&ResourceRecord>,
-    plans: &mut Plans,
-) {
-    let ListedEntry { uri, mut declaration, listing, .. } = planned;
-    let action = match decision {
-        Decision::Stale => {
-            ctx.run.counters.unchanged += 1;
-            return;
-        }
-        Decision::Unchanged => {
-            // A record with the same declaration does not settle a repair.
-            if !plans.get(&uri).is_some_and(|plan| plan.repair) {
-                ctx.run.counters.unchanged += 1;
-                if plans.give_up(&uri) {
-                    ctx.run.counters.superseded += 1;
-                }
-                if ctx.problems.any {
-                    batch.delete_problem(&Subject::Resource(uri.as_str().to_owned()));
-                }
-            }
-            note_listed(ctx, batch, &uri, record, &listing);
-            return;
-        }
-        Decision::Delete => Action::Delete,
-        Decision::Fetch | Decision::Ask => match uri.origin() {
-            Ok(origin) => Action::Fetch { origin },
-            Err(error) => {
-                ctx.entry_problem(batch, uri.as_str().to_owned(), ProblemReason::BadUri, &error.to_string());
-                return;
-            }
-        },
-    };
-    if decision == Decision::Ask
-        && let Some(before) = plans.get(&uri)
-    {
-        // If the resource exists after all, it is verified against its earlier declaration.
-        declaration.clone_from(&before.declaration);
-    }
-    // Whether the candidate matches the current declaration is checked when the last entry about it is read.
-    let earlier = plans.get(&uri);
-    let candidate = earlier.filter(|_| decision == Decision::Fetch).and_then(|plan| plan.candidate.clone());
-    let tried = earlier.map(|plan| plan.account.tried.clone()).unwrap_or_default();
-    let account = Provenance { tried, ..Provenance::of(why(decision, &declaration, record)) };
-    let repair = earlier.is_some_and(|plan| plan.repair);
-    let mirror = first_mirror(ctx, decision, &uri, &declaration, &listing);
-    let at = mirror.as_ref().and_then(|plan| plan.at.as_ref()).and_then(|mirror| mirror.url.origin().ok());
-    let action = at.map_or(action, |origin| Action::Fetch { origin });
-    let patch = match decision {
-        Decision::Fetch if !repair => {
-            patches::plan(ctx.options.patches, &uri, &declaration, &listing, record, earlier).map(Box::new)
-        }
-        _ => None,
-    };
-    let pending = PendingRecord {
-        candidate,
-        repair,
-        mirror,
-        patch,
-        ..PendingRecord::new(ctx.next_seq(), action, declaration, listing, account)
-    };
-    if plans.put(uri, Box::new(pending)) {
-        ctx.run.counters.superseded += 1
-    } else {
-        ctx.run.counters.planned += 1
-    }
-}
-
-/// The mirror that is requested first, where the operator wants one before the resource's own URI.
-fn first_mirror(
-    ctx: &RunContext,
-    decision: Decision,
-    uri: &ResourceUri,
-    declaration: &Declaration,
-    listing: &Listing,
-) -> Option<Box<MirrorPlan>> {
-    let mode = ctx.options.mirrors;
-    if decision != Decision::Fetch || !matches!(mode, Mirrors::Prefer | Mirrors::Spread) {
-        return None;
-    }
-    let usable = mirrors::usable(mode, uri, declaration, listing, &ctx.options.filter);
-    mirrors::begin(mode, uri, &usable).map(Box::new)
-}
-
-/// Records that a list of this set contains a stored resource, which ends an absence, and the links that it gives. Sets
-/// that do not count any more are left out.
-fn note_listed(
-    ctx: &RunContext,
-    batch: &mut Batch,
-    uri: &ResourceUri,
-    record: Option<&ResourceRecord>,
-    listing: &Listing,
-) {
-    let Some(record) = record else { return };
-    let noted = if record.sets.iter().all(|set| ctx.counts(set)) {
-        listed(record, listing)
-    } else {
-        let mut record = record.clone();
-        record.sets.retain(|set| ctx.counts(set));
-        listed(&record, listing)
-    };
-    if let Some(record) = noted {
-        batch.put_resource(uri, &record);
-    }
-}
-
-/// The updated record of a stored resource with this listing; none if nothing changes.
-pub(crate) fn listed(record: &ResourceRecord, listing: &Listing) -> Option<ResourceRecord> {
-    let is_of_set = record.sets.contains(&listing.set);
-    let relinked = relinked(record, listing);
-    if !record.is_present() || is_of_set && record.absent.is_none() && relinked.is_none() {
-        return None;
-    }
-    let mut record = ResourceRecord { absent: None, ..record.clone() };
-    if !is_of_set {
-        record.sets.push(listing.set.clone());
-    }
-    if let Some(listing) = relinked {
-        record.listing = listing;
-    }
-    Some(record)
 }

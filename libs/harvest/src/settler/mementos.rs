@@ -17,7 +17,8 @@ use crate::run::RunContext;
 use crate::settler::Settler;
 use crate::settler::failures::record_problem;
 use crate::settler::mirrors::{elsewhere, usable};
-use crate::settler::outcomes::{PriorRecords, bitstream};
+use crate::settler::one_outcome::bitstream;
+use crate::settler::outcomes::PriorRecords;
 
 impl Settler {
     /// The plan to request the listed version at its memento, after the resource itself gave a later one; none where

@@ -1,9 +1,17 @@
+use std::collections::HashSet;
+use std::num::NonZeroU16;
+
 use fixity::{Computed, Sha256};
 use jiff::Timestamp;
-use model::{Absence, Assurance, Bitstream, Location, PendingRecord, Provenance, Seq, SetId, Validators};
+use model::{
+    Absence, Action, Assurance, Bitstream, Declaration, Links, Location, PendingRecord, Provenance,
+    ResourceRecord, Seq, SetId, Validators,
+};
+use resourcesync::Change;
 
 use super::*;
-use crate::decide::decide;
+use crate::decide::{CurrentState, Decision, decide};
+use crate::filter::Filter;
 use crate::horizon::Moment;
 use crate::{HarvestOptions, relinked};
 

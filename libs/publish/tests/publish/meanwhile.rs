@@ -21,10 +21,21 @@ use crate::world::{BASE, World, small, uri};
 
 /// Records whose pass over all resources stops before one of them, until it may go on.
 pub(crate) struct Halting {
-    pub(crate) records: CatalogRecords,
-    pub(crate) before: usize,
-    pub(crate) halted: mpsc::Sender<()>,
-    pub(crate) go_on: Arc<Semaphore>,
+    records: CatalogRecords,
+    before: usize,
+    halted: mpsc::Sender<()>,
+    go_on: Arc<Semaphore>,
+}
+
+impl Halting {
+    /// The records of a world, what says that the pass has stopped before the resource of this number, and what lets it
+    /// go on.
+    pub(crate) fn before(number: usize, world: &World) -> (Self, mpsc::Receiver<()>, Arc<Semaphore>) {
+        let (halted, halts) = mpsc::channel(1);
+        let go_on = Arc::new(Semaphore::new(0));
+        let records = CatalogRecords::new(&world.catalog, &world.store);
+        (Self { records, before: number, halted, go_on: Arc::clone(&go_on) }, halts, go_on)
+    }
 }
 
 #[async_trait]
@@ -89,6 +100,23 @@ enum Event {
     Part,
 }
 
+/// Notes each time that changes are told, and how many.
+fn tellings() -> (impl FnMut(Seen<'_>) + Send + Sync, mpsc::Receiver<u64>) {
+    let (told, tellings) = mpsc::channel(8);
+    let see = move |seen: Seen<'_>| {
+        if let Seen::Told(changes) = seen {
+            told.try_send(changes).unwrap();
+        }
+    };
+    (see, tellings)
+}
+
+async fn an_hour_passes() {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(3_600)).await;
+    tokio::time::resume();
+}
+
 /// A publication of 100 resources, of which six have changed, so that the next run makes a new Resource List. In the
 /// middle of it, another resource changes, and an hour passes.
 async fn run(tell_every: Duration) -> (Vec<Event>, Published, World) {
@@ -98,10 +126,7 @@ async fn run(tell_every: Duration) -> (Vec<Event>, Published, World) {
     for number in 0..6 {
         world.put(&format!("{number:03}"), "changed before").await;
     }
-    let (halted, mut halts) = mpsc::channel(1);
-    let go_on = Arc::new(Semaphore::new(0));
-    let records = CatalogRecords::new(&world.catalog, &world.store);
-    let records = Halting { records, before: 50, halted, go_on: Arc::clone(&go_on) };
+    let (records, mut halts, go_on) = Halting::before(50, &world);
     let (publication, now) = (world.publication.clone(), world.now());
     let mut events = Vec::new();
     let mut see = |seen: Seen<'_>| match seen {
@@ -112,9 +137,7 @@ async fn run(tell_every: Duration) -> (Vec<Event>, Published, World) {
     let meanwhile = async {
         halts.recv().await.unwrap();
         world.put("050", "changed meanwhile").await;
-        tokio::time::pause();
-        tokio::time::advance(Duration::from_secs(3_600)).await;
-        tokio::time::resume();
+        an_hour_passes().await;
         go_on.add_permits(1);
     };
     let (done, ()) = tokio::join!(publication.run(&records, now, &mut see), meanwhile);
@@ -178,25 +201,15 @@ async fn what_is_withdrawn_while_a_resource_list_is_made_is_told_and_in_no_packa
     for number in 0..6 {
         world.put(&format!("{number:03}"), "changed before").await;
     }
-    let (halted, mut halts) = mpsc::channel(1);
-    let go_on = Arc::new(Semaphore::new(0));
-    let records = CatalogRecords::new(&world.catalog, &world.store);
-    let records = Halting { records, before: 50, halted, go_on: Arc::clone(&go_on) };
+    let (records, mut halts, go_on) = Halting::before(50, &world);
     let (publication, now) = (world.publication.clone(), world.now());
-    let (told, mut tellings) = mpsc::channel(8);
-    let mut see = |seen: Seen<'_>| {
-        if let Seen::Told(changes) = seen {
-            told.try_send(changes).unwrap();
-        }
-    };
+    let (mut see, mut tellings) = tellings();
     // The catalog does not change meanwhile.
     let meanwhile = async {
         halts.recv().await.unwrap();
         assert_eq!(tellings.recv().await, Some(6));
         publication.takedown.replace(&Takedown::parse(uri("010").as_str()).unwrap());
-        tokio::time::pause();
-        tokio::time::advance(Duration::from_secs(3_600)).await;
-        tokio::time::resume();
+        an_hour_passes().await;
         let one = tokio::time::timeout(LONGEST_WAIT, tellings.recv()).await;
         assert_eq!(one.expect("it is told before the list goes on"), Some(1));
         reader.follow().await;
@@ -232,24 +245,14 @@ async fn changes_are_told_while_the_records_give_nothing_for_the_list_of_a_set()
     for number in 0..3 {
         world.put(&format!("{number:03}"), "changed before").await;
     }
-    let (halted, mut halts) = mpsc::channel(1);
-    let go_on = Arc::new(Semaphore::new(0));
-    let records = CatalogRecords::new(&world.catalog, &world.store);
-    let records = Halting { records, before: 5, halted, go_on: Arc::clone(&go_on) };
+    let (records, mut halts, go_on) = Halting::before(5, &world);
     let (publication, now) = (world.publication.clone(), world.now());
-    let (told, mut tellings) = mpsc::channel(8);
-    let mut see = |seen: Seen<'_>| {
-        if let Seen::Told(changes) = seen {
-            told.try_send(changes).unwrap();
-        }
-    };
+    let (mut see, mut tellings) = tellings();
     let meanwhile = async {
         halts.recv().await.unwrap();
         assert_eq!(tellings.recv().await, Some(3));
         world.put("050", "changed meanwhile").await;
-        tokio::time::pause();
-        tokio::time::advance(Duration::from_secs(3_600)).await;
-        tokio::time::resume();
+        an_hour_passes().await;
         let one = tokio::time::timeout(LONGEST_WAIT, tellings.recv()).await;
         assert_eq!(one.expect("it is told before the list goes on"), Some(1));
         let mut reader = Follower::of_set(&world.objects, 0);

@@ -6,8 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use object_store::ObjectStore;
-use publish::{CatalogRecords, Place, Policy, PublishedPath, Seen, Takedown};
-use tokio::sync::{Semaphore, mpsc};
+use publish::{Place, Policy, PublishedPath, Seen, Takedown};
 use zip::ZipArchive;
 
 use crate::dumps::{held, with_dumps};
@@ -149,10 +148,7 @@ async fn packages_with_it_are_gone_before_others_are_made() {
     let mut reader = Follower::new(&world.objects);
     reader.follow().await;
     world.publication.takedown = withdrawn(&["003", "007"]);
-    let (halted, mut halts) = mpsc::channel(1);
-    let go_on = Arc::new(Semaphore::new(0));
-    let records = CatalogRecords::new(&world.catalog, &world.store);
-    let records = Halting { records, before: 0, halted, go_on: Arc::clone(&go_on) };
+    let (records, mut halts, go_on) = Halting::before(0, &world);
     let mut see = |_: Seen<'_>| {};
     let mut expected = world.stored().await;
     for name in ["003", "007"] {
@@ -178,10 +174,7 @@ async fn a_package_that_was_removed_is_in_no_later_dump() {
     let mut world = with_dumps(20, Policy { package_entries: 4, ..small() }).await;
     world.publish().await;
     world.publication.takedown = withdrawn(&["003"]);
-    let (halted, mut halts) = mpsc::channel(1);
-    let go_on = Arc::new(Semaphore::new(0));
-    let records = CatalogRecords::new(&world.catalog, &world.store);
-    let records = Halting { records, before: 0, halted, go_on };
+    let (records, mut halts, _) = Halting::before(0, &world);
     let mut see = |_: Seen<'_>| {};
     // The run is killed before it makes another one, and what was withdrawn is published again.
     tokio::select! {

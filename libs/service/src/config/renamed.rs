@@ -1,7 +1,7 @@
 //! Fields that have another name now. An old one is refused with the new one's name.
 
 /// The old and the new name of each field.
-const RENAMED: [(&str, &str); 33] = [
+const RENAMED: [(&str, &str); 41] = [
     ("frame", "service"),
     ("lane_groups", "origin_groups"),
     ("earlier_keys", "previous_keys"),
@@ -35,6 +35,14 @@ const RENAMED: [(&str, &str); 33] = [
     ("without_tokens", "allow_anonymous"),
     ("push_at_a_time", "push_max_in_flight"),
     ("most_per_sender", "max_per_sender"),
+    ("jobs_of_a_source_at_a_time", "max_jobs_per_source"),
+    ("jobs_of_slow_origins_at_a_time", "max_jobs_of_slow_origins"),
+    ("largest_package_bytes", "max_package_bytes"),
+    ("package_seconds", "max_package_seconds"),
+    ("challenge_rest_seconds", "challenge_cooldown_seconds"),
+    ("least_bytes_per_minute", "min_bytes_per_minute"),
+    ("hint_pause_most_seconds", "hint_debounce_max_seconds"),
+    ("notification_patience_seconds", "notification_timeout_seconds"),
 ];
 
 /// The parser's message on a field, with the new name if that explains it.
@@ -44,5 +52,20 @@ pub(super) fn explained(why: String) -> String {
     match renamed {
         Some((old, new)) => format!("`{old}` is named `{new}` now"),
         None => why,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_old_name_leads_to_a_name_that_is_not_old_itself() {
+        for (old, new) in RENAMED {
+            let message = format!("unknown field `{old}`, expected `{new}`");
+            assert_eq!(explained(message), format!("`{old}` is named `{new}` now"));
+            let again = format!("unknown field `{new}`");
+            assert_eq!(explained(again.clone()), again);
+        }
     }
 }

@@ -111,14 +111,14 @@ fn policies_fetch_nothing_unless_there_is_something_to_obey() {
     };
     for (policy, crawl_delay, bound) in [
         (RobotsPolicy::default(), false, [false, false, false]),
-        (RobotsPolicy::invited(), true, [false, true, true]),
+        (RobotsPolicy::links_only(), true, [false, true, true]),
         (RobotsPolicy::obey(), true, [true, true, true]),
     ] {
         assert_eq!((policy.crawl_delay, binds(&policy)), (crawl_delay, bound), "{policy:?}");
         let asks = [Invited, Crawling].map(|errand| policy.asks(errand, false));
         assert_eq!(asks, [crawl_delay; 2]);
     }
-    let only_disallow = RobotsPolicy { crawl_delay: false, ..RobotsPolicy::invited() };
+    let only_disallow = RobotsPolicy { crawl_delay: false, ..RobotsPolicy::links_only() };
     let asks = [(Invited, false), (Crawling, false), (Invited, true)];
     assert_eq!(asks.map(|(errand, is_foreign)| only_disallow.asks(errand, is_foreign)), [false, true, true]);
 }

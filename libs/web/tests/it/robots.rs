@@ -38,7 +38,7 @@ async fn nothing_is_fetched_by_default_and_once_where_it_is_to_be_kept() {
     let server = server(Reply::ok("user-agent: *\ndisallow: /a")).await;
     client(RobotsPolicy::default()).get(request(&server.uri("/a"))).await.unwrap();
     assert_eq!(asked_for_robots(&server), 0);
-    let client = client(RobotsPolicy::invited());
+    let client = client(RobotsPolicy::links_only());
     let requests = (0..4).map(|_| client.get(request(&server.uri("/a"))));
     let responses = try_join_all(requests).await.unwrap();
     let counted: u32 = responses.iter().map(web::Response::requests).sum();
@@ -48,7 +48,7 @@ async fn nothing_is_fetched_by_default_and_once_where_it_is_to_be_kept() {
 #[tokio::test]
 async fn what_is_disallowed_is_refused_only_where_the_policy_says_so() {
     let server = server(Reply::ok("user-agent: thresher\ndisallow: /no")).await;
-    client(RobotsPolicy::invited()).get(request(&server.uri("/no"))).await.unwrap();
+    client(RobotsPolicy::links_only()).get(request(&server.uri("/no"))).await.unwrap();
     let crawling = client(RobotsPolicy::obey());
     crawling.get(request(&server.uri("/a"))).await.unwrap();
     let error = crawling.get_with_retries(request(&server.uri("/no"))).await.unwrap_err();
@@ -88,7 +88,7 @@ async fn where_there_is_none_everything_is_allowed() {
 #[tokio::test]
 async fn whoever_crawls_keeps_out_where_whoever_was_invited_may_go() {
     let server = server(Reply::ok("user-agent: *\ndisallow: /no")).await;
-    let client = client(RobotsPolicy::invited());
+    let client = client(RobotsPolicy::links_only());
     let crawl = |path: &str| GetRequest { errand: RequestPurpose::Crawling, ..request(&server.uri(path)) };
     client.get(request(&server.uri("/no"))).await.unwrap();
     client.get(crawl("/a")).await.unwrap();
@@ -101,7 +101,7 @@ async fn where_it_cannot_be_had_only_the_invited_go_on_and_that_is_said() {
         [Reply::status(500), Reply::status(501), Reply::status(429), Reply::ok("disallow").cut_after(3)]
     {
         let server = server(reply).await;
-        let client = client(RobotsPolicy::invited());
+        let client = client(RobotsPolicy::links_only());
         client.get(request(&server.uri("/no"))).await.unwrap();
         client.get(request(&server.uri("/no"))).await.unwrap();
         let crawl = GetRequest { errand: RequestPurpose::Crawling, ..request(&server.uri("/a")) };
@@ -127,7 +127,7 @@ async fn one_that_leads_round_in_circles_is_none() {
 #[tokio::test]
 async fn a_rest_that_robots_txt_begins_holds_for_the_request() {
     let server = server(Reply::status(503).header("retry-after", "600")).await;
-    let client = client(RobotsPolicy::invited());
+    let client = client(RobotsPolicy::links_only());
     client.get(request(&server.uri("/a"))).await.unwrap();
     let error = client.get(request(&server.uri("/a"))).await.unwrap_err();
     assert_eq!((error.kind(), server.requests().len()), (ErrorKind::CoolingDown, 2));
@@ -163,7 +163,7 @@ async fn requests_are_spaced_by_the_crawl_delay_up_to_the_longest() {
     // The budget for waits between attempts does not limit the wait for a turn.
     let retry_budget = Duration::from_secs(1);
     let client =
-        Client::new(WebConfig { robots: RobotsPolicy::invited(), retry_budget, ..config() }).unwrap();
+        Client::new(WebConfig { robots: RobotsPolicy::links_only(), retry_budget, ..config() }).unwrap();
     client.robots(&origin(&server.url())).await;
     tokio::time::pause();
     let mut waiting = pin!(client.get(request(&server.uri("/a"))));
@@ -188,7 +188,7 @@ async fn a_crawl_delay_that_the_policy_ignores_spaces_nothing() {
 async fn a_crawl_delay_is_told_once_with_what_is_kept_of_it() {
     let server = server(Reply::ok("user-agent: *\ncrawl-delay: 3600")).await;
     let longest = Duration::from_millis(1);
-    let client = client(RobotsPolicy { crawl_delay_max: longest, ..RobotsPolicy::invited() });
+    let client = client(RobotsPolicy { crawl_delay_max: longest, ..RobotsPolicy::links_only() });
     let mut told = client.crawl_delays();
     client.get(request(&server.uri("/a"))).await.unwrap();
     client.get(request(&server.uri("/a"))).await.unwrap();
@@ -202,14 +202,14 @@ async fn a_crawl_delay_is_told_once_with_what_is_kept_of_it() {
 #[tokio::test]
 async fn an_origin_that_is_asked_once_is_not_asked_for_its_crawl_delay() {
     let server = server(Reply::ok("user-agent: *\ncrawl-delay: 0.001\ndisallow: /no")).await;
-    let client = client(RobotsPolicy::invited());
+    let client = client(RobotsPolicy::links_only());
     client.get(request(&server.uri("/a"))).await.unwrap();
     assert_eq!(asked_for_robots(&server), 0);
     client.get(request(&server.uri("/a"))).await.unwrap();
     let paths: Vec<_> = server.requests().into_iter().map(|request| request.path).collect();
     assert_eq!(paths, ["/a", "/robots.txt", "/a"]);
     let crawl = GetRequest { errand: RequestPurpose::Crawling, ..request(&server.uri("/no")) };
-    let error = Client::new(WebConfig { robots: RobotsPolicy::invited(), ..config() })
+    let error = Client::new(WebConfig { robots: RobotsPolicy::links_only(), ..config() })
         .unwrap()
         .get(crawl)
         .await
@@ -223,7 +223,7 @@ async fn an_invitation_extends_to_the_site_of_the_entry_and_not_to_third_parties
     let by_name = |path: &str| server.uri(path).replace("127.0.0.1", "localhost");
     let entered = |entry: &str| {
         let entry = Some(origin(entry));
-        Client::new(WebConfig { robots: RobotsPolicy::invited(), entry, ..config() }).unwrap()
+        Client::new(WebConfig { robots: RobotsPolicy::links_only(), entry, ..config() }).unwrap()
     };
     // Other ports of one host are the same site.
     entered("http://127.0.0.1:81").get(request(&server.uri("/no"))).await.unwrap();
@@ -234,7 +234,7 @@ async fn an_invitation_extends_to_the_site_of_the_entry_and_not_to_third_parties
     server.push("/a", Reply::status(302).header("location", by_name("/no")));
     assert_eq!(guest.get(request(&server.uri("/a"))).await.unwrap_err().kind(), ErrorKind::Disallowed);
     // A Source's terms have the same effect.
-    let all = client(RobotsPolicy::invited());
+    let all = client(RobotsPolicy::links_only());
     all.get(request(&by_name("/no"))).await.unwrap();
     let terms = web::Terms { entry: Some(origin("http://example.org")), ..web::Terms::default() };
     let one = all.on(terms).unwrap();
@@ -245,7 +245,7 @@ async fn an_invitation_extends_to_the_site_of_the_entry_and_not_to_third_parties
 async fn a_third_party_that_does_not_answer_is_said_to_be_away() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let entry = Some(origin("http://example.org"));
-    let guest = Client::new(WebConfig { robots: RobotsPolicy::invited(), entry, ..config() }).unwrap();
+    let guest = Client::new(WebConfig { robots: RobotsPolicy::links_only(), entry, ..config() }).unwrap();
     let error = guest.get(request(&format!("http://{free}/a"))).await.unwrap_err();
     assert_eq!(error.reason(), ProblemReason::Connect, "{error}");
     let broken = server(Reply::status(503)).await;

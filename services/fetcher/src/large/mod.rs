@@ -43,8 +43,8 @@ pub(crate) enum Large {
 impl Fetcher {
     /// Whether a resource is received in parts. A mirror's versions are not those of the resource.
     pub(crate) fn is_large(&self, item: &FetchItem) -> bool {
-        let FetcherConfig { large_body_bytes, max_body_bytes, largest_package_bytes, .. } = *self.config;
-        let sizes = large_body_bytes.max(1)..=max_body_bytes.min(largest_package_bytes);
+        let FetcherConfig { large_body_bytes, max_body_bytes, max_package_bytes, .. } = *self.config;
+        let sizes = large_body_bytes.max(1)..=max_body_bytes.min(max_package_bytes);
         item.from.is_none() && item.declaration.length.is_some_and(|length| sizes.contains(&length))
     }
 
@@ -56,7 +56,7 @@ impl Fetcher {
     pub(crate) async fn fetch_large(&self, job: &FetchJob, item: &FetchItem) -> Result<Large, StoreError> {
         let algorithms: Vec<Algorithm> =
             item.declaration.digests.iter().map(|digest| digest.algorithm()).collect();
-        let largest = self.config.largest_package_bytes;
+        let largest = self.config.max_package_bytes;
         let upload = self.store.package_upload(&job.source, item.seq, &algorithms, largest).await?;
         let before = upload.received();
         let deadline = Instant::now() + self.config.package_time();
@@ -74,7 +74,7 @@ impl Fetcher {
             End::OutOfTime => {
                 put_away(item, upload).await?;
                 if is_slow && !has_progress {
-                    FetchedResult::Failed(too_slow(&item.uri, self.config.package_seconds))
+                    FetchedResult::Failed(too_slow(&item.uri, self.config.max_package_seconds))
                 } else {
                     FetchedResult::Deferred
                 }

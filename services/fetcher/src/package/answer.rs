@@ -28,7 +28,7 @@ impl Receiving<'_> {
         response: &mut Response,
         to: Option<u64>,
     ) -> Result<Ended, StoreError> {
-        let limit = self.fetcher.config.largest_package_bytes;
+        let limit = self.fetcher.config.max_package_bytes;
         let mut rest = Bytes::new();
         loop {
             let received = self.upload.received();

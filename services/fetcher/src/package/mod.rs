@@ -33,7 +33,7 @@ impl Fetcher {
         let _timer = self.time_request(&job.origin).map(RequestTimer::unmeasured);
         let algorithms: Vec<Algorithm> =
             job.declaration.digests.iter().map(|digest| digest.algorithm()).collect();
-        let largest = self.config.largest_package_bytes;
+        let largest = self.config.max_package_bytes;
         let upload = self.store.package_upload(&job.source, job.seq, &algorithms, largest).await?;
         let before = upload.received();
         let beside = self.config.max_package_ranges.saturating_sub(1);

@@ -62,7 +62,7 @@ impl Receiving<'_> {
         let left = expected.saturating_sub(received);
         let is_long = if self.by_parts { left >= 2 * SMALLEST } else { left >= SEVERAL * part };
         is_long
-            && expected <= self.fetcher.config.largest_package_bytes
+            && expected <= self.fetcher.config.max_package_bytes
             && self.limited
             && !self.is_plain
             // After a redirect to another origin, the job has no permits there.

@@ -199,7 +199,7 @@ impl<'a> Receiving<'a> {
             None if self.is_plain => None,
             None => self.first_end().map(|to| Range { from: 0, to: Some(to), if_range: None }),
         };
-        let largest = Some(self.fetcher.config.largest_package_bytes);
+        let largest = Some(self.fetcher.config.max_package_bytes);
         match range {
             Some(range) if range.if_range.is_some() => {
                 GetRequest { range: Some(range), largest, ..GetRequest::new(url) }

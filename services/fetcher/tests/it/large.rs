@@ -380,7 +380,7 @@ async fn an_origin_that_refuses_several_requests_is_asked_one_by_one_for_a_while
 #[tokio::test]
 async fn an_origin_that_wants_space_between_requests_is_asked_once() {
     let mut case = Case::new(20).await;
-    case.web.robots = RobotsPolicy::invited();
+    case.web.robots = RobotsPolicy::links_only();
     case.server.serve("/robots.txt", File::new("User-agent: *\nCrawl-delay: 1\n", "\"r\""));
     let body = body(9 * MIB);
     case.server.serve("/a", File::new(body.clone(), "\"v1\""));

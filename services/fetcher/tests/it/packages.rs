@@ -260,7 +260,7 @@ async fn a_known_version_is_not_sent_again_and_one_that_is_gone_is_refused() {
 #[tokio::test]
 async fn a_package_beyond_the_limit_is_refused_before_it_fills_the_store() {
     let mut case = Case::new().await;
-    case.config.largest_package_bytes = 100_000;
+    case.config.max_package_bytes = 100_000;
     case.server.push("/a", whole(&body(100_001), "\"v1\""));
     case.server.push("/a", whole(&body(300_000), "\"v1\"").without_length());
     for _ in 0..2 {
@@ -310,11 +310,11 @@ async fn when_the_service_stops_or_the_time_is_over_nothing_that_came_is_lost() 
 
     // Its time is over before it begins.
     case.stop = CancellationToken::new();
-    case.config.package_seconds = 0;
+    case.config.max_package_seconds = 0;
     let outcome = case.fetch_at("/a").await;
     assert_eq!((outcome.requests, deferred(outcome)), (0, received));
 
-    case.config.package_seconds = 60;
+    case.config.max_package_seconds = 60;
     case.server.push("/a", rest(&body, received, "\"v1\""));
     case.assert_stored(case.fetch_at("/a").await, &body).await;
     assert_eq!(ranges(&case.server.requests_at("/a")), [Some(&format!("bytes={received}-")[..])]);

@@ -348,7 +348,7 @@ async fn where_the_leading_range_is_the_one_that_is_refused_the_package_comes_al
 #[tokio::test]
 async fn an_origin_that_wants_space_between_requests_is_asked_once() {
     let mut case = Case::new(20).await;
-    case.web.robots = RobotsPolicy::invited();
+    case.web.robots = RobotsPolicy::links_only();
     case.server.serve("/robots.txt", File::new("User-agent: *\nCrawl-delay: 1\n", "\"r\""));
     let body = body(3 * PART);
     let uri = case.server.serve("/a", File::new(body.clone(), "\"v1\""));

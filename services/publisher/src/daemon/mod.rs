@@ -31,12 +31,7 @@ use look::Looker;
 /// # Errors
 /// When the configuration is wrong, or the port cannot be opened.
 pub fn serve_fleet(context: Context<Config>) -> BoxFuture<'static, anyhow::Result<()>> {
-    // Boxed here, so that the service is compiled in this crate, and not once more in each of its users.
-    Box::pin(run(context))
-}
-
-async fn run(context: Context<Config>) -> anyhow::Result<()> {
-    fleet::unless_stopped(work(context).await)
+    fleet::serve(work(context))
 }
 
 async fn work(context: Context<Config>) -> anyhow::Result<()> {

@@ -257,7 +257,7 @@ impl Case {
 
 #[tokio::test]
 async fn a_hub_that_has_gone_silent_is_noticed_by_a_backup_poll_and_asked_anew() {
-    let more = "scheduler: {fallback_poll_seconds: 1, notification_patience_seconds: 0}";
+    let more = "scheduler: {fallback_poll_seconds: 1, notification_timeout_seconds: 0}";
     let case = Case::with(SourceSpec::default().resources(30), more).await;
     to_the_present(&case.source);
     assert_eq!(case.hub.subscribers()[0].verified, 1);
@@ -285,7 +285,7 @@ async fn a_hub_that_has_gone_silent_is_noticed_by_a_backup_poll_and_asked_anew()
 
 #[tokio::test]
 async fn what_a_hub_has_told_is_not_missed_and_its_lag_is_measured() {
-    let more = "scheduler: {notification_patience_seconds: 0}";
+    let more = "scheduler: {notification_timeout_seconds: 0}";
     let mut case = Case::with(SourceSpec::default().resources(30), more).await;
     let url = case.source.well_known();
     to_the_present(&case.source);
