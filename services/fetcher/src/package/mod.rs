@@ -53,7 +53,7 @@ impl Fetcher {
             End::OutOfTime => {
                 let received = put_away(upload).await?;
                 if is_slow && !has_progress {
-                    PackageResult::Failed(too_slow(&job.uri, self.config.package_seconds))
+                    PackageResult::Failed(too_slow(&job.uri, self.config.max_package_seconds))
                 } else {
                     PackageResult::Deferred { received }
                 }
