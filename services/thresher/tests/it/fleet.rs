@@ -97,7 +97,7 @@ async fn every_service_stops_in_mid_transfer_with_exit_0_and_others_finish_the_w
     assert_eq!(fleet.destination().present(), truth(&source));
     // Fetchers finish their active jobs. The next scheduler repeats unsettled requests, at most one window.
     let asked = source.requests().resources;
-    assert!(asked <= 400 + 160, "{asked} requests for 400 resources");
+    assert!(asked <= 400 + 80, "{asked} requests for 400 resources");
 }
 
 #[tokio::test]

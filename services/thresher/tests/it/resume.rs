@@ -210,5 +210,5 @@ async fn an_interrupt_from_the_keyboard_stops_in_good_order() {
     copy.sync(&source.well_known()).exits(0);
     copy.mirrors(&source);
     let requests = source.requests().resources;
-    assert!(requests < 400 + 160, "{requests} requests: no more than was under way is asked for twice");
+    assert!(requests < 400 + 80, "{requests} requests: no more than was under way is asked for twice");
 }

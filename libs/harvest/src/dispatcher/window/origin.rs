@@ -10,7 +10,7 @@ use super::MOST_OUT;
 /// are one message, of less than a MiB; the fetcher and the verifier defer what does not fit.
 pub(super) const LARGEST_JOB: usize = 1_024;
 /// Resources that a job of a short run may have, though they are a larger share of it: to request them again is quick.
-const SMALLEST_SHARE: usize = 32;
+const SMALLEST_SHARE: usize = 16;
 /// Maximum bytes of URIs and declarations in a job: its message, and those that follow from it, stay well below the
 /// limit of a bus.
 pub(super) const HEAVIEST_JOB: usize = 256 * 1024;

@@ -87,7 +87,7 @@ fn a_large_run_gets_full_jobs_and_a_few_of_them() {
 fn a_short_run_gets_a_few_jobs() {
     let mut window = filled(4, 100, 100);
     let jobs: Vec<_> = std::iter::from_fn(|| window.next_job(true)).collect();
-    assert_eq!(jobs.iter().map(|(_, _, items)| items.len()).collect::<Vec<_>>(), [32, 32, 32, 4]);
+    assert_eq!(jobs.iter().map(|(_, _, items)| items.len()).collect::<Vec<_>>(), [16, 16, 16, 16, 16]);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn the_first_jobs_of_a_distant_source_leave_no_slot_empty() {
 
 #[test]
 fn no_slot_gets_two_jobs_of_a_short_run_of_a_distant_source_while_others_have_none() {
-    for (millis, size) in [(240, 10), (1, 32)] {
+    for (millis, size) in [(240, 10), (1, 16)] {
         let limits = WindowLimits::default();
         let mut window = Window::within(limits, 64, 1_280).expecting(Some(Duration::from_millis(millis)));
         (0..1_280).for_each(|n| add(&mut window, format!("http://h/{n}").parse().unwrap()));
