@@ -264,7 +264,7 @@ async fn a_slow_and_a_dead_subscriber_do_not_delay_others() {
 #[tokio::test]
 async fn a_lease_ends_and_what_comes_without_it_is_not_told() {
     let mut case = Case::new(&["--own-hub", "--allow-address", "127.0.0.1", "--hub-lease", "2s"]).await;
-    case.subscribe("/a", &[("hub.lease_seconds", "100000")]).await;
+    case.subscribe_all(&["/a"], &[("hub.lease_seconds", "100000")]).await;
     assert_eq!(case.callbacks.asked("/a")[0]["hub.lease_seconds"], "2");
     case.status("subscribers", |count| count == 0).await;
     case.change().await;
