@@ -13,6 +13,7 @@ mod error;
 mod held_digests;
 mod in_flight_batches;
 mod keyspace;
+mod known_object;
 mod lazy_resource;
 mod log_end;
 mod lookups;

@@ -130,8 +130,8 @@ pub(crate) async fn exists(store: &Arc<dyn ObjectStore>, path: &str) -> Result<b
     }
 }
 
-/// The number of manifests of the catalog at `path`. An opening has listed them a moment ago, which the store of an owner
-/// remembers.
+/// The number of manifests of the catalog at `path`. An opening has listed them a moment ago, which the store of an
+/// owner remembers.
 pub(crate) async fn count_manifests(store: &Arc<dyn ObjectStore>, path: &str) -> Result<usize, CatalogError> {
     let manifests = store.list(Some(&Path::from(format!("{path}/manifest"))));
     let count = manifests.try_fold(0, |count, _| future::ok(count + 1)).await;

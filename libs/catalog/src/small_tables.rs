@@ -12,10 +12,11 @@ use bytes::{Bytes, BytesMut};
 use lru::LruCache;
 use object_store::path::Path;
 use object_store::{
-    Attributes, Error, Extensions, GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta,
-    ObjectStore, PutPayload, PutResult, Result,
+    Error, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, PutPayload, PutResult, Result,
 };
 use slatedb::object_store_tag::ObjectStoreCallTag;
+
+use crate::known_object::{self, written};
 
 /// The most bytes of a small table: it takes hardly longer to read than a piece of it.
 const SMALL: u64 = 256 * 1024;
@@ -100,13 +101,7 @@ impl SmallTables {
         // A copy: the payload may be a part of a larger piece of memory.
         let mut bytes = BytesMut::with_capacity(payload.content_length());
         payload.iter().for_each(|chunk| bytes.extend_from_slice(chunk));
-        let meta = ObjectMeta {
-            location: at.clone(),
-            last_modified: chrono::Utc::now(),
-            size: bytes.len() as u64,
-            e_tag: put.e_tag.clone(),
-            version: put.version.clone(),
-        };
+        let meta = written(at, bytes.len(), put);
         self.keep(at, Table::Small(meta, bytes.freeze()));
     }
 
@@ -163,9 +158,7 @@ fn answer(meta: &ObjectMeta, bytes: &Bytes, piece: &Range<u64>) -> Option<GetRes
     let place = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
     // A copy: the database keeps pieces, and each would keep the memory of the whole.
     let piece = Bytes::copy_from_slice(bytes.get(place).filter(|piece| !piece.is_empty())?);
-    let payload = GetResultPayload::Stream(Box::pin(futures::stream::iter([Ok(piece)])));
-    let (meta, attributes, extensions) = (meta.clone(), Attributes::new(), Extensions::new());
-    Some(GetResult { payload, meta, range, attributes, extensions })
+    Some(known_object::answer(meta.clone(), range, piece))
 }
 
 #[cfg(test)]

@@ -1,22 +1,20 @@
 //! The log, as its owner looks for its end.
 //!
-//! An opening looks for eight files together, 1 to 128 after the last one that it knows of. After a clean close there is
-//! none of them. The log has no gaps after the last file known, on which the database relies, too. So these looks go out
-//! one after the other, and the first one that finds nothing answers the later ones that wait. None answers a look that
-//! begins after it: another owner may have written meanwhile.
+//! An opening looks for eight files together, 1 to 128 after the last one that it knows of. After a clean close there
+//! is none of them. The log has no gaps after the last file known, on which the database relies, too. So these looks
+//! go out one after the other, and the first one that finds nothing answers the later ones that wait. None answers a
+//! look that begins after it: another owner may have written meanwhile.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use futures::StreamExt;
+use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{
-    Attributes, Error, Extensions, GetOptions, GetResult, GetResultPayload, ObjectMeta, ObjectStore,
-    PutResult, Result,
-};
+use object_store::{Error, GetOptions, GetResult, ObjectMeta, ObjectStore, PutResult, Result};
 use slatedb::object_store_tag::ObjectStoreCallTag;
 
 use super::number_of;
+use crate::known_object::{answer, written};
 
 /// The log of a catalog.
 #[derive(Debug)]
@@ -48,13 +46,7 @@ impl Log {
 
     /// Records that this owner has begun with the empty file `at`.
     pub(super) fn note_fence(&self, at: &Path, put: &PutResult) {
-        *self.fence() = Some(ObjectMeta {
-            location: at.clone(),
-            last_modified: chrono::Utc::now(),
-            size: 0,
-            e_tag: put.e_tag.clone(),
-            version: put.version.clone(),
-        });
+        *self.fence() = Some(written(at, 0, put));
     }
 
     /// Looks whether there is a file.
@@ -65,7 +57,7 @@ impl Log {
         options: GetOptions,
     ) -> Result<GetResult> {
         if let Some(fence) = self.fence().clone().filter(|fence| fence.location == *at) {
-            return Ok(found(fence));
+            return Ok(answer(fence, 0..0, Bytes::new()));
         }
         // A look for the end has no tag. Reading the log again has one: its files are known, and asked for together.
         let is_for_the_end = options.extensions.get::<ObjectStoreCallTag>().is_none();
@@ -91,13 +83,6 @@ impl Log {
     fn fence(&self) -> MutexGuard<'_, Option<ObjectMeta>> {
         self.fence.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The answer to a look that finds an empty file.
-fn found(meta: ObjectMeta) -> GetResult {
-    let payload = GetResultPayload::Stream(futures::stream::empty().boxed());
-    let (attributes, extensions) = (Attributes::new(), Extensions::new());
-    GetResult { payload, meta, range: 0..0, attributes, extensions }
 }
 
 #[cfg(test)]

@@ -4,12 +4,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{
-    Attributes, Error, Extensions, GetResult, GetResultPayload, ObjectMeta, PutResult, Result,
-};
+use object_store::{Error, GetResult, ObjectMeta, PutResult, Result};
 use tokio::time::Instant;
 
 use super::{BELIEVED, number_of};
+use crate::known_object::{answer, written};
 
 /// The most files whose list is kept. Old ones are removed after some minutes.
 const MOST_LISTED: usize = 1_000;
@@ -211,13 +210,7 @@ impl Series {
         if known.newest.as_ref().is_some_and(|newest| newest.number >= number) {
             return;
         }
-        let meta = ObjectMeta {
-            location: at.clone(),
-            last_modified: chrono::Utc::now(),
-            size: bytes.len() as u64,
-            e_tag: put.e_tag.clone(),
-            version: put.version.clone(),
-        };
+        let meta = written(at, bytes.len(), put);
         known.newest = Some(File { number, meta, bytes });
         known.none_after = Some(Instant::now());
     }
@@ -260,9 +253,7 @@ impl File {
     fn into_result(self) -> GetResult {
         let Self { meta, bytes, .. } = self;
         let range = 0..bytes.len() as u64;
-        let payload = GetResultPayload::Stream(Box::pin(futures::stream::iter([Ok(bytes)])));
-        let (attributes, extensions) = (Attributes::new(), Extensions::new());
-        GetResult { payload, meta, range, attributes, extensions }
+        answer(meta, range, bytes)
     }
 }
 
